@@ -11,6 +11,7 @@ import { imports } from './import.js';
 import { launcher } from './launcher.js';
 import { logs } from './logs.js';
 import { manyEndpoints } from './many-endpoints.js';
+import { plan } from './plan.js';
 import { policies } from './policies.js';
 import { recovery } from './recovery.js';
 import { routes } from './routes.js';
@@ -37,6 +38,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   versions,
   logs,
   creates,
+  plan,
   services,
   import: imports,
   recovery,

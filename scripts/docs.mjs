@@ -1,9 +1,10 @@
 /**
- * `npm run docs`: generates the tables of docs/ from the code: settings, errors, settings of services. A table is
+ * `npm run docs`: generates the tables of docs/ from the code: settings, errors, settings of services; and the JSON
+ * Schema of edge.yaml. A table is
  * between `<!-- table: NAME -->` and `<!-- end of table -->`. With `--check`, which `npm run check` uses, nothing is
  * written, and an outdated table is a failure.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fail, ROOT } from './prepare.mjs';
 
@@ -11,6 +12,7 @@ const { SETTING_GROUPS } = await import('../dist/src/settings.js');
 const { ERROR_CATALOGUE } = await import('../dist/src/errors.js');
 const { ROUTES } = await import('../dist/src/api/app.js');
 const { PAGES } = await import('../dist/src/api/middleware/authorize.js');
+const { edgeFileSchema } = await import('../dist/src/api/edge-file.js');
 const { kindsInPath } = await import('../dist/src/api/references.js');
 const { PERMISSIONS, PERMISSIONS_OF_ROLE, ROLES } = await import('../dist/src/model/permission.js');
 const { SERVICE_CONFIGS } = await import('../dist/src/model/service-configs.js');
@@ -61,8 +63,20 @@ const TABLES = {
   },
 };
 
+/** Whole files that are generated. */
+const FILES = {
+  'docs/edge.schema.json': () => `${JSON.stringify(edgeFileSchema(), null, 2)}\n`,
+};
+
 const isCheck = process.argv.includes('--check');
-const outdated = Object.entries(TABLES).flatMap(([file, tables]) => {
+const outdatedFiles = Object.entries(FILES).flatMap(([file, make]) => {
+  const path = join(ROOT, file);
+  const content = make();
+  if (existsSync(path) && readFileSync(path, 'utf8') === content) return [];
+  if (!isCheck) writeFileSync(path, content);
+  return [file];
+});
+const outdatedTables = Object.entries(TABLES).flatMap(([file, tables]) => {
   const path = join(ROOT, file);
   const before = readFileSync(path, 'utf8');
   const after = Object.entries(tables).reduce(
@@ -73,6 +87,7 @@ const outdated = Object.entries(TABLES).flatMap(([file, tables]) => {
   if (!isCheck) writeFileSync(path, after);
   return [file];
 });
+const outdated = [...outdatedFiles, ...outdatedTables];
 if (isCheck && outdated.length > 0) fail(`Not current: ${outdated.join(', ')}. Run: npm run docs`);
 
 function withTable(file, text, name, content) {

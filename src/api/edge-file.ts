@@ -42,6 +42,11 @@ const {
   ...endpointSettings
 } = CreateEndpoint.properties;
 const { domain_id: _domain, ...collectionSettings } = CreateCollection.properties;
+/** Of three kinds of objects; with a title the published schema has it once. */
+const FilePolicies: typeof CreateDomain.properties.policies = {
+  ...CreateDomain.properties.policies,
+  title: 'Policies',
+};
 const Schedule = closed({ ...NewSchedule.properties });
 const FileVariables = Type.Unsafe<Record<string, string>>(SetVariables);
 
@@ -51,7 +56,7 @@ export const FileDomain = closed({
   ...optional({ name: described(CreateDomain.properties.name, 'Display name; the host unless given') }),
   description: CreateDomain.properties.description,
   enabled: CreateDomain.properties.enabled,
-  policies: CreateDomain.properties.policies,
+  policies: FilePolicies,
   ...optional({ variables: FileVariables }),
 });
 
@@ -59,12 +64,14 @@ export const FileCollection = closed({
   host: described(CreateDomain.properties.host, 'Of its domain'),
   stack: Owner,
   ...collectionSettings,
+  policies: FilePolicies,
   ...optional({ variables: FileVariables }),
 });
 
 export const FileEndpoint = closed({
   host: endpointHost,
   ...endpointSettings,
+  policies: FilePolicies,
   stack: Owner,
   ...optional({
     route: described(endpointPath, 'Of an endpoint without a collection'),
@@ -118,6 +125,9 @@ export const FILE_LISTS = {
 } as const;
 export type FileList = keyof typeof FILE_LISTS;
 
+/** Each of them is checked by itself. */
+const Objects = Type.Array(Type.Unknown(), { maxItems: MAX_OBJECTS });
+
 /** What is no list of objects. */
 export const FileHead = closed({
   stack: StackName,
@@ -126,15 +136,9 @@ export const FileHead = closed({
       maxItems: 10_000,
       description: 'Names of secrets of the installation that must be set before',
     }),
-    ...(Object.fromEntries(
-      Object.keys(FILE_LISTS).map((name) => [name, Type.Array(Type.Unknown(), { maxItems: MAX_OBJECTS })]),
-    ) as Record<FileList, ReturnType<typeof listOfAnything>>),
+    ...{ domains: Objects, collections: Objects, endpoints: Objects, services: Objects },
   }),
 });
-
-function listOfAnything() {
-  return Type.Array(Type.Unknown());
-}
 
 export type FileDomainInput = Static<typeof FileDomain>;
 export type FileCollectionInput = Static<typeof FileCollection>;
@@ -223,6 +227,12 @@ const STANDS_FOR_SECRET = [
   },
 ] as const;
 
+/** Formats whose keywords accept all that the format accepts: an editor must not complain of a valid file. */
+const FOR_EDITORS: ReadonlySet<string> = new Set([
+  ...['text', 'line', 'hostname-or-any', 'pool-id', 'email', 'crate-name', 'step', 'status', 'rate-limit-by'],
+  ...['header-name', 'header-value', 'changeable-header', 'feature', 'variable-name'],
+]);
+
 /** Our own formats as keywords that editors know; what has a title stands once. */
 function withDefinitions(schema: unknown, definitions: Record<string, unknown>): unknown {
   if (Array.isArray(schema)) return schema.map((one) => withDefinitions(one, definitions));
@@ -234,7 +244,7 @@ function withDefinitions(schema: unknown, definitions: Record<string, unknown>):
   );
   const { format, title } = copy;
   const { format: _format, ...others } = copy;
-  const known = typeof format === 'string' ? FORMAT_KEYWORDS[format] : undefined;
+  const known = typeof format === 'string' && FOR_EDITORS.has(format) ? FORMAT_KEYWORDS[format] : undefined;
   const result = known ? { ...known, ...others } : copy;
   if (typeof title !== 'string') return result;
   definitions[title] = result;

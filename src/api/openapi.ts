@@ -130,6 +130,7 @@ function describeRoute(route: Route, refer: (schema: unknown) => unknown): Json 
         content: {
           [route.produces ?? 'application/json']: { schema: wrapSchema(envelope, refer(route.data)) },
           ...(body ? {} : text),
+          ...(route.zip && { 'application/zip': { schema: { type: 'string', format: 'binary' } } }),
         },
       },
       ...Object.fromEntries(

@@ -140,6 +140,8 @@ interface Description {
   readonly form?: TObject;
   /** The setting that limits its files, bytes; UPLOAD_LIMIT_BYTES unless given. */
   readonly formLimit?: 'UPLOAD_LIMIT_BYTES' | 'BUNDLE_LIMIT_BYTES';
+  /** True when a client that prefers this to JSON gets a ZIP. */
+  readonly zip?: boolean;
   /** Media types of the body besides JSON, as bytes. */
   readonly otherBodies?: readonly string[];
   /** Maximum number of files; by default that of the file parts in the schema. */
@@ -293,7 +295,7 @@ export function defineRoute<
       };
       if (streamedBody) {
         const { others = [] } = streamedBody;
-        if (!context.request.is([...others])) requireJsonType(context, others);
+        if (others.length === 0 || !context.request.is([...others])) requireJsonType(context, others);
         await streamedBody.read(context, deps, answer);
       } else {
         const limit = deps.config.API_BODY_LIMIT_BYTES;

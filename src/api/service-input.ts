@@ -1,4 +1,4 @@
-/** What somebody may say of a service: hosts that are theirs, servers that they may reach, secrets that they may use. */
+/** What somebody may say of a service: hosts of theirs, servers that they may reach, secrets that they may use. */
 import { AppError } from '../errors.js';
 import { isWithin, scopeOf } from '../model/permission.js';
 import { secretsIn } from '../model/secret-references.js';

@@ -122,7 +122,7 @@ export interface Plan {
   readonly stack: string;
   /** sha256 of all changes, hexadecimal: equal for equal changes of equal objects. */
   readonly hash: string;
-  /** In the order in which they are written: services, domains, collections, endpoints; what is removed, the other way. */
+  /** In the order of writing: services, domains, collections, endpoints; what is removed last, the other way. */
   readonly changes: readonly ObjectChange[];
   readonly warnings: readonly string[];
 }

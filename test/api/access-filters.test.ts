@@ -8,6 +8,7 @@ import { ADMIN, addUser, makeToken, type Person } from '../support/access.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { type DomainObjects, fillDomain } from '../support/domain-objects.js';
 import { expectData, expectFailure } from '../support/expect.js';
+import { uniqueName } from '../support/names.js';
 
 const [OWN, FOREIGN] = ['own.example', 'foreign.example'];
 const REQUESTS = { [OWN]: 2, [FOREIGN]: 5 };
@@ -109,7 +110,11 @@ describe('to those who are limited to a domain', () => {
       region: 'r',
     };
     const storage = (domains: readonly string[]) =>
-      api.post('/api/services', { name: 'files', service_type: 'objstore', config, domains }, admin);
+      api.post(
+        '/api/services',
+        { name: uniqueName('files'), service_type: 'objstore', config, domains },
+        admin,
+      );
     const theirs = expectData<{ id: string }>(await storage([FOREIGN]), 201).id;
     await api.store.knex('services').where({ id: theirs }).update({ activated_at: new Date() });
     for (const person of limited)

@@ -226,7 +226,7 @@ describe('access to all routes', () => {
     );
     const aimed = { config: { host: 'localhost', port: 6379 } };
     expectFailure(await api.put(`/api/services/${theirs.id}`, aimed, editor), 'forbidden');
-    expectData(await api.put(`/api/services/${theirs.id}`, { name: 'renamed', config }, editor));
+    expectData(await api.put(`/api/services/${theirs.id}`, { name: 'renamed redis', config }, editor));
 
     const shared = expectData<{ id: string }>(await api.post('/api/services', redis, admin), 201);
     expect((await api.get(`/api/services/${shared.id}`, editor)).status).to.equal(200);

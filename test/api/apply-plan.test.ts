@@ -2,70 +2,334 @@
 import { expect } from 'chai';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure } from '../support/expect.js';
-
-interface Plan {
-  readonly stack: string;
-  readonly plan_hash: string;
-  readonly changes: readonly {
-    readonly action: string;
-    readonly kind: string;
-    readonly name: string;
-    readonly fields: readonly { path: string; before: unknown; after: unknown; diff?: string }[];
-  }[];
-  readonly warnings: readonly string[];
-}
+import { askForPlan, type Files, fieldsOf, linesOf, type ShownPlan } from '../support/plans.js';
+import { zipOf } from '../support/zip.js';
 
 const CODE = 'fn main() {}\n';
-const HELLO = `
+const SHOP: Files = {
+  'edge.yaml': `
 stack: shop
+secrets: [DB_PASSWORD]
+services:
+  - name: shop cache
+    service_type: redis
+    config: {host: h, password: {secret: DB_PASSWORD}}
 domains:
   - host: API.shop.example
     variables: {GREETING: hi}
 collections:
-  - host: api.shop.example
-    name: pets
-    base_path: /pets
+  - {host: api.shop.example, name: pets, base_path: pets/}
 endpoints:
   - host: api.shop.example
     method: GET
     route: /hello
     handler: src/hello.rs
     limits: {timeout_ms: 1000}
-  - host: api.shop.example
-    method: GET
-    collection: pets
-    path: /{id}
-    name: getPet
-`;
+    bindings: {cache: shop cache}
+    schedules: [{cron: '@hourly', body: {a: 1}}]
+  - {host: api.shop.example, method: GET, collection: pets, path: '/{id}', name: getPet}
+`,
+  'src/hello.rs': CODE,
+};
 
-describe('plans of applies', () => {
+describe('the plan of an apply', () => {
   let api: TestApi;
   before(async () => {
     api = await startApi();
+    expectData(await api.put('/api/secrets/DB_PASSWORD', { value: 'never shown' }));
   });
   after(() => api.close());
 
-  const plan = (files: object, query = '') => api.post(`/api/apply?dry_run=true${query}`, { files });
+  const plan = async (files: Files, query = '') => expectData<ShownPlan>(await askForPlan(api, files, query));
+  const create = async (path: string, body: object) =>
+    expectData<{ id: string }>(await api.post(path, body), 201).id;
+  const own = (table: string, id: string, stack: string | null) =>
+    api.store.knex(table).where({ id }).update({ stack });
+  const yaml = (text: string, more: Files = {}): Files => ({ 'edge.yaml': text, ...more });
 
-  it('show what would be created, in the order of writing', async () => {
-    const planned = expectData<Plan>(await plan({ 'edge.yaml': HELLO, 'src/hello.rs': CODE }));
+  it('has what would be created, in the order of writing, field by field', async () => {
+    const planned = await plan(SHOP);
     expect(planned.stack).to.equal('shop');
-    expect(planned.changes.map(({ action, kind, name }) => `${action} ${kind} ${name}`)).to.deep.equal([
+    expect(linesOf(planned)).to.deep.equal([
+      'create service shop cache',
       'create domain api.shop.example',
       'create collection api.shop.example/pets',
       'create endpoint GET api.shop.example/hello',
       'create endpoint GET api.shop.example/pets/{id}',
     ]);
-    const again = expectData<Plan>(await plan({ 'edge.yaml': HELLO, './src/hello.rs': CODE }));
-    expect(again.plan_hash).to.equal(planned.plan_hash);
+    expect(fieldsOf(planned, 'api.shop.example/pets')).to.deep.include(['base_path', null, '/pets']);
+    const fields = fieldsOf(planned, 'GET api.shop.example/hello');
+    expect(fields).to.deep.include(['limits', null, { timeout_ms: 1000 }]);
+    expect(fields).to.deep.include(['running', null, true]);
+    expect(JSON.stringify(fields)).to.match(/"code",null,"sha256:[0-9a-f]{64}"/);
+    expect(fieldsOf(planned, 'GET api.shop.example/pets/{id}')).to.deep.include(['running', null, false]);
+    expect(JSON.stringify(planned)).to.not.include('never shown');
   });
 
-  it('tell all problems at once, with file and line', async () => {
-    const response = await plan({
-      'edge.yaml':
-        'stack: s\ndomains:\n  - host: a b\nendpoints:\n  - {host: x.example, method: GET, route: /a, handler: no.rs}\n',
+  it('has the same hash for the same changes, as JSON and as a ZIP, in a folder or not', async () => {
+    const { plan_hash } = await plan(SHOP);
+    expect(plan_hash).to.match(/^[0-9a-f]{64}$/);
+    const folder = Object.fromEntries(Object.entries(SHOP).map(([path, text]) => [`shop/${path}`, text]));
+    for (const files of [SHOP, folder]) {
+      const body = zipOf(files);
+      const response = await api.send('POST', '/api/apply?dry_run=true', {
+        body,
+        headers: { 'content-type': 'application/zip' },
+      });
+      expect(expectData<ShownPlan>(response).plan_hash).to.equal(plan_hash);
+    }
+    const moved = { ...SHOP, 'src/hello.rs': '// other\n' };
+    expect((await plan(moved)).plan_hash).to.not.equal(plan_hash);
+  });
+
+  it('changes nothing', async () => {
+    await plan(SHOP);
+    for (const table of ['domains', 'collections', 'endpoints', 'services'])
+      expect(await api.store.knex(table).where({ stack: 'shop' }), table).to.deep.equal([]);
+    expect(await api.store.knex('domains').where({ host: 'api.shop.example' })).to.deep.equal([]);
+  });
+
+  it('shows what of an object changes, and the lines of code that do', async () => {
+    const domain = await create('/api/domains', { name: 'c.example', host: 'c.example' });
+    const path = { path: '/pets/{id}', method: 'GET', domain: 'c.example' };
+    const id = await create('/api/endpoints', {
+      ...path,
+      name: 'pets',
+      code: 'a\nb\nc\n',
+      limits: { timeout_ms: 5 },
     });
-    expectFailure(response, 'invalid_folder', /edge\.yaml:3: domains\.0\.host: must be a hostname/);
-    expectFailure(response, 'invalid_folder', /edge\.yaml:5: endpoints\.0: handler: there is no file no\.rs/);
+    await own('domains', domain, 'c');
+    await own('endpoints', id, 'c');
+    const planned = await plan(
+      yaml(
+        `
+stack: c
+domains: [{host: c.example, policies: {timeout: 7}}]
+endpoints:
+  - {host: c.example, method: GET, route: '/pets/{pet}', name: pets, handler: a.rs, running: false,
+     limits: {timeout_ms: 6, idle_ms: 5}}
+`,
+        { 'a.rs': 'a\nB\nc\n' },
+      ),
+    );
+    expect(linesOf(planned)).to.deep.equal([
+      'update domain c.example',
+      'update endpoint GET c.example/pets/{pet}',
+    ]);
+    expect(fieldsOf(planned, 'c.example')).to.deep.equal([['policies', null, { timeout: 7 }]]);
+    const fields = fieldsOf(planned, 'GET c.example/pets/{pet}');
+    expect(fields).to.deep.include(['route', '/pets/{id}', '/pets/{pet}']);
+    expect(fields).to.deep.include(['limits.timeout_ms', 5, 6]);
+    expect(fields).to.deep.include(['limits.idle_ms', null, 5]);
+    const code = planned.changes[1]?.fields.find((field) => field.path === 'code');
+    expect(code?.diff).to.equal('@@ -1,3 +1,3 @@\n a\n-b\n+B\n c');
+  });
+
+  describe('of what others own', () => {
+    let ids: Readonly<Record<'domains' | 'endpoints' | 'services', string>>;
+    const HOST = 'owned.example';
+    const files = (stack: string) =>
+      yaml(`
+stack: ${stack}
+services: [{name: owned, service_type: sqlite, config: {path: a.db}, active: false}]
+domains: [{host: ${HOST}}]
+endpoints: [{host: ${HOST}, method: GET, route: /a}]
+`);
+
+    before(async () => {
+      const endpoint = { name: 'GET /a', path: '/a', method: 'GET', domain: HOST };
+      const config = { path: 'a.db' };
+      ids = {
+        domains: await create('/api/domains', { name: HOST, host: HOST }),
+        endpoints: await create('/api/endpoints', endpoint),
+        services: await create('/api/services', { name: 'owned', service_type: 'sqlite', config }),
+      };
+    });
+    const ownAll = async (stack: string | null) => {
+      for (const [table, id] of Object.entries(ids)) await own(table, id, stack);
+    };
+
+    it('nobody owns: all conflicts at once, unless it adopts them', async () => {
+      await ownAll(null);
+      const response = await askForPlan(api, files('mine'));
+      expectFailure(
+        response,
+        'apply_conflict',
+        /edge\.yaml:4: the domain "owned\.example" exists, and belongs to no stack/,
+      );
+      const { details } = response.body as { details: { conflicts: { kind: string; name: string }[] } };
+      expect(details.conflicts.map(({ kind, name }) => `${kind} ${name}`)).to.have.members([
+        ...['service owned', `domain ${HOST}`, `endpoint GET ${HOST}/a`],
+      ]);
+      const adopted = await plan(files('mine'), '&adopt=true');
+      expect(adopted.changes.flatMap(({ fields }) => fields)).to.deep.equal(
+        adopted.changes.map(() => ({ path: 'stack', before: null, after: 'mine' })),
+      );
+      expect(adopted.changes).to.have.length(3);
+    });
+
+    it('another stack owns: always a conflict', async () => {
+      await ownAll('theirs');
+      for (const query of ['', '&adopt=true', '&prune=true'])
+        expectFailure(
+          await askForPlan(api, files('mine'), query),
+          'apply_conflict',
+          /belongs to the stack "theirs"/,
+        );
+      expect((await plan(files('theirs'))).changes).to.deep.equal([]);
+    });
+
+    it('the folder does not claim: it is left alone while it is as it says', async () => {
+      await ownAll('theirs');
+      const unclaimed = (name: string, stack: string) =>
+        yaml(`{stack: mine, domains: [{host: ${HOST}, name: ${name}, stack: ${stack}}]}`);
+      expect((await plan(unclaimed(HOST, 'theirs'))).changes).to.deep.equal([]);
+      expectFailure(
+        await askForPlan(api, unclaimed('other', 'theirs')),
+        'apply_conflict',
+        /not as the folder says/,
+      );
+      await ownAll(null);
+      expect((await plan(unclaimed(HOST, 'null'))).changes).to.deep.equal([]);
+      expectFailure(await askForPlan(api, unclaimed('other', 'null')), 'apply_conflict');
+      expect(fieldsOf(await plan(unclaimed('other', 'null'), '&adopt=1'), HOST)).to.deep.equal([
+        ['name', HOST, 'other'],
+        ['stack', null, 'mine'],
+      ]);
+      // Where it is missing, it is made, for whom it belongs to.
+      const created = await plan(yaml('{stack: mine, domains: [{host: new.example, stack: theirs}]}'));
+      expect(fieldsOf(created, 'new.example')).to.deep.include(['stack', null, 'theirs']);
+    });
+
+    it('removes its own only, and only with prune, in the order that is possible', async () => {
+      await ownAll('mine');
+      const empty = yaml('stack: mine');
+      const kept = await plan(empty);
+      expect(kept.changes).to.deep.equal([]);
+      expect(kept.warnings.join()).to.match(/endpoint "GET owned\.example\/a".*prune=true removes them/);
+      const pruned = await plan(empty, '&prune=true');
+      expect(linesOf(pruned)).to.deep.equal([
+        `delete endpoint GET ${HOST}/a`,
+        `delete domain ${HOST}`,
+        'delete service owned',
+      ]);
+      expect((await plan(yaml('stack: nobody'), '&prune=true')).changes).to.deep.equal([]);
+    });
+
+    it('removes nothing that has something of others in it', async () => {
+      await ownAll('mine');
+      await own('endpoints', ids.endpoints, 'theirs');
+      expectFailure(
+        await askForPlan(api, yaml('stack: mine'), '&prune=true'),
+        'apply_conflict',
+        /endpoint "GET owned\.example\/a" stays, but is in the domain "owned\.example", which would be removed/,
+      );
+      const bound = { service_id: ids.services, pool_id: 'db' };
+      expectData(await api.post(`/api/endpoints/${ids.endpoints}/services`, bound), 201);
+      await own('domains', ids.domains, null);
+      expectFailure(
+        await askForPlan(api, yaml('stack: mine'), '&prune=true'),
+        'apply_conflict',
+        /has the service "owned" bound/,
+      );
+    });
+  });
+
+  it('moves the endpoints of a collection with its base path, unless others own them', async () => {
+    const domain_id = await create('/api/domains', { name: 'd', host: 'moved.example' });
+    const collection_id = await create('/api/collections', { domain_id, name: 'pets', base_path: '/old' });
+    const endpoint = { method: 'GET', domain: 'moved.example', collection_id };
+    const listed = await create('/api/endpoints', { ...endpoint, name: 'a', path: '/a' });
+    const other = await create('/api/endpoints', { ...endpoint, name: 'b', path: '/b' });
+    await own('domains', domain_id, 'm');
+    await own('collections', collection_id, 'm');
+    for (const id of [listed, other]) await own('endpoints', id, 'm');
+    const files = yaml(`
+stack: m
+collections: [{host: moved.example, name: pets, base_path: /new}]
+endpoints: [{host: moved.example, method: GET, collection: pets, path: /a, name: a}]
+`);
+    const planned = await plan(files);
+    expect(linesOf(planned)).to.deep.equal([
+      'update collection moved.example/pets',
+      'update endpoint GET moved.example/new/a',
+      'update endpoint GET moved.example/new/b',
+    ]);
+    expect(fieldsOf(planned, 'GET moved.example/new/b')).to.deep.equal([['route', '/old/b', '/new/b']]);
+    await own('endpoints', other, null);
+    expectFailure(await askForPlan(api, files), 'apply_conflict', /would move with the base path/);
+  });
+
+  describe('of the configs of services', () => {
+    const redis = (config: string, more = '') =>
+      yaml(
+        `{stack: s, services: [{name: kept, service_type: redis, active: false, config: ${config} ${more}}]}`,
+      );
+    before(async () => {
+      const config = { host: 'h', password: 'a literal' };
+      await own(
+        'services',
+        await create('/api/services', { name: 'kept', service_type: 'redis', config }),
+        's',
+      );
+    });
+
+    it('has no secret, and refuses those of files', async () => {
+      expectFailure(
+        await askForPlan(api, redis('{host: h, password: mine}')),
+        'invalid_folder',
+        /edge\.yaml:1: services\.0: config\.password: a file has no secrets/,
+      );
+      const kept = await plan(redis('{host: h, password: {stored: true}, pool_size: 3}'));
+      expect(fieldsOf(kept, 'kept')).to.deep.equal([['config.pool_size', 10, 3]]);
+      const referring = await plan(redis('{host: h, password: {secret: DB_PASSWORD}}'));
+      expect(fieldsOf(referring, 'kept')).to.deep.equal([
+        ['config.password.stored', true, null],
+        ['config.password.secret', null, 'DB_PASSWORD'],
+      ]);
+      expect(JSON.stringify([kept, referring])).to.not.match(/a literal|never shown/);
+    });
+
+    it('stands for nothing where nothing is stored, and names secrets that are missing', async () => {
+      const fresh =
+        '{stack: s, services: [{name: fresh, service_type: redis, config: {host: h, password: {stored: true}}}]}';
+      expectFailure(
+        await askForPlan(api, yaml(fresh)),
+        'invalid_folder',
+        /config\.password: \{stored: true\} .* there is none/,
+      );
+      expectFailure(
+        await askForPlan(api, redis('{host: h, password: {secret: NOT_SET}}')),
+        'invalid_folder',
+        /NOT_SET/,
+      );
+      expectFailure(
+        await askForPlan(api, yaml('{stack: s, secrets: [DB_PASSWORD, NOT_SET, NOR_THIS]}')),
+        'invalid_folder',
+        /secrets: NOT_SET, NOR_THIS must be set first/,
+      );
+      expectFailure(
+        await askForPlan(
+          api,
+          yaml('{stack: s, services: [{name: kept, service_type: sqlite, config: {path: a}}]}'),
+        ),
+        'invalid_folder',
+        /service_type: must stay "redis"/,
+      );
+    });
+  });
+
+  it('a secret of the same owner is no variable', async () => {
+    const id = await create('/api/domains', { name: 'v.example', host: 'v.example' });
+    expectData(await api.put(`/api/domains/${id}/secrets/KEY`, { value: 'x' }));
+    expectFailure(
+      await askForPlan(
+        api,
+        yaml('{stack: s, domains: [{host: v.example, variables: {KEY: x}}]}'),
+        '&adopt=1',
+      ),
+      'invalid_folder',
+      /variables\.KEY: is a secret/,
+    );
   });
 });

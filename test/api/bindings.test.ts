@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure, NO_ID, TIMESTAMP } from '../support/expect.js';
+import { uniqueName } from '../support/names.js';
 
 describe('bindings', () => {
   let api: TestApi;
@@ -18,7 +19,7 @@ describe('bindings', () => {
   }
 
   async function createService(): Promise<string> {
-    const body = { name: 'S', service_type: 'sqlite', config: { path: 'a.db' } };
+    const body = { name: uniqueName('S'), service_type: 'sqlite', config: { path: 'a.db' } };
     return expectData<{ id: string }>(await api.post('/api/services', body), 201).id;
   }
 

@@ -4,6 +4,7 @@ import { CollectionView } from '../../src/api/collections/schema.js';
 import type { EndpointView } from '../../src/api/endpoints/schema.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure, NO_ID, TIMESTAMP, UUID } from '../support/expect.js';
+import { uniqueName } from '../support/names.js';
 
 type Collection = Static<typeof CollectionView>;
 type Endpoint = Static<typeof EndpointView>;
@@ -25,7 +26,10 @@ describe('collections', () => {
   }
 
   async function create(fields: object = {}): Promise<Collection> {
-    return expectData(await api.post('/api/collections', { domain_id: domainId, name: 'C', ...fields }), 201);
+    return expectData(
+      await api.post('/api/collections', { domain_id: domainId, name: uniqueName('C'), ...fields }),
+      201,
+    );
   }
 
   async function createEndpoint(fields: object): Promise<Endpoint> {
@@ -46,7 +50,7 @@ describe('collections', () => {
   }
 
   it('creates one with just a domain and a name', async () => {
-    const collection = await create();
+    const collection = await create({ name: 'C' });
     expect(collection).to.have.all.keys(Object.keys(CollectionView.properties));
     expect(collection).to.include({
       domain_id: domainId,
@@ -148,7 +152,7 @@ describe('collections', () => {
     const other = await createEndpoint({ path: '/yours/a/{y}', name: 'Owner' });
     const before = await routeOf(own);
     expectFailure(
-      await api.put(`/api/collections/${collection.id}`, { base_path: '/yours', name: 'B' }),
+      await api.put(`/api/collections/${collection.id}`, { base_path: '/yours', name: uniqueName('B') }),
       'route_taken',
       new RegExp(
         `GET /yours/a/\\{y\\} on domain "shop.example" is taken by the endpoint "Owner" \\(${other.id}\\)`,

@@ -5,6 +5,7 @@ import { DomainView } from '../../src/api/domains/schema.js';
 import type { EndpointView } from '../../src/api/endpoints/schema.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure, NO_ID, TIMESTAMP, UUID } from '../support/expect.js';
+import { uniqueName } from '../support/names.js';
 
 type Domain = Static<typeof DomainView>;
 type Collection = Static<typeof CollectionView>;
@@ -36,7 +37,7 @@ describe('domains', () => {
 
   async function createCollection(domain: Domain, fields: object = {}): Promise<Collection> {
     return expectData(
-      await api.post('/api/collections', { domain_id: domain.id, name: 'C', ...fields }),
+      await api.post('/api/collections', { domain_id: domain.id, name: uniqueName('C'), ...fields }),
       201,
     );
   }

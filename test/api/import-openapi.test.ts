@@ -11,6 +11,7 @@ import { startApi, type TestApi } from '../support/api.js';
 import type { HttpResponse } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure, NO_ID, UUID } from '../support/expect.js';
+import { uniqueName } from '../support/names.js';
 
 type Imported = Static<typeof OpenApiImported>;
 type Endpoint = Static<typeof EndpointView>;
@@ -372,7 +373,11 @@ paths:
 
     it('with a path that does not go with the base path of the collection', async () => {
       const base_path = '/{id}';
-      const collection_id = await created('/api/collections', { domain_id: domainId, name: 'C', base_path });
+      const collection_id = await created('/api/collections', {
+        domain_id: domainId,
+        name: uniqueName('C'),
+        base_path,
+      });
       const before = await rows();
       const refusal = await post({ spec: spec(SHOP), domain: host, collection_id });
       expectFailure(

@@ -3,8 +3,10 @@ import { expect } from 'chai';
 import { SERVICE_TYPES, secretSettings } from '../../src/model/service-configs.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure, TIMESTAMP } from '../support/expect.js';
+import { uniqueName } from '../support/names.js';
 
 interface Service {
+  readonly name: string;
   readonly id: string;
   readonly config: object;
 }
@@ -21,7 +23,7 @@ describe('secrets of the installation', () => {
   const set = (name: string, value: unknown = 'a value') =>
     api.put(`/api/secrets/${encodeURIComponent(name)}`, { value });
   const post = (config: object, service_type = 'redis') =>
-    api.post('/api/services', { name: 'S', service_type, config });
+    api.post('/api/services', { name: uniqueName('S'), service_type, config });
   const create = async (config: object, service_type = 'redis') =>
     expectData<Service>(await post(config, service_type), 201);
   const versionOf = async (id: string) =>
@@ -86,13 +88,13 @@ describe('secrets of the installation', () => {
     const headers = { 'X-Auth-Token': { secret: 'IN_HEADER' }, Accept: 'text/plain' };
     expectFailure(await post({ ...base, headers }, 'http'), 'invalid_config', /IN_HEADER/);
     expectData(await set('IN_HEADER'));
-    const { id, config } = await create({ ...base, headers }, 'http');
+    const { id, name, config } = await create({ ...base, headers }, 'http');
     expect(config).to.deep.include({ headers });
     expectData(await api.put(`/api/services/${id}`, { config }));
     const before = await versionOf(id);
     expectData(await set('IN_HEADER', 'changed'));
     expect(await versionOf(id)).to.equal(before + 1);
-    expectFailure(await api.delete('/api/secrets/IN_HEADER'), 'secret_in_use', /"S"/);
+    expectFailure(await api.delete('/api/secrets/IN_HEADER'), 'secret_in_use', new RegExp(`"${name}"`));
     for (const wrong of [
       { secret: 'no name!' },
       { secret: 'IN_HEADER', more: 1 },
@@ -114,7 +116,11 @@ describe('secrets of the installation', () => {
     const redacting = await startApi({ config: { REDACT_SECRETS: true } });
     try {
       expectData(await redacting.put('/api/secrets/SHOWN', { value: 'v' }));
-      const body = { name: 'S', service_type: 'redis', config: { host: 'h', password: { secret: 'SHOWN' } } };
+      const body = {
+        name: uniqueName('S'),
+        service_type: 'redis',
+        config: { host: 'h', password: { secret: 'SHOWN' } },
+      };
       const { id, config } = expectData<Service>(await redacting.post('/api/services', body), 201);
       expect(config).to.deep.include({ password: { secret: 'SHOWN' } });
       const hidden = { config: { host: 'h', password: '***' } };
@@ -156,10 +162,10 @@ describe('secrets of the installation', () => {
 
   it('that services use cannot be deleted', async () => {
     expectData(await set('IN_USE'));
-    const { id } = await create({ host: 'h', password: { secret: 'IN_USE' } });
+    const { id, name } = await create({ host: 'h', password: { secret: 'IN_USE' } });
     const response = await api.delete('/api/secrets/IN_USE');
-    expectFailure(response, 'secret_in_use', /"S"/);
-    expect(response.body).to.have.deep.property('details', { services: [{ id, name: 'S' }] });
+    expectFailure(response, 'secret_in_use', new RegExp(`"${name}"`));
+    expect(response.body).to.have.deep.property('details', { services: [{ id, name }] });
     expectData(await api.put(`/api/services/${id}`, { name: 'Renamed' }));
     expectFailure(await api.delete('/api/secrets/IN_USE'), 'secret_in_use', /"Renamed"/);
     expectData(await api.delete(`/api/services/${id}`));

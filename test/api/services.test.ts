@@ -6,6 +6,7 @@ import { createSecretBox } from '../../src/secrets/secret-box.js';
 import { findService } from '../../src/store/services.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure, NO_ID, TIMESTAMP, UUID } from '../support/expect.js';
+import { uniqueName } from '../support/names.js';
 
 type Service = Static<typeof ServiceView>;
 
@@ -269,12 +270,12 @@ describe('services', () => {
   after(() => api.close());
 
   async function create(more: object = {}): Promise<Service> {
-    const body = { name: 'S', service_type: 'redis', config: { host: 'h' }, ...more };
+    const body = { name: uniqueName('S'), service_type: 'redis', config: { host: 'h' }, ...more };
     return expectData(await api.post('/api/services', body), 201);
   }
 
   it('creates one with a name, a type and a config', async () => {
-    const service = await create();
+    const service = await create({ name: 'S' });
     expect(service).to.deep.equal({
       id: service.id,
       domains: [],
@@ -387,7 +388,10 @@ describe('services', () => {
 
   it('keeps its type', async () => {
     const service = await create();
-    const response = await api.put(`/api/services/${service.id}`, { service_type: 'sqlite', name: 'B' });
+    const response = await api.put(`/api/services/${service.id}`, {
+      service_type: 'sqlite',
+      name: uniqueName('B'),
+    });
     expect(expectData<Service>(response).service_type).to.equal('redis');
     expect(response.body)
       .to.have.nested.property('warnings[0]')
@@ -484,17 +488,17 @@ describe('services', () => {
     const { id } = await create();
     expectFailure(await api.post(`/api/services/${id}/activate`), 'no_actor_host', /start the `actor-host`/);
     await api.put(`/api/services/${id}`, { enabled: false });
-    expectFailure(await api.post(`/api/services/${id}/activate`), 'service_disabled', /"S" is disabled/);
+    expectFailure(await api.post(`/api/services/${id}/activate`), 'service_disabled', /"S \d+" is disabled/);
     expect(expectData<Service>(await api.get(`/api/services/${id}`)).active).to.equal(false);
   });
 
   it('is not active after it was deactivated without having been active', async () => {
-    const { id } = await create();
+    const { id, name } = await create();
     const { status, body } = await api.post(`/api/services/${id}/deactivate`);
     expect(status).to.equal(200);
     expect(body).to.deep.equal({
       success: true,
-      data: { id, name: 'S', service_type: 'redis', active: false, message: 'It was not active.' },
+      data: { id, name, service_type: 'redis', active: false, message: 'It was not active.' },
     });
   });
 
@@ -508,7 +512,10 @@ describe('services', () => {
     it('hides secrets, and keeps those that come back hidden', async () => {
       const config = { host: 'h', database: 'd', username: 'u', password: 'the secret' };
       const body = { name: 'S', service_type: 'postgres', config };
-      const created = expectData<Service>(await redacting.post('/api/services', body), 201);
+      const created = expectData<Service>(
+        await redacting.post('/api/services', { ...body, name: uniqueName('S') }),
+        201,
+      );
       expect(created.config).to.include({ username: 'u', password: '***' });
       const path = `/api/services/${created.id}`;
       const shown = expectData<Service>(await redacting.get(path));
@@ -535,7 +542,10 @@ describe('services', () => {
 
     it('refuses another server while the password is left out', async () => {
       const body = { name: 'R', service_type: 'redis', config: { host: 'h', password: 'the secret' } };
-      const { id } = expectData<Service>(await redacting.post('/api/services', body), 201);
+      const { id } = expectData<Service>(
+        await redacting.post('/api/services', { ...body, name: uniqueName('S') }),
+        201,
+      );
       const change = (config: object) => redacting.put(`/api/services/${id}`, { config });
       expectData(await change({ pool_size: 4 }));
       for (const config of [{ host: 'elsewhere' }, { port: 1 }, { use_tls: true }])
@@ -547,7 +557,10 @@ describe('services', () => {
     it('refuses a new URI while the password stays hidden', async () => {
       const config = { host: 'h', username: 'u', password: 'the secret' };
       const body = { name: 'M', service_type: 'mongodb', config };
-      const { id } = expectData<Service>(await redacting.post('/api/services', body), 201);
+      const { id } = expectData<Service>(
+        await redacting.post('/api/services', { ...body, name: uniqueName('S') }),
+        201,
+      );
       const hidden = { ...config, password: '***' };
       expectData(await redacting.put(`/api/services/${id}`, { config: hidden }));
       expectFailure(
@@ -564,7 +577,10 @@ describe('services', () => {
         service_type: 'http',
         config: { base_url: 'https://a.example', headers, token: 'the third secret' },
       };
-      const created = expectData<Service>(await redacting.post('/api/services', body), 201);
+      const created = expectData<Service>(
+        await redacting.post('/api/services', { ...body, name: uniqueName('S') }),
+        201,
+      );
       expect(created.config).to.deep.include({
         headers: { 'X-Auth-Token': '***', 'X-Tenant': '***' },
         token: '***',
@@ -607,7 +623,10 @@ describe('services', () => {
     it('refuses a hidden secret where none is stored', async () => {
       const config = { host: 'h', database: 'd', username: 'u' };
       const body = { name: 'no password', service_type: 'postgres', config };
-      const { id } = expectData<Service>(await redacting.post('/api/services', body), 201);
+      const { id } = expectData<Service>(
+        await redacting.post('/api/services', { ...body, name: uniqueName('S') }),
+        201,
+      );
       expectFailure(
         await redacting.put(`/api/services/${id}`, { config: { ...config, password: '***' } }),
         'invalid_config',

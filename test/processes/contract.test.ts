@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import type { HttpResponse } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
+import { uniqueName } from '../support/names.js';
 import { type Stack, startStack } from '../support/processes.js';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -118,7 +119,7 @@ describe('the contract', () => {
   const createDomain = async (fields = {}) =>
     objectOf(await stack.api.post('/api/domains', { name: 'D', host: newHost(), ...fields }), 201);
   const createCollection = async (domain_id: string, fields = {}) =>
-    objectOf(await stack.api.post('/api/collections', { domain_id, name: 'C', ...fields }), 201);
+    objectOf(await stack.api.post('/api/collections', { domain_id, name: uniqueName('C'), ...fields }), 201);
   const createEndpoint = async (fields = {}) =>
     objectOf(
       await stack.api.post('/api/endpoints', {
@@ -133,7 +134,7 @@ describe('the contract', () => {
   const createService = async (fields = {}) =>
     objectOf(
       await stack.api.post('/api/services', {
-        name: 'S',
+        name: uniqueName('S'),
         service_type: 'sqlite',
         config: CONFIGS.sqlite,
         ...fields,

@@ -98,7 +98,7 @@ describe('services', function () {
       expect(await isActive(id)).to.equal(false);
       const refused = await pinged(client);
       expect(refused).to.include({ ok: false, kind: 'inactive' });
-      expect(refused.message).to.include('"redis" is not active');
+      expect(refused.message).to.match(/"redis \d+" is not active/);
       expect((await activity(id, 'deactivate')).success).to.equal(true);
       await activity(id, 'activate');
       expect(await pinged(client)).to.include({ ok: true });

@@ -2,6 +2,7 @@
  * The examples in `examples/`, deployed as they are: folders with `endpoint.json` endpoint by endpoint, others as
  * bundles.
  */
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -78,5 +79,50 @@ export async function bundleOf(name: string): Promise<Buffer> {
     return await readFile(out);
   } finally {
     await folder.remove();
+  }
+}
+
+/** Least configs of the services that examples use. */
+const CONFIGS: Readonly<Record<ServiceType, object>> = {
+  postgres: { host: 'h', database: 'd', username: 'u', password: 'a literal' },
+  mysql: { host: 'h', database: 'd', username: 'u', password: 'a literal' },
+  redis: { host: 'h' },
+  ftp: { host: 'h', password: 'a literal' },
+  sqlite: { path: 'a.db' },
+  memcached: { host: 'h' },
+  http: { base_url: 'https://a.example', token: 'a literal' },
+  mongodb: { host: 'h' },
+  objstore: { endpoint: 'h:1', access_key: 'a', secret_key: 'a literal', bucket: 'b' },
+  email: { host: 'h', from_address: 'a@a.example' },
+};
+
+/** Makes the objects of an example, without compiling anything. */
+export async function defineExample(api: HttpClient, name: string): Promise<void> {
+  const file = new URL(`${name}/endpoint.json`, EXAMPLES_FOLDER);
+  if (!existsSync(file)) {
+    const { headers, body } = multipart([
+      { name: 'bundle', filename: `${name}.zip`, content: await bundleOf(name) },
+    ]);
+    expectData(await api.post('/api/import/bundle?domain=*&validate=enforce', body, { headers }));
+    return;
+  }
+  const example = JSON.parse(await readFile(file, 'utf8')) as Definition & {
+    readonly domain: object;
+    readonly collection: object;
+  };
+  const { endpoint, endpoints = [], services = [] } = example;
+  const code = await readFile(new URL(`${name}/handler.rs`, EXAMPLES_FOLDER), 'utf8');
+  const create = async (path: string, body: object) =>
+    expectData<{ id: string }>(await api.post(path, body), 201).id;
+  const domain_id = await create('/api/domains', example.domain);
+  const collection_id = await create('/api/collections', { domain_id, ...example.collection });
+  const bound: [poolId: string, serviceId: string][] = [];
+  for (const { pool_id, service_type } of services) {
+    const config = CONFIGS[service_type];
+    bound.push([pool_id, await create('/api/services', { name: pool_id, service_type, config })]);
+  }
+  for (const each of endpoint ? [endpoint, ...endpoints] : endpoints) {
+    const id = await create('/api/endpoints', { ...each, collection_id, code });
+    for (const [poolId, serviceId] of bound) await bind(api, id, serviceId, poolId);
   }
 }

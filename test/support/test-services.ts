@@ -3,6 +3,7 @@ import { runDirectory, tokenFolder } from '../../src/bootstrap/run-directory.js'
 import { createSecretBox, type SecretBox } from '../../src/secrets/secret-box.js';
 import { issueServiceToken } from '../../src/secrets/service-token.js';
 import type { HttpClient } from './client.js';
+import { uniqueName } from './names.js';
 import { must, type Stack } from './processes.js';
 import { connectServices, type ServiceClient } from './service-client.js';
 
@@ -13,7 +14,7 @@ export async function createService(
   api: HttpClient,
   service_type: string,
   config: object,
-  name: string = service_type,
+  name: string = uniqueName(service_type),
 ): Promise<string> {
   const created = await must(api.post('/api/services', { name, service_type, config }));
   return (created as { id: string }).id;

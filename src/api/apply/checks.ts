@@ -2,6 +2,7 @@
  * Checks what would change, as the routes of the API check it. What is as it was is not checked again: it may have been
  * accepted under other settings.
  */
+import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
 import type { PlannedChanges, Wanted } from '../../apply/changes.js';
@@ -53,6 +54,8 @@ export async function checkChanges(
   const after = objectsAfter(input);
   const limit = pLimit(CONCURRENT_CHECKS);
   const checkOne = async (change: ObjectChange, object: InstallationObject) => {
+    // Schemas of policies take long to check: other tasks run in between.
+    await setImmediate();
     const at = places.get(keyOf(object));
     const check = async (member: string, run: () => unknown) => {
       try {

@@ -15,9 +15,9 @@ const KINDS = {
   service: 'services',
 } as const;
 
-/** A plan tells of what is there. @throws AppError forbidden */
-export function requireReadable(principal: Principal, wanted: readonly Wanted[]): void {
-  for (const { object } of wanted)
+/** Plans and exports tell of what is there. @throws AppError forbidden */
+export function requireReadable(principal: Principal, objects: readonly InstallationObject[]): void {
+  for (const object of objects)
     for (const permission of readPermissions(object)) requirePermission(principal, permission, object);
 }
 
@@ -47,16 +47,16 @@ export function requirePermissions(
   }
 }
 
-function writePermissions({ action, after, fields }: ObjectChange): Permission[] {
-  const object = after;
+function writePermissions({ action, before, after, fields }: ObjectChange): Permission[] {
+  const object = (after ?? before) as InstallationObject;
   const paths = fields.map(({ path }) => path.split('.')[0]);
-  const kind = after?.kind;
-  if (!object || !kind) return [];
-  const isDeployed =
-    object.kind === 'endpoint' && object.running === true && (action === 'create' || changesCode(paths));
-  const isStopped = paths.includes('running') && action === 'update';
+  const isNew = action === 'create' || changesCode(paths);
+  const isDeployed = after?.kind === 'endpoint' && after.running === true && isNew;
+  const isStopped = action === 'update' && paths.includes('running');
   return [
-    `${KINDS[kind]}:write`,
+    `${KINDS[object.kind]}:write`,
+    // What is there is shown.
+    ...(before ? readPermissions(before) : []),
     ...(isDeployed || isStopped ? (['endpoints:deploy'] as const) : []),
     ...(paths.includes('variables') ? (['variables:write'] as const) : []),
     ...(paths.includes('schedules') ? (['jobs:write'] as const) : []),

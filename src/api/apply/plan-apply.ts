@@ -42,12 +42,15 @@ export async function planApply(
 ): Promise<Plan> {
   const stored = await readInstallation(deps.store);
   const services = stored.services.map((service) => openService(service, deps.secrets));
-  const { stack, wanted, configs, problems } = wantedObjects(folder, {
+  const { stack, wanted, configs, problems } = await wantedObjects(folder, {
     collections: stored.collections.map(({ object }) => object),
     services: services.filter(({ object }) => isOwn(object, principal) || !isHidden(object, principal)),
     secrets: stored.secrets,
   });
-  requireReadable(principal, wanted);
+  requireReadable(
+    principal,
+    wanted.map(({ object }) => object),
+  );
   requireWithin(principal, wanted, services, stored);
   const planned = plannedChanges(existingObjects(stored, services), wanted, {
     ...{ stack, ...options },
@@ -66,6 +69,24 @@ export async function planApply(
   };
 }
 
+/**
+ * The objects that somebody may see.
+ * @throws AppError forbidden when a permission is missing to see all of one, secret_key_mismatch
+ */
+export async function readableObjects(
+  deps: Pick<PlanDependencies, 'store' | 'secrets'>,
+  principal: Principal,
+): Promise<InstallationObject[]> {
+  const stored = await readInstallation(deps.store);
+  const services = stored.services.filter(({ object }) => !isHidden(object, principal));
+  const opened = services.map((service) => openService(service, deps.secrets));
+  const objects = existingObjects(stored, opened)
+    .map(({ object }) => object)
+    .filter((object) => object.kind === 'service' || isOwn(object, principal));
+  requireReadable(principal, objects);
+  return objects;
+}
+
 /** All objects, with what stands for secrets in the configs of services. */
 export function existingObjects(stored: StoredInstallation, services: readonly OpenedService[]): Existing[] {
   return [
@@ -77,7 +98,7 @@ export function existingObjects(stored: StoredInstallation, services: readonly O
 }
 
 /** A service that they may not even see. */
-function isHidden(object: OpenedService['object'], { scope }: Principal): boolean {
+function isHidden(object: { readonly domains: readonly string[] }, { scope }: Principal): boolean {
   return (
     scope !== undefined && object.domains.length > 0 && !object.domains.some((host) => scope.includes(host))
   );

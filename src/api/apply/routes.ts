@@ -1,17 +1,20 @@
-/** Installations as files: what an apply of a folder would do. */
+/** Installations as files: applies of folders, and exports. */
+import { Readable } from 'node:stream';
 import { type Static, Type } from '@sinclair/typebox';
+import { zipSync } from 'fflate';
 import { shownPlan } from '../../apply/show-plan.js';
 import type { Folder } from '../../import/folder/folder.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import type { ApiContext } from '../context.js';
 import { readDecompressed } from '../decompressed-body.js';
 import { edgeFileSchema } from '../edge-file.js';
-import { defineRoute, type UseOf } from '../route.js';
+import { defineRoute, Reply, type UseOf } from '../route.js';
 import { isSet } from '../schemas.js';
 import { ACCEPTED, APPLY_ERRORS } from './applies-routes.js';
-import { planApply } from './plan-apply.js';
+import { exportedFiles } from './export.js';
+import { planApply, readableObjects } from './plan-apply.js';
 import { ApplyView } from './present-apply.js';
-import { ApplyQuery, ENVIRONMENT, Files, PlanView } from './schema.js';
+import { ApplyQuery, ENVIRONMENT, ExportQuery, ExportView, Files, PlanView } from './schema.js';
 import { requireSamePlan, startApply } from './start-apply.js';
 
 const tag = 'Apply';
@@ -62,7 +65,40 @@ export const applyRoutes = [
       return startApply(deps, plan, null, request);
     },
   }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/export',
+    permission: 'endpoints:read',
+    summary: 'Write the installation as files, which change nothing when they are applied: JSON, or a ZIP',
+    tag,
+    query: ExportQuery,
+    data: ExportView,
+    zip: true,
+    errors: ['secret_key_mismatch'],
+    handle: async ({ query, principal, prefers }, deps) => {
+      const files = await exportedFiles(await readableObjects(deps, principal), {
+        ...(query.domain !== undefined && { domain: query.domain.toLowerCase() }),
+        ...(query.stack !== undefined && { stack: query.stack }),
+      });
+      if (prefers('application/json', ZIP_TYPES[0]) !== ZIP_TYPES[0]) return { files };
+      const headers = {
+        'Content-Type': ZIP_TYPES[0],
+        'Content-Disposition': 'attachment; filename="edge.zip"',
+      };
+      return new Reply(200, Readable.from([zipOf(files)]), headers);
+    },
+  }),
 ];
+
+/** Of an export: the time of a file is no part of what it says. */
+const NO_TIME = new Date('1980-01-01T00:00:00');
+
+/** Not compressed, which would block the event loop. */
+function zipOf(files: Readonly<Record<string, string>>): Uint8Array {
+  const entries = Object.entries(files).map(([path, text]) => [path, Buffer.from(text)] as const);
+  return zipSync(Object.fromEntries(entries), { level: 0, mtime: NO_TIME });
+}
 
 /** A ZIP, or JSON with the texts of files. */
 function readFolder(

@@ -1,5 +1,6 @@
 /** Applies as the API takes and shows them. */
 import { Type } from '@sinclair/typebox';
+import { StackName } from '../edge-file.js';
 import { Flag, oneOf } from '../schemas.js';
 
 /** Also the name of the overlay's file. */
@@ -53,3 +54,15 @@ export const PlanView = Type.Object(
   },
   { title: 'Plan' },
 );
+
+export const ExportQuery = Type.Object({
+  domain: Type.Optional(
+    Type.String({
+      format: 'hostname-or-any',
+      description: 'Only the domain with this host, what is in it, and the services that it uses',
+    }),
+  ),
+  stack: Type.Optional(Type.String({ ...StackName, description: 'Only what belongs to this stack' })),
+});
+
+export const ExportView = Type.Object({ files: Files }, { title: 'Export' });

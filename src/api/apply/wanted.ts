@@ -1,5 +1,5 @@
 /** What a folder says, as objects: every list item is validated by itself, so that all problems are told at once. */
-import { basename } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Static } from '@sinclair/typebox';
 import type { Wanted } from '../../apply/changes.js';
@@ -52,6 +52,9 @@ const CHECKS = Object.fromEntries(
   Object.entries(FILE_LISTS).map(([name, schema]) => [name, checkOf(schema)]),
 ) as Readonly<Record<FileList, Check>>;
 
+/** Between so many, the event loop runs other tasks. */
+const OBJECTS_AT_ONCE = 50;
+
 /** Reads objects from the lists of a folder. */
 class Reading {
   readonly wanted: (Wanted & Pick<Placed, 'members'>)[] = [];
@@ -68,18 +71,19 @@ class Reading {
     this.#basePaths = new Map(known.collections.map((object) => [keyOf(object), object.base_path]));
   }
 
-  read(): void {
-    this.#each<FileDomainInput>('domains', (input) => this.#domain(input));
-    this.#each<FileCollectionInput>('collections', (input) => this.#collection(input));
-    this.#each<FileServiceInput>('services', (input) => this.#service(input));
-    this.#each<FileEndpointInput>('endpoints', (input) => this.#endpoint(input));
+  async read(): Promise<void> {
+    await this.#each<FileDomainInput>('domains', (input) => this.#domain(input));
+    await this.#each<FileCollectionInput>('collections', (input) => this.#collection(input));
+    await this.#each<FileServiceInput>('services', (input) => this.#service(input));
+    await this.#each<FileEndpointInput>('endpoints', (input) => this.#endpoint(input));
   }
 
-  #each<T extends { stack?: string | null }>(
+  async #each<T extends { stack?: string | null }>(
     list: FileList,
     objectOf: (input: T) => InstallationObject,
-  ): void {
+  ): Promise<void> {
     for (const [at, { value, place, members }] of (this.folder.lists[list] ?? []).entries()) {
+      if (at % OBJECTS_AT_ONCE === 0) await setImmediate();
       const problem = CHECKS[list](value);
       if (problem) {
         const [member = ''] = problem.path;
@@ -240,8 +244,7 @@ class Reading {
   #code(handler: string | undefined): string | null {
     if (handler === undefined) return null;
     const code = this.folder.sources.get(handlerPath(handler));
-    if (code === undefined)
-      throw invalid('handler', `there is no file ${handler} (${basename(handler)}) in the folder`);
+    if (code === undefined) throw invalid('handler', `there is no file ${handler} in the folder`);
     const problem = textProblem(code);
     if (problem !== undefined) throw invalid('handler', `the file ${handler} ${problem}`);
     return code;
@@ -253,7 +256,7 @@ class Reading {
 }
 
 /** @throws AppError invalid_folder when not even the stack is known */
-export function wantedObjects(folder: Folder, known: KnownObjects): WantedObjects {
+export async function wantedObjects(folder: Folder, known: KnownObjects): Promise<WantedObjects> {
   const head = Object.fromEntries(folder.head.map(({ name, value }) => [name, value]));
   const problems: string[] = [];
   const problem = checkHead(head);
@@ -269,7 +272,7 @@ export function wantedObjects(folder: Folder, known: KnownObjects): WantedObject
       problems.push(`${place}: secrets: ${missing.join(', ')} must be set first (PUT /api/secrets/NAME)`);
   }
   const reading = new Reading(folder, known, String(stack));
-  reading.read();
+  await reading.read();
   const { wanted, configs } = reading;
   return { stack: String(stack), wanted, configs, problems: [...problems, ...reading.problems] };
 }

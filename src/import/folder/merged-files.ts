@@ -1,6 +1,6 @@
 /**
- * Merges the YAML files of a folder: those that list objects, then an overlay, which changes objects of the same natural
- * key as a JSON Merge Patch (RFC 7396) does. Remembers where each object and each of its members stands.
+ * Merges the YAML files of a folder: those that list objects, then an overlay, which changes objects of the same
+ * natural key as a JSON Merge Patch (RFC 7396) does. Remembers where each object and each of its members stands.
  */
 
 import { folderError } from './errors.js';

@@ -1,4 +1,4 @@
-/** A folder in parts that are small enough for messages: receiving one blocks the event loop for about a millisecond. */
+/** A folder in parts that are small enough for messages: receiving one blocks the event loop for a millisecond. */
 import type { Folder, FolderDocument, Placed } from './folder.js';
 
 /** All of them together are the whole. */

@@ -20,6 +20,8 @@ export interface FolderLimits {
   readonly specBytes: number;
   /** Largest handler, bytes. */
   readonly codeBytes: number;
+  /** Most objects of one kind. */
+  readonly operations: number;
 }
 
 export interface FolderToRead {
@@ -55,6 +57,11 @@ export async function readFolder(
   const parsed: ParsedFile[] = [];
   for (const name of names) parsed.push(await parse(name));
   const document = mergedFiles(parsed, overlay === undefined ? undefined : await parse(overlay));
+  for (const [name, { length }] of Object.entries(document.lists))
+    if (length > limits.operations)
+      throw folderError([
+        `The folder has ${length} ${name}; at most ${limits.operations} are allowed (IMPORT_OPERATIONS_LIMIT)`,
+      ]);
   const sources = new Map<string, string>();
   for (const { value } of document.lists['endpoints'] ?? []) {
     const path = handlerOf(value);

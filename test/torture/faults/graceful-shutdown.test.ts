@@ -14,7 +14,7 @@ const CLEANLY = { code: 0, signal: null };
 const CLIENTS = 8;
 /** The errors of handlers' calls while the actor host ends, and after that. */
 const GONE =
-  /^(Service inactive: the pool "cache": the service "redis" is not active|Backend unavailable: the pool "cache": the actor host of this machine cannot be reached: .+)/;
+  /^(Service inactive: the pool "cache": the service "redis \d+" is not active|Backend unavailable: the pool "cache": the actor host of this machine cannot be reached: .+)/;
 
 describe('SIGTERM under load', function () {
   this.timeout(120_000);

@@ -1,0 +1,213 @@
+/**
+ * Writes the installation, or a part of it, as a folder: applied again, it changes nothing. The order of everything is
+ * that of names, so that exports of the same are the same.
+ */
+import { setImmediate } from 'node:timers/promises';
+import { Document, isScalar, visit } from 'yaml';
+import { keyOf } from '../../apply/keys.js';
+import type {
+  CollectionObject,
+  DomainObject,
+  EndpointObject,
+  InstallationObject,
+  ScheduleObject,
+  ServiceObject,
+} from '../../apply/objects.js';
+import { secretsIn } from '../../model/secret-references.js';
+import { SourcePaths } from './source-paths.js';
+
+export interface ExportScope {
+  /** Only this domain, with what is in it, and the services that it uses. */
+  readonly domain?: string;
+  /** Only what belongs to this stack. */
+  readonly stack?: string;
+}
+
+/** The stack of an export of objects of several, or of none. */
+const WHOLE = 'installation';
+
+type Members = Record<string, unknown>;
+
+/** Texts of files by their paths. */
+export async function exportedFiles(
+  objects: readonly InstallationObject[],
+  scope: ExportScope,
+): Promise<Record<string, string>> {
+  const chosen = chosenObjects(objects, scope)
+    .map((object) => ({ object, key: keyOf(object) }))
+    .sort((left, right) => (left.key < right.key ? -1 : 1))
+    .map(({ object }) => object);
+  const stack = scope.stack ?? onlyStack(chosen) ?? WHOLE;
+  const paths = new SourcePaths();
+  const files: Record<string, string> = {};
+  const of = <K extends InstallationObject['kind']>(kind: K) =>
+    chosen.filter((object): object is Extract<InstallationObject, { kind: K }> => object.kind === kind);
+  const services = of('service');
+  const endpoints = of('endpoint').map((endpoint) => {
+    const path = endpoint.code === null ? undefined : paths.pathOf(endpoint);
+    if (path !== undefined) files[path] = endpoint.code ?? '';
+    return endpointMembers(endpoint, path, stack);
+  });
+  const secrets = [...new Set(services.flatMap(({ config }) => secretsIn(config)))].sort();
+  const lists: Members = {
+    ...some(
+      'services',
+      services.map((service) => serviceMembers(service, stack)),
+    ),
+    ...some(
+      'domains',
+      of('domain').map((domain) => domainMembers(domain, stack)),
+    ),
+    ...some(
+      'collections',
+      of('collection').map((collection) => collectionMembers(collection, stack)),
+    ),
+    ...some('endpoints', endpoints),
+  };
+  let text = yamlOf({ stack, ...some('secrets', secrets) });
+  for (const [name, items] of Object.entries(lists as Record<string, readonly Members[]>)) {
+    text += `${name}:\n`;
+    for (let at = 0; at < items.length; at += OBJECTS_AT_ONCE) {
+      text += yamlOf(items.slice(at, at + OBJECTS_AT_ONCE));
+      await setImmediate();
+    }
+  }
+  return { 'edge.yaml': text, ...files };
+}
+
+/** Between so many, the event loop runs other tasks. */
+const OBJECTS_AT_ONCE = 50;
+
+/** Without anchors and folded lines. */
+function yamlOf(content: object): string {
+  const document = new Document(content, { aliasDuplicateObjects: false });
+  visit(document, {
+    // Plain, it would merge maps where it is read.
+    Pair: (_, { key }) => {
+      if (isScalar(key) && key.value === '<<') key.type = 'QUOTE_DOUBLE';
+    },
+  });
+  return document.toString({ lineWidth: 0, blockQuote: 'literal' });
+}
+
+function chosenObjects(
+  objects: readonly InstallationObject[],
+  { domain, stack }: ExportScope,
+): InstallationObject[] {
+  const owned = objects.filter((object) => stack === undefined || object.stack === stack);
+  if (domain === undefined) return owned;
+  const inDomain = owned.filter(
+    (object) => object.kind !== 'service' && (object.host === domain || isInCollectionOf(object, domain)),
+  );
+  const used = new Set(
+    inDomain.flatMap((object) => (object.kind === 'endpoint' ? Object.values(object.bindings) : [])),
+  );
+  return [...inDomain, ...owned.filter((object) => object.kind === 'service' && used.has(object.name))];
+}
+
+function isInCollectionOf(object: InstallationObject, host: string): boolean {
+  return object.kind === 'endpoint' && object.collection_host === host;
+}
+
+/** The stack to which all belong that belong to one. */
+function onlyStack(objects: readonly InstallationObject[]): string | undefined {
+  const stacks = new Set(objects.flatMap(({ stack }) => stack ?? []));
+  const [only] = stacks;
+  return stacks.size === 1 ? only : undefined;
+}
+
+function domainMembers({ host, name, ...others }: DomainObject, stack: string): Members {
+  return { host, ...owner(others, stack), ...unless('name', name, host), ...common(others) };
+}
+
+function collectionMembers({ host, name, base_path, ...others }: CollectionObject, stack: string): Members {
+  return { host, name, ...owner(others, stack), ...unless('base_path', base_path, null), ...common(others) };
+}
+
+function endpointMembers(endpoint: EndpointObject, handler: string | undefined, stack: string): Members {
+  const { host, method, route, path, name, collection, collection_host, running } = endpoint;
+  const place =
+    collection === null ? { route } : { collection, ...(host === '*' && { collection_host }), path };
+  return {
+    host,
+    method,
+    ...place,
+    ...owner(endpoint, stack),
+    ...unless('name', name, `${method} ${route}`),
+    ...(handler !== undefined && { handler }),
+    ...unless('running', running, handler !== undefined),
+    ...common(endpoint),
+    ...unless('dependencies', endpoint.dependencies, null),
+    ...unless('limits', endpoint.limits, null),
+    ...someMembers('bindings', endpoint.bindings),
+    ...some('schedules', endpoint.schedules.map(scheduleMembers)),
+  };
+}
+
+function serviceMembers(
+  { name, service_type, config, enabled, domains, active, ...others }: ServiceObject,
+  stack: string,
+): Members {
+  return {
+    name,
+    service_type,
+    ...owner(others, stack),
+    config: sortedMembers(config),
+    ...unless('enabled', enabled, true),
+    ...unless('active', active, enabled),
+    ...some('domains', domains),
+  };
+}
+
+function scheduleMembers({ cron, timezone, enabled, method, path, headers, body }: ScheduleObject): Members {
+  const bytes = body === null ? null : Buffer.from(body, 'base64');
+  const text = bytes?.toString('utf8');
+  const isText =
+    bytes !== null && text !== undefined && Buffer.from(text).equals(bytes) && !text.includes('\u0000');
+  return {
+    cron,
+    ...unless('timezone', timezone, 'UTC'),
+    ...unless('enabled', enabled, true),
+    method,
+    path,
+    ...someMembers('headers', headers),
+    ...(bytes !== null && (isText ? { body: text } : { body_base64: body })),
+  };
+}
+
+function common({
+  description,
+  enabled,
+  policies,
+  variables,
+}: Pick<DomainObject, 'description' | 'enabled' | 'policies' | 'variables'>): Members {
+  return {
+    ...unless('description', description, null),
+    ...unless('enabled', enabled, true),
+    ...unless('policies', policies, null),
+    ...someMembers('variables', variables),
+  };
+}
+
+function owner({ stack: own }: Pick<DomainObject, 'stack'>, stack: string): Members {
+  return own === stack ? {} : { stack: own };
+}
+
+function unless(name: string, value: unknown, usual: unknown): Members {
+  return value === usual ? {} : { [name]: value };
+}
+
+function some(name: string, list: readonly unknown[]): Members {
+  return list.length === 0 ? {} : { [name]: list };
+}
+
+function someMembers(name: string, map: Readonly<Record<string, unknown>>): Members {
+  return Object.keys(map).length === 0 ? {} : { [name]: map };
+}
+
+/** A config is stored as it was sent; all else is in the order of names already. */
+function sortedMembers(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const members = Object.entries(value).map(([name, member]) => [name, sortedMembers(member)] as const);
+  return Object.fromEntries(members.sort(([left], [right]) => (left < right ? -1 : 1)));
+}

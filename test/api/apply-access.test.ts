@@ -1,0 +1,153 @@
+/** Who may plan and export what: names that are taken, permissions, and hosts. */
+import { expect } from 'chai';
+import { ADMIN, addUser, makeToken, type Person } from '../support/access.js';
+import { startApi, type TestApi } from '../support/api.js';
+import { expectData, expectFailure } from '../support/expect.js';
+import { askForPlan, type Files, linesOf, type ShownPlan } from '../support/plans.js';
+
+const OWN = 'own.example';
+const FOREIGN = 'foreign.example';
+const folder = (text: string): Files => ({ 'edge.yaml': `{stack: s, ${text}}` });
+const endpointAt = (host: string) => `endpoints: [{host: ${host}, method: GET, route: /new}]`;
+
+describe('applies and exports', () => {
+  let api: TestApi;
+  let admin: Person;
+  let editor: Person;
+  before(async () => {
+    api = await startApi();
+    admin = await addUser(api, {}, { email: ADMIN, role: 'admin' });
+    for (const host of [OWN, FOREIGN]) {
+      expectData(await api.post('/api/domains', { name: host, host }, admin), 201);
+      const config = { host: '127.0.0.1', password: `password of ${host}` };
+      const service = { name: `cache of ${host}`, service_type: 'redis', config, domains: [host] };
+      expectData(await api.post('/api/services', service, admin), 201);
+      expectData(
+        await api.post(
+          '/api/endpoints',
+          { name: 'e', path: '/e', method: 'GET', domain: host, code: host },
+          admin,
+        ),
+        201,
+      );
+    }
+    editor = await addUser(api, admin, { email: 'editor@own.test', role: 'editor', domains: [OWN] });
+  });
+  after(() => api.close());
+
+  it('of somebody with certain hosts have these alone, and name what has not', async () => {
+    const planned = expectData<ShownPlan>(await askForPlan(api, folder(endpointAt(OWN)), '', editor));
+    expect(linesOf(planned)).to.deep.equal([`create endpoint GET ${OWN}/new`]);
+    for (const host of [FOREIGN, "'*'", 'no-domain.example'])
+      expectFailure(
+        await askForPlan(api, folder(endpointAt(host)), '', editor),
+        'forbidden',
+        /The endpoint "GET \S+\/new" is not of your hosts: own\.example/,
+      );
+    const shared = 'services: [{name: new, service_type: http, config: {base_url: "https://a.example"}}]';
+    expectFailure(await askForPlan(api, folder(shared), '', editor), 'forbidden', /service "new"/);
+    const taken = `services: [{name: cache of ${FOREIGN}, service_type: redis, config: {host: h}, domains: [${OWN}]}]`;
+    expectFailure(
+      await askForPlan(api, folder(taken), '&adopt=1', editor),
+      'forbidden',
+      /service "cache of foreign/,
+    );
+  });
+
+  it('show nothing of others', async () => {
+    const { files } = expectData<{ files: Files }>(await api.get('/api/export', editor));
+    expect(Object.keys(files)).to.deep.equal(['edge.yaml', `${OWN}/e.rs`]);
+    expect(files['edge.yaml']).to.not.match(/foreign|password of/);
+    expectFailure(await api.get(`/api/export?domain=${FOREIGN}`, editor), 'not_found');
+    expect(expectData<ShownPlan>(await askForPlan(api, files, '', editor)).changes).to.deep.equal([]);
+  });
+
+  it('prune nothing of others', async () => {
+    await api.store.knex('endpoints').update({ stack: 's' });
+    const pruned = expectData<ShownPlan>(await askForPlan(api, folder('domains: []'), '&prune=1', editor));
+    expect(linesOf(pruned)).to.deep.equal([`delete endpoint GET ${OWN}/e`]);
+    await api.store.knex('endpoints').update({ stack: null });
+  });
+
+  it('need the permission of all that they change, and of all that they show', async () => {
+    const reading = ['domains:read', 'endpoints:read', 'services:read'] as const;
+    const some = await makeToken(api, admin, [...reading, 'endpoints:write', 'domains:write']);
+    expectData(await askForPlan(api, folder(endpointAt(OWN)), '', some));
+    for (const [text, permission] of [
+      ['services: [{name: n, service_type: sqlite, config: {path: a}}]', 'services:write'],
+      ['domains: [{host: n.example, variables: {A: b}}]', 'variables:read'],
+      [`collections: [{host: ${OWN}, name: c}]`, 'collections:read'],
+    ] as const)
+      expectFailure(await askForPlan(api, folder(text), '', some), 'forbidden', new RegExp(permission));
+    const running = {
+      ...folder(`endpoints: [{host: ${OWN}, method: GET, route: /r, handler: r.rs}]`),
+      'r.rs': '',
+    };
+    expectFailure(await askForPlan(api, running, '', some), 'forbidden', /endpoints:deploy/);
+    // What is of a stack is removed with the permission for its kind only.
+    await api.store.knex('services').update({ stack: 's' });
+    expectFailure(
+      await askForPlan(api, folder('domains: []'), '&prune=1', some),
+      'forbidden',
+      /services:write/,
+    );
+    await api.store.knex('services').update({ stack: null });
+    const blind = await makeToken(api, admin, ['endpoints:read']);
+    expectFailure(await api.get('/api/export', blind), 'forbidden', /services:read/);
+  });
+
+  it('keep stored secrets where those who may not see them cannot send them', async () => {
+    const moved = (host: string) =>
+      folder(
+        `services: [{name: cache of ${OWN}, service_type: redis, active: false, domains: [${OWN}], config: {host: ${host}, password: {stored: true}}}]`,
+      );
+    await api.store.knex('services').update({ stack: 's' });
+    const everywhere = await addUser(api, admin, { email: 'editor@all.test', role: 'editor' });
+    expectFailure(
+      await askForPlan(api, moved('evil.example'), '', everywhere),
+      'invalid_folder',
+      /config\.password: has to be sent again, because config\.host changes/,
+    );
+    expectData(await askForPlan(api, moved('127.0.0.1'), '', everywhere));
+    expectData(await askForPlan(api, moved('other.example'), '', admin));
+  });
+});
+
+describe('names', () => {
+  let api: TestApi;
+  before(async () => {
+    api = await startApi();
+  });
+  after(() => api.close());
+
+  it('of services are unique', async () => {
+    const service = (name: string) =>
+      api.post('/api/services', { name, service_type: 'sqlite', config: { path: 'a.db' } });
+    const { id } = expectData<{ id: string }>(await service('one'), 201);
+    const other = expectData<{ id: string }>(await service('two'), 201).id;
+    for (const response of [await service('one'), await api.put(`/api/services/${other}`, { name: 'one' })]) {
+      expectFailure(response, 'name_taken', new RegExp(`"one" is taken by the service ${id}`));
+      expect(response.body).to.have.deep.property('details', { service_id: id });
+    }
+    expectData(await api.put(`/api/services/${id}`, { name: 'one' }));
+  });
+
+  it('of collections are unique in their domain', async () => {
+    const domain = async (host: string) =>
+      expectData<{ id: string }>(await api.post('/api/domains', { name: host, host }), 201).id;
+    const [a, b] = [await domain('a.example'), await domain('b.example')];
+    const collection = (domain_id: string, name: string) => api.post('/api/collections', { domain_id, name });
+    const { id } = expectData<{ id: string }>(await collection(a, 'one'), 201);
+    const other = expectData<{ id: string }>(await collection(a, 'two'), 201).id;
+    expectData(await collection(b, 'one'), 201);
+    for (const response of [
+      await collection(a, 'one'),
+      await api.put(`/api/collections/${other}`, { name: 'one', base_path: '/x' }),
+    ])
+      expectFailure(
+        response,
+        'name_taken',
+        new RegExp(`"one" is taken by the collection ${id} of the domain`),
+      );
+  });
+});
