@@ -10,7 +10,7 @@ import { isOwn, isVisible, type ObjectKind } from '../store/visibility.js';
 
 const KIND_OF_SEGMENT: Readonly<Record<string, ObjectKind>> = {
   ...{ domains: 'domain', collections: 'collection', endpoints: 'endpoint', services: 'service' },
-  ...{ builds: 'build', imports: 'import', jobs: 'job', alerts: 'alert' },
+  ...{ builds: 'build', imports: 'import', jobs: 'job', alerts: 'alert', applies: 'apply' },
 };
 /** Members of queries and bodies that name an object. */
 export const KIND_OF_MEMBER: Readonly<Record<string, ObjectKind>> = {

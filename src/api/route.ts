@@ -338,7 +338,8 @@ async function audited(
 
 /** The kind of what a segment of a path is about. */
 function kindOf(segment: string): string {
-  return segment === 'minio' ? 'object' : segment.replace(/s$/, '');
+  if (segment === 'minio') return 'object';
+  return segment === 'applies' ? 'apply' : segment.replace(/s$/, '');
 }
 
 function requireValid(

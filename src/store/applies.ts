@@ -5,7 +5,6 @@
 import type { ObjectChange } from '../apply/objects.js';
 import { AppError, type ErrorCode } from '../errors.js';
 import type { StoredActor } from '../model/actor.js';
-import type { Scope } from '../model/permission.js';
 import { type Store, violatedConstraint } from './database.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 
@@ -147,23 +146,12 @@ export async function applyProgress(
   return store.knex<Apply>('applies').where({ id }).first('state', 'progress', 'version', 'finished_at');
 }
 
-const ORDER = byCreation('applies', 'desc', ['stack', 'request_id', 'error']);
+const ORDER = byCreation('applies', 'desc', ['stack', 'request_id', 'error'], 'apply');
 
 /** The newest first, without what they change. */
 export async function listApplies(store: Store, options: ListOptions): Promise<Page<ApplySummary>> {
   const query = store.knex('applies').select(...SUMMARY);
-  return readPage(store, visibleApplies(query, options.scope), ORDER, options);
-}
-
-/** Leaves in a query only applies that concern nothing but these hosts. */
-function visibleApplies<Q extends ReturnType<Store['knex']>>(query: Q, scope: Scope): Q {
-  if (scope) query.whereRaw(`hosts <> '{}' AND hosts <@ ?`, [[...scope]] as never);
-  return query;
-}
-
-/** Whether somebody who is limited to some hosts sees an apply. */
-export function isVisibleApply({ hosts }: Pick<Apply, 'hosts'>, scope: Scope): boolean {
-  return !scope || (hosts.length > 0 && hosts.every((host) => scope.includes(host)));
+  return readPage(store, query, ORDER, options);
 }
 
 /**

@@ -16,6 +16,7 @@ export type ObjectKind =
   | 'import'
   | 'job'
   | 'alert'
+  | 'apply'
   | 'host';
 
 /** SQL: whether the row of the table is visible with the hosts `:hosts`. */
@@ -40,6 +41,8 @@ const VISIBLE: Readonly<Record<Exclude<ObjectKind, 'host'>, string>> = {
   import: `(SELECT coalesce(bool_and(${ENDPOINT}), false) FROM endpoints WHERE endpoints.id IN (
     SELECT (imported->>'id')::uuid FROM jsonb_array_elements(imports.outcome->'endpoints') AS imported))`,
   job: ofEndpoint('jobs.endpoint_id'),
+  // Of one that concerns others too, they see nothing.
+  apply: `(applies.hosts <> '{}' AND applies.hosts <@ :hosts)`,
   alert: `(alerts.scope->>'domain' = ANY(:hosts)
     OR ${ofEndpoint("(alerts.scope->>'endpoint_id')::uuid")}
     OR EXISTS (SELECT FROM services WHERE services.id = (alerts.scope->>'service_id')::uuid AND ${OWN_SERVICE}))`,
@@ -56,7 +59,7 @@ const OWN: Partial<Record<ObjectKind, string>> = {
 
 const TABLES: Readonly<Record<Exclude<ObjectKind, 'host'>, string>> = {
   ...{ domain: 'domains', collection: 'collections', endpoint: 'endpoints', service: 'services' },
-  ...{ build: 'builds', import: 'imports', job: 'jobs', alert: 'alerts' },
+  ...{ build: 'builds', import: 'imports', job: 'jobs', alert: 'alerts', apply: 'applies' },
 };
 
 /** Leaves in a query of the table of this kind only rows that are visible. */

@@ -1,4 +1,5 @@
 /** One object of every kind in a domain, for tests of who may see and change what. */
+import { randomUUID } from 'node:crypto';
 import { kindsInPath } from '../../src/api/references.js';
 import type { Person } from './access.js';
 import type { TestApi } from './api.js';
@@ -50,9 +51,23 @@ export async function fillDomain(api: TestApi, admin: Person, host: string): Pro
   const alerts = await make('/api/alerts', {
     ...{ on: 'crash_loop', url: 'https://93.184.215.14/hook', scope: { domain: host } },
   });
+  const applies = randomUUID();
+  await store.knex('applies').insert({
+    ...{
+      id: applies,
+      stack: host,
+      plan_hash: '',
+      state: 'failed',
+      request_id: 'r',
+      hosts: [host],
+      changes: '[]',
+    },
+    plan: JSON.stringify({ stack: host, plan_hash: '', changes: [], warnings: [] }),
+    finished_at: new Date(),
+  });
   return {
     ...{ domains, collections, endpoints, services, schedules, keys },
-    ...{ builds: build.id, jobs: job.id, imports: imported, alerts },
+    ...{ builds: build.id, jobs: job.id, imports: imported, alerts, applies },
   };
 }
 

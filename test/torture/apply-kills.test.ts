@@ -100,7 +100,7 @@ describe('an apply whose processes are killed', function () {
   /** The new code, which makes the step take long where no lock does. */
   function newFolder(step: Step, host: string, number: number, over: number): Files {
     const code = {
-      compiling: slowToCompile(4_000_000, number),
+      compiling: slowToCompile(1_000_000, number),
       preparing: slowToStart(4, 4),
       committing: numbered(4),
       converging: numbered(4),
@@ -170,7 +170,7 @@ describe('an apply whose processes are killed', function () {
       await eventually(async () => expect(await latest()).to.include({ is_over: true }), ENDED_MS);
       const ended = await latest();
       expect(ended, ended.error ?? '').to.include({ state: step === 'undoing' ? 'undone' : 'succeeded' });
-      const answerOfNew = step === 'compiling' ? String(4_000_000 + number) : '4';
+      const answerOfNew = step === 'compiling' ? String(1_000_000 + number) : '4';
       const wanted = ended.state === 'succeeded' ? ['11', '2', '404', answerOfNew] : OLD;
       await eventually(async () => expect(await answersOf(host)).to.deep.equal(wanted));
       const whole = ended.state === 'succeeded' ? files : before;

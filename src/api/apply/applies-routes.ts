@@ -1,10 +1,8 @@
 /** Applies: what came of them, how far they are, and their way back. */
 import { type Static, Type } from '@sinclair/typebox';
 import { shownPlan } from '../../apply/show-plan.js';
-import { notFound } from '../../errors.js';
-import type { Scope } from '../../model/permission.js';
-import { type Apply, applyProgress, findApply, isVisibleApply, listApplies } from '../../store/applies.js';
-import type { Store } from '../../store/database.js';
+import { requireFound } from '../../errors.js';
+import { applyProgress, findApply, listApplies } from '../../store/applies.js';
 import { eventStream } from '../event-stream.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { defineRoute, Reply } from '../route.js';
@@ -58,8 +56,8 @@ export const appliesRoutes = [
     tag,
     params: IdParams,
     data: ApplyView,
-    handle: async ({ params: { id }, scope }, { store }) =>
-      presentApply(await requireApply(store, id, scope)),
+    handle: async ({ params: { id } }, { store }) =>
+      presentApply(requireFound(await findApply(store, id), 'apply', id)),
   }),
 
   defineRoute({
@@ -76,8 +74,7 @@ export const appliesRoutes = [
       204: { description: 'The client has received the event `done`; browsers stop reconnecting' },
     },
     handle: async ({ params: { id }, ...request }, deps) => {
-      await requireApply(deps.store, id, request.scope);
-      const { version = 0, finished_at = null } = (await applyProgress(deps.store, id)) ?? {};
+      const { version, finished_at } = requireFound(await applyProgress(deps.store, id), 'apply', id);
       const last = Number(request.header('last-event-id') ?? 0);
       const after = last > 0 ? Math.min(Math.trunc(last), version) : 0;
       if (finished_at && after >= version) return new Reply(204, null);
@@ -96,8 +93,8 @@ export const appliesRoutes = [
     data: Type.Union([ApplyView, PlanView]),
     alternatives: ACCEPTED,
     errors: ['apply_not_committed', ...APPLY_ERRORS],
-    handle: async ({ params: { id }, query, principal, scope, tryOnly, ...request }, deps) => {
-      const apply = await requireApply(deps.store, id, scope);
+    handle: async ({ params: { id }, query, principal, tryOnly, ...request }, deps) => {
+      const apply = requireFound(await findApply(deps.store, id), 'apply', id);
       const plan = await planRollback(deps, apply, principal);
       if (isSet(query.dry_run)) {
         tryOnly();
@@ -108,10 +105,3 @@ export const appliesRoutes = [
     },
   }),
 ];
-
-/** @throws AppError not_found, also for one that concerns hosts of others */
-async function requireApply(store: Store, id: string, scope: Scope): Promise<Apply> {
-  const apply = await findApply(store, id);
-  if (!apply || !isVisibleApply(apply, scope)) throw notFound('apply', id);
-  return apply;
-}

@@ -1,4 +1,4 @@
-/** Installations as files: what an apply of a folder would do. */
+/** Installations as files: applies of folders, and exports. */
 import { Readable } from 'node:stream';
 import { type Static, Type } from '@sinclair/typebox';
 import { zipSync } from 'fflate';

@@ -1,0 +1,115 @@
+/** Recovery of applies whose job or worker is lost, one check at a time, without a running worker. */
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { ActiveJobs } from '../../jobs/active-jobs.js';
+import type { ApplyContext } from '../../jobs/apply/context.js';
+import { recoverApplies } from '../../jobs/recover-applies.js';
+import { AppError } from '../../src/errors.js';
+import { Gateways } from '../../src/internal/gateways.js';
+import { applyJobId } from '../../src/queues/jobs.js';
+import type { Queues } from '../../src/queues/queues.js';
+import { type Apply, claimApply, findApply, insertApply } from '../../src/store/applies.js';
+import type { Database } from '../../src/store/database.js';
+import { registerNode, removeNode } from '../../src/store/nodes.js';
+import type { TestLog } from '../support/log.js';
+import { openTestStoreWithQueues } from '../support/store.js';
+
+describe('lost applies', () => {
+  let close: () => Promise<void>;
+  let store: Database;
+  let queues: Queues;
+  let logged: TestLog;
+  let context: ApplyContext;
+  /** Another one, which is alive; this one, which looks, does not. */
+  const worker = randomUUID();
+
+  before(async () => {
+    ({ store, queues, logged, close } = await openTestStoreWithQueues());
+    await registerNode(store, { id: worker, kind: 'worker', hostname: 'here', pid: process.pid, info: {} });
+    context = {
+      ...{ queues, log: logged.log, workerId: randomUUID(), activeJobs: new ActiveJobs() },
+      gateways: new Gateways({ store, token: '', log: logged.log, startTimeoutMs: 1, requestTimeoutMs: 1 }),
+      lifecycle: { store },
+    } as unknown as ApplyContext;
+  });
+  after(() => close());
+  afterEach(async () => {
+    await store.knex('applies').delete();
+  });
+
+  const insert = async (): Promise<string> => {
+    const id = randomUUID();
+    await insertApply(store, {
+      ...{ id, stack: 's', plan_hash: '', rollback_of: null, actor: null, request_id: 'r' },
+      ...{ plan: {}, changes: [], hosts: [] },
+    });
+    return id;
+  };
+  const look = (days = 90) => recoverApplies(context, { APPLIES_KEPT_DAYS: days });
+  const rowOf = async (id: string) => (await findApply(store, id)) as Apply;
+  const age = (id: string) =>
+    store
+      .knex('applies')
+      .where({ id })
+      .update({ queued_at: store.knex.raw("clock_timestamp() - interval '10 seconds'") });
+
+  it('are queued again when the queue does not know them, once they have waited', async () => {
+    const id = await insert();
+    await look();
+    expect((await rowOf(id)).attempt).to.equal(1);
+    await age(id);
+    await look();
+    expect((await rowOf(id)).attempt).to.equal(2);
+    expect(await queues.hasApplyJob({ applyId: id, attempt: 2 })).to.equal(true);
+    await age(id);
+    await look();
+    expect((await rowOf(id)).attempt).to.equal(2);
+  });
+
+  it('are queued again when their worker has ended, or does not execute them', async () => {
+    const id = await insert();
+    const other = randomUUID();
+    await registerNode(store, { id: other, kind: 'worker', hostname: 'here', pid: process.pid, info: {} });
+    await claimApply(store, { id, attempt: 1 }, other);
+    await look();
+    expect((await rowOf(id)).attempt).to.equal(1);
+    await removeNode(store, other);
+    await look();
+    expect(await rowOf(id)).to.include({ attempt: 2, worker_id: null });
+    await claimApply(store, { id, attempt: 2 }, context.workerId);
+    await context.activeJobs.run(applyJobId({ applyId: id, attempt: 2 }), () => look());
+    expect((await rowOf(id)).attempt).to.equal(2);
+    await look();
+    expect((await rowOf(id)).attempt).to.equal(3);
+  });
+
+  it('fail after five tries before the commit, and are undone after it', async () => {
+    logged.expectErrors(/apply failed after too many attempts/);
+    const id = await insert();
+    await store.knex('applies').where({ id }).update({ attempt: 5, state: 'preparing' });
+    await age(id);
+    await look();
+    expect(await rowOf(id)).to.include({ state: 'failed', error_code: 'internal_error' });
+    const committed = await insert();
+    await store.knex('applies').where({ id: committed }).update({ attempt: 5, state: 'converging' });
+    await age(committed);
+    await look();
+    expect(await rowOf(committed)).to.include({ state: 'undoing', attempt: 6, finished_at: null });
+  });
+
+  it('are one at a time, and forgotten when they are old', async () => {
+    const id = await insert();
+    const refused = await insert().catch((error: unknown) => error);
+    expect(refused).to.be.instanceOf(AppError).with.property('code', 'apply_busy');
+    await store
+      .knex('applies')
+      .where({ id })
+      .update({ state: 'failed', finished_at: store.knex.raw("clock_timestamp() - interval '3 days'") });
+    const next = await insert();
+    await look(4);
+    expect(await rowOf(id)).to.include({ state: 'failed' });
+    await look(2);
+    expect(await findApply(store, id)).to.equal(undefined);
+    expect(await rowOf(next)).to.include({ state: 'queued' });
+  });
+});
