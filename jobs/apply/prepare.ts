@@ -23,7 +23,8 @@ const RETRY_MS = 500;
 const GIVE_UP_MS = 30_000;
 
 /**
- * Has all gateways prepare all handlers. One that this worker cannot reach is left out: what it finds, the commit shows.
+ * Has all gateways prepare all handlers. One that this worker cannot reach is left out: the commit shows what it finds
+ * out.
  * @throws AppError handler_start_failed naming the endpoint
  */
 export async function prepareAll(

@@ -1,6 +1,6 @@
 /**
- * The table `applies`: sets of changes of an installation, each done entirely or not at all. The state of a row says how
- * far it is, and only the current attempt moves it on.
+ * The table `applies`: sets of changes of an installation, each done entirely or not at all. The state of a row says
+ * how far it is, and only the current attempt moves it on.
  */
 import type { ObjectChange } from '../apply/objects.js';
 import { AppError, type ErrorCode } from '../errors.js';

@@ -1,7 +1,7 @@
 /**
  * Writes the changes of an apply, within its transaction, with the functions that the API uses for one object. Removed
- * endpoints go first, so that others may have their routes; then come services, domains, collections and endpoints, each
- * of which may refer to those before; and last what else is removed.
+ * endpoints go first, so that others may have their routes; then come services, domains, collections and endpoints,
+ * each of which may refer to those before; and last what else is removed.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { titleOf } from '../apply/keys.js';
