@@ -6,8 +6,8 @@ import type { BundleImported } from '../../src/api/imports/schema.js';
 import { expectData } from '../support/expect.js';
 import { multipart } from '../support/form.js';
 import { call } from '../support/http.js';
-import { type Stack, startStack } from '../support/processes.js';
-import { activeService } from '../support/test-services.js';
+import { must, type Stack, startStack } from '../support/processes.js';
+import { createService } from '../support/test-services.js';
 import { zipOf } from '../support/zip.js';
 
 const operation = (operationId: string, id = false) => ({
@@ -56,10 +56,11 @@ describe('a bundle of handlers for SDK 0.1', () => {
 
   it('runs as it stands when its manifest names the service', async () => {
     const path = join(stack.dataDir, 'notes.db');
-    await activeService(stack.api, 'sqlite', { path });
+    const id = await createService(stack.api, 'sqlite', { path }, 'notes');
+    await must(stack.api.post(`/api/services/${id}/activate`));
     const files = {
       'openapi.yml': SPEC,
-      'bundle.yml': 'bindings:\n  db: sqlite\n',
+      'bundle.yml': 'bindings:\n  db: notes\n',
       ...Object.fromEntries(
         Object.entries(HANDLERS).map(([name, body]) => [`api/${name}.rs`, handler(body)]),
       ),
