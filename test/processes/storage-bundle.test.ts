@@ -6,8 +6,8 @@ import type { BundleImported } from '../../src/api/imports/schema.js';
 import { expectData } from '../support/expect.js';
 import { multipart } from '../support/form.js';
 import { call } from '../support/http.js';
-import { must, type Stack, startStack } from '../support/processes.js';
-import { createService } from '../support/test-services.js';
+import { type Stack, startStack } from '../support/processes.js';
+import { activeService } from '../support/test-services.js';
 import { zipOf } from '../support/zip.js';
 
 const operation = (operationId: string, id = false) => ({
@@ -56,8 +56,7 @@ describe('a bundle of handlers for SDK 0.1', () => {
 
   it('runs as it stands when its manifest names the service', async () => {
     const path = join(stack.dataDir, 'notes.db');
-    const id = await createService(stack.api, 'sqlite', { path }, 'notes');
-    await must(stack.api.post(`/api/services/${id}/activate`));
+    await activeService(stack.api, 'sqlite', { path }, 'notes');
     const files = {
       'openapi.yml': SPEC,
       'bundle.yml': 'bindings:\n  db: notes\n',

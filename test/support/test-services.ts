@@ -28,8 +28,13 @@ export interface Activity {
 }
 
 /** Creates a service and activates it; returns its id. */
-export async function activeService(api: HttpClient, service_type: string, config: object): Promise<string> {
-  const id = await createService(api, service_type, config);
+export async function activeService(
+  api: HttpClient,
+  service_type: string,
+  config: object,
+  name?: string,
+): Promise<string> {
+  const id = await createService(api, service_type, config, name);
   const { body } = await api.post(`/api/services/${id}/activate`);
   if (!(body as Activity).success) throw new Error(`Not activated: ${JSON.stringify(body)}`);
   return id;
