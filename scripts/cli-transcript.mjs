@@ -38,7 +38,21 @@ edge logs -n 1 --status 2xx
 edge endpoint show localhost/helo
 edge endpont list
 edge endpoint delete localhost/hello
+# An installation as files: planned, applied all or nothing, taken back
+cd ..
+edge init pets --host pets.localhost
+cd pets
+edge diff
+edge apply --yes
+sed -i 's/Hello, {name}/Servus, {name}/' src/hello.rs
+edge diff
+edge apply --yes
+edge applies
+edge rollback --yes --apply "$(edge applies --json | jq -r '.[0].id')"
+edge export --stack pets -o ../files
+edge diff ../files --exit-code; echo "exit code $?"
 # JSON for programs
+cd ../shop
 edge versions --json | jq -c '.[] | [.version, .deployed_percent]'
 edge endpoint show localhost/nothing --json
 `;

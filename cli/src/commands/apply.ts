@@ -151,14 +151,26 @@ async function follow({ api, out }: Session, started: Apply): Promise<Apply> {
     // The stream also ends when the process that serves it stops.
     for await (const { name, id, data } of api.events('GET /api/applies/{id}/events', { params }, last)) {
       last = id ?? last;
-      if (name === 'progress') out.progress(progressOf(data as Pick<Apply, 'state' | 'progress'>));
+      const text = name === 'progress' ? progressOf(data as Pick<Apply, 'state' | 'progress'>) : undefined;
+      if (text !== undefined) out.progress(text);
     }
   }
 }
 
-function progressOf({ state, progress }: Pick<Apply, 'state' | 'progress'>): string {
-  const parts = Object.entries(progress).map(([what, { done, of }]) => `${what} ${done}/${of}`);
-  return `${state}${parts.length > 0 ? `: ${parts.join(', ')}` : ''}`;
+/** What each state does, and the step that is counted in it. */
+const STEPS: Partial<Record<Apply['state'], readonly [doing: string, step?: string]>> = {
+  queued: ['Waiting for a worker'],
+  compiling: ['Compiling', 'compiled'],
+  preparing: ['Starting handlers', 'prepared'],
+  committing: ['Writing'],
+  converging: ['Waiting for all gateways', 'converged'],
+  undoing: ['Undoing'],
+};
+
+function progressOf({ state, progress }: Pick<Apply, 'state' | 'progress'>): string | undefined {
+  const [doing, step] = STEPS[state] ?? [];
+  const counted = step === undefined ? undefined : progress[step];
+  return counted && counted.of > 0 ? `${doing}: ${counted.done} of ${counted.of}` : doing;
 }
 
 function failed({ id, state, error, error_code, error_details, request_id }: Apply): CliError {
