@@ -17,6 +17,7 @@ mod scratch;
 mod supervisor;
 mod thread;
 mod upstream;
+mod workers;
 
 /// The main function of the program.
 pub fn run() {

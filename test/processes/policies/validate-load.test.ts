@@ -1,30 +1,93 @@
-/** The policy `validate` while much is to be checked; over HTTP, with real processes. */
+/** The policy `validate` while much is to be checked, in a front of one thread; over HTTP, with real processes. */
 import { expect } from 'chai';
+import type { Answer } from '../../support/http.js';
 import { type PolicyStack, problemsOf, startPolicyStack } from '../../support/policies.js';
+
+/** Two ways at each level: all steps that a check may take are taken. */
+const ALTERNATIVES = {
+  anyOf: [{ $ref: '#/components/schemas/One' }, { $ref: '#/components/schemas/Other' }],
+};
+const ENDLESS = {
+  body: { content: { 'application/json': { schema: ALTERNATIVES } } },
+  components: {
+    schemas: {
+      One: { type: 'object', properties: { a: ALTERNATIVES } },
+      Other: { type: 'object', properties: { a: ALTERNATIVES }, maxProperties: 9 },
+    },
+  },
+};
+/** Steps come with the length. */
+const LONG_BODY = `${'{"a":'.repeat(100)}1${'}'.repeat(100)}${' '.repeat(1_000_000)}`;
+/** Of few steps, and large enough not to be checked at once. */
+const SHORT_BODY = `{}${' '.repeat(100_000)}`;
+const ROUNDS = 5;
 
 describe('the policy validate under load', function () {
   this.timeout(180_000);
   let one: PolicyStack;
   before(async () => {
-    one = await startPolicyStack();
+    one = await startPolicyStack({ GATEWAY_CONCURRENCY: '1' });
   });
   after(() => one?.close());
 
-  const set = (validate: object, owner = one.endpoint) =>
-    one.set(owner, { validate: { mode: 'enforce', ...validate } });
+  const set = (validate: object, others: object = {}) =>
+    one.set(one.post, { validate: { mode: 'enforce', ...validate }, ...others });
   const post = (body: string | Buffer, headers: Record<string, string> = {}) =>
     one.send({ method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } });
+
+  /** How many requests are sent and answered, one after the other, before another one is answered. */
+  async function answeredBefore(other: Promise<Answer>, send: () => Promise<Answer>): Promise<number> {
+    let isOver = false;
+    const over = other.then(() => {
+      isOver = true;
+    });
+    let answered = 0;
+    for (;;) {
+      expect((await send()).status).to.equal(200);
+      if (isOver) break;
+      answered++;
+    }
+    await over;
+    return answered;
+  }
 
   it('checks large bodies without keeping others waiting', async () => {
     const content = {
       'application/json': { schema: { type: 'array', uniqueItems: true, items: { type: 'integer' } } },
     };
-    await set({ body: { content } }, one.post);
+    await set({ body: { content } });
     const numbers = Array.from({ length: 400_000 }, (_, at) => at);
-    const { status, text } = await post(JSON.stringify(numbers));
+    const large = post(JSON.stringify(numbers));
+    expect(await answeredBefore(large, () => one.send())).to.be.greaterThan(ROUNDS);
+    const { status, text } = await large;
     expect([status, JSON.parse(text).bytes]).to.deep.equal([200, JSON.stringify(numbers).length]);
     expect(problemsOf((await post(JSON.stringify([...numbers, 7]))).text)).to.deep.equal([
       'body: must have no equal items, as 7 and 400000 are',
     ]);
+  });
+
+  it('checks large bodies while a check takes long', async () => {
+    await set(ENDLESS);
+    const long = post(LONG_BODY);
+    expect(await answeredBefore(long, () => post(SHORT_BODY))).to.be.greaterThan(ROUNDS);
+    expect(problemsOf((await long).text)).to.deep.equal(['body: is too complex to be checked']);
+  });
+
+  it('answers 504 where a check outlasts the deadline', async () => {
+    await set(ENDLESS, { timeout: 20 });
+    const { status, text } = await post(LONG_BODY);
+    expect([status, JSON.parse(text).error]).to.deep.equal([504, 'The handler did not answer within 20 ms.']);
+    await set(ENDLESS);
+    expect((await post(SHORT_BODY)).status).to.equal(200);
+  });
+
+  it('is made ready without keeping others waiting', async () => {
+    const pattern = (at: number) => ({ pattern: `^(?:\\p{L}|${at}){1,90}$` });
+    const anyOf = Array.from({ length: 5 }, (_, at) => pattern(at));
+    await set({ body: { content: { 'application/json': { schema: { type: 'string', anyOf } } } } });
+    const first = post('"abc"');
+    expect(await answeredBefore(first, () => one.send())).to.be.greaterThan(ROUNDS);
+    expect((await first).status).to.equal(200);
+    expect((await post('"1-2"')).status).to.equal(400);
   });
 });

@@ -49,7 +49,7 @@ async fn serve_requests(
     }
 }
 
-/// Reads a request; again when it was counted, and when the key of its token may have come.
+/// Reads a request; again when its policies have been made ready, when it was counted, and when the key of its token may have come.
 async fn read_request(
     stream: &ClientStream,
     length: usize,
@@ -59,6 +59,11 @@ async fn read_request(
     let mut patience = Patience::default();
     loop {
         let mut request = Request::read(thread, &stream.buffered[..length], peer, &mut patience)?;
+        if let Some(validator) = patience.unprepared.take() {
+            stream.watch().begin(Phase::Unwatched);
+            validator.prepare().await;
+            continue;
+        }
         if std::mem::take(&mut patience.counts_first) {
             stream.watch().begin(Phase::Unwatched);
             if request.is_over_limit(thread, &mut patience).await {

@@ -96,21 +96,24 @@ impl Exchange<'_> {
         }
         let mut share = None;
         let read = self.read_body(&request, endpoint, &mut body, &mut share).await?;
+        let started = Instant::now();
+        request.started.set(started);
+        let deadline = started + Duration::from_millis(state.limits.timeout_ms.into());
         let read = read.and_then(|bytes| {
             let refused = addressed.policies().and_then(|(policies, judged)| policies.refuse_body(judged, &bytes));
             refused.map_or(Ok(bytes), Err)
         });
         let read = match (read, begun) {
-            (Ok(bytes), Some(begun)) => self.validate(addressed, begun, bytes).await,
-            (read, _) => read,
+            (Ok(bytes), Some(begun)) => {
+                let checked = self.validate(addressed, begun, bytes, share, deadline).await;
+                checked.unwrap_or_else(|failure| Err(refusal_of(failure, self.thread, endpoint, state, &request.id)))
+            }
+            (read, _) => read.map(|bytes| (bytes, share)),
         };
-        let started = Instant::now();
-        request.started.set(started);
         let sent = match read {
-            Ok(bytes) => Rc::new(RequestBody::new(bytes, share)),
+            Ok((bytes, share)) => Rc::new(RequestBody::new(bytes, share)),
             Err(refusal) => return self.refuse(&request, body, &refusal).await,
         };
-        let deadline = started + Duration::from_millis(state.limits.timeout_ms.into());
         self.stream.give_back();
         let outcome = endpoint.request(head, &sent, self.reply, deadline, *place).await;
         // A handler that has answered needs no more of it than what is being written.
@@ -126,21 +129,31 @@ impl Exchange<'_> {
         self.write_refusal(&request, &refusal, request.keep_alive).await
     }
 
-    /// Checks what the policy `validate` says of a request, and gives its body back.
-    async fn validate(&self, addressed: &Addressed, begun: Begun, body: Vec<u8>) -> Result<Vec<u8>, Refusal> {
-        let Some((policies, judged)) = addressed.policies() else { return Ok(body) };
+    /// Checks what the policy `validate` says of a request, and gives its body back, with its share of the memory.
+    async fn validate(
+        &self,
+        addressed: &Addressed,
+        begun: Begun,
+        body: Vec<u8>,
+        share: Option<Share>,
+        deadline: Instant,
+    ) -> Result<Result<(Vec<u8>, Option<Share>), Refusal>, Failure> {
+        let Some((policies, judged)) = addressed.policies() else { return Ok(Ok((body, share))) };
         let room = begun.room(&body);
-        let mut share = addressed.endpoint.share(&self.thread.memory);
-        if room > FREE_BYTES && !share.set(room) {
-            return Err(Refusal::out_of_memory());
+        let mut own = addressed.endpoint.share(&self.thread.memory);
+        if room > FREE_BYTES && !own.set(room) {
+            return Err(Failure::OutOfMemory);
         }
-        let (verdict, body) = policies.validate(begun, body).await;
+        // A check that is not waited for any more still holds them.
+        let checked = policies.validate(begun, body, (share, own), deadline).await;
+        let (verdict, body, (share, _)) = checked.ok_or(Failure::Expired)?;
         match verdict {
             Verdict::Fits => {}
             Verdict::Reported(problems) => drop(judged.reported.set(problems)),
-            Verdict::Refused(refusal) => return Err(refusal),
+            Verdict::Refused(refusal) => return Ok(Err(refusal)),
         }
-        Ok(body)
+        // A handler would be taken for one that does not answer.
+        if Instant::now() >= deadline { Err(Failure::Expired) } else { Ok(Ok((body, share))) }
     }
 
     /// Reads the body. What it takes of memory is in `share`.

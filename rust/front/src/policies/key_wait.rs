@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use ring::digest;
 
 use super::now;
+use super::validate::Validator;
 
 /// How long a request waits, and how often keys are asked for.
 const KEY_WAIT: Duration = Duration::from_secs(2);
@@ -34,6 +35,8 @@ pub struct Patience {
     pub counts_first: bool,
     /// What its answer says of that.
     pub lines: String,
+    /// The policy `validate`, which is to be made ready before anything is counted.
+    pub unprepared: Option<Arc<Validator>>,
 }
 
 impl Patience {

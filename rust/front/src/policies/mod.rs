@@ -24,6 +24,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Weak};
+use std::time::Instant;
 
 pub use auth::Identity;
 pub use compiled::CompiledPolicies;
@@ -43,7 +44,7 @@ use hmac::Signature;
 use ip::Networks;
 use rate_limit::Rule;
 use shared_rates::SharedRule;
-use validate::Validator;
+pub use validate::Validator;
 
 /// The policies of an endpoint. Most have none.
 #[derive(Debug)]
@@ -142,6 +143,11 @@ impl Policies {
         shares_rates: bool,
     ) -> Judged {
         let mut judged = Judged::default();
+        // Before anything is counted: it is judged again.
+        if let Some(validator) = self.validator.as_ref().filter(|validator| !validator.is_ready()) {
+            patience.unprepared = Some(validator.clone());
+            return judged;
+        }
         if let Some(cors) = &self.cors {
             cors.add_lines(head, &mut judged.lines);
         }
@@ -219,11 +225,18 @@ impl Policies {
         self.auth.as_ref()?.refuse_body(signature, body)
     }
 
-    /// Checks what `validate` says of a request, with its body, which is given back.
-    pub async fn validate(&self, begun: Begun, body: Vec<u8>) -> (Verdict, Vec<u8>) {
+    /// Checks what `validate` says of a request, with its body. That is given back, with what is held for it meanwhile;
+    /// `None` when the deadline passes.
+    pub async fn validate<H: Send + 'static>(
+        &self,
+        begun: Begun,
+        body: Vec<u8>,
+        held: H,
+        deadline: Instant,
+    ) -> Option<(Verdict, Vec<u8>, H)> {
         match &self.validator {
-            Some(validator) => validate::finish(validator, begun, body).await,
-            None => (Verdict::Fits, body),
+            Some(validator) => validate::finish(validator, begun, body, held, deadline).await,
+            None => Some((Verdict::Fits, body, held)),
         }
     }
 

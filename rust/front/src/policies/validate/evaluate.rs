@@ -6,6 +6,7 @@ use super::compiled::{Index, Types};
 use super::json::Json;
 use super::problems::{Place, Problems};
 use super::schema::{Applied, Rules, Schema};
+use super::stop::Stop;
 
 /// Schemas within schemas, which take room on the stack.
 const MAX_DEPTH: u32 = 400;
@@ -13,6 +14,8 @@ const MAX_DEPTH: u32 = 400;
 const STEPS: u64 = 100_000;
 const STEPS_PER_BYTE: u64 = 64;
 const MAX_STEPS: u64 = 40_000_000;
+/// After so many steps it is found out whether somebody still waits.
+const STEPS_BETWEEN_LOOKS: u64 = 50_000;
 /// More take some milliseconds.
 const LARGE_STEPS: u64 = 1_000_000;
 
@@ -32,7 +35,7 @@ impl Budget {
     }
 }
 
-/// The value takes too much work, or goes too deep.
+/// The value takes too much work, or goes too deep, or nobody waits for the outcome any more.
 #[derive(Debug)]
 pub struct TooComplex;
 
@@ -40,7 +43,11 @@ pub type Outcome = Result<bool, TooComplex>;
 
 pub struct Evaluation<'s> {
     schemas: &'s [Schema],
+    /// Until the next look at `stop`.
     steps: u64,
+    /// After these.
+    further_steps: u64,
+    stop: Stop,
     depth: u32,
 }
 
@@ -104,8 +111,8 @@ macro_rules! also {
 pub(super) use also;
 
 impl<'s> Evaluation<'s> {
-    pub fn new(schemas: &'s [Schema], Budget(steps): Budget) -> Self {
-        Self { schemas, steps, depth: 0 }
+    pub fn new(schemas: &'s [Schema], Budget(further_steps): Budget, stop: Stop) -> Self {
+        Self { schemas, steps: 0, further_steps, stop, depth: 0 }
     }
 
     pub fn schema(&self, index: Index) -> Option<&'s Schema> {
@@ -114,7 +121,15 @@ impl<'s> Evaluation<'s> {
 
     /// Takes steps of those that are left.
     pub fn spend(&mut self, steps: u64) -> Result<(), TooComplex> {
-        self.steps = self.steps.checked_sub(steps).ok_or(TooComplex)?;
+        match self.steps.checked_sub(steps) {
+            Some(left) => self.steps = left,
+            None => {
+                let left = self.further_steps.checked_sub(steps - self.steps);
+                let left = left.filter(|_| !self.stop.is_asked_for()).ok_or(TooComplex)?;
+                self.steps = left.min(STEPS_BETWEEN_LOOKS);
+                self.further_steps = left - self.steps;
+            }
+        }
         Ok(())
     }
 

@@ -8,12 +8,15 @@ use std::hash::{Hash, Hasher};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::number::Number;
+use super::stop::Stop;
 
 /// Values of one body, lists and objects among them.
 const MAX_VALUES: usize = 1_000_000;
 /// What a value takes in memory, with its name.
 const VALUE_BYTES: usize = 64;
 const SHOWN_NAME: usize = 64;
+/// After so many values it is found out whether somebody still waits.
+const VALUES_BETWEEN_LOOKS: usize = 10_000;
 
 #[derive(Debug, PartialEq)]
 pub enum Json<'a> {
@@ -29,11 +32,11 @@ pub enum Json<'a> {
 impl<'a> Json<'a> {
     /// # Errors
     /// Why it is not JSON.
-    pub fn read(bytes: &'a [u8]) -> Result<Self, String> {
+    pub fn read(bytes: &'a [u8], stop: &Stop) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned())?;
-        let left = Cell::new(MAX_VALUES);
+        let limits = Limits { values: Cell::new(MAX_VALUES), stop };
         let mut reader = serde_json::Deserializer::from_str(text);
-        let read = Seed(&left).deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+        let read = Seed(&limits).deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
         read.map_err(|error| format!("cannot be read as JSON: {error}"))
     }
 
@@ -42,7 +45,7 @@ impl<'a> Json<'a> {
     /// # Errors
     /// Why it is not JSON.
     pub fn read_owned(bytes: &[u8]) -> Result<Json<'static>, String> {
-        Json::read(bytes).map(owned)
+        Json::read(bytes, &Stop::default()).map(owned)
     }
 
     /// About what it takes in memory to read such a text.
@@ -81,7 +84,7 @@ impl Hash for Json<'_> {
 
 impl<'de> serde::Deserialize<'de> for Json<'static> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Seed(&Cell::new(MAX_VALUES)).deserialize(deserializer).map(owned)
+        Seed(&Limits { values: Cell::new(MAX_VALUES), stop: &Stop::default() }).deserialize(deserializer).map(owned)
     }
 }
 
@@ -99,16 +102,27 @@ fn owned(value: Json<'_>) -> Json<'static> {
     }
 }
 
-/// Reads a value while there is something left of the limit.
+/// While these are not reached, values are read.
+struct Limits<'s> {
+    /// That may still come.
+    values: Cell<usize>,
+    stop: &'s Stop,
+}
+
+/// Reads a value.
 #[derive(Clone, Copy)]
-struct Seed<'c>(&'c Cell<usize>);
+struct Seed<'c>(&'c Limits<'c>);
 
 impl<'de> DeserializeSeed<'de> for Seed<'_> {
     type Value = Json<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json<'de>, D::Error> {
-        let left = self.0.get().checked_sub(1);
-        self.0.set(left.ok_or_else(|| D::Error::custom(format!("it has more than {MAX_VALUES} values")))?);
+        let left = self.0.values.get().checked_sub(1);
+        let left = left.ok_or_else(|| D::Error::custom(format!("it has more than {MAX_VALUES} values")))?;
+        self.0.values.set(left);
+        if left % VALUES_BETWEEN_LOOKS == 0 && self.0.stop.is_asked_for() {
+            return Err(D::Error::custom("nobody waits for it"));
+        }
         deserializer.deserialize_any(self)
     }
 }
@@ -200,25 +214,26 @@ mod tests {
 
     #[test]
     fn what_could_be_read_in_two_ways_is_refused() {
-        let problem = |text: &str| Json::read(text.as_bytes()).unwrap_err();
+        let read = |text: &[u8]| Json::read(text, &Stop::default()).map(owned);
+        let problem = |text: &str| read(text.as_bytes()).unwrap_err();
         assert!(problem(r#"{"a":{"b":1,"\u0062":2}}"#).contains(r#"the member "b" is there twice"#));
         assert!(problem("[1e999]").contains("number out of range"));
         assert!(problem("{} {}").contains("trailing"));
         assert!(problem("NaN").contains("expected"));
-        assert!(Json::read(b"\"\xff\"").is_err());
+        assert!(read(b"\"\xff\"").is_err());
         assert!(problem(&"[".repeat(100_000)).contains("recursion limit"));
     }
 
     #[test]
     fn values_are_counted() {
         let many = format!("[{}0]", "0,".repeat(MAX_VALUES));
-        assert!(Json::read(many.as_bytes()).unwrap_err().contains("more than 1000000 values"));
+        assert!(Json::read_owned(many.as_bytes()).unwrap_err().contains("more than 1000000 values"));
         assert!(Json::room(many.as_bytes()) >= MAX_VALUES * VALUE_BYTES);
     }
 
     #[test]
     fn members_are_found_and_numbers_are_equal_by_value() {
-        let value = Json::read(br#"{"b":1.0,"a":[0,-0.0]}"#).unwrap();
+        let value = Json::read_owned(br#"{"b":1.0,"a":[0,-0.0]}"#).unwrap();
         assert_eq!(value.member("b"), Some(&Json::Number(Number::Whole(1))));
         assert_eq!(
             value.member("a"),

@@ -1,5 +1,6 @@
 //! The policy `validate`: parameters and bodies of requests are checked by JSON Schemas. They are made ready when the
-//! first request needs them; until then only their text is kept.
+//! first request needs them, which waits for it; until then only their text is kept. That, and checks of large bodies,
+//! is work for threads of their own.
 mod compiled;
 mod evaluate;
 mod formats;
@@ -9,6 +10,7 @@ mod parameters;
 mod problems;
 mod rules;
 mod schema;
+mod stop;
 mod text;
 mod times;
 mod uris;
@@ -16,6 +18,7 @@ mod uris;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
 use compiled::{Body, MediaType, Mode, Parameter, Reading};
 use evaluate::{Budget, Evaluation, TooComplex};
@@ -23,10 +26,12 @@ use json::Json;
 use parameters::Sources;
 use problems::{Place, Problems};
 use schema::Schema;
+use stop::{Stop, Waiting};
 use text::{TextReader, form_decoded, pairs};
 
 use super::header;
 use crate::http::{Head, Refusal};
+use crate::workers;
 
 const NAME: &str = "validate";
 const TOO_COMPLEX: &str = "is too complex to be checked";
@@ -36,6 +41,8 @@ pub struct Validator {
     /// Taken when it is made ready.
     text: Mutex<Box<str>>,
     ready: OnceLock<Result<Ready, String>>,
+    /// Of the first requests, one has it made ready.
+    preparing: tokio::sync::Mutex<()>,
 }
 
 struct Ready {
@@ -89,14 +96,35 @@ impl fmt::Debug for Validator {
 
 impl Validator {
     pub fn new(text: Box<str>) -> Self {
-        Self { text: Mutex::new(text), ready: OnceLock::new() }
+        Self { text: Mutex::new(text), ready: OnceLock::new(), preparing: tokio::sync::Mutex::default() }
     }
 
-    fn ready(&self) -> Result<&Ready, &str> {
-        let ready = self.ready.get_or_init(|| {
+    /// Otherwise `prepare` is to be waited for.
+    pub fn is_ready(&self) -> bool {
+        self.ready.get().is_some()
+    }
+
+    /// Makes it ready, without keeping other requests waiting. It is done once for all threads.
+    pub async fn prepare(self: &Arc<Self>) {
+        let _turn = self.preparing.lock().await;
+        if self.is_ready() {
+            return;
+        }
+        let validator = self.clone();
+        if workers::run(move || validator.make_ready()).await.is_none() {
+            self.ready.get_or_init(|| Err("there is no thread to read them".to_owned()));
+        }
+    }
+
+    fn make_ready(&self) {
+        self.ready.get_or_init(|| {
             let text = std::mem::take(&mut *self.text.lock().unwrap_or_else(PoisonError::into_inner));
             Ready::read(&text)
         });
+    }
+
+    fn ready(&self) -> Result<&Ready, &str> {
+        let ready = self.ready.get().ok_or("they have not been read")?;
         ready.as_ref().map_err(|problem| &**problem)
     }
 
@@ -109,7 +137,7 @@ impl Validator {
         let mut problems = Problems::default();
         let sources = Sources::new(head, params, &mut problems);
         let bytes: usize = head.headers.iter().map(|header| header.name.len() + header.value.len()).sum();
-        let mut evaluation = ready.evaluation(head.target.path_and_query.len() + bytes);
+        let mut evaluation = ready.evaluation(head.target.path_and_query.len() + bytes, Stop::default());
         let mut reader = TextReader { evaluation: &mut evaluation };
         for parameter in &ready.parameters {
             if reader.parameter(parameter, &sources, &mut problems).is_err() {
@@ -121,8 +149,8 @@ impl Validator {
         Ok(Begun { problems, body: ready.body_kind(head) })
     }
 
-    /// Checks the body.
-    pub fn finish(&self, mut begun: Begun, body: &[u8]) -> Verdict {
+    /// Checks the body. What it says once it was stopped is of no use.
+    fn finish(&self, mut begun: Begun, body: &[u8], stop: &Stop) -> Verdict {
         let ready = match self.ready() {
             Ok(ready) => ready,
             Err(problem) => return Verdict::Refused(broken(problem)),
@@ -138,7 +166,7 @@ impl Validator {
                 }
                 BodyKind::Any => {}
                 BodyKind::Of(at) => {
-                    if ready.check_body(&described.types[at], body, &mut begun.problems).is_err() {
+                    if ready.check_body(&described.types[at], body, &mut begun.problems, stop).is_err() {
                         begun.problems.add(&place, TOO_COMPLEX);
                     }
                 }
@@ -189,8 +217,8 @@ impl Ready {
     }
 
     /// Of a value of so many bytes.
-    fn evaluation(&self, bytes: usize) -> Evaluation<'_> {
-        Evaluation::new(&self.schemas, self.budget(bytes))
+    fn evaluation(&self, bytes: usize, stop: Stop) -> Evaluation<'_> {
+        Evaluation::new(&self.schemas, self.budget(bytes), stop)
     }
 
     fn body_kind(&self, head: &Head<'_, '_>) -> BodyKind {
@@ -210,13 +238,19 @@ impl Ready {
         }
     }
 
-    fn check_body(&self, media: &MediaType, body: &[u8], problems: &mut Problems) -> Result<(), TooComplex> {
+    fn check_body(
+        &self,
+        media: &MediaType,
+        body: &[u8],
+        problems: &mut Problems,
+        stop: &Stop,
+    ) -> Result<(), TooComplex> {
         let Some(shape) = &media.shape else { return Ok(()) };
         let place = Place::root("body");
-        let mut evaluation = self.evaluation(body.len());
+        let mut evaluation = self.evaluation(body.len(), stop.clone());
         let mut reader = TextReader { evaluation: &mut evaluation };
         if media.read == Reading::Json {
-            return match Json::read(body) {
+            return match Json::read(body, stop) {
                 Ok(value) => reader.check(shape, &value, &place, problems),
                 Err(problem) => {
                     problems.add(&place, problem);
@@ -242,14 +276,25 @@ impl Ready {
     }
 }
 
-/// Checks a body without keeping other requests waiting. Gives it back.
-pub async fn finish(validator: &Arc<Validator>, begun: Begun, body: Vec<u8>) -> (Verdict, Vec<u8>) {
+/// Checks a body without keeping other requests waiting. Gives it back, and `held`, which the check holds meanwhile.
+/// `None` when it outlasts the deadline: then it ends soon.
+pub async fn finish<H: Send + 'static>(
+    validator: &Arc<Validator>,
+    begun: Begun,
+    body: Vec<u8>,
+    held: H,
+    deadline: Instant,
+) -> Option<(Verdict, Vec<u8>, H)> {
     if !validator.ready().is_ok_and(|ready| ready.budget(body.len()).is_large()) {
-        return (validator.finish(begun, &body), body);
+        return Some((validator.finish(begun, &body, &Stop::default()), body, held));
     }
     let validator = validator.clone();
-    let checked = tokio::task::spawn_blocking(move || (validator.finish(begun, &body), body)).await;
-    checked.unwrap_or_else(|error| (Verdict::Refused(broken(&error.to_string())), Vec::new()))
+    let (_waiting, stop) = Waiting::new();
+    let check = workers::run(move || {
+        // It may have waited for its turn.
+        (!stop.is_asked_for()).then(|| (validator.finish(begun, &body, &stop), body, held))
+    });
+    tokio::time::timeout_at(deadline.into(), check).await.ok()??
 }
 
 #[cfg(test)]

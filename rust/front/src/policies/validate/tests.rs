@@ -4,19 +4,22 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn ready(schemas: Value) -> Ready {
+fn policy(schemas: Value) -> Value {
     let body = json!({ "required": true, "types": [{
         "type": "application/json", "read": "json", "shape": { "schema": 0, "types": [] },
     }] });
-    let policy = json!({ "mode": "enforce", "parameters": [], "body": body, "schemas": schemas });
-    Ready::read(&policy.to_string()).unwrap()
+    json!({ "mode": "enforce", "parameters": [], "body": body, "schemas": schemas })
+}
+
+fn ready(schemas: Value) -> Ready {
+    Ready::read(&policy(schemas).to_string()).unwrap()
 }
 
 fn problems(schemas: Value, body: &str) -> Vec<String> {
     let ready = ready(schemas);
     let mut problems = Problems::default();
     let media = &ready.body.as_ref().unwrap().types[0];
-    if ready.check_body(media, body.as_bytes(), &mut problems).is_err() {
+    if ready.check_body(media, body.as_bytes(), &mut problems, &Stop::default()).is_err() {
         problems.add(&Place::root("body"), TOO_COMPLEX);
     }
     let listed: Vec<Value> = serde_json::from_str(&problems.body()).unwrap();
@@ -123,6 +126,38 @@ fn divisions_of_numbers_that_are_far_apart_count() {
 }
 
 #[test]
+fn checks_that_nobody_waits_for_end() {
+    let ready = ready(json!([{ "items": 1 }, { "type": ["integer"] }]));
+    let media = &ready.body.as_ref().unwrap().types[0];
+    let check = |body: &str, stop: &Stop| ready.check_body(media, body.as_bytes(), &mut Problems::default(), stop);
+    let (waiting, stop) = Waiting::new();
+    let body = format!("[{}0]", "0,".repeat(100_000));
+    assert!(check(&body, &stop).is_ok());
+    drop(waiting);
+    assert!(check("[0]", &stop).is_err());
+    let mut evaluation = ready.evaluation(body.len(), stop.clone());
+    assert!(evaluation.spend(1).is_err());
+    assert!(Json::read(body.as_bytes(), &stop).unwrap_err().contains("nobody waits"));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_check_that_outlasts_the_deadline_is_not_waited_for_and_gives_back_what_it_holds() {
+    let schemas = json!([
+        { "anyOf": [1, 2] },
+        { "type": ["object"], "properties": { "a": 0 } },
+        { "type": ["object"], "properties": { "a": 0 }, "maxProperties": 9 },
+    ]);
+    let body = format!("{}1{}{}", r#"{"a":"#.repeat(100), "}".repeat(100), " ".repeat(1_000_000));
+    let validator = Arc::new(Validator::new(policy(schemas).to_string().into()));
+    validator.prepare().await;
+    let begun = Begun { problems: Problems::default(), body: BodyKind::Of(0) };
+    let (held, freed) = tokio::sync::oneshot::channel::<()>();
+    let checked = finish(&validator, begun, body.into(), held, Instant::now()).await;
+    assert!(checked.is_none());
+    assert!(freed.await.is_err());
+}
+
+#[test]
 fn what_cannot_be_enforced_is_not_let_through() {
     let read = |schema: Value| {
         let policy = json!({ "mode": "enforce", "parameters": [], "schemas": [schema] });
@@ -133,6 +168,7 @@ fn what_cannot_be_enforced_is_not_let_through() {
     assert!(read(json!({ "pattern": ["(", "(", 1] })).unwrap().contains("cannot be used"));
     assert!(read(json!({ "minimum": 1 })).is_none());
     let validator = Validator::new("{".into());
+    validator.make_ready();
     assert_eq!(validator.ready().err().map(|problem| problem.starts_with("EOF")), Some(true));
 }
 
