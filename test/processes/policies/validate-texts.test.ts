@@ -1,4 +1,4 @@
-/** The policy `validate`: values that are sent as text are read as their schemas say; over HTTP, with real processes. */
+/** The policy `validate`: values sent as text are read as their schemas say; over HTTP, with real processes. */
 import { expect } from 'chai';
 import { type PolicyStack, problemsOf, startPolicyStack } from '../../support/policies.js';
 

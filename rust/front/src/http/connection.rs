@@ -49,7 +49,8 @@ async fn serve_requests(
     }
 }
 
-/// Reads a request; again when its policies have been made ready, when it was counted, and when the key of its token may have come.
+/// Reads a request; again when its policies have been made ready, when it was counted, and when the key of its
+/// token may have come.
 async fn read_request(
     stream: &ClientStream,
     length: usize,
