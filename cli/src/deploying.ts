@@ -1,5 +1,5 @@
 /** Deploys the code of a handler's file, with the compiler's messages about this file. */
-import { CliError } from './errors.js';
+import { CliError, type CompilerMessage } from './errors.js';
 import type { Deployed } from './generated/routes.js';
 import { type ProjectEndpoint, readHandler } from './project.js';
 import { goingOn, type Session } from './session.js';
@@ -34,11 +34,15 @@ export async function deployHandler(
 function aboutFile(error: CliError, shown: string): CliError {
   const { diagnostics } = error.facts;
   if (!diagnostics) return error;
-  const renamed = (text: string) =>
-    text.replace(/(^|[\s`(])handler\.rs(?=:\d+)/gm, (_, before: string) => `${before}${shown}`);
-  const facts = {
-    ...error.facts,
-    diagnostics: diagnostics.map((one) => ({ ...one, rendered: renamed(one.rendered) })),
-  };
-  return new CliError(renamed(error.message), facts, error.exitCode);
+  const facts = { ...error.facts, diagnostics: inFile(diagnostics, shown) };
+  return new CliError(namingFile(error.message, shown), facts, error.exitCode);
+}
+
+/** The messages, about the file as people know it. */
+export function inFile(diagnostics: readonly CompilerMessage[], shown: string): CompilerMessage[] {
+  return diagnostics.map((one) => ({ ...one, rendered: namingFile(one.rendered, shown) }));
+}
+
+function namingFile(text: string, shown: string): string {
+  return text.replace(/(^|[\s`(])handler\.rs(?=:\d+)/gm, (_, before: string) => `${before}${shown}`);
 }

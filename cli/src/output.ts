@@ -17,6 +17,7 @@ export class Output {
   readonly paint: Paint;
   readonly #paintError: Paint;
   #hasProgress = false;
+  readonly #warnings: string[] = [];
 
   constructor({ json, colour }: OutputOptions) {
     this.json = json;
@@ -27,6 +28,7 @@ export class Output {
   /** Prints a result: `data` for programs, what `show` prints for people. */
   result(data: unknown, show: () => void): void {
     this.#endProgress();
+    this.#printWarnings();
     if (this.json) process.stdout.write(`${JSON.stringify(data, null, 2)}\n`);
     else show();
   }
@@ -75,7 +77,15 @@ export class Output {
 
   /** What the API has warned of. */
   warnings(texts: readonly string[]): void {
-    for (const text of texts) this.note(`${this.#paintError('yellow', 'warning:')} ${text}`);
+    this.#warnings.push(...texts);
+    // With `--json`, stderr has one object when a command fails: they are a part of it.
+    if (!this.json) this.#printWarnings();
+  }
+
+  #printWarnings(): void {
+    this.#endProgress();
+    for (const text of this.#warnings.splice(0))
+      process.stderr.write(`${this.#paintError('yellow', 'warning:')} ${safeText(text)}\n`);
   }
 
   /** Messages of the compiler, as it shows them. */
@@ -93,7 +103,8 @@ export class Output {
     this.#endProgress();
     const { code, hint, requestId, status, details, diagnostics } = thrown.facts;
     if (this.json) {
-      const facts = { code, hint, status, request_id: requestId, details, diagnostics };
+      const warnings = this.#warnings.length > 0 ? this.#warnings.splice(0) : undefined;
+      const facts = { code, hint, status, request_id: requestId, details, diagnostics, warnings };
       process.stderr.write(`${JSON.stringify({ error: thrown.message, ...facts })}\n`);
       return;
     }

@@ -20,6 +20,7 @@ export function showPlan(out: Output, { changes }: Plan): void {
     const [sign, colour] = SIGNS[action];
     out.line(out.paint(colour, `${sign} ${kind} ${safeLine(name)}`));
     if (action === 'update') for (const field of fields) showField(out, field);
+    if (action === 'create') for (const field of fields) showNew(out, field);
   }
 }
 
@@ -33,6 +34,13 @@ function showField(out: Output, { path, before, after, diff }: Field): void {
     const colour = line.startsWith('+') ? 'green' : line.startsWith('-') ? 'red' : undefined;
     out.line(`      ${colour ? out.paint(colour, line) : line}`);
   }
+}
+
+/** Of a new object, what it has: its code is in a file. */
+function showNew(out: Output, { path, after }: Field): void {
+  const isNothing =
+    after === null || after === undefined || JSON.stringify(after) === '{}' || JSON.stringify(after) === '[]';
+  if (!isNothing && path !== 'code') out.line(`    ${safeLine(path)}: ${shownValue(after)}`);
 }
 
 function shownValue(value: unknown): string {

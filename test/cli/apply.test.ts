@@ -129,6 +129,7 @@ describe('edge apply', function () {
     expect(stderr)
       .to.include('compile_failed')
       .and.include('error[E0277]')
+      .and.include('src/hello.rs:4')
       .and.include('Nothing was changed');
     expect(await served('/hello')).to.equal('hello');
     await writeFile(join(shop, 'src/hello.rs'), handler('hello'));
@@ -137,6 +138,8 @@ describe('edge apply', function () {
   it('removes only with --prune', async () => {
     await writeFile(join(shop, 'edge.yaml'), FILES.slice(0, FILES.lastIndexOf('  - host')));
     expect((await ended(['diff'])).stderr).to.include('prune');
+    const failed = await ended(['rollback', '--apply', 'none', '--json']);
+    expect(JSON.parse(failed.stderr)).to.have.property('error');
     expect(await json('apply', '--yes')).to.include({ state: 'unchanged' });
     expect(await served('/bye')).to.equal('bye');
     expect(await run('diff', '--prune')).to.include('- endpoint GET shop.test/bye');
@@ -153,7 +156,9 @@ describe('edge apply', function () {
     expect(again.code).to.equal(2);
     expect(again.stderr).to.include('--force');
     await run('export', '-o', out, '--force');
-    expect(Object.keys((await json('export', '--stack', 'another')).files)).to.deep.equal(['edge.yaml']);
+    const none = await ended(['export', '--stack', 'another', '-o', out, '--force']);
+    expect(none.code).to.equal(1);
+    expect(none.stderr).to.include('There is nothing of the stack another');
   });
 
   it('takes what init makes', async () => {

@@ -1,9 +1,13 @@
 /** `edge validate`, `diff`, `apply`, `applies` and `rollback --apply`. The server plans; this shows and confirms. */
+import { resolve } from 'node:path';
 import { confirm } from '../ask.js';
-import { CliError, EXIT } from '../errors.js';
+import { inFile } from '../deploying.js';
+import { CliError, type CompilerMessage, EXIT } from '../errors.js';
 import { filesOf } from '../folder.js';
 import type { Apply, Plan } from '../generated/routes.js';
+import { routeName } from '../names.js';
 import { showPlan, summaryOf } from '../plan.js';
+import { readProject } from '../project.js';
 import { type CommonOptions, goingOn, type Session } from '../session.js';
 import { timeOf } from '../text.js';
 import { actorOf } from './variables.js';
@@ -21,7 +25,8 @@ const LISTED = 20;
 const ASYNC = { prefer: 'respond-async' } as const;
 
 export async function validate(session: Session, options: FolderOptions, folder = '.'): Promise<void> {
-  const plan = await planOf(session, folder, options);
+  // Whose objects are is no question of the files.
+  const plan = await planOf(session, folder, { ...options, adopt: true });
   session.out.result({ valid: true, changes: plan.changes.length, warnings: plan.warnings }, () =>
     session.out.line(`The files are valid. ${summaryOf(plan)}`),
   );
@@ -55,7 +60,7 @@ export async function apply(
     body: { files } as never,
     headers: ASYNC,
   });
-  await finish(session, data as Apply);
+  await finish(session, data as Apply, await handlersOf(folder));
 }
 
 /** Takes back what an apply has changed. */
@@ -133,11 +138,11 @@ async function isWanted(session: Session, plan: Plan, isSure: boolean | undefine
 }
 
 /** Follows an apply to its end. @throws CliError with its error */
-async function finish(session: Session, started: Apply): Promise<void> {
+async function finish(session: Session, started: Apply, handlers: Handlers = new Map()): Promise<void> {
   const afterwards = `The apply goes on at the gateway, all or nothing; \`edge applies\` shows what becomes of it (${started.id}).`;
   const ended = await goingOn(session, afterwards, follow(session, started));
   session.out.warnings(ended.outcome?.warnings ?? []);
-  if (ended.state !== 'succeeded') throw failed(ended);
+  if (ended.state !== 'succeeded') throw failed(ended, handlers);
   session.out.result(ended, () =>
     session.out.line(`Applied. \`edge rollback --apply ${ended.id}\` takes it back.`),
   );
@@ -173,11 +178,35 @@ function progressOf({ state, progress }: Pick<Apply, 'state' | 'progress'>): str
   return counted && counted.of > 0 ? `${doing}: ${counted.done} of ${counted.of}` : doing;
 }
 
-function failed({ id, state, error, error_code, error_details, request_id }: Apply): CliError {
+/** Files of handlers by the names of their endpoints, as far as edge.yaml alone says them. */
+type Handlers = ReadonlyMap<string, string>;
+
+async function handlersOf(folder: string): Promise<Handlers> {
+  // What is wrong for `edge deploy` may be right here: the server has read the files.
+  const project = await readProject(resolve(folder)).catch(() => undefined);
+  return new Map(project?.endpoints.map((one) => [`endpoint "${routeName(one)}"`, one.shown]));
+}
+
+/** Handlers that do not compile, in the details of an apply. */
+interface Uncompiled {
+  readonly endpoint: string;
+  readonly diagnostics?: readonly CompilerMessage[];
+}
+
+function failed(
+  { id, state, error, error_code, error_details, request_id }: Apply,
+  handlers: Handlers,
+): CliError {
   const how = state === 'undone' ? 'All is as before.' : 'Nothing was changed.';
-  return new CliError(`${error ?? 'The apply has failed.'}\n${how}`, {
+  const uncompiled = (error_details?.['endpoints'] ?? []) as readonly Uncompiled[];
+  const diagnostics = uncompiled.flatMap(({ endpoint, diagnostics: own = [] }) =>
+    inFile(own, handlers.get(endpoint) ?? 'handler.rs'),
+  );
+  return new CliError(error ?? 'The apply has failed.', {
     code: error_code ?? 'apply_failed',
+    hint: how,
     requestId: request_id,
     details: { ...error_details, apply_id: id, state },
+    ...(diagnostics.length > 0 && { diagnostics }),
   });
 }

@@ -23,6 +23,15 @@ export async function exportFiles(
   const { data, warnings } = await session.api.call('GET /api/export', { query });
   session.out.warnings(warnings);
   const { files } = data as { files: Files };
+  // A name that nothing has: an empty installation is no part of one.
+  const isEmpty = Object.keys(files).length === 1 && /^stack: [^\n]*\n$/.test(files[PROJECT_FILE] ?? '');
+  if (isEmpty && (domain !== undefined || stack !== undefined)) {
+    const of = [
+      ...(domain === undefined ? [] : [`the host ${domain}`]),
+      ...(stack === undefined ? [] : [`the stack ${stack}`]),
+    ];
+    throw new CliError(`There is nothing of ${of.join(' and ')}`, { code: 'not_found' });
+  }
   if (output === undefined) return print(session, files);
   const paths = write(output, files, force === true);
   session.out.result({ folder: resolve(output), files: paths }, () => {

@@ -1,4 +1,5 @@
 /** `edge status`: what runs. */
+import type { Health } from '../generated/routes.js';
 import { type CommonOptions, isCode, type Session } from '../session.js';
 import { safeLine, timeOf } from '../text.js';
 
@@ -38,9 +39,7 @@ export async function status(session: Session, _options: CommonOptions): Promise
             ] as const)
           : []),
         ...(counted ? ([['builds', `${counted.running} run, ${counted.queued} wait`]] as const) : []),
-        ...(preparing.length > 0
-          ? ([['preparing', preparing.map((one) => JSON.stringify(one)).join(', ')]] as const)
-          : []),
+        ...(preparing.length > 0 ? ([['preparing', preparing.map(preparationOf).join(', ')]] as const) : []),
         ...(log.leaves_out ? ([['log', 'so much is logged that entries are left out']] as const) : []),
         ...(key_rotation ? ([['key rotation', `${key_rotation.left ?? '?'} values left`]] as const) : []),
       ]);
@@ -73,4 +72,9 @@ export async function status(session: Session, _options: CommonOptions): Promise
         );
     },
   );
+}
+
+function preparationOf({ what, crates, of, seconds, problem }: Health['preparing'][number]): string {
+  const built = `${what}: ${crates}${of === null ? '' : ` of ${of}`} crates in ${Math.round(seconds)} s`;
+  return problem === null ? built : `${built}, ${problem}`;
 }

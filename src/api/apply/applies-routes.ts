@@ -8,6 +8,7 @@ import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { defineRoute, Reply } from '../route.js';
 import { Flag, IdParams, isSet } from '../schemas.js';
 import { applyEvents } from './apply-events.js';
+import { requireReadable } from './permissions.js';
 import { ApplySummaryView, ApplyView, presentApply, presentApplySummary } from './present-apply.js';
 import { planRollback } from './rollback.js';
 import { PlanHash, PlanView } from './schema.js';
@@ -56,8 +57,8 @@ export const appliesRoutes = [
     tag,
     params: IdParams,
     data: ApplyView,
-    handle: async ({ params: { id } }, { store }) =>
-      presentApply(requireFound(await findApply(store, id), 'apply', id)),
+    handle: async ({ params: { id }, principal }, { store }) =>
+      presentApply(requireFound(await findApply(store, id), 'apply', id), principal),
   }),
 
   defineRoute({
@@ -78,7 +79,7 @@ export const appliesRoutes = [
       const last = Number(request.header('last-event-id') ?? 0);
       const after = last > 0 ? Math.min(Math.trunc(last), version) : 0;
       if (finished_at && after >= version) return new Reply(204, null);
-      return eventStream(deps, request, (closed) => applyEvents(deps, id, after, closed));
+      return eventStream(deps, request, (closed) => applyEvents(deps, id, after, request.principal, closed));
     },
   }),
 
@@ -96,12 +97,16 @@ export const appliesRoutes = [
     handle: async ({ params: { id }, query, principal, tryOnly, ...request }, deps) => {
       const apply = requireFound(await findApply(deps.store, id), 'apply', id);
       const plan = await planRollback(deps, apply, principal);
+      requireReadable(
+        principal,
+        plan.changes.flatMap(({ before, after }) => [before, after].filter((object) => object !== null)),
+      );
       if (isSet(query.dry_run)) {
         tryOnly();
         return shownPlan(plan, { withDiffs: true }) as Static<typeof PlanView>;
       }
       requireSamePlan(plan, query.plan_hash);
-      return startApply(deps, plan, id, request);
+      return startApply(deps, plan, id, { ...request, principal });
     },
   }),
 ];

@@ -2,6 +2,7 @@
 import { applyProgress, findApply } from '../../store/applies.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { event, KEEPALIVE, KEEPALIVE_MS } from '../event-stream.js';
+import type { Principal } from '../principal.js';
 import { presentApply } from './present-apply.js';
 
 /** The events of an apply after a version of it. The last one is `done`. */
@@ -9,6 +10,7 @@ export async function* applyEvents(
   { store, changes }: ApiDependencies,
   id: string,
   after: number,
+  principal: Pick<Principal, 'permissions'>,
   closed: AbortSignal,
 ): AsyncGenerator<string, undefined, void> {
   let seen = after;
@@ -29,7 +31,7 @@ export async function* applyEvents(
     if (!finished_at) continue;
     const apply = await findApply(store, id);
     if (!apply) throw new Error(`The apply ${id} was deleted`);
-    yield event('done', seen, presentApply(apply));
+    yield event('done', seen, presentApply(apply, principal));
     return undefined;
   }
 }

@@ -1,8 +1,11 @@
 /** Applies as the API shows them. */
 import { type Static, Type } from '@sinclair/typebox';
+import type { ObjectChange } from '../../apply/objects.js';
 import { APPLY_STATES, type Apply, type ApplySummary } from '../../store/applies.js';
 import { presenter } from '../present.js';
+import type { Principal } from '../principal.js';
 import { Id, nullable, oneOf, Timestamp } from '../schemas.js';
+import { readPermissions } from './permissions.js';
 import { PlanView } from './schema.js';
 
 const Progress = Type.Record(Type.String(), Type.Object({ done: Type.Integer(), of: Type.Integer() }), {
@@ -55,4 +58,22 @@ export const ApplyView = Type.Object(
 export const presentApplySummary = presenter(ApplySummaryView) as (
   apply: ApplySummary,
 ) => Static<typeof ApplySummaryView>;
-export const presentApply = presenter(ApplyView) as unknown as (apply: Apply) => Static<typeof ApplyView>;
+const presentWhole = presenter(ApplyView) as unknown as (apply: Apply) => Static<typeof ApplyView>;
+
+/** An apply with what of its plan somebody may read: it has objects of several kinds. */
+export function presentApply(
+  apply: Apply,
+  { permissions }: Pick<Principal, 'permissions'>,
+): Static<typeof ApplyView> {
+  const view = presentWhole(apply);
+  const isReadable = ({ before, after }: ObjectChange) =>
+    [before, after].every(
+      (object) => !object || readPermissions(object).every((permission) => permissions.has(permission)),
+    );
+  // The shown plan has the changes in the order of the plan.
+  const changes = view.plan.changes.filter((_, at) => {
+    const change = apply.changes[at];
+    return change !== undefined && isReadable(change);
+  });
+  return { ...view, plan: { ...view.plan, changes } };
+}

@@ -62,7 +62,7 @@ export const applyRoutes = [
       const plan = await planApply(deps, folder, options, principal);
       if (isDryRun) return shownPlan(plan, { withDiffs: true }) as Static<typeof PlanView>;
       requireSamePlan(plan, query.plan_hash);
-      return startApply(deps, plan, null, request);
+      return startApply(deps, plan, null, { ...request, principal });
     },
   }),
 

@@ -1,5 +1,6 @@
 /** Starts an apply from its plan, and waits for it. A worker carries it out (`jobs/apply.ts`). */
 import { randomUUID } from 'node:crypto';
+import { titleOf } from '../../apply/keys.js';
 import type { InstallationObject, ObjectChange, Plan } from '../../apply/objects.js';
 import { shownPlan } from '../../apply/show-plan.js';
 import { AppError, requireFound } from '../../errors.js';
@@ -10,12 +11,14 @@ import { applyProgress, findApply, insertApply } from '../../store/applies.js';
 import { liveNodes } from '../../store/nodes.js';
 import type { Logger } from '../../util/log.js';
 import type { ApiDependencies } from '../api-dependencies.js';
+import type { Principal } from '../principal.js';
 import { acceptedHeaders, prefersAsync, Reply } from '../route.js';
 import { presentApply } from './present-apply.js';
 
 /** What of the request it needs. */
 export interface ApplyRequest {
   readonly origin: Origin;
+  readonly principal: Principal;
   readonly log: Logger;
   readonly header: (name: string) => string | undefined;
   tell(facts: Readonly<Record<string, unknown>>): void;
@@ -64,9 +67,20 @@ export async function startApply(
     changes: plan.changes.map((change) => ({ ...change, id: change.id ?? randomUUID() })),
     hosts: hostsOf(plan.changes),
   });
-  tell({ apply_id: id, stack: plan.stack, plan_hash: plan.hash });
+  tell({ apply_id: id, stack: plan.stack, plan_hash: plan.hash, ...told(plan.changes) });
   await enqueue(deps, id, request);
-  return prefersAsync(request.header) ? accepted(deps, id) : awaitApply(deps, id);
+  return prefersAsync(request.header) ? accepted(deps, id, request) : awaitApply(deps, id, request);
+}
+
+/** Of so many objects the audit tells the names. */
+const TOLD = 200;
+
+function told(changes: readonly ObjectChange[]) {
+  const names = changes.flatMap(({ action, before, after }) => {
+    const object = after ?? before;
+    return object ? [`${action} ${titleOf(object)}`] : [];
+  });
+  return { changes: names.slice(0, TOLD), ...(names.length > TOLD && { more_changes: names.length - TOLD }) };
 }
 
 async function enqueue({ queues }: ApiDependencies, applyId: string, { origin, log }: ApplyRequest) {
@@ -79,7 +93,7 @@ async function enqueue({ queues }: ApiDependencies, applyId: string, { origin, l
 }
 
 /** Waits for the end; an apply that takes longer goes on. */
-async function awaitApply(deps: ApiDependencies, id: string): Promise<Reply> {
+async function awaitApply(deps: ApiDependencies, id: string, request: ApplyRequest): Promise<Reply> {
   const { changes, store, config, waitsEnd } = deps;
   const read = async () => ((await applyProgress(store, id))?.finished_at ? true : undefined);
   const hasEnded = await changes
@@ -88,10 +102,10 @@ async function awaitApply(deps: ApiDependencies, id: string): Promise<Reply> {
       if (waitsEnd.aborted) return undefined;
       throw error;
     });
-  if (!hasEnded) return accepted(deps, id);
+  if (!hasEnded) return accepted(deps, id, request);
   const apply = requireFound(await findApply(store, id), 'apply', id);
   if (apply.state === 'succeeded')
-    return new Reply(200, presentApply(apply), {}, apply.outcome?.warnings ?? []);
+    return new Reply(200, presentApply(apply, request.principal), {}, apply.outcome?.warnings ?? []);
   const { state, error_code, error, error_details } = apply;
   const how = state === 'undone' ? ' All is as before.' : ' Nothing was changed.';
   throw new AppError(error_code ?? 'internal_error', `${error ?? 'The apply has failed.'}${how}`, {
@@ -99,9 +113,9 @@ async function awaitApply(deps: ApiDependencies, id: string): Promise<Reply> {
   });
 }
 
-async function accepted({ store }: ApiDependencies, id: string): Promise<Reply> {
+async function accepted({ store }: ApiDependencies, id: string, { principal }: ApplyRequest): Promise<Reply> {
   const apply = requireFound(await findApply(store, id), 'apply', id);
-  return new Reply(202, presentApply(apply), acceptedHeaders(`/api/applies/${id}`));
+  return new Reply(202, presentApply(apply, principal), acceptedHeaders(`/api/applies/${id}`));
 }
 
 /** The hosts that changes concern; `*` for what is not of certain hosts. */
