@@ -25,7 +25,7 @@ export async function addUser(
 
 /** @returns the header with the cookie of a new session */
 export async function signIn(
-  api: TestApi,
+  api: Pick<TestApi, 'post'>,
   email: string,
   password = PASSWORD,
 ): Promise<Readonly<Record<string, string>>> {
@@ -40,7 +40,7 @@ export function cookieOf(response: HttpResponse): string {
 
 /** @returns the header with a new token */
 export async function makeToken(
-  api: TestApi,
+  api: Pick<TestApi, 'post'>,
   by: HttpRequest,
   permissions: readonly Permission[],
   domains: readonly string[] = [],
