@@ -10,6 +10,7 @@ import {
   SCHEMA_KEYWORDS,
 } from '../../model/json-schema/keywords.js';
 import { entriesOf, isObject, itemsOf, type JsonObject, own, shortened } from './json.js';
+import type { ReadOnlyMembers } from './read-only.js';
 import { type References, referenceOf } from './references.js';
 import { componentName, type WidenedSchemas } from './widened-schemas.js';
 
@@ -31,6 +32,7 @@ const CONVERTED = ['nullable'];
 export class ConvertedSchemas {
   readonly #references: References;
   readonly #widened: WidenedSchemas;
+  readonly #readOnly: ReadOnlyMembers;
   readonly #isOld: boolean;
   readonly #tell: (text: string) => void;
   /** Names of the schemas that references lead to. */
@@ -38,10 +40,19 @@ export class ConvertedSchemas {
   readonly #taken = new Set<string>();
   readonly #named = new Map<string, Converted>();
 
-  /** @param isOld it is a document of OpenAPI 3.0, where `nullable` means something, and `readOnly` more than later */
-  constructor(references: References, widened: WidenedSchemas, isOld: boolean, tell: (text: string) => void) {
+  /**
+   * @param sources `isOld` of a document of OpenAPI 3.0, where `nullable` means something
+   * @param tell called for what is left out
+   */
+  constructor(
+    { references, isOld }: { readonly references: References; readonly isOld: boolean },
+    widened: WidenedSchemas,
+    readOnly: ReadOnlyMembers,
+    tell: (text: string) => void,
+  ) {
     this.#references = references;
     this.#widened = widened;
+    this.#readOnly = readOnly;
     this.#isOld = isOld;
     this.#tell = tell;
   }
@@ -68,6 +79,7 @@ export class ConvertedSchemas {
   #orNull(schema: Record<string, unknown>): Record<string, unknown> {
     const withNull = orNull(schema);
     this.#widened.copy(schema, withNull);
+    this.#readOnly.copy(schema, withNull);
     if (!this.#isOld) this.#widened.add(withNull, 'type');
     return withNull;
   }
@@ -127,7 +139,7 @@ export class ConvertedSchemas {
     return this.#adapted(schema, converted);
   }
 
-  /** What older documents write in another way, and what only holds for answers. */
+  /** What older documents write in another way. */
   #adapted(schema: JsonObject, converted: Record<string, unknown>): Record<string, unknown> {
     for (const [exclusive, limit] of [
       ['exclusiveMinimum', 'minimum'],
@@ -150,19 +162,8 @@ export class ConvertedSchemas {
       delete converted['format'];
       this.#left(converted, 'format', `"${format}" is not supported`);
     }
-    const required = itemsOf(converted['required']);
-    const properties = own(schema, 'properties');
-    const sent = required.filter(
-      (name) => !(isObject(properties) && this.#isReadOnly(properties, String(name))),
-    );
-    if (required.length > 0) converted['required'] = sent;
-    if (sent.length < required.length && !this.#isOld) this.#widened.add(converted, 'required');
+    this.#readOnly.note(schema, converted);
     return converted;
-  }
-
-  #isReadOnly(properties: JsonObject, name: string): boolean {
-    const member = this.#references.find(own(properties, name));
-    return isObject(member) && own(member, 'readOnly') === true;
   }
 
   /** A reference to a schema that goes along; false for one that nothing fits, undefined when it has no target. */

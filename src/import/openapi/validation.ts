@@ -19,6 +19,7 @@ import type { Parameter } from './document.js';
 import { entriesOf, isObject, type JsonObject, own, shortened } from './json.js';
 import type { Parameters } from './parameters.js';
 import { ConvertedSchemas } from './policy-schemas.js';
+import { ReadOnlyMembers } from './read-only.js';
 import type { References } from './references.js';
 import type { Schemas } from './schemas.js';
 import { type Dropped, WidenedSchemas } from './widened-schemas.js';
@@ -35,6 +36,7 @@ export class RequestValidation {
   readonly #parameters: Parameters;
   readonly #schemas: Schemas;
   readonly #widened = new WidenedSchemas();
+  readonly #readOnly: ReadOnlyMembers;
   readonly #converted: ConvertedSchemas;
   readonly #warn: Warn;
   readonly #told = new Set<string>();
@@ -54,7 +56,8 @@ export class RequestValidation {
     this.#references = sources.references;
     this.#parameters = sources.parameters;
     this.#schemas = sources.schemas;
-    this.#converted = new ConvertedSchemas(sources.references, this.#widened, sources.isOld, (text) =>
+    this.#readOnly = new ReadOnlyMembers(sources.references, this.#widened, sources.isOld);
+    this.#converted = new ConvertedSchemas(sources, this.#widened, this.#readOnly, (text) =>
       this.#tell(text),
     );
     this.#warn = warn;
@@ -87,6 +90,7 @@ export class RequestValidation {
           this.#tell(`${label}: requests are not validated: a text ${problem}`);
           return false;
         }
+        this.#readOnly.relax(policy);
         const dropped = this.#widened.settle(policy);
         for (const one of dropped) this.#tellDropped(label, one);
         // What is there instead goes deeper.

@@ -1,0 +1,110 @@
+/** What the policy `validate` makes of keywords that mean something else in each version of OpenAPI. */
+import { expect } from 'chai';
+import { readOpenApi } from '../../../src/import/openapi/read-openapi.js';
+import type { ValidatePolicy } from '../../../src/model/policies/validate.js';
+import { documentWith, RESPONSES } from '../documents/documents.js';
+
+const VERSIONS = ['3.0.3', '3.1.0'];
+
+const policyOf = async (document: string) => {
+  const { operations, warnings } = await readOpenApi(document, { operations: 1, validation: 'enforce' });
+  const { body, components } = JSON.parse(operations[0]?.validate ?? '{}') as Partial<ValidatePolicy>;
+  const told = warnings.filter(({ kind }) => kind === 'validation').map(({ text }) => text);
+  const [media] = Object.values(body?.content ?? {});
+  return { schema: media?.schema, named: components?.schemas, told };
+};
+const schemaOf = (version: string, schema: object, schemas: object = {}) =>
+  policyOf(
+    documentWith(
+      {
+        paths: {
+          '/a': {
+            post: { requestBody: { content: { 'application/json': { schema } } }, responses: RESPONSES },
+          },
+        },
+        components: { schemas },
+      },
+      version,
+    ),
+  );
+const ofSwagger = (schema: object, definitions: object = {}) => {
+  const parameters = [{ name: 'body', in: 'body', schema }];
+  const paths = { '/a': { post: { parameters, responses: RESPONSES } } };
+  const info = { title: 'T', version: '1' };
+  return policyOf(
+    JSON.stringify({ swagger: '2.0', info, consumes: ['application/json'], paths, definitions }),
+  );
+};
+const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+const BASE = { type: 'object', properties: { id: { type: 'string', readOnly: true }, name: {} } };
+
+describe('OpenAPI: keywords of validation by version', () => {
+  it('requires no member that is readOnly in another part of the schema', async () => {
+    for (const version of VERSIONS) {
+      const beside = await schemaOf(
+        version,
+        { allOf: [ref('Base')], required: ['id', 'name'] },
+        { Base: BASE },
+      );
+      expect(beside.schema, version).to.deep.equal({ allOf: [ref('Base')], required: ['name'] });
+      const parts = await schemaOf(
+        version,
+        { allOf: [ref('Base'), ref('Needs'), { anyOf: [{ required: ['id'] }, ref('Needs')] }] },
+        { Base: { allOf: [ref('Own')] }, Own: BASE, Needs: { required: ['id', 'name', 'other'] } },
+      );
+      const anyOf = [{ required: [] }, ref('Needs')];
+      expect(parts.schema, version).to.deep.equal({ allOf: [ref('Base'), ref('Needs'), { anyOf }] });
+      expect(parts.named?.['Needs'], version).to.deep.equal({ required: ['name', 'other'] });
+      expect([...beside.told, ...parts.told], version).to.deep.equal([]);
+    }
+    const swagger = await ofSwagger(
+      { allOf: [{ $ref: '#/definitions/Base' }, { required: ['id', 'name'] }] },
+      { Base: BASE },
+    );
+    expect(swagger.schema).to.deep.equal({ allOf: [ref('Base'), { required: ['name'] }] });
+  });
+
+  it('takes members for readOnly by what their schema refers to, and from 3.1 on by what is beside it', async () => {
+    const required = ['one', 'two', 'three', 'four'];
+    const properties = {
+      one: ref('Id'),
+      two: { allOf: [ref('Plain')], readOnly: true },
+      three: { allOf: [ref('Id')] },
+      four: { ...ref('Plain'), readOnly: true },
+    };
+    const schemas = { Id: { type: 'string', readOnly: true }, Plain: { type: 'string' } };
+    const old = await schemaOf('3.0.3', { type: 'object', required, properties }, schemas);
+    expect(old.schema).to.have.deep.property('required', ['four']);
+    const later = await schemaOf('3.1.0', { type: 'object', required, properties }, schemas);
+    expect(later.schema).to.have.deep.property('required', []);
+  });
+
+  it('drops what reverses or counts above a part that requires less than the document', async () => {
+    const required = { required: ['id'] };
+    for (const version of VERSIONS) {
+      const { schema, told } = await schemaOf(
+        version,
+        { allOf: [ref('Base')], oneOf: [required, { required: ['name'] }] },
+        { Base: BASE },
+      );
+      expect(schema, version).to.deep.equal({
+        allOf: [ref('Base')],
+        anyOf: [{ required: [] }, { required: ['name'] }],
+      });
+      expect(told, version).to.have.length(1);
+    }
+  });
+
+  it('still requires what is readOnly in members of members, or behind `not`', async () => {
+    for (const version of VERSIONS) {
+      const all = {
+        properties: { inner: { required: ['id'] } },
+        required: ['inner'],
+        not: { required: ['id', 'name'] },
+      };
+      const { schema, told } = await schemaOf(version, { allOf: [ref('Base'), all] }, { Base: BASE });
+      expect(schema, version).to.deep.equal({ allOf: [ref('Base'), all] });
+      expect(told, version).to.deep.equal([]);
+    }
+  });
+});
