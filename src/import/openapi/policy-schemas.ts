@@ -28,6 +28,8 @@ const PLAIN = [
 ];
 /** Keywords of older documents, which are converted. */
 const CONVERTED = ['nullable'];
+/** What would change which values fit. */
+const SAYING = [...ONE, ...LISTS, ...MAPS, ...PLAIN, ...CONVERTED, 'readOnly'];
 
 export class ConvertedSchemas {
   readonly #references: References;
@@ -72,7 +74,8 @@ export class ConvertedSchemas {
       return anything;
     }
     const converted = this.#keywords(schema);
-    const withNull = own(schema, 'nullable') === true ? this.#orNull(converted) : converted;
+    const isIgnored = this.#isOld && referenceOf(schema) !== undefined;
+    const withNull = own(schema, 'nullable') === true && !isIgnored ? this.#orNull(converted) : converted;
     return Object.keys(withNull).length > 0 || this.#widened.has(withNull) ? withNull : true;
   }
 
@@ -118,6 +121,10 @@ export class ConvertedSchemas {
         this.#tell(`$ref "${shortened(target)}" has no target, and is not validated`);
         this.#widened.add(converted, '$ref');
       } else Object.assign(converted, reference);
+      if (this.#isOld) {
+        this.#tellIgnored(schema, target);
+        return converted;
+      }
     }
     for (const [keyword, value] of Object.entries(schema)) {
       if (ONE.includes(keyword)) {
@@ -137,6 +144,16 @@ export class ConvertedSchemas {
       }
     }
     return this.#adapted(schema, converted);
+  }
+
+  /** OpenAPI 3.0 ignores what is beside a reference. */
+  #tellIgnored(schema: JsonObject, target: string): void {
+    const ignored = Object.keys(schema).filter((keyword) => SAYING.includes(keyword));
+    if (ignored.length === 0) return;
+    const names = ignored.join(', ');
+    this.#tell(
+      `${names} beside $ref "${shortened(target)}" is ignored, as OpenAPI 3.0 says: put them into an allOf`,
+    );
   }
 
   /** What older documents write in another way. */

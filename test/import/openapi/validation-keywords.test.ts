@@ -107,4 +107,24 @@ describe('OpenAPI: keywords of validation by version', () => {
       expect(told, version).to.deep.equal([]);
     }
   });
+
+  it('ignores what is beside a reference in 3.0 and Swagger 2.0, with a warning, and keeps it later', async () => {
+    const beside = { maxLength: 2, nullable: true, description: 'x' };
+    const schemas = { S: { $ref: '#/components/schemas/T', enum: ['a'] }, T: { type: 'string' } };
+    const old = await schemaOf('3.0.3', { properties: { a: { ...ref('S'), ...beside } } }, schemas);
+    expect(old.schema).to.deep.equal({ properties: { a: ref('S') } });
+    expect(old.named).to.deep.equal({ S: ref('T'), T: { type: 'string' } });
+    expect(old.told.join('\n')).to.match(/enum beside \$ref "#\/components\/schemas\/T" is ignored/);
+    expect(old.told.join('\n')).to.match(/maxLength, nullable beside \$ref "#\/components\/schemas\/S"/);
+    const plain = await schemaOf('3.0.3', { properties: { a: { ...ref('T'), description: 'x' } } }, schemas);
+    expect(plain.told).to.deep.equal([]);
+    const later = await schemaOf('3.1.0', { properties: { a: { ...ref('T'), maxLength: 2 } } }, schemas);
+    expect(later.schema).to.deep.equal({ properties: { a: { ...ref('T'), maxLength: 2 } } });
+    const swagger = await ofSwagger(
+      { properties: { a: { $ref: '#/definitions/T', maxLength: 2 } } },
+      { T: { type: 'string' } },
+    );
+    expect(swagger.schema).to.deep.equal({ properties: { a: ref('T') } });
+    expect(swagger.told).to.have.length(1);
+  });
 });
