@@ -74,16 +74,31 @@ export class ConvertedSchemas {
       return anything;
     }
     const converted = this.#keywords(schema);
-    const isIgnored = this.#isOld && referenceOf(schema) !== undefined;
-    const withNull = own(schema, 'nullable') === true && !isIgnored ? this.#orNull(converted) : converted;
+    const isNullable = own(schema, 'nullable') === true;
+    if (isNullable && this.#isOld && referenceOf(schema) === undefined) this.#addNull(schema, converted);
+    const withNull = isNullable && !this.#isOld ? this.#orNull(converted) : converted;
     return Object.keys(withNull).length > 0 || this.#widened.has(withNull) ? withNull : true;
   }
 
+  /** OpenAPI 3.0.3: `nullable` adds null to the type that is beside it, and to nothing else. */
+  #addNull(schema: JsonObject, converted: Record<string, unknown>): void {
+    const { type, enum: values } = converted;
+    if (typeof type === 'string' && type !== 'null') converted['type'] = [type, 'null'];
+    const hasNull = !Array.isArray(values) || values.includes(null);
+    if (!hasNull) this.#tell('nullable of a schema does not allow null: its enum has no null');
+    const isBare = own(schema, 'type') === undefined && values === undefined;
+    if (isBare && Object.keys(converted).length > 0)
+      this.#tell(
+        'nullable of a schema does not allow null: it has no type beside it, as OpenAPI 3.0.3 demands',
+      );
+  }
+
+  /** Later versions do not know `nullable`; null is allowed all the same. */
   #orNull(schema: Record<string, unknown>): Record<string, unknown> {
     const withNull = orNull(schema);
     this.#widened.copy(schema, withNull);
     this.#readOnly.copy(schema, withNull);
-    if (!this.#isOld) this.#widened.add(withNull, 'type');
+    this.#widened.add(withNull, 'type');
     return withNull;
   }
 
@@ -207,7 +222,6 @@ export class ConvertedSchemas {
   }
 }
 
-/** OpenAPI 3.0. */
 function orNull(schema: Record<string, unknown>): Record<string, unknown> {
   const { type, enum: values, ...others } = schema;
   const isPlain =

@@ -127,4 +127,30 @@ describe('OpenAPI: keywords of validation by version', () => {
     expect(swagger.schema).to.deep.equal({ properties: { a: ref('T') } });
     expect(swagger.told).to.have.length(1);
   });
+
+  it('allows null by `nullable` as 3.0.3 says: beside a type, and not where an enum does not have it', async () => {
+    const properties = {
+      plain: { type: 'string', nullable: true },
+      withNull: { type: 'string', nullable: true, enum: ['x', null] },
+      without: { type: 'string', nullable: true, enum: ['x'] },
+      parts: { nullable: true, allOf: [ref('S')] },
+      anything: { nullable: true },
+      not: { type: 'string', nullable: false },
+    };
+    const { schema, told } = await schemaOf('3.0.3', { properties }, { S: { type: 'string' } });
+    expect(schema).to.deep.equal({
+      properties: {
+        plain: { type: ['string', 'null'] },
+        withNull: { type: ['string', 'null'], enum: ['x', null] },
+        without: { type: ['string', 'null'], enum: ['x'] },
+        parts: { allOf: [ref('S')] },
+        anything: true,
+        not: { type: 'string' },
+      },
+    });
+    expect(told).to.deep.equal([
+      'nullable of a schema does not allow null: its enum has no null',
+      'nullable of a schema does not allow null: it has no type beside it, as OpenAPI 3.0.3 demands',
+    ]);
+  });
 });
