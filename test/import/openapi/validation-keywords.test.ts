@@ -1,4 +1,4 @@
-/** What the policy `validate` makes of keywords that mean something else in each version of OpenAPI. */
+/** What the policy `validate` makes of keywords, in each version of OpenAPI. */
 import { expect } from 'chai';
 import { readOpenApi } from '../../../src/import/openapi/read-openapi.js';
 import type { ValidatePolicy } from '../../../src/model/policies/validate.js';
@@ -38,7 +38,7 @@ const ofSwagger = (schema: object, definitions: object = {}) => {
 const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 const BASE = { type: 'object', properties: { id: { type: 'string', readOnly: true }, name: {} } };
 
-describe('OpenAPI: keywords of validation by version', () => {
+describe('OpenAPI: keywords of validation', () => {
   it('requires no member that is readOnly in another part of the schema', async () => {
     for (const version of VERSIONS) {
       const beside = await schemaOf(
@@ -152,5 +152,37 @@ describe('OpenAPI: keywords of validation by version', () => {
       'nullable of a schema does not allow null: its enum has no null',
       'nullable of a schema does not allow null: it has no type beside it, as OpenAPI 3.0.3 demands',
     ]);
+  });
+
+  it('lets forms through that may have objects anywhere, which are texts of JSON in them', async () => {
+    const form = async (schema: object) => {
+      const content = { 'application/x-www-form-urlencoded': { schema } };
+      const schemas = { O: { type: 'object', properties: { a: { type: 'integer' } } }, L: list(ref('O')) };
+      const paths = { '/a': { post: { requestBody: { content }, responses: RESPONSES } } };
+      return policyOf(documentWith({ paths, components: { schemas } }, '3.1.0'));
+    };
+    const list = (items: object) => ({ type: 'array', items });
+    const text = { type: 'string' };
+    for (const schema of [
+      { properties: { l: list({ type: 'object' }) } },
+      { properties: { l: list(ref('O')) } },
+      { properties: { l: { allOf: [ref('L')] } } },
+      { properties: { l: list(list(text)) } },
+      { properties: { o: { oneOf: [text, ref('O')] } } },
+      { allOf: [{ properties: { t: text } }, { additionalProperties: { type: 'object' } }] },
+      { patternProperties: { '^a': ref('L') } },
+    ]) {
+      const { schema: found, told } = await form(schema);
+      expect(found, JSON.stringify(schema)).to.equal(undefined);
+      expect(told, JSON.stringify(schema)).to.have.length(1);
+    }
+    const readOnly = { ...ref('O'), readOnly: true };
+    const checked = {
+      properties: { l: list(text), t: text, readOnly: list(text) },
+      additionalProperties: text,
+    };
+    expect((await form(checked)).schema).to.deep.equal(checked);
+    const { schema } = await form({ type: 'object', properties: { t: text, readOnly } });
+    expect(schema).to.deep.equal({ type: 'object', properties: { t: text, readOnly: ref('O') } });
   });
 });
