@@ -9,6 +9,9 @@ import type { ApiContext } from './context.js';
 const JSON_TYPES = ['application/json', 'application/*+json'];
 /** Of a member that is sent as text. */
 const TEXT_TYPES = ['text/*'];
+const PROTOTYPE = '__proto__';
+/** Characters of a place in a message. */
+const MAX_PLACE = 300;
 const parsers = new Map<number, ReturnType<typeof bodyParser>>();
 
 /**
@@ -37,7 +40,37 @@ export async function readBody(
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new AppError('invalid_input', 'body: must be a JSON object');
   }
-  return body as Record<string, unknown>;
+  return withoutPrototype(body as Record<string, unknown>);
+}
+
+/** A value within a body, and where it is. */
+interface Placed {
+  readonly value: object;
+  readonly key: string;
+  readonly holder?: Placed;
+}
+
+/**
+ * Removes the member that would be the prototype of others: of the body itself, it is ignored like other unknown ones.
+ * @throws AppError where it is deeper: without it, what is stored would not be what was sent
+ */
+function withoutPrototype(body: Record<string, unknown>): Record<string, unknown> {
+  delete body[PROTOTYPE];
+  const pending: Placed[] = [{ value: body, key: 'body' }];
+  for (let one = pending.pop(); one; one = pending.pop()) {
+    if (Object.hasOwn(one.value, PROTOTYPE))
+      throw new AppError('invalid_input', `${placeOf(one)}.${PROTOTYPE}: is not accepted; leave it out`);
+    for (const [key, value] of Object.entries(one.value) as [string, unknown][])
+      if (typeof value === 'object' && value !== null) pending.push({ value, key, holder: one });
+  }
+  return body;
+}
+
+function placeOf(placed: Placed): string {
+  const keys: string[] = [];
+  for (let one: Placed | undefined = placed; one; one = one.holder) keys.push(one.key);
+  const place = keys.reverse().join('.');
+  return place.length > MAX_PLACE ? `${place.slice(0, MAX_PLACE)}…` : place;
 }
 
 function isTextBody({ request }: ApiContext): boolean {
@@ -84,8 +117,8 @@ function parserFor(limitBytes: number): ReturnType<typeof bodyParser> {
       jsonLimit: `${limitBytes}b`,
       textLimit: `${limitBytes}b`,
       strict: false,
-      // Ignored like other unknown members, and so that it can do nothing.
-      onProtoPoisoning: 'remove',
+      // `withoutPrototype` sees to them.
+      onProtoPoisoning: 'ignore',
     } as bodyParser.Options);
     parsers.set(limitBytes, parser);
   }

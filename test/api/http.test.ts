@@ -152,6 +152,23 @@ describe('HTTP', () => {
     expectData(await api.delete(`/api/domains/${created.id}`));
   });
 
+  it('refuses such a member within others, naming the place', async () => {
+    const { id } = expectData<{ id: string }>(
+      await api.post('/api/domains', { name: 'A', host: 'nested-proto.example' }),
+      201,
+    );
+    for (const [policies, message] of [
+      ['{"__proto__":{"cors":{"origins":["*"]}}}', /body\.policies\.__proto__: is not accepted/],
+      ['{"__proto__":1}', /body\.policies\.__proto__: is not accepted/],
+      ['{"rate_limit":[{"\\u005f_proto__":{}}]}', /rate_limit\.0\.__proto__: is not accepted/],
+    ] as const) {
+      const refused = await api.put(`/api/domains/${id}`, `{"policies":${policies}}`);
+      expectFailure(refused, 'invalid_input', message);
+    }
+    expect(expectData<object>(await api.get(`/api/domains/${id}`))).to.include({ policies: null });
+    expectData(await api.delete(`/api/domains/${id}`));
+  });
+
   it('ignores an unexpected body', async () => {
     expectData(await api.send('GET', '/api/domains', { body: 'not JSON' }));
   });

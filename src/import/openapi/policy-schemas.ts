@@ -10,6 +10,7 @@ import {
   SCHEMA_KEYWORDS,
 } from '../../model/json-schema/keywords.js';
 import { entriesOf, isObject, itemsOf, type JsonObject, own, shortened } from './json.js';
+import type { ReadOnlyMembers } from './read-only.js';
 import { type References, referenceOf } from './references.js';
 import { componentName, type WidenedSchemas } from './widened-schemas.js';
 
@@ -27,10 +28,13 @@ const PLAIN = [
 ];
 /** Keywords of older documents, which are converted. */
 const CONVERTED = ['nullable'];
+/** What would change which values fit. */
+const SAYING = [...ONE, ...LISTS, ...MAPS, ...PLAIN, ...CONVERTED, 'readOnly'];
 
 export class ConvertedSchemas {
   readonly #references: References;
   readonly #widened: WidenedSchemas;
+  readonly #readOnly: ReadOnlyMembers;
   readonly #isOld: boolean;
   readonly #tell: (text: string) => void;
   /** Names of the schemas that references lead to. */
@@ -38,10 +42,19 @@ export class ConvertedSchemas {
   readonly #taken = new Set<string>();
   readonly #named = new Map<string, Converted>();
 
-  /** @param isOld it is a document of OpenAPI 3.0, where `nullable` means something, and `readOnly` more than later */
-  constructor(references: References, widened: WidenedSchemas, isOld: boolean, tell: (text: string) => void) {
+  /**
+   * @param sources `isOld` of a document of OpenAPI 3.0, where `nullable` means something
+   * @param tell called for what is left out
+   */
+  constructor(
+    { references, isOld }: { readonly references: References; readonly isOld: boolean },
+    widened: WidenedSchemas,
+    readOnly: ReadOnlyMembers,
+    tell: (text: string) => void,
+  ) {
     this.#references = references;
     this.#widened = widened;
+    this.#readOnly = readOnly;
     this.#isOld = isOld;
     this.#tell = tell;
   }
@@ -61,14 +74,31 @@ export class ConvertedSchemas {
       return anything;
     }
     const converted = this.#keywords(schema);
-    const withNull = own(schema, 'nullable') === true ? this.#orNull(converted) : converted;
+    const isNullable = own(schema, 'nullable') === true;
+    if (isNullable && this.#isOld && referenceOf(schema) === undefined) this.#addNull(schema, converted);
+    const withNull = isNullable && !this.#isOld ? this.#orNull(converted) : converted;
     return Object.keys(withNull).length > 0 || this.#widened.has(withNull) ? withNull : true;
   }
 
+  /** OpenAPI 3.0.3: `nullable` adds null to the type that is beside it, and to nothing else. */
+  #addNull(schema: JsonObject, converted: Record<string, unknown>): void {
+    const { type, enum: values } = converted;
+    if (typeof type === 'string' && type !== 'null') converted['type'] = [type, 'null'];
+    const hasNull = !Array.isArray(values) || values.includes(null);
+    if (!hasNull) this.#tell('nullable of a schema does not allow null: its enum has no null');
+    const isBare = own(schema, 'type') === undefined && values === undefined;
+    if (isBare && Object.keys(converted).length > 0)
+      this.#tell(
+        'nullable of a schema does not allow null: it has no type beside it, as OpenAPI 3.0.3 demands',
+      );
+  }
+
+  /** Later versions do not know `nullable`; null is allowed all the same. */
   #orNull(schema: Record<string, unknown>): Record<string, unknown> {
     const withNull = orNull(schema);
     this.#widened.copy(schema, withNull);
-    if (!this.#isOld) this.#widened.add(withNull, 'type');
+    this.#readOnly.copy(schema, withNull);
+    this.#widened.add(withNull, 'type');
     return withNull;
   }
 
@@ -106,6 +136,10 @@ export class ConvertedSchemas {
         this.#tell(`$ref "${shortened(target)}" has no target, and is not validated`);
         this.#widened.add(converted, '$ref');
       } else Object.assign(converted, reference);
+      if (this.#isOld) {
+        this.#tellIgnored(schema, target);
+        return converted;
+      }
     }
     for (const [keyword, value] of Object.entries(schema)) {
       if (ONE.includes(keyword)) {
@@ -127,7 +161,17 @@ export class ConvertedSchemas {
     return this.#adapted(schema, converted);
   }
 
-  /** What older documents write in another way, and what only holds for answers. */
+  /** OpenAPI 3.0 ignores what is beside a reference. */
+  #tellIgnored(schema: JsonObject, target: string): void {
+    const ignored = Object.keys(schema).filter((keyword) => SAYING.includes(keyword));
+    if (ignored.length === 0) return;
+    const names = ignored.join(', ');
+    this.#tell(
+      `${names} beside $ref "${shortened(target)}" is ignored, as OpenAPI 3.0 says: put them into an allOf`,
+    );
+  }
+
+  /** What older documents write in another way. */
   #adapted(schema: JsonObject, converted: Record<string, unknown>): Record<string, unknown> {
     for (const [exclusive, limit] of [
       ['exclusiveMinimum', 'minimum'],
@@ -150,19 +194,8 @@ export class ConvertedSchemas {
       delete converted['format'];
       this.#left(converted, 'format', `"${format}" is not supported`);
     }
-    const required = itemsOf(converted['required']);
-    const properties = own(schema, 'properties');
-    const sent = required.filter(
-      (name) => !(isObject(properties) && this.#isReadOnly(properties, String(name))),
-    );
-    if (required.length > 0) converted['required'] = sent;
-    if (sent.length < required.length && !this.#isOld) this.#widened.add(converted, 'required');
+    this.#readOnly.note(schema, converted);
     return converted;
-  }
-
-  #isReadOnly(properties: JsonObject, name: string): boolean {
-    const member = this.#references.find(own(properties, name));
-    return isObject(member) && own(member, 'readOnly') === true;
   }
 
   /** A reference to a schema that goes along; false for one that nothing fits, undefined when it has no target. */
@@ -189,7 +222,6 @@ export class ConvertedSchemas {
   }
 }
 
-/** OpenAPI 3.0. */
 function orNull(schema: Record<string, unknown>): Record<string, unknown> {
   const { type, enum: values, ...others } = schema;
   const isPlain =

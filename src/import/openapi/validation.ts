@@ -16,9 +16,11 @@ import {
 } from '../../model/policies/validate.js';
 import type { Warn } from '../warnings.js';
 import type { Parameter } from './document.js';
+import { FormObjects } from './form-objects.js';
 import { entriesOf, isObject, type JsonObject, own, shortened } from './json.js';
 import type { Parameters } from './parameters.js';
 import { ConvertedSchemas } from './policy-schemas.js';
+import { ReadOnlyMembers } from './read-only.js';
 import type { References } from './references.js';
 import type { Schemas } from './schemas.js';
 import { type Dropped, WidenedSchemas } from './widened-schemas.js';
@@ -33,8 +35,9 @@ export class RequestValidation {
   readonly #mode: ValidateMode;
   readonly #references: References;
   readonly #parameters: Parameters;
-  readonly #schemas: Schemas;
+  readonly #formObjects: FormObjects;
   readonly #widened = new WidenedSchemas();
+  readonly #readOnly: ReadOnlyMembers;
   readonly #converted: ConvertedSchemas;
   readonly #warn: Warn;
   readonly #told = new Set<string>();
@@ -53,8 +56,9 @@ export class RequestValidation {
     this.#mode = mode;
     this.#references = sources.references;
     this.#parameters = sources.parameters;
-    this.#schemas = sources.schemas;
-    this.#converted = new ConvertedSchemas(sources.references, this.#widened, sources.isOld, (text) =>
+    this.#formObjects = new FormObjects(sources);
+    this.#readOnly = new ReadOnlyMembers(sources.references, this.#widened, sources.isOld);
+    this.#converted = new ConvertedSchemas(sources, this.#widened, this.#readOnly, (text) =>
       this.#tell(text),
     );
     this.#warn = warn;
@@ -87,6 +91,7 @@ export class RequestValidation {
           this.#tell(`${label}: requests are not validated: a text ${problem}`);
           return false;
         }
+        this.#readOnly.relax(policy);
         const dropped = this.#widened.settle(policy);
         for (const one of dropped) this.#tellDropped(label, one);
         // What is there instead goes deeper.
@@ -155,7 +160,7 @@ export class RequestValidation {
       const schema = isObject(media) ? own(media, 'schema') : undefined;
       if (!isObject(media) || schema === undefined) return [type, {}] as const;
       const isForm =
-        FORM_TYPE.test(type) && own(media, 'encoding') === undefined && !this.#hasObjects(schema);
+        FORM_TYPE.test(type) && own(media, 'encoding') === undefined && !this.#formObjects.areIn(schema);
       if (JSON_TYPE.test(type) || isForm || /^text\//i.test(type)) {
         const converted = this.#converted.of(schema);
         return [type, converted === true ? {} : { schema: converted }] as const;
@@ -168,11 +173,6 @@ export class RequestValidation {
       ...(own(body, 'required') === true && { required: true }),
       content: Object.fromEntries(content),
     };
-  }
-
-  /** Forms have them as texts of JSON. */
-  #hasObjects(schema: unknown): boolean {
-    return this.#schemas.membersOf(schema).some(({ type }) => type === 'object');
   }
 
   #tell(text: string): void {

@@ -124,7 +124,8 @@ function nodesOf(policy: ValidatePolicy): readonly Node[] {
   return nodes;
 }
 
-function targetOf({ $ref }: JsonObject, named: JsonObject): readonly object[] {
+/** The schema that a reference of a policy leads to, if there is one. @param named the schemas of the policy */
+export function targetOf({ $ref }: JsonObject, named: JsonObject): readonly JsonObject[] {
   if (typeof $ref !== 'string' || !$ref.startsWith(COMPONENTS)) return [];
   const target = own(named, componentName($ref));
   return isObject(target) ? [target] : [];

@@ -84,7 +84,7 @@ describe('OpenAPI: validation of requests', () => {
                 children: { type: 'array', items: { $ref: '#/components/schemas/Pet' } },
               },
             },
-            Kind: { type: 'string', enum: ['cat', 'dog'], nullable: true },
+            Kind: { type: 'string', enum: ['cat', 'dog', null], nullable: true },
             Other: { type: 'string' },
           },
         },
@@ -127,7 +127,7 @@ describe('OpenAPI: validation of requests', () => {
         type: 'object',
         properties: {
           a: { type: 'number', minimum: 1, exclusiveMinimum: true, maximum: 5, exclusiveMaximum: false },
-          b: { nullable: true, allOf: [{ type: 'string', format: 'date' }] },
+          b: { nullable: true, type: 'string', allOf: [{ format: 'date' }] },
           c: { type: 'string', format: 'binary', nullable: false, 'x-more': 1, xml: {} },
         },
         discriminator: { propertyName: 'a' },
@@ -139,7 +139,7 @@ describe('OpenAPI: validation of requests', () => {
       type: 'object',
       properties: {
         a: { type: 'number', exclusiveMinimum: 1, maximum: 5 },
-        b: { anyOf: [{ allOf: [{ type: 'string', format: 'date' }] }, { type: 'null' }] },
+        b: { type: ['string', 'null'], allOf: [{ format: 'date' }] },
         c: { type: 'string', format: 'binary' },
       },
       additionalProperties: true,

@@ -26,6 +26,7 @@ const REFUSED: Readonly<Record<string, readonly [RegExp, number]>> = {
   'keywords of older drafts': [/dependencies: is of older drafts/, 7],
   'references into what is no schema': [/ leads to no schema$/, 5],
   'names of properties that are no general category': [/has \\p\{digit\}; only general categories/, 2],
+  'the management API takes nothing of this name': [/^has a member __proto__$/, 1],
   'texts that cannot be stored': [/must not have NUL characters$/, 2],
 };
 
@@ -33,7 +34,6 @@ const REFUSED: Readonly<Record<string, readonly [RegExp, number]>> = {
 const OTHERWISE: Readonly<Record<string, readonly [RegExp, number]>> = {
   'formats are enforced': [/^format: .* is only an annotation by default$/, 16],
   'hostnames of other scripts are not decoded': [/^optional\/format\/hostname: validation of A-label/, 23],
-  'the management API takes nothing of this name': [/^properties: .* __proto__ not valid$/, 1],
 };
 
 describe('the official tests of JSON Schema', function () {
@@ -87,6 +87,7 @@ function counts(reasons: Reasons): Record<string, number> {
 }
 
 function problemOf(schema: unknown): string | undefined {
+  if (JSON.stringify(schema).includes('"__proto__":')) return 'has a member __proto__';
   const content = { 'application/json': { schema } };
   try {
     requireConsistent({ validate: { mode: 'enforce', body: { content } } }, '');

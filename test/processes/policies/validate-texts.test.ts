@@ -15,6 +15,45 @@ describe('the policy validate and texts', function () {
   const post = (body: string | Buffer, headers: Record<string, string> = {}) =>
     one.send({ method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } });
 
+  it('takes an empty text for the empty list, unless it fits as an item', async () => {
+    const integers = { type: 'array', items: { type: 'integer' } };
+    const texts = { type: 'array', items: { type: 'string' }, minItems: 1 };
+    const oneOrMore = { oneOf: [{ type: 'integer' }, integers] };
+    const point = { type: 'object', properties: { x: { type: 'number' } }, additionalProperties: false };
+    const form = { type: 'object', properties: { ids: integers, texts } };
+    await set({
+      parameters: [
+        { in: 'query', name: 'ids', schema: integers },
+        { in: 'query', name: 'csv', schema: integers, explode: false },
+        { in: 'query', name: 'pipes', schema: integers, style: 'pipeDelimited', explode: false },
+        { in: 'query', name: 'some', schema: { ...integers, minItems: 1 } },
+        { in: 'query', name: 'either', schema: oneOrMore },
+        { in: 'query', name: 'csvOr', schema: oneOrMore, explode: false },
+        { in: 'query', name: 'texts', schema: texts },
+        { in: 'query', name: 'csvTexts', schema: texts, explode: false },
+        { in: 'query', name: 'point', schema: point, explode: false },
+        { in: 'header', name: 'X-List', schema: integers },
+      ],
+    });
+    const get = async (query: string, headers: Record<string, string> = {}) => {
+      const { status, text } = await one.send({ path: `/shown?${query}`, headers });
+      return status === 200 ? [] : problemsOf(text);
+    };
+    expect(await get('ids=&csv=&pipes=&either=&csvOr=&texts=&point=', { 'x-list': '' })).to.deep.equal([]);
+    expect(await get('ids=&ids=&csv=,&some=&csvTexts=')).to.deep.equal([
+      'query.ids.0: must be of type integer',
+      'query.ids.1: must be of type integer',
+      'query.csv.0: must be of type integer',
+      'query.csv.1: must be of type integer',
+      'query.some: must have at least 1 items',
+      'query.csvTexts: must have at least 1 items',
+    ]);
+    await set({ body: { content: { 'application/x-www-form-urlencoded': { schema: form } } } }, one.post);
+    const sent = await post('ids=&texts=', { 'content-type': 'application/x-www-form-urlencoded' });
+    expect(sent.status, sent.text).to.equal(200);
+    await one.set(one.post, null);
+  });
+
   it('reads parameters of all places and styles as their schemas say', async () => {
     const integers = { type: 'array', items: { type: 'integer' } };
     const point = {

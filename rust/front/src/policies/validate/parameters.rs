@@ -183,7 +183,8 @@ impl TextReader<'_, '_> {
                     Some(separator) => {
                         let text =
                             if separator == "," { values[0].to_owned() } else { decoded(values[0]).into_owned() };
-                        let parts = text.split(separator).map(|part| {
+                        // A text of nothing has no parts.
+                        let parts = text.split(separator).filter(|_| !text.is_empty()).map(|part| {
                             let part = if separator == "," { form_decoded(part) } else { Some(part.into()) };
                             part.map_or_else(String::new, Cow::into_owned).into()
                         });
@@ -254,9 +255,11 @@ impl TextReader<'_, '_> {
             return self.object(shape, members, place, problems);
         }
         let may_be_one = shape.types.is_empty() || shape.types.are_scalar();
-        if shape.types.has(Types::LIST) && !(may_be_one && parts.len() < 2) {
+        let is_list = shape.types.has(Types::LIST);
+        if is_list && !(may_be_one && parts.len() < 2) {
             return self.list(shape, parts.into_iter());
         }
-        self.scalar(shape, whole)
+        let value = self.scalar(shape, whole)?;
+        if is_list && parts.is_empty() { self.or_empty_list(shape, value) } else { Ok(value) }
     }
 }

@@ -134,13 +134,22 @@ impl TextReader<'_, '_> {
             return Ok(Json::List(list));
         }
         let may_be_one = shape.types.is_empty() || shape.types.are_scalar();
-        if shape.types.has(Types::LIST) && !(may_be_one && values.len() == 1) {
-            return self.list(shape, values.into_iter());
-        }
-        if values.len() > 1 {
-            problems.add(place, "is given more than once");
-        }
-        self.scalar(shape, values.swap_remove(0))
+        let is_list = shape.types.has(Types::LIST);
+        let is_empty = is_list && values.len() == 1 && values[0].is_empty();
+        let value = if is_list && !(may_be_one && values.len() == 1) {
+            self.list(shape, values.into_iter())?
+        } else {
+            if values.len() > 1 {
+                problems.add(place, "is given more than once");
+            }
+            self.scalar(shape, values.swap_remove(0))?
+        };
+        if is_empty { self.or_empty_list(shape, value) } else { Ok(value) }
+    }
+
+    /// What an empty text is of a schema that allows lists: this value, or the empty list where it does not fit.
+    pub fn or_empty_list<'t>(&mut self, shape: &Shape, value: Json<'t>) -> Result<Json<'t>, TooComplex> {
+        Ok(if self.fits(shape, &value)? { value } else { Json::List(Vec::new()) })
     }
 }
 
