@@ -1,6 +1,6 @@
 /** Documents that others have published: imported, exported, and imported again, nothing changes. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { expect } from 'chai';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData } from '../support/expect.js';
@@ -58,7 +58,7 @@ describe('an OpenAPI export of published documents', () => {
                   // With and without one.
                   create_collection: count % 4 < 2,
                 })
-              : await importBundle(join(root, bundle), `validate=${validate}&domain=${host}`);
+              : await importBundle(join(root, dirname(path)), `validate=${validate}&domain=${host}`);
           expectData(imported);
           expect(await endpointsOf(api, host)).to.have.lengthOf(endpoints);
           const { documents: exported, warnings } = await exportedDocuments(api, host);

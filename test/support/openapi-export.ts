@@ -35,14 +35,7 @@ export async function exportedDocuments(
 
 /** All endpoints of a host. */
 export async function endpointsOf(api: TestApi, domain: string): Promise<readonly Shown[]> {
-  const endpoints: Shown[] = [];
-  for (let after = ''; ; ) {
-    const { body } = await api.get(`/api/endpoints?domain=${domain}&limit=200${after}`);
-    const { data, next_cursor } = body as { data: Shown[]; next_cursor: string | null };
-    endpoints.push(...data);
-    if (!next_cursor) return endpoints;
-    after = `&cursor=${next_cursor}`;
-  }
+  return expectData<Shown[]>(await api.get(`/api/endpoints?domain=${domain}`));
 }
 
 /** Imports a document where it is from: what would be done, and that nothing is. @returns the names in it */

@@ -11,11 +11,25 @@ interface ExportOptions extends CommonOptions {
   readonly domain?: string;
   readonly stack?: string;
   readonly force?: boolean;
+  readonly openapi?: boolean;
+  readonly collection?: string;
 }
 
 type Files = Readonly<Record<string, string>>;
 
-export async function exportFiles(
+export async function exportInstallation(session: Session, options: ExportOptions): Promise<void> {
+  const { openapi, domain, collection, stack, output, force } = options;
+  if (!openapi) {
+    if (collection !== undefined) throw new UsageError('--collection needs --openapi');
+    return exportFiles(session, options);
+  }
+  if (stack !== undefined) throw new UsageError('Give one of --openapi and --stack');
+  if (domain === undefined) throw new UsageError('Of which host?', 'Give --domain HOST.');
+  const { exportOpenApi } = await import('./export-openapi.js');
+  return exportOpenApi(session, { domain, collection, output, force: force === true });
+}
+
+async function exportFiles(
   session: Session,
   { output, domain, stack, force }: ExportOptions,
 ): Promise<void> {
@@ -24,7 +38,7 @@ export async function exportFiles(
   session.out.warnings(warnings);
   const { files } = data as { files: Files };
   if (output === undefined) return print(session, files);
-  const paths = write(output, files, force === true);
+  const paths = writeFiles(output, files, force === true);
   session.out.result({ folder: resolve(output), files: paths }, () => {
     for (const path of paths) session.out.line(safeLine(join(output, path)));
   });
@@ -38,8 +52,8 @@ function print({ out }: Session, files: Files): void {
     out.note(`${others} handlers are files of their own: -o DIR writes all of them.`);
 }
 
-/** All or, when one is there already, none. */
-function write(folder: string, files: Files, mayReplace: boolean): string[] {
+/** All or, when one is there already, none. @returns their paths in the folder */
+export function writeFiles(folder: string, files: Files, mayReplace: boolean): string[] {
   const root = resolve(folder);
   const paths = Object.keys(files);
   for (const path of paths) {

@@ -22,7 +22,13 @@ function compiled(policy: ValidatePolicy): CompiledValidate | undefined {
   const placeOf = ({ in: where, name }: (typeof parameters)[number]) => `${where} ${name.toLowerCase()}`;
   const sorted = parameters.toSorted((left, right) => (placeOf(left) < placeOf(right) ? -1 : 1));
   const schemas = usedSchemas([sorted, others.body], components?.schemas ?? {});
-  return compileValidate({ ...others, parameters: sorted, components: { schemas } });
+  const result = compileValidate({ ...others, parameters: sorted, components: { schemas } });
+  return result && { ...result, schemas: result.schemas.map(withoutNothing) };
+}
+
+/** A schema that says nothing is true. */
+function withoutNothing(schema: CompiledValidate['schemas'][number]): CompiledValidate['schemas'][number] {
+  return typeof schema === 'object' && Object.keys(schema).length === 0 ? true : schema;
 }
 
 /** Those to which something leads from a value, the first ones first. */
