@@ -4,12 +4,22 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { edge } from '../support/edge.js';
+import { expectData } from '../support/expect.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
+const EXPORT = ['export', '--openapi', '--domain', 'pets.test'];
 const KEY = 'the key of the tests';
 const HOST = 'pets.test';
 const RESPONSES = { 200: { description: 'ok', 'x-yes': ['yes', '1.0', '<<', 'a: b\n c'] } };
+const HANDLER = `use rust_edge_gateway_sdk::prelude::*;
+
+fn handle(_req: Request) -> Response {
+    Response::text(200, "pets")
+}
+
+handler_loop!(handle);
+`;
 const documentOf = (title: string, path: string) => ({
   openapi: '3.1.0',
   info: { title, version: '2' },
@@ -39,7 +49,8 @@ describe('edge export --openapi', function () {
     expect(result.code, `edge ${args.join(' ')}: ${result.stderr}`).to.equal(0);
     return result;
   };
-  const exported = (...args: string[]) => run('export', '--openapi', '--domain', HOST, ...args);
+  const json = async (...args: string[]) => JSON.parse((await run(...args, '--json')).stdout);
+  const exported = (...args: string[]) => run(...EXPORT, ...args);
   const file = (name: string) => readFile(join(folder.path, name), 'utf8');
 
   it('needs a host, and nothing that is of files', async () => {
@@ -58,8 +69,8 @@ describe('edge export --openapi', function () {
   });
 
   it('writes the imported document, which changes nothing', async () => {
-    const { api } = stack;
-    expect((await api.post('/api/domains', { name: HOST, host: HOST })).status).to.equal(201);
+    const headers = { authorization: `Bearer ${KEY}` };
+    expectData(await stack.api.post('/api/domains', { name: HOST, host: HOST }, { headers }), 201);
     const document = documentOf('Pets', '/pets');
     await writeFile(join(folder.path, 'pets.json'), JSON.stringify(document));
     await run('import', 'openapi', 'pets.json', '--domain', HOST, '--create-collection');
@@ -85,11 +96,18 @@ describe('edge export --openapi', function () {
     expect((await readdir(join(folder.path, 'all'))).sort()).to.deep.equal(['Dogs.json', 'Pets.json']);
     const { stdout: one } = await exported('--collection', `${HOST}/Pets`);
     expect(JSON.parse(one)).to.deep.equal(documentOf('Pets', '/pets'));
-    const { documents } = JSON.parse((await exported('--json')).stdout);
+    const { documents } = await json(...EXPORT);
     expect(documents).to.have.lengthOf(2);
   });
 
   it('still has the details after an apply', async () => {
+    // The code of an import has the description in it.
+    const { documents } = await json(...EXPORT);
+    for (const { id } of (await json('endpoint', 'list')) as { id: string }[]) {
+      const headers = { authorization: `Bearer ${KEY}` };
+      expectData(await stack.api.put(`/api/endpoints/${id}`, { code: HANDLER }, { headers }));
+    }
+    expect((await json(...EXPORT)).documents).to.deep.equal(documents);
     await mkdir(join(folder.path, 'files'));
     await run('export', '--domain', HOST, '-o', 'files');
     const text = await file('files/edge.yaml');

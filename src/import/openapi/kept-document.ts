@@ -39,6 +39,8 @@ class Collector {
   readonly #extension: string;
   /** Paths of files that are still to be copied, and of those that have been. */
   readonly #named = new Set<string>();
+  /** JSON pointers of the anchors of files, by their names. */
+  readonly #anchors = new Map<string, Map<string, string>>();
   #length = 0;
 
   constructor(files: OtherFiles, extension: string) {
@@ -83,12 +85,29 @@ class Collector {
     if (to === undefined || (to === '' && from === '')) return target;
     const at = target.indexOf('#');
     const fragment = at < 0 ? '' : target.slice(at + 1);
-    if (fragment !== '' && !fragment.startsWith('/'))
-      throw new NotKept('it refers to an $anchor across its files');
     if (to === '') return `#${fragment}`;
     this.#named.add(to);
-    const segments = to.split('/').map((name) => encodeURIComponent(name.replaceAll('~', '~0')));
-    return `#/${[this.#extension, ...segments].join('/')}${fragment}`;
+    const pointer = fragment === '' || fragment.startsWith('/') ? fragment : this.#anchorIn(to, fragment);
+    const segments = to.split('/').map(encoded);
+    return `#/${[this.#extension, ...segments].join('/')}${pointer}`;
+  }
+
+  /** The JSON pointer of an anchor: in one document, those of several files could be the same. */
+  #anchorIn(file: string, name: string): string {
+    const anchors = this.#anchors.get(file) ?? new Map<string, string>();
+    if (!this.#anchors.has(file)) this.#findAnchors(this.#contentOf(file), '', anchors);
+    this.#anchors.set(file, anchors);
+    return anchors.get(name) ?? `/${encoded(name)}`;
+  }
+
+  #findAnchors(value: unknown, pointer: string, anchors: Map<string, string>): void {
+    this.#count(1);
+    if (typeof value !== 'object' || value === null) return;
+    const { $anchor, $dynamicAnchor } = value as JsonObject;
+    for (const name of [$anchor, $dynamicAnchor])
+      if (typeof name === 'string' && !anchors.has(name)) anchors.set(name, pointer);
+    for (const [key, member] of Object.entries(value))
+      this.#findAnchors(member, `${pointer}/${encoded(key)}`, anchors);
   }
 
   /** Undefined for what the import cannot follow, either. */
@@ -105,6 +124,11 @@ class Collector {
     this.#length += length;
     if (this.#length > MAX_LENGTH) throw new NotKept(`it has more than ${MAX_LENGTH} characters`);
   }
+}
+
+/** A key as a part of a JSON pointer in a reference. */
+function encoded(key: string): string {
+  return encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'));
 }
 
 /** Without a prototype, so that no name means anything. */
