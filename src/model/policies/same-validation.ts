@@ -8,12 +8,20 @@ const COMPONENTS = '#/components/schemas/';
 /** Whether two policies take and refuse the same requests, as far as their schemas are built alike. */
 export function enforceSame(one: ValidatePolicy, other: ValidatePolicy): boolean {
   try {
-    return isDeepStrictEqual(compiled(one), compiled(other));
+    return isDeepStrictEqual(compiled(sortedMembers(one)), compiled(sortedMembers(other)));
   } catch (thrown) {
     // One that was stored by an older version, which took more.
     if (thrown instanceof SchemaProblem) return false;
     throw thrown;
   }
+}
+
+/** A stored policy does not have the order in which its members were written; numbers of schemas follow from it. */
+function sortedMembers<T>(value: T): T {
+  if (Array.isArray(value)) return value.map(sortedMembers) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([name, member]) => [name, sortedMembers(member)] as const);
+  return Object.fromEntries(members.sort(([left], [right]) => (left < right ? -1 : 1))) as T;
 }
 
 /** With components in the order of their use, because their numbers follow from that. */
