@@ -11,8 +11,8 @@ import {
   unfinishedHandlers,
   unfinishedHandlersOf,
 } from '../src/store/import-handlers.js';
-import { finishImport, finishImports, pruneImports } from '../src/store/imports.js';
 import { pruneDocuments } from '../src/store/imported-documents.js';
+import { finishImport, finishImports, pruneImports } from '../src/store/imports.js';
 import type { Logger } from '../src/util/log.js';
 import type { ThisWorker } from './active-jobs.js';
 

@@ -2,7 +2,7 @@
 import type { Collection } from './collections.js';
 import type { Store } from './database.js';
 import { type ExistingEndpoint, existingEndpoints } from './import-rows.js';
-import { type ApiToImport, type PlaceOfImport, changeOf, digest, place } from './imported-endpoints.js';
+import { type ApiToImport, changeOf, digest, type PlaceOfImport, place } from './imported-endpoints.js';
 
 export interface DocumentedEndpoint extends ExistingEndpoint {
   readonly enabled: boolean;
@@ -73,7 +73,9 @@ export function importDifferences(
   endpoints: readonly DocumentedEndpoint[],
   target: PlaceOfImport,
 ): ImportDifferences {
-  const existing = new Map(endpoints.map((endpoint) => [`${endpoint.method} ${endpoint.route_key}`, endpoint]));
+  const existing = new Map(
+    endpoints.map((endpoint) => [`${endpoint.method} ${endpoint.route_key}`, endpoint]),
+  );
   const seen = new Set<DocumentedEndpoint>();
   const changed: EndpointDifference[] = [];
   const added: string[] = [];

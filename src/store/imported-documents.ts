@@ -10,9 +10,10 @@ import type { Store } from './database.js';
 export async function keepDocument(tx: Store, domain: string, content: string): Promise<string> {
   const sha256 = createHash('sha256').update(content).digest('hex');
   // A document that is there already is not sent again; with a new time, nobody forgets it meanwhile.
-  const known = await tx.knex('imported_documents').where({ domain, sha256 }).update({ imported_at: tx.knex.fn.now() }, [
-    'id',
-  ]);
+  const known = await tx
+    .knex('imported_documents')
+    .where({ domain, sha256 })
+    .update({ imported_at: tx.knex.fn.now() }, ['id']);
   const id = known[0]?.id ?? randomUUID();
   if (known.length === 0) await tx.knex('imported_documents').insert({ id, domain, sha256, content });
   return id;
@@ -35,7 +36,10 @@ export async function pruneDocuments(store: Store, olderThanMs: number): Promise
 const UNUSED = 'NOT EXISTS (SELECT FROM endpoints WHERE imported_document_id = imported_documents.id)';
 
 /** The texts of documents by their ids, the oldest first. */
-export async function documentsOf(store: Store, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+export async function documentsOf(
+  store: Store,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
   const rows = await store
     .knex<{ id: string; content: string }>('imported_documents')
     .whereIn('id', ids)

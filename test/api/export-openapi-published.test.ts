@@ -12,7 +12,11 @@ import { zipOf } from '../support/zip.js';
 interface PublishedPackage {
   readonly source: string;
   readonly sha256: string;
-  readonly documents: readonly { readonly path: string; readonly bundle?: string; readonly endpoints: number }[];
+  readonly documents: readonly {
+    readonly path: string;
+    readonly bundle?: string;
+    readonly endpoints: number;
+  }[];
 }
 
 const PACKAGES = JSON.parse(

@@ -4,7 +4,7 @@ import type { ValidatePolicy } from '../../src/model/policies/validate.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure, NO_ID } from '../support/expect.js';
 import { multipart } from '../support/form.js';
-import { endpointsOf, type Exported, expectNoChange, exportedDocuments } from '../support/openapi-export.js';
+import { type Exported, endpointsOf, expectNoChange, exportedDocuments } from '../support/openapi-export.js';
 import { zipOf } from '../support/zip.js';
 
 const CODE = 'fn main() {}\n';
@@ -90,7 +90,8 @@ describe('an OpenAPI export', () => {
         ...members,
       }),
     );
-  const idOf = async (name: string) => (await endpointsOf(api, host)).find((one) => one.name === name)?.id ?? '';
+  const idOf = async (name: string) =>
+    (await endpointsOf(api, host)).find((one) => one.name === name)?.id ?? '';
   /** The only document, of which the import changes nothing. */
   const exportedOnly = async (): Promise<Exported & { readonly warnings: readonly string[] }> => {
     const { documents, warnings } = await exportedDocuments(api, host);
@@ -238,7 +239,9 @@ describe('an OpenAPI export', () => {
     const spec = {
       ...{ openapi: '3.0.3', info: { title: 'Files', version: '1' }, 'x-files': { own: true } },
       paths: {
-        '/a': { post: { operationId: 'a', requestBody: body(ref('schemas/pet.yaml')), responses: RESPONSES } },
+        '/a': {
+          post: { operationId: 'a', requestBody: body(ref('schemas/pet.yaml')), responses: RESPONSES },
+        },
         '/b': ref('paths/b%20c.json#/~1b'),
       },
       components: { schemas: { Name: { type: 'string', maxLength: 5 } } },
@@ -249,7 +252,9 @@ describe('an OpenAPI export', () => {
         'type: object\nrequired: [name]\nproperties:\n  name: {$ref: "../openapi.json#/components/schemas/Name"}\n' +
         '  friend: {$ref: pet.yaml}\n  age: {$ref: "b.json#age"}\n  home: {$ref: "#/definitions/Home"}\ndefinitions: {Home: {type: integer}}\n',
       'paths/b c.json': JSON.stringify({
-        '/b': { put: { operationId: 'b', requestBody: body(ref('../schemas/pet.yaml')), responses: RESPONSES } },
+        '/b': {
+          put: { operationId: 'b', requestBody: body(ref('../schemas/pet.yaml')), responses: RESPONSES },
+        },
       }),
       'schemas/b.json': JSON.stringify({ 'a/b': { $anchor: 'age', type: 'integer', minimum: 1 } }),
       'handlers/a.rs': CODE,
@@ -257,9 +262,7 @@ describe('an OpenAPI export', () => {
     };
     const form = multipart([{ name: 'bundle', filename: 'a.zip', content: zipOf(files) }]);
     const { headers } = form;
-    expectData(
-      await api.post(`/api/import/bundle?domain=${host}&validate=enforce`, form.body, { headers }),
-    );
+    expectData(await api.post(`/api/import/bundle?domain=${host}&validate=enforce`, form.body, { headers }));
     const { document, validate, warnings } = await exportedOnly();
     expect(warnings).to.deep.equal([]);
     expect(validate).to.equal('enforce');

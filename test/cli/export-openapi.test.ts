@@ -112,7 +112,10 @@ describe('edge export --openapi', function () {
     await run('export', '--domain', HOST, '-o', 'files');
     const text = await file('files/edge.yaml');
     expect(text).to.not.include('tags');
-    await writeFile(join(folder.path, 'files/edge.yaml'), text.replaceAll('description: Shows', 'description: Has'));
+    await writeFile(
+      join(folder.path, 'files/edge.yaml'),
+      text.replaceAll('description: Shows', 'description: Has'),
+    );
     await run('apply', 'files', '--yes', '--adopt');
     const { stdout } = await exported('--collection', `${HOST}/Pets`);
     const { summary: _, ...operation } = documentOf('Pets', '/pets').paths['/pets']?.get ?? {};

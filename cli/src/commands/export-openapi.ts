@@ -1,11 +1,11 @@
 /** `edge export --openapi`: writes the endpoints of a host as OpenAPI documents. */
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { CliError, UsageError } from '../errors.js';
+import { writeFiles } from '../files.js';
 import type { OpenApiExport } from '../generated/routes.js';
 import { idOf } from '../names.js';
 import type { Session } from '../session.js';
 import { safeLine } from '../text.js';
-import { writeFiles } from './export.js';
 
 type Exported = OpenApiExport['documents'][number];
 
@@ -70,7 +70,10 @@ function named(documents: readonly Exported[]): Record<string, string> {
   const files: Record<string, string> = {};
   const taken = new Set<string>();
   for (const document of documents) {
-    const name = titleOf(document).replace(/[^\p{L}\p{N}._-]+/gu, '-').replace(/^[.-]+|[.-]+$/g, '') || 'openapi';
+    const name =
+      titleOf(document)
+        .replace(/[^\p{L}\p{N}._-]+/gu, '-')
+        .replace(/^[.-]+|[.-]+$/g, '') || 'openapi';
     let path = `${name.slice(0, 100)}.json`;
     // On some file systems, names differ by more than their case.
     for (let count = 2; taken.has(path.toLowerCase()); count++) path = `${name.slice(0, 100)}-${count}.json`;

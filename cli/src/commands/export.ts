@@ -1,7 +1,7 @@
 /** `edge export`: writes an installation, or a part of it, as files. */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative, resolve, sep } from 'node:path';
-import { CliError, UsageError } from '../errors.js';
+import { join, resolve } from 'node:path';
+import { UsageError } from '../errors.js';
+import { writeFiles } from '../files.js';
 import { PROJECT_FILE } from '../project.js';
 import type { CommonOptions, Session } from '../session.js';
 import { safeLine } from '../text.js';
@@ -29,10 +29,7 @@ export async function exportInstallation(session: Session, options: ExportOption
   return exportOpenApi(session, { domain, collection, output, force: force === true });
 }
 
-async function exportFiles(
-  session: Session,
-  { output, domain, stack, force }: ExportOptions,
-): Promise<void> {
+async function exportFiles(session: Session, { output, domain, stack, force }: ExportOptions): Promise<void> {
   const query = { ...(domain !== undefined && { domain }), ...(stack !== undefined && { stack }) };
   const { data, warnings } = await session.api.call('GET /api/export', { query });
   session.out.warnings(warnings);
@@ -50,25 +47,4 @@ function print({ out }: Session, files: Files): void {
   const others = Object.keys(files).length - 1;
   if (others > 0 && !out.json)
     out.note(`${others} handlers are files of their own: -o DIR writes all of them.`);
-}
-
-/** All or, when one is there already, none. @returns their paths in the folder */
-export function writeFiles(folder: string, files: Files, mayReplace: boolean): string[] {
-  const root = resolve(folder);
-  const paths = Object.keys(files);
-  for (const path of paths) {
-    const file = join(root, path);
-    if (relative(root, file).split(sep)[0] === '..')
-      throw new CliError(`The gateway names the file ${safeLine(path)}, which is outside of the folder`, {
-        code: 'not_the_api',
-      });
-    if (existsSync(file) && !mayReplace)
-      throw new UsageError(`${file} exists already; nothing was written`, 'Add --force to replace files.');
-  }
-  for (const [path, text] of Object.entries(files)) {
-    const file = join(root, path);
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, text);
-  }
-  return paths;
 }

@@ -1,5 +1,6 @@
 /** Compares policies `validate` by what they enforce: names of components and the order of parameters mean nothing. */
 import { isDeepStrictEqual } from 'node:util';
+import { sortedMembers } from '../../util/sorted-members.js';
 import { SchemaProblem } from '../json-schema/schema-problem.js';
 import { type CompiledValidate, compileValidate, type ValidatePolicy } from './validate.js';
 
@@ -8,20 +9,13 @@ const COMPONENTS = '#/components/schemas/';
 /** Whether two policies take and refuse the same requests, as far as their schemas are built alike. */
 export function enforceSame(one: ValidatePolicy, other: ValidatePolicy): boolean {
   try {
+    // A stored policy does not have the order in which it was written, from which numbers of schemas follow.
     return isDeepStrictEqual(compiled(sortedMembers(one)), compiled(sortedMembers(other)));
   } catch (thrown) {
     // One that was stored by an older version, which took more.
     if (thrown instanceof SchemaProblem) return false;
     throw thrown;
   }
-}
-
-/** A stored policy does not have the order in which its members were written; numbers of schemas follow from it. */
-function sortedMembers<T>(value: T): T {
-  if (Array.isArray(value)) return value.map(sortedMembers) as T;
-  if (typeof value !== 'object' || value === null) return value;
-  const members = Object.entries(value).map(([name, member]) => [name, sortedMembers(member)] as const);
-  return Object.fromEntries(members.sort(([left], [right]) => (left < right ? -1 : 1))) as T;
 }
 
 /** With components in the order of their use, because their numbers follow from that. */
