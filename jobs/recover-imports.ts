@@ -11,6 +11,7 @@ import {
   unfinishedHandlers,
   unfinishedHandlersOf,
 } from '../src/store/import-handlers.js';
+import { pruneDocuments } from '../src/store/imported-documents.js';
 import { finishImport, finishImports, pruneImports } from '../src/store/imports.js';
 import type { Logger } from '../src/util/log.js';
 import type { ThisWorker } from './active-jobs.js';
@@ -21,11 +22,14 @@ const LOST_AFTER_MS = 5_000;
 const BATCH_SIZE = 200;
 /** A handler that crashes its worker must not be retried without a limit. */
 const MAX_ATTEMPTS = 5;
+/** Longer than an import that is about to use a document again. */
+const KEEP_DOCUMENTS_MS = 24 * 3600 * 1000;
 const KEEP_IMPORTS_MS = 30 * 24 * 3600 * 1000;
 
 /**
  * One run: queues handlers again whose worker has ended, whose worker is this one but is not executing them, or whose
- * job was lost; ends imports whose handlers have all ended; deletes old imports.
+ * job was lost; ends imports whose handlers have all ended; deletes old imports, and
+ * documents of which no endpoint is any more.
  */
 export async function recoverImports(
   store: Store,
@@ -44,6 +48,7 @@ export async function recoverImports(
   }
   for (const id of await finishImports(store)) log.warn({ import_id: id }, 'import finished late');
   await pruneImports(store, KEEP_IMPORTS_MS);
+  await pruneDocuments(store, KEEP_DOCUMENTS_MS);
 }
 
 async function enqueueAgain(

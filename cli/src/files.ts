@@ -1,6 +1,8 @@
 /** Files that arguments name. */
-import { readFileSync } from 'node:fs';
-import { UsageError } from './errors.js';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { CliError, UsageError } from './errors.js';
+import { safeLine } from './text.js';
 
 /** The content of a file; `-` is stdin. @throws UsageError when it cannot be read */
 export function readInput(file: string): Buffer {
@@ -9,4 +11,33 @@ export function readInput(file: string): Buffer {
   } catch (thrown) {
     throw new UsageError(`${file === '-' ? 'stdin' : file} cannot be read: ${(thrown as Error).message}`);
   }
+}
+
+/**
+ * Writes texts into a folder: all or, when one is there already, none.
+ * @returns their paths in the folder
+ * @throws UsageError
+ */
+export function writeFiles(
+  folder: string,
+  files: Readonly<Record<string, string>>,
+  mayReplace: boolean,
+): string[] {
+  const root = resolve(folder);
+  const paths = Object.keys(files);
+  for (const path of paths) {
+    const file = join(root, path);
+    if (relative(root, file).split(sep)[0] === '..')
+      throw new CliError(`The gateway names the file ${safeLine(path)}, which is outside of the folder`, {
+        code: 'not_the_api',
+      });
+    if (existsSync(file) && !mayReplace)
+      throw new UsageError(`${file} exists already; nothing was written`, 'Add --force to replace files.');
+  }
+  for (const [path, text] of Object.entries(files)) {
+    const file = join(root, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  }
+  return paths;
 }

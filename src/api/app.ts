@@ -5,6 +5,7 @@ import { alertRoutes } from './alerts/routes.js';
 import type { ApiDependencies } from './api-dependencies.js';
 import { createApiRoutes } from './api-routes.js';
 import { appliesRoutes } from './apply/applies-routes.js';
+import { openApiExportRoutes } from './apply/openapi-routes.js';
 import { applyRoutes } from './apply/routes.js';
 import { auditRoutes } from './audit/routes.js';
 import { bindingRoutes } from './bindings/routes.js';
@@ -75,6 +76,7 @@ export const ROUTES: readonly Route[] = [
   ...objectRoutes,
   ...importRoutes,
   ...applyRoutes,
+  ...openApiExportRoutes,
   ...appliesRoutes,
   ...sessionRoutes,
   ...oidcRoutes,

@@ -27,6 +27,8 @@ export interface ImportedApi {
   readonly warnings: readonly ImportWarning[];
   /** Whether requests are to be validated; unless it is said, endpoints keep what they have. */
   readonly validation?: ValidateMode;
+  /** The document itself as JSON, for exports; null when there is none that is kept. */
+  readonly document: string | null;
   /** Handlers whose operation is missing or ambiguous. */
   readonly problems: readonly MatchProblem[];
 }

@@ -67,7 +67,7 @@ function parseBody(bytes: Buffer): unknown {
 
 async function readSpec(spec: string, limits: RequestLimits, validation: ValidateMode): Promise<ImportedApi> {
   try {
-    const { title, description, basePath, operations, warnings } = await readOpenApi(spec, {
+    const { title, description, basePath, operations, kept, warnings } = await readOpenApi(spec, {
       ...limits,
       validation,
     });
@@ -82,6 +82,7 @@ async function readSpec(spec: string, limits: RequestLimits, validation: Validat
       bindings: [],
       warnings,
       ...(validation !== 'off' && { validation }),
+      document: kept,
       problems: [],
     };
   } catch (thrown) {

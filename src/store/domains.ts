@@ -45,6 +45,11 @@ export async function findDomain(store: Store, id: string): Promise<Domain | und
   return store.knex<Domain>('domains').where({ id }).first();
 }
 
+/** The domain of a host. @param host in lower case */
+export async function findDomainOfHost(store: Store, host: string): Promise<Domain | undefined> {
+  return store.knex<Domain>('domains').where({ host }).first();
+}
+
 /** Whether a domain has this host. */
 export async function isHostOfDomain(store: Store, host: string): Promise<boolean> {
   return (await store.knex<Domain>('domains').where({ host }).first('id')) !== undefined;

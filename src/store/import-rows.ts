@@ -6,6 +6,9 @@ import type { Endpoint } from './endpoints.js';
 interface ImportableEndpoint extends Endpoint {
   /** Title of the API in the last import. */
   readonly imported_from: string | null;
+  /** The document of the last import, and METHOD and path in it; null where it is not kept. */
+  readonly imported_document_id: string | null;
+  readonly imported_operation: string | null;
   /** sha256 of the code that an import generated, in hex; null for other code. */
   readonly generated_digest: string | null;
   /** sha256 of the handler that an import brought. */
@@ -20,6 +23,8 @@ const EXISTING_COLUMNS = [
     'route_key',
     'status',
     'imported_from',
+    'imported_document_id',
+    'imported_operation',
     'generated_digest',
     'handler_digest',
   ] as const),
@@ -36,7 +41,8 @@ export interface ExistingEndpoint extends Pick<ImportableEndpoint, (typeof EXIST
 const ADDED_COLUMNS = [
   ...(['id', 'name', 'path', 'method', 'domain', 'collection_id', 'description', 'code'] as const),
   ...(['dependencies', 'policies', 'route', 'route_key', 'source_key'] as const),
-  ...(['imported_from', 'generated_digest', 'handler_digest'] as const),
+  ...(['imported_from', 'imported_document_id', 'imported_operation'] as const),
+  ...(['generated_digest', 'handler_digest'] as const),
 ] as const;
 
 export type EndpointAddition = Pick<ImportableEndpoint, (typeof ADDED_COLUMNS)[number]>;
@@ -44,7 +50,8 @@ export type EndpointAddition = Pick<ImportableEndpoint, (typeof ADDED_COLUMNS)[n
 /** Columns that an import writes, with new or old values. */
 const CHANGED_COLUMNS = [
   ...(['name', 'path', 'description', 'dependencies', 'policies', 'route'] as const),
-  ...(['imported_from', 'generated_digest', 'handler_digest'] as const),
+  ...(['imported_from', 'imported_document_id', 'imported_operation'] as const),
+  ...(['generated_digest', 'handler_digest'] as const),
 ] as const;
 
 export interface EndpointChange extends Pick<ImportableEndpoint, 'id' | (typeof CHANGED_COLUMNS)[number]> {

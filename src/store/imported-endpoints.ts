@@ -8,6 +8,7 @@ import { AppError } from '../errors.js';
 import type { Dependencies } from '../model/crates.js';
 import type { EndpointMethod } from '../model/endpoint-method.js';
 import type { Policies } from '../model/policies/policies.js';
+import { enforceSame } from '../model/policies/same-validation.js';
 import type { ValidateMode, ValidatePolicy } from '../model/policies/validate.js';
 import { joinRoute, RouteSyntaxError, routeBelow, routeKey } from '../model/route-pattern.js';
 import { sourceKey } from '../model/source-key.js';
@@ -21,6 +22,7 @@ import {
   updateEndpoints,
 } from './import-rows.js';
 import type { ImportScope } from './import-scope.js';
+import { dropUnusedDocuments, keepDocument } from './imported-documents.js';
 import type { RouteClaim } from './routed-endpoints.js';
 
 /** An API to store. Validated: no two of its endpoints have the same route. */
@@ -31,6 +33,8 @@ export interface ApiToImport {
   readonly endpoints: readonly EndpointToImport[];
   /** Of all handlers, `{}` for none; null keeps those of existing endpoints. */
   readonly dependencies: Dependencies | null;
+  /** The document itself as JSON, for exports. */
+  readonly document: string | null;
   /** Whether requests are to be validated; unless it is said, endpoints keep the policies that they have. */
   readonly validation?: ValidateMode;
 }
@@ -86,6 +90,11 @@ export interface ImportedRows {
   readonly formerTitles: readonly string[];
 }
 
+/** What routes depend on. */
+export interface PlaceOfImport extends Pick<ImportScope, 'basePath'> {
+  readonly collection: { readonly base_path: string | null } | null;
+}
+
 /** An endpoint and its new route. */
 interface Placed {
   readonly endpoint: EndpointToImport;
@@ -112,6 +121,7 @@ export async function writeEndpoints(
   api: ApiToImport,
   claim: (claims: readonly RouteClaim[]) => void,
 ): Promise<ImportedRows> {
+  const documentId = api.document === null ? null : await keepDocument(tx, scope.domain, api.document);
   const rows: ImportedRow[] = [];
   const unhandled: UnhandledEndpoint[] = [];
   const replaced: ReplacedCode[] = [];
@@ -145,10 +155,10 @@ export async function writeEndpoints(
     const changes = [];
     for (const item of chunk) {
       const before = existing.get(`${item.endpoint.method} ${item.route_key}`);
-      const changed = before && changeOf(before, item, api);
+      const changed = before && changeOf(before, item, api, documentId);
       const change = !before ? 'created' : changed?.is_visible ? 'updated' : 'unchanged';
       if (changed) changes.push(changed);
-      if (!before) additions.push(additionOf(item, scope, api));
+      if (!before) additions.push(additionOf(item, scope, api, documentId));
       const { name, handler } = item.endpoint;
       const keepsCode = !handler && before !== undefined && hasOwnCode(before);
       rows.push({
@@ -167,6 +177,7 @@ export async function writeEndpoints(
     // Without rows there is nothing to wait for.
     await nextTurn();
   }
+  await dropUnusedDocuments(tx, scope.domain);
   const formerTitles = new Set([...existing.values()].flatMap(({ imported_from }) => imported_from ?? []));
   return {
     created,
@@ -182,7 +193,7 @@ export async function writeEndpoints(
  * Computes the path and route of an endpoint. A path of the document that begins like the base path is stored as its
  * whole route, because the API would take such a path of a collection for the route.
  */
-function place(endpoint: EndpointToImport, { basePath, collection }: ImportScope): Placed {
+export function place(endpoint: EndpointToImport, { basePath, collection }: PlaceOfImport): Placed {
   try {
     const route = routeBelow(basePath, endpoint.path);
     const own = collection?.base_path ?? null;
@@ -209,7 +220,12 @@ function requireSameScope(owner: ExistingEndpoint, { domain, collection }: Impor
   );
 }
 
-function additionOf(item: Placed, { domain, collection }: ImportScope, api: ApiToImport) {
+function additionOf(
+  item: Placed,
+  { domain, collection }: ImportScope,
+  api: ApiToImport,
+  documentId: string | null,
+) {
   const { endpoint, path, route, route_key } = item;
   const code = endpoint.handler?.code ?? endpoint.generatedCode;
   const dependencies = endpoint.handler && noneAsNull(api.dependencies);
@@ -228,6 +244,7 @@ function additionOf(item: Placed, { domain, collection }: ImportScope, api: ApiT
     route_key,
     source_key: sourceKey(code, dependencies),
     imported_from: api.title,
+    ...originOf(endpoint, documentId),
     generated_digest: endpoint.handler ? null : digest(code),
     handler_digest: endpoint.handler ? digest(code) : null,
     status: 'created' as const,
@@ -235,8 +252,16 @@ function additionOf(item: Placed, { domain, collection }: ImportScope, api: ApiT
 }
 
 /** The changes to an existing endpoint; undefined when there are none. */
-function changeOf(before: ExistingEndpoint, item: Placed, api: ApiToImport) {
-  const { endpoint, path, route } = item;
+export function changeOf(
+  before: ExistingEndpoint,
+  item: Placed,
+  api: ApiToImport,
+  documentId: string | null,
+) {
+  const { endpoint, route } = item;
+  // The same route may be written as a whole, or below the base path: as its author has done.
+  const path = route === before.route ? before.path : item.path;
+  const origin = originOf(endpoint, documentId);
   // A document without a description keeps the existing one.
   const description = endpoint.description ?? before.description;
   const code = newCode(before, endpoint);
@@ -255,6 +280,8 @@ function changeOf(before: ExistingEndpoint, item: Placed, api: ApiToImport) {
     (code !== undefined && code.digest !== before.code_digest);
   const isNoted =
     before.imported_from !== api.title ||
+    before.imported_document_id !== origin.imported_document_id ||
+    before.imported_operation !== origin.imported_operation ||
     (code !== undefined &&
       (code.generated !== before.generated_digest || code.brought !== before.handler_digest));
   if (!isVisible && !isNoted) return undefined;
@@ -267,12 +294,21 @@ function changeOf(before: ExistingEndpoint, item: Placed, api: ApiToImport) {
     policies,
     route,
     imported_from: api.title,
+    ...origin,
     generated_digest: code ? code.generated : before.generated_digest,
     handler_digest: code ? code.brought : before.handler_digest,
     code: code?.text ?? null,
     source_key: code === undefined ? null : sourceKey(code.text, dependencies),
     rerouted,
     is_visible: isVisible,
+  };
+}
+
+/** Of which operation of which document an endpoint is. */
+function originOf({ method, path }: EndpointToImport, documentId: string | null) {
+  return {
+    imported_document_id: documentId,
+    imported_operation: documentId === null ? null : `${method} ${path}`,
   };
 }
 
@@ -283,11 +319,11 @@ function policiesOf(
   { validation }: ApiToImport,
 ): Policies | null {
   if (validation === undefined || validation === 'off') return before;
-  const { validate: _, ...others } = before ?? {};
-  const policies = {
-    ...others,
-    ...(validate !== undefined && { validate: JSON.parse(validate) as ValidatePolicy }),
-  };
+  const { validate: present, ...others } = before ?? {};
+  const next = validate === undefined ? undefined : (JSON.parse(validate) as ValidatePolicy);
+  // What enforces the same stays as it is written.
+  if (present && next && enforceSame(present, next)) return before;
+  const policies = { ...others, ...(next && { validate: next }) };
   return Object.keys(policies).length > 0 ? policies : null;
 }
 
@@ -327,7 +363,7 @@ function rowOf(
 }
 
 /** sha256 in hex, as PostgreSQL computes it from the stored text. */
-function digest(code: string): string {
+export function digest(code: string): string {
   return createHash('sha256').update(code).digest('hex');
 }
 

@@ -60,6 +60,10 @@ describe('applies and exports', () => {
     expect(files['edge.yaml']).to.not.match(/foreign|password of/);
     expectFailure(await api.get(`/api/export?domain=${FOREIGN}`, editor), 'not_found');
     expect(expectData<ShownPlan>(await askForPlan(api, files, '', editor)).changes).to.deep.equal([]);
+    const openapi = (host: string) => api.get(`/api/export/openapi?domain=${host}`, editor);
+    const { documents } = expectData<{ documents: { document: { paths: object } }[] }>(await openapi(OWN));
+    expect(documents.map(({ document }) => Object.keys(document.paths))).to.deep.equal([['/e']]);
+    for (const host of [FOREIGN, '*']) expectFailure(await openapi(host), 'not_found');
   });
 
   it('prune nothing of others', async () => {
@@ -94,6 +98,8 @@ describe('applies and exports', () => {
     await api.store.knex('services').update({ stack: null });
     const blind = await makeToken(api, admin, ['endpoints:read']);
     expectFailure(await api.get('/api/export', blind), 'forbidden', /services:read/);
+    const openapi = await api.get(`/api/export/openapi?domain=${OWN}`, blind);
+    expectFailure(openapi, 'forbidden', /domains:read/);
   });
 
   it('keep stored secrets where those who may not see them cannot send them', async () => {

@@ -20,6 +20,7 @@ const API: ImportedApi = {
   basePath: null,
   endpoints: [ENDPOINT],
   dependencies: null,
+  document: null,
   warnings: [],
   problems: [],
 };

@@ -15,6 +15,7 @@ export const EMPTY_API: ImportToApply = {
   dependencies: null,
   bindings: [],
   warnings: [],
+  document: null,
   problems: [],
 };
 

@@ -1,7 +1,7 @@
 /** `edge export`: writes an installation, or a part of it, as files. */
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative, resolve, sep } from 'node:path';
-import { CliError, UsageError } from '../errors.js';
+import { join, resolve } from 'node:path';
+import { UsageError } from '../errors.js';
+import { writeFiles } from '../files.js';
 import { PROJECT_FILE } from '../project.js';
 import type { CommonOptions, Session } from '../session.js';
 import { safeLine } from '../text.js';
@@ -11,14 +11,25 @@ interface ExportOptions extends CommonOptions {
   readonly domain?: string;
   readonly stack?: string;
   readonly force?: boolean;
+  readonly openapi?: boolean;
+  readonly collection?: string;
 }
 
 type Files = Readonly<Record<string, string>>;
 
-export async function exportFiles(
-  session: Session,
-  { output, domain, stack, force }: ExportOptions,
-): Promise<void> {
+export async function exportInstallation(session: Session, options: ExportOptions): Promise<void> {
+  const { openapi, domain, collection, stack, output, force } = options;
+  if (!openapi) {
+    if (collection !== undefined) throw new UsageError('--collection needs --openapi');
+    return exportFiles(session, options);
+  }
+  if (stack !== undefined) throw new UsageError('Give one of --openapi and --stack');
+  if (domain === undefined) throw new UsageError('Of which host?', 'Give --domain HOST.');
+  const { exportOpenApi } = await import('./export-openapi.js');
+  return exportOpenApi(session, { domain, collection, output, force: force === true });
+}
+
+async function exportFiles(session: Session, { output, domain, stack, force }: ExportOptions): Promise<void> {
   const query = { ...(domain !== undefined && { domain }), ...(stack !== undefined && { stack }) };
   const { data, warnings } = await session.api.call('GET /api/export', { query });
   session.out.warnings(warnings);
@@ -33,7 +44,7 @@ export async function exportFiles(
     throw new CliError(`There is nothing of ${of.join(' and ')}`, { code: 'not_found' });
   }
   if (output === undefined) return print(session, files);
-  const paths = write(output, files, force === true);
+  const paths = writeFiles(output, files, force === true);
   session.out.result({ folder: resolve(output), files: paths }, () => {
     for (const path of paths) session.out.line(safeLine(join(output, path)));
   });
@@ -45,25 +56,4 @@ function print({ out }: Session, files: Files): void {
   const others = Object.keys(files).length - 1;
   if (others > 0 && !out.json)
     out.note(`${others} handlers are files of their own: -o DIR writes all of them.`);
-}
-
-/** All or, when one is there already, none. */
-function write(folder: string, files: Files, mayReplace: boolean): string[] {
-  const root = resolve(folder);
-  const paths = Object.keys(files);
-  for (const path of paths) {
-    const file = join(root, path);
-    if (relative(root, file).split(sep)[0] === '..')
-      throw new CliError(`The gateway names the file ${safeLine(path)}, which is outside of the folder`, {
-        code: 'not_the_api',
-      });
-    if (existsSync(file) && !mayReplace)
-      throw new UsageError(`${file} exists already; nothing was written`, 'Add --force to replace files.');
-  }
-  for (const [path, text] of Object.entries(files)) {
-    const file = join(root, path);
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, text);
-  }
-  return paths;
 }

@@ -37,10 +37,12 @@ export function defineInstallation(program: Command): void {
   runs(
     command(program, 'export', 'write an installation as files, as `edge apply` takes them')
       .option('-o, --output <dir>', 'into this folder; without it: edge.yaml to stdout')
+      .option('--openapi', 'OpenAPI documents of --domain instead; -o may name a file, .json or .yaml')
+      .option('--collection <collection>', 'with --openapi: only this collection, HOST/NAME')
       .option('--domain <host>', 'only what is of this host, and the services that it uses')
       .option('--stack <name>', 'only what is of this stack')
       .option('-f, --force', 'replace files of the folder'),
-    async () => (await import('../commands/export.js')).exportFiles,
+    async () => (await import('../commands/export.js')).exportInstallation,
   );
 }
 

@@ -14,6 +14,7 @@ import type {
   ServiceObject,
 } from '../../apply/objects.js';
 import { secretsIn } from '../../model/secret-references.js';
+import { sortedMembers } from '../../util/sorted-members.js';
 import { SourcePaths } from './source-paths.js';
 
 export interface ExportScope {
@@ -152,6 +153,7 @@ function serviceMembers(
     name,
     service_type,
     ...owner(others, stack),
+    // It is stored as it was sent; all else is in the order of names already.
     config: sortedMembers(config),
     ...unless('enabled', enabled, true),
     ...unless('active', active, enabled),
@@ -203,11 +205,4 @@ function some(name: string, list: readonly unknown[]): Members {
 
 function someMembers(name: string, map: Readonly<Record<string, unknown>>): Members {
   return Object.keys(map).length === 0 ? {} : { [name]: map };
-}
-
-/** A config is stored as it was sent; all else is in the order of names already. */
-function sortedMembers(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  const members = Object.entries(value).map(([name, member]) => [name, sortedMembers(member)] as const);
-  return Object.fromEntries(members.sort(([left], [right]) => (left < right ? -1 : 1)));
 }

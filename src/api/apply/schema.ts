@@ -1,7 +1,8 @@
 /** Applies as the API takes and shows them. */
 import { Type } from '@sinclair/typebox';
+import { VALIDATE_MODES } from '../../model/policies/validate.js';
 import { StackName } from '../edge-file.js';
-import { Flag, oneOf } from '../schemas.js';
+import { Flag, Id, Name, nullable, oneOf } from '../schemas.js';
 
 /** Also the name of the overlay's file. */
 export const ENVIRONMENT = '^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$';
@@ -64,5 +65,28 @@ export const ExportQuery = Type.Object({
   ),
   stack: Type.Optional(Type.String({ ...StackName, description: 'Only what belongs to this stack' })),
 });
+
+export const OpenApiExportQuery = Type.Object({
+  domain: Type.String({ format: 'hostname-or-any', description: 'The host of the endpoints' }),
+  collection_id: Type.Optional(
+    Type.Unsafe<string>({ ...Id, description: 'Only the endpoints of this collection' }),
+  ),
+});
+
+export const OpenApiExportView = Type.Object(
+  {
+    documents: Type.Array(
+      Type.Object({
+        collection: nullable(Type.Object({ id: Id, name: Name })),
+        validate: oneOf(VALIDATE_MODES, {
+          description: 'With which `validate` an import changes nothing, policies included',
+        }),
+        document: Type.Record(Type.String(), Type.Unknown(), { description: 'OpenAPI 3' }),
+      }),
+      { description: 'Of each collection, and of each document that was imported, one' },
+    ),
+  },
+  { title: 'OpenApiExport' },
+);
 
 export const ExportView = Type.Object({ files: Files }, { title: 'Export' });

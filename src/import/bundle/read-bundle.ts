@@ -68,6 +68,7 @@ export async function readBundle(
       ...(document?.warnings ?? []),
     ],
     ...(validation !== 'off' && { validation }),
+    document: document?.kept ?? null,
     problems,
   };
 }

@@ -9,6 +9,8 @@ export interface OpenApiDocument {
   /** Path of the first server's URL, normalized by `normalizeBasePath`. */
   readonly basePath: string | null;
   readonly operations: readonly Operation[];
+  /** The document itself as JSON, converted if it was one of Swagger; null for one that is not kept. */
+  readonly kept: string | null;
   /** Names operations and other parts that were left out. */
   readonly warnings: readonly ImportWarning[];
 }

@@ -206,7 +206,7 @@ export class ConvertedSchemas {
     if (!isObject(target)) return undefined;
     const known = this.#names.get(target);
     if (known !== undefined) return { $ref: `${COMPONENTS}${encoded(known)}` };
-    const wanted = /\/([^/#]+)$/.exec(referenceOf(schema) ?? '')?.[1] ?? 'schema';
+    const wanted = /(?:^|[/#])([^/#]+)$/.exec(referenceOf(schema) ?? '')?.[1] ?? 'schema';
     let name = wanted.slice(0, 100);
     for (let count = 2; this.#taken.has(name); count++) name = `${wanted.slice(0, 100)}-${count}`;
     this.#taken.add(name);

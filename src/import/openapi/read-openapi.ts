@@ -4,6 +4,7 @@ import { storable } from '../../util/text.js';
 import { type Warn, Warnings } from '../warnings.js';
 import type { OpenApiDocument } from './document.js';
 import { documentError, isObject, type JsonObject, own, shortened } from './json.js';
+import { keptDocument, NotKept } from './kept-document.js';
 import { descriptionFrom, readOperations } from './operations.js';
 import { type Bundle, OtherFiles } from './other-files.js';
 import { parseText } from './parse-text.js';
@@ -69,7 +70,18 @@ async function read(parsed: unknown, options: OpenApiOptions, bundle?: Bundle): 
     const shown = reasons.map(({ text }) => shortened(text)).join('; ');
     throw documentError('/paths', `has no operation that can be imported${shown && `: ${shown}`}`);
   }
-  return { title, version, description, basePath, operations, warnings: warnings.list() };
+  const kept = keptOf(document, files, warn);
+  return { title, version, description, basePath, operations, kept, warnings: warnings.list() };
+}
+
+function keptOf(document: JsonObject, files: OtherFiles, warn: Warn): string | null {
+  try {
+    return keptDocument(document, files);
+  } catch (thrown) {
+    if (!(thrown instanceof NotKept)) throw thrown;
+    warn('document', `The document is not kept for exports: ${thrown.message}`);
+    return null;
+  }
 }
 
 async function converted(document: JsonObject, references: References, warn: Warn): Promise<JsonObject> {

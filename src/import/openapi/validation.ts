@@ -142,7 +142,8 @@ export class RequestValidation {
       this.#tell(
         `${label}: the ${where} parameter "${shortened(name)}" of the type ${shortened(type)} is not validated`,
       );
-    if (schema === true && !required) return undefined;
+    // A path without one has another route.
+    if (schema === true && (!required || where === 'path')) return undefined;
     const usual = isText ? undefined : PARAMETER_STYLES[where][0];
     return {
       ...base,

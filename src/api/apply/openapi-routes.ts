@@ -1,0 +1,42 @@
+/** Endpoints as OpenAPI documents. */
+import { AppError } from '../../errors.js';
+import type { Permission } from '../../model/permission.js';
+import { findDomainOfHost } from '../../store/domains.js';
+import type { Principal } from '../principal.js';
+import { defineRoute, Reply } from '../route.js';
+import { exportedDocuments } from './openapi-export.js';
+import { OpenApiExportQuery, OpenApiExportView } from './schema.js';
+
+export const openApiExportRoutes = [
+  defineRoute({
+    method: 'GET',
+    path: '/api/export/openapi',
+    permission: 'endpoints:read',
+    summary:
+      'Write the endpoints of a host as OpenAPI documents, which change nothing when they are imported again',
+    tag: 'Apply',
+    query: OpenApiExportQuery,
+    data: OpenApiExportView,
+    errors: ['not_found'],
+    handle: async ({ query, principal }, deps) => {
+      const host = query.domain.toLowerCase();
+      const domain = await findDomainOfHost(deps.store, host);
+      if (domain) requireTold(principal, 'domains:read', `The domain ${host}`);
+      const { documents, warnings } = await exportedDocuments(deps, host, {
+        info: { title: domain?.name ?? host, description: domain?.description ?? null },
+        collectionId: query.collection_id,
+      });
+      if (documents.some(({ collection }) => collection))
+        requireTold(principal, 'collections:read', `The collections of ${host}`);
+      return new Reply(200, { documents }, {}, warnings);
+    },
+  }),
+];
+
+/** Documents tell of them. @throws AppError forbidden */
+function requireTold({ permissions }: Principal, permission: Permission, what: string): void {
+  if (permissions.has(permission)) return;
+  throw new AppError('forbidden', `${what}: the permission ${permission} is missing`, {
+    details: { permission },
+  });
+}

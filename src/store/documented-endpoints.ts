@@ -1,0 +1,101 @@
+/** Endpoints of one host as an OpenAPI document says them, and what an import of it would change. */
+import type { Collection } from './collections.js';
+import type { Store } from './database.js';
+import { type ExistingEndpoint, existingEndpoints } from './import-rows.js';
+import { type ApiToImport, changeOf, digest, type PlaceOfImport, place } from './imported-endpoints.js';
+
+export interface DocumentedEndpoint extends ExistingEndpoint {
+  readonly enabled: boolean;
+}
+
+/** Rows read at once. */
+const ROWS = 500;
+
+/** The endpoints of a host in the order of their routes. @param collectionId only those of this collection */
+export async function documentedEndpoints(
+  store: Store,
+  host: string,
+  collectionId?: string,
+): Promise<readonly DocumentedEndpoint[]> {
+  const rows = await store
+    .knex('endpoints')
+    .where(collectionId === undefined ? { domain: host } : { domain: host, collection_id: collectionId })
+    .orderBy(['route', 'method'])
+    .select<{ id: string; enabled: boolean }[]>('id', 'enabled');
+  const found = new Map<string, ExistingEndpoint>();
+  for (let at = 0; at < rows.length; at += ROWS) {
+    const ids = rows.slice(at, at + ROWS).map(({ id }) => id);
+    for (const endpoint of await existingEndpoints(store, ids)) found.set(endpoint.id, endpoint);
+  }
+  return rows.flatMap(({ id, enabled }) => {
+    const endpoint = found.get(id);
+    return endpoint ? [{ ...endpoint, enabled }] : [];
+  });
+}
+
+/** What documents say of collections. */
+export type DocumentedCollection = Pick<Collection, 'id' | 'name' | 'description' | 'base_path'>;
+
+/** The collections of endpoints, by their names. */
+export async function collectionsOf(
+  store: Store,
+  endpoints: readonly DocumentedEndpoint[],
+): Promise<readonly DocumentedCollection[]> {
+  const ids = new Set(endpoints.flatMap(({ collection_id }) => collection_id ?? []));
+  return store
+    .knex('collections')
+    .whereIn('id', [...ids])
+    .orderBy(['name', 'id'])
+    .select<DocumentedCollection[]>('id', 'name', 'description', 'base_path');
+}
+
+/** What an import would change of an endpoint that is there. */
+export interface EndpointDifference {
+  readonly endpoint: DocumentedEndpoint;
+  readonly fields: readonly ('name' | 'description' | 'code' | 'validate')[];
+}
+
+export interface ImportDifferences {
+  /** Endpoints that it would change, with what of them. */
+  readonly changed: readonly EndpointDifference[];
+  /** METHOD and path of what it would add. */
+  readonly added: readonly string[];
+  /** Endpoints that it would leave alone, because the document has nothing of them. */
+  readonly missing: readonly DocumentedEndpoint[];
+}
+
+/**
+ * What an import would do to these endpoints, found out as the import does it, without writing anything.
+ * @param target where they are
+ */
+export function importDifferences(
+  api: ApiToImport,
+  endpoints: readonly DocumentedEndpoint[],
+  target: PlaceOfImport,
+): ImportDifferences {
+  const existing = new Map(
+    endpoints.map((endpoint) => [`${endpoint.method} ${endpoint.route_key}`, endpoint]),
+  );
+  const seen = new Set<DocumentedEndpoint>();
+  const changed: EndpointDifference[] = [];
+  const added: string[] = [];
+  for (const imported of api.endpoints) {
+    const item = place(imported, target);
+    const endpoint = existing.get(`${imported.method} ${item.route_key}`);
+    if (!endpoint) {
+      added.push(`${imported.method} ${imported.path}`);
+      continue;
+    }
+    seen.add(endpoint);
+    const change = changeOf(endpoint, item, api, endpoint.imported_document_id);
+    if (!change?.is_visible) continue;
+    const fields = [
+      ...(change.name !== endpoint.name ? (['name'] as const) : []),
+      ...(change.description !== endpoint.description ? (['description'] as const) : []),
+      ...(change.code !== null && digest(change.code) !== endpoint.code_digest ? (['code'] as const) : []),
+      ...(change.rerouted ? (['validate'] as const) : []),
+    ];
+    changed.push({ endpoint, fields });
+  }
+  return { changed, added, missing: endpoints.filter((endpoint) => !seen.has(endpoint)) };
+}
