@@ -1,6 +1,6 @@
 /** `edge export`: writes an installation, or a part of it, as files. */
 import { join, resolve } from 'node:path';
-import { UsageError } from '../errors.js';
+import { CliError, UsageError } from '../errors.js';
 import { writeFiles } from '../files.js';
 import { PROJECT_FILE } from '../project.js';
 import type { CommonOptions, Session } from '../session.js';
