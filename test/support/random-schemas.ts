@@ -37,6 +37,13 @@ export const anyValue: fc.Arbitrary<unknown> = fc.letrec<{ value: unknown }>((ti
   ),
 })).value;
 
+/** More often an object or a list of scalars, which schemas of one level nearly fit. */
+export const anyNearValue: fc.Arbitrary<unknown> = fc.oneof(
+  { weight: 2, arbitrary: anyValue },
+  { weight: 1, arbitrary: fc.dictionary(name, fc.integer({ min: -1, max: 4 }), { maxKeys: 2 }) },
+  { weight: 1, arbitrary: fc.array(scalar, { maxLength: 3 }) },
+);
+
 const records = (schema: fc.Arbitrary<unknown>) =>
   ({
     type: fc.oneof(

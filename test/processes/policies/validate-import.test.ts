@@ -8,7 +8,7 @@ import { documentWith, RESPONSES } from '../../import/documents/documents.js';
 import { laterSchema } from '../../support/old-schemas.js';
 import { isAlike, isAlikeFor } from '../../support/other-validator.js';
 import { anyDocument, type RandomDocument } from '../../support/random-documents.js';
-import { anyValue } from '../../support/random-schemas.js';
+import { anyNearValue } from '../../support/random-schemas.js';
 import { type SchemaChecks, startSchemaChecks } from '../../support/schema-checks.js';
 
 const DOCUMENTS = 700;
@@ -72,7 +72,7 @@ describe('the policy validate of documents', function () {
     it(`refuses nothing that the document allows, whatever of it is left out, of ${version}`, async () => {
       const seed = Math.floor(Math.random() * 2 ** 31);
       const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
-      const values = fc.sample(anyValue, { numRuns: DOCUMENTS * VALUES, seed });
+      const values = fc.sample(anyNearValue, { numRuns: DOCUMENTS * VALUES, seed });
       const all = await Promise.all(
         Array.from({ length: DOCUMENTS }, async (_, at) => {
           const [document] = fc
@@ -132,7 +132,9 @@ describe('the policy validate of documents', function () {
         values: values.map((value) => JSON.stringify(value)),
       })),
     );
-    for (const [at, verdicts] of (await checks.verdicts(all)).entries())
-      expect(verdicts, JSON.stringify(examples[at])).to.not.include(false);
+    const wrong = (await checks.verdicts(all)).flatMap((verdicts, at) =>
+      verdicts.includes(false) ? [JSON.stringify(examples[at])] : [],
+    );
+    expect(wrong).to.deep.equal([]);
   });
 });
