@@ -1,6 +1,7 @@
 //! One request, read to its end, and its response.
 use std::borrow::Cow;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -16,7 +17,7 @@ use crate::entries::{self, Finished};
 use crate::intervals;
 use crate::memory::Share;
 use crate::messages::{EndpointState, Level};
-use crate::policies::{self, Begun, Verdict, lines_of};
+use crate::policies::{self, Begun, Unchecked, Verdict, lines_of};
 use crate::thread::Thread;
 use crate::upstream::endpoint::{Endpoint, Failure};
 use crate::upstream::{Answer, Reply, RequestBody};
@@ -103,15 +104,13 @@ impl Exchange<'_> {
             let refused = addressed.policies().and_then(|(policies, judged)| policies.refuse_body(judged, &bytes));
             refused.map_or(Ok(bytes), Err)
         });
+        let read = read.map(|bytes| Arc::new(RequestBody::new(bytes, share)));
         let read = match (read, begun) {
-            (Ok(bytes), Some(begun)) => {
-                let checked = self.validate(addressed, begun, bytes, share, deadline).await;
-                checked.unwrap_or_else(|failure| Err(refusal_of(failure, self.thread, endpoint, state, &request.id)))
-            }
-            (read, _) => read.map(|bytes| (bytes, share)),
+            (Ok(sent), Some(begun)) => self.validate(&request, addressed, begun, &sent, deadline).await.map(|()| sent),
+            (read, _) => read,
         };
         let sent = match read {
-            Ok((bytes, share)) => Rc::new(RequestBody::new(bytes, share)),
+            Ok(sent) => sent,
             Err(refusal) => return self.refuse(&request, body, &refusal).await,
         };
         self.stream.give_back();
@@ -129,31 +128,39 @@ impl Exchange<'_> {
         self.write_refusal(&request, &refusal, request.keep_alive).await
     }
 
-    /// Checks what the policy `validate` says of a request, and gives its body back, with its share of the memory.
+    /// Checks what the policy `validate` says of a request.
     async fn validate(
         &self,
+        request: &Request,
         addressed: &Addressed,
         begun: Begun,
-        body: Vec<u8>,
-        share: Option<Share>,
+        body: &Arc<RequestBody>,
         deadline: Instant,
-    ) -> Result<Result<(Vec<u8>, Option<Share>), Refusal>, Failure> {
-        let Some((policies, judged)) = addressed.policies() else { return Ok(Ok((body, share))) };
-        let room = begun.room(&body);
-        let mut own = addressed.endpoint.share(&self.thread.memory);
-        if room > FREE_BYTES && !own.set(room) {
-            return Err(Failure::OutOfMemory);
-        }
-        // A check that is not waited for any more still holds them.
-        let checked = policies.validate(begun, body, (share, own), deadline).await;
-        let (verdict, body, (share, _)) = checked.ok_or(Failure::Expired)?;
-        match verdict {
-            Verdict::Fits => {}
-            Verdict::Reported(problems) => drop(judged.reported.set(problems)),
-            Verdict::Refused(refusal) => return Ok(Err(refusal)),
-        }
+    ) -> Result<(), Refusal> {
+        let Some((policies, judged)) = addressed.policies() else { return Ok(()) };
+        let Addressed { endpoint, state, .. } = addressed;
+        let memory = endpoint.share(&self.thread.memory);
+        let checked = policies.validate(begun, body.clone(), memory, &endpoint.shared.id, deadline).await;
         // A handler would be taken for one that does not answer.
-        if Instant::now() >= deadline { Err(Failure::Expired) } else { Ok(Ok((body, share))) }
+        let checked = checked.and_then(|verdict| match Instant::now() >= deadline {
+            true => Err(Unchecked::Expired),
+            false => Ok(verdict),
+        });
+        match checked {
+            Ok(Verdict::Fits) => Ok(()),
+            Ok(Verdict::Reported(problems)) => {
+                let _ = judged.reported.set(problems);
+                Ok(())
+            }
+            Ok(Verdict::Refused(refusal)) => Err(refusal),
+            Err(unchecked) => {
+                let refusal = unchecked.refusal(state.limits.timeout_ms.into());
+                let (endpoint_id, reason) = (&*endpoint.shared.id, &*refusal.message);
+                let fields = json!({ "request_id": request.id, "endpoint_id": endpoint_id, "reason": reason });
+                self.thread.supervisor.log(Level::Warn, fields, "request was not checked");
+                Err(refusal)
+            }
+        }
     }
 
     /// Reads the body. What it takes of memory is in `share`.

@@ -20,6 +20,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
+use tokio::time::timeout_at;
+
 use compiled::{Body, MediaType, Mode, Parameter, Reading};
 use evaluate::{Budget, Evaluation, TooComplex};
 use json::Json;
@@ -31,9 +33,12 @@ use text::{TextReader, form_decoded, pairs};
 
 use super::header;
 use crate::http::{Head, Refusal};
+use crate::memory::Share;
 use crate::workers;
 
 const NAME: &str = "validate";
+/// What is read of a body may have so much in memory without asking for it.
+const FREE_BYTES: usize = 4 * 1024;
 const TOO_COMPLEX: &str = "is too complex to be checked";
 
 /// The policy of an endpoint.
@@ -88,6 +93,31 @@ pub enum Verdict {
     Refused(Refusal),
 }
 
+/// Why a request is not checked.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unchecked {
+    /// Its time is over.
+    Expired,
+    /// So many requests of its endpoint are being checked already.
+    Busy,
+    /// There is no memory for what is read of its body.
+    OutOfMemory,
+}
+
+impl Unchecked {
+    /// What the client gets. `limit_ms`: the time of a request.
+    pub fn refusal(&self, limit_ms: u64) -> Refusal {
+        match self {
+            Self::Expired => {
+                let message = format!("The request could not be checked within {limit_ms} ms.").into();
+                Refusal { message, ..Refusal::policy(NAME, 504, "") }
+            }
+            Self::Busy => Refusal::busy(NAME, "Too many requests of this endpoint are being checked."),
+            Self::OutOfMemory => Refusal::out_of_memory(),
+        }
+    }
+}
+
 impl fmt::Debug for Validator {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Validator")
@@ -111,7 +141,7 @@ impl Validator {
             return;
         }
         let validator = self.clone();
-        if workers::run(move || validator.make_ready()).await.is_none() {
+        if workers::prepare(move || validator.make_ready()).await.is_none() {
             self.ready.get_or_init(|| Err("there is no thread to read them".to_owned()));
         }
     }
@@ -276,25 +306,39 @@ impl Ready {
     }
 }
 
-/// Checks a body without keeping other requests waiting. Gives it back, and `held`, which the check holds meanwhile.
-/// `None` when it outlasts the deadline: then it ends soon.
-pub async fn finish<H: Send + 'static>(
+/// Checks a body without keeping other requests waiting. `memory` is for what is read of it, `owner` is its endpoint. A
+/// check that nobody waits for any more ends soon.
+///
+/// # Errors
+/// When it cannot be checked.
+pub async fn finish<B: AsRef<[u8]> + Send + Sync + 'static>(
     validator: &Arc<Validator>,
     begun: Begun,
-    body: Vec<u8>,
-    held: H,
+    body: Arc<B>,
+    mut memory: Share,
+    owner: &Arc<str>,
     deadline: Instant,
-) -> Option<(Verdict, Vec<u8>, H)> {
-    if !validator.ready().is_ok_and(|ready| ready.budget(body.len()).is_large()) {
-        return Some((validator.finish(begun, &body, &Stop::default()), body, held));
+) -> Result<Verdict, Unchecked> {
+    let bytes = (*body).as_ref();
+    let room = begun.room(bytes);
+    if room > FREE_BYTES && !memory.set(room) {
+        return Err(Unchecked::OutOfMemory);
+    }
+    if !validator.ready().is_ok_and(|ready| ready.budget(bytes.len()).is_large()) {
+        return Ok(validator.finish(begun, bytes, &Stop::default()));
     }
     let validator = validator.clone();
     let (_waiting, stop) = Waiting::new();
-    let check = workers::run(move || {
-        // It may have waited for its turn.
-        (!stop.is_asked_for()).then(|| (validator.finish(begun, &body, &stop), body, held))
-    });
-    tokio::time::timeout_at(deadline.into(), check).await.ok()??
+    let check = async {
+        let turn = workers::turn(owner).await.ok_or(Unchecked::Busy)?;
+        let check = turn.run(move || {
+            let verdict = validator.finish(begun, (*body).as_ref(), &stop);
+            drop((body, memory));
+            verdict
+        });
+        check.await.map(|(verdict, _)| verdict).ok_or(Unchecked::Busy)
+    };
+    timeout_at(deadline.into(), check).await.unwrap_or(Err(Unchecked::Expired))
 }
 
 #[cfg(test)]

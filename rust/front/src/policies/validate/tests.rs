@@ -3,6 +3,19 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::memory::MemoryBudget;
+
+/// A body with what is to be given back.
+struct Held {
+    bytes: Vec<u8>,
+    _held: tokio::sync::oneshot::Sender<()>,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
 
 fn policy(schemas: Value) -> Value {
     let body = json!({ "required": true, "types": [{
@@ -152,8 +165,10 @@ async fn a_check_that_outlasts_the_deadline_is_not_waited_for_and_gives_back_wha
     validator.prepare().await;
     let begun = Begun { problems: Problems::default(), body: BodyKind::Of(0) };
     let (held, freed) = tokio::sync::oneshot::channel::<()>();
-    let checked = finish(&validator, begun, body.into(), held, Instant::now()).await;
-    assert!(checked.is_none());
+    let body = Arc::new(Held { bytes: body.into(), _held: held });
+    let memory = Share::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
+    let checked = finish(&validator, begun, body, memory, &"endpoint".into(), Instant::now()).await;
+    assert_eq!(checked.err(), Some(Unchecked::Expired));
     assert!(freed.await.is_err());
 }
 
