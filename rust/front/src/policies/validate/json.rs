@@ -11,10 +11,10 @@ use super::number::Number;
 use super::stop::Stop;
 
 /// Values of one body, lists and objects among them.
-const MAX_VALUES: usize = 1_000_000;
+pub const MAX_VALUES: usize = 1_000_000;
 /// What a value takes in memory, and a member with its name.
 const VALUE_BYTES: usize = size_of::<Json<'_>>();
-const MEMBER_BYTES: usize = size_of::<(Cow<'_, str>, Json<'_>)>();
+pub const MEMBER_BYTES: usize = size_of::<(Cow<'_, str>, Json<'_>)>();
 /// A list or an object has room for so many from its first one on, and for twice as many each time it grows.
 const FIRST_ROOM: usize = 4;
 /// Of lists and objects within each other.

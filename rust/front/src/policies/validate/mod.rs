@@ -24,7 +24,7 @@ use tokio::time::timeout_at;
 
 use compiled::{Body, MediaType, Mode, Parameter, Reading};
 use evaluate::{Budget, Evaluation, TooComplex};
-use json::Json;
+use json::{Json, MAX_VALUES};
 use parameters::Sources;
 use problems::{Place, Problems};
 use schema::Schema;
@@ -63,13 +63,6 @@ struct Ready {
 pub struct Begun {
     problems: Problems,
     body: BodyKind,
-}
-
-impl Begun {
-    /// About the memory that it takes to check a body.
-    pub fn room(&self, body: &[u8]) -> usize {
-        if matches!(self.body, BodyKind::Of(_)) { Json::room(body) } else { 0 }
-    }
 }
 
 /// What becomes of the body.
@@ -156,6 +149,16 @@ impl Validator {
     fn ready(&self) -> Result<&Ready, &str> {
         let ready = self.ready.get().ok_or("they have not been read")?;
         ready.as_ref().map_err(|problem| &**problem)
+    }
+
+    /// About the memory that it takes to read a body.
+    fn room(&self, begun: &Begun, body: &[u8]) -> usize {
+        let (Ok(Ready { body: Some(described), .. }), BodyKind::Of(at)) = (self.ready(), begun.body) else { return 0 };
+        match described.types[at].read {
+            Reading::Json => Json::room(body),
+            Reading::Form => text::form_room(body),
+            Reading::Text | Reading::Nothing => 0,
+        }
     }
 
     /// Checks the head of a request. `params`: names and values of the path.
@@ -296,11 +299,19 @@ impl Ready {
             let value = reader.scalar(shape, Cow::Borrowed(text))?;
             return reader.check(shape, &value, &place, problems);
         }
-        let decoded = pairs(text).map(|(name, value)| Some((name?, form_decoded(value)?)));
-        let Some(fields) = decoded.collect::<Option<Vec<_>>>() else {
-            problems.add(&place, "is not percent-encoded UTF-8");
-            return Ok(());
-        };
+        let mut fields = Vec::new();
+        for (name, value) in pairs(text) {
+            reader.evaluation.spend(1)?;
+            let (Some(name), Some(value)) = (name, form_decoded(value)) else {
+                problems.add(&place, "is not percent-encoded UTF-8");
+                return Ok(());
+            };
+            if fields.len() == MAX_VALUES {
+                problems.add(&place, format!("has more than {MAX_VALUES} members"));
+                return Ok(());
+            }
+            fields.push((name, value));
+        }
         let value = reader.object(shape, fields, &place, problems)?;
         reader.check(shape, &value, &place, problems)
     }
@@ -320,7 +331,7 @@ pub async fn finish<B: AsRef<[u8]> + Send + Sync + 'static>(
     deadline: Instant,
 ) -> Result<Verdict, Unchecked> {
     let bytes = (*body).as_ref();
-    let room = begun.room(bytes);
+    let room = validator.room(&begun, bytes);
     if room > FREE_BYTES && !memory.set(room) {
         return Err(Unchecked::OutOfMemory);
     }

@@ -173,6 +173,33 @@ async fn a_check_that_outlasts_the_deadline_is_not_waited_for_and_gives_back_wha
 }
 
 #[test]
+fn forms_have_bounded_members_and_ask_for_the_memory_of_these() {
+    let of = |read: &str| {
+        let mut policy = policy(json!([{ "type": ["object"] }]));
+        policy["body"]["types"][0]["read"] = json!(read);
+        let validator = Validator::new(policy.to_string().into());
+        validator.make_ready();
+        validator
+    };
+    let begun = || Begun { problems: Problems::default(), body: BodyKind::Of(0) };
+    let form = of("form");
+    let body = "a&".repeat(100_000);
+    assert!(form.room(&begun(), body.as_bytes()) >= 100_000 * 2 * size_of::<(Cow<'_, str>, Cow<'_, str>)>());
+    assert!(form.room(&begun(), b"text=[[[[[[[[[[{{{{{{{{{{,,,,,,,,,,") < 1_000);
+    assert_eq!(of("text").room(&begun(), "[{,:".repeat(1_000).as_bytes()), 0);
+    let Verdict::Refused(refusal) = form.finish(begun(), "a&".repeat(MAX_VALUES + 1).as_bytes(), &Stop::default())
+    else {
+        panic!("it was let through")
+    };
+    assert_eq!(refusal.message, "body: has more than 1000000 members");
+    let (waiting, stop) = Waiting::new();
+    drop(waiting);
+    let ready = form.ready().unwrap();
+    let media = &ready.body.as_ref().unwrap().types[0];
+    assert!(ready.check_body(media, b"a=1", &mut Problems::default(), &stop).is_err());
+}
+
+#[test]
 fn what_cannot_be_enforced_is_not_let_through() {
     let read = |schema: Value| {
         let policy = json!({ "mode": "enforce", "parameters": [], "schemas": [schema] });
