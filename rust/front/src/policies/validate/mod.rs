@@ -18,7 +18,7 @@ mod uris;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::time::timeout_at;
 
@@ -39,6 +39,8 @@ use crate::workers;
 const NAME: &str = "validate";
 /// What is read of a body may have so much in memory without asking for it.
 const FREE_BYTES: usize = 4 * 1024;
+/// How often a check looks whether there is memory for it.
+const MEMORY_LOOK: Duration = Duration::from_millis(25);
 const TOO_COMPLEX: &str = "is too complex to be checked";
 
 /// The policy of an endpoint.
@@ -95,6 +97,8 @@ pub enum Unchecked {
     Busy,
     /// There is no memory for what is read of its body.
     OutOfMemory,
+    /// There is never so much.
+    TooLarge,
 }
 
 impl Unchecked {
@@ -107,6 +111,10 @@ impl Unchecked {
             }
             Self::Busy => Refusal::busy(NAME, "Too many requests of this endpoint are being checked."),
             Self::OutOfMemory => Refusal::out_of_memory(),
+            Self::TooLarge => {
+                let message = "The body has more values than this gateway has memory to check at a time.";
+                Refusal::policy(NAME, 413, message)
+            }
         }
     }
 }
@@ -152,8 +160,8 @@ impl Validator {
     }
 
     /// About the memory that it takes to read a body.
-    fn room(&self, begun: &Begun, body: &[u8]) -> usize {
-        let (Ok(Ready { body: Some(described), .. }), BodyKind::Of(at)) = (self.ready(), begun.body) else { return 0 };
+    fn room(&self, kind: BodyKind, body: &[u8]) -> usize {
+        let (Ok(Ready { body: Some(described), .. }), BodyKind::Of(at)) = (self.ready(), kind) else { return 0 };
         match described.types[at].read {
             Reading::Json => Json::room(body),
             Reading::Form => text::form_room(body),
@@ -330,26 +338,42 @@ pub async fn finish<B: AsRef<[u8]> + Send + Sync + 'static>(
     owner: &Arc<str>,
     deadline: Instant,
 ) -> Result<Verdict, Unchecked> {
-    let bytes = (*body).as_ref();
-    let room = validator.room(&begun, bytes);
-    if room > FREE_BYTES && !memory.set(room) {
-        return Err(Unchecked::OutOfMemory);
-    }
-    if !validator.ready().is_ok_and(|ready| ready.budget(bytes.len()).is_large()) {
-        return Ok(validator.finish(begun, bytes, &Stop::default()));
-    }
-    let validator = validator.clone();
+    let (kind, length) = (begun.body, (*body).as_ref().len());
+    let is_large = validator.ready().is_ok_and(|ready| ready.budget(length).is_large());
     let (_waiting, stop) = Waiting::new();
+    let mut lacks_memory = false;
     let check = async {
-        let turn = workers::turn(owner).await.ok_or(Unchecked::Busy)?;
-        let check = turn.run(move || {
-            let verdict = validator.finish(begun, (*body).as_ref(), &stop);
-            drop((body, memory));
-            verdict
-        });
-        check.await.map(|(verdict, _)| verdict).ok_or(Unchecked::Busy)
+        let mut room = if is_large { None } else { Some(validator.room(kind, (*body).as_ref())) };
+        loop {
+            let mut turn = if is_large { Some(workers::turn(owner).await.ok_or(Unchecked::Busy)?) } else { None };
+            if let Some(given) = turn.take_if(|_| room.is_none()) {
+                let (validator, body) = (validator.clone(), body.clone());
+                let found = given.run(move || validator.room(kind, (*body).as_ref())).await.ok_or(Unchecked::Busy)?;
+                (room, turn) = (Some(found.0), Some(found.1));
+            }
+            let room = room.unwrap_or(0);
+            if !memory.may_hold(length + room) {
+                return Err(Unchecked::TooLarge);
+            }
+            lacks_memory = room > FREE_BYTES && !memory.set(room);
+            if lacks_memory {
+                // Others have their turns meanwhile.
+                drop(turn);
+                tokio::time::sleep(MEMORY_LOOK).await;
+                continue;
+            }
+            let Some(turn) = turn else { return Ok(validator.finish(begun, (*body).as_ref(), &stop)) };
+            let validator = validator.clone();
+            let check = turn.run(move || {
+                let verdict = validator.finish(begun, (*body).as_ref(), &stop);
+                drop((body, memory));
+                verdict
+            });
+            return check.await.map(|(verdict, _)| verdict).ok_or(Unchecked::Busy);
+        }
     };
-    timeout_at(deadline.into(), check).await.unwrap_or(Err(Unchecked::Expired))
+    let checked = timeout_at(deadline.into(), check).await;
+    checked.unwrap_or(Err(if lacks_memory { Unchecked::OutOfMemory } else { Unchecked::Expired }))
 }
 
 #[cfg(test)]
