@@ -84,10 +84,16 @@ describe('the policy validate under load', function () {
     expect((await post(SHORT_BODY)).status).to.equal(200);
   });
 
+  it('refuses nothing in the mode report where a check outlasts the deadline', async () => {
+    await one.set(one.post, { validate: { mode: 'report', ...ENDLESS }, timeout: 100 });
+    const { status, text } = await post(LONG_BODY);
+    expect([status, JSON.parse(text).bytes]).to.deep.equal([200, LONG_BODY.length]);
+  });
+
   it('checks bodies of another endpoint while many checks of one wait', async () => {
     await set(ENDLESS);
     const code =
-      'use rust_edge_gateway_sdk::prelude::*;\nfn handle(_: Request) -> Response { Response::ok() }\nhandler_loop!(handle);\n';
+      'use rust_edge_gateway_sdk::prelude::*;\nfn handle(_: Request) -> Response { Response::json(200, json!({})) }\nhandler_loop!(handle);\n';
     const id = await one.stack.deploy({
       ...{ name: 'other', path: '/other', method: 'POST', code },
       domain: one.host,

@@ -30,6 +30,8 @@ const FREE_BYTES: usize = 4 * 1024;
 const EARNEST: usize = 16;
 /// A rejected body up to this size is read at once, if it is there, so that the connection can stay open.
 const DROPPED_BYTES: usize = 256 * 1024;
+/// For so long a check that only reports may keep a request waiting.
+const REPORTS_WITHIN: Duration = Duration::from_secs(1);
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// What a client gets instead of the answer of a handler.
@@ -99,14 +101,22 @@ impl Exchange<'_> {
         let read = self.read_body(&request, endpoint, &mut body, &mut share).await?;
         let started = Instant::now();
         request.started.set(started);
-        let deadline = started + Duration::from_millis(state.limits.timeout_ms.into());
+        let timeout = Duration::from_millis(state.limits.timeout_ms.into());
+        let mut deadline = started + timeout;
         let read = read.and_then(|bytes| {
             let refused = addressed.policies().and_then(|(policies, judged)| policies.refuse_body(judged, &bytes));
             refused.map_or(Ok(bytes), Err)
         });
         let read = read.map(|bytes| Arc::new(RequestBody::new(bytes, share)));
         let read = match (read, begun) {
-            (Ok(sent), Some(begun)) => self.validate(&request, addressed, begun, &sent, deadline).await.map(|()| sent),
+            (Ok(sent), Some(begun)) => {
+                let checked = self.validate(&request, addressed, begun, &sent, deadline).await;
+                if addressed.policies().is_some_and(|(policies, _)| policies.only_reports()) {
+                    // The handler has the time that it has without a check.
+                    deadline = Instant::now() + timeout;
+                }
+                checked.map(|()| sent)
+            }
             (read, _) => read,
         };
         let sent = match read {
@@ -140,11 +150,13 @@ impl Exchange<'_> {
         let Some((policies, judged)) = addressed.policies() else { return Ok(()) };
         let Addressed { endpoint, state, .. } = addressed;
         let memory = endpoint.share(&self.thread.memory);
+        let only_reports = policies.only_reports();
+        let deadline = if only_reports { deadline.min(Instant::now() + REPORTS_WITHIN) } else { deadline };
         let checked = policies.validate(begun, body.clone(), memory, &endpoint.shared.id, deadline).await;
         // A handler would be taken for one that does not answer.
         let checked = checked.and_then(|verdict| match Instant::now() >= deadline {
-            true => Err(Unchecked::Expired),
-            false => Ok(verdict),
+            true if !only_reports => Err(Unchecked::Expired),
+            _ => Ok(verdict),
         });
         match checked {
             Ok(Verdict::Fits) => Ok(()),
@@ -153,6 +165,10 @@ impl Exchange<'_> {
                 Ok(())
             }
             Ok(Verdict::Refused(refusal)) => Err(refusal),
+            Err(unchecked) if only_reports => {
+                let _ = judged.reported.set(format!("not checked: {unchecked}"));
+                Ok(())
+            }
             Err(unchecked) => {
                 let refusal = unchecked.refusal(state.limits.timeout_ms.into());
                 let (endpoint_id, reason) = (&*endpoint.shared.id, &*refusal.message);

@@ -244,6 +244,11 @@ impl Policies {
         }
     }
 
+    /// Whether `validate` lets every request through.
+    pub fn only_reports(&self) -> bool {
+        self.validator.as_ref().is_some_and(|validator| validator.only_reports())
+    }
+
     /// Whether the head of a request has to be changed for the handler.
     pub fn changes_request(&self) -> bool {
         !self.request_headers.is_empty()

@@ -119,6 +119,16 @@ impl Unchecked {
     }
 }
 
+impl fmt::Display for Unchecked {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Expired => "it takes too long",
+            Self::Busy => "too many requests are being checked",
+            Self::OutOfMemory | Self::TooLarge => "there is no memory for it",
+        })
+    }
+}
+
 impl fmt::Debug for Validator {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Validator")
@@ -152,6 +162,11 @@ impl Validator {
             let text = std::mem::take(&mut *self.text.lock().unwrap_or_else(PoisonError::into_inner));
             Ready::read(&text)
         });
+    }
+
+    /// Nothing is refused: what is wrong is only counted and logged.
+    pub fn only_reports(&self) -> bool {
+        self.ready().is_ok_and(|ready| ready.mode == Mode::Report)
     }
 
     fn ready(&self) -> Result<&Ready, &str> {
