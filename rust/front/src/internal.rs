@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -90,7 +91,7 @@ async fn ask(
     let timeout_ms = u64::from(state.limits.timeout_ms);
     let span = thread.trace_ids.begin(head.trace, thread.settings.traces.as_ref());
     let sent_head = http::handler_head(head, params, CLIENT, id, &span, timeout_ms, request.attempt, None);
-    let sent = Rc::new(RequestBody::new(body, Some(share)));
+    let sent = Arc::new(RequestBody::new(body, Some(share)));
     let deadline = Instant::now() + Duration::from_millis(timeout_ms);
     let reply = Reply::new(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await);
     let outcome = endpoint.request(&sent_head, &sent, &reply, deadline, http::place(&state, head)).await;

@@ -65,6 +65,11 @@ impl Share {
         bytes > self.whole.limit || self.part.as_ref().is_some_and(exceeds)
     }
 
+    /// Whether there is ever so much.
+    pub fn may_hold(&self, bytes: usize) -> bool {
+        bytes <= self.whole.limit && self.part.as_ref().is_none_or(|part| bytes <= part.limit)
+    }
+
     /// What is held, for another owner. Nothing is held here any more.
     pub fn hand_over(&mut self) -> Self {
         let empty = Self::new(self.whole.clone(), self.part.clone());

@@ -76,9 +76,47 @@ describe('the policy validate under load', function () {
   it('answers 504 where a check outlasts the deadline', async () => {
     await set(ENDLESS, { timeout: 20 });
     const { status, text } = await post(LONG_BODY);
-    expect([status, JSON.parse(text).error]).to.deep.equal([504, 'The handler did not answer within 20 ms.']);
+    expect([status, JSON.parse(text).error]).to.deep.equal([
+      504,
+      'The request could not be checked within 20 ms.',
+    ]);
     await set(ENDLESS);
     expect((await post(SHORT_BODY)).status).to.equal(200);
+  });
+
+  it('refuses nothing in the mode report where a check outlasts the deadline', async () => {
+    await one.set(one.post, { validate: { mode: 'report', ...ENDLESS }, timeout: 100 });
+    const { status, text } = await post(LONG_BODY);
+    expect([status, JSON.parse(text).bytes]).to.deep.equal([200, LONG_BODY.length]);
+  });
+
+  it('checks bodies of another endpoint while many checks of one wait', async () => {
+    await set(ENDLESS);
+    const code =
+      'use rust_edge_gateway_sdk::prelude::*;\nfn handle(_: Request) -> Response { Response::json(200, json!({})) }\nhandler_loop!(handle);\n';
+    const id = await one.stack.deploy({
+      ...{ name: 'other', path: '/other', method: 'POST', code },
+      domain: one.host,
+    });
+    const schema = { type: 'object' };
+    const body = { content: { 'application/json': { schema } } };
+    await one.set(`/api/endpoints/${id}`, { validate: { mode: 'enforce', body } });
+    const other = () =>
+      one.send({
+        ...{ method: 'POST', path: '/other', body: SHORT_BODY },
+        headers: { 'content-type': 'application/json' },
+      });
+    await other();
+    let ended = 0;
+    const flood = Array.from({ length: 12 }, async () => {
+      await post(LONG_BODY);
+      ended++;
+    });
+    // Their bodies have arrived, and the first of them are being checked.
+    while (ended === 0) expect((await other()).status).to.equal(200);
+    for (let round = 0; round < ROUNDS; round++) expect((await other()).status).to.equal(200);
+    expect(ended).to.be.lessThan(flood.length);
+    await Promise.all(flood);
   });
 
   it('is made ready without keeping others waiting', async () => {

@@ -1,6 +1,7 @@
 //! One request, read to its end, and its response.
 use std::borrow::Cow;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -16,7 +17,7 @@ use crate::entries::{self, Finished};
 use crate::intervals;
 use crate::memory::Share;
 use crate::messages::{EndpointState, Level};
-use crate::policies::{self, Begun, Verdict, lines_of};
+use crate::policies::{self, Begun, Unchecked, Verdict, lines_of};
 use crate::thread::Thread;
 use crate::upstream::endpoint::{Endpoint, Failure};
 use crate::upstream::{Answer, Reply, RequestBody};
@@ -29,6 +30,8 @@ const FREE_BYTES: usize = 4 * 1024;
 const EARNEST: usize = 16;
 /// A rejected body up to this size is read at once, if it is there, so that the connection can stay open.
 const DROPPED_BYTES: usize = 256 * 1024;
+/// For so long a check that only reports may keep a request waiting.
+const REPORTS_WITHIN: Duration = Duration::from_secs(1);
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// What a client gets instead of the answer of a handler.
@@ -98,20 +101,26 @@ impl Exchange<'_> {
         let read = self.read_body(&request, endpoint, &mut body, &mut share).await?;
         let started = Instant::now();
         request.started.set(started);
-        let deadline = started + Duration::from_millis(state.limits.timeout_ms.into());
+        let timeout = Duration::from_millis(state.limits.timeout_ms.into());
+        let mut deadline = started + timeout;
         let read = read.and_then(|bytes| {
             let refused = addressed.policies().and_then(|(policies, judged)| policies.refuse_body(judged, &bytes));
             refused.map_or(Ok(bytes), Err)
         });
+        let read = read.map(|bytes| Arc::new(RequestBody::new(bytes, share)));
         let read = match (read, begun) {
-            (Ok(bytes), Some(begun)) => {
-                let checked = self.validate(addressed, begun, bytes, share, deadline).await;
-                checked.unwrap_or_else(|failure| Err(refusal_of(failure, self.thread, endpoint, state, &request.id)))
+            (Ok(sent), Some(begun)) => {
+                let checked = self.validate(&request, addressed, begun, &sent, deadline).await;
+                if addressed.policies().is_some_and(|(policies, _)| policies.only_reports()) {
+                    // The handler has the time that it has without a check.
+                    deadline = Instant::now() + timeout;
+                }
+                checked.map(|()| sent)
             }
-            (read, _) => read.map(|bytes| (bytes, share)),
+            (read, _) => read,
         };
         let sent = match read {
-            Ok((bytes, share)) => Rc::new(RequestBody::new(bytes, share)),
+            Ok(sent) => sent,
             Err(refusal) => return self.refuse(&request, body, &refusal).await,
         };
         self.stream.give_back();
@@ -129,31 +138,45 @@ impl Exchange<'_> {
         self.write_refusal(&request, &refusal, request.keep_alive).await
     }
 
-    /// Checks what the policy `validate` says of a request, and gives its body back, with its share of the memory.
+    /// Checks what the policy `validate` says of a request.
     async fn validate(
         &self,
+        request: &Request,
         addressed: &Addressed,
         begun: Begun,
-        body: Vec<u8>,
-        share: Option<Share>,
+        body: &Arc<RequestBody>,
         deadline: Instant,
-    ) -> Result<Result<(Vec<u8>, Option<Share>), Refusal>, Failure> {
-        let Some((policies, judged)) = addressed.policies() else { return Ok(Ok((body, share))) };
-        let room = begun.room(&body);
-        let mut own = addressed.endpoint.share(&self.thread.memory);
-        if room > FREE_BYTES && !own.set(room) {
-            return Err(Failure::OutOfMemory);
-        }
-        // A check that is not waited for any more still holds them.
-        let checked = policies.validate(begun, body, (share, own), deadline).await;
-        let (verdict, body, (share, _)) = checked.ok_or(Failure::Expired)?;
-        match verdict {
-            Verdict::Fits => {}
-            Verdict::Reported(problems) => drop(judged.reported.set(problems)),
-            Verdict::Refused(refusal) => return Ok(Err(refusal)),
-        }
+    ) -> Result<(), Refusal> {
+        let Some((policies, judged)) = addressed.policies() else { return Ok(()) };
+        let Addressed { endpoint, state, .. } = addressed;
+        let memory = endpoint.share(&self.thread.memory);
+        let only_reports = policies.only_reports();
+        let deadline = if only_reports { deadline.min(Instant::now() + REPORTS_WITHIN) } else { deadline };
+        let checked = policies.validate(begun, body.clone(), memory, &endpoint.shared.id, deadline).await;
         // A handler would be taken for one that does not answer.
-        if Instant::now() >= deadline { Err(Failure::Expired) } else { Ok(Ok((body, share))) }
+        let checked = checked.and_then(|verdict| match Instant::now() >= deadline {
+            true if !only_reports => Err(Unchecked::Expired),
+            _ => Ok(verdict),
+        });
+        match checked {
+            Ok(Verdict::Fits) => Ok(()),
+            Ok(Verdict::Reported(problems)) => {
+                let _ = judged.reported.set(problems);
+                Ok(())
+            }
+            Ok(Verdict::Refused(refusal)) => Err(refusal),
+            Err(unchecked) if only_reports => {
+                let _ = judged.reported.set(format!("not checked: {unchecked}"));
+                Ok(())
+            }
+            Err(unchecked) => {
+                let refusal = unchecked.refusal(state.limits.timeout_ms.into());
+                let (endpoint_id, reason) = (&*endpoint.shared.id, &*refusal.message);
+                let fields = json!({ "request_id": request.id, "endpoint_id": endpoint_id, "reason": reason });
+                self.thread.supervisor.log(Level::Warn, fields, "request was not checked");
+                Err(refusal)
+            }
+        }
     }
 
     /// Reads the body. What it takes of memory is in `share`.

@@ -107,6 +107,11 @@ impl Refusal {
         Self { lines: RETRY_AFTER, ..Self::new(503, Cow::Borrowed(message)) }
     }
 
+    /// A policy has too much to do.
+    pub fn busy(name: &'static str, message: &'static str) -> Self {
+        Self { lines: RETRY_AFTER, ..Self::policy(name, 503, message) }
+    }
+
     pub fn expired(limit_ms: u64) -> Self {
         Self::new(504, format!("The handler did not answer within {limit_ms} ms.").into())
     }

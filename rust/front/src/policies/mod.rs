@@ -33,9 +33,10 @@ pub use cors::preflight;
 pub use counts::{COUNTS, now_ms, set_seed, set_share};
 pub use key_wait::{KeyWait, Patience};
 pub use shared_rates::{count, take, taken};
-pub use validate::{Begun, Verdict};
+pub use validate::{Begun, Unchecked, Verdict};
 
 use crate::http::{Head, Refusal};
+use crate::memory::Share;
 use auth::{Auth, Outcome};
 use compress::Compress;
 use cors::Cors;
@@ -225,19 +226,27 @@ impl Policies {
         self.auth.as_ref()?.refuse_body(signature, body)
     }
 
-    /// Checks what `validate` says of a request, with its body. That is given back, with what is held for it meanwhile;
-    /// `None` when the deadline passes.
-    pub async fn validate<H: Send + 'static>(
+    /// Checks what `validate` says of a request, with its body. `memory` is for that, `owner` is its endpoint.
+    ///
+    /// # Errors
+    /// When it cannot be checked.
+    pub async fn validate<B: AsRef<[u8]> + Send + Sync + 'static>(
         &self,
         begun: Begun,
-        body: Vec<u8>,
-        held: H,
+        body: Arc<B>,
+        memory: Share,
+        owner: &Arc<str>,
         deadline: Instant,
-    ) -> Option<(Verdict, Vec<u8>, H)> {
+    ) -> Result<Verdict, Unchecked> {
         match &self.validator {
-            Some(validator) => validate::finish(validator, begun, body, held, deadline).await,
-            None => Some((Verdict::Fits, body, held)),
+            Some(validator) => validate::finish(validator, begun, body, memory, owner, deadline).await,
+            None => Ok(Verdict::Fits),
         }
+    }
+
+    /// Whether `validate` lets every request through.
+    pub fn only_reports(&self) -> bool {
+        self.validator.as_ref().is_some_and(|validator| validator.only_reports())
     }
 
     /// Whether the head of a request has to be changed for the handler.

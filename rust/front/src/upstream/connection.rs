@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 
@@ -99,7 +100,7 @@ impl HandlerConnection {
     }
 
     /// Sends a request, whose outcome the reply gets. Returns false when too many are in flight, or wait to be written.
-    pub fn send(&self, head: &[u8], body: &Rc<RequestBody>, reply: &Rc<Reply>, deadline: Instant) -> bool {
+    pub fn send(&self, head: &[u8], body: &Arc<RequestBody>, reply: &Rc<Reply>, deadline: Instant) -> bool {
         if self.outgoing.borrow().is_full() {
             return false;
         }

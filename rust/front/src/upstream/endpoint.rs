@@ -145,7 +145,7 @@ impl Endpoint {
     pub async fn request(
         &self,
         head: &[u8],
-        body: &Rc<RequestBody>,
+        body: &Arc<RequestBody>,
         reply: &Rc<Reply>,
         deadline: Instant,
         place: Option<u32>,

@@ -1,7 +1,7 @@
 //! Frames that wait to be written to a handler. All frames of one turn of the thread are one write.
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use edge_wire::{HEADER_BYTES, Kind, MAX_BODY_BYTES, MAX_HEAD_BYTES, header};
 
@@ -34,10 +34,16 @@ impl RequestBody {
     }
 }
 
+impl AsRef<[u8]> for RequestBody {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 /// Bytes to write.
 pub enum Piece {
     Buffer(Vec<u8>),
-    Body(Rc<RequestBody>),
+    Body(Arc<RequestBody>),
 }
 
 impl Piece {
@@ -68,7 +74,7 @@ impl Outgoing {
     }
 
     /// Adds a request.
-    pub fn add(&mut self, number: u32, head: &[u8], body: &Rc<RequestBody>) {
+    pub fn add(&mut self, number: u32, head: &[u8], body: &Arc<RequestBody>) {
         let before = self.buffer.len();
         let is_copied = body.bytes.len() <= COPIED_BODY_BYTES;
         let needed = before + HEADER_BYTES + head.len() + if is_copied { body.bytes.len() } else { 0 };
@@ -159,7 +165,7 @@ mod tests {
         let mut share = Share::new(memory.clone(), None);
         assert!(share.set(100_000));
         let mut outgoing = Outgoing::default();
-        outgoing.add(1, b"{}", &Rc::new(RequestBody::new(vec![7; 100_000], Some(share))));
+        outgoing.add(1, b"{}", &Arc::new(RequestBody::new(vec![7; 100_000], Some(share))));
         assert!(!is_free());
         while let Some(piece) = outgoing.take() {
             outgoing.recycle(piece);
@@ -169,7 +175,7 @@ mod tests {
 
     #[test]
     fn no_more_than_a_limit_waits_besides_bodies() {
-        let body = |bytes| Rc::new(RequestBody::new(vec![7; bytes], None));
+        let body = |bytes| Arc::new(RequestBody::new(vec![7; bytes], None));
         let mut outgoing = Outgoing::default();
         outgoing.add(0, b"{}", &body(FULL_BYTES));
         assert!(!outgoing.is_full());

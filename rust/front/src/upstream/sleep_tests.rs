@@ -59,7 +59,7 @@ impl Sleeping {
         let endpoint = self.threads[thread].clone();
         let request = spawn_local(async move {
             let reply = Reply::new(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await);
-            let body = Rc::new(RequestBody::new(Vec::new(), None));
+            let body = Arc::new(RequestBody::new(Vec::new(), None));
             endpoint.request(b"{}", &body, &reply, deadline, None).await.map(|answer| answer.head.status)
         });
         yield_now().await;

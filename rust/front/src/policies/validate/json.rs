@@ -11,13 +11,14 @@ use super::number::Number;
 use super::stop::Stop;
 
 /// Values of one body, lists and objects among them.
-const MAX_VALUES: usize = 1_000_000;
+pub const MAX_VALUES: usize = 1_000_000;
 /// What a value takes in memory, and a member with its name.
 const VALUE_BYTES: usize = size_of::<Json<'_>>();
-const MEMBER_BYTES: usize = size_of::<(Cow<'_, str>, Json<'_>)>();
+pub const MEMBER_BYTES: usize = size_of::<(Cow<'_, str>, Json<'_>)>();
 /// A list or an object has room for so many from its first one on, and for twice as many each time it grows.
 const FIRST_ROOM: usize = 4;
-const GROWTH: usize = 2;
+/// Of lists and objects within each other.
+const MAX_DEPTH: usize = 127;
 const SHOWN_NAME: usize = 64;
 /// After so many values it is found out whether somebody still waits.
 const VALUES_BETWEEN_LOOKS: usize = 10_000;
@@ -52,13 +53,70 @@ impl<'a> Json<'a> {
         Json::read(bytes, &Stop::default()).map(owned)
     }
 
-    /// What it takes in memory to read such a text, at most; about half of it is common.
+    /// What it takes in memory to read such a text: lists and objects, and texts that are not those of the body.
     pub fn room(bytes: &[u8]) -> usize {
-        let count = |byte| memchr::memchr_iter(byte, bytes).count().min(MAX_VALUES);
-        let (lists, objects, members) = (count(b'['), count(b'{'), count(b':'));
-        let items = (count(b',') + lists + objects).min(MAX_VALUES).saturating_sub(members);
-        let first = lists * VALUE_BYTES + objects * MEMBER_BYTES;
-        bytes.len() + FIRST_ROOM * first + GROWTH * (items * VALUE_BYTES + members * MEMBER_BYTES)
+        /// How many items or members there are so far, but for the last one, and whether there is that.
+        #[derive(Clone, Copy, Default)]
+        struct Open {
+            commas: usize,
+            has_some: bool,
+            is_object: bool,
+        }
+        let size = |open: &Open| {
+            let length = open.commas + usize::from(open.has_some);
+            let places = if length == 0 { 0 } else { length.next_power_of_two().max(FIRST_ROOM) };
+            places * if open.is_object { MEMBER_BYTES } else { VALUE_BYTES }
+        };
+        let mut open: Vec<Open> = Vec::new();
+        let (mut room, mut values, mut at) = (0, 0, 0);
+        while let Some(&byte) = bytes.get(at) {
+            at += 1;
+            match byte {
+                b' ' | b'\t' | b'\n' | b'\r' | b':' => continue,
+                b']' | b'}' => {
+                    room += open.pop().map_or(0, |closed| size(&closed));
+                    continue;
+                }
+                _ => {}
+            }
+            if let Some(outer) = open.last_mut() {
+                outer.has_some = true;
+                outer.commas += usize::from(byte == b',');
+            }
+            match byte {
+                b',' => values += 1,
+                b'[' | b'{' if open.len() < MAX_DEPTH => {
+                    values += 1;
+                    open.push(Open { is_object: byte == b'{', ..Open::default() });
+                }
+                // It is not read any further.
+                b'[' | b'{' => break,
+                b'"' => {
+                    let start = at;
+                    let mut is_escaped = false;
+                    while let Some(next) = memchr::memchr2(b'"', b'\\', &bytes[at..]) {
+                        at += next + 1;
+                        if bytes[at - 1] == b'"' {
+                            break;
+                        }
+                        is_escaped = true;
+                        at += 1;
+                        if at > bytes.len() {
+                            break;
+                        }
+                    }
+                    at = at.min(bytes.len());
+                    if is_escaped {
+                        room += at - start;
+                    }
+                }
+                _ => {}
+            }
+            if values > MAX_VALUES {
+                break;
+            }
+        }
+        room + open.iter().map(size).sum::<usize>()
     }
 
     /// An object. `None` when a member is there twice.
@@ -259,12 +317,15 @@ mod tests {
             list("[0]", 1_025),
             list("{\"a\":1,\"b\":2,\"c\":3,\"d\":4,\"e\":5}", 513),
             list("[[[[0,1],2],3],4]", 513),
+            list("\"a[{b:1,c}];\"", 1_025),
+            list(r#"{"a\\":"\"[,,,,,,,,,,\""}"#, 1_025),
+            list("[]", 9) + " \n",
             format!("{{{}}}", members.join(",")),
         ] {
             let held = held(&Json::read(text.as_bytes(), &Stop::default()).unwrap());
             let room = Json::room(text.as_bytes());
             assert!(room >= held, "{room} for {held} of {text:.40}");
-            assert!(room <= 4 * held, "{room} for {held} of {text:.40}");
+            assert!(room <= held + text.len(), "{room} for {held} of {text:.40}");
         }
     }
 

@@ -18,11 +18,13 @@ mod uris;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use tokio::time::timeout_at;
 
 use compiled::{Body, MediaType, Mode, Parameter, Reading};
 use evaluate::{Budget, Evaluation, TooComplex};
-use json::Json;
+use json::{Json, MAX_VALUES};
 use parameters::Sources;
 use problems::{Place, Problems};
 use schema::Schema;
@@ -31,9 +33,14 @@ use text::{TextReader, form_decoded, pairs};
 
 use super::header;
 use crate::http::{Head, Refusal};
+use crate::memory::Share;
 use crate::workers;
 
 const NAME: &str = "validate";
+/// What is read of a body may have so much in memory without asking for it.
+const FREE_BYTES: usize = 4 * 1024;
+/// How often a check looks whether there is memory for it.
+const MEMORY_LOOK: Duration = Duration::from_millis(25);
 const TOO_COMPLEX: &str = "is too complex to be checked";
 
 /// The policy of an endpoint.
@@ -60,13 +67,6 @@ pub struct Begun {
     body: BodyKind,
 }
 
-impl Begun {
-    /// About the memory that it takes to check a body.
-    pub fn room(&self, body: &[u8]) -> usize {
-        if matches!(self.body, BodyKind::Of(_)) { Json::room(body) } else { 0 }
-    }
-}
-
 /// What becomes of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BodyKind {
@@ -86,6 +86,47 @@ pub enum Verdict {
     /// What is wrong, for the log.
     Reported(String),
     Refused(Refusal),
+}
+
+/// Why a request is not checked.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unchecked {
+    /// Its time is over.
+    Expired,
+    /// So many requests of its endpoint are being checked already.
+    Busy,
+    /// There is no memory for what is read of its body.
+    OutOfMemory,
+    /// There is never so much.
+    TooLarge,
+}
+
+impl Unchecked {
+    /// What the client gets. `limit_ms`: the time of a request.
+    pub fn refusal(&self, limit_ms: u64) -> Refusal {
+        match self {
+            Self::Expired => {
+                let message = format!("The request could not be checked within {limit_ms} ms.").into();
+                Refusal { message, ..Refusal::policy(NAME, 504, "") }
+            }
+            Self::Busy => Refusal::busy(NAME, "Too many requests of this endpoint are being checked."),
+            Self::OutOfMemory => Refusal::out_of_memory(),
+            Self::TooLarge => {
+                let message = "The body has more values than this gateway has memory to check at a time.";
+                Refusal::policy(NAME, 413, message)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Unchecked {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Expired => "it takes too long",
+            Self::Busy => "too many requests are being checked",
+            Self::OutOfMemory | Self::TooLarge => "there is no memory for it",
+        })
+    }
 }
 
 impl fmt::Debug for Validator {
@@ -111,7 +152,7 @@ impl Validator {
             return;
         }
         let validator = self.clone();
-        if workers::run(move || validator.make_ready()).await.is_none() {
+        if workers::prepare(move || validator.make_ready()).await.is_none() {
             self.ready.get_or_init(|| Err("there is no thread to read them".to_owned()));
         }
     }
@@ -123,9 +164,24 @@ impl Validator {
         });
     }
 
+    /// Nothing is refused: what is wrong is only counted and logged.
+    pub fn only_reports(&self) -> bool {
+        self.ready().is_ok_and(|ready| ready.mode == Mode::Report)
+    }
+
     fn ready(&self) -> Result<&Ready, &str> {
         let ready = self.ready.get().ok_or("they have not been read")?;
         ready.as_ref().map_err(|problem| &**problem)
+    }
+
+    /// About the memory that it takes to read a body.
+    fn room(&self, kind: BodyKind, body: &[u8]) -> usize {
+        let (Ok(Ready { body: Some(described), .. }), BodyKind::Of(at)) = (self.ready(), kind) else { return 0 };
+        match described.types[at].read {
+            Reading::Json => Json::room(body),
+            Reading::Form => text::form_room(body),
+            Reading::Text | Reading::Nothing => 0,
+        }
     }
 
     /// Checks the head of a request. `params`: names and values of the path.
@@ -266,35 +322,73 @@ impl Ready {
             let value = reader.scalar(shape, Cow::Borrowed(text))?;
             return reader.check(shape, &value, &place, problems);
         }
-        let decoded = pairs(text).map(|(name, value)| Some((name?, form_decoded(value)?)));
-        let Some(fields) = decoded.collect::<Option<Vec<_>>>() else {
-            problems.add(&place, "is not percent-encoded UTF-8");
-            return Ok(());
-        };
+        let mut fields = Vec::new();
+        for (name, value) in pairs(text) {
+            reader.evaluation.spend(1)?;
+            let (Some(name), Some(value)) = (name, form_decoded(value)) else {
+                problems.add(&place, "is not percent-encoded UTF-8");
+                return Ok(());
+            };
+            if fields.len() == MAX_VALUES {
+                problems.add(&place, format!("has more than {MAX_VALUES} members"));
+                return Ok(());
+            }
+            fields.push((name, value));
+        }
         let value = reader.object(shape, fields, &place, problems)?;
         reader.check(shape, &value, &place, problems)
     }
 }
 
-/// Checks a body without keeping other requests waiting. Gives it back, and `held`, which the check holds meanwhile.
-/// `None` when it outlasts the deadline: then it ends soon.
-pub async fn finish<H: Send + 'static>(
+/// Checks a body without keeping other requests waiting. `memory` is for what is read of it, `owner` is its endpoint. A
+/// check that nobody waits for any more ends soon.
+///
+/// # Errors
+/// When it cannot be checked.
+pub async fn finish<B: AsRef<[u8]> + Send + Sync + 'static>(
     validator: &Arc<Validator>,
     begun: Begun,
-    body: Vec<u8>,
-    held: H,
+    body: Arc<B>,
+    mut memory: Share,
+    owner: &Arc<str>,
     deadline: Instant,
-) -> Option<(Verdict, Vec<u8>, H)> {
-    if !validator.ready().is_ok_and(|ready| ready.budget(body.len()).is_large()) {
-        return Some((validator.finish(begun, &body, &Stop::default()), body, held));
-    }
-    let validator = validator.clone();
+) -> Result<Verdict, Unchecked> {
+    let (kind, length) = (begun.body, (*body).as_ref().len());
+    let is_large = validator.ready().is_ok_and(|ready| ready.budget(length).is_large());
     let (_waiting, stop) = Waiting::new();
-    let check = workers::run(move || {
-        // It may have waited for its turn.
-        (!stop.is_asked_for()).then(|| (validator.finish(begun, &body, &stop), body, held))
-    });
-    tokio::time::timeout_at(deadline.into(), check).await.ok()??
+    let mut lacks_memory = false;
+    let check = async {
+        let mut room = if is_large { None } else { Some(validator.room(kind, (*body).as_ref())) };
+        loop {
+            let mut turn = if is_large { Some(workers::turn(owner).await.ok_or(Unchecked::Busy)?) } else { None };
+            if let Some(given) = turn.take_if(|_| room.is_none()) {
+                let (validator, body) = (validator.clone(), body.clone());
+                let found = given.run(move || validator.room(kind, (*body).as_ref())).await.ok_or(Unchecked::Busy)?;
+                (room, turn) = (Some(found.0), Some(found.1));
+            }
+            let room = room.unwrap_or(0);
+            if !memory.may_hold(length + room) {
+                return Err(Unchecked::TooLarge);
+            }
+            lacks_memory = room > FREE_BYTES && !memory.set(room);
+            if lacks_memory {
+                // Others have their turns meanwhile.
+                drop(turn);
+                tokio::time::sleep(MEMORY_LOOK).await;
+                continue;
+            }
+            let Some(turn) = turn else { return Ok(validator.finish(begun, (*body).as_ref(), &stop)) };
+            let validator = validator.clone();
+            let check = turn.run(move || {
+                let verdict = validator.finish(begun, (*body).as_ref(), &stop);
+                drop((body, memory));
+                verdict
+            });
+            return check.await.map(|(verdict, _)| verdict).ok_or(Unchecked::Busy);
+        }
+    };
+    let checked = timeout_at(deadline.into(), check).await;
+    checked.unwrap_or(Err(if lacks_memory { Unchecked::OutOfMemory } else { Unchecked::Expired }))
 }
 
 #[cfg(test)]

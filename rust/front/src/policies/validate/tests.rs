@@ -3,6 +3,19 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::memory::MemoryBudget;
+
+/// A body with what is to be given back.
+struct Held {
+    bytes: Vec<u8>,
+    _held: tokio::sync::oneshot::Sender<()>,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
 
 fn policy(schemas: Value) -> Value {
     let body = json!({ "required": true, "types": [{
@@ -152,9 +165,72 @@ async fn a_check_that_outlasts_the_deadline_is_not_waited_for_and_gives_back_wha
     validator.prepare().await;
     let begun = Begun { problems: Problems::default(), body: BodyKind::Of(0) };
     let (held, freed) = tokio::sync::oneshot::channel::<()>();
-    let checked = finish(&validator, begun, body.into(), held, Instant::now()).await;
-    assert!(checked.is_none());
+    let body = Arc::new(Held { bytes: body.into(), _held: held });
+    let memory = Share::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
+    let checked = finish(&validator, begun, body, memory, &"endpoint".into(), Instant::now()).await;
+    assert_eq!(checked.err(), Some(Unchecked::Expired));
     assert!(freed.await.is_err());
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_check_waits_for_memory_and_is_refused_where_there_is_never_enough() {
+    let validator = Arc::new(Validator::new(policy(json!([{ "type": ["array"] }])).to_string().into()));
+    validator.prepare().await;
+    for items in [1_000, 100_000] {
+        let body = Arc::new(format!("[{}0]", "0,".repeat(items)).into_bytes());
+        let room = Json::room(&body);
+        let whole = Arc::new(MemoryBudget::new(whole_of(&body)));
+        let check = |memory: &Arc<MemoryBudget>, deadline| {
+            let (validator, body, memory) = (validator.clone(), body.clone(), Share::new(memory.clone(), None));
+            async move {
+                let begun = Begun { problems: Problems::default(), body: BodyKind::Of(0) };
+                finish(&validator, begun, body, memory, &"endpoint".into(), deadline).await
+            }
+        };
+        let later = Instant::now() + Duration::from_secs(600);
+        let never = check(&Arc::new(MemoryBudget::new(room)), later).await;
+        assert_eq!(never.err(), Some(Unchecked::TooLarge));
+        let mut others = Share::new(whole.clone(), None);
+        assert!(others.set(whole_of(&body)));
+        let lacking = check(&whole, Instant::now() + 4 * MEMORY_LOOK).await;
+        assert_eq!(lacking.err(), Some(Unchecked::OutOfMemory));
+        let waiting = tokio::spawn(check(&whole, later));
+        tokio::time::sleep(MEMORY_LOOK).await;
+        assert!(!waiting.is_finished());
+        drop(others);
+        assert!(matches!(waiting.await.unwrap(), Ok(Verdict::Fits)));
+    }
+}
+
+fn whole_of(body: &[u8]) -> usize {
+    Json::room(body) + body.len()
+}
+
+#[test]
+fn forms_have_bounded_members_and_ask_for_the_memory_of_these() {
+    let of = |read: &str| {
+        let mut policy = policy(json!([{ "type": ["object"] }]));
+        policy["body"]["types"][0]["read"] = json!(read);
+        let validator = Validator::new(policy.to_string().into());
+        validator.make_ready();
+        validator
+    };
+    let begun = || Begun { problems: Problems::default(), body: BodyKind::Of(0) };
+    let form = of("form");
+    let body = "a&".repeat(100_000);
+    assert!(form.room(BodyKind::Of(0), body.as_bytes()) >= 100_000 * 2 * size_of::<(Cow<'_, str>, Cow<'_, str>)>());
+    assert!(form.room(BodyKind::Of(0), b"text=[[[[[[[[[[{{{{{{{{{{,,,,,,,,,,") < 1_000);
+    assert_eq!(of("text").room(BodyKind::Of(0), "[{,:".repeat(1_000).as_bytes()), 0);
+    let Verdict::Refused(refusal) = form.finish(begun(), "a&".repeat(MAX_VALUES + 1).as_bytes(), &Stop::default())
+    else {
+        panic!("it was let through")
+    };
+    assert_eq!(refusal.message, "body: has more than 1000000 members");
+    let (waiting, stop) = Waiting::new();
+    drop(waiting);
+    let ready = form.ready().unwrap();
+    let media = &ready.body.as_ref().unwrap().types[0];
+    assert!(ready.check_body(media, b"a=1", &mut Problems::default(), &stop).is_err());
 }
 
 #[test]

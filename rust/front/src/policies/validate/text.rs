@@ -3,7 +3,7 @@ use std::borrow::Cow;
 
 use super::compiled::{PatternShape, Shape, Types};
 use super::evaluate::{Evaluation, TooComplex};
-use super::json::Json;
+use super::json::{Json, MAX_VALUES, MEMBER_BYTES};
 use super::number::Number;
 use super::problems::{Place, Problems};
 
@@ -160,6 +160,15 @@ pub fn pairs(text: &str) -> impl Iterator<Item = (Option<Cow<'_, str>>, &str)> {
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         (form_decoded(name), value)
     })
+}
+
+/// What it takes in memory to read a form, at most: its pairs while there are more and more of them and while they are
+/// sorted, the members that are made of them, and what is decoded.
+pub fn form_room(bytes: &[u8]) -> usize {
+    const FIELD_BYTES: usize = size_of::<(Cow<'_, str>, Cow<'_, str>)>();
+    let fields = (memchr::memchr_iter(b'&', bytes).count() + 1).min(MAX_VALUES);
+    let decoded = if memchr::memchr2(b'%', b'+', bytes).is_some() { bytes.len() } else { 0 };
+    fields * (2 * FIELD_BYTES + FIELD_BYTES / 2 + 2 * MEMBER_BYTES) + decoded
 }
 
 /// Percent-decoded, with `+` for a space.
