@@ -173,8 +173,14 @@ function progressOf({ state, progress }: Pick<Apply, 'state' | 'progress'>): str
   return counted && counted.of > 0 ? `${doing}: ${counted.done} of ${counted.of}` : doing;
 }
 
+/** What is there after an apply that has changed something, and did not succeed. */
+const HOW_IT_ENDED: Partial<Record<Apply['state'], string>> = {
+  undone: 'All is as before, but for what its warnings name.',
+  not_undone: 'What it has changed is there.',
+};
+
 function failed({ id, state, error, error_code, error_details, request_id }: Apply): CliError {
-  const how = state === 'undone' ? 'All is as before.' : 'Nothing was changed.';
+  const how = HOW_IT_ENDED[state] ?? 'Nothing was changed.';
   return new CliError(`${error ?? 'The apply has failed.'}\n${how}`, {
     code: error_code ?? 'apply_failed',
     requestId: request_id,
