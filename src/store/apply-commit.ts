@@ -1,8 +1,8 @@
 /** The transactions of an apply: all changes at once, the settling of what they deployed, and the undoing. */
 import { isDeepStrictEqual } from 'node:util';
-import { inverseOf } from '../apply/inverse.js';
 import { keyOf, titleOf } from '../apply/keys.js';
 import type { InstallationObject, ObjectChange } from '../apply/objects.js';
+import { wayBackOf } from '../apply/way-back.js';
 import { AppError } from '../errors.js';
 import {
   type Apply,
@@ -12,7 +12,14 @@ import {
   type WrittenEndpoint,
 } from './applies.js';
 import type { WriteContext } from './apply-context.js';
-import { forgetJobs, restoreRows, runAgain, savedObjects, saveRows, TABLE_OF } from './apply-rows.js';
+import {
+  forgetJobs,
+  restoreRows,
+  runAgain,
+  savedObjects,
+  saveRows,
+  TABLE_OF,
+} from './apply-rows.js';
 import { writeChanges } from './apply-write.js';
 import { isLockTimeout, type Store, transaction } from './database.js';
 import { confirmDeployment, revertDeployment } from './deployments.js';
@@ -95,12 +102,12 @@ export async function undoApply(
     const { tx, announced } = recording(outer);
     await lockObjects(tx, apply.changes);
     const now = await readObjects(tx);
-    const inverses = [...apply.changes].reverse().map((change) => {
-      const { before, after } = change;
-      return inverseOf(change, now.get(keyOf((after ?? before) as InstallationObject))?.object);
-    });
-    const warnings = inverses.flatMap((inverse) => inverse.warnings);
-    const changes = inverses.flatMap(({ change }) => change ?? []);
+    const back = wayBackOf(apply.changes, [...now.values()], apply);
+    const { changes } = back;
+    const warnings = [
+      ...back.warnings,
+      ...back.blocked.map(({ message }) => `${message}; nothing of that changes`),
+    ];
     await restoreRows(tx, apply.id, createdIds(changes), true);
     for (const { id, deployment } of apply.written?.endpoints ?? [])
       if (deployment !== null) await revertDeployment(tx, id, deployment, failure.message);

@@ -100,7 +100,7 @@ export async function restoreRows(
   runs: boolean,
 ): Promise<void> {
   const ids = [...objectIds];
-  for (const { table, owner, sealed } of OWNED) {
+  for (const { kind, table, owner, sealed } of OWNED) {
     const isObject = owner === 'id';
     const counts = table === 'endpoints' || table === 'services';
     const changed = [
@@ -110,7 +110,11 @@ export async function restoreRows(
       sealed ? `|| jsonb_build_object('${sealed}', sealed)` : '',
       table === 'endpoints' && !runs ? `|| '{"status": "stopped", "last_error": null}'` : '',
     ].join(' ');
-    const references = REFERENCES[table] ?? 'true';
+    const references = [
+      REFERENCES[table] ?? 'true',
+      // The object itself may not have come back.
+      isObject ? 'true' : `EXISTS (SELECT FROM ${TABLE_OF[kind]} WHERE id = object_id)`,
+    ].join(' AND ');
     await tx.knex.raw(
       `INSERT INTO ?? SELECT (jsonb_populate_record(NULL::${table}, row ${changed})).*
          FROM apply_undo WHERE apply_id = ? AND table_name = ? AND object_id = ANY(?)
@@ -126,6 +130,9 @@ export async function restoreRows(
 
 /** What a row refers to may have been deleted since by others. */
 const REFERENCES: Readonly<Record<string, string>> = {
+  collections: `EXISTS (SELECT FROM domains WHERE id = (row->>'domain_id')::uuid)`,
+  endpoints: `(row->>'collection_id' IS NULL
+    OR EXISTS (SELECT FROM collections WHERE id = (row->>'collection_id')::uuid))`,
   endpoint_services: `EXISTS (SELECT FROM services WHERE id = (row->>'service_id')::uuid)
     AND EXISTS (SELECT FROM endpoints WHERE id = (row->>'endpoint_id')::uuid)`,
   service_secrets: `EXISTS (SELECT FROM installation_secrets WHERE name = row->>'secret_name')`,

@@ -1,20 +1,18 @@
 /** Plans the way back of an apply: the inverse of what it has changed, against what is now. */
-
 import { hashOf } from '../../apply/compare.js';
-import { inverseOf } from '../../apply/inverse.js';
-import { keyOf } from '../../apply/keys.js';
-import type { InstallationObject, Plan } from '../../apply/objects.js';
+import type { Plan } from '../../apply/objects.js';
+import { wayBackOf } from '../../apply/way-back.js';
 import { AppError } from '../../errors.js';
 import { openService } from '../../lifecycle/stored-services.js';
 import type { Apply } from '../../store/applies.js';
 import { readInstallation } from '../../store/installation.js';
 import type { Principal } from '../principal.js';
 import { requirePermissions } from './permissions.js';
-import { existingObjects, type PlanDependencies } from './plan-apply.js';
+import { existingObjects, type PlanDependencies, requireNoConflicts } from './plan-apply.js';
 
 /**
  * What others have changed since stays, and is a warning.
- * @throws AppError apply_not_committed, forbidden
+ * @throws AppError apply_not_committed, forbidden; apply_conflict when something of others would go with it, or move
  */
 export async function planRollback(
   deps: PlanDependencies,
@@ -30,18 +28,13 @@ export async function planRollback(
     );
   const stored = await readInstallation(deps.store);
   const services = stored.services.map((service) => openService(service, deps.secrets));
-  const now = new Map(existingObjects(stored, services).map(({ object }) => [keyOf(object), object]));
-  const inverses = [...apply.changes]
-    .reverse()
-    .map((change) =>
-      inverseOf(change, now.get(keyOf((change.after ?? change.before) as InstallationObject))),
-    );
-  const changes = inverses.flatMap(({ change }) => change ?? []);
+  const { changes, warnings, blocked } = wayBackOf(apply.changes, existingObjects(stored, services), apply);
   requirePermissions(principal, changes, stored);
+  requireNoConflicts(blocked, principal);
   return {
     stack: apply.stack,
     hash: hashOf(apply.stack, changes),
     changes,
-    warnings: inverses.flatMap(({ warnings }) => warnings),
+    warnings,
   };
 }
