@@ -20,6 +20,8 @@ export interface WayBack {
 
 export interface WayBackOptions {
   readonly stack: string;
+  /** Whether what an endpoint served before, an older version or several, can serve again. */
+  canServe?(id: string): boolean;
 }
 
 /**
@@ -29,7 +31,7 @@ export interface WayBackOptions {
 export function wayBackOf(
   made: readonly ObjectChange[],
   existing: readonly Existing[],
-  { stack }: WayBackOptions,
+  { stack, canServe = () => true }: WayBackOptions,
 ): WayBack {
   const byId = new Map(existing.map((one) => [one.id, one.object]));
   const byKey = new Map(existing.map(({ object }) => [keyOf(object), object]));
@@ -40,7 +42,7 @@ export function wayBackOf(
     const now = change.id === null ? undefined : byId.get(change.id);
     const inverse = inverseOf(change, now, byKey.get(keyOf(object)));
     warnings.push(...inverse.warnings);
-    return inverse.change ?? [];
+    return inverse.change ? withWhatServes(inverse.change, canServe, warnings) : [];
   });
   const mine = new Set(made.map(({ id }) => id));
   const others = existing.filter(({ id, object }) => !mine.has(id) && object.stack !== stack);
@@ -54,6 +56,23 @@ export function wayBackOf(
     changes = withoutContainers(existing, changes, blocked);
   }
   return { changes, warnings, blocked };
+}
+
+/** Where versions are not there any more, what serves now stays. */
+function withWhatServes(
+  change: ObjectChange,
+  canServe: (id: string) => boolean,
+  warnings: string[],
+): ObjectChange[] {
+  const { id, before, after } = change;
+  const now = before?.kind === 'endpoint' ? before.running : false;
+  if (after?.kind !== 'endpoint' || after.running !== 'other' || now === 'other') return [change];
+  if (id !== null && canServe(id)) return [change];
+  warnings.push(
+    `The ${titleOf(after)}: not all versions that served before are there any more; ` +
+      (before ? 'what serves now stays' : 'nothing serves'),
+  );
+  return changeTo(change, { ...after, running: now });
 }
 
 /** A base path stays when endpoints of others would move with it. */

@@ -18,6 +18,7 @@ import {
   runAgain,
   savedObjects,
   saveRows,
+  servedBefore,
   TABLE_OF,
 } from './apply-rows.js';
 import { writeChanges } from './apply-write.js';
@@ -58,7 +59,12 @@ export async function commitApply(
       requireAsPlanned(changes, await readObjects(tx));
       await saveRows(tx, id, changes);
       if (apply.rollback_of !== null) await restoreRows(tx, apply.rollback_of, createdIds(changes), false);
-      await writeChanges(tx, changesToWrite(apply), contextOf(apply, context));
+      const served = apply.rollback_of === null ? undefined : await servedBefore(tx, apply.rollback_of);
+      await writeChanges(
+        tx,
+        changesToWrite(apply),
+        contextOf(apply, { ...context, ...(served && { served }) }),
+      );
       const written = await whatWasWritten(tx, apply, announced);
       await advanceApply(tx, apply, 'committing', {
         state: 'converging',

@@ -4,6 +4,7 @@
  */
 import type { InstallationObject, ObjectChange } from '../apply/objects.js';
 import type { Store } from './database.js';
+import type { Deployed } from './endpoint-runs.js';
 
 type Kind = InstallationObject['kind'];
 
@@ -83,6 +84,28 @@ export async function savedObjects(
     .where({ apply_id: applyId, table_name: TABLE_OF[kind] })
     .select<SavedRow[]>('object_id', 'row', 'sealed');
   return new Map(rows.map((row) => [row.object_id, row]));
+}
+
+/** What endpoints served before an apply, by their ids: of those whose versions are all there. */
+export async function servedBefore(
+  store: Store,
+  applyId: string,
+): Promise<ReadonlyMap<string, Pick<Deployed, 'targets' | 'sticky'>>> {
+  const { rows } = await store.knex.raw<{
+    rows: (Pick<Deployed, 'targets' | 'sticky'> & { readonly endpoint_id: string })[];
+  }>(
+    `SELECT endpoint_id, targets, sticky
+       FROM apply_undo JOIN deployments ON deployments.id = (row->>'desired_deployment_id')::uuid
+      WHERE apply_undo.apply_id = ? AND table_name = 'endpoints' AND jsonb_array_length(targets) > 0
+        AND NOT EXISTS (
+          SELECT FROM jsonb_array_elements(targets) AS target
+           WHERE NOT EXISTS (
+             SELECT FROM endpoint_versions
+              WHERE endpoint_versions.endpoint_id = deployments.endpoint_id
+                AND endpoint_versions.version = (target->>'version')::integer))`,
+    [applyId],
+  );
+  return new Map(rows.map(({ endpoint_id, ...served }) => [endpoint_id, served]));
 }
 
 /** Columns of objects that are set when all is back: they refer to rows of other tables. */

@@ -12,7 +12,8 @@ import {
 } from '../support/applies.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure } from '../support/expect.js';
-import { until } from '../support/handler-sources.js';
+import { numbered, until } from '../support/handler-sources.js';
+import { call } from '../support/http.js';
 import { type Stack, startStack } from '../support/processes.js';
 
 describe('the way back of applies', function () {
@@ -168,5 +169,49 @@ describe('the way back of applies', function () {
     const plan = expectData<PlanShown>(await planBack(id));
     expect(plan.changes).to.deep.equal([]);
     expect(plan.warnings.join()).to.match(/domain "again\.example": was made again since, and stays/);
+  });
+
+  const ask = async (host: string, n = 1) => {
+    const answers = new Set<string>();
+    for (let at = 0; at < n; at++) {
+      const { text } = await call(`${stack.gatewayUrl}/a`, { method: 'POST', headers: { host } });
+      answers.add(text.trim());
+    }
+    return [...answers].sort();
+  };
+
+  it('has several versions serve again where they did before', async () => {
+    const host = 'canary.example';
+    const folder = (code: string) => folderOf('canary', host, [{ route: '/a', code }]);
+    await applied(folder(numbered(1)));
+    const list = expectData<{ id: string }[]>(await stack.api.get(`/api/endpoints?domain=${host}`));
+    const endpoint = `/api/endpoints/${list[0]?.id}`;
+    expectData(await stack.api.post(`${endpoint}/deploy`, { percent: 50, code: numbered(2) }));
+    expect(await ask(host, 40)).to.deep.equal(['1', '2']);
+    const { id } = await applied(folder(numbered(3)));
+    expect(await ask(host)).to.deep.equal(['3']);
+    const { plan } = await takeBack(id);
+    expect(plan.changes[0]?.fields.find(({ path }) => path === 'running')?.after).to.equal('other');
+    expect(await ask(host, 40)).to.deep.equal(['1', '2']);
+  });
+
+  it('has an older version serve again, also of an endpoint that was removed', async () => {
+    const host = 'pinned.example';
+    const folder = (code: string, more: object = {}) =>
+      folderOf('pinned', host, [{ route: '/a', code, ...more }]);
+    await applied(folder(numbered(1)));
+    await applied(folder(numbered(2)));
+    const list = expectData<{ id: string }[]>(await stack.api.get(`/api/endpoints?domain=${host}`));
+    const endpoint = `/api/endpoints/${list[0]?.id}`;
+    expectData(await stack.api.post(`${endpoint}/rollback`, {}));
+    expect(await ask(host)).to.deep.equal(['1']);
+    const { id } = await applied(folder(numbered(2), { description: 'new' }));
+    expect(await ask(host)).to.deep.equal(['2']);
+    await takeBack(id);
+    expect(await ask(host)).to.deep.equal(['1']);
+    const removed = await applied(folderOf('pinned', host, []), '&prune=true');
+    await eventually(async () => expect(await ask(host)).not.to.deep.equal(['1']));
+    await takeBack(removed.id);
+    expect(await ask(host)).to.deep.equal(['1']);
   });
 });

@@ -5,6 +5,7 @@ import { wayBackOf } from '../../apply/way-back.js';
 import { AppError } from '../../errors.js';
 import { openService } from '../../lifecycle/stored-services.js';
 import type { Apply } from '../../store/applies.js';
+import { servedBefore } from '../../store/apply-rows.js';
 import { readInstallation } from '../../store/installation.js';
 import type { Principal } from '../principal.js';
 import { requirePermissions } from './permissions.js';
@@ -28,7 +29,13 @@ export async function planRollback(
     );
   const stored = await readInstallation(deps.store);
   const services = stored.services.map((service) => openService(service, deps.secrets));
-  const { changes, warnings, blocked } = wayBackOf(apply.changes, existingObjects(stored, services), apply);
+  const served = await servedBefore(deps.store, apply.id);
+  const deleted = new Set(apply.changes.flatMap(({ id, action }) => (action === 'delete' ? [id] : [])));
+  const { changes, warnings, blocked } = wayBackOf(apply.changes, existingObjects(stored, services), {
+    stack: apply.stack,
+    // What was deleted comes back with its versions.
+    canServe: (id) => served.has(id) || deleted.has(id),
+  });
   requirePermissions(principal, changes, stored);
   requireNoConflicts(blocked, principal);
   return {
