@@ -18,6 +18,7 @@ import {
   runAgain,
   savedObjects,
   saveRows,
+  saveWrittenConfigs,
   servedBefore,
   TABLE_OF,
 } from './apply-rows.js';
@@ -65,12 +66,13 @@ export async function commitApply(
         changesToWrite(apply),
         contextOf(apply, { ...context, ...(served && { served }) }),
       );
+      await saveWrittenConfigs(tx, id, changes);
       const written = await whatWasWritten(tx, apply, announced);
       await advanceApply(tx, apply, 'committing', {
         state: 'converging',
         written,
         isCommitted: true,
-        outcome: outcomeOf(changes, written),
+        outcome: { ...outcomeOf(changes, written), warnings: [...context.warnings] },
       });
       return written;
     }),
@@ -130,7 +132,7 @@ export async function undoApply(
     await advanceApply(tx, apply, 'undoing', {
       written,
       isUndone: true,
-      outcome: { ...outcome, warnings: [...outcome.warnings, ...warnings] },
+      outcome: { ...outcome, warnings: [...outcome.warnings, ...warnings, ...context.warnings] },
     });
     return written;
   });

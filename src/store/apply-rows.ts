@@ -86,6 +86,37 @@ export async function savedObjects(
   return new Map(rows.map((row) => [row.object_id, row]));
 }
 
+/** In `table_name`: not a row, only the config that an apply has written, to tell it from later ones. */
+const WRITTEN_CONFIG = 'services as written';
+
+/** Saves what configs services have after an apply. */
+export async function saveWrittenConfigs(
+  tx: Store,
+  applyId: string,
+  changes: readonly ObjectChange[],
+): Promise<void> {
+  const ids = changes.flatMap(({ action, id, after }) =>
+    action === 'update' && after?.kind === 'service' && id !== null ? [id] : [],
+  );
+  if (ids.length === 0) return;
+  await tx.knex.raw(
+    `INSERT INTO apply_undo (apply_id, position, table_name, object_id, row, sealed)
+     SELECT ?, (SELECT coalesce(max(position), 0) FROM apply_undo WHERE apply_id = ?) + row_number() OVER (), ?,
+            id, '{}', config_encrypted
+       FROM services WHERE id = ANY(?)`,
+    [applyId, applyId, WRITTEN_CONFIG, ids] as never[],
+  );
+}
+
+/** By the ids of services. */
+export async function writtenConfigs(store: Store, applyId: string): Promise<ReadonlyMap<string, string>> {
+  const rows = await store
+    .knex('apply_undo')
+    .where({ apply_id: applyId, table_name: WRITTEN_CONFIG })
+    .select<{ object_id: string; sealed: string }[]>('object_id', 'sealed');
+  return new Map(rows.map(({ object_id, sealed }) => [object_id, sealed]));
+}
+
 /** What endpoints served before an apply, by their ids: of those whose versions are all there. */
 export async function servedBefore(
   store: Store,

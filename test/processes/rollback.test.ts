@@ -1,6 +1,7 @@
 /** The undoing and the way back of applies, where others have changed something meanwhile. */
 import { expect } from 'chai';
 import pg from 'pg';
+import { createSecretBox } from '../../src/secrets/secret-box.js';
 import {
   type ApplyShown,
   applyFiles,
@@ -16,11 +17,13 @@ import { numbered, until } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { type Stack, startStack } from '../support/processes.js';
 
+const SECRET_KEY = 'a key of these tests only';
+
 describe('the way back of applies', function () {
   this.timeout(120_000);
   let stack: Stack;
   before(async () => {
-    stack = await startStack();
+    stack = await startStack({ env: { SECRET_KEY } });
   });
   after(() => stack?.close());
 
@@ -213,5 +216,37 @@ describe('the way back of applies', function () {
     await eventually(async () => expect(await ask(host)).not.to.deep.equal(['1']));
     await takeBack(removed.id);
     expect(await ask(host)).to.deep.equal(['1']);
+  });
+
+  it('keeps a password that was changed since, and says so', async () => {
+    const config = (host: string, password: unknown) => ({ host, database: 'd', username: 'u', password });
+    const folder = (host: string, password: unknown) => {
+      const shop = {
+        name: 'rotated',
+        service_type: 'postgres',
+        active: false,
+        config: config(host, password),
+      };
+      return folderOf('rotated', 'rotated.example', [], { services: [shop] });
+    };
+    await stack.api.put('/api/secrets/ROTATED', { value: 'first' });
+    await applied(folder('h1.example', { secret: 'ROTATED' }));
+    const path = `/api/services/${await serviceNamed('rotated')}`;
+    const sealed = async () => {
+      const client = new pg.Client({ connectionString: stack.databaseUrl });
+      await client.connect();
+      const { rows } = await client.query("SELECT config_encrypted FROM services WHERE name = 'rotated'");
+      await client.end();
+      return JSON.parse(createSecretBox(SECRET_KEY).open(rows[0].config_encrypted));
+    };
+    expectData(await stack.api.put(path, { config: config('h1.example', 'by hand 1') }));
+    const first = await applied(folder('h2.example', { stored: true }));
+    expectData(await stack.api.put(path, { config: config('h2.example', 'by hand 2') }));
+    const { plan } = await takeBack(first.id);
+    expect(plan.warnings.join()).to.match(/service "rotated": password changed since, and stays/);
+    expect(await sealed()).to.include({ host: 'h1.example', password: 'by hand 2' });
+    const second = await applied(folder('h3.example', { stored: true }));
+    expect((await takeBack(second.id)).plan.warnings).to.deep.equal([]);
+    expect(await sealed()).to.include({ host: 'h1.example', password: 'by hand 2' });
   });
 });

@@ -1,12 +1,14 @@
 /** Plans the way back of an apply: the inverse of what it has changed, against what is now. */
+import { isDeepStrictEqual } from 'node:util';
 import { hashOf } from '../../apply/compare.js';
-import type { Plan } from '../../apply/objects.js';
+import type { ObjectChange, Plan } from '../../apply/objects.js';
 import { wayBackOf } from '../../apply/way-back.js';
 import { AppError } from '../../errors.js';
+import { changedSecretsWarning, withChangedSecrets } from '../../lifecycle/changed-secrets.js';
 import { openService } from '../../lifecycle/stored-services.js';
 import type { Apply } from '../../store/applies.js';
-import { servedBefore } from '../../store/apply-rows.js';
-import { readInstallation } from '../../store/installation.js';
+import { savedObjects, servedBefore, writtenConfigs } from '../../store/apply-rows.js';
+import { readInstallation, type StoredInstallation } from '../../store/installation.js';
 import type { Principal } from '../principal.js';
 import { requirePermissions } from './permissions.js';
 import { existingObjects, type PlanDependencies, requireNoConflicts } from './plan-apply.js';
@@ -42,6 +44,33 @@ export async function planRollback(
     stack: apply.stack,
     hash: hashOf(apply.stack, changes),
     changes,
-    warnings,
+    warnings: [...warnings, ...(await changedSecrets(deps, apply, changes, stored))],
   };
+}
+
+/** Secrets that others have changed since are no fields of a plan; they stay. */
+async function changedSecrets(
+  { store, secrets }: PlanDependencies,
+  apply: Apply,
+  changes: readonly ObjectChange[],
+  { services }: StoredInstallation,
+): Promise<string[]> {
+  const [saved, written] = [
+    await savedObjects(store, apply.id, 'service'),
+    await writtenConfigs(store, apply.id),
+  ];
+  return changes.flatMap(({ id, before, after }) => {
+    if (id === null || before?.kind !== 'service' || after?.kind !== 'service') return [];
+    if (isDeepStrictEqual(before.config, after.config)) return [];
+    const [beforeApply, afterApply] = [saved.get(id)?.sealed, written.get(id)];
+    const now = services.find((one) => one.id === id)?.object.config_encrypted;
+    if (!beforeApply || !afterApply || now === undefined) return [];
+    const { name, service_type } = before;
+    const { places } = withChangedSecrets(
+      { id, name, service_type },
+      { beforeApply, afterApply, now },
+      secrets,
+    );
+    return places.length > 0 ? [changedSecretsWarning(name, places)] : [];
+  });
 }
