@@ -101,7 +101,7 @@ async function commit(context: ApplyContext, current: ApplyTry): Promise<Written
     const scheduled = new Set<string>();
     const written = await commitApply(store, apply, (tx) => readObjects(tx, secrets), {
       ...{ compiled, nextRun },
-      sealConfig: await configSealer(store, secrets, apply.rollback_of),
+      ...(await configSealer(store, secrets, apply.rollback_of)),
       scheduled: (ids) => {
         for (const id of ids) scheduled.add(id);
       },
@@ -155,7 +155,7 @@ async function undo(context: ApplyContext, current: ApplyTry, failure: ApplyFail
       (tx) => readObjects(tx, secrets),
       {
         nextRun,
-        sealConfig: await configSealer(store, secrets, apply.id),
+        ...(await configSealer(store, secrets, apply.id)),
         scheduled: (ids) => {
           for (const id of ids) scheduled.add(id);
         },

@@ -18,6 +18,8 @@ import { releaseAll } from './apply.js';
 const LOST_AFTER_MS = 5_000;
 /** An apply that ends its worker again and again must not be tried without a limit. */
 const MAX_ATTEMPTS = 5;
+/** Attempts after which an undoing that has not ended is given up: no other apply could begin. */
+const MAX_UNDOING_ATTEMPTS = 10;
 
 /** One run. */
 export async function recoverApplies(
@@ -51,6 +53,10 @@ async function recover(context: ApplyContext, apply: UnfinishedApply): Promise<v
   const { store } = lifecycle;
   const facts = { request_id: apply.request_id, apply_id: apply.id };
   try {
+    if (apply.state === 'undoing' && apply.attempt >= MAX_UNDOING_ATTEMPTS) {
+      await giveUp(context, apply);
+      return;
+    }
     const isCommitted = apply.state === 'converging' || apply.state === 'undoing';
     if (apply.attempt >= MAX_ATTEMPTS && apply.state !== 'undoing') {
       const message = `The apply was lost ${apply.attempt} times, with its worker or its job, and is not tried again.`;
@@ -73,4 +79,16 @@ async function recover(context: ApplyContext, apply: UnfinishedApply): Promise<v
   } catch (thrown) {
     if (!(thrown instanceof AttemptLost)) throw thrown;
   }
+}
+
+/** It ends as it is. Deployments that nobody has settled are settled as all others. */
+async function giveUp(context: ApplyContext, apply: UnfinishedApply): Promise<void> {
+  const { lifecycle, log } = context;
+  const message =
+    `The apply could not be undone in ${apply.attempt} attempts; the log of the workers says why. ` +
+    'What it has changed is there: apply what should be instead.';
+  log.error({ request_id: apply.request_id, apply_id: apply.id }, 'the undoing of an apply was given up');
+  const failure = { code: 'internal_error', message } as const;
+  await advanceApply(lifecycle.store, apply, 'undoing', { state: 'not_undone', failure, hasEnded: true });
+  await releaseAll(context, apply.id);
 }

@@ -71,25 +71,19 @@ export function plannedChanges(
   const problems: string[] = [];
   const written: ObjectChange[] = [];
   const basePaths = newBasePaths(wanted);
-  const found = new Map<string, Existing>();
+  const found = new Map<string, Existing[]>();
   for (const one of existing) {
     const key = keyAfterMove(one, basePaths);
     if (key instanceof RouteSyntaxError) {
       problems.push(
         `The base path of its collection makes a route of the ${titleOf(one.object)} that ${key.message}`,
       );
-    } else if (found.has(key)) {
-      problems.push(
-        `The ${titleOf(one.object)} would get the route of the ${titleOf((found.get(key) as Existing).object)}`,
-      );
-    } else {
-      found.set(key, one);
-    }
+    } else found.set(key, [...(found.get(key) ?? []), one]);
   }
   const matched = new Set<string>();
   for (const { object, isClaimed, place } of wanted) {
     const key = keyOf(object);
-    const before = found.get(key);
+    const before = likest(found.get(key) ?? [], object);
     if (before) matched.add(before.id);
     const decided = decide(before, object, isClaimed, options);
     if ('conflict' in decided) {
@@ -105,6 +99,11 @@ export function plannedChanges(
     : [];
   const removedIds = new Set(removed.map(({ id }) => id));
   const staying = others.filter(({ id }) => !removedIds.has(id));
+  for (const same of found.values()) {
+    const [first, second] = same.filter(({ id }) => !removedIds.has(id));
+    if (first && second)
+      problems.push(`The ${titleOf(second.object)} would get the route of the ${titleOf(first.object)}`);
+  }
   for (const one of staying) {
     const moved = movedWithCollection(one, basePaths);
     if (!moved) continue;
@@ -128,6 +127,13 @@ export function plannedChanges(
     problems,
     kept: staying.flatMap(({ object }) => (object.stack === options.stack ? [object] : [])),
   };
+}
+
+/** Of objects that get the same key, when collections move, the one that is in the collection that is wanted. */
+function likest(found: readonly Existing[], wanted: InstallationObject): Existing | undefined {
+  const isAlike = ({ object }: Existing) =>
+    object.kind === 'endpoint' && wanted.kind === 'endpoint' && object.collection === wanted.collection;
+  return found.find(isAlike) ?? found[0];
 }
 
 /** What becomes of one object: a change, none, or a conflict. */
@@ -182,7 +188,7 @@ function inTheWayOfRemoval(removed: readonly Existing[], staying: readonly Insta
 }
 
 /** What an object cannot be without, and what would end with it. */
-function containersOf(object: InstallationObject): { readonly key: string; readonly title: string }[] {
+export function containersOf(object: InstallationObject): { readonly key: string; readonly title: string }[] {
   if (object.kind === 'domain' || object.kind === 'service') return [];
   const domain = (host: string) => ({ key: domainKey(host), title: `is in the domain "${host}"` });
   if (object.kind === 'collection') return [domain(object.host)];

@@ -13,12 +13,17 @@ export interface Inverse {
 
 /**
  * The inverse of a change that was made.
- * @param now the object as it is; undefined when there is none
+ * @param now the object as it is; undefined when there is none any more
+ * @param sameKey what has its key now
  */
-export function inverseOf({ id, before, after }: ObjectChange, now: InstallationObject | undefined): Inverse {
+export function inverseOf(
+  { id, before, after }: ObjectChange,
+  now: InstallationObject | undefined,
+  sameKey: InstallationObject | undefined,
+): Inverse {
   if (!before && !after) return { change: undefined, warnings: [] };
   if (!before) {
-    if (!now) return { change: undefined, warnings: [] };
+    if (!now) return { change: undefined, warnings: madeAgain(sameKey) };
     const change = { action: 'delete', id, before: now, after: null, fields: [] } as const;
     const isChanged = !isDeepStrictEqual(now, after);
     return {
@@ -27,7 +32,8 @@ export function inverseOf({ id, before, after }: ObjectChange, now: Installation
     };
   }
   if (!after) {
-    if (now) return { change: undefined, warnings: [`The ${titleOf(now)}: was made again since, and stays`] };
+    const again = now ?? sameKey;
+    if (again) return { change: undefined, warnings: madeAgain(again) };
     return {
       change: { action: 'create', id, before: null, after: before, fields: changedFields(null, before) },
       warnings: [],
@@ -35,6 +41,10 @@ export function inverseOf({ id, before, after }: ObjectChange, now: Installation
   }
   if (!now) return { change: undefined, warnings: [`The ${titleOf(before)}: was deleted since`] };
   return merged(id, before, after, now);
+}
+
+function madeAgain(object: InstallationObject | undefined): string[] {
+  return object ? [`The ${titleOf(object)}: was made again since, and stays`] : [];
 }
 
 function merged(

@@ -11,7 +11,7 @@ import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 /** How far an apply is. Those after `committing` have changed the installation. */
 export const APPLY_STATES = [
   ...(['queued', 'compiling', 'preparing', 'committing', 'converging', 'succeeded'] as const),
-  ...(['failed', 'undoing', 'undone'] as const),
+  ...(['failed', 'undoing', 'undone', 'not_undone'] as const),
 ] as const;
 export type ApplyState = (typeof APPLY_STATES)[number];
 

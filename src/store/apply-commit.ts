@@ -1,8 +1,8 @@
 /** The transactions of an apply: all changes at once, the settling of what they deployed, and the undoing. */
 import { isDeepStrictEqual } from 'node:util';
-import { inverseOf } from '../apply/inverse.js';
 import { keyOf, titleOf } from '../apply/keys.js';
 import type { InstallationObject, ObjectChange } from '../apply/objects.js';
+import { wayBackOf } from '../apply/way-back.js';
 import { AppError } from '../errors.js';
 import {
   type Apply,
@@ -12,7 +12,16 @@ import {
   type WrittenEndpoint,
 } from './applies.js';
 import type { WriteContext } from './apply-context.js';
-import { forgetJobs, restoreRows, runAgain, savedObjects, saveRows, TABLE_OF } from './apply-rows.js';
+import {
+  forgetJobs,
+  restoreRows,
+  runAgain,
+  savedObjects,
+  saveRows,
+  saveWrittenConfigs,
+  servedBefore,
+  TABLE_OF,
+} from './apply-rows.js';
 import { writeChanges } from './apply-write.js';
 import { isLockTimeout, type Store, transaction } from './database.js';
 import { confirmDeployment, revertDeployment } from './deployments.js';
@@ -51,13 +60,19 @@ export async function commitApply(
       requireAsPlanned(changes, await readObjects(tx));
       await saveRows(tx, id, changes);
       if (apply.rollback_of !== null) await restoreRows(tx, apply.rollback_of, createdIds(changes), false);
-      await writeChanges(tx, changesToWrite(apply), contextOf(apply, context));
+      const served = apply.rollback_of === null ? undefined : await servedBefore(tx, apply.rollback_of);
+      await writeChanges(
+        tx,
+        changesToWrite(apply),
+        contextOf(apply, { ...context, ...(served && { served }) }),
+      );
+      await saveWrittenConfigs(tx, id, changes);
       const written = await whatWasWritten(tx, apply, announced);
       await advanceApply(tx, apply, 'committing', {
         state: 'converging',
         written,
         isCommitted: true,
-        outcome: outcomeOf(changes, written),
+        outcome: { ...outcomeOf(changes, written), warnings: [...context.warnings] },
       });
       return written;
     }),
@@ -95,12 +110,12 @@ export async function undoApply(
     const { tx, announced } = recording(outer);
     await lockObjects(tx, apply.changes);
     const now = await readObjects(tx);
-    const inverses = [...apply.changes].reverse().map((change) => {
-      const { before, after } = change;
-      return inverseOf(change, now.get(keyOf((after ?? before) as InstallationObject))?.object);
-    });
-    const warnings = inverses.flatMap((inverse) => inverse.warnings);
-    const changes = inverses.flatMap(({ change }) => change ?? []);
+    const back = wayBackOf(apply.changes, [...now.values()], apply);
+    const { changes } = back;
+    const warnings = [
+      ...back.warnings,
+      ...back.blocked.map(({ message }) => `${message}; nothing of that changes`),
+    ];
     await restoreRows(tx, apply.id, createdIds(changes), true);
     for (const { id, deployment } of apply.written?.endpoints ?? [])
       if (deployment !== null) await revertDeployment(tx, id, deployment, failure.message);
@@ -117,7 +132,7 @@ export async function undoApply(
     await advanceApply(tx, apply, 'undoing', {
       written,
       isUndone: true,
-      outcome: { ...outcome, warnings: [...outcome.warnings, ...warnings] },
+      outcome: { ...outcome, warnings: [...outcome.warnings, ...warnings, ...context.warnings] },
     });
     return written;
   });

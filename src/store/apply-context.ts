@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ServiceObject } from '../apply/objects.js';
 import type { Origin } from '../model/actor.js';
+import type { Deployed } from './endpoint-runs.js';
 import type { NextRun } from './schedules.js';
 
 /** What a new version of an endpoint was compiled to. */
@@ -23,6 +24,10 @@ export interface WriteContext {
   readonly origin: Origin;
   /** By the ids of the endpoints whose newest code is to serve. */
   readonly compiled: ReadonlyMap<string, CompiledHandler>;
+  /** Of a way back: what endpoints served before the apply, by their ids. */
+  readonly served?: ReadonlyMap<string, Pick<Deployed, 'targets' | 'sticky'>>;
+  /** Gets what does not come back as it was. */
+  readonly warnings: Set<string>;
   readonly nextRun: NextRun;
   /**
    * Encrypts a config.

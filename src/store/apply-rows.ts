@@ -4,6 +4,7 @@
  */
 import type { InstallationObject, ObjectChange } from '../apply/objects.js';
 import type { Store } from './database.js';
+import type { Deployed } from './endpoint-runs.js';
 
 type Kind = InstallationObject['kind'];
 
@@ -85,6 +86,59 @@ export async function savedObjects(
   return new Map(rows.map((row) => [row.object_id, row]));
 }
 
+/** In `table_name`: not a row, only the config that an apply has written, to tell it from later ones. */
+const WRITTEN_CONFIG = 'services as written';
+
+/** Saves what configs services have after an apply. */
+export async function saveWrittenConfigs(
+  tx: Store,
+  applyId: string,
+  changes: readonly ObjectChange[],
+): Promise<void> {
+  const ids = changes.flatMap(({ action, id, after }) =>
+    action === 'update' && after?.kind === 'service' && id !== null ? [id] : [],
+  );
+  if (ids.length === 0) return;
+  await tx.knex.raw(
+    `INSERT INTO apply_undo (apply_id, position, table_name, object_id, row, sealed)
+     SELECT ?, (SELECT coalesce(max(position), 0) FROM apply_undo WHERE apply_id = ?) + row_number() OVER (), ?,
+            id, '{}', config_encrypted
+       FROM services WHERE id = ANY(?)`,
+    [applyId, applyId, WRITTEN_CONFIG, ids] as never[],
+  );
+}
+
+/** By the ids of services. */
+export async function writtenConfigs(store: Store, applyId: string): Promise<ReadonlyMap<string, string>> {
+  const rows = await store
+    .knex('apply_undo')
+    .where({ apply_id: applyId, table_name: WRITTEN_CONFIG })
+    .select<{ object_id: string; sealed: string }[]>('object_id', 'sealed');
+  return new Map(rows.map(({ object_id, sealed }) => [object_id, sealed]));
+}
+
+/** What endpoints served before an apply, by their ids: of those whose versions are all there. */
+export async function servedBefore(
+  store: Store,
+  applyId: string,
+): Promise<ReadonlyMap<string, Pick<Deployed, 'targets' | 'sticky'>>> {
+  const { rows } = await store.knex.raw<{
+    rows: (Pick<Deployed, 'targets' | 'sticky'> & { readonly endpoint_id: string })[];
+  }>(
+    `SELECT endpoint_id, targets, sticky
+       FROM apply_undo JOIN deployments ON deployments.id = (row->>'desired_deployment_id')::uuid
+      WHERE apply_undo.apply_id = ? AND table_name = 'endpoints' AND jsonb_array_length(targets) > 0
+        AND NOT EXISTS (
+          SELECT FROM jsonb_array_elements(targets) AS target
+           WHERE NOT EXISTS (
+             SELECT FROM endpoint_versions
+              WHERE endpoint_versions.endpoint_id = deployments.endpoint_id
+                AND endpoint_versions.version = (target->>'version')::integer))`,
+    [applyId],
+  );
+  return new Map(rows.map(({ endpoint_id, ...served }) => [endpoint_id, served]));
+}
+
 /** Columns of objects that are set when all is back: they refer to rows of other tables. */
 const LATER = ['desired_deployment_id', 'confirmed_deployment_id', 'desired_artifact'] as const;
 
@@ -100,7 +154,7 @@ export async function restoreRows(
   runs: boolean,
 ): Promise<void> {
   const ids = [...objectIds];
-  for (const { table, owner, sealed } of OWNED) {
+  for (const { kind, table, owner, sealed } of OWNED) {
     const isObject = owner === 'id';
     const counts = table === 'endpoints' || table === 'services';
     const changed = [
@@ -110,7 +164,11 @@ export async function restoreRows(
       sealed ? `|| jsonb_build_object('${sealed}', sealed)` : '',
       table === 'endpoints' && !runs ? `|| '{"status": "stopped", "last_error": null}'` : '',
     ].join(' ');
-    const references = REFERENCES[table] ?? 'true';
+    const references = [
+      REFERENCES[table] ?? 'true',
+      // The object itself may not have come back.
+      isObject ? 'true' : `EXISTS (SELECT FROM ${TABLE_OF[kind]} WHERE id = object_id)`,
+    ].join(' AND ');
     await tx.knex.raw(
       `INSERT INTO ?? SELECT (jsonb_populate_record(NULL::${table}, row ${changed})).*
          FROM apply_undo WHERE apply_id = ? AND table_name = ? AND object_id = ANY(?)
@@ -126,6 +184,9 @@ export async function restoreRows(
 
 /** What a row refers to may have been deleted since by others. */
 const REFERENCES: Readonly<Record<string, string>> = {
+  collections: `EXISTS (SELECT FROM domains WHERE id = (row->>'domain_id')::uuid)`,
+  endpoints: `(row->>'collection_id' IS NULL
+    OR EXISTS (SELECT FROM collections WHERE id = (row->>'collection_id')::uuid))`,
   endpoint_services: `EXISTS (SELECT FROM services WHERE id = (row->>'service_id')::uuid)
     AND EXISTS (SELECT FROM endpoints WHERE id = (row->>'endpoint_id')::uuid)`,
   service_secrets: `EXISTS (SELECT FROM installation_secrets WHERE name = row->>'secret_name')`,

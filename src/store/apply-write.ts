@@ -20,6 +20,7 @@ import type { Store } from './database.js';
 import { createDomain, deleteDomain, updateDomain } from './domains.js';
 import { writeEndpoint } from './endpoint-objects.js';
 import { deleteEndpoint } from './endpoints.js';
+import { giveUpRoutes, lockEndpointsOfCollections } from './routed-endpoints.js';
 import { setActive, setInactive } from './service-activity.js';
 import { createService, deleteService, updateService } from './services.js';
 import { replaceVariables } from './variables.js';
@@ -39,6 +40,7 @@ export async function writeChanges(
   const removed = changes.filter(({ action }) => action === 'delete');
   for (const { id, before } of removed)
     if (before?.kind === 'endpoint' && id !== null) await deleteEndpoint(tx, id);
+  await giveUpRoutes(tx, await movedEndpoints(tx, changes));
   for (const kind of ['service', 'domain', 'collection', 'endpoint'] as const)
     for (const { id, before, after } of changes) {
       if (after?.kind !== kind || id === null) continue;
@@ -52,6 +54,20 @@ export async function writeChanges(
       if (before?.kind === kind && id !== null) await REMOVERS[kind](tx, id, before);
 }
 
+/** The endpoints whose routes change, which may change hands. All of them are written. */
+async function movedEndpoints(tx: Store, changes: readonly ObjectChange[]): Promise<string[]> {
+  const collections: string[] = [];
+  const moved: string[] = [];
+  for (const { id, before, after } of changes) {
+    if (!before || !after || id === null) continue;
+    if (before.kind === 'collection' && after.kind === 'collection') {
+      if (before.base_path !== after.base_path) collections.push(id);
+    } else if (before.kind === 'endpoint' && after.kind === 'endpoint' && before.route !== after.route)
+      moved.push(id);
+  }
+  return [...moved, ...(await lockEndpointsOfCollections(tx, collections))];
+}
+
 const WRITERS = {
   service: writeService,
   domain: writeDomain,
@@ -60,7 +76,13 @@ const WRITERS = {
 };
 
 const REMOVERS = {
-  service: async (tx: Store, id: string) => void (await deleteService(tx, id)),
+  service: async (tx: Store, id: string, before: InstallationObject) => {
+    await requireEmpty(
+      before,
+      await tx.knex('endpoint_services').where({ service_id: id }).pluck('endpoint_id'),
+    );
+    await deleteService(tx, id);
+  },
   collection: async (tx: Store, id: string, before: InstallationObject) => {
     await requireEmpty(before, await tx.knex('endpoints').where({ collection_id: id }).pluck('id'));
     await deleteCollection(tx, id);

@@ -42,6 +42,7 @@ export async function writeEndpoint(
     context.scheduled(await replaceSchedules(tx, id, after.schedules.map(settingsOf), context.nextRun));
   if (before && before.running !== false && after.running === false)
     await requestStop(tx, id, context.origin);
+  else if (after.running === 'other' && before?.running !== 'other') await serveAgain(tx, id, context);
   else await deploy(tx, id, after, context);
 }
 
@@ -74,6 +75,12 @@ async function servicesOf(tx: Store, endpoint: EndpointObject): Promise<Record<s
 
 function settingsOf({ body, method, path, headers, ...times }: ScheduleObject): ScheduleSettings {
   return { ...times, request: { method, path, headers, body: Buffer.from(body ?? '', 'base64') } };
+}
+
+/** Has those versions serve that served before the apply that is taken back. */
+async function serveAgain(tx: Store, id: string, { served, origin, applyId }: WriteContext): Promise<void> {
+  const deployed = served?.get(id);
+  if (deployed) await addDeployment(tx, { endpointId: id, kind: 'rollback', ...deployed, origin, applyId });
 }
 
 /** Has the newest code serve, where it was compiled for that. */

@@ -24,8 +24,12 @@ export async function lockEndpointsOfDomain(
 }
 
 /** Locks the endpoints of a collection; in the order of their ids, see above. */
-export async function lockEndpointsOfCollection(tx: Store, id: string): Promise<string[]> {
-  return tx.knex('endpoints').where({ collection_id: id }).orderBy('id').forUpdate().pluck<string[]>('id');
+export function lockEndpointsOfCollection(tx: Store, id: string): Promise<string[]> {
+  return lockEndpointsOfCollections(tx, [id]);
+}
+
+export async function lockEndpointsOfCollections(tx: Store, ids: readonly string[]): Promise<string[]> {
+  return tx.knex('endpoints').whereIn('collection_id', ids).orderBy('id').forUpdate().pluck<string[]>('id');
 }
 
 export async function endpointsOfCollection(store: Store, id: string): Promise<string[]> {
@@ -39,6 +43,17 @@ export async function touchEndpoints(tx: Store, ids: readonly string[]): Promise
     .whereRaw('id = ANY(?)', [[...ids]])
     .update({ version: tx.knex.raw('version + 1') });
   for (const id of ids) tx.announce('endpoint', id);
+}
+
+/**
+ * Has endpoints give up their routes, so that others can have these.
+ * @param tx in which each of them is given a route afterwards
+ */
+export async function giveUpRoutes(tx: Store, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await tx.knex.raw("UPDATE endpoints SET route_key = 'moves ' || id WHERE id = ANY(?)", [
+    [...ids],
+  ] as never[]);
 }
 
 export async function deleteEndpoints(tx: Store, ids: readonly string[]): Promise<void> {

@@ -97,6 +97,16 @@ describe('lost applies', () => {
     expect(await rowOf(committed)).to.include({ state: 'undoing', attempt: 6, finished_at: null });
   });
 
+  it('end as not undone after ten tries, so that others can begin', async () => {
+    logged.expectErrors(/undoing of an apply was given up/);
+    const id = await insert();
+    await store.knex('applies').where({ id }).update({ attempt: 10, state: 'undoing' });
+    await age(id);
+    await look();
+    expect(await rowOf(id)).to.include({ state: 'not_undone', error_code: 'internal_error' });
+    await insert();
+  });
+
   it('are one at a time, and forgotten when they are old', async () => {
     const id = await insert();
     const refused = await insert().catch((error: unknown) => error);

@@ -178,6 +178,12 @@ function progressOf({ state, progress }: Pick<Apply, 'state' | 'progress'>): str
   return counted && counted.of > 0 ? `${doing}: ${counted.done} of ${counted.of}` : doing;
 }
 
+/** What is there after an apply that has changed something, and did not succeed. */
+const HOW_IT_ENDED: Partial<Record<Apply['state'], string>> = {
+  undone: 'All is as before, but for what its warnings name.',
+  not_undone: 'What it has changed is there.',
+};
+
 /** Files of handlers by the names of their endpoints, as far as edge.yaml alone says them. */
 type Handlers = ReadonlyMap<string, string>;
 
@@ -197,7 +203,7 @@ function failed(
   { id, state, error, error_code, error_details, request_id }: Apply,
   handlers: Handlers,
 ): CliError {
-  const how = state === 'undone' ? 'All is as before.' : 'Nothing was changed.';
+  const how = HOW_IT_ENDED[state] ?? 'Nothing was changed.';
   const uncompiled = (error_details?.['endpoints'] ?? []) as readonly Uncompiled[];
   const diagnostics = uncompiled.flatMap(({ endpoint, diagnostics: own = [] }) =>
     inFile(own, handlers.get(endpoint) ?? 'handler.rs'),

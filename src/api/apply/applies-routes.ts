@@ -93,7 +93,7 @@ export const appliesRoutes = [
     query: Type.Object({ dry_run: Flag('Say what would be changed; change nothing'), plan_hash: PlanHash }),
     data: Type.Union([ApplyView, PlanView]),
     alternatives: ACCEPTED,
-    errors: ['apply_not_committed', ...APPLY_ERRORS],
+    errors: ['apply_not_committed', 'apply_conflict', ...APPLY_ERRORS],
     handle: async ({ params: { id }, query, principal, tryOnly, ...request }, deps) => {
       const apply = requireFound(await findApply(deps.store, id), 'apply', id);
       const plan = await planRollback(deps, apply, principal);

@@ -60,7 +60,7 @@ export async function planApply(
   const checked = await checkChanges(deps, principal, { planned, wanted, configs, stored, services });
   const all = [...problems, ...planned.problems, ...checked.problems];
   if (all.length > 0) throw folderError(all);
-  requireNoConflicts(planned, principal);
+  requireNoConflicts(planned.conflicts, principal);
   return {
     stack,
     hash: hashOf(stack, planned.changes),
@@ -104,7 +104,8 @@ function isHidden(object: { readonly domains: readonly string[] }, { scope }: Pr
   );
 }
 
-function requireNoConflicts({ conflicts }: PlannedChanges, principal: Principal): void {
+/** @throws AppError apply_conflict */
+export function requireNoConflicts(conflicts: PlannedChanges['conflicts'], principal: Principal): void {
   if (conflicts.length === 0) return;
   const shown = conflicts.map(({ object, message }) =>
     principal.scope && !isOwn(object, principal)

@@ -17,7 +17,7 @@ const summary = {
   stack: Type.String(),
   state: oneOf(APPLY_STATES, {
     description:
-      '`succeeded`; `failed`: nothing was changed; `undone`: it was changed, not all gateways took it, and all is as before',
+      '`succeeded`; `failed`: nothing was changed; `undone`: it was changed, not all gateways took it, and all is as before; `not_undone`: the undoing has failed again and again, and what was changed is there',
   }),
   plan_hash: Type.String(),
   rollback_of: nullable(Type.String({ format: 'uuid', description: 'The apply whose way back it is' })),

@@ -1,20 +1,21 @@
 /** Plans the way back of an apply: the inverse of what it has changed, against what is now. */
-
+import { isDeepStrictEqual } from 'node:util';
 import { hashOf } from '../../apply/compare.js';
-import { inverseOf } from '../../apply/inverse.js';
-import { keyOf } from '../../apply/keys.js';
-import type { InstallationObject, Plan } from '../../apply/objects.js';
+import type { ObjectChange, Plan } from '../../apply/objects.js';
+import { wayBackOf } from '../../apply/way-back.js';
 import { AppError } from '../../errors.js';
+import { changedSecretsWarning, withChangedSecrets } from '../../lifecycle/changed-secrets.js';
 import { openService } from '../../lifecycle/stored-services.js';
 import type { Apply } from '../../store/applies.js';
-import { readInstallation } from '../../store/installation.js';
+import { savedObjects, servedBefore, writtenConfigs } from '../../store/apply-rows.js';
+import { readInstallation, type StoredInstallation } from '../../store/installation.js';
 import type { Principal } from '../principal.js';
 import { requirePermissions } from './permissions.js';
-import { existingObjects, type PlanDependencies } from './plan-apply.js';
+import { existingObjects, type PlanDependencies, requireNoConflicts } from './plan-apply.js';
 
 /**
  * What others have changed since stays, and is a warning.
- * @throws AppError apply_not_committed, forbidden
+ * @throws AppError apply_not_committed, forbidden; apply_conflict when something of others would go with it, or move
  */
 export async function planRollback(
   deps: PlanDependencies,
@@ -30,18 +31,46 @@ export async function planRollback(
     );
   const stored = await readInstallation(deps.store);
   const services = stored.services.map((service) => openService(service, deps.secrets));
-  const now = new Map(existingObjects(stored, services).map(({ object }) => [keyOf(object), object]));
-  const inverses = [...apply.changes]
-    .reverse()
-    .map((change) =>
-      inverseOf(change, now.get(keyOf((change.after ?? change.before) as InstallationObject))),
-    );
-  const changes = inverses.flatMap(({ change }) => change ?? []);
+  const served = await servedBefore(deps.store, apply.id);
+  const deleted = new Set(apply.changes.flatMap(({ id, action }) => (action === 'delete' ? [id] : [])));
+  const { changes, warnings, blocked } = wayBackOf(apply.changes, existingObjects(stored, services), {
+    stack: apply.stack,
+    // What was deleted comes back with its versions.
+    canServe: (id) => served.has(id) || deleted.has(id),
+  });
   requirePermissions(principal, changes, stored);
+  requireNoConflicts(blocked, principal);
   return {
     stack: apply.stack,
     hash: hashOf(apply.stack, changes),
     changes,
-    warnings: inverses.flatMap(({ warnings }) => warnings),
+    warnings: [...warnings, ...(await changedSecrets(deps, apply, changes, stored))],
   };
+}
+
+/** Secrets that others have changed since are no fields of a plan; they stay. */
+async function changedSecrets(
+  { store, secrets }: PlanDependencies,
+  apply: Apply,
+  changes: readonly ObjectChange[],
+  { services }: StoredInstallation,
+): Promise<string[]> {
+  const [saved, written] = [
+    await savedObjects(store, apply.id, 'service'),
+    await writtenConfigs(store, apply.id),
+  ];
+  return changes.flatMap(({ id, before, after }) => {
+    if (id === null || before?.kind !== 'service' || after?.kind !== 'service') return [];
+    if (isDeepStrictEqual(before.config, after.config)) return [];
+    const [beforeApply, afterApply] = [saved.get(id)?.sealed, written.get(id)];
+    const now = services.find((one) => one.id === id)?.object.config_encrypted;
+    if (!beforeApply || !afterApply || now === undefined) return [];
+    const { name, service_type } = before;
+    const { places } = withChangedSecrets(
+      { id, name, service_type },
+      { beforeApply, afterApply, now },
+      secrets,
+    );
+    return places.length > 0 ? [changedSecretsWarning(name, places)] : [];
+  });
 }

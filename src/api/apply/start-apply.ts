@@ -7,7 +7,7 @@ import { AppError, requireFound } from '../../errors.js';
 import { noWorker } from '../../lifecycle/compile.js';
 import { requireGateways } from '../../lifecycle/run.js';
 import type { Origin } from '../../model/actor.js';
-import { applyProgress, findApply, insertApply } from '../../store/applies.js';
+import { type ApplyState, applyProgress, findApply, insertApply } from '../../store/applies.js';
 import { liveNodes } from '../../store/nodes.js';
 import type { Logger } from '../../util/log.js';
 import type { ApiDependencies } from '../api-dependencies.js';
@@ -107,11 +107,17 @@ async function awaitApply(deps: ApiDependencies, id: string, request: ApplyReque
   if (apply.state === 'succeeded')
     return new Reply(200, presentApply(apply, request.principal), {}, apply.outcome?.warnings ?? []);
   const { state, error_code, error, error_details } = apply;
-  const how = state === 'undone' ? ' All is as before.' : ' Nothing was changed.';
+  const how = HOW_IT_ENDED[state] ?? ' Nothing was changed.';
   throw new AppError(error_code ?? 'internal_error', `${error ?? 'The apply has failed.'}${how}`, {
     details: { ...error_details, apply_id: id, state },
   });
 }
+
+/** What is there after an apply that has changed something, and did not succeed. */
+const HOW_IT_ENDED: Partial<Record<ApplyState, string>> = {
+  undone: ' All is as before, but for what its warnings name.',
+  not_undone: ' What it has changed is there.',
+};
 
 async function accepted({ store }: ApiDependencies, id: string, { principal }: ApplyRequest): Promise<Reply> {
   const apply = requireFound(await findApply(store, id), 'apply', id);

@@ -1,0 +1,252 @@
+/** The undoing and the way back of applies, where others have changed something meanwhile. */
+import { expect } from 'chai';
+import pg from 'pg';
+import { createSecretBox } from '../../src/secrets/secret-box.js';
+import {
+  type ApplyShown,
+  applyFiles,
+  folderOf,
+  holdRow,
+  type PlanShown,
+  planOf,
+  showApply,
+} from '../support/applies.js';
+import { eventually } from '../support/eventually.js';
+import { expectData, expectFailure } from '../support/expect.js';
+import { numbered, until } from '../support/handler-sources.js';
+import { call } from '../support/http.js';
+import { type Stack, startStack } from '../support/processes.js';
+
+const SECRET_KEY = 'a key of these tests only';
+
+describe('the way back of applies', function () {
+  this.timeout(120_000);
+  let stack: Stack;
+  before(async () => {
+    stack = await startStack({ env: { SECRET_KEY } });
+  });
+  after(() => stack?.close());
+
+  const applied = async (files: Record<string, string>, query = '') =>
+    expectData<ApplyShown>(await applyFiles(stack.api, files, query));
+  const planBack = (id: string) => stack.api.post(`/api/applies/${id}/rollback?dry_run=true`);
+  const takeBack = async (id: string) => {
+    const plan = expectData<PlanShown>(await planBack(id));
+    const path = `/api/applies/${id}/rollback?plan_hash=${plan.plan_hash}`;
+    return { plan, back: expectData<ApplyShown>(await stack.api.post(path)) };
+  };
+  const make = async (domain: string, path: string, more: object = {}) =>
+    expectData<{ id: string }>(
+      await stack.api.post('/api/endpoints', { domain, path, method: 'GET', name: `GET ${path}`, ...more }),
+      201,
+    ).id;
+  const serviceNamed = async (name: string) => {
+    const found = expectData<{ id: string; name: string }[]>(await stack.api.get('/api/services'));
+    return found.find((one) => one.name === name)?.id ?? '';
+  };
+  const sqlite = (name: string) => ({
+    ...{ name, service_type: 'sqlite', active: false },
+    config: { path: `${name}.db`, create_if_missing: true },
+  });
+
+  /** An apply whose new handler ends after the commit: it is undone. */
+  const failingLate = async (name: string, more: { domain?: object; others?: string[] } = {}) => {
+    const host = `${name}.example`;
+    const one = { route: '/one', code: null };
+    await applied(folderOf(name, host, [one]));
+    const list = expectData<{ id: string }[]>(await stack.api.get(`/api/endpoints?domain=${host}`));
+    const held = await holdRow(stack.databaseUrl, list[0]?.id ?? '');
+    const over = Date.now() + 12_000;
+    const files = folderOf(
+      ...([name, host] as const),
+      [
+        { ...one, description: 'new' },
+        { route: '/n', code: until(over, 2) },
+      ],
+      { domain: { description: 'new' } },
+    );
+    const edge = JSON.parse(files['edge.yaml'] ?? '');
+    for (const other of more.others ?? []) edge.domains.push({ host: other });
+    const folder = { ...files, 'edge.yaml': JSON.stringify(edge) };
+    const accepted = await applyFiles(stack.api, folder, '', { prefer: 'respond-async' });
+    const { id } = expectData<ApplyShown>(accepted, 202);
+    await eventually(
+      async () => expect((await showApply(stack.api, id)).state).to.equal('committing'),
+      30_000,
+    );
+    await eventually(() => expect(Date.now()).to.be.above(over + 1_000), 30_000);
+    await held.release();
+    return { id, before: folderOf(name, host, [one]) };
+  };
+  const ended = async (id: string) => {
+    await eventually(
+      async () => expect((await showApply(stack.api, id)).finished_at).to.be.a('string'),
+      60_000,
+    );
+    return showApply(stack.api, id);
+  };
+
+  it('leaves what has something of others in it, and takes back the rest', async () => {
+    const foreign = await make('undo-other.example', '/of-others');
+    const { id, before } = await failingLate('undo', { others: ['undo-other.example'] });
+    const undone = await ended(id);
+    expect(undone).to.include({ state: 'undone', error_code: 'handler_start_failed' });
+    expect(undone.outcome?.warnings.join('\n')).to.match(
+      /endpoint "GET undo-other\.example\/of-others" stays, but is in the domain "undo-other\.example"/,
+    );
+    expect((await planOf(stack.api, before)).changes).to.deep.equal([]);
+    expectData(await stack.api.get(`/api/endpoints/${foreign}`));
+    await applied(folderOf('undo-next', 'undo-next.example', []));
+  });
+
+  it('ends when it fails again and again, and lets others go on', async () => {
+    stack.processes.get('worker')?.logged.expectErrors(/undoing of an apply was given up/);
+    const client = new pg.Client({ connectionString: stack.databaseUrl });
+    await client.connect();
+    try {
+      await client.query(`CREATE FUNCTION refuse_undoing() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN RAISE EXCEPTION 'not in this test'; END $$`);
+      await client.query(`CREATE TRIGGER refuse_undoing BEFORE UPDATE ON applies FOR EACH ROW
+        WHEN (NEW.undone_at IS NOT NULL) EXECUTE FUNCTION refuse_undoing()`);
+      const { id } = await failingLate('stuck');
+      await eventually(
+        async () => expect((await showApply(stack.api, id)).state).to.equal('undoing'),
+        30_000,
+      );
+      await client.query('UPDATE applies SET attempt = 10 WHERE id = $1', [id]);
+      const given = await ended(id);
+      expect(given).to.include({ state: 'not_undone', error_code: 'internal_error' });
+      expect(given.error).to.match(/could not be undone in 10 attempts/);
+    } finally {
+      await client.query('DROP FUNCTION refuse_undoing CASCADE');
+      await client.end();
+    }
+    await applied(folderOf('stuck-next', 'stuck-next.example', []));
+  });
+
+  it('is refused while something of others would go with it', async () => {
+    const host = 'guarded.example';
+    const { id } = await applied(folderOf('guarded', host, [], { services: [sqlite('guarded')] }));
+    const endpoint = await make('hand-made.example', '/x');
+    const service_id = await serviceNamed('guarded');
+    const path = `/api/endpoints/${endpoint}/services`;
+    expectData(await stack.api.post(path, { service_id, pool_id: 'db' }), 201);
+    expectFailure(
+      await planBack(id),
+      'apply_conflict',
+      /hand-made\.example\/x" stays, but has the service "guarded"/,
+    );
+    expect(expectData<object[]>(await stack.api.get(path))).to.have.length(1);
+    expectData(await stack.api.delete(`/api/endpoints/${endpoint}`));
+    const inside = await make(host, '/inside');
+    expectFailure(await planBack(id), 'apply_conflict', /is in the domain "guarded\.example"/);
+    expectData(await stack.api.delete(`/api/endpoints/${inside}`));
+    const { back } = await takeBack(id);
+    expect(back.outcome).to.include({ deleted: 2 });
+  });
+
+  it('is refused where endpoints of others would move', async () => {
+    const host = 'moving.example';
+    const folder = (base_path: string) =>
+      folderOf('moving', host, [], { collections: [{ host, name: 'c', base_path }] });
+    await applied(folder('/a'));
+    const { id } = await applied(folder('/b'));
+    const collections = expectData<{ id: string; base_path: string }[]>(
+      await stack.api.get('/api/collections'),
+    );
+    const collection_id = collections.find(({ base_path }) => base_path === '/b')?.id;
+    await make(host, '/h', { collection_id });
+    expectFailure(
+      await planBack(id),
+      'apply_conflict',
+      /moving\.example\/b\/h", which others have made, would move/,
+    );
+  });
+
+  it('leaves what was deleted and made again', async () => {
+    const host = 'again.example';
+    const { id } = await applied(folderOf('again', host, []));
+    const domains = expectData<{ id: string }[]>(await stack.api.get(`/api/domains?search=${host}`));
+    expectData(await stack.api.delete(`/api/domains/${domains[0]?.id}`));
+    expectData(await stack.api.post('/api/domains', { name: host, host }), 201);
+    const plan = expectData<PlanShown>(await planBack(id));
+    expect(plan.changes).to.deep.equal([]);
+    expect(plan.warnings.join()).to.match(/domain "again\.example": was made again since, and stays/);
+  });
+
+  const ask = async (host: string, n = 1) => {
+    const answers = new Set<string>();
+    for (let at = 0; at < n; at++) {
+      const { text } = await call(`${stack.gatewayUrl}/a`, { method: 'POST', headers: { host } });
+      answers.add(text.trim());
+    }
+    return [...answers].sort();
+  };
+
+  it('has several versions serve again where they did before', async () => {
+    const host = 'canary.example';
+    const folder = (code: string) => folderOf('canary', host, [{ route: '/a', code }]);
+    await applied(folder(numbered(1)));
+    const list = expectData<{ id: string }[]>(await stack.api.get(`/api/endpoints?domain=${host}`));
+    const endpoint = `/api/endpoints/${list[0]?.id}`;
+    expectData(await stack.api.post(`${endpoint}/deploy`, { percent: 50, code: numbered(2) }));
+    expect(await ask(host, 40)).to.deep.equal(['1', '2']);
+    const { id } = await applied(folder(numbered(3)));
+    expect(await ask(host)).to.deep.equal(['3']);
+    const { plan } = await takeBack(id);
+    expect(plan.changes[0]?.fields.find(({ path }) => path === 'running')?.after).to.equal('other');
+    expect(await ask(host, 40)).to.deep.equal(['1', '2']);
+  });
+
+  it('has an older version serve again, also of an endpoint that was removed', async () => {
+    const host = 'pinned.example';
+    const folder = (code: string, more: object = {}) =>
+      folderOf('pinned', host, [{ route: '/a', code, ...more }]);
+    await applied(folder(numbered(1)));
+    await applied(folder(numbered(2)));
+    const list = expectData<{ id: string }[]>(await stack.api.get(`/api/endpoints?domain=${host}`));
+    const endpoint = `/api/endpoints/${list[0]?.id}`;
+    expectData(await stack.api.post(`${endpoint}/rollback`, {}));
+    expect(await ask(host)).to.deep.equal(['1']);
+    const { id } = await applied(folder(numbered(2), { description: 'new' }));
+    expect(await ask(host)).to.deep.equal(['2']);
+    await takeBack(id);
+    expect(await ask(host)).to.deep.equal(['1']);
+    const removed = await applied(folderOf('pinned', host, []), '&prune=true');
+    await eventually(async () => expect(await ask(host)).not.to.deep.equal(['1']));
+    await takeBack(removed.id);
+    expect(await ask(host)).to.deep.equal(['1']);
+  });
+
+  it('keeps a password that was changed since, and says so', async () => {
+    const config = (host: string, password: unknown) => ({ host, database: 'd', username: 'u', password });
+    const folder = (host: string, password: unknown) => {
+      const shop = {
+        name: 'rotated',
+        service_type: 'postgres',
+        active: false,
+        config: config(host, password),
+      };
+      return folderOf('rotated', 'rotated.example', [], { services: [shop] });
+    };
+    await stack.api.put('/api/secrets/ROTATED', { value: 'first' });
+    await applied(folder('h1.example', { secret: 'ROTATED' }));
+    const path = `/api/services/${await serviceNamed('rotated')}`;
+    const sealed = async () => {
+      const client = new pg.Client({ connectionString: stack.databaseUrl });
+      await client.connect();
+      const { rows } = await client.query("SELECT config_encrypted FROM services WHERE name = 'rotated'");
+      await client.end();
+      return JSON.parse(createSecretBox(SECRET_KEY).open(rows[0].config_encrypted));
+    };
+    expectData(await stack.api.put(path, { config: config('h1.example', 'by hand 1') }));
+    const first = await applied(folder('h2.example', { stored: true }));
+    expectData(await stack.api.put(path, { config: config('h2.example', 'by hand 2') }));
+    const { plan } = await takeBack(first.id);
+    expect(plan.warnings.join()).to.match(/service "rotated": password changed since, and stays/);
+    expect(await sealed()).to.include({ host: 'h1.example', password: 'by hand 2' });
+    const second = await applied(folder('h3.example', { stored: true }));
+    expect((await takeBack(second.id)).plan.warnings).to.deep.equal([]);
+    expect(await sealed()).to.include({ host: 'h1.example', password: 'by hand 2' });
+  });
+});
