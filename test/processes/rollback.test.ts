@@ -13,7 +13,7 @@ import {
 } from '../support/applies.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure } from '../support/expect.js';
-import { numbered, until } from '../support/handler-sources.js';
+import { numbered, slowToStart, until } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { type Stack, startStack } from '../support/processes.js';
 
@@ -143,6 +143,24 @@ describe('the way back of applies', function () {
     expectData(await stack.api.delete(`/api/endpoints/${inside}`));
     const { back } = await takeBack(id);
     expect(back.outcome).to.include({ deleted: 2 });
+  });
+
+  it('and no apply removes a service that others bind while its handlers start', async () => {
+    const host = 'bound.example';
+    await applied(folderOf('bound', host, [], { services: [sqlite('bound')] }));
+    const endpoint = await make('binds-bound.example', '/x');
+    const service_id = await serviceNamed('bound');
+    const path = `/api/endpoints/${endpoint}/services`;
+    const files = folderOf('bound', host, [{ route: '/s', code: slowToStart(4, 6) }]);
+    const accepted = await applyFiles(stack.api, files, '&prune=true', { prefer: 'respond-async' });
+    const { id } = expectData<ApplyShown>(accepted, 202);
+    await eventually(
+      async () => expect((await showApply(stack.api, id)).state).to.equal('preparing'),
+      60_000,
+    );
+    expectData(await stack.api.post(path, { service_id, pool_id: 'db' }), 201);
+    expect(await ended(id)).to.include({ state: 'failed', error_code: 'plan_changed' });
+    expect(expectData<object[]>(await stack.api.get(path))).to.have.length(1);
   });
 
   it('is refused where endpoints of others would move', async () => {
