@@ -4,20 +4,21 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
-const CHECKOUT = join(PACKAGE, '..');
+const ABOVE = join(PACKAGE, '..');
 /** In a checkout, files are used where they are. */
-const isCheckout =
-  existsSync(join(CHECKOUT, 'rust/sdk/Cargo.toml')) && existsSync(join(CHECKOUT, 'examples'));
+const isCheckout = existsSync(join(ABOVE, 'rust/sdk/Cargo.toml')) && existsSync(join(ABOVE, 'examples'));
+/** The checkout that this program is in; undefined when it was installed as a package. */
+export const CHECKOUT = isCheckout ? ABOVE : undefined;
 
 export const SDK = {
-  folder: isCheckout ? join(CHECKOUT, 'rust/sdk') : join(PACKAGE, 'sdk'),
+  folder: isCheckout ? join(ABOVE, 'rust/sdk') : join(PACKAGE, 'sdk'),
   isShared: isCheckout,
 };
 /** The JSON Schema of edge.yaml. */
 export const EDGE_SCHEMA = isCheckout
-  ? join(CHECKOUT, 'docs/edge.schema.json')
+  ? join(ABOVE, 'docs/edge.schema.json')
   : join(PACKAGE, 'edge.schema.json');
-const EXAMPLES = isCheckout ? join(CHECKOUT, 'examples') : join(PACKAGE, 'templates');
+const EXAMPLES = isCheckout ? join(ABOVE, 'examples') : join(PACKAGE, 'templates');
 
 /** The endpoint of an example, as `endpoint.json` has it. */
 export interface TemplateEndpoint {

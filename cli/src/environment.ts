@@ -31,3 +31,8 @@ export function isWithoutColour(): boolean {
 export function userName(): string {
   return variable('USER') ?? variable('LOGNAME') ?? 'me';
 }
+
+/** Where a gateway that is started on this machine has its API, as `npm run up` reads it. */
+export function localPort(): number {
+  return Number(variable('PORT') ?? 8081);
+}

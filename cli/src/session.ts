@@ -37,6 +37,12 @@ export class Session {
     return this.#access;
   }
 
+  /** Talks to this gateway from now on. */
+  use(access: Access): void {
+    this.#access = access;
+    this.#api = undefined;
+  }
+
   get api(): ApiClient {
     this.#api ??= new ApiClient(this.access, this.signal);
     return this.#api;

@@ -4,10 +4,11 @@ import { dirname } from 'node:path';
 import { deployHandler } from '../deploying.js';
 import { userName } from '../environment.js';
 import { CliError, Interrupted } from '../errors.js';
+import { type LocalGateway, startLocalGateway } from '../local-gateway.js';
 import { followLogs, showEntry } from '../log-entries.js';
 import { routeName } from '../names.js';
 import { type Project, type ProjectEndpoint, readHandler, readProject, requireProject } from '../project.js';
-import type { CommonOptions, Session } from '../session.js';
+import { type CommonOptions, isCode, type Session } from '../session.js';
 import { ensureDomain, ensurePlace } from '../targets.js';
 import { safeLine } from '../text.js';
 
@@ -22,14 +23,36 @@ const SETTLED_MS = 30;
 
 export async function dev(session: Session, options: DevOptions, folder = '.'): Promise<void> {
   const host = options.domain ?? `${label(userName())}-dev.localhost`;
-  const project = await requireProject(folder).catch(explained);
+  const project = await requireProject(folder);
+  const local = await localGateway(session);
+  try {
+    await develop(session, project, host, options.logs !== false);
+  } finally {
+    await local?.stop();
+  }
+}
+
+async function develop(session: Session, project: Project, host: string, hasLogs: boolean): Promise<void> {
   const publicUrl = await publicUrlOf(session, host).catch(explained);
   if (await ensureDomain(session, host)) session.out.note(`Made the domain ${host}.`);
   const work = new DevWork(session, project, host, publicUrl);
   await work.deployChanged();
   session.out.note(`Watching ${project.folder}; Ctrl-C ends it, and ${host} keeps what it serves.`);
-  const logs = options.logs === false ? undefined : showLogs(session, host);
+  const logs = hasLogs ? showLogs(session, host) : undefined;
   await Promise.all([work.watchUntilEnd(), logs]);
+}
+
+/** Where no gateway is configured, one is started, if there is a checkout to start it from. */
+async function localGateway(session: Session): Promise<LocalGateway | undefined> {
+  try {
+    void session.access;
+    return undefined;
+  } catch (thrown) {
+    const local = isCode(thrown, 'no_context') ? await startLocalGateway(session) : undefined;
+    if (!local) return explained(thrown);
+    session.use({ url: local.url });
+    return local;
+  }
 }
 
 /** Without a gateway, what to type. */
