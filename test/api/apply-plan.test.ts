@@ -207,7 +207,12 @@ endpoints: [{host: ${HOST}, method: GET, route: /a}]
       const kept = await plan(empty);
       expect(kept.changes).to.deep.equal([]);
       expect(kept.warnings.join()).to.match(/endpoint "GET owned\.example\/a".*prune=true removes them/);
+      const secret = { value: 'never shown' };
+      expectData(await api.put(`/api/endpoints/${ids.endpoints}/secrets/GREETING`, secret));
       const pruned = await plan(empty, '&prune=true');
+      expect(pruned.warnings.join()).to.include(
+        '"GET owned.example/a": its secrets are removed with it: GREETING',
+      );
       expect(linesOf(pruned)).to.deep.equal([
         `delete endpoint GET ${HOST}/a`,
         `delete domain ${HOST}`,

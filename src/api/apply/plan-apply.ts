@@ -65,8 +65,25 @@ export async function planApply(
     stack,
     hash: hashOf(stack, planned.changes),
     changes: planned.changes,
-    warnings: [...checked.warnings, ...keptWarnings(planned.kept, principal)],
+    warnings: [
+      ...checked.warnings,
+      ...lostSecrets(planned.changes, stored),
+      ...keptWarnings(planned.kept, principal),
+    ],
   };
+}
+
+/** No field of a plan has secrets: what goes with an object is told by its names. */
+function lostSecrets(
+  changes: PlannedChanges['changes'],
+  { ownSecrets }: Pick<StoredInstallation, 'ownSecrets'>,
+): string[] {
+  return changes.flatMap(({ action, id, before }) => {
+    const names = (action === 'delete' && ownSecrets.get(id ?? '')) || [];
+    return before && names.length > 0
+      ? [`The ${titleOf(before)}: its secrets are removed with it: ${names.join(', ')}`]
+      : [];
+  });
 }
 
 /**
