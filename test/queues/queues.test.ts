@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { AppError } from '../../src/errors.js';
 import {
   ALERT_QUEUE,
+  APPLY_QUEUE,
   COMPILE_QUEUE,
   type CompileJob,
   HANDLER_QUEUE,
@@ -205,7 +206,15 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
 
   it('shows its queues to operators', async () => {
     await queues.enqueueCompile(attempt(), 'waiting');
-    const names = [COMPILE_QUEUE, IMPORT_QUEUE, HANDLER_QUEUE, INVOKE_QUEUE, SCHEDULE_QUEUE, ALERT_QUEUE];
+    const names = [
+      COMPILE_QUEUE,
+      IMPORT_QUEUE,
+      HANDLER_QUEUE,
+      INVOKE_QUEUE,
+      SCHEDULE_QUEUE,
+      ALERT_QUEUE,
+      APPLY_QUEUE,
+    ];
     expect(queues.all.map(({ name }) => name)).to.deep.equal(names);
     const counts = await queues.all[0]?.getJobCounts('waiting');
     expect(counts?.['waiting']).to.equal(1);

@@ -85,7 +85,7 @@ describe('encryption with a new key', () => {
     const columns = await store
       .knex('information_schema.columns')
       .where({ table_schema: 'public' })
-      .whereRaw("column_name LIKE '%encrypted%'")
+      .whereRaw("column_name LIKE '%encrypted%' OR column_name = 'sealed'")
       .select('table_name', 'column_name');
     const found = columns.map(({ table_name, column_name }) => ({ table: table_name, column: column_name }));
     expect(SEALED_COLUMNS).to.have.deep.members(found);

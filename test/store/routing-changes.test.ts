@@ -44,9 +44,10 @@ describe('changes that gateways have to see', () => {
   }
 
   async function collection(domain_id: string, base_path: string | null = null): Promise<string> {
+    count += 1;
     const created = await createCollection(store, {
       domain_id,
-      name: 'C',
+      name: `C${count}`,
       description: null,
       base_path,
       enabled: true,

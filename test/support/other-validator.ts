@@ -8,7 +8,9 @@ export function isAlike(schema: unknown): boolean {
   const text = JSON.stringify(schema);
   const differs =
     text.includes('"unevaluated') && /"(contains|if|dependentSchemas|anyOf|oneOf|not)":/.test(text);
-  return !differs;
+  // Of a list that is shorter than `prefixItems` it takes `contains` to fit.
+  const losesContains = text.includes('"prefixItems"') && text.includes('"contains"');
+  return !differs && !losesContains;
 }
 
 /** It takes `contains` to fit a list of nothing at times. @param value as JSON */
