@@ -124,14 +124,14 @@ parameters = { "path.id" = "${ids.build}" }
 include-path-regex = "^/api/services/{id}/(test|activate|deactivate)$"
 parameters = { "path.id" = "${ids.service}" }
 
-# The content of a document, or of a ZIP file, is no matter of a schema: 400 for what cannot be imported.
+# The content of a document, of a folder or of a ZIP file is no matter of a schema: 400 for what cannot be read.
 [[operations]]
-include-path-regex = "^/api/import/"
+include-path-regex = "^/api/(import/|apply$)"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404", "409"]
 
 # A cursor comes from the page before it, and a time span has a beginning before its end.
 [[operations]]
-include-name-regex = "^GET /api/(audit|builds|domains|endpoints|services|logs|series|endpoints/{id}/(logs|versions))$"
+include-name-regex = "^GET /api/(applies|audit|builds|domains|endpoints|services|logs|series|endpoints/{id}/(logs|versions))$"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404"]
 
 # What a request has to be like depends on the route and the method of its endpoint, and cron is a language of its own.
