@@ -124,9 +124,7 @@ async function converge(context: ApplyContext, current: ApplyTry): Promise<void>
   const { refusals, isLate } = await awaitConvergence(lifecycle, written, signal, told);
   const [first] = refusals;
   if (!first && !isLate) {
-    const row = await findApply(lifecycle.store, apply.id);
-    await settleApply(lifecycle.store, { ...apply, outcome: row?.outcome ?? null }, []);
-    return;
+    return settleApply(lifecycle.store, apply);
   }
   const failure: ApplyFailure = {
     code: 'handler_start_failed',

@@ -57,7 +57,7 @@ async function recover(context: ApplyContext, apply: UnfinishedApply): Promise<v
       await giveUp(context, apply);
       return;
     }
-    const isCommitted = apply.state === 'converging' || apply.state === 'undoing';
+    const isCommitted = apply.state === 'converging';
     if (apply.attempt >= MAX_ATTEMPTS && apply.state !== 'undoing') {
       const message = `The apply was lost ${apply.attempt} times, with its worker or its job, and is not tried again.`;
       const failure = { code: 'internal_error', message } as const;

@@ -66,11 +66,9 @@ export async function readProject(folder: string): Promise<Project> {
     folder,
     file,
     stack: typeof stack === 'string' ? stack : undefined,
-    endpoints: endpoints.flatMap((one: unknown, at) => {
-      // Without code there is nothing to deploy.
-      if (isRecord(one) && one['handler'] === undefined && one['running'] === false) return [];
-      return [endpointOf(folder, file, one, `endpoints[${at}]`, collections)];
-    }),
+    endpoints: endpoints
+      .map((one: unknown, at) => endpointOf(folder, file, one, `endpoints[${at}]`, collections))
+      .filter((endpoint) => endpoint !== undefined),
   };
 }
 
@@ -83,13 +81,14 @@ export function readHandler({ handler, shown }: ProjectEndpoint, file: string): 
   }
 }
 
+/** @returns undefined for one without code, which there is nothing to deploy of */
 function endpointOf(
   folder: string,
   file: string,
   value: unknown,
   place: string,
   collections: readonly unknown[],
-): ProjectEndpoint {
+): ProjectEndpoint | undefined {
   if (!isRecord(value)) throw invalid(file, `${place} must have names and values`);
   const text = (name: string): string => {
     const found = value[name];
@@ -103,7 +102,8 @@ function endpointOf(
   const member = collection === undefined ? 'route' : 'path';
   const path = text(member);
   if (!path.startsWith('/')) throw invalid(file, `${place}.${member} must begin with /`);
-  const route = collection === undefined ? path : `${basePathOf(collections, host, collection)}${path}`;
+  const route = collection === undefined ? path : joined(basePathOf(collections, host, collection), path);
+  if (value['handler'] === undefined) return undefined;
   const handler = resolve(folder, text('handler'));
   const { name = `${method} ${route}`, dependencies = {} } = value;
   if (typeof name !== 'string') throw invalid(file, `${place}.name must be a text`);
@@ -113,6 +113,11 @@ function endpointOf(
     shown: relative(folder, handler),
     dependencies: dependencies as Readonly<Record<string, Crate>>,
   };
+}
+
+/** As the server joins them: a path that begins with the base path is the route. */
+function joined(basePath: string, path: string): string {
+  return path === basePath || path.startsWith(`${basePath}/`) ? path : `${basePath}${path}`;
 }
 
 /** Of a collection that the same file describes; the others have none that is known here. */

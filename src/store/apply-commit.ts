@@ -4,6 +4,7 @@ import { keyOf, titleOf } from '../apply/keys.js';
 import type { InstallationObject, ObjectChange } from '../apply/objects.js';
 import { wayBackOf } from '../apply/way-back.js';
 import { AppError } from '../errors.js';
+import { secretsIn } from '../model/secret-references.js';
 import {
   type Apply,
   type ApplyFailure,
@@ -80,17 +81,12 @@ export async function commitApply(
 }
 
 /** All that was deployed is confirmed; with that, the apply has succeeded. @throws AttemptLost */
-export async function settleApply(store: Store, apply: Apply, warnings: readonly string[]): Promise<void> {
+export async function settleApply(store: Store, apply: Apply): Promise<void> {
   await transaction(store, async (tx) => {
     for (const { id, deployment } of apply.written?.endpoints ?? [])
       if (deployment !== null) await confirmDeployment(tx, id, deployment);
     await forgetJobs(tx, apply.id);
-    const outcome = apply.outcome ?? outcomeOf(apply.changes, apply.written);
-    await advanceApply(tx, apply, 'converging', {
-      state: 'succeeded',
-      outcome: { ...outcome, warnings: [...outcome.warnings, ...warnings] },
-      hasEnded: true,
-    });
+    await advanceApply(tx, apply, 'converging', { state: 'succeeded', hasEnded: true });
   });
 }
 
@@ -195,12 +191,6 @@ async function lockObjects(tx: Store, changes: readonly ObjectChange[]): Promise
     if (ids.length > 0)
       await tx.knex(TABLE_OF[kind]).whereRaw('id = ANY(?)', [ids]).orderBy('id').forUpdate().pluck('id');
   }
-}
-
-function secretsIn(value: unknown): string[] {
-  if (typeof value !== 'object' || value === null) return [];
-  const { secret } = value as { secret?: unknown };
-  return typeof secret === 'string' ? [secret] : Object.values(value).flatMap(secretsIn);
 }
 
 /** @throws AppError plan_changed naming what is different */

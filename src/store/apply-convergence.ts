@@ -19,7 +19,8 @@ export interface Convergence {
   readonly refusals: readonly Refusal[];
 }
 
-interface EndpointRow {
+/** What a node makes of an endpoint or a service. */
+interface NodeRow {
   readonly id: string;
   readonly name: string;
   readonly hostname: string | null;
@@ -36,7 +37,7 @@ export async function convergenceOfEndpoints(
   store: Store,
   written: readonly WrittenEndpoint[],
 ): Promise<Convergence> {
-  const { rows } = await store.knex.raw<{ rows: EndpointRow[] }>(
+  const { rows } = await store.knex.raw<{ rows: NodeRow[] }>(
     `SELECT endpoints.id, endpoints.name, gateways.hostname, observations.error,
             observations.version >= written.revision IS TRUE AS is_seen,
             observations.version >= written.revision IS TRUE AND NOT written.was_failed
@@ -59,18 +60,7 @@ export async function convergenceOfEndpoints(
       written.map(({ wasFailed }) => wasFailed),
     ] as never[],
   );
-  const pending = new Set(rows.filter(({ is_seen }) => !is_seen).map(({ id }) => id));
-  const refusals = rows.filter(({ has_failed }) => has_failed);
-  return {
-    pending: pending.values().next().value,
-    left: pending.size,
-    refusals: refusals.map(({ id, name, hostname, error }) => ({
-      id,
-      name,
-      hostname: hostname ?? '',
-      error,
-    })),
-  };
+  return convergenceOf(rows);
 }
 
 /** What actor hosts make of services. */
@@ -78,7 +68,7 @@ export async function convergenceOfServices(
   store: Store,
   written: readonly WrittenService[],
 ): Promise<Convergence> {
-  const { rows } = await store.knex.raw<{ rows: EndpointRow[] }>(
+  const { rows } = await store.knex.raw<{ rows: NodeRow[] }>(
     `SELECT services.id, services.name, hosts.hostname, observed.message AS error,
             observed.version >= written.version IS TRUE AS is_seen,
             observed.version >= written.version IS TRUE AND observed.state = 'failed' AS has_failed
@@ -90,6 +80,10 @@ export async function convergenceOfServices(
         AND (observed.version >= written.version IS NOT TRUE OR observed.state = 'failed')`,
     [written.map(({ id }) => id), written.map(({ version }) => version)] as never[],
   );
+  return convergenceOf(rows);
+}
+
+function convergenceOf(rows: readonly NodeRow[]): Convergence {
   const pending = new Set(rows.filter(({ is_seen }) => !is_seen).map(({ id }) => id));
   const refusals = rows.filter(({ has_failed }) => has_failed);
   return {

@@ -13,6 +13,7 @@ import type {
   ServiceObject,
 } from '../apply/objects.js';
 import { AppError } from '../errors.js';
+import { secretsIn } from '../model/secret-references.js';
 import { changed, type WriteContext } from './apply-context.js';
 import { TABLE_OF } from './apply-rows.js';
 import { createCollection, deleteCollection, updateCollection } from './collections.js';
@@ -119,7 +120,7 @@ async function writeService(
     await createService(tx, service, secrets, id);
   } else {
     const hasNewConfig = !isDeepStrictEqual(before.config, after.config);
-    const mentioned = Object.values(after.config).flatMap(secretsMentioned);
+    const mentioned = secretsIn(after.config);
     await updateService(tx, id, mentioned, ({ config_encrypted: stored }) => {
       const fields = changed(before, after, ['name', 'enabled', 'domains']);
       if (!hasNewConfig) return fields;
@@ -129,13 +130,6 @@ async function writeService(
   }
   if ((before?.active ?? false) === after.active) return;
   await (after.active ? setActive(tx, id) : setInactive(tx, id));
-}
-
-/** Names in references, at any depth of a setting. */
-function secretsMentioned(setting: unknown): string[] {
-  if (typeof setting !== 'object' || setting === null) return [];
-  const { secret } = setting as { secret?: unknown };
-  return typeof secret === 'string' ? [secret] : Object.values(setting).flatMap(secretsMentioned);
 }
 
 async function writeDomain(

@@ -158,7 +158,7 @@ describe('edge apply', function () {
     await run('export', '-o', out, '--force');
     const none = await ended(['export', '--stack', 'another', '-o', out, '--force']);
     expect(none.code).to.equal(1);
-    expect(none.stderr).to.include('There is nothing of the stack another');
+    expect(none.stderr).to.include('There is nothing of the stack "another"');
   });
 
   it('takes what init makes', async () => {
@@ -175,7 +175,8 @@ describe('edge apply', function () {
     await writeFile(
       join(pets, 'edge.yaml'),
       'stack: pets\ndomains: [{host: pets.test}]\ncollections: [{host: pets.test, name: all, base_path: /pets}]\n' +
-        'endpoints:\n  - {host: pets.test, method: GET, collection: all, path: /one, handler: one.rs}\n',
+        'endpoints:\n  - {host: pets.test, method: GET, collection: all, path: /one, handler: one.rs}\n' +
+        '  - {host: pets.test, method: GET, route: /empty}\n',
     );
     await writeFile(join(pets, 'one.rs'), handler('one'));
     const early = await ended(['deploy'], { cwd: pets });

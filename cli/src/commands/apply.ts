@@ -60,7 +60,7 @@ export async function apply(
     body: { files } as never,
     headers: ASYNC,
   });
-  await finish(session, data as Apply, await handlersOf(folder));
+  await finish(session, data as Apply, folder);
 }
 
 /** Takes back what an apply has changed. */
@@ -138,11 +138,11 @@ async function isWanted(session: Session, plan: Plan, isSure: boolean | undefine
 }
 
 /** Follows an apply to its end. @throws CliError with its error */
-async function finish(session: Session, started: Apply, handlers: Handlers = new Map()): Promise<void> {
+async function finish(session: Session, started: Apply, folder?: string): Promise<void> {
   const afterwards = `The apply goes on at the gateway, all or nothing; \`edge applies\` shows what becomes of it (${started.id}).`;
   const ended = await goingOn(session, afterwards, follow(session, started));
   session.out.warnings(ended.outcome?.warnings ?? []);
-  if (ended.state !== 'succeeded') throw failed(ended, handlers);
+  if (ended.state !== 'succeeded') throw failed(ended, await handlersOf(folder));
   session.out.result(ended, () =>
     session.out.line(`Applied. \`edge rollback --apply ${ended.id}\` takes it back.`),
   );
@@ -187,7 +187,8 @@ const HOW_IT_ENDED: Partial<Record<Apply['state'], string>> = {
 /** Files of handlers by the names of their endpoints, as far as edge.yaml alone says them. */
 type Handlers = ReadonlyMap<string, string>;
 
-async function handlersOf(folder: string): Promise<Handlers> {
+async function handlersOf(folder: string | undefined): Promise<Handlers> {
+  if (folder === undefined) return new Map();
   // What is wrong for `edge deploy` may be right here: the server has read the files.
   const project = await readProject(resolve(folder)).catch(() => undefined);
   return new Map(project?.endpoints.map((one) => [`endpoint "${routeName(one)}"`, one.shown]));

@@ -1,6 +1,6 @@
 /** `edge export`: writes an installation, or a part of it, as files. */
 import { join, resolve } from 'node:path';
-import { CliError, UsageError } from '../errors.js';
+import { UsageError } from '../errors.js';
 import { writeFiles } from '../files.js';
 import { PROJECT_FILE } from '../project.js';
 import type { CommonOptions, Session } from '../session.js';
@@ -34,15 +34,6 @@ async function exportFiles(session: Session, { output, domain, stack, force }: E
   const { data, warnings } = await session.api.call('GET /api/export', { query });
   session.out.warnings(warnings);
   const { files } = data as { files: Files };
-  // A name that nothing has: an empty installation is no part of one.
-  const isEmpty = Object.keys(files).length === 1 && /^stack: [^\n]*\n$/.test(files[PROJECT_FILE] ?? '');
-  if (isEmpty && (domain !== undefined || stack !== undefined)) {
-    const of = [
-      ...(domain === undefined ? [] : [`the host ${domain}`]),
-      ...(stack === undefined ? [] : [`the stack ${stack}`]),
-    ];
-    throw new CliError(`There is nothing of ${of.join(' and ')}`, { code: 'not_found' });
-  }
   if (output === undefined) return print(session, files);
   const paths = writeFiles(output, files, force === true);
   session.out.result({ folder: resolve(output), files: paths }, () => {

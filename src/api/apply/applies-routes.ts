@@ -2,12 +2,12 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { shownPlan } from '../../apply/show-plan.js';
 import { requireFound } from '../../errors.js';
-import { applyProgress, findApply, listApplies } from '../../store/applies.js';
-import { eventStream } from '../event-stream.js';
+import { findApply, listApplies } from '../../store/applies.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
-import { defineRoute, Reply } from '../route.js';
+import { progressReply } from '../progress-events.js';
+import { defineRoute } from '../route.js';
 import { Flag, IdParams, isSet } from '../schemas.js';
-import { applyEvents } from './apply-events.js';
+import { applySource } from './events.js';
 import { requireReadable } from './permissions.js';
 import { ApplySummaryView, ApplyView, presentApply, presentApplySummary } from './present-apply.js';
 import { planRollback } from './rollback.js';
@@ -74,13 +74,8 @@ export const appliesRoutes = [
     alternatives: {
       204: { description: 'The client has received the event `done`; browsers stop reconnecting' },
     },
-    handle: async ({ params: { id }, ...request }, deps) => {
-      const { version, finished_at } = requireFound(await applyProgress(deps.store, id), 'apply', id);
-      const last = Number(request.header('last-event-id') ?? 0);
-      const after = last > 0 ? Math.min(Math.trunc(last), version) : 0;
-      if (finished_at && after >= version) return new Reply(204, null);
-      return eventStream(deps, request, (closed) => applyEvents(deps, id, after, request.principal, closed));
-    },
+    handle: ({ params: { id }, ...request }, deps) =>
+      progressReply(deps, request, applySource(deps.store, id, request.principal)),
   }),
 
   defineRoute({

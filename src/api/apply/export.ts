@@ -13,6 +13,7 @@ import type {
   ScheduleObject,
   ServiceObject,
 } from '../../apply/objects.js';
+import { AppError } from '../../errors.js';
 import { secretsIn } from '../../model/secret-references.js';
 import { sortedMembers } from '../../util/sorted-members.js';
 import { SourcePaths } from './source-paths.js';
@@ -29,7 +30,10 @@ const WHOLE = 'installation';
 
 type Members = Record<string, unknown>;
 
-/** Texts of files by their paths. */
+/**
+ * Texts of files by their paths.
+ * @throws AppError not_found when there is nothing of the domain or the stack
+ */
 export async function exportedFiles(
   objects: readonly InstallationObject[],
   scope: ExportScope,
@@ -38,6 +42,7 @@ export async function exportedFiles(
     .map((object) => ({ object, key: keyOf(object) }))
     .sort((left, right) => (left.key < right.key ? -1 : 1))
     .map(({ object }) => object);
+  requireSome(chosen, scope);
   const stack = scope.stack ?? onlyStack(chosen) ?? WHOLE;
   const paths = new SourcePaths();
   const files: Record<string, string> = {};
@@ -78,6 +83,16 @@ export async function exportedFiles(
 
 /** Between so many, the event loop runs other tasks. */
 const OBJECTS_AT_ONCE = 50;
+
+/** A name that nothing has is a mistake: an empty folder would say that nothing should be there. */
+function requireSome(chosen: readonly InstallationObject[], { domain, stack }: ExportScope): void {
+  if (chosen.length > 0 || (domain === undefined && stack === undefined)) return;
+  const names = [
+    ...(domain === undefined ? [] : [`the host "${domain}"`]),
+    ...(stack === undefined ? [] : [`the stack "${stack}"`]),
+  ];
+  throw new AppError('not_found', `There is nothing of ${names.join(' and ')}`);
+}
 
 /** Without anchors and folded lines. */
 function yamlOf(content: object): string {

@@ -1,39 +1,25 @@
-/** The progress of an import as server-sent events, read from the database: clients may connect late and reconnect. */
+/** The progress of an import: which of its handlers have changed, and at last its result. */
+import { requireFound } from '../../errors.js';
+import type { Store } from '../../store/database.js';
 import { countHandlers, handlersOf } from '../../store/import-handlers.js';
-import { findImport, importProgress } from '../../store/imports.js';
-import type { ApiDependencies } from '../api-dependencies.js';
-import { event, KEEPALIVE, KEEPALIVE_MS } from '../event-stream.js';
+import { findImport, type Import, importProgress } from '../../store/imports.js';
+import type { ProgressSource } from '../progress-events.js';
 import { presentHandler, presentResult } from './present.js';
 import type { ProgressEvent } from './schema.js';
 
-/** The events of an import after a version of it. The last one is `done`. */
-export async function* importEvents(
-  { store, changes }: ApiDependencies,
-  id: string,
-  after: number,
-  closed: AbortSignal,
-): AsyncGenerator<string, undefined, void> {
-  let seen = after;
-  for (;;) {
-    const read = async () => {
-      const current = await importProgress(store, id);
-      if (!current) throw new Error(`The import ${id} was deleted`);
-      return current.version > seen || current.finished_at ? current : undefined;
-    };
-    const current = await changes.waitFor('import', id, KEEPALIVE_MS, read, closed);
-    if (!current) {
-      yield KEEPALIVE;
-      continue;
-    }
-    const [counts, handlers] = await Promise.all([countHandlers(store, id), handlersOf(store, id, seen)]);
-    const progress: ProgressEvent = { state: current.state, counts, handlers: handlers.map(presentHandler) };
-    yield event('progress', current.version, progress);
-    seen = current.version;
-    if (!current.finished_at) continue;
-    const imported = await findImport(store, id);
-    if (!imported) throw new Error(`The import ${id} was deleted`);
-    const result = presentResult(imported, await handlersOf(store, id));
-    yield event('done', seen, { state: imported.state, result });
-    return undefined;
-  }
+type ImportProgress = Pick<Import, 'state' | 'version' | 'finished_at'>;
+
+export function importSource(store: Store, id: string): ProgressSource<ImportProgress> {
+  return {
+    ...{ topic: 'import', id },
+    read: async () => requireFound(await importProgress(store, id), 'import', id),
+    progressOf: async ({ state }, after): Promise<ProgressEvent> => {
+      const [counts, handlers] = await Promise.all([countHandlers(store, id), handlersOf(store, id, after)]);
+      return { state, counts, handlers: handlers.map(presentHandler) };
+    },
+    done: async () => {
+      const imported = requireFound(await findImport(store, id), 'import', id);
+      return { state: imported.state, result: presentResult(imported, await handlersOf(store, id)) };
+    },
+  };
 }

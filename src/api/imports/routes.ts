@@ -7,14 +7,14 @@ import type { ImportedApi } from '../../import/imported-api.js';
 import { VALIDATE_MODES, type ValidateMode } from '../../model/policies/validate.js';
 import { type AppliedImport, applyImport, planImport } from '../../store/apply-import.js';
 import { countHandlers, handlersOf } from '../../store/import-handlers.js';
-import { findImport, importProgress } from '../../store/imports.js';
+import { findImport } from '../../store/imports.js';
 import { readDecompressed } from '../decompressed-body.js';
-import { eventStream } from '../event-stream.js';
 import type { FormFile } from '../form.js';
+import { progressReply } from '../progress-events.js';
 import { acceptedHeaders, defineRoute, prefersAsync, Reply, type UseOf } from '../route.js';
 import { IdParams, isSet } from '../schemas.js';
 import { auditedImport, awaitImport, startBundleImport } from './bundle.js';
-import { importEvents } from './events.js';
+import { importSource } from './events.js';
 import { presentImport, presentOpenApiImport, presentPlan, presentWarnings } from './present.js';
 import {
   BundleForm,
@@ -176,13 +176,8 @@ export const importRoutes = [
     alternatives: {
       204: { description: 'The client has received the event `done`; browsers stop reconnecting' },
     },
-    handle: async ({ params: { id }, ...request }, deps) => {
-      const { version, finished_at } = requireFound(await importProgress(deps.store, id), 'import', id);
-      const last = Number(request.header('last-event-id') ?? 0);
-      const after = last > 0 ? Math.min(Math.trunc(last), version) : 0;
-      if (finished_at && after >= version) return new Reply(204, null);
-      return eventStream(deps, request, (closed) => importEvents(deps, id, after, closed));
-    },
+    handle: ({ params: { id }, ...request }, deps) =>
+      progressReply(deps, request, importSource(deps.store, id)),
   }),
 ];
 
