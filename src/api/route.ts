@@ -20,7 +20,14 @@ import { type Envelope, wrapSuccess } from './envelope.js';
 import { formReader } from './form.js';
 import { hasBody, readBody, requireJsonType } from './json-body.js';
 import { nobody, type Principal } from './principal.js';
-import { KIND_OF_MEMBER, kindsInPath, requireInMembers, requireInPath, seesAll } from './references.js';
+import {
+  KIND_OF_MEMBER,
+  KIND_OF_SEGMENT,
+  kindsInPath,
+  requireInMembers,
+  requireInPath,
+  seesAll,
+} from './references.js';
 import { isSamePrincipal } from './same-principal.js';
 import { ignoredIn, warnOfUnknown } from './unknown-members.js';
 
@@ -338,8 +345,7 @@ async function audited(
 
 /** The kind of what a segment of a path is about. */
 function kindOf(segment: string): string {
-  if (segment === 'minio') return 'object';
-  return segment === 'applies' ? 'apply' : segment.replace(/s$/, '');
+  return segment === 'minio' ? 'object' : (KIND_OF_SEGMENT[segment] ?? segment.replace(/s$/, ''));
 }
 
 function requireValid(

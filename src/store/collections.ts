@@ -6,14 +6,9 @@ import { AppError } from '../errors.js';
 import type { Scope } from '../model/permission.js';
 import type { Policies } from '../model/policies/policies.js';
 import { joinRoute, RouteSyntaxError, routeKey } from '../model/route-pattern.js';
-import {
-  nextUpdatedAt,
-  type Store,
-  transaction,
-  violatedConstraint,
-  violatedForeignKey,
-} from './database.js';
+import { nextUpdatedAt, type Store, transaction, violatedForeignKey } from './database.js';
 import { columnValues, insertInto } from './insert.js';
+import { namingOwner, type UniqueWrite } from './naming-owner.js';
 import {
   deleteEndpoints,
   lockEndpointsOfCollection,
@@ -68,7 +63,7 @@ export async function createCollection(
   id: string = randomUUID(),
 ): Promise<Collection> {
   try {
-    return await namingOwner(
+    return await namingNameOwner(
       store,
       () => collection,
       () => insertCollection(store, { ...collection, id }),
@@ -116,33 +111,28 @@ export async function updateCollection(
       }
       return after;
     });
-  return namingRouteOwner(store, { claims: () => claims }, () => namingOwner(store, () => place, update));
+  return namingRouteOwner(store, { claims: () => claims }, () => namingNameOwner(store, () => place, update));
 }
 
-/** Runs a write; when the name is taken, the error names the collection that has it. */
-async function namingOwner<T>(
+/** @param place domain and name of what is written */
+function namingNameOwner<T>(
   store: Store,
   place: () => Pick<Collection, 'domain_id' | 'name'>,
   write: () => Promise<T>,
 ): Promise<T> {
-  try {
-    return await write();
-  } catch (thrown) {
-    if (violatedConstraint(thrown) !== 'collections_name_unique') throw thrown;
-    const { domain_id, name } = place();
-    // A transaction that the write is a part of cannot be used any more: then only the name is known.
-    const owner = await store
-      .knex<Collection>('collections')
-      .where({ domain_id, name })
-      .first('id')
-      .catch(() => undefined);
-    throw new AppError(
-      'name_taken',
-      `The name "${name}" is taken by ${owner ? `the collection ${owner.id}` : 'another collection'} of the domain`,
-      owner ? { details: { collection_id: owner.id } } : {},
-      { cause: thrown },
-    );
-  }
+  const unique: UniqueWrite<Pick<Collection, 'id'>> = {
+    constraint: 'collections_name_unique',
+    owner: () => {
+      const { domain_id, name } = place();
+      return store.knex<Collection>('collections').where({ domain_id, name }).first('id');
+    },
+    error: (owner) => ({
+      code: 'name_taken',
+      message: `The name "${place().name}" is taken by ${owner ? `the collection ${owner.id}` : 'another collection'} of the domain`,
+      ...(owner && { details: { collection_id: owner.id } }),
+    }),
+  };
+  return namingOwner(unique, write);
 }
 
 /**

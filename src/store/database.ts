@@ -150,6 +150,11 @@ export function violatedConstraint(error: unknown): string | undefined {
   return undefined;
 }
 
+/** True when an earlier statement of its transaction has failed. */
+export function isBrokenTransaction(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === '25P02';
+}
+
 /** The name of the foreign key that a failed write violated: it refers to a row that does not exist. */
 export function violatedForeignKey(error: unknown): string | undefined {
   if (error instanceof pg.DatabaseError && error.code === '23503') return error.constraint;

@@ -2,11 +2,11 @@
 
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { AppError } from '../errors.js';
 import type { Policies } from '../model/policies/policies.js';
 import { requireServicesForDomain } from './bindings.js';
-import { nextUpdatedAt, type Store, transaction, violatedConstraint } from './database.js';
+import { nextUpdatedAt, type Store, transaction } from './database.js';
 import { columnValues, insertInto } from './insert.js';
+import { namingOwner, type UniqueWrite } from './naming-owner.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 import {
   deleteEndpoints,
@@ -128,17 +128,15 @@ export async function deleteDomain(store: Store, id: string): Promise<boolean> {
   });
 }
 
-async function namingHostOwner<T>(store: Store, host: string, write: () => Promise<T>): Promise<T> {
-  try {
-    return await write();
-  } catch (thrown) {
-    if (violatedConstraint(thrown) !== 'domains_host_unique') throw thrown;
-    const owner = await store.knex<Domain>('domains').where({ host }).first();
-    throw new AppError(
-      'host_taken',
-      `The host "${host}" is taken${owner ? ` by the domain "${owner.name}" (${owner.id})` : ''}`,
-      owner ? { details: { domain_id: owner.id } } : {},
-      { cause: thrown },
-    );
-  }
+function namingHostOwner<T>(store: Store, host: string, write: () => Promise<T>): Promise<T> {
+  const unique: UniqueWrite<Domain> = {
+    constraint: 'domains_host_unique',
+    owner: () => store.knex<Domain>('domains').where({ host }).first(),
+    error: (owner) => ({
+      code: 'host_taken',
+      message: `The host "${host}" is taken${owner ? ` by the domain "${owner.name}" (${owner.id})` : ''}`,
+      ...(owner && { details: { domain_id: owner.id } }),
+    }),
+  };
+  return namingOwner(unique, write);
 }

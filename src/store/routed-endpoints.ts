@@ -2,8 +2,8 @@
  * The effects of changes of domains and collections on endpoints: gateways have to read them again, and their routes
  * may conflict.
  */
-import { AppError } from '../errors.js';
-import { type Store, violatedConstraint } from './database.js';
+import type { Store } from './database.js';
+import { namingOwner, type UniqueWrite } from './naming-owner.js';
 
 /**
  * Locks the endpoints whose routing depends on a domain: those in its collections, and those with its current or new
@@ -89,29 +89,22 @@ interface Collision {
 }
 
 /** Runs a write; when its route is taken, the error names the endpoint that has it. */
-export async function namingRouteOwner<T>(
-  store: Store,
-  change: RouteChange,
-  write: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await write();
-  } catch (thrown) {
-    if (violatedConstraint(thrown) !== 'endpoints_route_unique') throw thrown;
-    // The transaction has ended: by now the other endpoint may have another route.
-    const owner =
+export function namingRouteOwner<T>(store: Store, change: RouteChange, write: () => Promise<T>): Promise<T> {
+  const unique: UniqueWrite<Collision> = {
+    constraint: 'endpoints_route_unique',
+    owner: () =>
       'renamedDomain' in change
-        ? await collisionOfRename(store, change.renamedDomain, change.host)
-        : await collisionOfClaims(store, change.claims());
-    throw new AppError(
-      'route_taken',
-      owner
+        ? collisionOfRename(store, change.renamedDomain, change.host)
+        : collisionOfClaims(store, change.claims()),
+    error: (owner) => ({
+      code: 'route_taken',
+      message: owner
         ? `${owner.method} ${owner.route} on domain "${owner.domain}" is taken by the endpoint "${owner.name}" (${owner.id})`
         : 'Another endpoint already has this method and route on this domain',
-      owner ? { details: { endpoint_id: owner.id } } : {},
-      { cause: thrown },
-    );
-  }
+      ...(owner && { details: { endpoint_id: owner.id } }),
+    }),
+  };
+  return namingOwner(unique, write);
 }
 
 async function collisionOfRename(store: Store, id: string, host: string): Promise<Collision | undefined> {

@@ -1,10 +1,10 @@
 /** The table `services`: backends that handlers use. Their configs are stored encrypted and never decrypted here. */
 import { randomUUID } from 'node:crypto';
-import { AppError } from '../errors.js';
 import type { Scope } from '../model/permission.js';
 import type { ServiceType } from '../model/service-configs.js';
-import { nextUpdatedAt, type Store, transaction, violatedConstraint } from './database.js';
+import { nextUpdatedAt, type Store, transaction } from './database.js';
 import { insertInto } from './insert.js';
+import { namingOwner, type UniqueWrite } from './naming-owner.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 import { lockSecrets, requireSecrets, secretsOf, setSecretsOf } from './service-secrets.js';
 import { visible } from './visibility.js';
@@ -73,7 +73,7 @@ export async function createService(
   secrets: readonly string[],
   id: string = randomUUID(),
 ): Promise<Service> {
-  return namingOwner(
+  return namingNameOwner(
     store,
     () => service.name,
     async () => {
@@ -137,7 +137,7 @@ export async function updateService(
     tx.announce('service', id);
     return { before, after };
   };
-  return namingOwner(
+  return namingNameOwner(
     store,
     () => name,
     () => transaction(store, update),
@@ -154,21 +154,17 @@ export async function deleteService(store: Store, id: string): Promise<boolean> 
   return deleted > 0;
 }
 
-/** Runs a write; when the name is taken, the error names the service that has it. */
-async function namingOwner<T>(store: Store, name: () => string, write: () => Promise<T>): Promise<T> {
-  try {
-    return await write();
-  } catch (thrown) {
-    if (violatedConstraint(thrown) !== 'services_name_unique') throw thrown;
-    const taken = name();
-    const owner = await store.knex<Service>('services').where({ name: taken }).first('id');
-    throw new AppError(
-      'name_taken',
-      `The name "${taken}" is taken by ${owner ? `the service ${owner.id}` : 'another service'}`,
-      owner ? { details: { service_id: owner.id } } : {},
-      { cause: thrown },
-    );
-  }
+function namingNameOwner<T>(store: Store, name: () => string, write: () => Promise<T>): Promise<T> {
+  const unique: UniqueWrite<Pick<Service, 'id'>> = {
+    constraint: 'services_name_unique',
+    owner: () => store.knex<Service>('services').where({ name: name() }).first('id'),
+    error: (owner) => ({
+      code: 'name_taken',
+      message: `The name "${name()}" is taken by ${owner ? `the service ${owner.id}` : 'another service'}`,
+      ...(owner && { details: { service_id: owner.id } }),
+    }),
+  };
+  return namingOwner(unique, write);
 }
 
 /** The text of an array of hosts, which need no quotes. */
