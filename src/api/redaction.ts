@@ -1,7 +1,7 @@
 /** Hides the secrets of a config in responses, and restores them when a client sends the hidden form back. */
 import { AppError } from '../errors.js';
 import { harmlessSettings, type ServiceType, type StoredConfig } from '../model/service-configs.js';
-import { changeSecrets } from '../model/service-secrets.js';
+import { changeSecrets, secretsOf } from '../model/service-secrets.js';
 
 const HIDDEN = '***';
 
@@ -56,16 +56,6 @@ export function withStored(type: ServiceType, before: StoredConfig, sent: object
     const known = stored.get(place);
     return value === HIDDEN && typeof known === 'string' ? known : value;
   });
-}
-
-/** The secrets of a config by where they are: `password`, `headers.X-Token`. */
-function secretsOf(type: ServiceType, config: object): ReadonlyMap<string, unknown> {
-  const found = new Map<string, unknown>();
-  changeSecrets(type, config, (place, value) => {
-    found.set(place, value);
-    return value;
-  });
-  return found;
 }
 
 /** Where a config from a client has hidden secrets. */

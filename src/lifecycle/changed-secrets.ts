@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ServiceObject } from '../apply/objects.js';
 import type { StoredConfig } from '../model/service-configs.js';
-import { changeSecrets } from '../model/service-secrets.js';
+import { changeSecrets, secretsOf } from '../model/service-secrets.js';
 import type { SecretBox } from '../secrets/secret-box.js';
 import { openConfig } from './open-config.js';
 
@@ -33,15 +33,6 @@ export function withChangedSecrets(
     return current.get(place);
   });
   return { config: config as StoredConfig, places };
-}
-
-function secretsOf(type: ServiceObject['service_type'], config: object): ReadonlyMap<string, unknown> {
-  const found = new Map<string, unknown>();
-  changeSecrets(type, config, (place, value) => {
-    found.set(place, value);
-    return value;
-  });
-  return found;
 }
 
 /** What a plan, or an outcome, says of them. */

@@ -3,7 +3,7 @@ import type { ServiceObject } from '../apply/objects.js';
 import { AppError } from '../errors.js';
 import { isReference } from '../model/secret-references.js';
 import { parseStoredConfig, type ServiceType, type StoredConfig } from '../model/service-configs.js';
-import { changeSecrets } from '../model/service-secrets.js';
+import { changeSecrets, secretsOf } from '../model/service-secrets.js';
 import type { SecretBox } from '../secrets/secret-box.js';
 import type { SealedService, StoredObject } from '../store/installation.js';
 import { openConfig } from './open-config.js';
@@ -42,12 +42,7 @@ export function completedConfig(
   given: object,
   before: OpenedService | undefined,
 ): CompletedConfig {
-  const stored = new Map<string, unknown>();
-  if (before)
-    changeSecrets(type, before.config, (place, value) => {
-      stored.set(place, value);
-      return value;
-    });
+  const stored = before ? secretsOf(type, before.config) : new Map<string, unknown>();
   const whole = changeSecrets(type, given, (place, value) => {
     if (value === null || isReference(value)) return value;
     if (!isStored(value))
