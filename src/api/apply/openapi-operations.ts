@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject, type JsonObject, own } from '../../import/openapi/json.js';
 import { descriptionFrom } from '../../import/openapi/operations.js';
-import { componentName } from '../../model/policies/same-validation.js';
+import { componentName } from '../../model/policies/component-names.js';
 import type { ValidatePolicy } from '../../model/policies/validate.js';
 import { parameterNames, parseRoute } from '../../model/route-pattern.js';
 import type { DocumentedEndpoint } from '../../store/documented-endpoints.js';

@@ -9,14 +9,14 @@ import {
   REFUSED_FORMATS,
   SCHEMA_KEYWORDS,
 } from '../../model/json-schema/keywords.js';
+import { COMPONENTS, componentName } from '../../model/policies/component-names.js';
 import { entriesOf, isObject, itemsOf, type JsonObject, own, shortened } from './json.js';
 import type { ReadOnlyMembers } from './read-only.js';
 import { type References, referenceOf } from './references.js';
-import { componentName, type WidenedSchemas } from './widened-schemas.js';
+import type { WidenedSchemas } from './widened-schemas.js';
 
 type Converted = boolean | Record<string, unknown>;
 
-const COMPONENTS = '#/components/schemas/';
 const ONE: readonly string[] = SCHEMA_KEYWORDS;
 const LISTS: readonly string[] = LIST_KEYWORDS;
 const MAPS: readonly string[] = MAP_KEYWORDS;
@@ -109,7 +109,7 @@ export class ConvertedSchemas {
     for (let one = pending.pop(); pending.length > 0 || one !== undefined; one = pending.pop()) {
       if (typeof one !== 'object' || one === null) continue;
       const target = referenceOf(one);
-      const name = target?.startsWith(COMPONENTS) ? componentName(target) : undefined;
+      const name = target === undefined ? undefined : componentName(target);
       const schema = name === undefined ? undefined : this.#named.get(name);
       if (name !== undefined && schema !== undefined && !Object.hasOwn(found, name)) {
         Object.defineProperty(found, name, {

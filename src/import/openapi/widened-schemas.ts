@@ -3,13 +3,13 @@
  * or counts (`oneOf`, `maxContains`) could refuse what the document allows, and so could `unevaluatedProperties` and
  * `unevaluatedItems` where fewer members and items are looked at. These are dropped; `oneOf` becomes `anyOf`.
  */
+import { componentName } from '../../model/policies/component-names.js';
 import type { ValidatePolicy } from '../../model/policies/validate.js';
 import { isObject, itemsOf, type JsonObject, own } from './json.js';
 import { type Placed, rootSchemas, subschemas } from './subschemas.js';
 
 type Schema = Record<string, unknown>;
 
-const COMPONENTS = '#/components/schemas/';
 /** Schemas of these are applied to the same value, and what they look at counts for the schema that they are in. */
 const IN_PLACE = ['allOf', 'anyOf', 'oneOf', 'if', 'then', 'else', 'dependentSchemas'];
 /** Without these, no member and no item is looked at that was not before. */
@@ -126,14 +126,9 @@ function nodesOf(policy: ValidatePolicy): readonly Node[] {
 
 /** The schema that a reference of a policy leads to, if there is one. @param named the schemas of the policy */
 export function targetOf({ $ref }: JsonObject, named: JsonObject): readonly JsonObject[] {
-  if (typeof $ref !== 'string' || !$ref.startsWith(COMPONENTS)) return [];
-  const target = own(named, componentName($ref));
+  const name = typeof $ref === 'string' ? componentName($ref) : undefined;
+  const target = name === undefined ? undefined : own(named, name);
   return isObject(target) ? [target] : [];
-}
-
-/** Of a reference that an import has written. */
-export function componentName(reference: string): string {
-  return decodeURIComponent(reference.slice(COMPONENTS.length)).replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
 /** Schemas that lead to a marked one, and the marked ones. */

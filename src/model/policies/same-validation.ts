@@ -2,9 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { sortedMembers } from '../../util/sorted-members.js';
 import { SchemaProblem } from '../json-schema/schema-problem.js';
+import { componentName } from './component-names.js';
 import { type CompiledValidate, compileValidate, type ValidatePolicy } from './validate.js';
-
-const COMPONENTS = '#/components/schemas/';
 
 /** Whether two policies take and refuse the same requests, as far as their schemas are built alike. */
 export function enforceSame(one: ValidatePolicy, other: ValidatePolicy): boolean {
@@ -49,15 +48,4 @@ function usedSchemas(root: unknown, schemas: Readonly<Record<string, unknown>>):
     pending.push(...Object.values(value).reverse());
   }
   return Object.fromEntries(used);
-}
-
-/** The name of the component to which a reference of a policy leads. */
-export function componentName(target: string): string | undefined {
-  if (!target.startsWith(COMPONENTS)) return undefined;
-  try {
-    const [name = ''] = decodeURIComponent(target.slice(COMPONENTS.length)).split('/', 1);
-    return name.replaceAll('~1', '/').replaceAll('~0', '~');
-  } catch {
-    return undefined;
-  }
 }
