@@ -54,6 +54,7 @@ export async function checkoutCopy(): Promise<TempDir> {
   const copy = await tempDir('checkout');
   const left = new Set([
     '.git',
+    'data',
     'dist',
     'node_modules',
     join('rust', 'sdk', 'target'),
