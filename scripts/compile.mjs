@@ -1,6 +1,6 @@
 /**
- * Compiles what dist/ has: the product, its tests, and the native programs; and the command line. Must not import
- * packages.
+ * Compiles what dist/ has: the product, its tests, and the native programs; the command line, and the web UI. Must not
+ * import packages.
  */
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,12 +18,13 @@ export async function build(ready = async () => undefined, native = undefined) {
 
 /** Compiles the product, its tests and benchmarks. */
 export async function buildAll(ready = async () => undefined) {
-  await Promise.all([ready().then(() => compile('tsconfig.json')), buildNative()]);
+  await Promise.all([ready().then(() => compile('tsconfig.json', true)), buildNative()]);
 }
 
 const TSC = `${ROOT}node_modules/typescript/bin/tsc`;
 
-async function compile(project) {
+/** @param alsoTypes whether the types of the web UI are checked, which its bundler does not do */
+async function compile(project, alsoTypes = false) {
   step('Building');
   removeStale(ROOT);
   await succeeds(TSC, '-p', `${ROOT}${project}`);
@@ -31,6 +32,8 @@ async function compile(project) {
   removeStale(join(ROOT, 'cli'), 'src');
   await succeeds(TSC, '-p', `${ROOT}cli/tsconfig.json`);
   await succeeds(`${ROOT}scripts/cli-assets.mjs`);
+  if (alsoTypes) await succeeds(TSC, '-p', `${ROOT}ui/tsconfig.json`);
+  await succeeds(`${ROOT}scripts/ui.mjs`);
 }
 
 async function succeeds(...args) {

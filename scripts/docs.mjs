@@ -39,7 +39,11 @@ const TABLES = {
         ['route', 'permission', ...ROLES, 'with limits to domains'],
         [
           ...ROUTES,
-          ...PAGES.map((page) => ({ ...page, method: 'GET', isOfInstallation: page.path !== '/' })),
+          ...PAGES.map((page) => ({
+            ...page,
+            method: 'GET',
+            isOfInstallation: page.permission !== 'public',
+          })),
         ].map((route) => [
           code(`${route.method} ${route.path}`),
           code(route.permission),

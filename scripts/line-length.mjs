@@ -17,7 +17,7 @@ const FOLDERS = [
   'test',
 ];
 /** Generated. */
-const EXCLUDED = /^rust\/(?:sdk\/)?target\/|^bench\/RESULTS\.md$|^cli\/src\/generated\//;
+const EXCLUDED = /^rust\/(?:sdk\/)?target\/|^bench\/RESULTS\.md$|^(?:cli|ui)\/src\/generated\//;
 const COMMENT = /^\s*(\/\/|\/\*|\*)/;
 const EXEMPT = /https?:\/\/|^\s*(\/\/[/!])?\s*\|/;
 

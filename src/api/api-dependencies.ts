@@ -8,6 +8,7 @@ import type { ConnectionTest } from '../model/connection-test.js';
 import type { Queues } from '../queues/queues.js';
 import type { Changes } from '../reconcile/changes.js';
 import type { SecretBox } from '../secrets/secret-box.js';
+import type { Topic } from '../store/announcements.js';
 import type { Database } from '../store/database.js';
 import type { Logger } from '../util/log.js';
 import type { IdentityProvider } from './identity-provider.js';
@@ -50,6 +51,12 @@ export interface ActorHosts {
     key: string,
   ): Promise<{ readonly bucket: string; readonly deleted: boolean }>;
 }
+
+/** What `changes` of the dependencies listens to. */
+export const API_TOPICS = [
+  ...['audit', 'endpoint', 'observation', 'service', 'service_observation', 'node'],
+  ...['build', 'import', 'import_end', 'apply', 'log'],
+] as const satisfies readonly Topic[];
 
 export interface ApiDependencies {
   readonly store: Database;

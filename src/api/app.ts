@@ -15,6 +15,7 @@ import type { ApiContext, ApiState } from './context.js';
 import { dashboard } from './dashboard.js';
 import { domainRoutes } from './domains/routes.js';
 import { endpointRoutes } from './endpoints/routes.js';
+import { eventRoutes } from './events/routes.js';
 import { importRoutes } from './imports/routes.js';
 import { jobRoutes } from './jobs/routes.js';
 import { scheduleRoutes } from './jobs/schedule-routes.js';
@@ -44,9 +45,9 @@ import { seriesRoutes } from './series/routes.js';
 import { serviceRoutes } from './services/routes.js';
 import { oidcRoutes } from './sessions/oidc-routes.js';
 import { sessionRoutes } from './sessions/routes.js';
-import { startPage } from './system/parts.js';
 import { systemRoutes } from './system/routes.js';
 import { tokenRoutes } from './tokens/routes.js';
+import { ui } from './ui.js';
 import { userRoutes } from './users/routes.js';
 import { installationSecretRoutes } from './variables/installation-secrets.js';
 import { variableRoutes } from './variables/routes.js';
@@ -54,6 +55,7 @@ import { variableRoutes } from './variables/routes.js';
 /** Every route of the API. A new resource adds its routes here. */
 export const ROUTES: readonly Route[] = [
   ...systemRoutes,
+  ...eventRoutes,
   ...nameRoutes,
   ...domainRoutes,
   ...collectionRoutes,
@@ -106,6 +108,7 @@ export function createApp(deps: ApiDependencies): Koa<ApiState> {
   const { measure, serve: serveMetrics } = metrics(deps);
   app.use(measure);
   app.use(errors);
+  app.use(ui());
   app.use(audit(deps));
   app.use(origin(deps.config));
   app.use(routes.refuseMethod);
@@ -116,7 +119,6 @@ export function createApp(deps: ApiDependencies): Koa<ApiState> {
   app.use(requireAudit(deps));
   app.use(queueConfirmation(deps.queues));
   app.use(dashboard(deps.queues));
-  app.use(startPage(deps.config));
   app.use(routes.dispatch);
   return app;
 }

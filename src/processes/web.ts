@@ -1,5 +1,6 @@
 /** Entry of the process `web`: the management API. */
 import { ActorHostClient } from '../actors/client.js';
+import { API_TOPICS } from '../api/api-dependencies.js';
 import { createApp } from '../api/app.js';
 import { identityProviderOf } from '../api/identity-provider.js';
 import { keepKeySets } from '../api/key-sets.js';
@@ -22,15 +23,6 @@ import { removeStaleUploads } from '../util/uploads.js';
 const POOL_SIZE = 16;
 /** Longer than most builds and imports take; the server waits some seconds longer for all responses. */
 const WAITS_END_MS = 20_000;
-const TOPICS = [
-  'build',
-  'import',
-  'import_end',
-  'apply',
-  'observation',
-  'service_observation',
-  'log',
-] as const;
 
 await startProcess('web', start, SECRET_SETTINGS);
 
@@ -46,7 +38,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   shutdown.add('database', () => store.close());
   const queues = openQueues(config, log);
   shutdown.add('queues', () => queues.close());
-  const changes = new Changes(config.DATABASE_URL, TOPICS, log);
+  const changes = new Changes(config.DATABASE_URL, API_TOPICS, log);
   shutdown.add('changes', () => changes.stop());
 
   const actorHosts = new ActorHostClient({ store, token: actorHostToken(secrets), log });

@@ -36,14 +36,20 @@ export class Changes {
     });
   }
 
-  /** Calls back for every announced row of a topic. */
-  onChange(topic: Topic, listener: ChangeListener): void {
-    getOrCreate(this.#byTopic, topic).add(listener);
+  /** Calls back for every announced row of a topic. @returns ends that */
+  onChange(topic: Topic, listener: ChangeListener): () => void {
+    const listeners = getOrCreate(this.#byTopic, topic);
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
   }
 
-  /** Calls back when the connection is up, for the first time or again: announcements may have been missed. */
-  onConnected(listener: () => void): void {
+  /**
+   * Calls back when the connection is up, for the first time or again: announcements may have been missed.
+   * @returns ends that
+   */
+  onConnected(listener: () => void): () => void {
     this.#onConnected.add(listener);
+    return () => void this.#onConnected.delete(listener);
   }
 
   /**

@@ -9,6 +9,8 @@ import pg from 'pg';
 /** The kind of a changed row; also the name of the notification channel. */
 export type Topic =
   | 'endpoint'
+  /** Something was changed by the API; the id says nothing. */
+  | 'audit'
   | 'build'
   | 'import'
   /** An import has ended, which `import` announces too. */

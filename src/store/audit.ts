@@ -39,14 +39,15 @@ const ORDER: ListOrder = {
   searched: ['audit.action', 'audit.object_id', 'audit.request_id', 'audit.address'],
 };
 
-export async function addToAudit({ knex }: Store, entry: Omit<AuditEntry, 'id' | 'at'>): Promise<void> {
+export async function addToAudit(store: Store, entry: Omit<AuditEntry, 'id' | 'at'>): Promise<void> {
   // Without RETURNING: the user of the database need not be allowed to read what it adds.
-  await knex('audit').insert({
+  await store.knex('audit').insert({
     ...entry,
     actor: JSON.stringify(entry.actor),
     before: entry.before && JSON.stringify(entry.before),
     after: entry.after && JSON.stringify(entry.after),
   });
+  store.announce('audit', 'all');
 }
 
 /** Whether rows can be added: the table is there, and the user of the database may do so. */

@@ -369,8 +369,8 @@ describe('the API key', () => {
     expect(response.body).to.include({ success: false });
   });
 
-  it('is the password for the pages: the start page and the queues', async () => {
-    for (const path of ['/', '/queues', '/queues/api/queues']) {
+  it('is the password for the pages of the queues', async () => {
+    for (const path of ['/queues', '/queues/api/queues']) {
       const refused = await api.get(path, basic('admin:wrong'));
       expectFailure(refused, 'unauthorized');
       expect(refused.headers['www-authenticate']).to.match(/^Basic /);

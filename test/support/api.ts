@@ -1,6 +1,6 @@
 /** The management API in this process, with a separate port and database. */
 import { ActorHostClient } from '../../src/actors/client.js';
-import type { ApiDependencies } from '../../src/api/api-dependencies.js';
+import { API_TOPICS, type ApiDependencies } from '../../src/api/api-dependencies.js';
 import { createApp } from '../../src/api/app.js';
 import { identityProviderOf } from '../../src/api/identity-provider.js';
 import { serveApp } from '../../src/api/server.js';
@@ -64,11 +64,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     stopping: stop.signal,
     waitsEnd: stop.signal,
     queues: openQueues({ DATABASE_URL: database.url, REDIS_URL: config.REDIS_URL }, logged.log),
-    changes: new Changes(
-      database.url,
-      ['build', 'import', 'import_end', 'observation', 'service_observation', 'log'],
-      logged.log,
-    ),
+    changes: new Changes(database.url, API_TOPICS, logged.log),
     artifacts: await openArtifactStore(config),
     runDir: await runDirectory(dataDir.path),
   };

@@ -119,9 +119,9 @@ async function refusal(
   );
 }
 
-/** The pages that people open in a browser: the start page and the queue dashboard. */
+/** The pages that ask people in a browser for a key: the queue dashboard. */
 function isPage(path: string): boolean {
-  return path === '/' || path === '/queues' || path.startsWith('/queues/');
+  return path === '/queues' || path.startsWith('/queues/');
 }
 
 function keyFrom(authorization: string, isBasicAllowed: boolean): string | undefined {

@@ -6,7 +6,8 @@ import { requirePermission } from '../principal.js';
 
 /** What is served besides the routes of the API. All other paths answer 404 to whoever is known. */
 export const PAGES: readonly { readonly path: string; readonly permission: RoutePermission }[] = [
-  { path: '/', permission: 'authenticated' },
+  { path: '/', permission: 'public' },
+  { path: '/ui', permission: 'public' },
   { path: '/metrics', permission: 'metrics:read' },
   { path: '/queues', permission: 'queues:write' },
 ];

@@ -13,7 +13,7 @@ export const systemRoutes = [
     method: 'GET',
     path: '/api/',
     permission: 'authenticated',
-    summary: 'List what this server has beside the resources; `/` shows the same as a page',
+    summary: 'List what this server has beside the resources',
     tag: 'System',
     data: Parts,
     handle: async (_request, { config }) => partsOf(config),

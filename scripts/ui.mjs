@@ -1,0 +1,79 @@
+/**
+ * Bundles the web UI into ui/dist: hashed files, each also compressed, and the page that loads them. With `--watch` it
+ * does so again with every change of the sources; reload the page then. Types are checked by `npm run check`.
+ */
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { context } from 'esbuild';
+import { ROOT } from './prepare.mjs';
+
+const UI = join(ROOT, 'ui');
+const OUT = join(UI, 'dist');
+const ASSETS = join(OUT, 'assets');
+/** Where `web` serves them. */
+const PUBLIC_PATH = '/ui/assets';
+/** Smaller ones fit into one packet anyway. */
+const COMPRESSED_FROM_BYTES = 1_024;
+
+const { values } = parseArgs({ options: { watch: { type: 'boolean' } } });
+const bundler = await context({
+  entryPoints: { main: join(UI, 'src/main.tsx'), icon: join(UI, 'icon.svg') },
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  target: ['chrome120', 'firefox121', 'safari17'],
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  minify: !values.watch,
+  sourcemap: values.watch ? 'inline' : false,
+  legalComments: 'none',
+  loader: { '.svg': 'copy' },
+  entryNames: '[name]-[hash]',
+  chunkNames: '[name]-[hash]',
+  assetNames: '[name]-[hash]',
+  publicPath: PUBLIC_PATH,
+  outdir: ASSETS,
+  metafile: true,
+  logLevel: 'warning',
+  plugins: [{ name: 'finish', setup: (build) => build.onEnd(finish) }],
+});
+if (values.watch) {
+  await bundler.watch();
+} else {
+  await bundler.rebuild();
+  await bundler.dispose();
+}
+
+/** Removes what an earlier build has left, compresses, and writes the page. */
+function finish({ errors, metafile }) {
+  if (errors.length > 0 || !metafile) return;
+  const outputs = Object.entries(metafile.outputs).map(([path, { entryPoint }]) => ({
+    file: path.slice(path.lastIndexOf('/') + 1),
+    entryPoint,
+  }));
+  const names = new Set(outputs.map(({ file }) => file));
+  for (const file of readdirSync(ASSETS)) if (!names.has(file)) rmSync(join(ASSETS, file));
+  if (!values.watch) for (const name of names) compress(join(ASSETS, name));
+
+  const asset = (pattern) => {
+    const file = outputs.find((output) => pattern.test(output.file))?.file;
+    if (file === undefined) throw new Error(`The bundle has no file like ${pattern}`);
+    return `${PUBLIC_PATH}/${file}`;
+  };
+  const page = readFileSync(join(UI, 'index.html'), 'utf8')
+    .replace('%ICON%', asset(/^icon-\w+\.svg$/))
+    .replace('%STYLES%', asset(/^main-\w+\.css$/))
+    .replace('%SCRIPT%', asset(/^main-\w+\.js$/));
+  // The last step: a page that is there has all that it loads.
+  writeFileSync(join(OUT, 'index.html'), page);
+}
+
+function compress(path) {
+  if (!existsSync(path) || statSync(path).size < COMPRESSED_FROM_BYTES) return;
+  const content = readFileSync(path);
+  writeFileSync(`${path}.gz`, gzipSync(content, { level: 9 }));
+  const params = { [constants.BROTLI_PARAM_SIZE_HINT]: content.length };
+  writeFileSync(`${path}.br`, brotliCompressSync(content, { params }));
+}

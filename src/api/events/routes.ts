@@ -1,0 +1,70 @@
+/** One stream that tells which kinds of objects have changed, for pages that show them and are open for long. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Type } from '@sinclair/typebox';
+import type { Changes } from '../../reconcile/changes.js';
+import type { Topic } from '../../store/announcements.js';
+import { event, eventStream, KEEPALIVE, KEEPALIVE_MS } from '../event-stream.js';
+import { defineRoute } from '../route.js';
+
+/** What is told of each topic. */
+const KINDS = {
+  audit: 'change',
+  endpoint: 'endpoint',
+  observation: 'endpoint',
+  build: 'build',
+  service: 'service',
+  service_observation: 'service',
+  import: 'import',
+  apply: 'apply',
+  node: 'node',
+} as const satisfies Partial<Record<Topic, string>>;
+const TOPICS = Object.keys(KINDS) as (keyof typeof KINDS)[];
+/** Changes of so long are one event. */
+const COLLECT_MS = 500;
+
+export const eventRoutes = [
+  defineRoute({
+    method: 'GET',
+    path: '/api/events',
+    permission: 'authenticated',
+    summary:
+      'Follow what changes: server-sent events `change` with the kinds of objects, not which ones; `change` among them stands for any change by the API',
+    tag: 'System',
+    envelope: 'bare',
+    data: Type.String({ description: 'Server-sent events' }),
+    produces: 'text/event-stream',
+    handle: async (request, deps) =>
+      eventStream(deps, request, (closed) => changeEvents(deps.changes, closed)),
+  }),
+];
+
+async function* changeEvents(changes: Changes, closed: AbortSignal): AsyncGenerator<string, undefined, void> {
+  const kinds = new Set<string>();
+  let awake = new AbortController();
+  const add = (kind: string) => {
+    kinds.add(kind);
+    awake.abort();
+  };
+  const subscriptions = [
+    ...TOPICS.map((topic) => changes.onChange(topic, () => add(KINDS[topic]))),
+    // Some may have been missed.
+    changes.onConnected(() => Object.values(KINDS).forEach(add)),
+  ];
+  const pause = (ms: number, until: AbortSignal) =>
+    delay(ms, undefined, { signal: until }).catch(() => undefined); // woken
+  try {
+    // A client knows by it that it is connected.
+    yield event('open', 0, {});
+    for (let id = 1; ; id++) {
+      await pause(KEEPALIVE_MS, AbortSignal.any([closed, awake.signal]));
+      await pause(COLLECT_MS, closed);
+      if (closed.aborted) return undefined;
+      const changed = [...kinds];
+      kinds.clear();
+      awake = new AbortController();
+      yield changed.length > 0 ? event('change', id, { kinds: changed }) : KEEPALIVE;
+    }
+  } finally {
+    for (const end of subscriptions) end();
+  }
+}

@@ -1,0 +1,46 @@
+/** The web UI in a real browser, Debian's Chromium, as tests use it. */
+import { expect } from 'chai';
+import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+
+export interface Ui {
+  /** A new window. It fails the test that closes it when its page has reported an error. */
+  open(path: string, options?: BrowserContextOptions): Promise<UiPage>;
+  close(): Promise<void>;
+}
+
+export interface UiPage {
+  readonly page: Page;
+  readonly context: BrowserContext;
+  /** What the page has reported: errors of scripts, and of its content security policy. */
+  readonly problems: readonly string[];
+  /** Fails when there was a problem. */
+  close(): Promise<void>;
+}
+
+/** Starts a browser. @param origin of the management API */
+export async function openBrowser(origin: string): Promise<Ui> {
+  const browser = await chromium.launch({
+    executablePath: '/usr/bin/chromium-headless-shell',
+    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+  });
+  return {
+    open: async (path, options = {}) => {
+      const context = await browser.newContext({ baseURL: origin, ...options });
+      const page = await context.newPage();
+      const problems: string[] = [];
+      page.on('pageerror', (error) => problems.push(error.stack ?? error.message));
+      page.on('console', (message) => {
+        // A refused request is shown by the page; the browser also reports it.
+        const isRequest = message.text().startsWith('Failed to load resource');
+        if (message.type() === 'error' && !isRequest) problems.push(message.text());
+      });
+      await page.goto(path);
+      const close = async () => {
+        await context.close();
+        expect(problems).to.deep.equal([]);
+      };
+      return { page, context, problems, close };
+    },
+    close: () => browser.close(),
+  };
+}

@@ -1,0 +1,130 @@
+/** Requests to the management API, with the types of its routes. The cookie of the session goes with each. */
+import type { Routes } from '../generated/routes.js';
+
+export type RouteName = keyof Routes;
+export type Data<K extends RouteName> = Routes[K]['data'];
+
+/** The parts of a request that its route has. */
+export type Input<K extends RouteName> = Parts<'params', Routes[K]['params']> &
+  Parts<'query', Routes[K]['query']> &
+  (Routes[K]['body'] extends undefined ? object : { readonly body?: Routes[K]['body'] });
+type Parts<Name extends string, Value> = keyof Value extends never
+  ? object
+  : { readonly [name in Name]?: Value };
+
+/** A success of the API. */
+export interface Answer<T> {
+  readonly data: T;
+  readonly warnings: readonly string[];
+  /** The query of the next page of a list. */
+  readonly next: string | undefined;
+}
+
+/** A message of the compiler. */
+export type { Diagnostic } from '../generated/routes.js';
+
+type DiagnosticLike = import('../generated/routes.js').Diagnostic;
+
+/** What the API says of a request that it refuses; or that there was no answer (`unreachable`). */
+export class ApiError extends Error {
+  constructor(
+    message: string,
+    readonly code: string,
+    readonly status: number,
+    readonly requestId: string | undefined,
+    readonly details: unknown,
+    readonly diagnostics: readonly DiagnosticLike[],
+  ) {
+    super(message);
+  }
+}
+
+interface AnyInput {
+  readonly params?: object;
+  readonly query?: object;
+  readonly body?: unknown;
+}
+
+interface Envelope {
+  readonly data?: unknown;
+  readonly warnings?: readonly string[];
+  readonly error?: string;
+  readonly code?: string;
+  readonly details?: unknown;
+  readonly diagnostics?: readonly DiagnosticLike[];
+}
+
+/** Called when the API no longer knows who sends requests. */
+let onSignedOut: () => void = () => undefined;
+export function whenSignedOut(callback: () => void): void {
+  onSignedOut = callback;
+}
+
+/** Sends a request. @throws ApiError */
+export async function call<K extends RouteName>(
+  route: K,
+  input?: Input<K>,
+  signal?: AbortSignal,
+): Promise<Answer<Data<K>>> {
+  const { method, path } = target(route, input);
+  return send(method, path, (input as AnyInput | undefined)?.body, signal) as Promise<Answer<Data<K>>>;
+}
+
+/** The data of an answer. @throws ApiError */
+export async function get<K extends RouteName>(route: K, input?: Input<K>): Promise<Data<K>> {
+  return (await call(route, input)).data;
+}
+
+/** Method and path, with the query, of a request. */
+export function target(route: RouteName, input: object | undefined): { method: string; path: string } {
+  const { params = {}, query = {} } = (input ?? {}) as AnyInput;
+  const [method = '', pattern = ''] = route.split(' ', 2);
+  const values = new Map<string, unknown>(Object.entries(params));
+  const path = pattern.replace(/\{(\w+)(\.\.\.)?\}/g, (_, name: string, isRest?: string) => {
+    const text = String(values.get(name));
+    return isRest ? text.split('/').map(encodeURIComponent).join('/') : encodeURIComponent(text);
+  });
+  const given = Object.entries(query).flatMap(([name, value]): [string, string][] =>
+    value === undefined || value === '' ? [] : [[name, String(value)]],
+  );
+  return { method, path: given.length > 0 ? `${path}?${new URLSearchParams(given)}` : path };
+}
+
+/** Sends a request to a path, such as that of the next page. @throws ApiError */
+export async function send(
+  method: string,
+  path: string,
+  body?: unknown,
+  signal?: AbortSignal,
+): Promise<Answer<unknown>> {
+  const isForm = body instanceof FormData;
+  const response = await fetch(path, {
+    method,
+    headers: {
+      accept: 'application/json',
+      ...(body !== undefined && !isForm && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { body: isForm ? body : JSON.stringify(body) }),
+    ...(signal && { signal }),
+  }).catch((thrown: unknown) => {
+    if (signal?.aborted) throw thrown;
+    throw new ApiError('The gateway cannot be reached.', 'unreachable', 0, undefined, undefined, []);
+  });
+  const envelope = await response.json().then(
+    (value: unknown) => (typeof value === 'object' && value !== null ? (value as Envelope) : {}),
+    (): Envelope => ({}),
+  );
+  if (!response.ok) {
+    if (response.status === 401 && path !== '/api/session') onSignedOut();
+    throw failure(response, envelope);
+  }
+  const { data, warnings = [] } = envelope;
+  const [, next] = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '') ?? [];
+  return { data, warnings, next };
+}
+
+function failure(response: Response, envelope: Envelope): ApiError {
+  const { error = `The gateway answers ${response.status}.`, code = 'unexpected' } = envelope;
+  const requestId = response.headers.get('x-request-id') ?? undefined;
+  return new ApiError(error, code, response.status, requestId, envelope.details, envelope.diagnostics ?? []);
+}

@@ -1,0 +1,55 @@
+/** Messages about what has just been done, which go away by themselves; failures stay until they are closed. */
+import { signal } from '@preact/signals';
+import type { ApiError } from '../api/client.js';
+import { toApiError } from '../api/query.js';
+import { ErrorNotice } from './notices.js';
+
+interface Toast {
+  readonly id: number;
+  readonly text: string;
+  readonly error?: ApiError;
+}
+
+const SHOWN_MS = 5_000;
+const MOST_SHOWN = 4;
+const toasts = signal<readonly Toast[]>([]);
+let lastId = 0;
+
+/** Says that something has been done. */
+export function done(text: string): void {
+  const id = add({ text });
+  setTimeout(() => close(id), SHOWN_MS);
+}
+
+/** Shows why something could not be done. */
+export function failed(thrown: unknown): void {
+  const error = toApiError(thrown);
+  // The form to sign in says it.
+  if (error.status !== 401) add({ text: error.message, error });
+}
+
+function add(toast: Omit<Toast, 'id'>): number {
+  const id = ++lastId;
+  toasts.value = [...toasts.value, { id, ...toast }].slice(-MOST_SHOWN);
+  return id;
+}
+
+function close(id: number): void {
+  toasts.value = toasts.value.filter((toast) => toast.id !== id);
+}
+
+export function Toasts() {
+  return (
+    <div class="toasts" role="status" aria-live="polite">
+      {toasts.value.map(({ id, text, error }) =>
+        error ? (
+          <ErrorNotice key={id} error={error} onClose={() => close(id)} />
+        ) : (
+          <div key={id} class="notice ok">
+            <span>{text}</span>
+          </div>
+        ),
+      )}
+    </div>
+  );
+}

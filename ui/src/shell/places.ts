@@ -1,0 +1,34 @@
+/** Where one can go: those pages whose objects one may read. */
+import { may, me, type Permission } from '../api/session.js';
+
+export interface Place {
+  readonly name: string;
+  readonly to: string;
+  /** Undefined: for everybody. */
+  readonly needs?: Permission;
+  /** Other words by which it is looked for. */
+  readonly also?: string;
+}
+
+const PLACES: readonly Place[] = [
+  { name: 'Overview', to: '/ui', also: 'home status requests errors' },
+  { name: 'Endpoints', to: '/ui/endpoints', needs: 'endpoints:read', also: 'domains collections routes' },
+  { name: 'Services', to: '/ui/services', needs: 'services:read', also: 'databases backends' },
+  { name: 'Objects', to: '/ui/objects', needs: 'objects:read', also: 'files storage upload' },
+  { name: 'Import', to: '/ui/import', needs: 'imports:write', also: 'openapi zip bundle' },
+  { name: 'Builds', to: '/ui/builds', needs: 'builds:read', also: 'compile' },
+  { name: 'Queues', to: '/ui/queues', needs: 'queues:write', also: 'jobs dashboard' },
+  { name: 'Access', to: '/ui/access', also: 'users tokens sessions audit password' },
+  { name: 'API', to: '/ui/api', also: 'openapi reference documentation' },
+];
+
+export function visiblePlaces(): readonly Place[] {
+  const isLimited = me.value?.domains !== null;
+  return PLACES.filter(
+    ({ needs, to }) => (needs === undefined || may(needs)) && !(isLimited && to === '/ui/queues'),
+  );
+}
+
+export function isCurrent({ to }: Place, location: string): boolean {
+  return to === '/ui' ? location === to : location === to || location.startsWith(`${to}/`);
+}

@@ -1,0 +1,2 @@
+/** Style sheets are for the bundler. */
+declare module '*.css';
