@@ -1,17 +1,39 @@
 /** Which page is at which address. The first two come with the application, the others when they are opened. */
-import type { ComponentType } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
 import { Link, Route, Switch } from 'wouter-preact';
-import { isOutdated } from './api/live.js';
-import { toApiError } from './api/query.js';
-import { Empty, ErrorNotice, Skeleton } from './base/notices.js';
+import { later } from './base/later.js';
+import { Empty } from './base/notices.js';
 import { Page } from './base/page.js';
 import { EndpointsPage } from './endpoints/endpoints-page.js';
+import { OverviewPage } from './overview/overview-page.js';
+
+const EndpointPage = later(async () => (await import('./endpoint/endpoint-page.js')).EndpointPage);
+const ServicesPage = later(async () => (await import('./services/services-page.js')).ServicesPage);
+const ServicePage = later(async () => (await import('./services/service-page.js')).ServicePage);
+const ObjectsPage = later(async () => (await import('./objects/objects-page.js')).ObjectsPage);
+const ImportPage = later(async () => (await import('./import/import-page.js')).ImportPage);
+const ImportRunPage = later(async () => (await import('./import/import-run-page.js')).ImportRunPage);
+const BuildsPage = later(async () => (await import('./builds/builds-page.js')).BuildsPage);
+const BuildPage = later(async () => (await import('./builds/build-page.js')).BuildPage);
+const QueuesPage = later(async () => (await import('./builds/queues-page.js')).QueuesPage);
+const AccessPage = later(async () => (await import('./access/access-page.js')).AccessPage);
+const ReferencePage = later(async () => (await import('./reference/reference-page.js')).ReferencePage);
 
 export function Pages() {
   return (
     <Switch>
+      <Route path="/ui" component={OverviewPage} />
       <Route path="/ui/endpoints" component={EndpointsPage} />
+      <Route path="/ui/endpoints/:id/:tab?" component={EndpointPage} />
+      <Route path="/ui/services" component={ServicesPage} />
+      <Route path="/ui/services/:id" component={ServicePage} />
+      <Route path="/ui/objects" component={ObjectsPage} />
+      <Route path="/ui/import" component={ImportPage} />
+      <Route path="/ui/imports/:id" component={ImportRunPage} />
+      <Route path="/ui/builds" component={BuildsPage} />
+      <Route path="/ui/builds/:id" component={BuildPage} />
+      <Route path="/ui/queues" component={QueuesPage} />
+      <Route path="/ui/access/:tab?" component={AccessPage} />
+      <Route path="/ui/api/:host?" component={ReferencePage} />
       <Route>
         <Page title="Nothing here">
           <Empty title="There is no such page">
@@ -21,36 +43,4 @@ export function Pages() {
       </Route>
     </Switch>
   );
-}
-
-/** A page whose code is loaded when it is opened. */
-export function later<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
-  let loaded: ComponentType<Props> | undefined;
-  return function Later(props: Props) {
-    const [Loaded, setLoaded] = useState<ComponentType<Props> | undefined>(() => loaded);
-    const [failure, setFailure] = useState<unknown>();
-    const open = () => {
-      setFailure(undefined);
-      load().then(
-        (component) => {
-          loaded = component;
-          setLoaded(() => component);
-        },
-        (thrown: unknown) => {
-          setFailure(thrown);
-          // Its file is of a version that the gateway no longer has.
-          if (navigator.onLine) isOutdated.value = true;
-        },
-      );
-    };
-    useEffect(() => {
-      if (!Loaded) open();
-    }, []);
-    if (Loaded) return <Loaded {...props} />;
-    return (
-      <Page title="Loading">
-        {failure === undefined ? <Skeleton /> : <ErrorNotice error={toApiError(failure)} onRetry={open} />}
-      </Page>
-    );
-  };
 }

@@ -1,0 +1,5 @@
+import { Page } from '../base/page.js';
+
+export function QueuesPage() {
+  return <Page title="Queues">…</Page>;
+}

@@ -1,0 +1,5 @@
+import { Page } from '../base/page.js';
+
+export function ObjectsPage() {
+  return <Page title="Objects">…</Page>;
+}

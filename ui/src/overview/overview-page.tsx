@@ -1,0 +1,5 @@
+import { Page } from '../base/page.js';
+
+export function OverviewPage() {
+  return <Page title="Overview">…</Page>;
+}

@@ -1,0 +1,5 @@
+import { Page } from '../base/page.js';
+
+export function ServicesPage() {
+  return <Page title="Services">…</Page>;
+}
