@@ -37,6 +37,7 @@ import { securityHeaders } from './middleware/security-headers.js';
 import { nameRoutes } from './names/routes.js';
 import { objectRoutes } from './objects/routes.js';
 import { openApiRoute } from './openapi.js';
+import { overviewRoutes } from './overview/routes.js';
 import { policyRoutes } from './policies/routes.js';
 import { queueConfirmation } from './queue-confirmation.js';
 import type { Route } from './route.js';
@@ -60,6 +61,7 @@ export const ROUTES: readonly Route[] = [
   ...domainRoutes,
   ...collectionRoutes,
   ...endpointRoutes,
+  ...overviewRoutes,
   ...lifecycleRoutes,
   ...versionRoutes,
   ...invokeRoutes,

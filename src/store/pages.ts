@@ -32,7 +32,7 @@ export interface Page<T> {
 
 /** How a list is sorted and searched. Columns have the names of their tables. */
 export interface ListOrder {
-  readonly key: { readonly column: string; readonly type: 'timestamptz' | 'integer' };
+  readonly key: { readonly column: string; readonly type: 'timestamptz' | 'integer' | 'text' };
   readonly tie: { readonly column: string; readonly type: 'uuid' | 'integer' | 'bigint' };
   readonly direction: 'asc' | 'desc';
   readonly searched: readonly string[];

@@ -1,5 +1,233 @@
+/** The tree of domains, collections and endpoints, and how each does. */
+import { useState } from 'preact/hooks';
+import { Link } from 'wouter-preact';
+import { useQuery } from '../api/query.js';
+import { may } from '../api/session.js';
+import { useAddressValue } from '../base/address.js';
+import { Button, Check } from '../base/controls.js';
+import { EndpointState } from '../base/endpoint-state.js';
+import { Menu } from '../base/menu.js';
+import { Empty, ErrorNotice, Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
+import { useSettled } from '../base/settled.js';
+import { count, Method } from '../base/text.js';
+import { VirtualList } from '../base/virtual-list.js';
+import type { BriefEndpoint, Collection, Domain } from '../generated/routes.js';
+import { type Asked, EndpointsDialog } from './dialogs.js';
+import { type Row, rowKey, rowsOf } from './rows.js';
+
+const ROW_HEIGHT = 42;
+const PAGE_SIZE = 500;
+const SETTLED_AFTER_MS = 200;
 
 export function EndpointsPage() {
-  return <Page title="Endpoints">…</Page>;
+  const [search, setSearch] = useAddressValue('search');
+  const [failing, setFailing] = useAddressValue('failing');
+  const [asked, ask] = useState<Asked>();
+  const settled = useSettled(search.trim(), SETTLED_AFTER_MS);
+  const isFiltered = settled !== '' || failing !== '';
+  return (
+    <Page
+      title="Endpoints"
+      actions={
+        <>
+          {may('domains:write') && <Button onClick={() => ask({ what: 'new domain' })}>New domain</Button>}
+          {may('endpoints:write') && (
+            <Button look="primary" onClick={() => ask({ what: 'new endpoint' })}>
+              New endpoint
+            </Button>
+          )}
+        </>
+      }
+    >
+      <search class="filters">
+        <input
+          class="input"
+          type="search"
+          aria-label="Search endpoints"
+          placeholder="Search by host, path or name"
+          spellcheck={false}
+          value={search}
+          onInput={(event) => setSearch(event.currentTarget.value)}
+        />
+        <Check
+          label="Only failing"
+          isChecked={failing !== ''}
+          onChange={(isChecked) => setFailing(isChecked ? 'true' : '')}
+        />
+      </search>
+      <Tree search={settled} failing={failing !== ''} isFiltered={isFiltered} ask={ask} />
+      {asked && <EndpointsDialog asked={asked} onClose={() => ask(undefined)} />}
+    </Page>
+  );
+}
+
+interface TreeProps {
+  readonly search: string;
+  readonly failing: boolean;
+  readonly isFiltered: boolean;
+  readonly ask: (asked: Asked) => void;
+}
+
+function Tree({ search, failing, isFiltered, ask }: TreeProps) {
+  const endpoints = useQuery('GET /api/overview/endpoints', {
+    query: { limit: PAGE_SIZE, search, ...(failing && { failing }) },
+  });
+  const domains = useQuery('GET /api/domains', {});
+  const collections = useQuery('GET /api/collections', {});
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
+  const toggle = (host: string) => {
+    const next = new Set(closed);
+    if (!next.delete(host)) next.add(host);
+    setClosed(next);
+  };
+  const failed = domains.error ?? collections.error;
+  return (
+    <>
+      {failed && <ErrorNotice error={failed} onRetry={domains.refresh} />}
+      <Loaded result={endpoints} lines={8}>
+        {(found) => {
+          const rows = rowsOf({
+            endpoints: found,
+            domains: domains.data ?? [],
+            collections: collections.data ?? [],
+            isWhole: !endpoints.hasMore,
+            hasEmpty: !isFiltered,
+            isClosed: (host) => closed.has(host) && !isFiltered,
+          });
+          if (rows.length === 0) return <NothingFound isFiltered={isFiltered} ask={ask} />;
+          return (
+            <div class="card">
+              <VirtualList
+                label="Domains, collections and endpoints"
+                items={rows}
+                rowHeight={ROW_HEIGHT}
+                keyOf={rowKey}
+                {...(endpoints.hasMore && { onEnd: () => void endpoints.more() })}
+              >
+                {(row) => (
+                  <TreeRow
+                    row={row}
+                    isClosed={row.kind === 'domain' && closed.has(row.host)}
+                    toggle={toggle}
+                    ask={ask}
+                  />
+                )}
+              </VirtualList>
+            </div>
+          );
+        }}
+      </Loaded>
+    </>
+  );
+}
+
+function NothingFound({ isFiltered, ask }: Pick<TreeProps, 'isFiltered' | 'ask'>) {
+  if (isFiltered)
+    return (
+      <Empty title="No endpoint is like this">
+        <p>Search for a part of a host, a path or a name, such as “GET api.example.com/pets”.</p>
+      </Empty>
+    );
+  return (
+    <Empty title="There are no endpoints yet">
+      <p>An endpoint is a route and the Rust code behind it. Make one, or import a whole API.</p>
+      <div class="actions">
+        {may('endpoints:write') && (
+          <Button look="primary" onClick={() => ask({ what: 'new endpoint' })}>
+            New endpoint
+          </Button>
+        )}
+        {may('imports:write') && (
+          <Link class="button" href="/ui/import">
+            Import an API
+          </Link>
+        )}
+      </div>
+    </Empty>
+  );
+}
+
+interface TreeRowProps {
+  readonly row: Row;
+  readonly isClosed: boolean;
+  readonly toggle: (host: string) => void;
+  readonly ask: (asked: Asked) => void;
+}
+
+function TreeRow({ row, isClosed, toggle, ask }: TreeRowProps) {
+  if (row.kind === 'endpoint') return <EndpointRow endpoint={row.endpoint} />;
+  if (row.kind === 'collection')
+    return (
+      <div class="tree-row collection">
+        <h3 class="truncate">{row.collection.name}</h3>
+        {row.collection.base_path && <code class="muted truncate">{row.collection.base_path}</code>}
+        <Menu
+          label={`What to do with the collection ${row.collection.name}`}
+          items={collectionMenu(row.collection, row.host, ask)}
+        />
+      </div>
+    );
+  const { host, domain } = row;
+  return (
+    <div class="tree-row domain">
+      <button type="button" aria-expanded={!isClosed} onClick={() => toggle(host)}>
+        <span class="twist" aria-hidden="true" />
+        <h2 class="truncate">{host === '*' ? 'Any host' : host}</h2>
+      </button>
+      {domain && domain.name !== host && <span class="muted truncate">{domain.name}</span>}
+      {domain && <Menu label={`What to do with the domain ${host}`} items={domainMenu(domain, ask)} />}
+    </div>
+  );
+}
+
+function EndpointRow({ endpoint }: { readonly endpoint: BriefEndpoint }) {
+  const { id, method, route, name, enabled, requests, errors } = endpoint;
+  return (
+    <Link class="tree-row endpoint" href={`/ui/endpoints/${id}`}>
+      <Method name={method} />
+      <code class="truncate route">{route}</code>
+      <span class="truncate muted name">{name}</span>
+      <span class="number small muted figures">
+        {requests > 0 && `${count(requests)} req/h`}
+        {errors > 0 && <span class="bad-text"> {count(errors)} errors</span>}
+      </span>
+      {enabled ? <EndpointState {...endpoint} /> : <span class="badge warn">Disabled</span>}
+    </Link>
+  );
+}
+
+function domainMenu(domain: Domain, ask: (asked: Asked) => void) {
+  return [
+    ...(may('endpoints:write')
+      ? [{ label: 'New endpoint', onClick: () => ask({ what: 'new endpoint', host: domain.host }) }]
+      : []),
+    ...(may('collections:write')
+      ? [{ label: 'New collection', onClick: () => ask({ what: 'new collection', domain }) }]
+      : []),
+    ...(may('domains:write')
+      ? [
+          { label: 'Edit', onClick: () => ask({ what: 'edit domain', domain }) },
+          { label: 'Delete', isDangerous: true, onClick: () => ask({ what: 'delete domain', domain }) },
+        ]
+      : []),
+  ];
+}
+
+function collectionMenu(collection: Collection, host: string, ask: (asked: Asked) => void) {
+  return [
+    ...(may('endpoints:write')
+      ? [{ label: 'New endpoint', onClick: () => ask({ what: 'new endpoint', host, collection }) }]
+      : []),
+    ...(may('collections:write')
+      ? [
+          { label: 'Edit', onClick: () => ask({ what: 'edit collection', collection }) },
+          {
+            label: 'Delete',
+            isDangerous: true,
+            onClick: () => ask({ what: 'delete collection', collection }),
+          },
+        ]
+      : []),
+  ];
 }

@@ -1,0 +1,217 @@
+/** The dialogs of the tree: they make, edit and delete domains, collections and endpoints. */
+import { useState } from 'preact/hooks';
+import { useLocation } from 'wouter-preact';
+import { call } from '../api/client.js';
+import { useQuery } from '../api/query.js';
+import { SelectField, TextField } from '../base/controls.js';
+import { FormDialog } from '../base/dialog.js';
+import { count } from '../base/text.js';
+import { done } from '../base/toasts.js';
+import type { Collection, Domain } from '../generated/routes.js';
+
+/** What somebody wants to do. */
+export type Asked =
+  | { readonly what: 'new domain' }
+  | { readonly what: 'edit domain' | 'delete domain' | 'new collection'; readonly domain: Domain }
+  | { readonly what: 'edit collection' | 'delete collection'; readonly collection: Collection }
+  | { readonly what: 'new endpoint'; readonly host?: string; readonly collection?: Collection };
+
+interface Closable {
+  readonly onClose: () => void;
+}
+
+export function EndpointsDialog({ asked, onClose }: { readonly asked: Asked } & Closable) {
+  switch (asked.what) {
+    case 'new domain':
+      return <DomainDialog onClose={onClose} />;
+    case 'edit domain':
+      return <DomainDialog domain={asked.domain} onClose={onClose} />;
+    case 'delete domain':
+      return <DeleteDomain domain={asked.domain} onClose={onClose} />;
+    case 'new collection':
+      return <CollectionDialog domain={asked.domain} onClose={onClose} />;
+    case 'edit collection':
+      return <CollectionDialog collection={asked.collection} onClose={onClose} />;
+    case 'delete collection':
+      return <DeleteCollection collection={asked.collection} onClose={onClose} />;
+    case 'new endpoint':
+      return <NewEndpoint {...asked} onClose={onClose} />;
+  }
+}
+
+function DomainDialog({ domain, onClose }: { readonly domain?: Domain } & Closable) {
+  const [host, setHost] = useState(domain?.host ?? '');
+  const [name, setName] = useState(domain?.name ?? '');
+  const save = async () => {
+    const body = { host: host.trim(), name: name.trim() || host.trim() };
+    if (domain) await call('PUT /api/domains/{id}', { params: { id: domain.id }, body });
+    else await call('POST /api/domains', { body });
+    done(domain ? 'The domain is saved.' : `${body.host} is there.`);
+  };
+  return (
+    <FormDialog
+      title={domain ? `Edit ${domain.host}` : 'New domain'}
+      action={domain ? 'Save' : 'Create'}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      <TextField
+        label="Host"
+        placeholder="api.example.com"
+        hint="The name in the address of requests. It has to lead to the gateway."
+        required
+        autofocus
+        value={host}
+        onInput={setHost}
+      />
+      <TextField label="Name" hint="For people; the host unless given." value={name} onInput={setName} />
+    </FormDialog>
+  );
+}
+
+function DeleteDomain({ domain, onClose }: { readonly domain: Domain } & Closable) {
+  const collections = useQuery('GET /api/domains/{id}/collections', { params: { id: domain.id } });
+  const remove = async () => {
+    await call('DELETE /api/domains/{id}', { params: { id: domain.id } });
+    done(`${domain.host} is deleted.`);
+  };
+  return (
+    <FormDialog
+      title={`Delete ${domain.host}?`}
+      action="Delete"
+      isDangerous
+      onSubmit={remove}
+      onClose={onClose}
+    >
+      <p>
+        {collections.data && collections.data.length > 0
+          ? `Its ${count(collections.data.length)} collections and all its endpoints are deleted with it`
+          : 'All its endpoints are deleted with it'}
+        , with their versions. What runs there ends. This cannot be undone.
+      </p>
+    </FormDialog>
+  );
+}
+
+type CollectionDialogProps = (
+  | { readonly domain: Domain; readonly collection?: undefined }
+  | { readonly collection: Collection; readonly domain?: undefined }
+) &
+  Closable;
+
+function CollectionDialog({ domain, collection, onClose }: CollectionDialogProps) {
+  const [name, setName] = useState(collection?.name ?? '');
+  const [base, setBase] = useState(collection?.base_path ?? '');
+  const save = async () => {
+    const body = { name: name.trim(), base_path: base.trim() || null };
+    if (collection) await call('PUT /api/collections/{id}', { params: { id: collection.id }, body });
+    else await call('POST /api/collections', { body: { ...body, domain_id: domain.id } });
+    done('The collection is saved.');
+  };
+  return (
+    <FormDialog
+      title={collection ? `Edit ${collection.name}` : `New collection in ${domain.host}`}
+      action={collection ? 'Save' : 'Create'}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      <TextField label="Name" required autofocus value={name} onInput={setName} />
+      <TextField
+        label="Base path"
+        placeholder="/v1"
+        hint="Stands before the paths of its endpoints. It may be empty."
+        value={base}
+        onInput={setBase}
+      />
+    </FormDialog>
+  );
+}
+
+function DeleteCollection({ collection, onClose }: { readonly collection: Collection } & Closable) {
+  const endpoints = useQuery('GET /api/collections/{id}/endpoints', { params: { id: collection.id } });
+  const remove = async () => {
+    await call('DELETE /api/collections/{id}', { params: { id: collection.id } });
+    done(`${collection.name} is deleted.`);
+  };
+  return (
+    <FormDialog
+      title={`Delete the collection ${collection.name}?`}
+      action="Delete"
+      isDangerous
+      onSubmit={remove}
+      onClose={onClose}
+    >
+      <p>
+        {endpoints.data ? `Its ${count(endpoints.data.length)} endpoints are` : 'All its endpoints are'}{' '}
+        deleted with it, with their versions. What runs there ends. This cannot be undone.
+      </p>
+    </FormDialog>
+  );
+}
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+const FIRST_CODE = `use rust_edge_gateway_sdk::prelude::*;
+
+fn handle(req: Request) -> Response {
+    Response::text(200, format!("Hello from {}", req.path))
+}
+
+handler_loop!(handle);
+`;
+
+type NewEndpointProps = Omit<Extract<Asked, { what: 'new endpoint' }>, 'what'> & Closable;
+
+function NewEndpoint({ host: known = '', collection, onClose }: NewEndpointProps) {
+  const domains = useQuery('GET /api/domains', {});
+  const [method, setMethod] = useState<(typeof METHODS)[number]>('GET');
+  const [host, setHost] = useState(known);
+  const [path, setPath] = useState('/');
+  const [name, setName] = useState('');
+  const [, navigate] = useLocation();
+  const hosts = (domains.data ?? []).map((domain) => domain.host);
+  const create = async () => {
+    const { data } = await call('POST /api/endpoints', {
+      body: {
+        ...{ method, path: path.trim(), domain: host.trim() || '*' },
+        ...{ name: name.trim() || path.trim(), code: FIRST_CODE, collection_id: collection?.id ?? null },
+      },
+    });
+    navigate(`/ui/endpoints/${data.id}`);
+  };
+  return (
+    <FormDialog
+      title={collection ? `New endpoint in ${collection.name}` : 'New endpoint'}
+      action="Create"
+      onSubmit={create}
+      onClose={onClose}
+    >
+      <div class="row">
+        <SelectField label="Method" value={method} options={METHODS} onChange={setMethod} />
+        {collection || known !== '' ? (
+          <TextField label="Host" value={known} onInput={() => undefined} />
+        ) : (
+          <SelectField
+            label="Host"
+            value={host}
+            options={[{ value: '', label: 'Any host' }, ...hosts]}
+            onChange={setHost}
+          />
+        )}
+      </div>
+      <TextField
+        label="Path"
+        placeholder="/pets/{id}"
+        hint={
+          collection?.base_path
+            ? `Behind ${collection.base_path}. {name} stands for a segment, {*rest} for all that follows.`
+            : '{name} stands for a segment, {*rest} for all that follows.'
+        }
+        required
+        autofocus
+        value={path}
+        onInput={setPath}
+      />
+      <TextField label="Name" hint="For people; the path unless given." value={name} onInput={setName} />
+    </FormDialog>
+  );
+}
