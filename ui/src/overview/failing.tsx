@@ -1,0 +1,50 @@
+/** Endpoints that cannot run, or have answered with errors. */
+import { Link } from 'wouter-preact';
+import { useQuery } from '../api/query.js';
+import { EndpointState } from '../base/endpoint-state.js';
+import { useEvery } from '../base/every.js';
+import { Loaded } from '../base/notices.js';
+import { count, Method } from '../base/text.js';
+
+const REFRESH_MS = 10_000;
+const MOST_SHOWN = 8;
+
+export function FailingEndpoints() {
+  const failing = useQuery('GET /api/overview/endpoints', { query: { failing: true, limit: MOST_SHOWN } });
+  useEvery(REFRESH_MS, failing.refresh);
+  return (
+    <section class="card" aria-label="Failing endpoints">
+      <header>
+        <h2>Failing endpoints</h2>
+        {failing.hasMore && <Link href="/ui/endpoints?failing=true">All of them</Link>}
+      </header>
+      <Loaded result={failing} lines={3}>
+        {(endpoints) =>
+          endpoints.length === 0 ? (
+            <p class="pad muted">None in the last hour.</p>
+          ) : (
+            <ul>
+              {endpoints.map((endpoint) => (
+                <li key={endpoint.id}>
+                  <Link class="tree-row line" href={`/ui/endpoints/${endpoint.id}/logs?level=error`}>
+                    <Method name={endpoint.method} />
+                    <span class="truncate name-of">
+                      <span class="muted">{endpoint.domain === '*' ? '' : endpoint.domain}</span>
+                      <code>{endpoint.route}</code>
+                    </span>
+                    {endpoint.errors > 0 && (
+                      <span class="small number bad-text">
+                        {count(endpoint.errors)} of {count(endpoint.requests)}
+                      </span>
+                    )}
+                    <EndpointState {...endpoint} />
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+    </section>
+  );
+}

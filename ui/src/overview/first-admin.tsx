@@ -1,0 +1,57 @@
+/** An API that is open to everybody on its machine says so, and offers to close it. */
+import { useState } from 'preact/hooks';
+import { call } from '../api/client.js';
+import { me, signIn } from '../api/session.js';
+import { Button, TextField } from '../base/controls.js';
+import { FormDialog } from '../base/dialog.js';
+import { done } from '../base/toasts.js';
+
+export function FirstAdmin() {
+  const [isOpen, setOpen] = useState(false);
+  if (me.value?.kind !== 'anonymous') return null;
+  return (
+    <div class="notice">
+      <span>
+        Whoever can use this machine may do everything here. With a first admin, people have to sign in.
+      </span>
+      <Button isSmall onClick={() => setOpen(true)}>
+        Make the first admin
+      </Button>
+      {isOpen && <AdminDialog onClose={() => setOpen(false)} />}
+    </div>
+  );
+}
+
+function AdminDialog({ onClose }: { readonly onClose: () => void }) {
+  const [email, setEmail] = useState('');
+  const [name, setName] = useState('');
+  const [password, setPassword] = useState('');
+  const create = async () => {
+    await call('POST /api/users', { body: { email, name: name || email, password, role: 'admin' } });
+    await signIn(email, password);
+    done('You are the first admin. From now on people have to sign in.');
+  };
+  return (
+    <FormDialog title="The first admin" action="Create and sign in" onSubmit={create} onClose={onClose}>
+      <TextField
+        label="Email"
+        type="email"
+        autocomplete="username"
+        required
+        autofocus
+        value={email}
+        onInput={setEmail}
+      />
+      <TextField label="Name" autocomplete="name" value={name} onInput={setName} />
+      <TextField
+        label="Password"
+        type="password"
+        autocomplete="new-password"
+        hint="12 characters or more. A lost one is reset on this machine: npm run user -- reset-password EMAIL"
+        required
+        value={password}
+        onInput={setPassword}
+      />
+    </FormDialog>
+  );
+}
