@@ -1,4 +1,7 @@
 /** The web UI in a real browser, Debian's Chromium, as tests use it. */
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import type { AxeResults } from 'axe-core';
 import { expect } from 'chai';
 import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
@@ -43,4 +46,32 @@ export async function openBrowser(origin: string): Promise<Ui> {
     },
     close: () => browser.close(),
   };
+}
+
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+/** Fails with what axe finds on a page, by the rules of WCAG 2.2 A and AA, in both themes. */
+export async function expectAccessible(page: Page): Promise<void> {
+  await page.evaluate(await readFile(AXE, 'utf8'));
+  for (const theme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme: theme });
+    const found = await page.evaluate(async () => {
+      const { axe } = globalThis as unknown as { axe: { run: (options: object) => Promise<AxeResults> } };
+      const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+      const { violations } = await axe.run({ runOnly: tags });
+      return violations.map(({ id, nodes }) => ({
+        id,
+        where: nodes.map(({ target, failureSummary }) => `${target.join(' ')}: ${failureSummary}`),
+      }));
+    });
+    expect(found, `${page.url()} in ${theme}`).to.deep.equal([]);
+  }
+}
+
+/** Fails when a page is wider than the window: it would scroll sideways. */
+export async function expectFits(page: Page): Promise<void> {
+  const [width, window] = await page.evaluate<[number, number]>(
+    '[document.documentElement.scrollWidth, innerWidth]',
+  );
+  expect(width, `width of ${page.url()}`).to.be.at.most(window);
 }

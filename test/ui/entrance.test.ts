@@ -1,0 +1,110 @@
+/** The way in: an empty gateway, its first endpoint, its first admin; signing in, and sessions that end. */
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
+import { type Stack, startStack } from '../support/processes.js';
+import { expectAccessible, expectFits, openBrowser, type Ui } from '../support/ui.js';
+
+const EMAIL = 'ada@example.com';
+const PASSWORD = 'correct horse battery';
+
+describe('the way into the web UI', function () {
+  this.timeout(180_000);
+  let stack: Stack;
+  let ui: Ui;
+  before(async () => {
+    stack = await startStack();
+    ui = await openBrowser(stack.apiUrl);
+  });
+  after(async () => {
+    await ui?.close();
+    await stack?.close();
+  });
+
+  it('is where / leads', async () => {
+    const { page, close } = await ui.open('/');
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    expect(new URL(page.url()).pathname).to.equal('/ui');
+    await close();
+  });
+
+  it('leads from an empty gateway to a live URL with one click', async () => {
+    const { page, close } = await ui.open('/ui');
+    await page.getByRole('heading', { name: 'Your first endpoint' }).waitFor();
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Deploy' }).click();
+    await page.getByText('It is live at').waitFor();
+    expect(await page.locator('pre').textContent()).to.equal('{"message":"Hello, Ada!"}');
+    expect(await page.getByRole('link', { name: '/hello/Ada' }).getAttribute('href')).to.equal(
+      `${stack.gatewayUrl}/hello/Ada`,
+    );
+    expect((await stack.gateway.get('/hello/Ada')).body).to.deep.equal({ message: 'Hello, Ada!' });
+    await page.getByRole('link', { name: 'Edit its code' }).click();
+    await page.waitForURL(/\/ui\/endpoints\/[0-9a-f-]{36}$/);
+    await close();
+  });
+
+  it('shows what happens, now and over the day', async () => {
+    const { page, close } = await ui.open('/ui');
+    for (let sent = 0; sent < 20; sent++) await stack.gateway.get('/hello/Ada');
+    await page.getByText('Requests a second').waitFor();
+    await eventually(async () =>
+      expect(await page.locator('main').innerText()).to.match(/2\d in the last hour/),
+    );
+    await page.getByRole('button', { name: 'Last day' }).click();
+    await page.getByText('2', { exact: false }).getByText('in the last day').first().waitFor();
+    expect(page.url()).to.include('range=day');
+    await page.setViewportSize({ width: 360, height: 740 });
+    await expectFits(page);
+    await expectAccessible(page);
+    await close();
+  });
+
+  it('makes the first admin, and asks from then on who one is', async () => {
+    const { page, close } = await ui.open('/ui');
+    await page.getByRole('button', { name: 'Make the first admin' }).click();
+    await page.getByLabel('Email').fill(EMAIL);
+    await page.getByLabel('Password').fill('short');
+    await page.getByRole('button', { name: 'Create and sign in' }).click();
+    await page.getByRole('alert').getByText('body.password').waitFor();
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Create and sign in' }).click();
+    await page.getByRole('link', { name: EMAIL }).waitFor();
+    expect((await stack.api.get('/api/domains')).status).to.equal(401);
+    await close();
+  });
+
+  it('goes on where one wanted to go after signing in', async () => {
+    const { page, close } = await ui.open('/ui/endpoints?search=hello');
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await expectAccessible(page);
+    await page.getByLabel('Email').fill(EMAIL);
+    await page.getByLabel('Password').fill('a wrong password');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').getByText('The email or the password is wrong').waitFor();
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: '/hello/{name}' }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await close();
+  });
+
+  it('keeps what was typed when a session ends, and goes on after signing in again', async () => {
+    const { page, context, close } = await ui.open('/ui/endpoints');
+    await page.getByLabel('Email').fill(EMAIL);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('button', { name: 'New domain' }).click();
+    await page.getByLabel('Host').fill('kept.example.com');
+    await context.clearCookies();
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByText('Your session has ended').waitFor();
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('Your session has ended').waitFor({ state: 'detached' });
+    expect(await page.getByLabel('Host').inputValue()).to.equal('kept.example.com');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('heading', { name: 'kept.example.com' }).waitFor();
+    await close();
+  });
+});
