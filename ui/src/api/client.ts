@@ -60,6 +60,12 @@ export function whenSignedOut(callback: () => void): void {
   onSignedOut = callback;
 }
 
+/** Called when a request has changed something. */
+let onChanged: () => void = () => undefined;
+export function whenChanged(callback: () => void): void {
+  onChanged = callback;
+}
+
 /** Sends a request. @throws ApiError */
 export async function call<K extends RouteName>(
   route: K,
@@ -118,6 +124,7 @@ export async function send(
     if (response.status === 401 && path !== '/api/session') onSignedOut();
     throw failure(response, envelope);
   }
+  if (method !== 'GET') onChanged();
   const { data, warnings = [] } = envelope;
   const [, next] = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '') ?? [];
   return { data, warnings, next };

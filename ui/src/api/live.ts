@@ -15,10 +15,11 @@ const LOST_AFTER_MS = 3_000;
 /** What is read again when something of a kind has changed; figures and logs have their own pace. */
 const AFFECTED: Readonly<Record<string, readonly string[]>> = {
   change: [
-    ...['/api/domains', '/api/collections', '/api/endpoints', '/api/services', '/api/users', '/api/tokens'],
+    ...['/api/domains', '/api/collections', '/api/endpoints', '/api/overview', '/api/services'],
+    ...['/api/users', '/api/tokens'],
     ...['/api/sessions', '/api/alerts', '/api/secrets', '/api/audit', '/api/jobs', '/api/session'],
   ],
-  endpoint: ['/api/endpoints', '/api/stats'],
+  endpoint: ['/api/endpoints', '/api/overview', '/api/stats'],
   build: ['/api/builds', '/api/health'],
   service: ['/api/services'],
   import: ['/api/imports'],

@@ -4,7 +4,7 @@
  */
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { ApiError, type Data, type Input, type RouteName, send, target } from './client.js';
+import { ApiError, type Data, type Input, type RouteName, send, target, whenChanged } from './client.js';
 
 export interface Result<T> {
   /** Undefined until there is a first answer; kept while it is read again. */
@@ -60,6 +60,9 @@ export function invalidate(...prefixes: readonly string[]): void {
     if (entry.users > 0) void read(entry);
   }
 }
+
+// One sees what one has done at once; others are told by the events.
+whenChanged(() => invalidate('/api/'));
 
 /** Forgets everything: somebody else looks now. */
 export function forgetAll(): void {

@@ -53,7 +53,7 @@ function Search() {
   const search = useSettled(text.trim(), SETTLED_AFTER_MS);
   const canSearch = search !== '' && may('endpoints:read');
   const found = useQuery(
-    'GET /api/endpoints',
+    'GET /api/overview/endpoints',
     canSearch ? { query: { search, limit: MOST_SHOWN } } : undefined,
   );
 
@@ -62,8 +62,8 @@ function Search() {
     ...visiblePlaces()
       .filter(({ name, also = '' }) => `${name} ${also}`.toLowerCase().includes(words))
       .map(({ name, to }) => ({ name, to, kind: 'Page' })),
-    ...(canSearch ? (found.data ?? []) : []).map(({ id, method, domain, path }) => ({
-      name: `${method} ${domain}${path}`,
+    ...(canSearch ? (found.data ?? []) : []).map(({ id, method, domain, route }) => ({
+      name: `${method} ${domain}${route}`,
       to: `/ui/endpoints/${id}`,
       kind: 'Endpoint',
     })),

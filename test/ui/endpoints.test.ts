@@ -1,0 +1,188 @@
+/** The tree of endpoints in the web UI: finding, making, renaming and deleting, also among 10,000. */
+import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
+import { expectData } from '../support/expect.js';
+import { type Stack, startStack } from '../support/processes.js';
+import { expectAccessible, expectFits, openBrowser, type Ui } from '../support/ui.js';
+
+const HOSTILE = `<img src=x onerror="document.title='broken'"><b>bold</b> \u202egnp.exe & 'quotes'`;
+
+describe('endpoints in the web UI', function () {
+  this.timeout(180_000);
+  let stack: Stack;
+  let ui: Ui;
+  before(async () => {
+    stack = await startStack({ processes: ['web', 'gateway'] });
+    ui = await openBrowser(stack.apiUrl);
+  });
+  after(async () => {
+    await ui?.close();
+    await stack?.close();
+  });
+
+  const create = async (path: string, body: object) =>
+    expectData(await stack.api.post(path, body), 201) as { readonly id: string };
+
+  it('says what to do where there are none', async () => {
+    const { page, close } = await ui.open('/ui/endpoints');
+    await page.getByRole('heading', { name: 'There are no endpoints yet' }).waitFor();
+    await expectAccessible(page);
+    await close();
+  });
+
+  it('makes a domain, a collection in it, and an endpoint in that', async () => {
+    const { page, close } = await ui.open('/ui/endpoints');
+    await page.getByRole('button', { name: 'New domain' }).click();
+    await page.getByLabel('Host').fill('no host');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('alert').getByText('body.host').waitFor();
+    await page.getByLabel('Host').fill('api.example.com');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('heading', { name: 'api.example.com' }).waitFor();
+
+    await page.getByRole('button', { name: 'What to do with the domain api.example.com' }).click();
+    await page.getByRole('menuitem', { name: 'New collection' }).click();
+    await page.getByLabel('Name').fill('shop');
+    await page.getByLabel('Base path').fill('/shop');
+    await expectAccessible(page);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'shop' }).waitFor();
+
+    await page.getByRole('button', { name: 'What to do with the collection shop' }).click();
+    await page.getByRole('menuitem', { name: 'New endpoint' }).press('Enter');
+    await page.getByLabel('Path').fill('/pets/{id}');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.waitForURL(/\/ui\/endpoints\/[0-9a-f-]{36}$/);
+    const [made] = expectData(await stack.api.get('/api/overview/endpoints')) as object[];
+    expect(made).to.include({
+      ...{ method: 'GET', route: '/shop/pets/{id}', domain: 'api.example.com', collection: 'shop' },
+      ...{ name: '/pets/{id}', status: 'created', asleep: false, requests: 0, errors: 0, enabled: true },
+    });
+    await page.goBack();
+    await page.getByRole('link', { name: '/shop/pets/{id}' }).waitFor();
+    await close();
+  });
+
+  it('renames, and deletes with what that takes along', async () => {
+    const { page, close } = await ui.open('/ui/endpoints');
+    await page.getByRole('button', { name: 'What to do with the collection shop' }).click();
+    await page.getByRole('menuitem', { name: 'Edit' }).click();
+    await page.getByLabel('Name').fill('store');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { name: 'store' }).waitFor();
+
+    await page.getByRole('button', { name: 'What to do with the domain api.example.com' }).click();
+    await page.getByRole('menuitem', { name: 'Delete' }).click();
+    await page.getByText('Its 1 collections and all its endpoints are deleted with it').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'What to do with the domain api.example.com' }).click();
+    await page.getByRole('menuitem', { name: 'Delete' }).click();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('heading', { name: 'There are no endpoints yet' }).waitFor();
+    expect(expectData(await stack.api.get('/api/collections'))).to.deep.equal([]);
+    await close();
+  });
+
+  it('shows what others change meanwhile, and is what its address says', async () => {
+    const { page, close } = await ui.open('/ui/endpoints?search=GET api');
+    await page.getByText('No endpoint is like this').waitFor();
+    await create('/api/domains', { name: 'A', host: 'api.example.com' });
+    const body = { name: 'pets', path: '/pets', method: 'GET', domain: 'api.example.com' };
+    const { id } = await create('/api/endpoints', body);
+    await create('/api/endpoints', { ...body, method: 'POST', name: 'add' });
+    await page.getByRole('link', { name: '/pets' }).waitFor();
+    expect(await page.getByRole('link', { name: '/pets' }).count()).to.equal(1);
+    await page.getByRole('searchbox').fill('/pets');
+    await page.getByRole('link', { name: 'POST /pets' }).waitFor();
+    expect(new URL(page.url()).searchParams.get('search')).to.equal('/pets');
+    await page.reload();
+    await page.getByRole('link', { name: 'POST /pets' }).waitFor();
+    await stack.api.delete(`/api/endpoints/${id}`);
+    await page.getByRole('link', { name: 'GET /pets' }).waitFor({ state: 'detached' });
+    await close();
+  });
+
+  it('goes anywhere from the keyboard', async () => {
+    const { page, close } = await ui.open('/ui');
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox').waitFor();
+    await page.keyboard.type('POST api.example.com/pe');
+    await page.getByRole('option', { name: 'POST api.example.com/pets' }).waitFor();
+    await expectAccessible(page);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/ui\/endpoints\/[0-9a-f-]{36}$/);
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('databases');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/ui\/services$/);
+    await close();
+  });
+
+  it('shows hostile names as text', async () => {
+    const domain = await create('/api/domains', { name: HOSTILE, host: 'hostile.example.com' });
+    const collection = await create('/api/collections', { domain_id: domain.id, name: HOSTILE });
+    const body = { name: HOSTILE, path: '/x', method: 'GET', domain: 'hostile.example.com' };
+    await create('/api/endpoints', { ...body, collection_id: collection.id });
+    const { page, close } = await ui.open('/ui/endpoints?search=hostile');
+    await page.getByRole('link', { name: '/x' }).waitFor();
+    const text = await page.locator('main').innerText();
+    expect(text.split('<b>bold</b>')).to.have.length(4);
+    expect(await page.locator('main img, main b').count()).to.equal(0);
+    expect(await page.title()).to.equal('Endpoints · Edge Gateway');
+    await expectAccessible(page);
+    await page.setViewportSize({ width: 360, height: 740 });
+    await expectFits(page);
+    await close();
+  });
+
+  it('says when the connection is lost, and makes up for it', async () => {
+    const { page, close } = await ui.open('/ui/endpoints?search=later');
+    await page.getByText('No endpoint is like this').waitFor();
+    await stack.processes.get('web')?.end('SIGKILL');
+    await page.getByText('The connection to the gateway is lost').waitFor();
+    await stack.start('web');
+    await create('/api/endpoints', { name: 'later', path: '/later', method: 'GET', domain: '*' });
+    await page.getByText('The connection to the gateway is lost').waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: '/later' }).waitFor();
+    await close();
+  });
+
+  it('finds and scrolls among 10,000', async () => {
+    const { page, close } = await ui.open('/ui/endpoints');
+    const endpoints = Array.from({ length: 10_000 }, (_, index) => ({
+      ...{ name: `many ${index}`, path: `/many/${String(index).padStart(5, '0')}`, method: 'GET' as const },
+    }));
+    await importAll(endpoints.slice(0, 5_000));
+    await importAll(endpoints.slice(5_000));
+    await page.goto('/ui/endpoints?search=many');
+    await page.getByRole('link', { name: '/many/00000' }).waitFor();
+    expect(await page.getByRole('listitem').count()).to.be.below(100);
+    // By turns of the wheel, to the end.
+    await eventually(async () => {
+      await page.mouse.move(700, 500);
+      await page.mouse.wheel(0, 60_000);
+      await page.getByRole('link', { name: '/many/09999' }).waitFor({ timeout: 200 });
+    });
+    expect(await page.getByRole('listitem').count()).to.be.below(100);
+    await page.getByRole('searchbox').fill('many/04711');
+    await page.getByRole('link', { name: '/many/04711' }).waitFor();
+    await close();
+  });
+
+  /** By a document, which is one request. */
+  async function importAll(endpoints: readonly { path: string; name: string }[]): Promise<void> {
+    const paths = Object.fromEntries(
+      endpoints.map(({ path, name }) => [path, { get: { operationId: name, responses: {} } }]),
+    );
+    const spec = JSON.stringify({ openapi: '3.1.0', info: { title: 'Many', version: '1' }, paths });
+    expectData(
+      await stack.api.post('/api/import/openapi', {
+        spec,
+        domain: 'many.example.com',
+        create_collection: false,
+      }),
+    );
+  }
+});
