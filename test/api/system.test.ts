@@ -31,21 +31,16 @@ describe('health and statistics', () => {
     });
   });
 
-  it('has a page at / and a list at /api/ that name its parts', async () => {
+  it('has a list of its parts at /api/, and leads from / to the web UI', async () => {
     const { parts, gateway } = expectData<{ parts: { path: string }[]; gateway: { port: number } }>(
       await api.get('/api/'),
     );
     expect(gateway.port).to.equal(api.config.GATEWAY_PORT);
-    const page = await api.get('/');
-    expect(page.status).to.equal(200);
-    expect(page.headers['content-type']).to.match(/^text\/html/);
-    expect(page.headers['content-security-policy']).to.match(/^default-src 'none'/);
-    for (const { path } of parts) {
-      expect(page.body).to.include(`<a href="${path}">`);
-      expect((await api.get(path)).status, path).to.be.within(200, 302);
-    }
-    for (const path of ['/', '/api/']) expect(await api.send('HEAD', path)).to.include({ status: 200 });
-    expectFailure(await api.post('/'), 'method_not_allowed');
+    for (const { path } of parts) expect((await api.get(path)).status, path).to.be.within(200, 302);
+    expect(await api.send('HEAD', '/api/')).to.include({ status: 200 });
+    const { status, headers } = await api.get('/');
+    expect({ status, location: headers.location }).to.deep.equal({ status: 302, location: '/ui' });
+    for (const path of ['/', '/ui']) expectFailure(await api.post(path), 'method_not_allowed');
   });
 
   it('shows the weakest sandbox of the live nodes of each kind', async () => {

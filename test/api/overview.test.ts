@@ -1,0 +1,116 @@
+/** Endpoints in brief, as pages show them, and the stream that tells which kinds of objects have changed. */
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { type Figures, saveFigures } from '../../src/store/figures.js';
+import { startApi, type TestApi } from '../support/api.js';
+import { expectData, expectFailure } from '../support/expect.js';
+
+interface Brief {
+  readonly id: string;
+  readonly route: string;
+  readonly domain: string;
+  readonly collection: string | null;
+  readonly method: string;
+}
+
+describe('endpoints in brief', () => {
+  let api: TestApi;
+  before(async () => {
+    api = await startApi();
+    for (const host of ['b.example', 'a.example']) {
+      const { id: domain_id } = await created('/api/domains', { name: host, host });
+      for (const name of ['two', 'one']) {
+        const collection = await created('/api/collections', { domain_id, name, base_path: `/${name}` });
+        for (const method of ['POST', 'GET'])
+          await endpoint({ domain: host, collection_id: collection.id, method, path: '/x' });
+      }
+      await endpoint({ domain: host, path: '/z' });
+    }
+    await endpoint({ domain: '*', path: '/any' });
+  });
+  after(() => api.close());
+
+  const created = async (path: string, body: object) =>
+    expectData<{ id: string }>(await api.post(path, body), 201);
+  const endpoint = (body: object) => created('/api/endpoints', { name: 'named', method: 'GET', ...body });
+  const list = async (query = '') => expectData<Brief[]>(await api.get(`/api/overview/endpoints${query}`));
+  const shown = ({ method, domain, collection, route }: Brief) =>
+    `${method} ${domain} ${collection ?? '-'} ${route}`;
+
+  const OF_A = [
+    'GET a.example - /z',
+    'GET a.example one /one/x',
+    'POST a.example one /one/x',
+    'GET a.example two /two/x',
+    'POST a.example two /two/x',
+  ];
+  const ALL = ['GET * - /any', ...OF_A, ...OF_A.map((line) => line.replace('a.example', 'b.example'))];
+
+  it('are in the order of hosts, collections and routes, page by page', async () => {
+    expect((await list()).map(shown)).to.deep.equal(ALL);
+    const pages: string[] = [];
+    let path: string | undefined = '/api/overview/endpoints?limit=4';
+    while (path !== undefined) {
+      const response = await api.get(path);
+      pages.push(...expectData<Brief[]>(response).map(shown));
+      path = /<([^>]+)>; rel="next"/.exec(response.headers['link']?.toString() ?? '')?.[1];
+    }
+    expect(pages).to.deep.equal(ALL);
+  });
+
+  it('are found by host, by what people write, by name and by collection', async () => {
+    expect((await list('?domain=A.Example')).map(shown)).to.deep.equal(OF_A);
+    expect((await list('?search=POST%20a.example%2Fone')).map(shown)).to.deep.equal([OF_A[2]]);
+    expect(await list('?search=NAMED')).to.have.length(ALL.length);
+    expect((await list('?search=two&domain=a.example')).map(shown)).to.deep.equal(OF_A.slice(3));
+    expect(await list('?search=%25')).to.deep.equal([]);
+    expect(await list('?failing=true')).to.deep.equal([]);
+  });
+
+  it('refuse what is no query', async () => {
+    for (const query of ['limit=0', 'cursor=x', 'failing=perhaps', 'search='])
+      expectFailure(await api.get(`/api/overview/endpoints?${query}`), 'invalid_input');
+    const { headers } = await api.get('/api/overview/endpoints?limit=1');
+    const cursor = /cursor=([^>&]+)/.exec(headers['link']?.toString() ?? '')?.[1];
+    expectFailure(await api.get(`/api/overview/endpoints?search=x&cursor=${cursor}`), 'invalid_input');
+  });
+
+  it('that answer with errors are failing for an hour', async () => {
+    const [first] = await list();
+    const NOTHING = {
+      ...{ status_2xx: 0, status_3xx: 0, status_4xx: 0, status_5xx: 0, status_other: 0 },
+      ...{ restarts: 0, cpu_seconds: 0, in_flight: 0, memory_bytes: 0, buckets: [], counts: [] },
+    };
+    const node = randomUUID();
+    const add = (minutes: number, statuses: Partial<Figures>) => {
+      const at = (Math.floor(Date.now() / 60_000) - minutes) * 60_000;
+      const figures = { ...NOTHING, endpoint_id: first?.id ?? '', version: 1, at, ...statuses };
+      return saveFigures(api.store, node, [figures]);
+    };
+    await add(2, { status_2xx: 3 });
+    expect(await list('?failing=true')).to.deep.equal([]);
+    await add(120, { status_5xx: 3 });
+    expect(await list('?failing=true')).to.deep.equal([]);
+    await add(3, { status_5xx: 3 });
+    const [failing, ...others] = await list('?failing=true');
+    expect(failing).to.include({ id: first?.id, requests: 6, errors: 3 });
+    expect(others).to.deep.equal([]);
+  });
+
+  it('come with a stream that tells of changes, by their kind', async () => {
+    const leave = new AbortController();
+    const response = await fetch(`${api.url}/api/events`, { signal: leave.signal });
+    expect(response.headers.get('content-type')).to.match(/^text\/event-stream/);
+    const told = new Set<string>();
+    const { id } = await endpoint({ path: '/later', domain: '*' });
+    for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+      const text = Buffer.from(chunk).toString();
+      for (const [, data = '{}'] of text.matchAll(/event: change\nid: \d+\ndata: (.*)\n/g))
+        for (const kind of (JSON.parse(data) as { kinds: string[] }).kinds) told.add(kind);
+      // Which one it is, the stream does not tell: not all may see it.
+      expect(text).not.to.include(id);
+      if (told.has('change') && told.has('endpoint')) break;
+    }
+    leave.abort();
+  });
+});
