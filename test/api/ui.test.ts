@@ -91,7 +91,7 @@ describe('the files of the web UI', () => {
       const response = await api.get(path);
       // The client has made another path of some, which is that of a page.
       if (response.status === 200) expect(response.body, path).to.include('<div id="app">');
-      else expect(response.status, path).to.be.oneOf([400, 404]);
+      else expect(response.status, path).to.be.oneOf([400, 401, 404]);
       expect(JSON.stringify(response.body)).not.to.include('workspaces');
     }
     expectFailure(await api.send('PUT', '/ui/assets/x'), 'method_not_allowed');
