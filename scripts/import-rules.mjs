@@ -1,7 +1,7 @@
 /**
  * The import rules: which folder of `src` may import which. The table is in layers, lowest first, and a folder may only
- * name folders above it in the table, so there can be no cycle between folders. The command line is a package of its
- * own: it imports its own files and the packages that it names. `npm run check` runs this.
+ * name folders above it in the table, so there can be no cycle between folders. The command line and the web UI are
+ * packages of their own: they import their own files and the packages that they name. `npm run check` runs this.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -49,9 +49,8 @@ const MAY_IMPORT = {
 };
 /** SQL, and so these packages, belong in `src/store`. */
 const SQL_PACKAGES = { knex: ['store'], pg: ['store'] };
-/** The sources of the command line, and the packages that it loads only when it needs them: it starts quickly. */
-const CLI = 'cli/src';
-const LOADED_LATE = ['undici', 'yaml'];
+/** Packages of their own; with the packages that each loads only when it needs them: it starts quickly. */
+const WORKSPACES = { cli: ['undici', 'yaml'], ui: [] };
 /** Folders of src/api must not import each other; shared code is in src/api itself. */
 const SEPARATE_FOLDERS = 'src/api/';
 
@@ -74,9 +73,11 @@ export function orderProblems(table = MAY_IMPORT) {
 
 /** The imports of a checkout that violate the rules, a line each. */
 export function importProblems(root) {
-  return ['src', 'jobs', ...(existsSync(join(root, CLI)) ? [CLI] : [])].flatMap((folder) =>
+  const workspaces = Object.keys(WORKSPACES).map((name) => `${name}/src`);
+  const folders = ['src', 'jobs', ...workspaces.filter((folder) => existsSync(join(root, folder)))];
+  return folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true })
-      .filter((name) => name.endsWith('.ts'))
+      .filter((name) => /\.tsx?$/.test(name))
       .flatMap((name) => problemsOf(root, join(folder, name))),
   );
 }
@@ -85,8 +86,8 @@ function problemsOf(root, file) {
   const from = folderOf(file);
   const text = readFileSync(join(root, file), 'utf8');
   return [...text.matchAll(/(?:\bfrom |\bimport\(|^import )'([^']+)'/gm)].flatMap(([found, name]) => {
-    const problem = file.startsWith(CLI)
-      ? ruleAgainstCli(root, file, name, found.startsWith('import('))
+    const problem = Object.hasOwn(WORKSPACES, from)
+      ? ruleAgainstWorkspace(root, from, file, name, found.startsWith('import('))
       : name.startsWith('.')
         ? ruleAgainst(file, from, name)
         : ruleAgainstPackage(from, name);
@@ -104,13 +105,22 @@ function ruleAgainst(file, from, name) {
   return MAY_IMPORT[from]?.includes(to) ? '' : `${from} may not import ${to}`;
 }
 
-function ruleAgainstCli(root, file, name, isLate) {
+function ruleAgainstWorkspace(root, workspace, file, name, isLate) {
   if (name.startsWith('.'))
-    return normalize(join(dirname(file), name)).startsWith(`${CLI}/`) ? '' : 'it is a package of its own';
-  const { dependencies } = JSON.parse(readFileSync(join(root, 'cli/package.json'), 'utf8'));
-  if (!name.startsWith('node:') && !Object.hasOwn(dependencies, name))
-    return 'cli/package.json does not name it';
-  return LOADED_LATE.includes(name) && !isLate ? 'it is loaded when it is needed: await import()' : '';
+    return normalize(join(dirname(file), name)).startsWith(`${workspace}/`)
+      ? ''
+      : 'it is a package of its own';
+  const { dependencies } = JSON.parse(readFileSync(join(root, workspace, 'package.json'), 'utf8'));
+  if (!name.startsWith('node:') && !Object.keys(dependencies).some((one) => isOf(one, name)))
+    return `${workspace}/package.json does not name it`;
+  return WORKSPACES[workspace].includes(name) && !isLate
+    ? 'it is loaded when it is needed: await import()'
+    : '';
+}
+
+/** Whether an import is of a package: by its name, or of a part of it. */
+function isOf(packageName, imported) {
+  return imported === packageName || imported.startsWith(`${packageName}/`);
 }
 
 function ruleAgainstPackage(from, name) {

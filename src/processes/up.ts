@@ -249,6 +249,7 @@ function showUrls(config: Config, path: string | undefined, sandbox: string): vo
 Edge Gateway is up.
 
   Gateway         ${gateway}
+  Web UI          ${api}/ui
   Management API  ${api}/api
   API description ${api}/api/openapi.json
   Queues          ${api}/queues

@@ -30,6 +30,10 @@ export function defineAccess(program: Command): void {
     command(program, 'status', 'show what runs: nodes, builds, queues, and how handlers are confined'),
     async () => (await import('../commands/status.js')).status,
   );
+  runs(
+    command(program, 'open [endpoint]', 'print the address of the web UI, and open it in a browser'),
+    async () => (await import('../commands/open.js')).open,
+  );
   defineTokens(program);
   defineUsers(program);
   runs(
