@@ -42,7 +42,7 @@ const COLUMNS = `
     AS asleep,
   ${OF_LAST_HOUR('status_2xx + status_3xx + status_4xx + status_5xx + status_other')} AS requests,
   ${OF_LAST_HOUR('status_5xx')} AS errors`;
-/** By host, within that by collection, those without one first, and within that by route. No host or name has U+0001. */
+/** By host, within that by collection, those without one first, and within that by route. No name has U+0001. */
 const SORT_KEY = `concat_ws(E'\\x01', endpoints.domain, coalesce(collections.name, ''), endpoints.route, endpoints.method)
   COLLATE "C"`;
 const IS_FAILING = `(endpoints.status = 'error' OR endpoints.id IN (

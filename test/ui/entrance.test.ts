@@ -108,3 +108,36 @@ describe('the way into the web UI', function () {
     await close();
   });
 });
+
+describe('the first admin of an API with API_KEY', function () {
+  this.timeout(60_000);
+  let stack: Stack;
+  let ui: Ui;
+  before(async () => {
+    stack = await startStack({ processes: ['web'], env: { API_KEY: 'the-right-key' } });
+    ui = await openBrowser(stack.apiUrl);
+  });
+  after(async () => {
+    await ui?.close();
+    await stack?.close();
+  });
+
+  it('is made by whoever has the key, which the browser does not keep', async () => {
+    const { page, context, close } = await ui.open('/ui');
+    await page.getByText('There is no user yet').click();
+    await page.getByLabel('API key').fill('a-wrong-key');
+    await page.getByLabel('Email of the admin').fill(EMAIL);
+    await page.getByLabel('Password of the admin').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Create and sign in' }).click();
+    await page.getByRole('alert').getByText('unauthorized').waitFor();
+    await expectAccessible(page);
+    await page.getByLabel('API key').fill('the-right-key');
+    await page.getByRole('button', { name: 'Create and sign in' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    const { cookies, origins } = await context.storageState();
+    expect(JSON.stringify(origins)).not.to.include('the-right-key');
+    expect(cookies).to.have.length(1);
+    expect(cookies[0]).to.include({ httpOnly: true, sameSite: 'Strict' });
+    await close();
+  });
+});

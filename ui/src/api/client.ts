@@ -73,7 +73,8 @@ export async function call<K extends RouteName>(
   signal?: AbortSignal,
 ): Promise<Answer<Data<K>>> {
   const { method, path } = target(route, input);
-  return send(method, path, (input as AnyInput | undefined)?.body, signal) as Promise<Answer<Data<K>>>;
+  const { body } = (input ?? {}) as AnyInput;
+  return send(method, path, body, signal && { signal }) as Promise<Answer<Data<K>>>;
 }
 
 /** The data of an answer. @throws ApiError */
@@ -96,12 +97,18 @@ export function target(route: RouteName, input: object | undefined): { method: s
   return { method, path: given.length > 0 ? `${path}?${new URLSearchParams(given)}` : path };
 }
 
+interface SendOptions {
+  readonly signal?: AbortSignal;
+  /** Instead of the session. */
+  readonly key?: string;
+}
+
 /** Sends a request to a path, such as that of the next page. @throws ApiError */
 export async function send(
   method: string,
   path: string,
   body?: unknown,
-  signal?: AbortSignal,
+  { signal, key }: SendOptions = {},
 ): Promise<Answer<unknown>> {
   const isForm = body instanceof FormData;
   const response = await fetch(path, {
@@ -109,6 +116,7 @@ export async function send(
     headers: {
       accept: 'application/json',
       ...(body !== undefined && !isForm && { 'content-type': 'application/json' }),
+      ...(key !== undefined && { authorization: `Bearer ${key}` }),
     },
     ...(body !== undefined && { body: isForm ? body : JSON.stringify(body) }),
     ...(signal && { signal }),

@@ -95,7 +95,7 @@ async function read(entry: Entry): Promise<void> {
   entry.isStale = false;
   entry.result.value = { ...entry.result.value, isLoading: true };
   try {
-    const { data, next } = await send('GET', entry.path, undefined, running.signal);
+    const { data, next } = await send('GET', entry.path, undefined, { signal: running.signal });
     entry.next = next;
     entry.result.value = { data, error: undefined, isLoading: false, hasMore: next !== undefined };
   } catch (thrown) {

@@ -5,6 +5,7 @@ import { toApiError } from '../api/query.js';
 import { me, signIn } from '../api/session.js';
 import { Button, TextField } from '../base/controls.js';
 import { ErrorNotice } from '../base/notices.js';
+import { FirstAdminByKey } from './first-admin-by-key.js';
 import { Logo } from './logo.js';
 
 export function SignIn() {
@@ -16,9 +17,7 @@ export function SignIn() {
         </div>
         <h1>Sign in</h1>
         <SignInForm />
-        <p class="small muted">
-          The first admin is made on the gateway’s machine: <code>npm run user -- create-admin EMAIL</code>
-        </p>
+        <FirstAdminByKey />
       </div>
     </main>
   );
