@@ -1,5 +1,6 @@
 /** The policy `validate` while much is to be checked, in a front of one thread; over HTTP, with real processes. */
 import { expect } from 'chai';
+import { eventually } from '../../support/eventually.js';
 import type { Answer } from '../../support/http.js';
 import { type PolicyStack, problemsOf, startPolicyStack } from '../../support/policies.js';
 
@@ -119,13 +120,31 @@ describe('the policy validate under load', function () {
     await Promise.all(flood);
   });
 
-  it('is made ready without keeping others waiting', async () => {
+  /** Takes a while to be made ready. No two are the same: such a one is ready already. */
+  function slowToBeReady(): object {
     const pattern = (at: number) => ({ pattern: `^(?:\\p{L}|${at}){1,90}$` });
     const anyOf = Array.from({ length: 5 }, (_, at) => pattern(at));
-    await set({ body: { content: { 'application/json': { schema: { type: 'string', anyOf } } } } });
+    const schema = { type: 'string', anyOf, maxLength: 1000 + policies++ };
+    return { body: { content: { 'application/json': { schema } } } };
+  }
+  let policies = 0;
+
+  it('is made ready without keeping others waiting', async () => {
+    await set(slowToBeReady());
     const first = post('"abc"');
     expect(await answeredBefore(first, () => one.send())).to.be.greaterThan(ROUNDS);
     expect((await first).status).to.equal(200);
     expect((await post('"1-2"')).status).to.equal(400);
+  });
+
+  it('answers 504 where it is not ready by the deadline', async () => {
+    await set(slowToBeReady(), { timeout: 10, cors: { origins: ['*'] } });
+    const { status, text, headers } = await post('"abc"', { origin: 'https://a.example' });
+    expect([status, JSON.parse(text).error]).to.deep.equal([
+      504,
+      'The request could not be checked within 10 ms.',
+    ]);
+    expect(headers['access-control-allow-origin']).to.equal('*');
+    await eventually(async () => expect((await post('"abc"')).status).to.equal(200));
   });
 });

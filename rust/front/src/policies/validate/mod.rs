@@ -17,7 +17,7 @@ mod uris;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::time::timeout_at;
@@ -41,15 +41,19 @@ const NAME: &str = "validate";
 const FREE_BYTES: usize = 4 * 1024;
 /// How often a check looks whether there is memory for it.
 const MEMORY_LOOK: Duration = Duration::from_millis(25);
+/// For so long a check that only reports may keep a request waiting.
+const REPORTS_WITHIN: Duration = Duration::from_secs(1);
 const TOO_COMPLEX: &str = "is too complex to be checked";
 
 /// The policy of an endpoint.
 pub struct Validator {
     /// Taken when it is made ready.
     text: Mutex<Box<str>>,
+    /// Known before the rest; `None` where the text cannot be read.
+    mode: OnceLock<Option<Mode>>,
     ready: OnceLock<Result<Ready, String>>,
-    /// Of the first requests, one has it made ready.
-    preparing: tokio::sync::Mutex<()>,
+    /// Of the first requests, one has it made ready. Held until it is.
+    preparing: Arc<tokio::sync::Mutex<()>>,
 }
 
 struct Ready {
@@ -137,7 +141,7 @@ impl fmt::Debug for Validator {
 
 impl Validator {
     pub fn new(text: Box<str>) -> Self {
-        Self { text: Mutex::new(text), ready: OnceLock::new(), preparing: tokio::sync::Mutex::default() }
+        Self { text: Mutex::new(text), mode: OnceLock::new(), ready: OnceLock::new(), preparing: Arc::default() }
     }
 
     /// Otherwise `prepare` is to be waited for.
@@ -145,28 +149,47 @@ impl Validator {
         self.ready.get().is_some()
     }
 
-    /// Makes it ready, without keeping other requests waiting. It is done once for all threads.
+    /// Makes it ready, without keeping other requests waiting. It is done once for all threads, also when nobody waits
+    /// for it any more.
     pub async fn prepare(self: &Arc<Self>) {
-        let _turn = self.preparing.lock().await;
+        let turn = self.preparing.clone().lock_owned().await;
         if self.is_ready() {
             return;
         }
         let validator = self.clone();
-        if workers::prepare(move || validator.make_ready()).await.is_none() {
+        let prepared = workers::prepare(move || {
+            validator.make_ready();
+            drop(turn);
+        });
+        if prepared.await.is_none() {
             self.ready.get_or_init(|| Err("there is no thread to read them".to_owned()));
         }
     }
 
     fn make_ready(&self) {
+        self.mode();
         self.ready.get_or_init(|| {
-            let text = std::mem::take(&mut *self.text.lock().unwrap_or_else(PoisonError::into_inner));
+            let text = std::mem::take(&mut *self.text());
             Ready::read(&text)
         });
     }
 
+    fn text(&self) -> MutexGuard<'_, Box<str>> {
+        self.text.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn mode(&self) -> Option<Mode> {
+        *self.mode.get_or_init(|| Some(serde_json::from_str::<compiled::OfMode>(&self.text()).ok()?.mode))
+    }
+
+    /// How long checks may keep a request waiting that has so much time.
+    pub fn check_time(&self, timeout: Duration) -> Duration {
+        if self.only_reports() { timeout.min(REPORTS_WITHIN) } else { timeout }
+    }
+
     /// Nothing is refused: what is wrong is only counted and logged.
     pub fn only_reports(&self) -> bool {
-        self.ready().is_ok_and(|ready| ready.mode == Mode::Report)
+        self.mode() == Some(Mode::Report)
     }
 
     fn ready(&self) -> Result<&Ready, &str> {

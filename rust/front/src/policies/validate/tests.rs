@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::memory::MemoryBudget;
+use crate::policies::Patience;
 
 /// A body with what is to be given back.
 struct Held {
@@ -151,6 +152,34 @@ fn checks_that_nobody_waits_for_end() {
     let mut evaluation = ready.evaluation(body.len(), stop.clone());
     assert!(evaluation.spend(1).is_err());
     assert!(Json::read(body.as_bytes(), &stop).unwrap_err().contains("nobody waits"));
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn policies_are_waited_for_only_so_long_and_get_ready_all_the_same() {
+    let (end, ends) = std::sync::mpsc::channel::<()>();
+    let others = tokio::spawn(workers::prepare(move || ends.recv()));
+    tokio::task::yield_now().await;
+    let validator = |mode: &str| {
+        let mut policy = policy(json!([{}]));
+        policy["mode"] = json!(mode);
+        Arc::new(Validator::new(policy.to_string().into()))
+    };
+    let enforcing = validator("enforce");
+    let mut patience = Patience::default();
+    for (timeout, validator) in [(1, &enforcing), (600_000, &validator("report"))] {
+        patience = Patience::default();
+        patience.prepare(validator, Duration::from_millis(timeout)).await;
+        assert!(patience.is_unprepared && !validator.is_ready());
+        // It has had its time.
+        patience.prepare(validator, Duration::from_millis(timeout)).await;
+        assert!(patience.is_unprepared);
+    }
+    assert!(patience.prepared_for >= REPORTS_WITHIN && patience.prepared_for < Duration::from_secs(600));
+    drop(end);
+    assert!(others.await.unwrap().is_some());
+    let mut patience = Patience::default();
+    patience.prepare(&enforcing, Duration::from_secs(600)).await;
+    assert!(!patience.is_unprepared && enforcing.is_ready() && !enforcing.only_reports());
 }
 
 #[tokio::test(flavor = "current_thread")]
