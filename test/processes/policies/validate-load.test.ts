@@ -1,8 +1,10 @@
 /** The policy `validate` while much is to be checked, in a front of one thread; over HTTP, with real processes. */
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
+import { expectData } from '../../support/expect.js';
 import type { Answer } from '../../support/http.js';
 import { type PolicyStack, problemsOf, startPolicyStack } from '../../support/policies.js';
+import { RawConnection } from '../../support/raw-http.js';
 
 /** Two ways at each level: all steps that a check may take are taken. */
 const ALTERNATIVES = {
@@ -83,6 +85,33 @@ describe('the policy validate under load', function () {
     ]);
     await set(ENDLESS);
     expect((await post(SHORT_BODY)).status).to.equal(200);
+  });
+
+  it('ends a check when its client resets the connection, and not when it closes its sending side', async () => {
+    await set(ENDLESS);
+    const head = (id: string) =>
+      `POST /shown HTTP/1.1\r\nHost: ${one.host}\r\nX-Request-Id: ${id}\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${LONG_BODY.length}\r\n\r\n`;
+    // The others have their turns first.
+    const first = Array.from({ length: 6 }, () => post(LONG_BODY));
+    const send = async (id: string) => {
+      const connection = await RawConnection.open(one.stack.gatewayUrl);
+      await connection.send(head(id) + LONG_BODY).read();
+      return connection;
+    };
+    const [gone, half] = await Promise.all(['gone', 'half'].map(send));
+    half?.socket.end();
+    gone?.socket.resetAndDestroy();
+    for (const { status } of await Promise.all(first)) expect(status).to.equal(400);
+    expect(await half?.answered(1)).to.have.nested.property('[0].status', 400);
+    half?.close();
+    // Whatever was checked beside them has ended when these have.
+    const last = ['last-1', 'last-2'];
+    for (const id of last) expect((await post(LONG_BODY, { 'x-request-id': id })).status).to.equal(400);
+    const logged = async (id: string) =>
+      expectData<{ items: object[] }>(await one.stack.api.get(`/api/logs?request_id=${id}`)).items.length;
+    await eventually(async () => expect(await logged('last-2')).to.equal(1));
+    expect([await logged('half'), await logged('gone')]).to.deep.equal([1, 0]);
   });
 
   it('refuses nothing in the mode report where a check outlasts the deadline', async () => {

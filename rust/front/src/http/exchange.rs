@@ -108,7 +108,7 @@ impl Exchange<'_> {
         let read = read.map(|bytes| Arc::new(RequestBody::new(bytes, share)));
         let read = match (read, begun) {
             (Ok(sent), Some(begun)) => {
-                let checked = self.validate(&request, addressed, begun, &sent).await;
+                let checked = self.validate(&request, addressed, begun, &sent).await?;
                 if addressed.policies().is_some_and(|(policies, _)| policies.only_reports()) {
                     // The handler has the time that it has without a check.
                     deadline = Instant::now() + timeout;
@@ -136,21 +136,24 @@ impl Exchange<'_> {
         self.write_refusal(&request, &refusal, request.keep_alive).await
     }
 
-    /// Checks what the policy `validate` says of a request.
+    /// Checks what the policy `validate` says of a request. A client that has gone is not checked any further.
     async fn validate(
         &self,
         request: &Request,
         addressed: &Addressed,
         begun: Result<Begun, Unchecked>,
         body: &Arc<RequestBody>,
-    ) -> Result<(), Refusal> {
-        let Some((policies, judged)) = addressed.policies() else { return Ok(()) };
+    ) -> Result<Result<(), Refusal>, Broken> {
+        let Some((policies, judged)) = addressed.policies() else { return Ok(Ok(())) };
         let Addressed { endpoint, state, .. } = addressed;
         let memory = endpoint.share(&self.thread.memory);
         let only_reports = policies.only_reports();
         let deadline = request.started.get() + policies.check_time(request.timeout());
         let checked = match begun {
-            Ok(begun) => policies.validate(begun, body.clone(), memory, &endpoint.shared.id, deadline).await,
+            Ok(begun) => {
+                let check = policies.validate(begun, body.clone(), memory, &endpoint.shared.id, deadline);
+                self.stream.unless_reset(check).await?
+            }
             Err(unchecked) => Err(unchecked),
         };
         // A handler would be taken for one that does not answer.
@@ -158,7 +161,7 @@ impl Exchange<'_> {
             true if !only_reports => Err(Unchecked::Expired),
             _ => Ok(verdict),
         });
-        match checked {
+        Ok(match checked {
             Ok(Verdict::Fits) => Ok(()),
             Ok(Verdict::Reported(problems)) => {
                 let _ = judged.reported.set(problems);
@@ -176,7 +179,7 @@ impl Exchange<'_> {
                 self.thread.supervisor.log(Level::Warn, fields, "request was not checked");
                 Err(refusal)
             }
-        }
+        })
     }
 
     /// Reads the body. What it takes of memory is in `share`.
