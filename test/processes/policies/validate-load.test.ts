@@ -4,7 +4,7 @@ import { eventually } from '../../support/eventually.js';
 import { expectData } from '../../support/expect.js';
 import type { Answer } from '../../support/http.js';
 import { type PolicyStack, problemsOf, startPolicyStack } from '../../support/policies.js';
-import { RawConnection } from '../../support/raw-http.js';
+import { connector, type RawAnswer, RawConnection } from '../../support/raw-http.js';
 
 /** Two ways at each level: all steps that a check may take are taken. */
 const ALTERNATIVES = {
@@ -24,6 +24,16 @@ const LONG_BODY = `${'{"a":'.repeat(100)}1${'}'.repeat(100)}${' '.repeat(1_000_0
 /** Of few steps, and large enough not to be checked at once. */
 const SHORT_BODY = `{}${' '.repeat(100_000)}`;
 const ROUNDS = 5;
+const ATTEMPTS = 50;
+/** The same in a parameter: steps come with the length of the head, and the cost of the pattern. */
+const ENDLESS_PARAMETER = {
+  parameters: [
+    { in: 'query', name: 'endless', content: ENDLESS.body.content },
+    { in: 'query', name: 'word', schema: { type: 'string', pattern: '^\\p{L}{1,90}$' } },
+  ],
+  components: ENDLESS.components,
+};
+const LONG_TARGET = `/shown?endless=${encodeURIComponent(LONG_BODY.trim())}${'+'.repeat(12_000)}`;
 
 describe('the policy validate under load', function () {
   this.timeout(180_000);
@@ -32,6 +42,7 @@ describe('the policy validate under load', function () {
     one = await startPolicyStack({ GATEWAY_CONCURRENCY: '1' });
   });
   after(() => one?.close());
+  const connect = connector();
 
   const set = (validate: object, others: object = {}) =>
     one.set(one.post, { validate: { mode: 'enforce', ...validate }, ...others });
@@ -52,6 +63,30 @@ describe('the policy validate under load', function () {
     }
     await over;
     return answered;
+  }
+
+  /**
+   * That requests are answered, one after the other, while another one is checked: between the moment when the front
+   * has read that, and its refusal, which the front writes as soon as it knows. A front that is kept waiting answers
+   * one at most, however busy the machine is. One that is not may answer few on a busy machine: seeing it once is
+   * enough.
+   * @returns the refusal
+   */
+  async function answersMeanwhile(requestToRefuse: string, send: () => Promise<Answer>): Promise<RawAnswer> {
+    const counts: number[] = [];
+    while (counts.length < ATTEMPTS) {
+      const connection = await connect(one.stack.gatewayUrl);
+      await connection.send(requestToRefuse).read();
+      let answered = 0;
+      while (connection.answers.length === 0) {
+        expect((await send()).status).to.equal(200);
+        answered++;
+      }
+      const [refusal] = connection.answers;
+      if (refusal && answered > ROUNDS) return refusal;
+      counts.push(answered);
+    }
+    throw new Error(`Others were kept waiting: only ${counts.join(', ')} were answered`);
   }
 
   it('checks large bodies without keeping others waiting', async () => {
@@ -164,6 +199,27 @@ describe('the policy validate under load', function () {
     expect(await answeredBefore(first, () => one.send())).to.be.greaterThan(ROUNDS);
     expect((await first).status).to.equal(200);
     expect((await post('"1-2"')).status).to.equal(400);
+  });
+
+  it('checks parameters without keeping others waiting, as long as the request has time', async () => {
+    /** A request that costs little, once the policy is ready. */
+    const isReady = () =>
+      eventually(async () => {
+        const { text } = await one.send({ method: 'POST', path: '/shown?endless=%7B%7D&word=1' });
+        expect(problemsOf(text)).to.deep.equal(['query.word: must match the pattern ^\\p{L}{1,90}$']);
+      });
+    await set(ENDLESS_PARAMETER);
+    await isReady();
+    const request = `POST ${LONG_TARGET} HTTP/1.1\r\nHost: ${one.host}\r\nContent-Length: 0\r\n\r\n`;
+    const { body } = await answersMeanwhile(request, () => one.send());
+    expect(problemsOf(body)).to.deep.equal(['query.endless: is too complex to be checked']);
+    await set(ENDLESS_PARAMETER, { timeout: 10 });
+    await isReady();
+    const { status, text } = await one.send({ method: 'POST', path: LONG_TARGET });
+    expect([status, JSON.parse(text).error]).to.deep.equal([
+      504,
+      'The request could not be checked within 10 ms.',
+    ]);
   });
 
   it('answers 504 where it is not ready by the deadline', async () => {
