@@ -3,7 +3,13 @@ import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
 import { expectData } from '../../support/expect.js';
 import type { Answer } from '../../support/http.js';
-import { type PolicyStack, problemsOf, startPolicyStack } from '../../support/policies.js';
+import {
+  type PolicyStack,
+  problemsOf,
+  reportedOf,
+  reportsOf,
+  startPolicyStack,
+} from '../../support/policies.js';
 import { connector, type RawAnswer, RawConnection } from '../../support/raw-http.js';
 
 /** Two ways at each level: all steps that a check may take are taken. */
@@ -89,6 +95,15 @@ describe('the policy validate under load', function () {
     throw new Error(`Others were kept waiting: only ${counts.join(', ')} were answered`);
   }
 
+  /** Takes a while to be made ready. No two are the same: such a one is ready already. */
+  function slowToBeReady(): object {
+    const pattern = (at: number) => ({ pattern: `^(?:\\p{L}|${at}){1,90}$` });
+    const anyOf = Array.from({ length: 5 }, (_, at) => pattern(at));
+    const schema = { type: 'string', anyOf, maxLength: 1000 + policies++ };
+    return { body: { content: { 'application/json': { schema } } } };
+  }
+  let policies = 0;
+
   it('checks large bodies without keeping others waiting', async () => {
     const content = {
       'application/json': { schema: { type: 'array', uniqueItems: true, items: { type: 'integer' } } },
@@ -149,10 +164,21 @@ describe('the policy validate under load', function () {
     expect([await logged('half'), await logged('gone')]).to.deep.equal([1, 0]);
   });
 
-  it('refuses nothing in the mode report where a check outlasts the deadline', async () => {
-    await one.set(one.post, { validate: { mode: 'report', ...ENDLESS }, timeout: 100 });
-    const { status, text } = await post(LONG_BODY);
-    expect([status, JSON.parse(text).bytes]).to.deep.equal([200, LONG_BODY.length]);
+  it('refuses nothing in the mode report where a check outlasts the deadline, which is counted and logged', async () => {
+    const before = await reportsOf(one.stack);
+    const send = async (id: string, body: string) => {
+      const { status, text } = await post(body, { 'x-request-id': id });
+      expect([status, JSON.parse(text).bytes]).to.deep.equal([200, body.length]);
+    };
+    await one.set(one.post, { validate: { mode: 'report', ...ENDLESS }, timeout: 20 });
+    await send('check-took-too-long', LONG_BODY);
+    await one.set(one.post, { validate: { mode: 'report', ...slowToBeReady() }, timeout: 10 });
+    await send('readiness-took-too-long', '"abc"');
+    for (const id of ['check-took-too-long', 'readiness-took-too-long'])
+      await eventually(async () =>
+        expect(await reportedOf(one.stack, id)).to.deep.equal(['not checked: it takes too long']),
+      );
+    await eventually(async () => expect(await reportsOf(one.stack)).to.equal(before + 2));
   });
 
   it('checks bodies of another endpoint while many checks of one wait', async () => {
@@ -183,15 +209,6 @@ describe('the policy validate under load', function () {
     expect(ended).to.be.lessThan(flood.length);
     await Promise.all(flood);
   });
-
-  /** Takes a while to be made ready. No two are the same: such a one is ready already. */
-  function slowToBeReady(): object {
-    const pattern = (at: number) => ({ pattern: `^(?:\\p{L}|${at}){1,90}$` });
-    const anyOf = Array.from({ length: 5 }, (_, at) => pattern(at));
-    const schema = { type: 'string', anyOf, maxLength: 1000 + policies++ };
-    return { body: { content: { 'application/json': { schema } } } };
-  }
-  let policies = 0;
 
   it('is made ready without keeping others waiting', async () => {
     await set(slowToBeReady());
