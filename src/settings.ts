@@ -199,7 +199,7 @@ export const SETTING_GROUPS = {
       100,
       0,
       1_000_000,
-      'Entries of the log for requests of one endpoint on one gateway, each second. Requests that fail (5xx) always have one.',
+      'Entries of the log for requests of one endpoint on one gateway, each second, and as many for those that a policy only reports. Requests that fail (5xx) always have one.',
     ),
     JOBS_KEPT_HOURS: integer(168, 1, 87_600, 'How long queued requests are kept after their end, hours.'),
     START_TIMEOUT_MS: integer(

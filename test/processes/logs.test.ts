@@ -353,6 +353,25 @@ handler_loop!(handle);
     });
   });
 
+  it('has what policies report of requests, however many others there are', async () => {
+    const reported = await another('reported');
+    const parameters = [{ in: 'query', name: 'about', schema: { maxLength: 3 } }];
+    expectData(
+      await stack.api.put(`/api/endpoints/${reported}`, {
+        policies: { validate: { mode: 'report', parameters } },
+      }),
+    );
+    const ids: string[] = [];
+    for (let round = 0; round < 4; round++) {
+      await Promise.all(Array.from({ length: 20 }, () => say('nothing', 'few', 'reported')));
+      ids.push((await say('nothing', 'many', 'reported')).requestId);
+    }
+    for (const requestId of ids) {
+      const [entry] = await ofRequest(requestId, 1);
+      expect(entry?.fields).to.include({ reported: 'query.about: must have at most 3 characters' });
+    }
+  });
+
   it('has the length of what the gateway answers itself', async () => {
     const stopped = await another('stopped');
     expectData(await stack.api.post(`/api/endpoints/${stopped}/stop`));

@@ -91,6 +91,21 @@ export async function startPolicyStack(env: Record<string, string> = {}): Promis
   };
 }
 
+/** How many requests the policy `validate` has reported. */
+export async function reportsOf({ apiUrl }: Stack): Promise<number> {
+  const { text } = await call(`${apiUrl}/metrics`);
+  const figure = /edge_gateway_policy_reports_total\{[^}]*policy="validate"[^}]*\} (\d+)/.exec(text);
+  return Number(figure?.[1] ?? 0);
+}
+
+/** What policies have reported of requests with this id, as the log has it. */
+export async function reportedOf({ api }: Stack, requestId: string): Promise<unknown[]> {
+  const { items } = expectData<{ items: { fields: Record<string, unknown> | null }[] }>(
+    await api.get(`/api/logs?request_id=${requestId}`),
+  );
+  return items.map(({ fields }) => fields?.['reported']);
+}
+
 /** What a refusal of the policy `validate` lists, with the places. */
 export function problemsOf(text: string): readonly string[] {
   const { problems } = JSON.parse(text) as { problems: { place: string; problem: string }[] };

@@ -1,4 +1,5 @@
 /** Raw HTTP: sends bytes that no HTTP client would send, and parses the responses. */
+import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { eventually } from './eventually.js';
 
@@ -46,6 +47,25 @@ export class RawConnection {
   send(bytes: string): this {
     this.socket.write(bytes, 'latin1');
     return this;
+  }
+
+  /** Resolves when the server, on this machine, has read all that was sent. */
+  read(): Promise<void> {
+    const port = `:${(this.socket.localPort ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
+    return eventually(async () => {
+      const lines = (await readFile('/proc/net/tcp', 'utf8'))
+        .split('\n')
+        .map((line) => line.trim().split(/\s+/));
+      const ends = lines.filter(([, local, remote]) => local?.endsWith(port) || remote?.endsWith(port));
+      // Sent, and received, by the kernel but not yet by the other side.
+      const queues = ends.map((fields) => fields[4]);
+      if (
+        this.socket.writableLength > 0 ||
+        queues.length < 2 ||
+        queues.some((queue) => queue !== '00000000:00000000')
+      )
+        throw new Error(`The server does not read: ${queues.join(' ')}`);
+    });
   }
 
   /** All complete responses, final ones only. */

@@ -1,5 +1,6 @@
-//! Entries of the log for requests: all that fail, and so many others a second for each endpoint. How many were left
-//! out is told, too: also of those that fail, should the supervisor not keep up.
+//! Entries of the log for requests: all that fail, and so many others a second for each endpoint, with as many that a
+//! policy has something to report of. How many were left out is told, too: also of those that fail, should the
+//! supervisor not keep up.
 use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,8 +19,9 @@ use crate::upstream::endpoint::Endpoint;
 /// The entries of an endpoint in the current second, over all threads.
 #[derive(Default)]
 pub struct EntryLimit {
-    /// The second, and how many entries it has.
-    taken: AtomicU64,
+    ordinary: Taken,
+    /// Those that a policy reports: others do not take their place.
+    reported: Taken,
     left_out: AtomicU64,
     /// Of those the ones that have failed.
     failed: AtomicU64,
@@ -47,8 +49,12 @@ pub struct Finished<'a> {
     pub reported: Option<&'a str>,
 }
 
-impl EntryLimit {
-    /// Whether a request that has not failed may have an entry.
+/// The second, and how many entries it has.
+#[derive(Default)]
+struct Taken(AtomicU64);
+
+impl Taken {
+    /// Whether there may be another one.
     fn take(&self, second: u32, limit: u32) -> bool {
         let next = |taken: u64| match taken >> 32 == u64::from(second) {
             true if taken as u32 >= limit => None,
@@ -56,7 +62,15 @@ impl EntryLimit {
             false if limit == 0 => None,
             false => Some(u64::from(second) << 32 | 1),
         };
-        self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).is_ok()
+    }
+}
+
+impl EntryLimit {
+    /// Whether a request that has not failed may have an entry.
+    fn take(&self, is_reported: bool, second: u32, limit: u32) -> bool {
+        let taken = if is_reported { &self.reported } else { &self.ordinary };
+        taken.take(second, limit)
     }
 
     /// Counts a request that has no entry; true for the first of those.
@@ -81,7 +95,11 @@ pub fn report(thread: &Thread, finished: &Finished<'_>) {
             thread.left_out.borrow_mut().push(Arc::clone(&endpoint.shared));
         }
     };
-    let is_kept = has_failed || endpoint.shared.entries().take(second(), settings.log_requests_per_second);
+    let may_have_one = || {
+        let limit = settings.log_requests_per_second;
+        endpoint.shared.entries().take(finished.reported.is_some(), second(), limit)
+    };
+    let is_kept = has_failed || may_have_one();
     if !is_kept {
         leave_out();
         if !settings.logs_requests && !finished.span.is_recorded {
@@ -162,9 +180,11 @@ mod tests {
     #[test]
     fn a_second_has_so_many_entries() {
         let limit = EntryLimit::default();
-        assert_eq!([(); 4].map(|()| limit.take(7, 2)), [true, true, false, false]);
-        assert!(limit.take(8, 2));
-        assert!(!limit.take(9, 0));
+        for is_reported in [false, true] {
+            assert_eq!([(); 4].map(|()| limit.take(is_reported, 7, 2)), [true, true, false, false]);
+            assert!(limit.take(is_reported, 8, 2));
+            assert!(!limit.take(is_reported, 9, 0));
+        }
     }
 
     #[test]

@@ -58,6 +58,13 @@ fn lists() {
     assert_eq!(refusal(query.values("c").required_list::<u8>()), "Missing required query parameter: c");
     let bad = query.values("bad").split(',').required_list::<u8>();
     assert_eq!(refusal(bad), "Invalid value for query parameter bad: \"x\"");
+    // As the gateway's policy `validate` takes it.
+    assert!(query.values("none").required_list::<u8>().unwrap().is_empty());
+    assert_eq!(query.values("none").optional_list::<u8>().unwrap(), Some(vec![]));
+    assert_eq!(query.values("none").required_list::<String>().unwrap(), [""]);
+    assert_eq!(refusal(query.required::<u8>("none")), "Invalid value for query parameter none: \"\"");
+    let twice = get("/?none=&none=").query_pairs();
+    assert_eq!(refusal(twice.values("none").required_list::<u8>()), "Invalid value for query parameter none: \"\"");
     let req = request("/", &["x-n", "1, 2", "X-N", "3"], json!({}));
     assert_eq!(req.header_values("X-N").split(',').required_list::<u8>().unwrap(), [1, 2, 3]);
     let query = get("/?id[]=1&id[0]=2&id=3&ids[]=4").query_pairs();
@@ -124,6 +131,10 @@ fn allowed_values() {
     let single = query.values("order").one_of(&["a\"b"]);
     assert_eq!(refusal(single), "Invalid value for query parameter order: \"name\" is not \"a\\\"b\"");
     assert_eq!(query.values("none").one_of(&["a"]).unwrap().optional::<String>().unwrap(), None);
+    let empty = get("/?order=").query_pairs();
+    let order = || empty.values("order").one_of(&["name"]).unwrap();
+    assert!(order().required_list::<String>().unwrap().is_empty());
+    assert_eq!(refusal(order().optional::<String>()), "Invalid value for query parameter order: \"\" is not \"name\"");
     let many: Vec<String> = (0..60).map(|n| n.to_string()).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     assert!(refusal(query.values("order").one_of(&many)).ends_with("\"48\", \"49\" and 10 more"));

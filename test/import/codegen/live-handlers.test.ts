@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { generateHandler } from '../../../src/import/codegen/generate-handler.js';
 import type { Operation, Parameter } from '../../../src/import/openapi/document.js';
 import type { HttpRequest } from '../../support/client.js';
+import { expectData } from '../../support/expect.js';
 import { type FormPart, multipart } from '../../support/form.js';
 import { type Stack, startStack } from '../../support/processes.js';
 import { field, formBody, jsonBody, MULTIPART, member, URLENCODED } from './bodies.js';
@@ -147,6 +148,8 @@ const ENUMS = operation({
 
 describe('running generated handlers', () => {
   let stack: Stack;
+  /** The id of that endpoint. */
+  let styles: string;
 
   before(async function () {
     this.timeout(300_000);
@@ -155,7 +158,8 @@ describe('running generated handlers', () => {
       ...[PUT_PET, FROM_HEADERS, STRANGE_NAMES, MANY_NAMES, BYTES, FORM, MAYBE, ANYTHING],
       ...[UPLOAD, ORDER, MAYBE_ORDER, ANY_ORDER, STYLES, FREE, ENUMS],
     ];
-    await Promise.all(all.map(deploy));
+    const ids = await Promise.all(all.map(deploy));
+    styles = ids[all.indexOf(STYLES)] ?? '';
   });
   after(() => stack.close());
 
@@ -380,8 +384,37 @@ describe('running generated handlers', () => {
         body: { error: `Bad request: ${error}` },
       });
     }
+    for (const list of ['each=&each=', 'each=1&each=', 'order=&order=age']) {
+      const { status, body } = await send('GET', `${path}?filter[a]=1&${list}`);
+      expect(`${status},${body.error}`).to.match(
+        /^400,Bad request: Invalid value for query parameter \w+: ""/,
+      );
+    }
     const free = await send('GET', '/free?a=1&page=2&b=3');
     expect(free.body.received).to.deep.equal({ query: { page: 2, filter: { a: '1', b: '3' } } });
+  });
+
+  it('takes an empty text for an empty list, as the policy validate does', async () => {
+    const integers = { type: 'array', items: { type: 'integer' } };
+    const texts = { type: 'array', items: { type: 'string' } };
+    const parameters = [
+      { in: 'path', name: 'id', schema: integers, style: 'matrix' },
+      { in: 'query', name: 'each', schema: integers },
+      { in: 'query', name: 'commas', schema: integers, explode: false },
+      { in: 'query', name: 'pipes', schema: texts, style: 'pipeDelimited', explode: false },
+      { in: 'query', name: 'order', schema: { ...texts, items: { enum: ['name', 'age'] } } },
+      { in: 'cookie', name: 'seen', schema: integers },
+    ];
+    const target = '/styles/;id=/.3/;x=5/photo.png/a?filter[a]=1&each=&commas=&pipes=&order=';
+    for (const policies of [null, { validate: { mode: 'enforce', parameters } }]) {
+      expectData(await stack.api.put(`/api/endpoints/${styles}`, { policies }));
+      const { status, body } = await send('GET', target, { headers: { cookie: 'seen=' } });
+      expect(status, JSON.stringify(body)).to.equal(501);
+      expect(body.received['path']).to.deep.include({ id: [] });
+      expect(body.received['query']).to.deep.include({ each: [], commas: [], pipes: [], order: [] });
+      expect(body.received['cookie']).to.deep.equal({ seen: [] });
+    }
+    expectData(await stack.api.put(`/api/endpoints/${styles}`, { policies: null }));
   });
 
   it('checks the enums of a body', async () => {

@@ -1,7 +1,16 @@
 /** The policy `validate` while much is to be checked, in a front of one thread; over HTTP, with real processes. */
 import { expect } from 'chai';
+import { eventually } from '../../support/eventually.js';
+import { expectData } from '../../support/expect.js';
 import type { Answer } from '../../support/http.js';
-import { type PolicyStack, problemsOf, startPolicyStack } from '../../support/policies.js';
+import {
+  type PolicyStack,
+  problemsOf,
+  reportedOf,
+  reportsOf,
+  startPolicyStack,
+} from '../../support/policies.js';
+import { connector, type RawAnswer, RawConnection } from '../../support/raw-http.js';
 
 /** Two ways at each level: all steps that a check may take are taken. */
 const ALTERNATIVES = {
@@ -21,6 +30,16 @@ const LONG_BODY = `${'{"a":'.repeat(100)}1${'}'.repeat(100)}${' '.repeat(1_000_0
 /** Of few steps, and large enough not to be checked at once. */
 const SHORT_BODY = `{}${' '.repeat(100_000)}`;
 const ROUNDS = 5;
+const ATTEMPTS = 50;
+/** The same in a parameter: steps come with the length of the head, and the cost of the pattern. */
+const ENDLESS_PARAMETER = {
+  parameters: [
+    { in: 'query', name: 'endless', content: ENDLESS.body.content },
+    { in: 'query', name: 'word', schema: { type: 'string', pattern: '^\\p{L}{1,90}$' } },
+  ],
+  components: ENDLESS.components,
+};
+const LONG_TARGET = `/shown?endless=${encodeURIComponent(LONG_BODY.trim())}${'+'.repeat(12_000)}`;
 
 describe('the policy validate under load', function () {
   this.timeout(180_000);
@@ -29,6 +48,7 @@ describe('the policy validate under load', function () {
     one = await startPolicyStack({ GATEWAY_CONCURRENCY: '1' });
   });
   after(() => one?.close());
+  const connect = connector();
 
   const set = (validate: object, others: object = {}) =>
     one.set(one.post, { validate: { mode: 'enforce', ...validate }, ...others });
@@ -50,6 +70,39 @@ describe('the policy validate under load', function () {
     await over;
     return answered;
   }
+
+  /**
+   * That requests are answered, one after the other, while another one is checked: between the moment when the front
+   * has read that, and its refusal, which the front writes as soon as it knows. A front that is kept waiting answers
+   * one at most, however busy the machine is. One that is not may answer few on a busy machine: seeing it once is
+   * enough.
+   * @returns the refusal
+   */
+  async function answersMeanwhile(requestToRefuse: string, send: () => Promise<Answer>): Promise<RawAnswer> {
+    const counts: number[] = [];
+    while (counts.length < ATTEMPTS) {
+      const connection = await connect(one.stack.gatewayUrl);
+      await connection.send(requestToRefuse).read();
+      let answered = 0;
+      while (connection.answers.length === 0) {
+        expect((await send()).status).to.equal(200);
+        answered++;
+      }
+      const [refusal] = connection.answers;
+      if (refusal && answered > ROUNDS) return refusal;
+      counts.push(answered);
+    }
+    throw new Error(`Others were kept waiting: only ${counts.join(', ')} were answered`);
+  }
+
+  /** Takes a while to be made ready. No two are the same: such a one is ready already. */
+  function slowToBeReady(): object {
+    const pattern = (at: number) => ({ pattern: `^(?:\\p{L}|${at}){1,90}$` });
+    const anyOf = Array.from({ length: 5 }, (_, at) => pattern(at));
+    const schema = { type: 'string', anyOf, maxLength: 1000 + policies++ };
+    return { body: { content: { 'application/json': { schema } } } };
+  }
+  let policies = 0;
 
   it('checks large bodies without keeping others waiting', async () => {
     const content = {
@@ -84,10 +137,48 @@ describe('the policy validate under load', function () {
     expect((await post(SHORT_BODY)).status).to.equal(200);
   });
 
-  it('refuses nothing in the mode report where a check outlasts the deadline', async () => {
-    await one.set(one.post, { validate: { mode: 'report', ...ENDLESS }, timeout: 100 });
-    const { status, text } = await post(LONG_BODY);
-    expect([status, JSON.parse(text).bytes]).to.deep.equal([200, LONG_BODY.length]);
+  it('ends a check when its client resets the connection, and not when it closes its sending side', async () => {
+    await set(ENDLESS);
+    const head = (id: string) =>
+      `POST /shown HTTP/1.1\r\nHost: ${one.host}\r\nX-Request-Id: ${id}\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${LONG_BODY.length}\r\n\r\n`;
+    // The others have their turns first.
+    const first = Array.from({ length: 6 }, () => post(LONG_BODY));
+    const send = async (id: string) => {
+      const connection = await RawConnection.open(one.stack.gatewayUrl);
+      await connection.send(head(id) + LONG_BODY).read();
+      return connection;
+    };
+    const [gone, half] = await Promise.all(['gone', 'half'].map(send));
+    half?.socket.end();
+    gone?.socket.resetAndDestroy();
+    for (const { status } of await Promise.all(first)) expect(status).to.equal(400);
+    expect(await half?.answered(1)).to.have.nested.property('[0].status', 400);
+    half?.close();
+    // Whatever was checked beside them has ended when these have.
+    const last = ['last-1', 'last-2'];
+    for (const id of last) expect((await post(LONG_BODY, { 'x-request-id': id })).status).to.equal(400);
+    const logged = async (id: string) =>
+      expectData<{ items: object[] }>(await one.stack.api.get(`/api/logs?request_id=${id}`)).items.length;
+    await eventually(async () => expect(await logged('last-2')).to.equal(1));
+    expect([await logged('half'), await logged('gone')]).to.deep.equal([1, 0]);
+  });
+
+  it('refuses nothing in the mode report where a check outlasts the deadline, which is counted and logged', async () => {
+    const before = await reportsOf(one.stack);
+    const send = async (id: string, body: string) => {
+      const { status, text } = await post(body, { 'x-request-id': id });
+      expect([status, JSON.parse(text).bytes]).to.deep.equal([200, body.length]);
+    };
+    await one.set(one.post, { validate: { mode: 'report', ...ENDLESS }, timeout: 20 });
+    await send('check-took-too-long', LONG_BODY);
+    await one.set(one.post, { validate: { mode: 'report', ...slowToBeReady() }, timeout: 10 });
+    await send('readiness-took-too-long', '"abc"');
+    for (const id of ['check-took-too-long', 'readiness-took-too-long'])
+      await eventually(async () =>
+        expect(await reportedOf(one.stack, id)).to.deep.equal(['not checked: it takes too long']),
+      );
+    await eventually(async () => expect(await reportsOf(one.stack)).to.equal(before + 2));
   });
 
   it('checks bodies of another endpoint while many checks of one wait', async () => {
@@ -120,12 +211,42 @@ describe('the policy validate under load', function () {
   });
 
   it('is made ready without keeping others waiting', async () => {
-    const pattern = (at: number) => ({ pattern: `^(?:\\p{L}|${at}){1,90}$` });
-    const anyOf = Array.from({ length: 5 }, (_, at) => pattern(at));
-    await set({ body: { content: { 'application/json': { schema: { type: 'string', anyOf } } } } });
+    await set(slowToBeReady());
     const first = post('"abc"');
     expect(await answeredBefore(first, () => one.send())).to.be.greaterThan(ROUNDS);
     expect((await first).status).to.equal(200);
     expect((await post('"1-2"')).status).to.equal(400);
+  });
+
+  it('checks parameters without keeping others waiting, as long as the request has time', async () => {
+    /** A request that costs little, once the policy is ready. */
+    const isReady = () =>
+      eventually(async () => {
+        const { text } = await one.send({ method: 'POST', path: '/shown?endless=%7B%7D&word=1' });
+        expect(problemsOf(text)).to.deep.equal(['query.word: must match the pattern ^\\p{L}{1,90}$']);
+      });
+    await set(ENDLESS_PARAMETER);
+    await isReady();
+    const request = `POST ${LONG_TARGET} HTTP/1.1\r\nHost: ${one.host}\r\nContent-Length: 0\r\n\r\n`;
+    const { body } = await answersMeanwhile(request, () => one.send());
+    expect(problemsOf(body)).to.deep.equal(['query.endless: is too complex to be checked']);
+    await set(ENDLESS_PARAMETER, { timeout: 10 });
+    await isReady();
+    const { status, text } = await one.send({ method: 'POST', path: LONG_TARGET });
+    expect([status, JSON.parse(text).error]).to.deep.equal([
+      504,
+      'The request could not be checked within 10 ms.',
+    ]);
+  });
+
+  it('answers 504 where it is not ready by the deadline', async () => {
+    await set(slowToBeReady(), { timeout: 10, cors: { origins: ['*'] } });
+    const { status, text, headers } = await post('"abc"', { origin: 'https://a.example' });
+    expect([status, JSON.parse(text).error]).to.deep.equal([
+      504,
+      'The request could not be checked within 10 ms.',
+    ]);
+    expect(headers['access-control-allow-origin']).to.equal('*');
+    await eventually(async () => expect((await post('"abc"')).status).to.equal(200));
   });
 });

@@ -3,7 +3,13 @@ import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
 import { expectData, expectFailure } from '../../support/expect.js';
 import { call } from '../../support/http.js';
-import { type PolicyStack, problemsOf, startPolicyStack } from '../../support/policies.js';
+import {
+  type PolicyStack,
+  problemsOf,
+  reportedOf,
+  reportsOf,
+  startPolicyStack,
+} from '../../support/policies.js';
 
 const PET = {
   type: 'object',
@@ -94,26 +100,17 @@ describe('the policy validate', function () {
   });
 
   it('only counts and logs what is wrong where it is to report', async () => {
-    const reports = async () => {
-      const metrics = await call(`${one.stack.apiUrl}/metrics`);
-      return Number(
-        /edge_gateway_policy_reports_total\{[^}]*policy="validate"[^}]*\} (\d+)/.exec(metrics.text)?.[1] ?? 0,
-      );
-    };
-    const before = await reports();
+    const before = await reportsOf(one.stack);
     await set({ ...BODY, mode: 'report' }, one.post);
     const headers = { 'content-type': 'application/json', 'x-request-id': 'reported-by-validate' };
     const shown = await one.shown({ method: 'POST', headers, body: '{"name":""}' });
     expect(shown.bytes).to.equal(11);
-    await eventually(async () => {
-      const { items } = expectData<{ items: { fields: Record<string, unknown> | null }[] }>(
-        await one.stack.api.get('/api/logs?request_id=reported-by-validate'),
-      );
-      expect(items.map(({ fields }) => fields?.['reported'])).to.include(
+    await eventually(async () =>
+      expect(await reportedOf(one.stack, 'reported-by-validate')).to.deep.equal([
         'body.name: must have at least 1 characters',
-      );
-    });
-    await eventually(async () => expect(await reports()).to.equal(before + 1));
+      ]),
+    );
+    await eventually(async () => expect(await reportsOf(one.stack)).to.equal(before + 1));
     await set({ ...BODY, mode: 'off' }, one.post);
     expect((await post('{')).status).to.equal(200);
   });

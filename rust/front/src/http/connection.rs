@@ -62,7 +62,7 @@ async fn read_request(
         let mut request = Request::read(thread, &stream.buffered[..length], peer, &mut patience)?;
         if let Some(validator) = patience.unprepared.take() {
             stream.watch().begin(Phase::Unwatched);
-            validator.prepare().await;
+            stream.unless_reset(patience.prepare(&validator, request.timeout())).await?;
             continue;
         }
         if std::mem::take(&mut patience.counts_first) {

@@ -2,7 +2,7 @@
 use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::json;
 
@@ -30,8 +30,6 @@ const FREE_BYTES: usize = 4 * 1024;
 const EARNEST: usize = 16;
 /// A rejected body up to this size is read at once, if it is there, so that the connection can stay open.
 const DROPPED_BYTES: usize = 256 * 1024;
-/// For so long a check that only reports may keep a request waiting.
-const REPORTS_WITHIN: Duration = Duration::from_secs(1);
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// What a client gets instead of the answer of a handler.
@@ -99,9 +97,9 @@ impl Exchange<'_> {
         }
         let mut share = None;
         let read = self.read_body(&request, endpoint, &mut body, &mut share).await?;
-        let started = Instant::now();
+        let started = Instant::now() - request.waited;
         request.started.set(started);
-        let timeout = Duration::from_millis(state.limits.timeout_ms.into());
+        let timeout = request.timeout();
         let mut deadline = started + timeout;
         let read = read.and_then(|bytes| {
             let refused = addressed.policies().and_then(|(policies, judged)| policies.refuse_body(judged, &bytes));
@@ -110,7 +108,7 @@ impl Exchange<'_> {
         let read = read.map(|bytes| Arc::new(RequestBody::new(bytes, share)));
         let read = match (read, begun) {
             (Ok(sent), Some(begun)) => {
-                let checked = self.validate(&request, addressed, begun, &sent, deadline).await;
+                let checked = self.validate(&request, addressed, begun, &sent).await?;
                 if addressed.policies().is_some_and(|(policies, _)| policies.only_reports()) {
                     // The handler has the time that it has without a check.
                     deadline = Instant::now() + timeout;
@@ -138,27 +136,32 @@ impl Exchange<'_> {
         self.write_refusal(&request, &refusal, request.keep_alive).await
     }
 
-    /// Checks what the policy `validate` says of a request.
+    /// Checks what the policy `validate` says of a request. A client that has gone is not checked any further.
     async fn validate(
         &self,
         request: &Request,
         addressed: &Addressed,
-        begun: Begun,
+        begun: Result<Begun, Unchecked>,
         body: &Arc<RequestBody>,
-        deadline: Instant,
-    ) -> Result<(), Refusal> {
-        let Some((policies, judged)) = addressed.policies() else { return Ok(()) };
+    ) -> Result<Result<(), Refusal>, Broken> {
+        let Some((policies, judged)) = addressed.policies() else { return Ok(Ok(())) };
         let Addressed { endpoint, state, .. } = addressed;
         let memory = endpoint.share(&self.thread.memory);
         let only_reports = policies.only_reports();
-        let deadline = if only_reports { deadline.min(Instant::now() + REPORTS_WITHIN) } else { deadline };
-        let checked = policies.validate(begun, body.clone(), memory, &endpoint.shared.id, deadline).await;
+        let deadline = request.started.get() + policies.check_time(request.timeout());
+        let checked = match begun {
+            Ok(begun) => {
+                let check = policies.validate(begun, body.clone(), memory, &endpoint.shared.id, deadline);
+                self.stream.unless_reset(check).await?
+            }
+            Err(unchecked) => Err(unchecked),
+        };
         // A handler would be taken for one that does not answer.
         let checked = checked.and_then(|verdict| match Instant::now() >= deadline {
             true if !only_reports => Err(Unchecked::Expired),
             _ => Ok(verdict),
         });
-        match checked {
+        Ok(match checked {
             Ok(Verdict::Fits) => Ok(()),
             Ok(Verdict::Reported(problems)) => {
                 let _ = judged.reported.set(problems);
@@ -176,7 +179,7 @@ impl Exchange<'_> {
                 self.thread.supervisor.log(Level::Warn, fields, "request was not checked");
                 Err(refusal)
             }
-        }
+        })
     }
 
     /// Reads the body. What it takes of memory is in `share`.

@@ -25,6 +25,8 @@ const KEY_LOOK: Duration = Duration::from_millis(25);
 pub struct Request {
     pub id: String,
     pub started: Cell<Instant>,
+    /// For so long it has waited until its policies were ready, which is part of its time.
+    pub waited: Duration,
     pub framing: Framing,
     pub expects_continue: bool,
     pub is_head: bool,
@@ -72,6 +74,7 @@ impl Request {
             to: address(thread, &head, client.ip, &id, patience),
             scheme: client.scheme,
             started: Cell::new(Instant::now()),
+            waited: patience.prepared_for,
             framing: head.framing,
             expects_continue: head.expects_continue,
             is_head: head.method == "HEAD",
@@ -83,6 +86,11 @@ impl Request {
 }
 
 impl Request {
+    /// The time that it has.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_millis(self.to.as_ref().map_or(0, |to| to.state.limits.timeout_ms).into())
+    }
+
     /// Has new keys of the issuer of its token fetched.
     pub fn ask_for_key(&self, thread: &Thread) {
         if let Ok(Addressed { endpoint, .. }) = &self.to {

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, Interest, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
@@ -119,6 +119,16 @@ impl ClientStream {
         }
     }
 
+    /// Does work for the client, as long as that has not reset the connection. One that closes its sending side waits
+    /// for its answer, and one that has closed all of it looks the same.
+    pub async fn unless_reset<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
+        tokio::select! {
+            biased;
+            outcome = work => Ok(outcome),
+            _ = self.tcp.ready(Interest::ERROR) => Err(Broken::Gone),
+        }
+    }
+
     /// Writes bytes; the client has to take them fast enough.
     pub async fn write(&mut self, bytes: &[u8]) -> Result<(), Broken> {
         self.watch().begin(Phase::Response);
@@ -188,30 +198,57 @@ impl ClientStream {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
     use std::io::Write;
-    use std::net::{self, TcpListener};
+    use std::net::{self, Shutdown, TcpListener};
     use std::task::Waker;
 
     use tokio::runtime::Builder;
+    use tokio::task::yield_now;
 
     use super::super::guard::tests::guard;
     use super::*;
 
+    fn run(test: impl Future<Output = ()>) {
+        Builder::new_current_thread().enable_all().build().unwrap().block_on(test);
+    }
+
+    fn connected() -> (ClientStream, net::TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        server.set_nonblocking(true).unwrap();
+        let tcp = TcpStream::from_std(server).unwrap();
+        (ClientStream::new(tcp, guard().watch(Waker::noop().clone())), client)
+    }
+
     #[test]
     fn what_clients_send_ahead_takes_little_memory() {
-        Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
-            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let mut client = net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-            let (server, _) = listener.accept().unwrap();
-            server.set_nonblocking(true).unwrap();
-            let tcp = TcpStream::from_std(server).unwrap();
-            let mut stream = ClientStream::new(tcp, guard().watch(Waker::noop().clone()));
+        run(async {
+            let (mut stream, mut client) = connected();
             client.write_all(&[b'x'; 60_000]).unwrap();
             assert!(stream.fill().await.unwrap() <= FILL_BYTES);
             assert!(stream.buffered.capacity() <= 2 * FILL_BYTES);
             stream.buffered.clear();
             stream.give_back();
             assert_eq!(stream.buffered.capacity(), 0);
+        });
+    }
+
+    #[test]
+    fn work_ends_when_the_client_resets_the_connection_but_not_when_it_stops_sending() {
+        run(async {
+            for stops_sending in [false, true] {
+                let (mut stream, client) = connected();
+                if stops_sending {
+                    client.shutdown(Shutdown::Write).unwrap();
+                    assert_eq!(stream.fill().await.unwrap(), 0);
+                }
+                assert!(stream.unless_reset(yield_now()).await.is_ok());
+                client.set_nonblocking(true).unwrap();
+                TcpStream::from_std(client).unwrap().set_zero_linger().unwrap();
+                assert!(matches!(stream.unless_reset(pending::<()>()).await, Err(Broken::Gone)));
+            }
         });
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ring::digest;
+use tokio::time::timeout_at;
 
 use super::now;
 use super::validate::Validator;
@@ -37,9 +38,21 @@ pub struct Patience {
     pub lines: String,
     /// The policy `validate`, which is to be made ready before anything is counted.
     pub unprepared: Option<Arc<Validator>>,
+    /// How long that was waited for.
+    pub prepared_for: Duration,
+    /// It was not ready in time, and is not waited for any more.
+    pub is_unprepared: bool,
 }
 
 impl Patience {
+    /// Waits until a policy is ready, as long as checks of a request with this time may take.
+    pub async fn prepare(&mut self, validator: &Arc<Validator>, timeout: Duration) {
+        let began = Instant::now();
+        let deadline = began + validator.check_time(timeout).saturating_sub(self.prepared_for);
+        self.is_unprepared = timeout_at(deadline.into(), validator.prepare()).await.is_err();
+        self.prepared_for += began.elapsed();
+    }
+
     /// Whether new keys are to be asked for, and what the request is to wait for before it is judged again.
     pub fn take(&mut self) -> (bool, Option<KeyWait>) {
         (std::mem::take(&mut self.asks), self.wait.take())

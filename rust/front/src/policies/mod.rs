@@ -24,7 +24,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 pub use auth::Identity;
 pub use compiled::CompiledPolicies;
@@ -81,8 +81,8 @@ pub struct Judged {
     /// By these the request is counted by all machines together, or by the front that replaces this one.
     pub shared_rules: Vec<SharedRule>,
     pub encoding: Option<Encoding>,
-    /// What `validate` has found in the head.
-    pub begun: Option<Begun>,
+    /// What `validate` has found in the head, or why it has not looked.
+    pub begun: Option<Result<Begun, Unchecked>>,
     /// What is wrong with a request that it lets through.
     pub reported: OnceCell<String>,
 }
@@ -145,7 +145,8 @@ impl Policies {
     ) -> Judged {
         let mut judged = Judged::default();
         // Before anything is counted: it is judged again.
-        if let Some(validator) = self.validator.as_ref().filter(|validator| !validator.is_ready()) {
+        let unprepared = self.validator.as_ref().filter(|validator| !validator.is_ready());
+        if let (Some(validator), false) = (unprepared, patience.is_unprepared) {
             patience.unprepared = Some(validator.clone());
             return judged;
         }
@@ -156,9 +157,11 @@ impl Policies {
         if patience.counts_first {
             return judged;
         }
-        if let (Some(validator), None) = (&self.validator, &judged.refusal) {
+        if let (Some(_), None) = (unprepared, &judged.refusal) {
+            judged.begun = Some(Err(Unchecked::Expired));
+        } else if let (Some(validator), None) = (&self.validator, &judged.refusal) {
             match validator.begin(head, params) {
-                Ok(begun) => judged.begun = Some(begun),
+                Ok(begun) => judged.begun = Some(Ok(begun)),
                 Err(refusal) => judged.refusal = Some(refusal),
             }
         }
@@ -242,6 +245,11 @@ impl Policies {
             Some(validator) => validate::finish(validator, begun, body, memory, owner, deadline).await,
             None => Ok(Verdict::Fits),
         }
+    }
+
+    /// How long `validate` may keep a request waiting that has so much time.
+    pub fn check_time(&self, timeout: Duration) -> Duration {
+        self.validator.as_ref().map_or(timeout, |validator| validator.check_time(timeout))
     }
 
     /// Whether `validate` lets every request through.

@@ -63,12 +63,14 @@ pub struct Values<'a> {
     texts: Vec<&'a str>,
     /// A list that was sent may be empty.
     is_sent: bool,
+    /// Why the only value, an empty text, is not allowed: it may be an empty list.
+    refusal: Option<String>,
 }
 
 impl<'a> Values<'a> {
     pub(crate) fn new(place: Place, name: &'a str, texts: Vec<&'a str>) -> Self {
         let is_sent = !texts.is_empty();
-        Values { place, name, texts, is_sent }
+        Values { place, name, texts, is_sent, refusal: None }
     }
 
     /// Takes each value apart at a separator. An empty value has no items; blanks around items are dropped.
@@ -112,17 +114,17 @@ impl<'a> Values<'a> {
         Values::new(self.place, self.name, pairs.flat_map(|(key, value)| [key, value]).collect())
     }
 
-    /// Makes sure that each value is one of these.
+    /// Makes sure that each value is one of these. A single empty text that is not is an empty list, and refused when
+    /// it is to be read as one value.
     ///
     /// # Errors
     /// [`HandlerError::BadRequest`] that names the allowed values.
     pub fn one_of(self, allowed: &[&str]) -> Result<Self, HandlerError> {
-        match self.texts.iter().find(|text| !allowed.contains(text)) {
-            None => Ok(self),
-            Some(text) => {
-                let reason = format!(" is not {}", one_of_names(allowed));
-                Err(self.invalid(text, &reason))
-            }
+        let Some(text) = self.texts.iter().find(|text| !allowed.contains(text)) else { return Ok(self) };
+        let reason = format!(" is not {}", one_of_names(allowed));
+        match self.is_empty_text() {
+            true => Ok(Values { refusal: Some(reason), ..self }),
+            false => Err(self.invalid(text, &reason)),
         }
     }
 
@@ -131,7 +133,7 @@ impl<'a> Values<'a> {
     /// # Errors
     /// [`HandlerError::BadRequest`] if it does not parse.
     pub fn optional<T: FromStr>(&self) -> Result<Option<T>, HandlerError> {
-        match self.one() {
+        match self.one()? {
             None => Ok(None),
             Some(text) => self.parse(text).map(Some),
         }
@@ -142,13 +144,13 @@ impl<'a> Values<'a> {
     /// # Errors
     /// [`HandlerError::BadRequest`] if it is missing or does not parse.
     pub fn required<T: FromStr>(&self) -> Result<T, HandlerError> {
-        match self.one() {
+        match self.one()? {
             None => Err(self.missing()),
             Some(text) => self.parse(text),
         }
     }
 
-    /// All values, if there are any.
+    /// All values, if there are any. A single empty text that does not parse, as in `?ids=`, is an empty list.
     ///
     /// # Errors
     /// [`HandlerError::BadRequest`] if one of them does not parse.
@@ -159,14 +161,21 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// All values.
+    /// All values. A single empty text that does not parse, as in `?ids=`, is an empty list.
     ///
     /// # Errors
     /// [`HandlerError::BadRequest`] if there are none, or one of them does not parse.
     pub fn required_list<T: FromStr>(&self) -> Result<Vec<T>, HandlerError> {
-        match self.is_sent {
-            true => self.texts.iter().map(|text| self.parse(text)).collect(),
-            false => Err(self.missing()),
+        if !self.is_sent {
+            return Err(self.missing());
+        }
+        if self.refusal.is_some() {
+            return Ok(Vec::new());
+        }
+        let items: Result<Vec<T>, _> = self.texts.iter().map(|text| self.parse(text)).collect();
+        match items {
+            Err(_) if self.is_empty_text() => Ok(Vec::new()),
+            items => items,
         }
     }
 
@@ -196,8 +205,15 @@ impl<'a> Values<'a> {
         pairs.collect()
     }
 
-    fn one(&self) -> Option<&'a str> {
-        one(self.place, &self.texts)
+    fn one(&self) -> Result<Option<&'a str>, HandlerError> {
+        match &self.refusal {
+            Some(reason) => Err(self.invalid("", reason)),
+            None => Ok(one(self.place, &self.texts)),
+        }
+    }
+
+    fn is_empty_text(&self) -> bool {
+        self.texts == [""]
     }
 
     fn parse<T: FromStr>(&self, text: &str) -> Result<T, HandlerError> {

@@ -26,6 +26,12 @@ pub struct Validate {
     pub schemas: Vec<Schema>,
 }
 
+/// What is to be known of the policy at once.
+#[derive(Deserialize)]
+pub struct OfMode {
+    pub mode: Mode,
+}
+
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {

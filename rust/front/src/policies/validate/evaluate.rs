@@ -24,6 +24,9 @@ const LARGE_STEPS: u64 = 1_000_000;
 pub struct Budget(u64);
 
 impl Budget {
+    /// Any value may take so much: less than a millisecond.
+    pub const LEAST: Self = Self(STEPS);
+
     /// For a value of so many bytes. `pattern_cost`: of the costliest pattern, for each byte.
     pub fn of(bytes: usize, pattern_cost: u64) -> Self {
         Self((STEPS + (STEPS_PER_BYTE + pattern_cost) * bytes as u64).min(MAX_STEPS))

@@ -3,8 +3,10 @@
 //! is work for threads of their own.
 mod compiled;
 mod evaluate;
+mod finish;
 mod formats;
 mod json;
+mod kept_head;
 mod number;
 mod parameters;
 mod problems;
@@ -17,39 +19,39 @@ mod uris;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
-
-use tokio::time::timeout_at;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use compiled::{Body, MediaType, Mode, Parameter, Reading};
 use evaluate::{Budget, Evaluation, TooComplex};
 use json::{Json, MAX_VALUES};
+use kept_head::KeptHead;
 use parameters::Sources;
 use problems::{Place, Problems};
 use schema::Schema;
-use stop::{Stop, Waiting};
+use stop::Stop;
 use text::{TextReader, form_decoded, pairs};
+
+pub use finish::{Unchecked, finish};
 
 use super::header;
 use crate::http::{Head, Refusal};
-use crate::memory::Share;
 use crate::workers;
 
 const NAME: &str = "validate";
-/// What is read of a body may have so much in memory without asking for it.
-const FREE_BYTES: usize = 4 * 1024;
-/// How often a check looks whether there is memory for it.
-const MEMORY_LOOK: Duration = Duration::from_millis(25);
+/// For so long a check that only reports may keep a request waiting.
+const REPORTS_WITHIN: Duration = Duration::from_secs(1);
 const TOO_COMPLEX: &str = "is too complex to be checked";
 
 /// The policy of an endpoint.
 pub struct Validator {
     /// Taken when it is made ready.
     text: Mutex<Box<str>>,
+    /// Known before the rest; `None` where the text cannot be read.
+    mode: OnceLock<Option<Mode>>,
     ready: OnceLock<Result<Ready, String>>,
-    /// Of the first requests, one has it made ready.
-    preparing: tokio::sync::Mutex<()>,
+    /// Of the first requests, one has it made ready. Held until it is.
+    preparing: Arc<tokio::sync::Mutex<()>>,
 }
 
 struct Ready {
@@ -65,6 +67,15 @@ struct Ready {
 pub struct Begun {
     problems: Problems,
     body: BodyKind,
+    /// Where its parameters are still to be checked, beside other requests; and what that may cost.
+    kept: Option<(KeptHead, Budget)>,
+}
+
+impl Begun {
+    /// Bytes of memory.
+    fn room(&self) -> usize {
+        self.kept.as_ref().map_or(0, |(head, _)| head.room())
+    }
 }
 
 /// What becomes of the body.
@@ -88,47 +99,6 @@ pub enum Verdict {
     Refused(Refusal),
 }
 
-/// Why a request is not checked.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Unchecked {
-    /// Its time is over.
-    Expired,
-    /// So many requests of its endpoint are being checked already.
-    Busy,
-    /// There is no memory for what is read of its body.
-    OutOfMemory,
-    /// There is never so much.
-    TooLarge,
-}
-
-impl Unchecked {
-    /// What the client gets. `limit_ms`: the time of a request.
-    pub fn refusal(&self, limit_ms: u64) -> Refusal {
-        match self {
-            Self::Expired => {
-                let message = format!("The request could not be checked within {limit_ms} ms.").into();
-                Refusal { message, ..Refusal::policy(NAME, 504, "") }
-            }
-            Self::Busy => Refusal::busy(NAME, "Too many requests of this endpoint are being checked."),
-            Self::OutOfMemory => Refusal::out_of_memory(),
-            Self::TooLarge => {
-                let message = "The body has more values than this gateway has memory to check at a time.";
-                Refusal::policy(NAME, 413, message)
-            }
-        }
-    }
-}
-
-impl fmt::Display for Unchecked {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Expired => "it takes too long",
-            Self::Busy => "too many requests are being checked",
-            Self::OutOfMemory | Self::TooLarge => "there is no memory for it",
-        })
-    }
-}
-
 impl fmt::Debug for Validator {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Validator")
@@ -137,7 +107,7 @@ impl fmt::Debug for Validator {
 
 impl Validator {
     pub fn new(text: Box<str>) -> Self {
-        Self { text: Mutex::new(text), ready: OnceLock::new(), preparing: tokio::sync::Mutex::default() }
+        Self { text: Mutex::new(text), mode: OnceLock::new(), ready: OnceLock::new(), preparing: Arc::default() }
     }
 
     /// Otherwise `prepare` is to be waited for.
@@ -145,28 +115,47 @@ impl Validator {
         self.ready.get().is_some()
     }
 
-    /// Makes it ready, without keeping other requests waiting. It is done once for all threads.
+    /// Makes it ready, without keeping other requests waiting. It is done once for all threads, also when nobody waits
+    /// for it any more.
     pub async fn prepare(self: &Arc<Self>) {
-        let _turn = self.preparing.lock().await;
+        let turn = self.preparing.clone().lock_owned().await;
         if self.is_ready() {
             return;
         }
         let validator = self.clone();
-        if workers::prepare(move || validator.make_ready()).await.is_none() {
+        let prepared = workers::prepare(move || {
+            validator.make_ready();
+            drop(turn);
+        });
+        if prepared.await.is_none() {
             self.ready.get_or_init(|| Err("there is no thread to read them".to_owned()));
         }
     }
 
     fn make_ready(&self) {
+        self.mode();
         self.ready.get_or_init(|| {
-            let text = std::mem::take(&mut *self.text.lock().unwrap_or_else(PoisonError::into_inner));
+            let text = std::mem::take(&mut *self.text());
             Ready::read(&text)
         });
     }
 
+    fn text(&self) -> MutexGuard<'_, Box<str>> {
+        self.text.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn mode(&self) -> Option<Mode> {
+        *self.mode.get_or_init(|| Some(serde_json::from_str::<compiled::OfMode>(&self.text()).ok()?.mode))
+    }
+
+    /// How long checks may keep a request waiting that has so much time.
+    pub fn check_time(&self, timeout: Duration) -> Duration {
+        if self.only_reports() { timeout.min(REPORTS_WITHIN) } else { timeout }
+    }
+
     /// Nothing is refused: what is wrong is only counted and logged.
     pub fn only_reports(&self) -> bool {
-        self.ready().is_ok_and(|ready| ready.mode == Mode::Report)
+        self.mode() == Some(Mode::Report)
     }
 
     fn ready(&self) -> Result<&Ready, &str> {
@@ -184,33 +173,39 @@ impl Validator {
         }
     }
 
-    /// Checks the head of a request. `params`: names and values of the path.
+    /// Checks the head of a request; its parameters only if that costs little. `params`: names and values of the path.
     ///
     /// # Errors
     /// When the policy cannot be enforced.
     pub fn begin(&self, head: &Head<'_, '_>, params: &[(&str, &str)]) -> Result<Begun, Refusal> {
         let ready = self.ready().map_err(broken)?;
+        let body = ready.body_kind(head);
+        let path_and_query = &*head.target.path_and_query;
         let mut problems = Problems::default();
-        let sources = Sources::new(head, params, &mut problems);
-        let bytes: usize = head.headers.iter().map(|header| header.name.len() + header.value.len()).sum();
-        let mut evaluation = ready.evaluation(head.target.path_and_query.len() + bytes, Stop::default());
-        let mut reader = TextReader { evaluation: &mut evaluation };
-        for parameter in &ready.parameters {
-            if reader.parameter(parameter, &sources, &mut problems).is_err() {
-                let root = Place::root(parameter.source.name());
-                problems.add(&root.member(&parameter.name), TOO_COMPLEX);
-                break;
-            }
+        let sources = Sources::new(path_and_query, head.headers, params, &mut problems);
+        if ready.check_parameters(&sources, Budget::LEAST, Stop::default(), &mut problems).is_ok() {
+            return Ok(Begun { problems, body, kept: None });
         }
-        Ok(Begun { problems, body: ready.body_kind(head) })
+        let kept = KeptHead::of(path_and_query, head.headers, params);
+        let budget = ready.budget(kept.bytes());
+        Ok(Begun { problems: Problems::default(), body, kept: Some((kept, budget)) })
     }
 
-    /// Checks the body. What it says once it was stopped is of no use.
+    /// Checks what is left of the head, and the body. What it says once it was stopped is of no use.
     fn finish(&self, mut begun: Begun, body: &[u8], stop: &Stop) -> Verdict {
         let ready = match self.ready() {
             Ok(ready) => ready,
             Err(problem) => return Verdict::Refused(broken(problem)),
         };
+        if let Some((head, budget)) = begun.kept {
+            let problems = &mut begun.problems;
+            head.with_sources(problems, |sources, problems| {
+                if let Err(parameter) = ready.check_parameters(sources, budget, stop.clone(), problems) {
+                    let root = Place::root(parameter.source.name());
+                    problems.add(&root.member(&parameter.name), TOO_COMPLEX);
+                }
+            });
+        }
         let mut status = 400;
         let place = Place::root("body");
         if let Some(described) = &ready.body {
@@ -272,9 +267,24 @@ impl Ready {
         Budget::of(bytes, self.pattern_cost)
     }
 
-    /// Of a value of so many bytes.
-    fn evaluation(&self, bytes: usize, stop: Stop) -> Evaluation<'_> {
-        Evaluation::new(&self.schemas, self.budget(bytes), stop)
+    fn evaluation(&self, budget: Budget, stop: Stop) -> Evaluation<'_> {
+        Evaluation::new(&self.schemas, budget, stop)
+    }
+
+    /// # Errors
+    /// The parameter at which it takes too much work.
+    fn check_parameters(
+        &self,
+        sources: &Sources<'_>,
+        budget: Budget,
+        stop: Stop,
+        problems: &mut Problems,
+    ) -> Result<(), &Parameter> {
+        let mut evaluation = self.evaluation(budget, stop);
+        let mut reader = TextReader { evaluation: &mut evaluation };
+        self.parameters
+            .iter()
+            .try_for_each(|parameter| reader.parameter(parameter, sources, problems).map_err(|TooComplex| parameter))
     }
 
     fn body_kind(&self, head: &Head<'_, '_>) -> BodyKind {
@@ -303,7 +313,7 @@ impl Ready {
     ) -> Result<(), TooComplex> {
         let Some(shape) = &media.shape else { return Ok(()) };
         let place = Place::root("body");
-        let mut evaluation = self.evaluation(body.len(), stop.clone());
+        let mut evaluation = self.evaluation(self.budget(body.len()), stop.clone());
         let mut reader = TextReader { evaluation: &mut evaluation };
         if media.read == Reading::Json {
             return match Json::read(body, stop) {
@@ -338,57 +348,6 @@ impl Ready {
         let value = reader.object(shape, fields, &place, problems)?;
         reader.check(shape, &value, &place, problems)
     }
-}
-
-/// Checks a body without keeping other requests waiting. `memory` is for what is read of it, `owner` is its endpoint. A
-/// check that nobody waits for any more ends soon.
-///
-/// # Errors
-/// When it cannot be checked.
-pub async fn finish<B: AsRef<[u8]> + Send + Sync + 'static>(
-    validator: &Arc<Validator>,
-    begun: Begun,
-    body: Arc<B>,
-    mut memory: Share,
-    owner: &Arc<str>,
-    deadline: Instant,
-) -> Result<Verdict, Unchecked> {
-    let (kind, length) = (begun.body, (*body).as_ref().len());
-    let is_large = validator.ready().is_ok_and(|ready| ready.budget(length).is_large());
-    let (_waiting, stop) = Waiting::new();
-    let mut lacks_memory = false;
-    let check = async {
-        let mut room = if is_large { None } else { Some(validator.room(kind, (*body).as_ref())) };
-        loop {
-            let mut turn = if is_large { Some(workers::turn(owner).await.ok_or(Unchecked::Busy)?) } else { None };
-            if let Some(given) = turn.take_if(|_| room.is_none()) {
-                let (validator, body) = (validator.clone(), body.clone());
-                let found = given.run(move || validator.room(kind, (*body).as_ref())).await.ok_or(Unchecked::Busy)?;
-                (room, turn) = (Some(found.0), Some(found.1));
-            }
-            let room = room.unwrap_or(0);
-            if !memory.may_hold(length + room) {
-                return Err(Unchecked::TooLarge);
-            }
-            lacks_memory = room > FREE_BYTES && !memory.set(room);
-            if lacks_memory {
-                // Others have their turns meanwhile.
-                drop(turn);
-                tokio::time::sleep(MEMORY_LOOK).await;
-                continue;
-            }
-            let Some(turn) = turn else { return Ok(validator.finish(begun, (*body).as_ref(), &stop)) };
-            let validator = validator.clone();
-            let check = turn.run(move || {
-                let verdict = validator.finish(begun, (*body).as_ref(), &stop);
-                drop((body, memory));
-                verdict
-            });
-            return check.await.map(|(verdict, _)| verdict).ok_or(Unchecked::Busy);
-        }
-    };
-    let checked = timeout_at(deadline.into(), check).await;
-    checked.unwrap_or(Err(if lacks_memory { Unchecked::OutOfMemory } else { Unchecked::Expired }))
 }
 
 #[cfg(test)]

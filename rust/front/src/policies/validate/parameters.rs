@@ -6,7 +6,6 @@ use super::evaluate::TooComplex;
 use super::json::Json;
 use super::problems::{Place, Problems};
 use super::text::{TextReader, form_decoded, members, pairs};
-use crate::http::Head;
 
 /// Where the parameters of a request are.
 pub struct Sources<'r> {
@@ -28,8 +27,13 @@ enum Texts<'r> {
 }
 
 impl<'r> Sources<'r> {
-    pub fn new(head: &'r Head<'r, 'r>, path: &'r [(&'r str, &'r str)], problems: &mut Problems) -> Self {
-        let query = head.target.path_and_query.split_once('?').map_or("", |(_, query)| query);
+    pub fn new(
+        path_and_query: &'r str,
+        headers: &'r [httparse::Header<'r>],
+        path: &'r [(&'r str, &'r str)],
+        problems: &mut Problems,
+    ) -> Self {
+        let query = path_and_query.split_once('?').map_or("", |(_, query)| query);
         let mut known = Vec::new();
         for (name, value) in pairs(query) {
             match name {
@@ -39,7 +43,21 @@ impl<'r> Sources<'r> {
         }
         // There may be thousands. Those of a name stay in their order.
         known.sort_by(|(one, _), (other, _)| one.cmp(other));
-        Self { path, query: known, headers: head.headers }
+        Self { path, query: known, headers }
+    }
+
+    /// Steps that it takes to find a parameter.
+    fn steps(&self, parameter: &Parameter) -> u64 {
+        1 + match parameter.source {
+            Source::Path => self.path.len() as u64 / 2,
+            Source::Query if is_found_by_name(parameter) => 0,
+            Source::Query => self.query.len() as u64 / 2,
+            Source::Header => self.headers.len() as u64 / 2,
+            Source::Cookie => {
+                let bytes: usize = self.header_lines("cookie").map(<[u8]>::len).sum();
+                (self.headers.len() + bytes / 4) as u64 / 2
+            }
+        }
     }
 
     fn texts(&self, parameter: &Parameter) -> Texts<'r> {
@@ -70,14 +88,13 @@ impl<'r> Sources<'r> {
     fn query_texts(&self, parameter: &Parameter) -> Texts<'r> {
         let name = &*parameter.name;
         let shape = &parameter.shape;
-        let is_spread = parameter.style == Style::Form && parameter.explode && !parameter.is_json;
         let members: Vec<_> = if parameter.style == Style::DeepObject {
             let within = |known: &str| {
                 let rest = known.strip_prefix(name)?.strip_prefix('[')?.strip_suffix(']')?;
                 Some(Cow::Owned(rest.to_owned()))
             };
             self.query.iter().filter_map(|(known, value)| Some((within(known)?, *value))).collect()
-        } else if is_spread && shape.types == Types::OBJECT {
+        } else if !is_found_by_name(parameter) {
             let is_member = |known: &str| shape.members.contains_key(known);
             self.query.iter().filter(|(known, _)| is_member(known)).cloned().collect()
         } else {
@@ -88,6 +105,12 @@ impl<'r> Sources<'r> {
         };
         if members.is_empty() { Texts::None } else { Texts::Members(members) }
     }
+}
+
+/// A parameter of the query; otherwise its members have names of their own.
+fn is_found_by_name(Parameter { style, explode, is_json, shape, .. }: &Parameter) -> bool {
+    let is_spread = *style == Style::Form && *explode && !is_json && shape.types == Types::OBJECT;
+    *style != Style::DeepObject && !is_spread
 }
 
 fn plain(values: Vec<Cow<'_, str>>) -> Texts<'_> {
@@ -115,6 +138,7 @@ impl TextReader<'_, '_> {
     ) -> Result<(), TooComplex> {
         let root = Place::root(parameter.source.name());
         let place = root.member(&parameter.name);
+        self.evaluation.spend(sources.steps(parameter))?;
         let texts = sources.texts(parameter);
         let is_empty = match &texts {
             Texts::None => true,

@@ -1,9 +1,16 @@
 //! Hostile schemas and bodies, and what is said of ordinary ones. That outcomes are those of JSON Schema is tested over
 //! HTTP.
+use std::mem::MaybeUninit;
+use std::time::Instant;
+
 use serde_json::{Value, json};
 
+use super::finish::MEMORY_LOOK;
+use super::stop::Waiting;
 use super::*;
-use crate::memory::MemoryBudget;
+use crate::http::{MAX_HEADERS, read_head};
+use crate::memory::{MemoryBudget, Share};
+use crate::policies::Patience;
 
 /// A body with what is to be given back.
 struct Held {
@@ -148,9 +155,107 @@ fn checks_that_nobody_waits_for_end() {
     assert!(check(&body, &stop).is_ok());
     drop(waiting);
     assert!(check("[0]", &stop).is_err());
-    let mut evaluation = ready.evaluation(body.len(), stop.clone());
+    let mut evaluation = ready.evaluation(ready.budget(body.len()), stop.clone());
     assert!(evaluation.spend(1).is_err());
     assert!(Json::read(body.as_bytes(), &stop).unwrap_err().contains("nobody waits"));
+}
+
+/// Of parameters, whose schemas are those of the same place.
+fn of_parameters(parameters: Value, schemas: Value) -> Arc<Validator> {
+    let policy = json!({ "mode": "enforce", "parameters": parameters, "schemas": schemas });
+    let validator = Validator::new(policy.to_string().into());
+    validator.make_ready();
+    Arc::new(validator)
+}
+
+fn begin(validator: &Validator, target: &str, lines: &str) -> Begun {
+    let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    let bytes = format!("GET {target} HTTP/1.1\r\nHost: a\r\n{lines}\r\n");
+    let head = read_head(bytes.as_bytes(), &mut space).unwrap();
+    validator.begin(&head, &[("id", "7")]).unwrap_or_else(|refusal| panic!("{}", refusal.message))
+}
+
+fn parameter(source: &str, name: &str, schema: usize, kind: &str) -> Value {
+    json!({
+        "in": source, "name": name, "required": false, "style": if source == "query" { "form" } else { "simple" },
+        "explode": false, "allowEmpty": false, "isJson": false, "shape": { "schema": schema, "types": [kind] },
+    })
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn parameters_are_checked_at_once_where_that_costs_little_and_else_in_their_turn() {
+    let wide = json!(["^[\\p{General_Category=L}]{1,50}$", "^[\\p{L}]{1,50}$", 5002]);
+    let schemas = json!([
+        { "type": ["integer"], "maximum": 9 },
+        { "type": ["string"], "pattern": wide },
+        { "type": ["integer"], "minimum": 8 },
+        { "type": ["string"], "maxLength": 2 },
+    ]);
+    let parameters = json!([
+        parameter("query", "n", 0, "integer"),
+        parameter("query", "word", 1, "string"),
+        parameter("path", "id", 2, "integer"),
+        parameter("header", "X-A", 3, "string"),
+    ]);
+    let validator = of_parameters(parameters, schemas);
+    let long = "x".repeat(3_000);
+    for (word, is_kept) in [("a", false), (&*long, true)] {
+        let begun = begin(&validator, &format!("/7?n=10&word={word}"), "X-A: abc\r\n");
+        assert_eq!(begun.kept.is_some(), is_kept);
+        let memory = Share::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
+        let later = Instant::now() + Duration::from_secs(600);
+        let checked = finish(&validator, begun, Arc::new(Vec::new()), memory, &"endpoint".into(), later).await;
+        let Ok(Verdict::Refused(refusal)) = checked else { panic!("it was let through") };
+        let body: Value = serde_json::from_str(refusal.problems.as_deref().unwrap()).unwrap();
+        let places: Vec<_> = body.as_array().unwrap().iter().map(|one| one["place"].as_str().unwrap()).collect();
+        let expected = ["query.n", "query.word", "path.id", "header.X-A"];
+        assert_eq!(places, expected.into_iter().filter(|place| is_kept || *place != "query.word").collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn many_parameters_with_many_places_to_look_at_cost_something() {
+    let parameters = (0..5_000).map(|at| {
+        let mut parameter = parameter("query", &format!("p{at}"), 0, "object");
+        parameter["style"] = json!("deepObject");
+        parameter
+    });
+    let validator = of_parameters(parameters.collect(), json!([{}]));
+    assert!(begin(&validator, "/?a&b", "").kept.is_none());
+    let begun = begin(&validator, &format!("/?{}", "a&".repeat(6_000)), "");
+    assert!(begun.kept.is_some());
+    let Verdict::Refused(refusal) = validator.finish(begun, b"", &Stop::default()) else {
+        panic!("it was let through")
+    };
+    assert!(refusal.message.ends_with("is too complex to be checked"), "{}", refusal.message);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn policies_are_waited_for_only_so_long_and_get_ready_all_the_same() {
+    let (end, ends) = std::sync::mpsc::channel::<()>();
+    let others = tokio::spawn(workers::prepare(move || ends.recv()));
+    tokio::task::yield_now().await;
+    let validator = |mode: &str| {
+        let mut policy = policy(json!([{}]));
+        policy["mode"] = json!(mode);
+        Arc::new(Validator::new(policy.to_string().into()))
+    };
+    let enforcing = validator("enforce");
+    let mut patience = Patience::default();
+    for (timeout, validator) in [(1, &enforcing), (600_000, &validator("report"))] {
+        patience = Patience::default();
+        patience.prepare(validator, Duration::from_millis(timeout)).await;
+        assert!(patience.is_unprepared && !validator.is_ready());
+        // It has had its time.
+        patience.prepare(validator, Duration::from_millis(timeout)).await;
+        assert!(patience.is_unprepared);
+    }
+    assert!(patience.prepared_for >= REPORTS_WITHIN && patience.prepared_for < Duration::from_secs(600));
+    drop(end);
+    assert!(others.await.unwrap().is_some());
+    let mut patience = Patience::default();
+    patience.prepare(&enforcing, Duration::from_secs(600)).await;
+    assert!(!patience.is_unprepared && enforcing.is_ready() && !enforcing.only_reports());
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -163,7 +268,7 @@ async fn a_check_that_outlasts_the_deadline_is_not_waited_for_and_gives_back_wha
     let body = format!("{}1{}{}", r#"{"a":"#.repeat(100), "}".repeat(100), " ".repeat(1_000_000));
     let validator = Arc::new(Validator::new(policy(schemas).to_string().into()));
     validator.prepare().await;
-    let begun = Begun { problems: Problems::default(), body: BodyKind::Of(0) };
+    let begun = Begun { problems: Problems::default(), body: BodyKind::Of(0), kept: None };
     let (held, freed) = tokio::sync::oneshot::channel::<()>();
     let body = Arc::new(Held { bytes: body.into(), _held: held });
     let memory = Share::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
@@ -183,7 +288,7 @@ async fn a_check_waits_for_memory_and_is_refused_where_there_is_never_enough() {
         let check = |memory: &Arc<MemoryBudget>, deadline| {
             let (validator, body, memory) = (validator.clone(), body.clone(), Share::new(memory.clone(), None));
             async move {
-                let begun = Begun { problems: Problems::default(), body: BodyKind::Of(0) };
+                let begun = Begun { problems: Problems::default(), body: BodyKind::Of(0), kept: None };
                 finish(&validator, begun, body, memory, &"endpoint".into(), deadline).await
             }
         };
@@ -215,7 +320,7 @@ fn forms_have_bounded_members_and_ask_for_the_memory_of_these() {
         validator.make_ready();
         validator
     };
-    let begun = || Begun { problems: Problems::default(), body: BodyKind::Of(0) };
+    let begun = || Begun { problems: Problems::default(), body: BodyKind::Of(0), kept: None };
     let form = of("form");
     let body = "a&".repeat(100_000);
     assert!(form.room(BodyKind::Of(0), body.as_bytes()) >= 100_000 * 2 * size_of::<(Cow<'_, str>, Cow<'_, str>)>());

@@ -1,0 +1,110 @@
+//! Checks what is left of a request when its body is there, in its turn where that may take long.
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::time::timeout_at;
+
+use super::stop::Waiting;
+use super::{Begun, NAME, Validator, Verdict};
+use crate::http::Refusal;
+use crate::memory::Share;
+use crate::workers;
+
+/// What is read of a body may have so much in memory without asking for it.
+const FREE_BYTES: usize = 4 * 1024;
+/// How often a check looks whether there is memory for it.
+pub(super) const MEMORY_LOOK: Duration = Duration::from_millis(25);
+
+/// Why a request is not checked.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unchecked {
+    /// Its time is over.
+    Expired,
+    /// So many requests of its endpoint are being checked already.
+    Busy,
+    /// There is no memory for what is read of its body.
+    OutOfMemory,
+    /// There is never so much.
+    TooLarge,
+}
+
+impl Unchecked {
+    /// What the client gets. `limit_ms`: the time of a request.
+    pub fn refusal(&self, limit_ms: u64) -> Refusal {
+        match self {
+            Self::Expired => {
+                let message = format!("The request could not be checked within {limit_ms} ms.").into();
+                Refusal { message, ..Refusal::policy(NAME, 504, "") }
+            }
+            Self::Busy => Refusal::busy(NAME, "Too many requests of this endpoint are being checked."),
+            Self::OutOfMemory => Refusal::out_of_memory(),
+            Self::TooLarge => {
+                let message = "The body has more values than this gateway has memory to check at a time.";
+                Refusal::policy(NAME, 413, message)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Unchecked {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Expired => "it takes too long",
+            Self::Busy => "too many requests are being checked",
+            Self::OutOfMemory | Self::TooLarge => "there is no memory for it",
+        })
+    }
+}
+
+/// Checks what is left of a request without keeping others waiting. `memory` is for what is read of it, `owner` is its
+/// endpoint. A check that nobody waits for any more ends soon.
+///
+/// # Errors
+/// When it cannot be checked.
+pub async fn finish<B: AsRef<[u8]> + Send + Sync + 'static>(
+    validator: &Arc<Validator>,
+    begun: Begun,
+    body: Arc<B>,
+    mut memory: Share,
+    owner: &Arc<str>,
+    deadline: Instant,
+) -> Result<Verdict, Unchecked> {
+    let (kind, length) = (begun.body, (*body).as_ref().len());
+    let (head_room, has_kept) = (begun.room(), begun.kept.is_some());
+    let is_large = has_kept || validator.ready().is_ok_and(|ready| ready.budget(length).is_large());
+    let (_waiting, stop) = Waiting::new();
+    let mut lacks_memory = false;
+    let check = async {
+        let mut room = if is_large { None } else { Some(validator.room(kind, (*body).as_ref())) };
+        loop {
+            let mut turn = if is_large { Some(workers::turn(owner).await.ok_or(Unchecked::Busy)?) } else { None };
+            if let Some(given) = turn.take_if(|_| room.is_none()) {
+                let (validator, body) = (validator.clone(), body.clone());
+                let found = given.run(move || validator.room(kind, (*body).as_ref())).await.ok_or(Unchecked::Busy)?;
+                (room, turn) = (Some(found.0), Some(found.1));
+            }
+            let room = room.unwrap_or(0) + head_room;
+            if !memory.may_hold(length + room) {
+                return Err(Unchecked::TooLarge);
+            }
+            lacks_memory = room > FREE_BYTES && !memory.set(room);
+            if lacks_memory {
+                // Others have their turns meanwhile.
+                drop(turn);
+                tokio::time::sleep(MEMORY_LOOK).await;
+                continue;
+            }
+            let Some(turn) = turn else { return Ok(validator.finish(begun, (*body).as_ref(), &stop)) };
+            let validator = validator.clone();
+            let check = turn.run(move || {
+                let verdict = validator.finish(begun, (*body).as_ref(), &stop);
+                drop((body, memory));
+                verdict
+            });
+            return check.await.map(|(verdict, _)| verdict).ok_or(Unchecked::Busy);
+        }
+    };
+    let checked = timeout_at(deadline.into(), check).await;
+    checked.unwrap_or(Err(if lacks_memory { Unchecked::OutOfMemory } else { Unchecked::Expired }))
+}
