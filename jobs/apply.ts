@@ -17,6 +17,7 @@ import {
   type Written,
 } from '../src/store/applies.js';
 import { commitApply, settleApply, undoApply } from '../src/store/apply-commit.js';
+import { awayServices } from '../src/store/apply-convergence.js';
 import { schedulesByIds } from '../src/store/schedules.js';
 import { compileAll } from './apply/compile.js';
 import type { ApplyContext, ApplyTry } from './apply/context.js';
@@ -124,7 +125,8 @@ async function converge(context: ApplyContext, current: ApplyTry): Promise<void>
   const { refusals, isLate } = await awaitConvergence(lifecycle, written, signal, told);
   const [first] = refusals;
   if (!first && !isLate) {
-    return settleApply(lifecycle.store, apply);
+    const away = await awayServices(lifecycle.store, written.services);
+    return settleApply(lifecycle.store, apply, away.map(awayWarning));
   }
   const failure: ApplyFailure = {
     code: 'handler_start_failed',
@@ -135,6 +137,14 @@ async function converge(context: ApplyContext, current: ApplyTry): Promise<void>
   };
   await advanceApply(lifecycle.store, apply, 'converging', { state: 'undoing', failure });
   await undo(context, current, failure);
+}
+
+/** Why, only those may read who may read services. */
+function awayWarning(name: string): string {
+  return (
+    `The service "${name}" is active, but cannot be reached yet; it is tried again by itself. ` +
+    'Its state says why (`edge service show`).'
+  );
 }
 
 async function undo(context: ApplyContext, current: ApplyTry, failure: ApplyFailure): Promise<void> {

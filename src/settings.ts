@@ -59,7 +59,7 @@ export const SETTING_GROUPS = {
   'Artifact store': {
     ARTIFACTS_URL: text(
       '`DATA_DIR/artifacts`',
-      'Where compiled handlers are stored: a folder, or `s3://bucket/prefix` for several machines. Each database needs its own: artifacts that no endpoint and no build of the last month refers to are deleted.',
+      'Where compiled handlers are stored: a folder, or `s3://bucket/prefix` for several machines. Each database needs its own: artifacts that no endpoint, no apply and no build of the last month refers to are deleted.',
     ),
     S3_ENDPOINT: text('AWS', 'URL of the S3 server behind an `s3://` `ARTIFACTS_URL`.'),
     S3_REGION: textWithDefault('us-east-1', 'Region of the artifact bucket.'),

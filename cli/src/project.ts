@@ -4,6 +4,8 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { CliError, UsageError } from './errors.js';
 
 export const PROJECT_FILE = 'edge.yaml';
+/** Names of stacks, as the API takes them. */
+const STACK = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'];
 
 /** A crate as in a Cargo.toml. */
@@ -20,12 +22,16 @@ export interface ProjectEndpoint {
   readonly handler: string;
   readonly shown: string;
   readonly dependencies: Readonly<Record<string, Crate>>;
+  /** The stack that it belongs to when it is made; null: none. */
+  readonly stack: string | null;
 }
 
 export interface Project {
   readonly folder: string;
   readonly file: string;
-  readonly stack: string | undefined;
+  readonly stack: string | null;
+  /** Hosts of its domains, and the stacks that these belong to when they are made. */
+  readonly domains: ReadonlyMap<string, string | null>;
   readonly endpoints: readonly ProjectEndpoint[];
 }
 
@@ -59,15 +65,24 @@ export async function readProject(folder: string): Promise<Project> {
   if (error) throw invalid(file, error.message);
   const content: unknown = document.toJS({ maxAliasCount: 100 }) ?? {};
   if (!isRecord(content)) throw invalid(file, 'it must have names and values');
-  const { stack, endpoints = [], collections = [] } = content;
+  const { stack: given, endpoints = [], collections = [], domains = [] } = content;
+  const stack = ownerOf(file, 'stack', given, null);
+  if (!Array.isArray(domains)) throw invalid(file, 'domains must be a list');
   if (!Array.isArray(endpoints)) throw invalid(file, 'endpoints must be a list');
   if (!Array.isArray(collections)) throw invalid(file, 'collections must be a list');
   return {
     folder,
     file,
-    stack: typeof stack === 'string' ? stack : undefined,
+    stack,
+    domains: new Map(
+      domains.flatMap((one: unknown, at) => {
+        const host = isRecord(one) && typeof one['host'] === 'string' ? one['host'].toLowerCase() : undefined;
+        if (!isRecord(one) || host === undefined) throw invalid(file, `domains[${at}].host must be a text`);
+        return [[host, ownerOf(file, `domains[${at}].stack`, one['stack'], stack)] as const];
+      }),
+    ),
     endpoints: endpoints
-      .map((one: unknown, at) => endpointOf(folder, file, one, `endpoints[${at}]`, collections))
+      .map((one: unknown, at) => endpointOf(folder, file, one, `endpoints[${at}]`, collections, stack))
       .filter((endpoint) => endpoint !== undefined),
   };
 }
@@ -88,6 +103,7 @@ function endpointOf(
   value: unknown,
   place: string,
   collections: readonly unknown[],
+  stack: string | null,
 ): ProjectEndpoint | undefined {
   if (!isRecord(value)) throw invalid(file, `${place} must have names and values`);
   const text = (name: string): string => {
@@ -112,7 +128,15 @@ function endpointOf(
     ...{ host, method: method as ProjectEndpoint['method'], route, collection, name, handler },
     shown: relative(folder, handler),
     dependencies: dependencies as Readonly<Record<string, Crate>>,
+    stack: ownerOf(file, `${place}.stack`, value['stack'], stack),
   };
+}
+
+/** An object belongs to the stack of the folder, unless it says to which else, or null for none. */
+function ownerOf(file: string, place: string, value: unknown, stack: string | null): string | null {
+  if (value === undefined) return stack;
+  if (value === null || (typeof value === 'string' && STACK.test(value))) return value;
+  throw invalid(file, `${place} must be letters, digits, ".", "_" and "-", at most 63`);
 }
 
 /** As the server joins them: a path that begins with the base path is the route. */

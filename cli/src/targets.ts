@@ -1,7 +1,7 @@
 /** The domain and the endpoint that edge.yaml names: found on the gateway, or made there. */
-import { UsageError } from './errors.js';
+import { CliError, UsageError } from './errors.js';
 import { idIfKnown, routeName } from './names.js';
-import type { ProjectEndpoint } from './project.js';
+import type { Project, ProjectEndpoint } from './project.js';
 import { isCode, type Session } from './session.js';
 
 /** An endpoint on the gateway. */
@@ -17,28 +17,51 @@ export interface Place extends Target {
 }
 
 /**
- * Finds the endpoint with this method, host and route, or makes it, and its domain.
- * @throws UsageError when it is missing and in a collection; nothing is made then
+ * Finds the endpoint with this method, host and route, or makes it, and its domain, each as its stack's.
+ * @throws UsageError when it is missing and in a collection, CliError when another stack has it; nothing is made then
  */
-export async function ensurePlace(session: Session, endpoint: ProjectEndpoint): Promise<Place> {
+export async function ensurePlace(
+  session: Session,
+  project: Project,
+  endpoint: ProjectEndpoint,
+): Promise<Place> {
   const found = await idIfKnown(session, 'endpoint', routeName(endpoint));
+  if (found !== undefined) await requireOwn(session, project, endpoint, found);
   if (found === undefined && endpoint.collection !== undefined)
     throw new UsageError(
       `There is no endpoint "${routeName(endpoint)}" yet, and it is in the collection "${endpoint.collection}"`,
       '`edge apply` makes collections and what is in them.',
     );
-  const isNewDomain = await ensureDomain(session, endpoint.host);
+  const isNewDomain = await ensureDomain(session, project, endpoint.host);
   return {
     ...(found === undefined ? await makeEndpoint(session, endpoint) : { id: found, isNew: false }),
     isNewDomain,
   };
 }
 
-/** @returns true when the domain was made */
-export async function ensureDomain(session: Session, host: string): Promise<boolean> {
+/** What another stack has made, its files say. @throws CliError */
+async function requireOwn(
+  session: Session,
+  { file, stack }: Project,
+  endpoint: ProjectEndpoint,
+  id: string,
+): Promise<void> {
+  const { stack: owner } = await session.api.get('GET /api/endpoints/{id}', { params: { id } });
+  if (owner === null || owner === stack) return;
+  throw new CliError(
+    `The endpoint "${routeName(endpoint)}" belongs to the stack "${owner}", and ${file} is of ${
+      stack === null ? 'none' : `the stack "${stack}"`
+    }; it was not changed`,
+    { code: 'apply_conflict', hint: `Deploy it from the folder of the stack "${owner}".` },
+  );
+}
+
+/** @returns true when the domain was made: as the stack's of which edge.yaml has it, else as nobody's */
+export async function ensureDomain(session: Session, { domains }: Project, host: string): Promise<boolean> {
   if (host === '*' || (await idIfKnown(session, 'domain', host)) !== undefined) return false;
   try {
-    await session.api.call('POST /api/domains', { body: { name: host, host } });
+    const stack = domains.get(host) ?? null;
+    await session.api.call('POST /api/domains', { body: { name: host, host, stack } });
     return true;
   } catch (thrown) {
     // Somebody else has just made it.
@@ -49,10 +72,10 @@ export async function ensureDomain(session: Session, host: string): Promise<bool
 
 async function makeEndpoint(
   session: Session,
-  { name, method, route, host }: ProjectEndpoint,
+  { name, method, route, host, stack }: ProjectEndpoint,
 ): Promise<Target> {
   const { data } = await session.api.call('POST /api/endpoints', {
-    body: { name, method, path: route, domain: host },
+    body: { name, method, path: route, domain: host, stack },
   });
   return { id: data.id, isNew: true };
 }

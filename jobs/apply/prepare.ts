@@ -9,8 +9,10 @@ import type { EndpointObject, InstallationObject, ObjectChange } from '../../src
 import { AppError } from '../../src/errors.js';
 import type { AddressedNode } from '../../src/internal/addresses.js';
 import type { PreparedHandler } from '../../src/internal/gateway-requests.js';
+import type { Apply } from '../../src/store/applies.js';
 import type { ExistingObject } from '../../src/store/apply-commit.js';
 import type { CompiledHandler } from '../../src/store/apply-context.js';
+import { savedVariables, servedBefore } from '../../src/store/apply-rows.js';
 import { deployedTargets } from '../../src/store/endpoint-runs.js';
 import { type OwnedVariable, variablesOfOwners } from '../../src/store/variables.js';
 import type { ApplyContext, ApplyTry } from './context.js';
@@ -33,7 +35,7 @@ export async function prepareAll(
   now: ReadonlyMap<string, ExistingObject>,
 ): Promise<void> {
   const { apply, signal, log, progress } = current;
-  const handlers = await handlersToPrepare(context, apply.changes, compiled, now);
+  const handlers = await handlersToPrepare(context, apply, compiled, now);
   if (handlers.length === 0) return;
   const prepared = new Map<string, number>();
   const deadline = performance.now() + GIVE_UP_MS;
@@ -82,18 +84,20 @@ async function prepareOn(
   return true;
 }
 
-/** Those that get a new version, and those that run and get other variables or limits. */
+/** Those that get another version, and those that run and get other variables or limits. */
 async function handlersToPrepare(
   { lifecycle: { store } }: ApplyContext,
-  changes: readonly ObjectChange[],
+  { changes, rollback_of }: Apply,
   compiled: ReadonlyMap<string, CompiledHandler>,
   now: ReadonlyMap<string, ExistingObject>,
 ): Promise<PreparedHandler[]> {
   const after = new Map([...now].map(([key, { id, object }]) => [key, { id, object }]));
-  for (const { id, before, after: object } of changes) {
+  // Routes may change hands.
+  for (const { before } of changes) if (before) after.delete(keyOf(before));
+  for (const { id, after: object } of changes)
     if (object && id !== null) after.set(keyOf(object), { id, object });
-    else if (before) after.delete(keyOf(before));
-  }
+  const served = rollback_of === null ? undefined : await servedBefore(store, rollback_of);
+  const servesAgain = new Set(changes.flatMap((change) => (isServedAgain(change) ? [change.id] : [])));
   const changed = new Set(
     changes.flatMap(({ before, after: object }) =>
       object && isNewStart(before, object) ? [keyOf(object)] : [],
@@ -102,23 +106,38 @@ async function handlersToPrepare(
   const concerned = [...after.values()].flatMap(({ id, object }) => {
     if (object.kind !== 'endpoint' || object.running === false) return [];
     const keys = [keyOf(object), ...ownersOf(object)];
-    return compiled.has(id) || keys.some((key) => changed.has(key)) ? [{ id, object, keys }] : [];
+    const isNew = compiled.has(id) || servesAgain.has(id) || keys.some((key) => changed.has(key));
+    return isNew ? [{ id, object, keys }] : [];
   });
   const runs = await deployedTargets(
     store,
     concerned.map(({ id }) => id),
   );
-  const owners = concerned.flatMap(({ keys }) => keys.flatMap((key) => now.get(key)?.id ?? []));
-  const stored = grouped(await variablesOfOwners(store, [...new Set(owners)]));
+  const owners = new Set(concerned.flatMap(({ keys }) => keys.flatMap((key) => after.get(key)?.id ?? [])));
+  const back = changes.flatMap(({ id, before }) => (!before && id !== null && owners.has(id) ? [id] : []));
+  const stored = grouped([
+    ...(await variablesOfOwners(store, [...owners])),
+    ...(rollback_of === null ? [] : await savedVariables(store, rollback_of, back)),
+  ]);
   return concerned.flatMap(({ id, object, keys }) => {
-    const variables = variablesAfter(keys, after, now, stored);
+    const variables = variablesAfter(keys, after, stored);
+    const targets = (servesAgain.has(id) ? served?.get(id)?.targets : runs.get(id)) ?? [];
     const artifacts = compiled.has(id)
       ? [compiled.get(id)?.artifact ?? '']
-      : (runs.get(id) ?? []).map(({ artifact }) => artifact);
+      : targets.map(({ artifact }) => artifact);
     return artifacts.map((artifact) => ({
       ...{ endpointId: id, name: `The ${titleOf(object)}`, artifact, limits: object.limits, variables },
     }));
   });
+}
+
+/** On a way back: what served before, an older version or several, serves again. */
+function isServedAgain({ before, after }: ObjectChange): boolean {
+  return (
+    after?.kind === 'endpoint' &&
+    after.running === 'other' &&
+    !(before?.kind === 'endpoint' && before.running === 'other')
+  );
 }
 
 /** Whether handlers are started with something else than before. */
@@ -145,14 +164,13 @@ function ownersOf({ host, collection, collection_host }: EndpointObject): string
 function variablesAfter(
   keys: readonly string[],
   after: ReadonlyMap<string, ExistingObject>,
-  now: ReadonlyMap<string, ExistingObject>,
   stored: ReadonlyMap<string, readonly OwnedVariable[]>,
 ): PreparedHandler['variables'] {
   const inForce = new Map<string, PreparedHandler['variables'][number]>();
   for (const key of keys) {
-    const object = after.get(key)?.object;
-    if (!object || object.kind === 'service') continue;
-    const secrets = (stored.get(now.get(key)?.id ?? '') ?? []).filter(({ value }) => value === null);
+    const { id, object } = after.get(key) ?? {};
+    if (id === undefined || !object || object.kind === 'service') continue;
+    const secrets = (stored.get(id) ?? []).filter(({ value }) => value === null);
     const plain = Object.entries(object.variables).map(([name, value]) => ({
       name,
       value,

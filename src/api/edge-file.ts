@@ -10,19 +10,14 @@ import { CreateCollection } from './collections/schema.js';
 import { CreateDomain } from './domains/schema.js';
 import { CreateEndpoint } from './endpoints/schema.js';
 import { NewSchedule } from './jobs/schema.js';
-import { nullable, optional } from './schemas.js';
+import { nullable, optional, StackName } from './schemas.js';
 import { CreateService } from './services/schema.js';
 import { SetVariables } from './variables/schema.js';
 
 const MAX_OBJECTS = 100_000;
 
-export const StackName = Type.String({
-  pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$',
-  description: 'Letters, digits, ".", "_" and "-"; at most 63',
-});
-
 /** Of every object. */
-const Owner = Type.Optional(
+const FileOwner = Type.Optional(
   nullable(
     Type.String({
       ...StackName,
@@ -39,9 +34,10 @@ const {
   domain: endpointHost,
   collection_id: _collection,
   code: _code,
+  stack: _endpointOwner,
   ...endpointSettings
 } = CreateEndpoint.properties;
-const { domain_id: _domain, ...collectionSettings } = CreateCollection.properties;
+const { domain_id: _domain, stack: _collectionOwner, ...collectionSettings } = CreateCollection.properties;
 /** Of three kinds of objects; with a title the published schema has it once. */
 const FilePolicies: typeof CreateDomain.properties.policies = {
   ...CreateDomain.properties.policies,
@@ -52,7 +48,7 @@ const FileVariables = Type.Unsafe<Record<string, string>>(SetVariables);
 
 export const FileDomain = closed({
   host: CreateDomain.properties.host,
-  stack: Owner,
+  stack: FileOwner,
   ...optional({ name: described(CreateDomain.properties.name, 'Display name; the host unless given') }),
   description: CreateDomain.properties.description,
   enabled: CreateDomain.properties.enabled,
@@ -62,7 +58,7 @@ export const FileDomain = closed({
 
 export const FileCollection = closed({
   host: described(CreateDomain.properties.host, 'Of its domain'),
-  stack: Owner,
+  stack: FileOwner,
   ...collectionSettings,
   policies: FilePolicies,
   ...optional({ variables: FileVariables }),
@@ -72,7 +68,7 @@ export const FileEndpoint = closed({
   host: endpointHost,
   ...endpointSettings,
   policies: FilePolicies,
-  stack: Owner,
+  stack: FileOwner,
   ...optional({
     route: described(endpointPath, 'Of an endpoint without a collection'),
     collection: described(collectionSettings.name, 'Name of a collection of the host'),
@@ -108,7 +104,7 @@ export const FileService = closed({
   name: CreateService.properties.name,
   service_type: CreateService.properties.service_type,
   config: CreateService.properties.config,
-  stack: Owner,
+  stack: FileOwner,
   enabled: CreateService.properties.enabled,
   domains: CreateService.properties.domains,
   ...optional({

@@ -28,6 +28,18 @@ export const Hosts = Type.Array(Type.String({ format: 'hostname' }), {
   maxItems: 1_000,
   description: 'Hosts; none: all',
 });
+/** The name of a stack of files. */
+export const StackName = Type.String({
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$',
+  description: 'Letters, digits, ".", "_" and "-"; at most 63',
+});
+/** Of a new object; views show it. */
+export const Owner = nullable(
+  Type.String({
+    ...StackName,
+    description: 'The stack of files that it belongs to (docs/APPLY.md); null: none',
+  }),
+);
 export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' });
 
 /** The source of a handler. */

@@ -9,6 +9,7 @@ import {
   type Apply,
   type ApplyFailure,
   advanceApply,
+  findApply,
   type Written,
   type WrittenEndpoint,
 } from './applies.js';
@@ -80,13 +81,22 @@ export async function commitApply(
   );
 }
 
-/** All that was deployed is confirmed; with that, the apply has succeeded. @throws AttemptLost */
-export async function settleApply(store: Store, apply: Apply): Promise<void> {
+/**
+ * All that was deployed is confirmed; with that, the apply has succeeded.
+ * @param warnings what does not work all the same
+ * @throws AttemptLost
+ */
+export async function settleApply(store: Store, apply: Apply, warnings: readonly string[]): Promise<void> {
   await transaction(store, async (tx) => {
     for (const { id, deployment } of apply.written?.endpoints ?? [])
       if (deployment !== null) await confirmDeployment(tx, id, deployment);
     await forgetJobs(tx, apply.id);
-    await advanceApply(tx, apply, 'converging', { state: 'succeeded', hasEnded: true });
+    const outcome = (await findApply(tx, apply.id))?.outcome ?? outcomeOf(apply.changes, apply.written);
+    await advanceApply(tx, apply, 'converging', {
+      state: 'succeeded',
+      hasEnded: true,
+      outcome: { ...outcome, warnings: [...outcome.warnings, ...warnings] },
+    });
   });
 }
 

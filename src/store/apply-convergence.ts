@@ -83,6 +83,19 @@ export async function convergenceOfServices(
   return convergenceOf(rows);
 }
 
+/** The names of active services that an apply has written and that cannot be reached, or that no actor host runs. */
+export async function awayServices(store: Store, written: readonly WrittenService[]): Promise<string[]> {
+  const { rows } = await store.knex.raw<{ rows: { name: string }[] }>(
+    `SELECT DISTINCT services.name FROM services
+       LEFT JOIN (SELECT id FROM nodes WHERE kind = 'actor-host' AND ${IS_LIVE_NODE}) AS hosts ON true
+       LEFT JOIN service_observations AS observed ON observed.node_id = hosts.id AND observed.service_id = services.id
+      WHERE services.id = ANY(?) AND services.activated_at IS NOT NULL AND observed.state IS DISTINCT FROM 'connected'
+      ORDER BY services.name`,
+    [written.map(({ id }) => id)] as never[],
+  );
+  return rows.map(({ name }) => name);
+}
+
 function convergenceOf(rows: readonly NodeRow[]): Convergence {
   const pending = new Set(rows.filter(({ is_seen }) => !is_seen).map(({ id }) => id));
   const refusals = rows.filter(({ has_failed }) => has_failed);

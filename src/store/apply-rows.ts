@@ -5,6 +5,7 @@
 import type { InstallationObject, ObjectChange } from '../apply/objects.js';
 import type { Store } from './database.js';
 import type { Deployed } from './endpoint-runs.js';
+import type { OwnedVariable } from './variables.js';
 
 type Kind = InstallationObject['kind'];
 
@@ -117,7 +118,20 @@ export async function writtenConfigs(store: Store, applyId: string): Promise<Rea
   return new Map(rows.map(({ object_id, sealed }) => [object_id, sealed]));
 }
 
-/** What endpoints served before an apply, by their ids: of those whose versions are all there. */
+/** SQL: what endpoints served before applies. Of those that applies have deleted, deployments are saved rows, too. */
+export const SERVED_BEFORE = `
+  SELECT endpoint.apply_id, endpoint.object_id AS endpoint_id, served.targets, served.sticky
+    FROM apply_undo AS endpoint CROSS JOIN LATERAL (
+      SELECT targets, sticky FROM deployments WHERE id = (endpoint.row->>'desired_deployment_id')::uuid
+      UNION ALL
+      SELECT row->'targets', nullif(row->'sticky', 'null') FROM apply_undo AS deployment
+       WHERE deployment.apply_id = endpoint.apply_id AND deployment.table_name = 'deployments'
+         AND deployment.object_id = endpoint.object_id
+         AND deployment.row->>'id' = endpoint.row->>'desired_deployment_id'
+      LIMIT 1) AS served
+   WHERE endpoint.table_name = 'endpoints'`;
+
+/** What endpoints served before an apply, by their ids: of those whose versions are there, or come back with them. */
 export async function servedBefore(
   store: Store,
   applyId: string,
@@ -125,18 +139,35 @@ export async function servedBefore(
   const { rows } = await store.knex.raw<{
     rows: (Pick<Deployed, 'targets' | 'sticky'> & { readonly endpoint_id: string })[];
   }>(
-    `SELECT endpoint_id, targets, sticky
-       FROM apply_undo JOIN deployments ON deployments.id = (row->>'desired_deployment_id')::uuid
-      WHERE apply_undo.apply_id = ? AND table_name = 'endpoints' AND jsonb_array_length(targets) > 0
+    `SELECT endpoint_id, targets, sticky FROM (${SERVED_BEFORE}) AS served
+      WHERE apply_id = ? AND jsonb_array_length(targets) > 0
         AND NOT EXISTS (
           SELECT FROM jsonb_array_elements(targets) AS target
            WHERE NOT EXISTS (
              SELECT FROM endpoint_versions
-              WHERE endpoint_versions.endpoint_id = deployments.endpoint_id
-                AND endpoint_versions.version = (target->>'version')::integer))`,
+              WHERE endpoint_versions.endpoint_id = served.endpoint_id
+                AND endpoint_versions.version = (target->>'version')::integer)
+             AND NOT EXISTS (
+             SELECT FROM apply_undo
+              WHERE apply_undo.apply_id = served.apply_id AND table_name = 'endpoint_versions'
+                AND object_id = served.endpoint_id AND row->'version' = target->'version'))`,
     [applyId],
   );
   return new Map(rows.map(({ endpoint_id, ...served }) => [endpoint_id, served]));
+}
+
+/** Variables of objects that an apply has deleted, as they come back. */
+export async function savedVariables(
+  store: Store,
+  applyId: string,
+  ids: readonly string[],
+): Promise<OwnedVariable[]> {
+  const { rows } = await store.knex.raw<{ rows: OwnedVariable[] }>(
+    `SELECT object_id AS owner_id, row->>'name' AS name, row->>'value' AS value, sealed AS value_encrypted
+       FROM apply_undo WHERE apply_id = ? AND table_name = 'variables' AND object_id = ANY(?)`,
+    [applyId, [...ids]] as never[],
+  );
+  return rows;
 }
 
 /** Columns of objects that are set when all is back: they refer to rows of other tables. */

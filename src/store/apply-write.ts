@@ -47,7 +47,7 @@ export async function writeChanges(
       if (after?.kind !== kind || id === null) continue;
       const change = { id, before, after } as Change<never>;
       await WRITERS[kind](tx, change, context);
-      if (before?.stack !== after.stack)
+      if (before && before.stack !== after.stack)
         await tx.knex(TABLE_OF[kind]).where({ id }).update({ stack: after.stack });
     }
   for (const kind of ['collection', 'domain', 'service'] as const)
@@ -113,10 +113,10 @@ async function writeService(
   { id, before, after }: Change<ServiceObject>,
   context: WriteContext,
 ): Promise<void> {
-  const { name, service_type, enabled, domains } = after;
+  const { name, service_type, enabled, domains, stack } = after;
   if (!before) {
     const { sealed: config_encrypted, secrets } = context.sealConfig(id, after, undefined);
-    const service = { name, service_type, config_encrypted, enabled, domains };
+    const service = { name, service_type, config_encrypted, enabled, domains, stack };
     await createService(tx, service, secrets, id);
   } else {
     const hasNewConfig = !isDeepStrictEqual(before.config, after.config);
@@ -138,8 +138,8 @@ async function writeDomain(
   { origin }: WriteContext,
 ): Promise<void> {
   if (!before) {
-    const { name, host, description, enabled, policies } = after;
-    await createDomain(tx, { name, host, description, enabled, policies }, id);
+    const { name, host, description, enabled, policies, stack } = after;
+    await createDomain(tx, { name, host, description, enabled, policies, stack }, id);
   } else await updateDomain(tx, id, changed(before, after, ['name', 'description', 'enabled', 'policies']));
   if (!isDeepStrictEqual(before?.variables ?? {}, after.variables))
     await replaceVariables(tx, { scope: 'domain', id }, after.variables, origin.actor);
@@ -151,9 +151,9 @@ async function writeCollection(
   { origin }: WriteContext,
 ): Promise<void> {
   if (!before) {
-    const { host, name, description, base_path, enabled, policies } = after;
+    const { host, name, description, base_path, enabled, policies, stack } = after;
     const domain_id = await domainIdOf(tx, host);
-    await createCollection(tx, { domain_id, name, description, base_path, enabled, policies }, id);
+    await createCollection(tx, { domain_id, name, description, base_path, enabled, policies, stack }, id);
   } else {
     const fields = changed(before, after, ['description', 'base_path', 'enabled', 'policies']);
     await updateCollection(tx, id, fields);

@@ -28,6 +28,8 @@ export interface Collection {
   readonly base_path: string | null;
   readonly policies: Policies | null;
   readonly enabled: boolean;
+  /** The stack of files that it belongs to; null: none. */
+  readonly stack: string | null;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
@@ -35,12 +37,13 @@ export interface Collection {
 /** The columns that a user sets. */
 const USER_COLUMNS = ['domain_id', 'name', 'description', 'base_path', 'policies', 'enabled'] as const;
 export type NewCollection = Pick<Collection, Exclude<(typeof USER_COLUMNS)[number], 'policies'>> &
-  Partial<Pick<Collection, 'policies'>>;
-export type CollectionChanges = Partial<Omit<NewCollection, 'domain_id'>>;
+  Partial<Pick<Collection, 'policies' | 'stack'>>;
+export type CollectionChanges = Partial<Omit<NewCollection, 'domain_id' | 'stack'>>;
 
 const insertCollection = insertInto<NewCollection & Pick<Collection, 'id'>, Collection>('collections', [
   'id',
   ...USER_COLUMNS,
+  'stack',
 ]);
 
 export async function listCollections(

@@ -24,6 +24,8 @@ export interface Domain {
   readonly description: string | null;
   readonly policies: Policies | null;
   readonly enabled: boolean;
+  /** The stack of files that it belongs to; null: none. */
+  readonly stack: string | null;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
@@ -31,9 +33,13 @@ export interface Domain {
 /** The columns that a user sets. */
 const USER_COLUMNS = ['name', 'host', 'description', 'policies', 'enabled'] as const;
 export type NewDomain = Pick<Domain, Exclude<(typeof USER_COLUMNS)[number], 'policies'>> &
-  Partial<Pick<Domain, 'policies'>>;
+  Partial<Pick<Domain, 'policies' | 'stack'>>;
 
-const insertDomain = insertInto<NewDomain & Pick<Domain, 'id'>, Domain>('domains', ['id', ...USER_COLUMNS]);
+const insertDomain = insertInto<NewDomain & Pick<Domain, 'id'>, Domain>('domains', [
+  'id',
+  ...USER_COLUMNS,
+  'stack',
+]);
 
 const ORDER = byCreation('domains', 'asc', ['name', 'host', 'description'], 'domain');
 
@@ -82,7 +88,7 @@ export async function createDomain(
 export async function updateDomain(
   store: Store,
   id: string,
-  changes: Partial<NewDomain>,
+  changes: Partial<Omit<NewDomain, 'stack'>>,
 ): Promise<Domain | undefined> {
   const update = () =>
     transaction(store, async (tx) => {

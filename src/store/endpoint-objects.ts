@@ -30,9 +30,9 @@ export async function writeEndpoint(
   const { actor } = context.origin;
   const collection_id = await collectionIdOf(tx, after);
   if (!before) {
-    const { method, host: domain } = after;
+    const { method, host: domain, stack } = after;
     const fields = changed(null, after, FIELDS) as Pick<EndpointObject, (typeof FIELDS)[number]>;
-    await createEndpoint(tx, { ...fields, method, domain, collection_id }, id);
+    await createEndpoint(tx, { ...fields, method, domain, collection_id, stack }, id);
   } else await updateEndpoint(tx, id, { ...changed(before, after, FIELDS), collection_id });
   if (!isDeepStrictEqual(before?.variables ?? {}, after.variables))
     await replaceVariables(tx, { scope: 'endpoint', id }, after.variables, actor);

@@ -46,6 +46,8 @@ export interface Endpoint {
   readonly limits: EndpointLimits | null;
   readonly policies: Policies | null;
   readonly enabled: boolean;
+  /** The stack of files that it belongs to; null: none. */
+  readonly stack: string | null;
   /** Base path and path joined. */
   readonly route: string;
   /** Equal for routes that match the same requests. */
@@ -100,14 +102,14 @@ const GENERATED_COLUMNS = [
   ...(['created_at', 'updated_at'] as const),
 ] as const;
 
-export type NewEndpoint = Pick<Endpoint, (typeof USER_COLUMNS)[number]>;
+export type NewEndpoint = Pick<Endpoint, (typeof USER_COLUMNS)[number]> & Partial<Pick<Endpoint, 'stack'>>;
 type Derived = Pick<Endpoint, (typeof DERIVED_COLUMNS)[number]>;
 type Generated = Pick<Endpoint, (typeof GENERATED_COLUMNS)[number]>;
 
 /** Does not read back known values, such as the code. */
 const insertEndpoint = insertInto<NewEndpoint & Derived & Pick<Endpoint, 'id'>, Generated>(
   'endpoints',
-  ['id', ...USER_COLUMNS, ...DERIVED_COLUMNS],
+  ['id', ...USER_COLUMNS, ...DERIVED_COLUMNS, 'stack'],
   GENERATED_COLUMNS,
 );
 
@@ -214,7 +216,7 @@ export async function createEndpoint(
     const row = { ...endpoint, id, ...routes, source_key };
     const generated = await insertEndpoint(tx, row);
     tx.announce('endpoint', generated.id);
-    return { ...row, ...generated, ...NOTHING_YET };
+    return { ...row, stack: row.stack ?? null, ...generated, ...NOTHING_YET };
   };
   return namingRouteOwner(store, { claims: () => claims }, () =>
     // Without a collection there is nothing to lock, so one statement suffices.
@@ -230,7 +232,7 @@ export async function createEndpoint(
 export async function updateEndpoint(
   store: Store,
   id: string,
-  changes: Partial<NewEndpoint>,
+  changes: Partial<Omit<NewEndpoint, 'stack'>>,
 ): Promise<Endpoint | undefined> {
   let claims: readonly RouteClaim[] = [];
   return namingRouteOwner(store, { claims: () => claims }, () =>

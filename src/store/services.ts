@@ -19,6 +19,8 @@ export interface Service {
   readonly enabled: boolean;
   /** Hosts whose endpoints may use it; none: all. */
   readonly domains: readonly string[];
+  /** The stack of files that it belongs to; null: none. */
+  readonly stack: string | null;
   /** When it was activated; null when it is not. */
   readonly activated_at: Date | null;
   /** Incremented with every change that affects actor hosts, including bindings. */
@@ -29,16 +31,16 @@ export interface Service {
 
 /** The columns that a user sets. */
 const USER_COLUMNS = ['name', 'service_type', 'config_encrypted', 'enabled', 'domains'] as const;
-export type NewService = Pick<Service, (typeof USER_COLUMNS)[number]>;
+export type NewService = Pick<Service, (typeof USER_COLUMNS)[number]> & Partial<Pick<Service, 'stack'>>;
 /** The type cannot change: the config would not fit another. */
-export type ServiceChanges = Partial<Omit<NewService, 'service_type'>> & {
+export type ServiceChanges = Partial<Omit<NewService, 'service_type' | 'stack'>> & {
   /** With a config: the names of the secrets that it refers to. */
   readonly secrets?: readonly string[];
 };
 
 const insertRow = insertInto<Omit<NewService, 'domains'> & { id: string; domains: string }, Service>(
   'services',
-  ['id', ...USER_COLUMNS],
+  ['id', ...USER_COLUMNS, 'stack'],
 );
 const insertService = (store: Store, { domains, ...service }: NewService, id: string) =>
   insertRow(store, { ...service, id, domains: arrayLiteral(domains) });

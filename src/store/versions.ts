@@ -1,6 +1,7 @@
 /** The table `endpoint_versions`: the sources of an endpoint that were compiled. */
 import type { StoredActor } from '../model/actor.js';
 import type { Dependencies } from '../model/crates.js';
+import { SERVED_BEFORE } from './apply-rows.js';
 import type { CompilableSource } from './builds.js';
 import type { Store } from './database.js';
 import { type ListOptions, type ListOrder, type Page, readPage } from './pages.js';
@@ -143,14 +144,16 @@ export async function replaceArtifact(
   await store.knex('endpoint_versions').where({ endpoint_id, version }).update({ artifact });
 }
 
-/** SQL: the digests of executables that versions and deployments need, to be looked for with `IN`. */
+/** SQL: digests of the executables that versions, deployments and the way back of applies need, for `IN`. */
 export const PINNED_ARTIFACTS = `
   SELECT endpoint_versions.artifact FROM endpoint_versions JOIN endpoints ON endpoints.id = endpoint_id
    WHERE endpoint_versions.version > latest_version - ${PINNED_VERSIONS}
    UNION ALL
   SELECT target->>'artifact' FROM endpoints
     JOIN deployments ON deployments.id IN (desired_deployment_id, confirmed_deployment_id),
-         jsonb_array_elements(targets) AS target`;
+         jsonb_array_elements(targets) AS target
+   UNION ALL
+  SELECT target->>'artifact' FROM (${SERVED_BEFORE}) AS served, jsonb_array_elements(targets) AS target`;
 
 /** Deletes all but the newest versions of each endpoint, and those that are deployed. @returns how many */
 export async function pruneVersions(store: Store, kept: number): Promise<number> {

@@ -279,6 +279,7 @@ describe('services', () => {
     expect(service).to.deep.equal({
       id: service.id,
       domains: [],
+      stack: null,
       name: 'S',
       service_type: 'redis',
       config: { host: 'h', port: 6379, database: 0, use_tls: false, pool_size: 10 },

@@ -3,6 +3,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type EdgeOptions, edge } from '../support/edge.js';
+import { freePort } from '../support/ports.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
@@ -189,6 +190,19 @@ describe('edge apply', function () {
     const answer = await stack.gateway.get('/pets/one', { headers: { host: 'pets.test' } });
     expect(answer.body).to.equal('another');
     await rm(pets, { recursive: true });
+  });
+
+  it('warns of an active service that cannot be reached', async () => {
+    const away = join(shop, 'away');
+    await mkdir(away);
+    await writeFile(
+      join(away, 'edge.yaml'),
+      `stack: away\nservices: [{name: away cache, service_type: redis, config: {host: 127.0.0.1, port: ${await freePort()}}}]\n`,
+    );
+    const { code, stderr } = await ended(['apply', 'away', '--yes']);
+    expect(code).to.equal(0);
+    expect(stderr).to.include('The service "away cache" is active, but cannot be reached');
+    await rm(away, { recursive: true });
   });
 
   it('names files that it cannot send, and folders that are none', async () => {

@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { type ApplyShown, applyFiles, folderOf, planOf } from '../support/applies.js';
 import { expectData } from '../support/expect.js';
-import { numbered } from '../support/handler-sources.js';
+import { DIES_AT_START, numbered } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { type Stack, startStack } from '../support/processes.js';
 
@@ -56,5 +56,18 @@ describe('routes that change hands in an apply', function () {
     expect(await ask('/z/x')).to.equal('1');
     expect((await planOf(stack.api, after, '&prune=true')).changes).to.deep.equal([]);
     expectData(await stack.api.get(`/api/endpoints/${moved}`));
+  });
+
+  it('are swapped by handlers that keep their own secrets', async () => {
+    const list = expectData<{ id: string; name: string }[]>(
+      await stack.api.get(`/api/endpoints?domain=${host}`),
+    );
+    const id = list.find(({ name }) => name === 'ax')?.id;
+    const secret = `/api/endpoints/${id}/secrets/NO_SUCH_VARIABLE`;
+    expectData(await stack.api.put(secret, { value: 'of one of them' }));
+    const files = folder('/b', '/z');
+    const needy = DIES_AT_START.replace('Response::ok("ready")', 'Response::text(200, "ready")');
+    expectData(await applyFiles(stack.api, { ...files, 'src/e0.rs': needy }));
+    expect([await ask('/b/x'), await ask('/z/x')]).to.deep.equal(['ready', '2']);
   });
 });

@@ -14,6 +14,7 @@ import { expectData, expectFailure } from '../support/expect.js';
 import { DIES_AT_START, greeting, numbered, until } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { startLoad } from '../support/load.js';
+import { freePort } from '../support/ports.js';
 import { type Stack, startStack } from '../support/processes.js';
 
 describe('applies', function () {
@@ -241,5 +242,22 @@ describe('applies', function () {
     expect(expectData<ApplyShown[]>(page).map((one) => one.id)).to.deep.equal([id]);
     const { text } = await call(`${stack.apiUrl}/api/applies/${id}/events`);
     expect(text).to.match(/event: progress.*event: done\nid: \d+\ndata: \{"id":/s);
+  });
+
+  it('succeed with a warning that names an active service which cannot be reached', async () => {
+    const host = 'away.example';
+    const config = { host: '127.0.0.1', port: await freePort() };
+    const service = { name: 'away cache', service_type: 'redis', config };
+    const files = folderOf('away', host, [], { services: [service] });
+    const response = await applyFiles(stack.api, files);
+    const applied = expectData<ApplyShown>(response);
+    expect(applied.state).to.equal('succeeded');
+    const warning = /^The service "away cache" is active, but cannot be reached/;
+    expect(applied.outcome?.warnings).to.have.length(1);
+    expect(applied.outcome?.warnings[0]).to.match(warning);
+    expect((response.body as { warnings?: string[] }).warnings?.[0]).to.match(warning);
+    expect((await showApply(stack.api, applied.id)).outcome?.warnings[0]).to.match(warning);
+    const without = folderOf('away', host, [], { services: [{ ...service, active: false }] });
+    expect(expectData<ApplyShown>(await applyFiles(stack.api, without)).outcome?.warnings).to.deep.equal([]);
   });
 });

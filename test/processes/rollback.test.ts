@@ -2,6 +2,8 @@
 import { expect } from 'chai';
 import pg from 'pg';
 import { createSecretBox } from '../../src/secrets/secret-box.js';
+import { unusedArtifacts } from '../../src/store/artifacts.js';
+import { openDatabase } from '../../src/store/database.js';
 import {
   type ApplyShown,
   applyFiles,
@@ -13,7 +15,7 @@ import {
 } from '../support/applies.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure } from '../support/expect.js';
-import { numbered, slowToStart, until } from '../support/handler-sources.js';
+import { DIES_AT_START, numbered, slowToStart, until } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { type Stack, startStack } from '../support/processes.js';
 
@@ -234,6 +236,70 @@ describe('the way back of applies', function () {
     await eventually(async () => expect(await ask(host)).not.to.deep.equal(['1']));
     await takeBack(removed.id);
     expect(await ask(host)).to.deep.equal(['1']);
+  });
+
+  it('prepares older versions before anything is changed, and changes nothing when one does not start', async () => {
+    const host = 'prepared.example';
+    const folder = (code: string, more: object = {}) =>
+      folderOf('prepared', host, [{ route: '/a', code, ...more }]);
+    const over = Date.now() + 12_000;
+    await applied(folder(until(over, 1)));
+    await applied(folder(numbered(2)));
+    const list = expectData<{ id: string }[]>(await stack.api.get(`/api/endpoints?domain=${host}`));
+    expectData(await stack.api.post(`/api/endpoints/${list[0]?.id}/rollback`, {}));
+    expect(await ask(host)).to.deep.equal(['1']);
+    const { id } = await applied(folder(numbered(2), { description: 'new' }));
+    const { plan, back } = await takeBack(id);
+    expect(plan.changes[0]?.fields.find(({ path }) => path === 'running')?.after).to.equal('other');
+    expect(back.progress['prepared']).to.deep.equal({ done: 1, of: 1 });
+    expect(await ask(host)).to.deep.equal(['1']);
+    const again = await applied(folder(numbered(2), { description: 'newer' }));
+    await eventually(() => expect(Date.now()).to.be.above(over + 1_000), 30_000);
+    const { plan_hash } = expectData<PlanShown>(await planBack(again.id));
+    const path = `/api/applies/${again.id}/rollback?plan_hash=${plan_hash}`;
+    expectFailure(
+      await stack.api.post(path),
+      'handler_start_failed',
+      /prepared\.example.*Nothing was changed/s,
+    );
+    expect(await ask(host)).to.deep.equal(['2']);
+  });
+
+  it('prepares what was removed with the secrets that come back with it', async () => {
+    const host = 'secretive.example';
+    const needy = DIES_AT_START.replace('Response::ok("ready")', 'Response::text(200, "ready")');
+    await applied(folderOf('secretive', host, [{ route: '/a', code: null }]));
+    const list = expectData<{ id: string }[]>(await stack.api.get(`/api/endpoints?domain=${host}`));
+    const secret = `/api/endpoints/${list[0]?.id}/secrets/NO_SUCH_VARIABLE`;
+    expectData(await stack.api.put(secret, { value: 'shown to nobody' }));
+    await applied(folderOf('secretive', host, [{ route: '/a', code: needy }]));
+    expect(await ask(host)).to.deep.equal(['ready']);
+    const removed = await applied(folderOf('secretive', host, []), '&prune=true');
+    const { back } = await takeBack(removed.id);
+    expect(back.progress['prepared']).to.deep.equal({ done: 1, of: 1 });
+    expect(await ask(host)).to.deep.equal(['ready']);
+  });
+
+  it('keeps the executables of what was removed', async () => {
+    const host = 'kept.example';
+    const folder = (code: string) => folderOf('kept', host, [{ route: '/a', code }]);
+    await applied(folder(numbered(71)));
+    await applied(folder(numbered(72)));
+    const list = expectData<{ id: string }[]>(await stack.api.get(`/api/endpoints?domain=${host}`));
+    expectData(await stack.api.post(`/api/endpoints/${list[0]?.id}/rollback`, {}));
+    const store = openDatabase(stack.databaseUrl, (error) => expect.fail(error.message));
+    try {
+      const { rows } = await store.knex.raw(
+        `SELECT targets->0->>'artifact' AS artifact FROM deployments JOIN endpoints ON desired_deployment_id = deployments.id
+          WHERE endpoints.id = ?`,
+        [list[0]?.id ?? ''],
+      );
+      await applied(folderOf('kept', host, []), '&prune=true');
+      await store.knex('builds').where({ artifact: rows[0].artifact }).delete();
+      expect(await unusedArtifacts(store, 0)).not.to.include(rows[0].artifact);
+    } finally {
+      await store.close();
+    }
   });
 
   it('keeps a password that was changed since, and says so', async () => {

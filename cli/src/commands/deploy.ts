@@ -13,7 +13,8 @@ export async function deploy(
   { message, percent }: CommonOptions & DeployOptions,
   path = '.',
 ): Promise<void> {
-  const { file, endpoints } = await requireProject(path);
+  const project = await requireProject(path);
+  const { file, endpoints } = project;
   const wanted = path.endsWith('.rs')
     ? endpoints.filter(({ handler }) => handler === resolve(path))
     : endpoints;
@@ -28,7 +29,7 @@ export async function deploy(
   for (const endpoint of wanted) {
     const name = routeName(endpoint);
     session.out.progress(`${name}: compiling ${endpoint.shown}`);
-    const target = await ensurePlace(session, endpoint);
+    const target = await ensurePlace(session, project, endpoint);
     const deployed = await deployHandler(session, file, endpoint, target.id, options).catch(
       (thrown: unknown) => {
         throw withDeployed(thrown, results);

@@ -34,7 +34,7 @@ export async function dev(session: Session, options: DevOptions, folder = '.'): 
 
 async function develop(session: Session, project: Project, host: string, hasLogs: boolean): Promise<void> {
   const publicUrl = await publicUrlOf(session, host).catch(explained);
-  if (await ensureDomain(session, host)) session.out.note(`Made the domain ${host}.`);
+  if (await ensureDomain(session, project, host)) session.out.note(`Made the domain ${host}.`);
   const work = new DevWork(session, project, host, publicUrl);
   await work.deployChanged();
   session.out.note(`Watching ${project.folder}; Ctrl-C ends it, and ${host} keeps what it serves.`);
@@ -86,8 +86,9 @@ class DevWork {
   async deployChanged(): Promise<void> {
     for (const endpoint of this.#project.endpoints) {
       if (this.#session.signal.aborted) throw new Interrupted();
-      // The host of one's own has no collections: the route is the whole one.
-      const own = { ...endpoint, host: this.#host, collection: undefined };
+      // The host of one's own has no collections: the route is the whole one. Of the stack is only what edge.yaml has.
+      const stack = endpoint.host === this.#host ? endpoint.stack : null;
+      const own = { ...endpoint, host: this.#host, collection: undefined, stack };
       try {
         const source = `${JSON.stringify(own.dependencies)}\n${readHandler(own, this.#project.file)}`;
         if (this.#deployed.get(routeName(own)) === source) continue;
@@ -106,7 +107,7 @@ class DevWork {
     const name = routeName(endpoint);
     const began = performance.now();
     out.progress(`${name}: compiling ${endpoint.shown}`);
-    const id = this.#ids.get(name) ?? (await ensurePlace(this.#session, endpoint)).id;
+    const id = this.#ids.get(name) ?? (await ensurePlace(this.#session, this.#project, endpoint)).id;
     this.#ids.set(name, id);
     const { version } = await deployHandler(this.#session, this.#project.file, endpoint, id, {});
     const ms = Math.round(performance.now() - began);

@@ -72,7 +72,9 @@ function projectFile(
       `  - host: ${text(host)}\n    method: ${method}\n    route: ${text(path)}\n    name: ${text(endpoint)}\n` +
       `    handler: ${file}\n    dependencies: {} # crates, as in Cargo.toml\n`,
   );
-  return `# yaml-language-server: $schema=${SCHEMA_FILE}\nstack: ${text(name)}\ndomains:\n  - host: ${text(host)}\n${bound.join('')}endpoints:\n${items.join('')}`;
+  // That of the machine is no folder's own: others have endpoints there, too.
+  const domains = host === 'localhost' ? '' : `domains:\n  - host: ${text(host)}\n`;
+  return `# yaml-language-server: $schema=${SCHEMA_FILE}\nstack: ${text(name)}\n${domains}${bound.join('')}endpoints:\n${items.join('')}`;
 }
 
 /** A text of YAML; JSON is YAML. */

@@ -32,11 +32,9 @@ export async function planRollback(
   const stored = await readInstallation(deps.store);
   const services = stored.services.map((service) => openService(service, deps.secrets));
   const served = await servedBefore(deps.store, apply.id);
-  const deleted = new Set(apply.changes.flatMap(({ id, action }) => (action === 'delete' ? [id] : [])));
   const { changes, warnings, blocked } = wayBackOf(apply.changes, existingObjects(stored, services), {
     stack: apply.stack,
-    // What was deleted comes back with its versions.
-    canServe: (id) => served.has(id) || deleted.has(id),
+    canServe: (id) => served.has(id),
   });
   requirePermissions(principal, changes, stored);
   requireNoConflicts(blocked, principal);

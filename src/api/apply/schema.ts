@@ -1,8 +1,7 @@
 /** Applies as the API takes and shows them. */
 import { Type } from '@sinclair/typebox';
 import { VALIDATE_MODES } from '../../model/policies/validate.js';
-import { StackName } from '../edge-file.js';
-import { Flag, Id, Name, nullable, oneOf } from '../schemas.js';
+import { Flag, Id, Name, nullable, oneOf, StackName } from '../schemas.js';
 
 /** Also the name of the overlay's file. */
 export const ENVIRONMENT = '^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$';

@@ -1,6 +1,16 @@
 /** Collections as the contract shows them. */
 import { Type } from '@sinclair/typebox';
-import { Description, Enabled, Id, Name, nullable, optional, PoliciesField, Timestamp } from '../schemas.js';
+import {
+  Description,
+  Enabled,
+  Id,
+  Name,
+  nullable,
+  Owner,
+  optional,
+  PoliciesField,
+  Timestamp,
+} from '../schemas.js';
 
 const BasePath = nullable(
   Type.String({ format: 'base-path', description: 'Common path prefix of its endpoints, e.g. /shop' }),
@@ -10,7 +20,13 @@ const BasePath = nullable(
 const REQUIRED = { name: Name };
 const OPTIONAL = { description: Description, base_path: BasePath, policies: PoliciesField };
 /** What is stored of an optional member that is not given. */
-export const COLLECTION_DEFAULTS = { description: null, base_path: null, policies: null, enabled: true };
+export const COLLECTION_DEFAULTS = {
+  description: null,
+  base_path: null,
+  policies: null,
+  enabled: true,
+  stack: null,
+};
 
 export const CollectionView = Type.Object(
   {
@@ -19,6 +35,7 @@ export const CollectionView = Type.Object(
     ...REQUIRED,
     ...OPTIONAL,
     enabled: Type.Boolean(),
+    stack: Owner,
     created_at: Timestamp,
     updated_at: Timestamp,
   },
@@ -28,7 +45,7 @@ export const CollectionView = Type.Object(
 export const CreateCollection = Type.Object({
   domain_id: Id,
   ...REQUIRED,
-  ...optional({ ...OPTIONAL, enabled: Enabled }),
+  ...optional({ ...OPTIONAL, enabled: Enabled, stack: Owner }),
 });
 
 export const UpdateCollection = Type.Object(optional({ ...REQUIRED, ...OPTIONAL, enabled: Type.Boolean() }));

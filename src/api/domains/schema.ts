@@ -1,6 +1,6 @@
 /** Domains as the contract shows them. */
 import { Type } from '@sinclair/typebox';
-import { Description, Enabled, Id, Name, optional, PoliciesField, Timestamp } from '../schemas.js';
+import { Description, Enabled, Id, Name, Owner, optional, PoliciesField, Timestamp } from '../schemas.js';
 
 const Host = Type.String({ format: 'hostname', description: 'Hostname, unique among domains' });
 
@@ -8,7 +8,7 @@ const Host = Type.String({ format: 'hostname', description: 'Hostname, unique am
 const REQUIRED = { name: Name, host: Host };
 const OPTIONAL = { description: Description, policies: PoliciesField };
 /** What is stored of an optional member that is not given. */
-export const DOMAIN_DEFAULTS = { description: null, policies: null, enabled: true };
+export const DOMAIN_DEFAULTS = { description: null, policies: null, enabled: true, stack: null };
 
 export const DomainView = Type.Object(
   {
@@ -16,12 +16,16 @@ export const DomainView = Type.Object(
     ...REQUIRED,
     ...OPTIONAL,
     enabled: Type.Boolean(),
+    stack: Owner,
     created_at: Timestamp,
     updated_at: Timestamp,
   },
   { title: 'Domain' },
 );
 
-export const CreateDomain = Type.Object({ ...REQUIRED, ...optional({ ...OPTIONAL, enabled: Enabled }) });
+export const CreateDomain = Type.Object({
+  ...REQUIRED,
+  ...optional({ ...OPTIONAL, enabled: Enabled, stack: Owner }),
+});
 
 export const UpdateDomain = Type.Object(optional({ ...REQUIRED, ...OPTIONAL, enabled: Type.Boolean() }));

@@ -10,6 +10,7 @@ import {
   Id,
   Name,
   nullable,
+  Owner,
   oneOf,
   optional,
   PoliciesField,
@@ -49,6 +50,7 @@ export const ENDPOINT_DEFAULTS = {
   limits: null,
   policies: null,
   enabled: true,
+  stack: null,
 };
 
 /** A version that serves, and how it stands on the gateway where it stands worst. */
@@ -71,6 +73,7 @@ export const EndpointView = Type.Object(
     ...REQUIRED,
     ...OPTIONAL,
     enabled: Type.Boolean(),
+    stack: Owner,
     status: oneOf(['created', 'compiled', 'running', 'stopped', 'error']),
     last_error: nullable(Type.String({ description: 'Why the status is `error`' })),
     needs_compile: Type.Boolean({ description: 'The source changed since the last successful build' }),
@@ -129,7 +132,10 @@ export const EndpointSummary = Type.Pick(
   { title: 'EndpointSummary' },
 );
 
-export const CreateEndpoint = Type.Object({ ...REQUIRED, ...optional({ ...OPTIONAL, enabled: Enabled }) });
+export const CreateEndpoint = Type.Object({
+  ...REQUIRED,
+  ...optional({ ...OPTIONAL, enabled: Enabled, stack: Owner }),
+});
 
 export const UpdateEndpoint = Type.Object(optional({ ...REQUIRED, ...OPTIONAL, enabled: Type.Boolean() }));
 

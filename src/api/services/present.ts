@@ -45,6 +45,7 @@ function present(
     config: REDACT_SECRETS ? hideSecrets(service.service_type, config) : config,
     enabled: service.enabled,
     domains: [...service.domains],
+    stack: service.stack,
     active: service.activated_at !== null,
     ...standing,
     created_at: service.created_at.toISOString(),

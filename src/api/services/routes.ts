@@ -76,6 +76,7 @@ export const serviceRoutes = [
         config_encrypted: deps.secrets.seal(JSON.stringify(config)),
         enabled: body.enabled ?? true,
         domains,
+        stack: body.stack ?? null,
       };
       const created = await createService(deps.store, service, secretsIn(config));
       return presentService(created, deps);

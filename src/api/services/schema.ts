@@ -2,7 +2,7 @@
 import { Type } from '@sinclair/typebox';
 import { SERVICE_CONFIGS, SERVICE_TYPES, type StoredConfig } from '../../model/service-configs.js';
 import { SERVICE_STATES } from '../../store/service-activity.js';
-import { Enabled, Hosts, Id, Name, oneOf, Timestamp } from '../schemas.js';
+import { Enabled, Hosts, Id, Name, Owner, oneOf, Timestamp } from '../schemas.js';
 
 const ServiceTypeName = oneOf(SERVICE_TYPES);
 
@@ -22,6 +22,7 @@ export const ServiceView = Type.Object(
     config: Type.Unsafe<StoredConfig>({ anyOf: Object.values(SERVICE_CONFIGS) }),
     enabled: Type.Boolean(),
     domains: Hosts,
+    stack: Owner,
     active: Type.Boolean({ description: 'Whether it was activated' }),
     state: oneOf(SERVICE_STATES),
     state_message: Type.Union([Type.String(), Type.Null()], {
@@ -39,6 +40,7 @@ export const CreateService = Type.Object({
   config: ConfigInput,
   enabled: Type.Optional(Enabled),
   domains: Type.Optional(Hosts),
+  stack: Type.Optional(Owner),
 });
 
 export const UpdateService = Type.Object({

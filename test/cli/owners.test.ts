@@ -1,0 +1,104 @@
+/** What `edge deploy` makes belongs to the stack of its folder, so that `edge apply` goes on with it, and back. */
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { edge, type RunningEdge, startEdge } from '../support/edge.js';
+import { type Stack, startStack } from '../support/processes.js';
+import { type TempDir, tempDir } from '../support/temp.js';
+
+describe('a folder with a stack, deployed and applied', function () {
+  this.timeout(300_000);
+  let stack: Stack;
+  let folder: TempDir;
+  let env: Record<string, string>;
+  let dev: RunningEdge | undefined;
+
+  before(async () => {
+    folder = await tempDir('owners');
+    stack = await startStack();
+    env = { XDG_CONFIG_HOME: join(folder.path, 'config'), EDGE_URL: stack.apiUrl, USER: 'ada' };
+  });
+  after(async () => {
+    await dev?.end();
+    await stack?.close();
+    await folder?.remove();
+  });
+
+  const ended = (cwd: string, ...args: string[]) => edge(args, { env, cwd: join(folder.path, cwd) });
+  const run = async (cwd: string, ...args: string[]) => {
+    const result = await ended(cwd, ...args);
+    expect(result.code, `edge ${args.join(' ')}: ${result.stderr}`).to.equal(0);
+    return result.stdout;
+  };
+  const json = async (cwd: string, ...args: string[]) => JSON.parse(await run(cwd, ...args, '--json'));
+  const edit = async (file: string, from: string | RegExp, to: string) => {
+    const path = join(folder.path, file);
+    await writeFile(path, (await readFile(path, 'utf8')).replace(from, to));
+  };
+  const ownerOf = async (kind: string, name: string) => (await json('.', kind, 'show', name)).stack;
+  const fails = async (cwd: string, ...args: string[]) => {
+    const { code, stderr } = await ended(cwd, ...args);
+    expect(code, stderr).to.equal(1);
+    return stderr;
+  };
+
+  it('apply goes on with what deploy has made', async () => {
+    await run('.', 'init', 'shop', '--host', 'shop.test');
+    await run('shop', 'deploy');
+    expect(await ownerOf('domain', 'shop.test')).to.equal('shop');
+    expect(await ownerOf('endpoint', 'GET shop.test/hello/{name}')).to.equal('shop');
+    expect((await ended('shop', 'diff', '--exit-code')).code).to.equal(0);
+    await edit('shop/src/hello.rs', 'Hello, {name}', 'Servus, {name}');
+    expect(await json('shop', 'apply', '--yes')).to.include({ state: 'succeeded' });
+  });
+
+  it('deploy goes on with what apply has made', async () => {
+    await run('.', 'init', 'pets', '--host', 'pets.test');
+    await run('pets', 'apply', '--yes');
+    await edit('pets/src/hello.rs', 'Hello, {name}', 'Servus, {name}');
+    await run('pets', 'deploy');
+    expect(await json('pets', 'apply', '--yes')).to.include({ state: 'unchanged' });
+  });
+
+  it('does so on the host of the machine, where several folders have endpoints', async () => {
+    await run('.', 'init', 'here');
+    await run('.', 'init', 'there');
+    await edit('there/edge.yaml', '/hello/', '/there/');
+    for (const name of ['here', 'there']) await run(name, 'deploy');
+    expect(await ownerOf('domain', 'localhost')).to.equal(null);
+    for (const name of ['here', 'there'])
+      expect(await json(name, 'apply', '--yes', '--prune')).to.include({ state: 'unchanged' });
+  });
+
+  it('deploys nothing of another stack, and takes nothing of nobody', async () => {
+    await mkdir(join(folder.path, 'other/src'), { recursive: true });
+    const file = (head: string) => `${head}endpoints:
+  - {host: shop.test, method: GET, route: "/hello/{name}", handler: src/hello.rs}\n`;
+    const code = await readFile(join(folder.path, 'pets/src/hello.rs'), 'utf8');
+    await writeFile(join(folder.path, 'other/src/hello.rs'), code.replace('Servus', 'Moin'));
+    for (const head of ['', 'stack: other\n']) {
+      await writeFile(join(folder.path, 'other/edge.yaml'), file(head));
+      expect(await fails('other', 'deploy')).to.match(/belongs to the stack "shop"[\s\S]*apply_conflict/);
+    }
+    expect(await json('shop', 'apply', '--yes')).to.include({ state: 'unchanged' });
+    const made = { name: 'E', path: '/nobodys', method: 'GET', domain: 'shop.test' };
+    expect((await stack.api.post('/api/endpoints', made)).status).to.equal(201);
+    await writeFile(
+      join(folder.path, 'other/edge.yaml'),
+      file('stack: other\n').replace('/hello/{name}', '/nobodys'),
+    );
+    await run('other', 'deploy');
+    expect(await ownerOf('endpoint', 'GET shop.test/nobodys')).to.equal(null);
+    expect(await fails('other', 'apply', '--yes')).to.include('belongs to no stack');
+  });
+
+  it('keeps what edge dev makes on a host of one’s own out of the stack', async () => {
+    dev = startEdge(['dev', '--no-logs'], { env, cwd: join(folder.path, 'shop') });
+    await dev.says(/live GET http:\/\/ada-dev\.localhost/);
+    await dev.end();
+    dev = undefined;
+    expect(await ownerOf('domain', 'ada-dev.localhost')).to.equal(null);
+    expect(await ownerOf('endpoint', 'GET ada-dev.localhost/hello/{name}')).to.equal(null);
+    expect(await json('shop', 'apply', '--yes', '--prune')).to.include({ state: 'unchanged' });
+  });
+});
