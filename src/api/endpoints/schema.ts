@@ -70,6 +70,7 @@ export const EndpointView = Type.Object(
     id: Id,
     ...REQUIRED,
     ...OPTIONAL,
+    route: Type.String({ description: 'Its whole path: that of the collection and its own, joined' }),
     enabled: Type.Boolean(),
     status: oneOf(['created', 'compiled', 'running', 'stopped', 'error']),
     last_error: nullable(Type.String({ description: 'Why the status is `error`' })),

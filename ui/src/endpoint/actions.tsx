@@ -1,0 +1,68 @@
+/** What one does with an endpoint as a whole. */
+import { call } from '../api/client.js';
+import { invalidate } from '../api/query.js';
+import { may } from '../api/session.js';
+import { Button } from '../base/controls.js';
+import { done } from '../base/toasts.js';
+import type { Endpoint } from '../generated/routes.js';
+import { useOrigin } from './address.js';
+
+export function Actions({ endpoint }: { readonly endpoint: Endpoint }) {
+  const { id, running, status, latest_version } = endpoint;
+  const isServing = running || status === 'running';
+  return (
+    <>
+      <Address endpoint={endpoint} />
+      {may('endpoints:deploy') && isServing && (
+        <Button
+          onClick={async () => {
+            await call('POST /api/endpoints/{id}/stop', { params: { id } });
+            changed('It is stopped; requests get a 404.');
+          }}
+        >
+          Stop
+        </Button>
+      )}
+      {may('endpoints:deploy') && !isServing && latest_version !== null && (
+        <Button
+          onClick={async () => {
+            await call('POST /api/endpoints/{id}/start', { params: { id } });
+            changed(`Version ${latest_version} serves.`);
+          }}
+        >
+          Start version {latest_version}
+        </Button>
+      )}
+    </>
+  );
+}
+
+function changed(text: string): void {
+  invalidate('/api/endpoints');
+  done(text);
+}
+
+/** A link where a browser can follow it, and the address to copy. */
+function Address({ endpoint }: { readonly endpoint: Endpoint }) {
+  const origin = useOrigin(endpoint);
+  if (origin === undefined) return null;
+  const url = `${origin}${endpoint.route}`;
+  const canOpen = endpoint.method === 'GET' && endpoint.running && !endpoint.route.includes('{');
+  return (
+    <>
+      {canOpen && (
+        <a class="button" href={url} target="_blank" rel="noopener noreferrer">
+          Open
+        </a>
+      )}
+      <Button
+        onClick={async () => {
+          await navigator.clipboard.writeText(url);
+          done(`Copied ${url}`);
+        }}
+      >
+        Copy URL
+      </Button>
+    </>
+  );
+}

@@ -1,0 +1,5 @@
+import type { Endpoint } from '../../generated/routes.js';
+
+export function TryTab({ endpoint }: { readonly endpoint: Endpoint }) {
+  return <p class="muted">{endpoint.name}</p>;
+}
