@@ -1,4 +1,5 @@
 /** What one does with an endpoint as a whole. */
+import { useState } from 'preact/hooks';
 import { call } from '../api/client.js';
 import { invalidate } from '../api/query.js';
 import { may } from '../api/session.js';
@@ -6,10 +7,19 @@ import { Button } from '../base/controls.js';
 import { done } from '../base/toasts.js';
 import type { Endpoint } from '../generated/routes.js';
 import { useOrigin } from './address.js';
+import type { Draft } from './code/draft.js';
+import { DeployDialog } from './deploy-dialog.js';
 
-export function Actions({ endpoint }: { readonly endpoint: Endpoint }) {
+interface ActionsProps {
+  readonly endpoint: Endpoint;
+  readonly draft: Draft;
+}
+
+export function Actions({ endpoint, draft }: ActionsProps) {
   const { id, running, status, latest_version } = endpoint;
+  const [isDeploying, setDeploying] = useState(false);
   const isServing = running || status === 'running';
+  const isEmpty = draft.written.value.code === '';
   return (
     <>
       <Address endpoint={endpoint} />
@@ -17,7 +27,7 @@ export function Actions({ endpoint }: { readonly endpoint: Endpoint }) {
         <Button
           onClick={async () => {
             await call('POST /api/endpoints/{id}/stop', { params: { id } });
-            changed('It is stopped; requests get a 404.');
+            changed('It is stopped.');
           }}
         >
           Stop
@@ -33,6 +43,12 @@ export function Actions({ endpoint }: { readonly endpoint: Endpoint }) {
           Start version {latest_version}
         </Button>
       )}
+      {may('endpoints:deploy') && (
+        <Button look="primary" isDisabled={isEmpty} onClick={() => setDeploying(true)}>
+          Deploy …
+        </Button>
+      )}
+      {isDeploying && <DeployDialog endpoint={endpoint} draft={draft} onClose={() => setDeploying(false)} />}
     </>
   );
 }

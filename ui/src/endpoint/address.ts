@@ -1,4 +1,4 @@
-/** Where an endpoint answers. */
+/** Where an endpoint answers, and where its page is. */
 import { useQuery } from '../api/query.js';
 import type { Endpoint } from '../generated/routes.js';
 
@@ -11,4 +11,9 @@ export function useOrigin({ domain }: Pick<Endpoint, 'domain'>): string | undefi
   if (!data) return undefined;
   const host = domain === '*' ? location.hostname : domain;
   return location.protocol === 'https:' ? `https://${host}` : `http://${host}:${data.gateway.port}`;
+}
+
+/** The page of a tab. */
+export function addressOf({ id }: Pick<Endpoint, 'id'>, tab: string): string {
+  return `/ui/endpoints/${id}${tab === 'code' ? '' : `/${tab}`}`;
 }

@@ -8,6 +8,8 @@ import { Page, Tabs } from '../base/page.js';
 import { Badge, Method } from '../base/text.js';
 import type { Endpoint } from '../generated/routes.js';
 import { Actions } from './actions.js';
+import { addressOf } from './address.js';
+import { useFollowedDraft } from './code/draft.js';
 import { stateOf } from './state.js';
 import { Trouble } from './trouble.js';
 
@@ -48,14 +50,19 @@ const TABS: readonly Tab[] = [
 export function EndpointPage({ params: { id = '', tab = 'code' } }: PageProps) {
   const result = useQuery('GET /api/endpoints/{id}', { params: { id } });
   const { data: endpoint } = result;
-  if (!endpoint)
-    return (
-      <Page title="Endpoint">
-        <Loaded result={result} lines={6}>
-          {() => null}
-        </Loaded>
-      </Page>
-    );
+  // What is typed in one endpoint's tabs is not taken for another's.
+  if (endpoint) return <EndpointFrame key={id} endpoint={endpoint} tab={tab} />;
+  return (
+    <Page title="Endpoint">
+      <Loaded result={result} lines={6}>
+        {() => null}
+      </Loaded>
+    </Page>
+  );
+}
+
+function EndpointFrame({ endpoint, tab }: { readonly endpoint: Endpoint; readonly tab: string }) {
+  const draft = useFollowedDraft(endpoint);
   const tabs = TABS.filter(({ needs }) => may(needs));
   const current = tabs.find(({ name }) => name === tab) ?? tabs[0];
   return (
@@ -63,18 +70,18 @@ export function EndpointPage({ params: { id = '', tab = 'code' } }: PageProps) {
       title={`${endpoint.method} ${endpoint.route}`}
       heading={<Heading endpoint={endpoint} />}
       crumbs={<Crumbs endpoint={endpoint} />}
-      actions={<Actions endpoint={endpoint} />}
+      actions={<Actions endpoint={endpoint} draft={draft} />}
     >
       <Trouble endpoint={endpoint} />
       <Tabs
         label="Of this endpoint"
         tabs={tabs.map(({ name, label }) => ({
-          to: `/ui/endpoints/${id}${name === 'code' ? '' : `/${name}`}`,
+          to: addressOf(endpoint, name),
           label,
           isCurrent: name === current?.name,
         }))}
       />
-      {current && <current.Content key={id} endpoint={endpoint} />}
+      {current && <current.Content endpoint={endpoint} />}
     </Page>
   );
 }
