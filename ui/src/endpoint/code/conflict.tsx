@@ -5,7 +5,7 @@ import { Dialog } from '../../base/dialog.js';
 import { laterPart } from '../../base/later.js';
 import { done } from '../../base/toasts.js';
 import type { Draft } from './draft.js';
-import { dependenciesOf, type Source } from './source.js';
+import { type Source, textOf } from './source.js';
 
 const DiffView = laterPart(async () => (await import('../versions/diff-view.js')).DiffView);
 
@@ -45,11 +45,4 @@ export function Conflict({ draft, theirs }: { readonly draft: Draft; readonly th
       )}
     </div>
   );
-}
-
-/** The code, with the crates below where there are some. */
-function textOf({ code, crates }: Source): string {
-  return crates.length === 0
-    ? code
-    : `${code}\n// Crates: ${JSON.stringify(dependenciesOf(crates), null, 2)}`;
 }

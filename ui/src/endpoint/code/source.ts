@@ -62,3 +62,10 @@ export function haveSameCrates(left: Source, right: Source): boolean {
 function keyOf(crates: readonly Crate[]): string {
   return JSON.stringify(cratesOf(dependenciesOf(crates)));
 }
+
+/** All of it in one text, to be compared: the code, and its crates where there are some. */
+export function textOf({ code, crates }: Source): string {
+  if (crates.length === 0) return code;
+  const lines = JSON.stringify(dependenciesOf(crates), null, 2).split('\n');
+  return `${code}\n// Crates: ${lines.join('\n// ')}\n`;
+}
