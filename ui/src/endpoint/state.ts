@@ -6,7 +6,7 @@ export function stateOf({ status, running, running_version, deployment }: Endpoi
   readonly tone: Tone;
   readonly text: string;
 } {
-  if (status === 'error') return { tone: 'bad', text: 'error' };
+  if (status === 'error' && !running) return { tone: 'bad', text: 'error' };
   if (running) {
     const targets = deployment?.targets ?? [];
     const [first, second] = targets;

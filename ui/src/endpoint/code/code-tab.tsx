@@ -2,11 +2,11 @@
 import type { EditorView } from '@codemirror/view';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useSearchParams } from 'wouter-preact';
-import { get } from '../../api/client.js';
 import { may } from '../../api/session.js';
 import { Button } from '../../base/controls.js';
 import { failed } from '../../base/toasts.js';
 import type { Endpoint } from '../../generated/routes.js';
+import { useFailedBuild } from '../failed-build.js';
 import { Conflict } from './conflict.js';
 import { Crates } from './crates.js';
 import { type Draft, draftOf } from './draft.js';
@@ -69,9 +69,11 @@ export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
   );
 }
 
-function stateOf({ isDirty }: Draft, { needs_compile, latest_version }: Endpoint, mayWrite: boolean): string {
+function stateOf({ isDirty, checked }: Draft, endpoint: Endpoint, mayWrite: boolean): string {
+  const { needs_compile, latest_version } = endpoint;
   if (!mayWrite) return 'You may read this, not change it.';
   if (isDirty.value) return 'Changed, not saved yet';
+  if (checked.value?.hasFailed) return 'Saved; it does not compile';
   if (latest_version === null) return 'Saved, not compiled yet';
   return needs_compile
     ? 'Saved, newer than what was compiled'
@@ -101,15 +103,16 @@ function useCompile(draft: Draft): { readonly isBusy: boolean; readonly compile:
 }
 
 /** What the compiler said of the draft when it was compiled last, in another window or on another day. */
-function useLastFailure({ status, build_id, last_error }: Endpoint, draft: Draft): void {
+function useLastFailure(endpoint: Endpoint, draft: Draft): void {
+  const build = useFailedBuild(endpoint);
   useEffect(() => {
-    if (draft.checked.peek() || status !== 'error' || build_id === null || !may('builds:read')) return;
-    get('GET /api/builds/{id}', { params: { id: build_id } }).then(({ state, error, diagnostics }) => {
-      const isOfDraft = state === 'failed' && error === last_error;
-      if (!isOfDraft || draft.checked.peek()) return;
-      draft.checked.value = { code: draft.base.peek().code, diagnostics, hasFailed: true };
-    }, failed);
-  }, [draft, status, build_id, last_error]);
+    if (!build || draft.checked.peek()) return;
+    draft.checked.value = {
+      code: draft.base.peek().code,
+      diagnostics: build.diagnostics,
+      hasFailed: true,
+    };
+  }, [draft, build]);
 }
 
 /** `?line=12&column=5` leads to a place, as that of a panic in the log. */

@@ -1,7 +1,8 @@
 /** Two versions side by side, or one and the draft; which ones is in the address. */
+import { useEffect, useRef } from 'preact/hooks';
 import { useSearchParams } from 'wouter-preact';
 import { useQuery } from '../../api/query.js';
-import { SelectField } from '../../base/controls.js';
+import { Button, SelectField } from '../../base/controls.js';
 import { laterPart } from '../../base/later.js';
 import { Loaded } from '../../base/notices.js';
 import type { Endpoint, VersionSummary } from '../../generated/routes.js';
@@ -19,6 +20,9 @@ interface ComparisonProps {
 export function Comparison({ endpoint, versions }: ComparisonProps) {
   const [query, setQuery] = useSearchParams();
   const [from, to] = [query.get('from'), query.get('to')];
+  const section = useRef<HTMLElement>(null);
+  // What one asked for by a button far below.
+  useEffect(() => section.current?.scrollIntoView({ block: 'nearest' }), [from, to]);
   if (from === null || to === null) return null;
   const numbers = new Set([...versions.map(({ version }) => String(version)), from, to]);
   numbers.delete(DRAFT);
@@ -35,10 +39,22 @@ export function Comparison({ endpoint, versions }: ComparisonProps) {
       { replace: true },
     );
   return (
-    <section class="stack" aria-label="Comparison">
+    <section ref={section} class="stack" aria-label="Comparison">
       <div class="row">
         <SelectField label="Compare" value={from} options={options} onChange={choose('from')} />
         <SelectField label="with" value={to} options={options} onChange={choose('to')} />
+        <Button
+          look="plain"
+          onClick={() =>
+            setQuery((before) => {
+              before.delete('from');
+              before.delete('to');
+              return before;
+            })
+          }
+        >
+          Close
+        </Button>
       </div>
       <Sides endpoint={endpoint} from={from} to={to} />
     </section>

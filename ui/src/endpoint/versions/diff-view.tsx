@@ -1,6 +1,6 @@
-/** Two texts side by side, and what differs. */
+/** Two texts, and what differs. */
 import { rust } from '@codemirror/lang-rust';
-import { MergeView } from '@codemirror/merge';
+import { MergeView, unifiedMergeView } from '@codemirror/merge';
 import { EditorState, type Extension } from '@codemirror/state';
 import { EditorView, lineNumbers } from '@codemirror/view';
 import { useEffect, useRef } from 'preact/hooks';
@@ -18,25 +18,41 @@ interface DiffProps {
 
 /** Texts that differ so much that this takes longer are compared roughly. */
 const TIMEOUT_MS = 500;
+const OPTIONS = {
+  ...{ highlightChanges: true, gutter: true, collapseUnchanged: { margin: 3, minSize: 6 } },
+  diffConfig: { timeout: TIMEOUT_MS },
+};
+/** Here there is no room for two texts side by side: what was taken out is shown above what came instead. */
+const NARROW = '(max-width: 700px)';
 
 export function DiffView({ before, after }: DiffProps) {
   const parent = useRef<HTMLDivElement>(null);
+  const isNarrow = matchMedia(NARROW).matches;
   useEffect(() => {
     if (!parent.current) return;
-    const view = new MergeView({
+    const view = isNarrow ? oneBelowTheOther(parent.current) : sideBySide(parent.current);
+    return () => view.destroy();
+  }, [before.label, before.text, after.label, after.text, isNarrow]);
+
+  const sideBySide = (element: HTMLElement) =>
+    new MergeView({
       a: { doc: before.text, extensions: extensions(before.label) },
       b: { doc: after.text, extensions: extensions(after.label) },
-      parent: parent.current,
-      highlightChanges: true,
-      gutter: true,
-      collapseUnchanged: { margin: 3, minSize: 6 },
-      diffConfig: { timeout: TIMEOUT_MS },
+      parent: element,
+      ...OPTIONS,
     });
-    return () => view.destroy();
-  }, [before.label, before.text, after.label, after.text]);
+  const oneBelowTheOther = (element: HTMLElement) =>
+    new EditorView({
+      doc: after.text,
+      extensions: [
+        ...extensions(after.label),
+        unifiedMergeView({ original: before.text, mergeControls: false, ...OPTIONS }),
+      ],
+      parent: element,
+    });
   return (
     <div class="diff">
-      <div class="diff-labels small muted" aria-hidden="true">
+      <div class={`diff-labels small muted ${isNarrow ? 'one' : ''}`} aria-hidden="true">
         <span>{before.label}</span>
         <span>{after.label}</span>
       </div>

@@ -30,6 +30,7 @@ export function VersionsTab({ endpoint }: { readonly endpoint: Endpoint }) {
         return (
           <div class="stack">
             <Shares endpoint={endpoint} versions={versions} />
+            <Comparison endpoint={endpoint} versions={versions} />
             <section class="card" aria-label="Versions">
               <ul class="versions">
                 {versions.map((version) => (
@@ -42,7 +43,6 @@ export function VersionsTab({ endpoint }: { readonly endpoint: Endpoint }) {
                 </div>
               )}
             </section>
-            <Comparison endpoint={endpoint} versions={versions} />
           </div>
         );
       }}
