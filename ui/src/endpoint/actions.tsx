@@ -1,7 +1,6 @@
 /** What one does with an endpoint as a whole. */
 import { useState } from 'preact/hooks';
 import { call } from '../api/client.js';
-import { invalidate } from '../api/query.js';
 import { may } from '../api/session.js';
 import { Button } from '../base/controls.js';
 import { done } from '../base/toasts.js';
@@ -27,7 +26,7 @@ export function Actions({ endpoint, draft }: ActionsProps) {
         <Button
           onClick={async () => {
             await call('POST /api/endpoints/{id}/stop', { params: { id } });
-            changed('It is stopped.');
+            done('It is stopped.');
           }}
         >
           Stop
@@ -37,7 +36,7 @@ export function Actions({ endpoint, draft }: ActionsProps) {
         <Button
           onClick={async () => {
             await call('POST /api/endpoints/{id}/start', { params: { id } });
-            changed(`Version ${latest_version} serves.`);
+            done(`Version ${latest_version} serves.`);
           }}
         >
           Start version {latest_version}
@@ -51,11 +50,6 @@ export function Actions({ endpoint, draft }: ActionsProps) {
       {isDeploying && <DeployDialog endpoint={endpoint} draft={draft} onClose={() => setDeploying(false)} />}
     </>
   );
-}
-
-function changed(text: string): void {
-  invalidate('/api/endpoints');
-  done(text);
 }
 
 /** A link where a browser can follow it, and the address to copy. */

@@ -1,6 +1,5 @@
 /** Says which versions serve, with a way back to what served before. */
 import { call } from '../api/client.js';
-import { invalidate } from '../api/query.js';
 import { done } from '../base/toasts.js';
 import type { Endpoint, Target } from '../generated/routes.js';
 
@@ -16,14 +15,12 @@ export async function rollBack(endpoint: Endpoint, version?: number): Promise<vo
     params: { id: endpoint.id },
     body: version === undefined ? {} : { version },
   });
-  invalidate('/api/endpoints');
   done(`Version ${data.version} serves again.`, wayBack(endpoint));
 }
 
 async function set({ id, deployment }: Endpoint, targets: readonly Target[]): Promise<void> {
   const sticky = targets.length > 1 ? (deployment?.sticky ?? null) : null;
   await call('PUT /api/endpoints/{id}/deployment', { params: { id }, body: { targets, sticky } });
-  invalidate('/api/endpoints');
 }
 
 /** Back to what served when an endpoint was read. */
@@ -32,7 +29,6 @@ function wayBack(before: Endpoint) {
   const run = async () => {
     if (before.running && targets.length > 0) await set(before, targets);
     else await call('POST /api/endpoints/{id}/stop', { params: { id: before.id } });
-    invalidate('/api/endpoints');
     done(before.running ? textOf(targets) : 'It is stopped, as before.');
   };
   return { label: 'Undo', run };

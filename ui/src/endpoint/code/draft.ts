@@ -5,7 +5,6 @@
 import { computed, type Signal, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { ApiError, call, type Diagnostic, get } from '../../api/client.js';
-import { invalidate } from '../../api/query.js';
 import { me } from '../../api/session.js';
 import type { Deployed, Endpoint } from '../../generated/routes.js';
 import { dependenciesOf, haveSameCrates, isSame, type Source, sourceOf } from './source.js';
@@ -123,7 +122,6 @@ export class Draft {
     });
     const latest = await get('GET /api/endpoints/{id}', { params: { id: this.#id } });
     if (deployed) this.#hasChanged(latest, written);
-    invalidate('/api/endpoints');
     return deployed;
   }
 
@@ -136,7 +134,6 @@ export class Draft {
       if (!(thrown instanceof ApiError) || thrown.code !== 'compile_failed') throw thrown;
       this.checked.value = { code, diagnostics: thrown.diagnostics, hasFailed: true };
     }
-    invalidate('/api/endpoints', '/api/builds');
   }
 
   async #isUnchanged(): Promise<boolean> {
@@ -149,7 +146,6 @@ export class Draft {
     this.#changedAt = answer.updated_at;
     this.base.value = written;
     this.follow(answer);
-    invalidate(`/api/endpoints/${this.#id}`);
   }
 
   #take(source: Source): void {
