@@ -72,6 +72,7 @@ export const EndpointView = Type.Object(
     id: Id,
     ...REQUIRED,
     ...OPTIONAL,
+    route: Type.String({ description: 'Its whole path: that of the collection and its own, joined' }),
     enabled: Type.Boolean(),
     stack: Owner,
     status: oneOf(['created', 'compiled', 'running', 'stopped', 'error']),

@@ -1,5 +1,5 @@
-/** Pages whose code comes when they are opened. */
-import type { FunctionComponent } from 'preact';
+/** Pages, and parts of them, whose code comes when they are opened. */
+import type { ComponentChildren, FunctionComponent } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { isOutdated } from '../api/live.js';
 import { toApiError } from '../api/query.js';
@@ -10,13 +10,24 @@ import { Page } from './page.js';
 export interface PageProps {
   readonly params: Readonly<Record<string, string | undefined>>;
 }
-type PageComponent = FunctionComponent<PageProps>;
 
 /** A page whose code is loaded when it is opened. */
-export function later(load: () => Promise<PageComponent>): PageComponent {
-  let loaded: PageComponent | undefined;
-  return function Later(props: PageProps) {
-    const [Loaded, setLoaded] = useState<PageComponent | undefined>(() => loaded);
+export function later(load: () => Promise<FunctionComponent<PageProps>>): FunctionComponent<PageProps> {
+  return lazily(load, (waiting) => <Page title="Loading">{waiting}</Page>);
+}
+
+/** A part of a page whose code is loaded when it is shown. */
+export function laterPart<P extends object>(load: () => Promise<FunctionComponent<P>>): FunctionComponent<P> {
+  return lazily(load, (waiting) => <>{waiting}</>);
+}
+
+function lazily<P extends object>(
+  load: () => Promise<FunctionComponent<P>>,
+  frame: (waiting: ComponentChildren) => ComponentChildren,
+): FunctionComponent<P> {
+  let loaded: FunctionComponent<P> | undefined;
+  return function Later(props: P) {
+    const [Loaded, setLoaded] = useState<FunctionComponent<P> | undefined>(() => loaded);
     const [failure, setFailure] = useState<unknown>();
     const open = () => {
       setFailure(undefined);
@@ -36,10 +47,8 @@ export function later(load: () => Promise<PageComponent>): PageComponent {
       if (!Loaded) open();
     }, []);
     if (Loaded) return <Loaded {...props} />;
-    return (
-      <Page title="Loading">
-        {failure === undefined ? <Skeleton /> : <ErrorNotice error={toApiError(failure)} onRetry={open} />}
-      </Page>
+    return frame(
+      failure === undefined ? <Skeleton /> : <ErrorNotice error={toApiError(failure)} onRetry={open} />,
     );
   };
 }

@@ -1,6 +1,6 @@
 /** The frame of a page: its title, what leads to it, and what one can do. */
 import type { ComponentChildren } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 
 interface PageProps {
@@ -37,8 +37,14 @@ interface TabsProps {
 
 /** Parts of a page that have addresses of their own. */
 export function Tabs({ label, tabs }: TabsProps) {
+  const nav = useRef<HTMLElement>(null);
+  const current = tabs.find(({ isCurrent }) => isCurrent)?.to;
+  // On a phone it may be beside what is seen.
+  useEffect(() => {
+    nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [current]);
   return (
-    <nav class="tabs" aria-label={label}>
+    <nav ref={nav} class="tabs" aria-label={label}>
       {tabs.map(({ to, label, isCurrent }) => (
         <Link key={to} href={to} aria-current={isCurrent ? 'page' : undefined}>
           {label}

@@ -8,17 +8,26 @@ interface Toast {
   readonly id: number;
   readonly text: string;
   readonly error?: ApiError;
+  readonly action?: ToastAction;
+}
+
+/** What one can still do about it, such as to undo it. */
+interface ToastAction {
+  readonly label: string;
+  readonly run: () => Promise<unknown>;
 }
 
 const SHOWN_MS = 5_000;
+/** Somebody has to read it first, and then to reach it. */
+const SHOWN_WITH_ACTION_MS = 20_000;
 const MOST_SHOWN = 4;
 const toasts = signal<readonly Toast[]>([]);
 let lastId = 0;
 
 /** Says that something has been done. */
-export function done(text: string): void {
-  const id = add({ text });
-  setTimeout(() => close(id), SHOWN_MS);
+export function done(text: string, action?: ToastAction): void {
+  const id = add({ text, ...(action && { action }) });
+  setTimeout(() => close(id), action ? SHOWN_WITH_ACTION_MS : SHOWN_MS);
 }
 
 /** Shows why something could not be done. */
@@ -41,12 +50,24 @@ function close(id: number): void {
 export function Toasts() {
   return (
     <div class="toasts" role="status" aria-live="polite">
-      {toasts.value.map(({ id, text, error }) =>
+      {toasts.value.map(({ id, text, error, action }) =>
         error ? (
           <ErrorNotice key={id} error={error} onClose={() => close(id)} />
         ) : (
           <div key={id} class="notice ok">
             <span>{text}</span>
+            {action && (
+              <button
+                type="button"
+                class="button small"
+                onClick={() => {
+                  close(id);
+                  action.run().catch(failed);
+                }}
+              >
+                {action.label}
+              </button>
+            )}
           </div>
         ),
       )}

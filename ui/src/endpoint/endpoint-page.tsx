@@ -1,5 +1,123 @@
-import { Page } from '../base/page.js';
+/** One endpoint: what it is and how it is, and a tab for each thing that one does with it. */
+import { Link } from 'wouter-preact';
+import { useQuery } from '../api/query.js';
+import { may, type Permission } from '../api/session.js';
+import { laterPart, type PageProps } from '../base/later.js';
+import { Loaded } from '../base/notices.js';
+import { Page, Tabs } from '../base/page.js';
+import { Badge, Method } from '../base/text.js';
+import type { Endpoint } from '../generated/routes.js';
+import { Actions } from './actions.js';
+import { addressOf } from './address.js';
+import { useFollowedDraft } from './code/draft.js';
+import { stateOf } from './state.js';
+import { Trouble } from './trouble.js';
 
-export function EndpointPage() {
-  return <Page title="Endpoint">…</Page>;
+interface Tab {
+  readonly name: string;
+  readonly label: string;
+  readonly needs: Permission;
+  readonly Content: ReturnType<typeof laterPart<{ readonly endpoint: Endpoint }>>;
 }
+
+const TABS: readonly Tab[] = [
+  {
+    ...{ name: 'code', label: 'Code', needs: 'endpoints:read' },
+    Content: laterPart(async () => (await import('./code/code-tab.js')).CodeTab),
+  },
+  {
+    ...{ name: 'try', label: 'Try', needs: 'endpoints:deploy' },
+    Content: laterPart(async () => (await import('./try/try-tab.js')).TryTab),
+  },
+  {
+    ...{ name: 'logs', label: 'Logs', needs: 'logs:read' },
+    Content: laterPart(async () => (await import('./logs/logs-tab.js')).LogsTab),
+  },
+  {
+    ...{ name: 'figures', label: 'Figures', needs: 'statistics:read' },
+    Content: laterPart(async () => (await import('./figures/figures-tab.js')).FiguresTab),
+  },
+  {
+    ...{ name: 'versions', label: 'Versions', needs: 'endpoints:read' },
+    Content: laterPart(async () => (await import('./versions/versions-tab.js')).VersionsTab),
+  },
+  {
+    ...{ name: 'settings', label: 'Settings', needs: 'endpoints:read' },
+    Content: laterPart(async () => (await import('./settings/settings-tab.js')).SettingsTab),
+  },
+];
+
+export function EndpointPage({ params: { id = '', tab = 'code' } }: PageProps) {
+  const result = useQuery('GET /api/endpoints/{id}', { params: { id } });
+  const { data: endpoint } = result;
+  // What is typed in one endpoint's tabs is not taken for another's.
+  if (endpoint) return <EndpointFrame key={id} endpoint={endpoint} tab={tab} />;
+  return (
+    <Page title="Endpoint">
+      <Loaded result={result} lines={6}>
+        {() => null}
+      </Loaded>
+    </Page>
+  );
+}
+
+function EndpointFrame({ endpoint, tab }: { readonly endpoint: Endpoint; readonly tab: string }) {
+  const draft = useFollowedDraft(endpoint);
+  const tabs = TABS.filter(({ needs }) => may(needs));
+  const current = tabs.find(({ name }) => name === tab) ?? tabs[0];
+  return (
+    <Page
+      title={`${endpoint.method} ${endpoint.route}`}
+      heading={<Heading endpoint={endpoint} />}
+      crumbs={<Crumbs endpoint={endpoint} />}
+      actions={<Actions endpoint={endpoint} draft={draft} />}
+    >
+      <Trouble endpoint={endpoint} />
+      <Tabs
+        label="Of this endpoint"
+        tabs={tabs.map(({ name, label }) => ({
+          to: addressOf(endpoint, name),
+          label,
+          isCurrent: name === current?.name,
+        }))}
+      />
+      {current && <current.Content endpoint={endpoint} />}
+    </Page>
+  );
+}
+
+function Heading({ endpoint }: { readonly endpoint: Endpoint }) {
+  const { tone, text } = stateOf(endpoint);
+  return (
+    <span class="endpoint-heading">
+      <span>
+        <Method name={endpoint.method} /> <span class="mono">{endpoint.route}</span>
+      </span>
+      <Badge tone={tone}>{text}</Badge>
+      {!endpoint.enabled && <Badge tone="warn">disabled</Badge>}
+    </span>
+  );
+}
+
+/** Domain, collection and name. */
+function Crumbs({ endpoint: { domain, collection_id, name } }: { readonly endpoint: Endpoint }) {
+  const { data: collection } = useQuery(
+    'GET /api/collections/{id}',
+    collection_id === null || !may('collections:read') ? undefined : { params: { id: collection_id } },
+  );
+  return (
+    <>
+      <Link href="/ui/endpoints">Endpoints</Link> /{' '}
+      <Link href={searchFor(domain)}>{domain === '*' ? 'any host' : domain}</Link>
+      {collection && (
+        <>
+          {' '}
+          / <Link href={searchFor(collection.name)}>{collection.name}</Link>
+        </>
+      )}{' '}
+      / {name}
+    </>
+  );
+}
+
+const searchFor = (text: string) => `/ui/endpoints?${new URLSearchParams({ search: text })}`;

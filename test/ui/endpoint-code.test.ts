@@ -1,0 +1,246 @@
+/** The code of an endpoint in the web UI: from a compile error to a live endpoint, and nothing written is lost. */
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { eventually } from '../support/eventually.js';
+import { expectData } from '../support/expect.js';
+import { type Stack, startStack } from '../support/processes.js';
+import { expectAccessible, expectFits, openBrowser, type Ui } from '../support/ui.js';
+
+const HOSTILE = `<img src=x onerror="document.title='broken'"><b>bold</b> \u202egnp.exe`;
+
+/** The mistake stands behind characters that are two units of UTF-16, and one for rustc. */
+const MISTAKEN = `use rust_edge_gateway_sdk::prelude::*;
+
+fn handle(_req: Request) -> Response {
+    let _ = "😀😀é"; let name = "Ada"
+    Response::ok(jsn!({"name": name}))
+}
+
+handler_loop!(handle);
+`;
+const MENDED = MISTAKEN.replace('"Ada"\n', '"Ada";\n').replace('jsn!', 'json!');
+
+describe('the code of an endpoint in the web UI', function () {
+  this.timeout(300_000);
+  let stack: Stack;
+  let ui: Ui;
+  before(async () => {
+    stack = await startStack({ processes: ['web', 'worker', 'gateway'] });
+    ui = await openBrowser(stack.apiUrl);
+  });
+  after(async () => {
+    await ui?.close();
+    await stack?.close();
+  });
+
+  let lastPath = 0;
+  const create = async (fields: object = {}) => {
+    const body = { name: 'an endpoint', path: `/code${++lastPath}`, method: 'GET', domain: '*', ...fields };
+    const { id } = expectData<{ id: string }>(await stack.api.post('/api/endpoints', body), 201);
+    return id;
+  };
+  const stored = async (id: string) =>
+    expectData<{ code: string; dependencies: unknown }>(await stack.api.get(`/api/endpoints/${id}`));
+  const editor = (page: Page) => page.getByRole('textbox', { name: 'Code of the handler' });
+  const write = async (page: Page, text: string) => {
+    await editor(page).click();
+    await page.keyboard.press('Control+Home');
+    await page.keyboard.insertText(text);
+  };
+  const problems = (page: Page) => page.getByRole('region', { name: 'What the compiler says' });
+
+  it('leads from a compile error to a fixed line and a live endpoint in two clicks for each error and two more', async () => {
+    const id = await create({ path: '/live', code: MISTAKEN });
+    const { page, close } = await ui.open(`/ui/endpoints/${id}`);
+    await editor(page).press('Control+s');
+    await page.getByRole('heading', { name: 'It does not compile: 2 errors' }).waitFor();
+    expect(await page.locator('.cm-lintRange-error').allTextContents()).to.deep.equal(['jsn']);
+    await expectAccessible(page);
+
+    let clicks = 0;
+    const click = async (name: string | RegExp, within = page.locator('main')) => {
+      await within.getByRole('button', { name }).first().click();
+      clicks++;
+    };
+    await click(/^line 5 cannot find macro/);
+    expect(await page.evaluate('String(getSelection())')).to.equal('jsn');
+    // Written above: the suggestions are for the places where the mistakes are now.
+    await write(page, '// Greets.\n');
+    await problems(page).getByRole('button', { name: 'line 6 cannot find macro' }).waitFor();
+    await click(/^Apply: a macro with a similar name/);
+    await click(/^Apply: add `;` here/);
+    expect(
+      await problems(page)
+        .getByRole('button', { name: /^Apply/ })
+        .count(),
+    ).to.equal(0);
+    await click('Deploy …');
+    await click('Deploy', page.getByRole('dialog'));
+    await page.getByText('Version 1 serves.').waitFor();
+    expect(clicks).to.equal(5);
+    await page.getByRole('heading', { name: 'It compiles' }).waitFor();
+    expect((await stored(id)).code).to.equal(`// Greets.\n${MENDED}`);
+    expect((await stack.gateway.get('/live')).body).to.deep.equal({ name: 'Ada' });
+    await page.getByText('Saved, the same as version 1').waitFor();
+    await close();
+  });
+
+  it('shows in another window why it does not compile, and the way there', async () => {
+    const id = await create({ code: MISTAKEN });
+    await stack.api.post(`/api/endpoints/${id}/compile`);
+    const { page, close } = await ui.open(`/ui/endpoints/${id}/versions`);
+    await page.getByText('The draft does not compile: expected `;`').waitFor();
+    await page.getByRole('link', { name: 'See the place' }).click();
+    await problems(page).getByRole('button', { name: 'line 5 cannot find macro' }).waitFor();
+    await page.goBack();
+    await page.getByRole('heading', { name: 'No version yet' }).waitFor();
+    await close();
+  });
+
+  it('keeps what is written through a reload, which asks first, until it is saved', async () => {
+    const id = await create({ code: MENDED });
+    const { page, close } = await ui.open(`/ui/endpoints/${id}`);
+    await write(page, '// Not saved.\n');
+    await page.getByText('Changed, not saved yet').waitFor();
+    const asked: string[] = [];
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.type());
+      void dialog.accept();
+    });
+    await page.reload();
+    await page.getByText('// Not saved.').waitFor();
+    expect(asked).to.deep.equal(['beforeunload']);
+    expect((await stored(id)).code).to.equal(MENDED);
+
+    // Another tab of the page does not lose it either.
+    await page.getByRole('link', { name: 'Versions' }).click();
+    await page.getByRole('heading', { name: 'No version yet' }).waitFor();
+    await page.getByRole('link', { name: 'Code', exact: true }).click();
+    await page.getByText('// Not saved.').waitFor();
+    await page.getByRole('button', { name: 'Discard changes' }).click();
+    await page.getByText('// Not saved.').waitFor({ state: 'detached' });
+    await page.reload();
+    await page.getByText('fn handle').waitFor();
+    expect(asked).to.deep.equal(['beforeunload']);
+    await close();
+  });
+
+  it('warns when somebody else has changed the draft, and takes theirs or overwrites it', async () => {
+    const id = await create({ code: '// one\n' });
+    const { page, close } = await ui.open(`/ui/endpoints/${id}`);
+    await page.getByText('// one').waitFor();
+    // Nothing is written here: one sees what the other has made.
+    await stack.api.put(`/api/endpoints/${id}/code`, { code: '// two\n' });
+    await page.getByText('// two').waitFor();
+
+    await write(page, '// mine\n');
+    await stack.api.put(`/api/endpoints/${id}/code`, { code: '// three\n' });
+    const warning = page.getByRole('alert').filter({ hasText: 'Somebody else has changed this draft' });
+    await warning.waitFor();
+    await expectAccessible(page);
+    await warning.getByRole('button', { name: 'See the difference' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Theirs and yours' });
+    await dialog.getByRole('textbox', { name: 'Theirs' }).getByText('// three').waitFor();
+    await dialog.getByRole('textbox', { name: 'Yours' }).getByText('// mine').waitFor();
+    await page.keyboard.press('Escape');
+    await warning.getByRole('button', { name: 'Take theirs' }).click();
+    await warning.waitFor({ state: 'detached' });
+    expect(await editor(page).innerText())
+      .to.include('// three')
+      .and.not.include('// mine');
+
+    await write(page, '// mine again\n');
+    await stack.api.put(`/api/endpoints/${id}/code`, { code: '// four\n' });
+    await warning.getByRole('button', { name: 'Overwrite with mine' }).click();
+    await page.getByText('Yours is the draft now.').waitFor();
+    expect((await stored(id)).code).to.equal('// mine again\n// three\n');
+    await close();
+  });
+
+  it('does not save over what somebody else has made when it was not told of it', async () => {
+    const id = await create({ code: '// one\n' });
+    const { page, close } = await ui.open('/ui/services');
+    await page.route('**/api/events', (route) => route.abort());
+    await page.goto(`/ui/endpoints/${id}`);
+    await page.getByText('// one').waitFor();
+    await stack.api.put(`/api/endpoints/${id}/code`, { code: '// theirs\n' });
+    await write(page, '// mine\n');
+    await page.keyboard.press('Control+s');
+    await page.getByText('Somebody else has changed this draft').waitFor();
+    await page.getByRole('button', { name: 'Deploy …' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Deploy' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect((await stored(id)).code).to.equal('// theirs\n');
+    await close();
+  });
+
+  it('edits crates with versions and features, and says what the API has against them', async () => {
+    const dependencies = { regex: { version: '1', 'default-features': false } };
+    const id = await create({ code: MENDED, dependencies });
+    const { page, close } = await ui.open(`/ui/endpoints/${id}`);
+    await page.getByRole('button', { name: 'Add a crate' }).click();
+    await page.getByLabel('Crate', { exact: true }).nth(1).fill('uuid');
+    await page.getByLabel('Version').nth(1).fill('no version');
+    await page.getByLabel('Features').nth(1).fill('v4, serde');
+    await page.getByLabel('Features').first().fill('std');
+    const compile = page.getByRole('button', { name: /^Compile/ });
+    await compile.click();
+    await page.getByRole('alert').filter({ hasText: 'uuid' }).getByText('invalid_dependency').waitFor();
+    await expectAccessible(page);
+    await page.getByLabel('Version').nth(1).fill('1');
+    // What is compiled of it is no part of this.
+    await page.route('**/compile', (route) => route.abort());
+    await compile.click();
+    await eventually(async () =>
+      expect((await stored(id)).dependencies).to.deep.equal({
+        regex: { version: '1', 'default-features': false, features: ['std'] },
+        uuid: { version: '1', features: ['v4', 'serde'] },
+      }),
+    );
+    await page.getByRole('button', { name: 'Remove uuid' }).click();
+    await page.getByLabel('Features').fill('');
+    await compile.click();
+    await eventually(async () => expect((await stored(id)).dependencies).to.deep.equal(dependencies));
+    await close();
+  });
+
+  it('shows hostile text as text, also that of the compiler, and fits on a phone', async () => {
+    const code = `compile_error!(r##"${HOSTILE}"##);\n// ${HOSTILE}\n`;
+    const id = await create({ name: HOSTILE, code });
+    await stack.api.post(`/api/endpoints/${id}/compile`);
+    const { page, close } = await ui.open(`/ui/endpoints/${id}`, { viewport: { width: 360, height: 740 } });
+    await problems(page).getByText('<b>bold</b>').first().waitFor();
+    await page.locator('.crumbs').getByText('<b>bold</b>').waitFor();
+    await page.locator('.cm-lintRange-error').first().hover();
+    await page.locator('.cm-tooltip-lint').getByText('<b>bold</b>').waitFor();
+    expect(await page.locator('main img, main b').count()).to.equal(0);
+    expect(await page.title()).to.match(/^GET \/code/);
+    await expectFits(page);
+    await close();
+  });
+
+  it('goes to the place of a panic, completes words, searches, and lets one leave by the keyboard', async () => {
+    const id = await create({ code: MENDED });
+    const { page, close } = await ui.open(`/ui/endpoints/${id}?line=4&column=28`);
+    await page.locator('.cm-activeLine').filter({ hasText: 'let _ =' }).waitFor();
+    expect(await page.evaluate(`document.activeElement.getAttribute('aria-label')`)).to.equal(
+      'Code of the handler',
+    );
+    // Characters, not units: the place is behind "name".
+    await page.keyboard.insertText('|');
+    expect(await editor(page).innerText()).to.include('let name| = "Ada"');
+    await page.keyboard.press('Control+Home');
+    await page.keyboard.type('handler_');
+    await page.getByRole('option', { name: 'handler_loop' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Control+f');
+    await page.getByRole('textbox', { name: 'Find' }).fill('Ada');
+    await page.locator('.cm-searchMatch').getByText('Ada').waitFor();
+    await expectAccessible(page);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate(`document.activeElement.closest('.cm-editor') === null`)).to.equal(true);
+    await close();
+  });
+});

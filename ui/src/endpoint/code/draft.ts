@@ -1,0 +1,207 @@
+/**
+ * The draft of an endpoint as it is being written. It stays in this tab of the browser until it is saved, through a
+ * reload and an expired session, and knows when somebody else has changed the draft meanwhile.
+ */
+import { computed, type Signal, signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { ApiError, call, type Diagnostic, get } from '../../api/client.js';
+import { me } from '../../api/session.js';
+import type { Deployed, Endpoint } from '../../generated/routes.js';
+import { dependenciesOf, haveSameCrates, isSame, type Source, sourceOf } from './source.js';
+
+/** What the compiler said of a text. */
+export interface Checked {
+  readonly code: string;
+  readonly diagnostics: readonly Diagnostic[];
+  readonly hasFailed: boolean;
+}
+
+/** How saving ended: `changed` when it was not done, because somebody else has changed the draft. */
+export type Saved = 'saved' | 'changed';
+
+export class Draft {
+  readonly written: Signal<Source>;
+  /** What the API had when both were last the same. */
+  readonly base: Signal<Source>;
+  /** What the API has now, where somebody else has changed it and this was changed, too. */
+  readonly theirs = signal<Source | undefined>(undefined);
+  readonly checked = signal<Checked | undefined>(undefined);
+  readonly isDirty = computed(() => !isSame(this.written.value, this.base.value));
+  readonly #id: string;
+  readonly #key: string;
+  /** Answers that are older are from before the last change that was made here. */
+  #changedAt: string;
+
+  constructor(endpoint: Endpoint, key: string) {
+    this.#id = endpoint.id;
+    this.#key = key;
+    this.#changedAt = endpoint.updated_at;
+    const theirs = sourceOf(endpoint);
+    const kept = readKept(key);
+    this.written = signal(kept?.written ?? theirs);
+    this.base = signal(kept?.base ?? theirs);
+    this.follow(endpoint);
+    this.written.subscribe(() => this.#keep());
+    this.base.subscribe(() => this.#keep());
+  }
+
+  write(change: Partial<Source>): void {
+    this.written.value = { ...this.written.peek(), ...change };
+  }
+
+  /** Takes what the API has, unless that would lose what is written here. */
+  follow(endpoint: Endpoint): void {
+    if (endpoint.updated_at < this.#changedAt) return;
+    const latest = sourceOf(endpoint);
+    if (isSame(latest, this.base.peek())) {
+      this.theirs.value = undefined;
+    } else if (!this.isDirty.peek() || isSame(latest, this.written.peek())) {
+      this.#take(latest);
+    } else {
+      this.theirs.value = latest;
+    }
+  }
+
+  /** Forgets what is written here. */
+  discard(): void {
+    this.#take(this.theirs.peek() ?? this.base.peek());
+  }
+
+  /** What is written here goes on from what somebody else has made: the next saving replaces that. */
+  keepMine(): void {
+    this.base.value = this.theirs.peek() ?? this.base.peek();
+    this.theirs.value = undefined;
+  }
+
+  /** @throws ApiError */
+  async save(): Promise<Saved> {
+    if (!(await this.#isUnchanged())) return 'changed';
+    if (!this.isDirty.peek()) return 'saved';
+    const written = this.written.peek();
+    const params = { id: this.#id };
+    const { code, crates } = written;
+    const { data } = haveSameCrates(written, this.base.peek())
+      ? await call('PUT /api/endpoints/{id}/code', { params, body: { code } })
+      : await call('PUT /api/endpoints/{id}', {
+          params,
+          body: { code, dependencies: dependenciesOf(crates) },
+        });
+    this.#hasChanged(data, written);
+    return 'saved';
+  }
+
+  /** Saves and compiles. What the compiler says is in `checked`. @throws ApiError for all other failures */
+  async compile(): Promise<Saved> {
+    if ((await this.save()) === 'changed') return 'changed';
+    const { code } = this.written.peek();
+    await this.#check(code, async () => {
+      const { data } = await call('POST /api/endpoints/{id}/compile', { params: { id: this.#id } });
+      return data.build_id;
+    });
+    return 'saved';
+  }
+
+  /**
+   * Saves, compiles and starts in one.
+   * @returns undefined when the compiler has refused it (`checked`), or `changed`
+   * @throws ApiError for all other failures
+   */
+  async deploy(message: string, percent: number): Promise<Deployed | 'changed' | undefined> {
+    if (!(await this.#isUnchanged())) return 'changed';
+    const written = this.written.peek();
+    const source = this.isDirty.peek() && {
+      code: written.code,
+      dependencies: dependenciesOf(written.crates),
+    };
+    const words = message.trim() !== '' && { message: message.trim() };
+    let deployed: Deployed | undefined;
+    await this.#check(written.code, async () => {
+      const body = { ...source, ...words, percent };
+      deployed = (await call('POST /api/endpoints/{id}/deploy', { params: { id: this.#id }, body })).data;
+      return deployed.build_id;
+    });
+    const latest = await get('GET /api/endpoints/{id}', { params: { id: this.#id } });
+    if (deployed) this.#hasChanged(latest, written);
+    return deployed;
+  }
+
+  async #check(code: string, build: () => Promise<string>): Promise<void> {
+    try {
+      const id = await build();
+      const { diagnostics } = await get('GET /api/builds/{id}', { params: { id } });
+      this.checked.value = { code, diagnostics, hasFailed: false };
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError) || thrown.code !== 'compile_failed') throw thrown;
+      this.checked.value = { code, diagnostics: thrown.diagnostics, hasFailed: true };
+    }
+  }
+
+  async #isUnchanged(): Promise<boolean> {
+    this.follow(await get('GET /api/endpoints/{id}', { params: { id: this.#id } }));
+    return this.theirs.peek() === undefined;
+  }
+
+  /** The API has now what was written here; more may have been written since. */
+  #hasChanged(answer: Endpoint, written: Source): void {
+    this.#changedAt = answer.updated_at;
+    this.base.value = written;
+    this.follow(answer);
+  }
+
+  #take(source: Source): void {
+    this.base.value = source;
+    this.written.value = source;
+    this.theirs.value = undefined;
+  }
+
+  #keep(): void {
+    if (this.isDirty.peek()) {
+      const kept: Kept = { written: this.written.peek(), base: this.base.peek() };
+      sessionStorage.setItem(this.#key, JSON.stringify(kept));
+    } else {
+      sessionStorage.removeItem(this.#key);
+    }
+  }
+}
+
+interface Kept {
+  readonly written: Source;
+  readonly base: Source;
+}
+
+function readKept(key: string): Kept | undefined {
+  const text = sessionStorage.getItem(key);
+  return text === null ? undefined : (JSON.parse(text) as Kept);
+}
+
+const drafts = new Map<string, Draft>();
+
+/** The draft of an endpoint: the same for all parts of its page. */
+export function draftOf(endpoint: Endpoint): Draft {
+  const key = keyOf(endpoint);
+  const draft = drafts.get(key) ?? new Draft(endpoint, key);
+  drafts.set(key, draft);
+  return draft;
+}
+
+// Who signs in next in this tab does not see it.
+const keyOf = ({ id }: Endpoint) => `edge-draft:${me.value?.user?.id ?? ''}:${id}`;
+
+/** Has the draft follow what the API has while the page of its endpoint is shown. */
+export function useFollowedDraft(endpoint: Endpoint): Draft {
+  const draft = draftOf(endpoint);
+  const key = keyOf(endpoint);
+  useEffect(() => draft.follow(endpoint), [draft, endpoint]);
+  useEffect(
+    () => () => {
+      if (!draft.isDirty.peek()) drafts.delete(key);
+    },
+    [draft, key],
+  );
+  return draft;
+}
+
+/** A reload keeps what is written, closing the tab does not. */
+addEventListener('beforeunload', (event) => {
+  if ([...drafts.values()].some(({ isDirty }) => isDirty.peek())) event.preventDefault();
+});

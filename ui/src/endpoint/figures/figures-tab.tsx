@@ -1,0 +1,9 @@
+import type { Endpoint } from '../../generated/routes.js';
+
+interface Props {
+  readonly endpoint: Endpoint;
+}
+
+export function FiguresTab({ endpoint }: Props) {
+  return <p class="muted">{endpoint.name}</p>;
+}

@@ -1,0 +1,41 @@
+/** Says which versions serve, with a way back to what served before. */
+import { call } from '../api/client.js';
+import { done } from '../base/toasts.js';
+import type { Endpoint, Target } from '../generated/routes.js';
+
+/** @throws ApiError */
+export async function serve(endpoint: Endpoint, targets: readonly Target[]): Promise<void> {
+  await set(endpoint, targets);
+  done(textOf(targets), wayBack(endpoint));
+}
+
+/** Rolls back to a version; without one, to that which served before. @throws ApiError */
+export async function rollBack(endpoint: Endpoint, version?: number): Promise<void> {
+  const { data } = await call('POST /api/endpoints/{id}/rollback', {
+    params: { id: endpoint.id },
+    body: version === undefined ? {} : { version },
+  });
+  done(`Version ${data.version} serves again.`, wayBack(endpoint));
+}
+
+async function set({ id, deployment }: Endpoint, targets: readonly Target[]): Promise<void> {
+  const sticky = targets.length > 1 ? (deployment?.sticky ?? null) : null;
+  await call('PUT /api/endpoints/{id}/deployment', { params: { id }, body: { targets, sticky } });
+}
+
+/** Back to what served when an endpoint was read. */
+function wayBack(before: Endpoint) {
+  const targets = before.deployment?.targets.map(({ version, percent }) => ({ version, percent })) ?? [];
+  const run = async () => {
+    if (before.running && targets.length > 0) await set(before, targets);
+    else await call('POST /api/endpoints/{id}/stop', { params: { id: before.id } });
+    done(before.running ? textOf(targets) : 'It is stopped, as before.');
+  };
+  return { label: 'Undo', run };
+}
+
+function textOf(targets: readonly Target[]): string {
+  const [first, second] = targets;
+  if (!second) return `Version ${first?.version} serves.`;
+  return `Version ${first?.version} serves ${first?.percent} %, version ${second.version} ${second.percent} %.`;
+}

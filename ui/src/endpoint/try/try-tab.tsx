@@ -1,0 +1,188 @@
+/** Sends requests to any version of an endpoint, deployed or not. */
+import { useEffect, useState } from 'preact/hooks';
+import { type ApiError, call } from '../../api/client.js';
+import { toApiError, useQuery } from '../../api/query.js';
+import { Button, SelectField, TextArea, TextField } from '../../base/controls.js';
+import { Empty, ErrorNotice } from '../../base/notices.js';
+import { Method } from '../../base/text.js';
+import { done } from '../../base/toasts.js';
+import type { Endpoint, Invocation } from '../../generated/routes.js';
+import { useOrigin } from '../address.js';
+import { Answer } from './answer.js';
+import { forget, type PastTrial, pastTrials, remember } from './history.js';
+import { Pairs } from './pairs.js';
+import { PastTrials } from './past-trials.js';
+import { sampleOf } from './sample.js';
+import { bodyOf, curlOf, hasBody, parametersOf, pathOf, type Trial } from './trial.js';
+
+const EMPTY: Trial = { path: {}, query: [], headers: [], body: '' };
+/** The version that serves now; otherwise the number of one. */
+const RUNNING = 'running';
+
+interface TryProps {
+  readonly endpoint: Endpoint;
+}
+
+export function TryTab({ endpoint }: TryProps) {
+  if (endpoint.latest_version !== null) return <TryForm endpoint={endpoint} />;
+  return (
+    <Empty title="Nothing to try yet">
+      <p>Compile the code first; each version that compiles can be tried, before it is deployed.</p>
+    </Empty>
+  );
+}
+
+function TryForm({ endpoint }: TryProps) {
+  const { id, method, route } = endpoint;
+  const sample = useSample(endpoint);
+  const [written, setWritten] = useState<Trial>();
+  const [version, setVersion] = useVersion(endpoint);
+  const [answer, setAnswer] = useState<Invocation>();
+  const [error, setError] = useState<ApiError>();
+  const [isBusy, setBusy] = useState(false);
+  const [past, setPast] = useState<readonly PastTrial[]>(() => pastTrials(id));
+  const origin = useOrigin(endpoint);
+  const versions = useVersions(endpoint);
+  const trial = written ?? sample ?? EMPTY;
+  const write = (change: Partial<Trial>) => setWritten({ ...trial, ...change });
+  const send = async () => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      const number = version === RUNNING ? endpoint.running_version : Number(version);
+      const body = { ...bodyOf(method, route, trial), ...(number !== null && { version: number }) };
+      const { data } = await call('POST /api/endpoints/{id}/invoke', { params: { id }, body });
+      setAnswer(data);
+      remember(id, { at: new Date().toISOString(), version: data.version, status: data.status, trial });
+      setPast(pastTrials(id));
+    } catch (thrown) {
+      setAnswer(undefined);
+      setError(toApiError(thrown));
+    }
+    setBusy(false);
+  };
+  const problemOf = (member: string) =>
+    error?.message.startsWith(`body.${member}:`) ? error.message.slice(member.length + 7) : undefined;
+  const isAtField = ['path', 'headers', 'body'].some((member) => problemOf(member) !== undefined);
+  return (
+    <div class="try">
+      <form
+        class="card pad stack"
+        aria-label="Request"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send();
+        }}
+      >
+        <div class="try-line mono">
+          <Method name={method} /> {pathOf(route, trial)}
+        </div>
+        {parametersOf(route).map(({ name, isRest }) => (
+          <TextField
+            key={name}
+            label={name}
+            hint={isRest ? 'The rest of the path, with its slashes' : 'In the path'}
+            required
+            value={trial.path[name] ?? ''}
+            onInput={(value) => write({ path: { ...trial.path, [name]: value } })}
+          />
+        ))}
+        <Problem text={problemOf('path')} />
+        <Pairs label="Query" of="parameter" pairs={trial.query} onInput={(query) => write({ query })} />
+        <Pairs label="Headers" of="header" pairs={trial.headers} onInput={(headers) => write({ headers })} />
+        <Problem text={problemOf('headers')} />
+        {hasBody(method) && (
+          <TextArea
+            label="Body"
+            rows={8}
+            problem={problemOf('body')}
+            value={trial.body}
+            onInput={(body) => write({ body })}
+          />
+        )}
+        <SelectField label="Version" value={version} options={versions} onChange={setVersion} />
+        <div class="actions">
+          <Button look="primary" isSubmit isDisabled={isBusy}>
+            Send
+          </Button>
+          {origin !== undefined && (
+            <Button
+              onClick={async () => {
+                const text = curlOf(method, `${origin}${pathOf(route, trial)}`, trial);
+                await navigator.clipboard.writeText(text);
+                done('Copied; curl asks the gateway for what serves now.');
+              }}
+            >
+              Copy as curl
+            </Button>
+          )}
+        </div>
+      </form>
+      <div class="stack">
+        {error && !isAtField && <ErrorNotice error={error} />}
+        {isBusy && (
+          <p class="muted" role="status">
+            Sending …
+          </p>
+        )}
+        {answer && <Answer answer={answer} />}
+        <PastTrials
+          past={past}
+          route={route}
+          method={method}
+          onChoose={(chosen) => {
+            setWritten(chosen.trial);
+            setAnswer(undefined);
+            setError(undefined);
+          }}
+          onForget={() => {
+            forget(id);
+            setPast([]);
+          }}
+        />
+      </div>
+    </div>
+  );
+}
+
+function Problem({ text }: { readonly text: string | undefined }) {
+  return text === undefined ? null : (
+    <p class="problem small" role="alert">
+      {text}
+    </p>
+  );
+}
+
+/** What the document says that the endpoint was imported from. */
+function useSample({ domain, collection_id, method, path, route }: Endpoint): Trial | undefined {
+  const query = { domain, ...(collection_id !== null && { collection_id }) };
+  const { data } = useQuery('GET /api/export/openapi', collection_id === null ? undefined : { query });
+  const [sample, setSample] = useState<Trial>();
+  useEffect(() => {
+    if (data) setSample(sampleOf(data, method, [path, route]));
+  }, [data, method, path, route]);
+  return sample;
+}
+
+function useVersion({ running, running_version, latest_version }: Endpoint) {
+  const [chosen, setChosen] = useState<string>();
+  const first = running && running_version !== null ? RUNNING : String(latest_version);
+  return [chosen ?? first, setChosen] as const;
+}
+
+const LISTED = 100;
+
+function useVersions({ id, running, running_version }: Endpoint) {
+  const { data = [] } = useQuery('GET /api/endpoints/{id}/versions', {
+    params: { id },
+    query: { limit: LISTED },
+  });
+  const serving = { value: RUNNING, label: `Version ${running_version}, which serves now` };
+  return [
+    ...(running && running_version !== null ? [serving] : []),
+    ...data.map(({ version, message }) => ({
+      value: String(version),
+      label: `Version ${version}${message === null ? '' : `: ${message.slice(0, 60)}`}`,
+    })),
+  ];
+}

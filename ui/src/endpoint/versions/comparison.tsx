@@ -1,0 +1,100 @@
+/** Two versions side by side, or one and the draft; which ones is in the address. */
+import { useEffect, useRef } from 'preact/hooks';
+import { useSearchParams } from 'wouter-preact';
+import { useQuery } from '../../api/query.js';
+import { Button, SelectField } from '../../base/controls.js';
+import { laterPart } from '../../base/later.js';
+import { Loaded } from '../../base/notices.js';
+import type { Endpoint, VersionSummary } from '../../generated/routes.js';
+import { draftOf } from '../code/draft.js';
+import { sourceOf, textOf } from '../code/source.js';
+
+const DiffView = laterPart(async () => (await import('./diff-view.js')).DiffView);
+const DRAFT = 'draft';
+
+interface ComparisonProps {
+  readonly endpoint: Endpoint;
+  readonly versions: readonly VersionSummary[];
+}
+
+export function Comparison({ endpoint, versions }: ComparisonProps) {
+  const [query, setQuery] = useSearchParams();
+  const [from, to] = [query.get('from'), query.get('to')];
+  const section = useRef<HTMLElement>(null);
+  // What one asked for by a button far below.
+  useEffect(() => section.current?.scrollIntoView({ block: 'nearest' }), [from, to]);
+  if (from === null || to === null) return null;
+  const numbers = new Set([...versions.map(({ version }) => String(version)), from, to]);
+  numbers.delete(DRAFT);
+  const options = [
+    { value: DRAFT, label: 'The draft' },
+    ...[...numbers].map((value) => ({ value, label: `Version ${value}` })),
+  ];
+  const choose = (name: string) => (value: string) =>
+    setQuery(
+      (before) => {
+        before.set(name, value);
+        return before;
+      },
+      { replace: true },
+    );
+  return (
+    <section ref={section} class="stack" aria-label="Comparison">
+      <div class="row">
+        <SelectField label="Compare" value={from} options={options} onChange={choose('from')} />
+        <SelectField label="with" value={to} options={options} onChange={choose('to')} />
+        <Button
+          look="plain"
+          onClick={() =>
+            setQuery((before) => {
+              before.delete('from');
+              before.delete('to');
+              return before;
+            })
+          }
+        >
+          Close
+        </Button>
+      </div>
+      <Sides endpoint={endpoint} from={from} to={to} />
+    </section>
+  );
+}
+
+interface SidesProps {
+  readonly endpoint: Endpoint;
+  readonly from: string;
+  readonly to: string;
+}
+
+function Sides({ endpoint, from, to }: SidesProps) {
+  const before = useText(endpoint, from);
+  const after = useText(endpoint, to);
+  return (
+    <Loaded result={before}>
+      {(left) => (
+        <Loaded result={after}>
+          {(right) => (
+            <DiffView
+              before={{ label: labelOf(from), text: left }}
+              after={{ label: labelOf(to), text: right }}
+            />
+          )}
+        </Loaded>
+      )}
+    </Loaded>
+  );
+}
+
+const labelOf = (which: string) => (which === DRAFT ? 'The draft' : `Version ${which}`);
+
+/** A version, or the draft with what is not saved yet. */
+function useText(endpoint: Endpoint, which: string) {
+  const params = { id: endpoint.id, version: which };
+  const result = useQuery(
+    'GET /api/endpoints/{id}/versions/{version}',
+    which === DRAFT ? undefined : { params },
+  );
+  if (which !== DRAFT) return { ...result, data: result.data && textOf(sourceOf(result.data)) };
+  return { ...result, data: textOf(draftOf(endpoint).written.value), error: undefined };
+}
