@@ -6,12 +6,18 @@ const HIDDEN =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones to show
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffc]/g;
 
-/** A sign for a control character, such as ␛; the number of others. */
-function signOf(character: string): string {
+const NAMED: ReadonlyMap<number, string> = new Map([
+  [0x00, 'NUL'],
+  [0x08, 'BS'],
+  [0x0d, 'CR'],
+  [0x1b, 'ESC'],
+  [0x7f, 'DEL'],
+]);
+
+/** The name of a character, or its number. */
+function nameOf(character: string): string {
   const code = character.charCodeAt(0);
-  if (code < 0x20) return String.fromCharCode(0x2400 + code);
-  if (code === 0x7f) return '\u2421';
-  return `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
+  return NAMED.get(code) ?? `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
 interface VisibleProps {
@@ -38,5 +44,5 @@ export function Visible({ text, isOneLine }: VisibleProps) {
 }
 
 function Sign({ character }: { readonly character: string }) {
-  return <span class="hidden-character">{signOf(character)}</span>;
+  return <span class="hidden-character">{nameOf(character)}</span>;
 }
