@@ -1,4 +1,46 @@
+/** What can be set of an endpoint, a section at a time; the section stands in the address. */
+import type { FunctionComponent } from 'preact';
+import { Link, useSearchParams } from 'wouter-preact';
 import type { Endpoint } from '../../generated/routes.js';
-export function SettingsTab({ endpoint }: { readonly endpoint: Endpoint }) {
-  return <p>{endpoint.name}</p>;
+import { PoliciesSection } from '../../settings/policies-section.js';
+import { GeneralSection } from './general-section.js';
+import { JobsSection } from './jobs-section.js';
+import { LimitsSection } from './limits-section.js';
+import { SchedulesSection } from './schedules-section.js';
+import { ServicesSection } from './services-section.js';
+import { VariablesSections } from './variables-sections.js';
+
+interface SectionProps {
+  readonly endpoint: Endpoint;
+}
+
+const SECTIONS: Readonly<Record<string, readonly [string, FunctionComponent<SectionProps>]>> = {
+  general: ['General', GeneralSection],
+  limits: ['Limits', LimitsSection],
+  variables: ['Variables and secrets', VariablesSections],
+  policies: ['Policies', ({ endpoint: { id } }) => <PoliciesSection owner={{ kind: 'endpoints', id }} />],
+  services: ['Services', ServicesSection],
+  schedules: ['Schedules', SchedulesSection],
+  jobs: ['Queued requests', JobsSection],
+};
+
+export function SettingsTab({ endpoint }: SectionProps) {
+  const [address] = useSearchParams();
+  const asked = address.get('section') ?? '';
+  const current = asked in SECTIONS ? asked : 'general';
+  const [, Current = GeneralSection] = SECTIONS[current] ?? [];
+  return (
+    <div class="settings">
+      <nav aria-label="Settings">
+        {Object.entries(SECTIONS).map(([name, [label]]) => (
+          <Link key={name} href={`?section=${name}`} aria-current={name === current ? 'true' : undefined}>
+            {label}
+          </Link>
+        ))}
+      </nav>
+      <div class="stack">
+        <Current key={endpoint.id} endpoint={endpoint} />
+      </div>
+    </div>
+  );
 }
