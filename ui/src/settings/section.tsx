@@ -10,7 +10,7 @@ interface SectionProps {
 /** A card with a title, and a sentence that says what it is for. */
 export function Section({ title, hint, actions, children }: SectionProps) {
   return (
-    <section class="card" aria-label={title}>
+    <section class="card section" aria-label={title}>
       <header>
         <div>
           <h2>{title}</h2>

@@ -1,5 +1,6 @@
 /** What can be set of an endpoint, a section at a time; the section stands in the address. */
 import type { FunctionComponent } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 import { Link, useSearchParams } from 'wouter-preact';
 import type { Endpoint } from '../../generated/routes.js';
 import { PoliciesSection } from '../../settings/policies-section.js';
@@ -33,14 +34,31 @@ export function SettingsTab({ endpoint }: SectionProps) {
     <div class="settings">
       <nav aria-label="Settings">
         {Object.entries(SECTIONS).map(([name, [label]]) => (
-          <Link key={name} href={`?section=${name}`} aria-current={name === current ? 'true' : undefined}>
-            {label}
-          </Link>
+          <SectionLink key={name} name={name} label={label} isCurrent={name === current} />
         ))}
       </nav>
       <div class="stack">
         <Current key={endpoint.id} endpoint={endpoint} />
       </div>
     </div>
+  );
+}
+
+interface SectionLinkProps {
+  readonly name: string;
+  readonly label: string;
+  readonly isCurrent: boolean;
+}
+
+function SectionLink({ name, label, isCurrent }: SectionLinkProps) {
+  const ref = useRef<HTMLAnchorElement>(null);
+  useEffect(() => {
+    // On small screens they are in one row, which scrolls.
+    if (isCurrent) ref.current?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [isCurrent]);
+  return (
+    <Link ref={ref} href={`?section=${name}`} aria-current={isCurrent ? 'true' : undefined}>
+      {label}
+    </Link>
   );
 }
