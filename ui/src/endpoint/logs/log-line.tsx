@@ -1,0 +1,121 @@
+/** One line of the log: when, how serious, what was said, and of which request. */
+import { Link } from 'wouter-preact';
+import { duration } from '../../base/text.js';
+import { Visible } from '../../base/visible.js';
+import type { LogEntry } from '../../generated/routes.js';
+
+interface LogLineProps {
+  readonly entry: LogEntry;
+  readonly isOpen: boolean;
+  readonly onOpen: () => void;
+  /** Undefined where only one request is shown. */
+  readonly onRequest: ((requestId: string) => void) | undefined;
+}
+
+export function LogLine({ entry, isOpen, onOpen, onRequest }: LogLineProps) {
+  const { level, request_id: requestId } = entry;
+  return (
+    <>
+      <LogTime at={entry.at} />
+      <Level level={level} />
+      <button type="button" class="said truncate" aria-expanded={isOpen} onClick={onOpen}>
+        <Said entry={entry} />
+      </button>
+      <Place entry={entry} />
+      {requestId !== null && onRequest && (
+        <button
+          type="button"
+          class="of-request truncate"
+          title={`Only request ${requestId}`}
+          onClick={() => onRequest(requestId)}
+        >
+          {requestId}
+        </button>
+      )}
+    </>
+  );
+}
+
+/** By colour, and by its word. */
+export function Level({ level }: Pick<LogEntry, 'level'>) {
+  return <span class={`level ${level}`}>{level}</span>;
+}
+
+/** What a target is called that is not a module of the handler. */
+const MAKERS = new Set(['panic', 'sdk', 'service', 'gateway', 'stdout', 'stderr']);
+
+function Said({ entry }: { readonly entry: LogEntry }) {
+  const target = entry.fields?.['target'];
+  return (
+    <>
+      {typeof target === 'string' && MAKERS.has(target) && <span class="maker">{target}</span>}
+      {entry.kind === 'request' && <RequestLine entry={entry} />}
+      {entry.message !== '' && <Visible text={entry.message} isOneLine />}
+      <Fields entry={entry} />
+    </>
+  );
+}
+
+/** What became of a request. */
+export function RequestLine({ entry }: { readonly entry: LogEntry }) {
+  const { method, path, status, duration_ms: ms } = entry;
+  return (
+    <span class="request-line">
+      <strong>{method}</strong> <Visible text={path ?? ''} isOneLine />{' '}
+      <strong class={status !== null && status >= 500 ? 'bad' : undefined}>{status}</strong>
+      {ms !== null && <span class="muted"> {duration(ms)}</span>}{' '}
+    </span>
+  );
+}
+
+/** Key-values, after the message. */
+function Fields({ entry: { fields } }: { readonly entry: LogEntry }) {
+  const others = Object.entries(fields ?? {}).filter(([name]) => name !== 'target' && name !== 'place');
+  if (others.length === 0) return null;
+  return (
+    <span class="muted">
+      {others.map(([name, value]) => (
+        <span key={name}>
+          {' '}
+          <Visible text={`${name}=${textOf(value)}`} isOneLine />
+        </span>
+      ))}
+    </span>
+  );
+}
+
+/** A value of a field, as one would write it. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** Where a panic or an error was, as a link to that line of the code. */
+export function Place({ entry: { endpoint_id: id, fields } }: { readonly entry: LogEntry }) {
+  const place = fields?.['place'];
+  if (typeof place !== 'string') return null;
+  const [, line] = /^handler\.rs:(\d+)(?::\d+)?$/.exec(place) ?? [];
+  if (line === undefined) return <Visible text={place} isOneLine />;
+  return (
+    <Link class="place mono" href={`/ui/endpoints/${id}/code?line=${line}`}>
+      {place}
+    </Link>
+  );
+}
+
+const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' });
+const CLOCK = { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3 } as const;
+const TODAY = new Intl.DateTimeFormat(undefined, { ...CLOCK, hourCycle: 'h23' });
+const OTHER_DAY = new Intl.DateTimeFormat(undefined, {
+  ...{ month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit' },
+  hourCycle: 'h23',
+});
+
+function LogTime({ at }: Pick<LogEntry, 'at'>) {
+  const date = new Date(at);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return (
+    <time dateTime={at} title={FULL.format(date)}>
+      {(isToday ? TODAY : OTHER_DAY).format(date)}
+    </time>
+  );
+}

@@ -1,0 +1,52 @@
+import { useEffect } from 'preact/hooks';
+import { useQuery } from '../../api/query.js';
+import { may } from '../../api/session.js';
+import { Button } from '../../base/controls.js';
+import { Empty, Loaded } from '../../base/notices.js';
+import type { Endpoint, Job } from '../../generated/routes.js';
+import { Section } from '../../settings/section.js';
+import { JobTable } from './job-table.js';
+
+const REFRESH_MS = 3_000;
+
+/** The newest queued requests of an endpoint. */
+export function JobsSection({ endpoint: { id } }: { readonly endpoint: Endpoint }) {
+  const mayRead = may('jobs:read');
+  const result = useQuery('GET /api/endpoints/{id}/jobs', mayRead ? { params: { id } } : undefined);
+  useRefreshWhileOpen(result.data, result.refresh);
+  if (!mayRead) return <Empty title="You may not see queued requests" />;
+  return (
+    <Section
+      title="Queued requests"
+      hint="The newest 100, by the API or by a schedule, and what became of them."
+      actions={<Button onClick={result.refresh}>Refresh</Button>}
+    >
+      <Loaded result={result}>
+        {(jobs) =>
+          jobs.length === 0 ? (
+            <Empty title="Nothing was queued">
+              <p>
+                <code>POST /api/endpoints/ID/enqueue</code> queues a request for the handler; a schedule does
+                so again and again.
+              </p>
+            </Empty>
+          ) : (
+            <JobTable jobs={jobs} />
+          )
+        }
+      </Loaded>
+    </Section>
+  );
+}
+
+/** Reads again from time to time while a request has not ended. */
+export function useRefreshWhileOpen(jobs: readonly Job[] | undefined, refresh: () => void): void {
+  const isOpen = jobs?.some(({ state }) => state === 'queued' || state === 'running') ?? false;
+  useEffect(() => {
+    if (!isOpen) return;
+    const timer = setInterval(() => {
+      if (!document.hidden) refresh();
+    }, REFRESH_MS);
+    return () => clearInterval(timer);
+  }, [isOpen, refresh]);
+}

@@ -1,0 +1,176 @@
+/** Adds or changes a schedule. */
+import { useMemo, useState } from 'preact/hooks';
+import { type ApiError, call } from '../../api/client.js';
+import { invalidate, toApiError } from '../../api/query.js';
+import { Button, Check, Field, SelectField, TextArea, TextField } from '../../base/controls.js';
+import { Dialog } from '../../base/dialog.js';
+import { ErrorNotice } from '../../base/notices.js';
+import { isAtOneOf, problemAt } from '../../base/problems.js';
+import type { Endpoint, Schedule } from '../../generated/routes.js';
+import { useForm } from '../../settings/use-form.js';
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+const NAMES = ['cron', 'timezone', 'method', 'path', 'headers', 'body', 'enabled'] as const;
+
+interface ScheduleDialogProps {
+  readonly endpoint: Endpoint;
+  /** Undefined: a new one. */
+  readonly schedule?: Schedule;
+  readonly onClose: () => void;
+}
+
+export function ScheduleDialog({ endpoint, schedule, onClose }: ScheduleDialogProps) {
+  const [error, setError] = useState<ApiError>();
+  const form = useForm(`schedule ${schedule?.id ?? `of ${endpoint.id}`}`, useSaved(endpoint, schedule));
+  const { values, changes, set, discard } = form;
+  const problem = (name: (typeof NAMES)[number]) => problemAt(error, `body.${name}`);
+  const save = async () => {
+    setError(undefined);
+    try {
+      // What is not given has a sensible value; what is not changed stays.
+      const { headers, ...others } = schedule ? changes : { cron: values.cron, ...changes };
+      const body = { ...others, ...(headers !== undefined && { headers: headersOf(headers) }) } as object;
+      const params = { id: endpoint.id };
+      if (schedule) {
+        const one = { ...params, schedule_id: schedule.id };
+        await call('PUT /api/endpoints/{id}/schedules/{schedule_id}', { params: one, body });
+      } else
+        await call('POST /api/endpoints/{id}/schedules', { params, body: { cron: values.cron, ...body } });
+      invalidate(`/api/endpoints/${endpoint.id}/schedules`);
+      discard();
+      onClose();
+    } catch (thrown) {
+      setError(toApiError(thrown));
+    }
+  };
+  const cancel = () => {
+    discard();
+    onClose();
+  };
+  return (
+    <Dialog title={schedule ? 'Change the schedule' : 'Add a schedule'} onClose={onClose}>
+      <form
+        class="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        <div class="row">
+          <TextField
+            label="When"
+            hint="Minute, hour, day, month, day of the week: 0 9 * * 1-5; or @hourly, @daily"
+            value={values.cron}
+            problem={problem('cron')}
+            onInput={(value) => set('cron', value)}
+          />
+          <TimezoneField
+            value={values.timezone}
+            problem={problem('timezone')}
+            onInput={(value) => set('timezone', value)}
+          />
+        </div>
+        <div class="row">
+          <SelectField
+            label="Method"
+            value={values.method}
+            options={METHODS}
+            problem={problem('method')}
+            onChange={(value) => set('method', value)}
+          />
+          <TextField
+            label="Path"
+            hint="With a query, if there is one"
+            value={values.path}
+            problem={problem('path')}
+            onInput={(value) => set('path', value)}
+          />
+        </div>
+        <TextArea
+          label="Headers"
+          hint="A line each: Name: value. Keys belong into the secrets of the endpoint."
+          rows={2}
+          value={values.headers}
+          problem={problem('headers')}
+          onInput={(value) => set('headers', value)}
+        />
+        {schedule?.body_base64 === undefined && (
+          <TextArea
+            label="Body"
+            rows={3}
+            value={values.body}
+            problem={problem('body')}
+            onInput={(value) => set('body', value)}
+          />
+        )}
+        <Check label="On" isChecked={values.enabled} onChange={(value) => set('enabled', value)} />
+        {error &&
+          !isAtOneOf(
+            error,
+            NAMES.map((name) => `body.${name}`),
+          ) && <ErrorNotice error={error} />}
+        <footer>
+          <Button onClick={cancel}>Cancel</Button>
+          <Button look="primary" onClick={save} isDisabled={schedule !== undefined && !form.isChanged}>
+            {schedule ? 'Save' : 'Add'}
+          </Button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
+
+interface TimezoneProps {
+  readonly value: string;
+  readonly problem: string | undefined;
+  readonly onInput: (value: string) => void;
+}
+
+function TimezoneField({ value, problem, onInput }: TimezoneProps) {
+  return (
+    <Field label="Time zone" hint="Such as Europe/Berlin" problem={problem}>
+      {(attributes) => (
+        <>
+          <input
+            class="input"
+            list="timezones"
+            spellcheck={false}
+            {...attributes}
+            value={value}
+            onInput={(event) => onInput(event.currentTarget.value)}
+          />
+          <datalist id="timezones">
+            {Intl.supportedValuesOf('timeZone').map((name) => (
+              <option key={name} value={name} />
+            ))}
+          </datalist>
+        </>
+      )}
+    </Field>
+  );
+}
+
+function useSaved(endpoint: Endpoint, schedule: Schedule | undefined) {
+  return useMemo(() => {
+    const headers = Object.entries(schedule?.headers ?? {});
+    return {
+      cron: schedule?.cron ?? '',
+      timezone: schedule?.timezone ?? 'UTC',
+      method: (schedule?.method ?? endpoint.method) as (typeof METHODS)[number],
+      path: schedule?.path ?? '',
+      headers: headers.map(([name, value]) => `${name}: ${value}`).join('\n'),
+      body: schedule?.body ?? '',
+      enabled: schedule?.enabled ?? true,
+    };
+  }, [endpoint, schedule]);
+}
+
+function headersOf(text: string): Record<string, string> {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [name = '', ...value] = line.split(':');
+      return [name.trim(), value.join(':').trim()];
+    }),
+  );
+}

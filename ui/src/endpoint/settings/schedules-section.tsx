@@ -1,0 +1,143 @@
+/** Requests that are sent to the endpoint again and again. */
+import { useState } from 'preact/hooks';
+import { call } from '../../api/client.js';
+import { invalidate, useQuery } from '../../api/query.js';
+import { may } from '../../api/session.js';
+import { Button } from '../../base/controls.js';
+import { Dialog, FormDialog } from '../../base/dialog.js';
+import { Empty, Loaded } from '../../base/notices.js';
+import { Ago, At, Badge, count } from '../../base/text.js';
+import { Visible } from '../../base/visible.js';
+import type { Endpoint, Schedule } from '../../generated/routes.js';
+import { Section } from '../../settings/section.js';
+import { JobTable } from './job-table.js';
+import { useRefreshWhileOpen } from './jobs-section.js';
+import { ScheduleDialog } from './schedule-dialog.js';
+
+/** What a dialog is open for. */
+type Open =
+  | { readonly doing: 'edit' | 'runs' | 'delete'; readonly schedule: Schedule }
+  | { readonly doing: 'add' };
+
+export function SchedulesSection({ endpoint }: { readonly endpoint: Endpoint }) {
+  const { id } = endpoint;
+  const mayRead = may('jobs:read');
+  const mayEdit = may('jobs:write');
+  const result = useQuery('GET /api/endpoints/{id}/schedules', mayRead ? { params: { id } } : undefined);
+  const [open, setOpen] = useState<Open>();
+  const close = () => setOpen(undefined);
+  if (!mayRead) return <Empty title="You may not see schedules" />;
+  return (
+    <Section
+      title="Schedules"
+      hint="Each run is a request that is queued and sent to the handler, up to five times until it succeeds."
+      actions={mayEdit && <Button onClick={() => setOpen({ doing: 'add' })}>Add a schedule</Button>}
+    >
+      <Loaded result={result}>
+        {(schedules) =>
+          schedules.length === 0 ? (
+            <p class="muted">There are none.</p>
+          ) : (
+            <ul class="entries">
+              {schedules.map((schedule) => (
+                <OneSchedule key={schedule.id} schedule={schedule} mayEdit={mayEdit} onOpen={setOpen} />
+              ))}
+            </ul>
+          )
+        }
+      </Loaded>
+      {open?.doing === 'add' && <ScheduleDialog endpoint={endpoint} onClose={close} />}
+      {open?.doing === 'edit' && (
+        <ScheduleDialog endpoint={endpoint} schedule={open.schedule} onClose={close} />
+      )}
+      {open?.doing === 'runs' && <Runs schedule={open.schedule} onClose={close} />}
+      {open?.doing === 'delete' && (
+        <FormDialog
+          title="Delete the schedule"
+          action="Delete"
+          isDangerous
+          onClose={close}
+          onSubmit={async () => {
+            const params = { id, schedule_id: open.schedule.id };
+            await call('DELETE /api/endpoints/{id}/schedules/{schedule_id}', { params });
+            invalidate(`/api/endpoints/${id}/schedules`);
+          }}
+        >
+          <p>
+            <code>{open.schedule.cron}</code> ({open.schedule.timezone}) runs no more. Runs that have begun
+            are finished.
+          </p>
+        </FormDialog>
+      )}
+    </Section>
+  );
+}
+
+interface OneScheduleProps {
+  readonly schedule: Schedule;
+  readonly mayEdit: boolean;
+  readonly onOpen: (open: Open) => void;
+}
+
+function OneSchedule({ schedule, mayEdit, onOpen }: OneScheduleProps) {
+  const { cron, timezone, method, path, enabled, next_run_at: next, missed_runs: missed } = schedule;
+  return (
+    <li>
+      <div>
+        <code>{cron}</code> <span class="muted">{timezone}</span>{' '}
+        {enabled ? <Badge tone="ok">On</Badge> : <Badge tone="idle">Off</Badge>}
+        <div class="small">
+          <code>
+            {method} <Visible text={path} isOneLine />
+          </code>
+        </div>
+        <div class="small muted">
+          {next === null ? (
+            'No next run'
+          ) : (
+            <>
+              Next run <Ago at={next} />, <At at={next} />
+            </>
+          )}
+          {missed > 0 && `; ${count(missed)} missed`}
+        </div>
+      </div>
+      <span class="actions">
+        <Button isSmall label={`Runs of ${cron}`} onClick={() => onOpen({ doing: 'runs', schedule })}>
+          Runs
+        </Button>
+        {mayEdit && (
+          <>
+            <Button isSmall label={`Edit ${cron}`} onClick={() => onOpen({ doing: 'edit', schedule })}>
+              Edit
+            </Button>
+            <Button
+              isSmall
+              look="plain"
+              label={`Delete ${cron}`}
+              onClick={() => onOpen({ doing: 'delete', schedule })}
+            >
+              Delete
+            </Button>
+          </>
+        )}
+      </span>
+    </li>
+  );
+}
+
+function Runs({ schedule, onClose }: { readonly schedule: Schedule; readonly onClose: () => void }) {
+  const params = { id: schedule.endpoint_id, schedule_id: schedule.id };
+  const result = useQuery('GET /api/endpoints/{id}/schedules/{schedule_id}/runs', { params });
+  useRefreshWhileOpen(result.data, result.refresh);
+  return (
+    <Dialog title={`Runs of ${schedule.cron}`} isWide onClose={onClose}>
+      <Loaded result={result}>
+        {(runs) => (runs.length === 0 ? <p class="muted">It has not run yet.</p> : <JobTable jobs={runs} />)}
+      </Loaded>
+      <footer>
+        <Button onClick={onClose}>Close</Button>
+      </footer>
+    </Dialog>
+  );
+}

@@ -1,0 +1,62 @@
+/** What has been typed into a form and is not saved yet: kept on a reload, and only what differs counts. */
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+export interface Form<T extends object> {
+  /** What is saved, with the changes. */
+  readonly values: T;
+  readonly changes: Partial<T>;
+  readonly isChanged: boolean;
+  set<K extends keyof T>(name: K, value: T[K]): void;
+  /** Forgets the changes. */
+  discard(): void;
+  /** The changes are saved: they are forgotten when `saved` has been read again. */
+  settle(): void;
+}
+
+/**
+ * @param key of the draft in this browser
+ * @param saved what the API has
+ */
+export function useForm<T extends object>(key: string, saved: T): Form<T> {
+  const storage = `edge-draft ${key}`;
+  const [typed, setTyped] = useState<Partial<T>>(() => read<T>(storage));
+  const isSettled = useRef(false);
+  useEffect(() => {
+    if (!isSettled.current) return;
+    isSettled.current = false;
+    setTyped({});
+  }, [saved]);
+  const changes = differing(typed, saved);
+  const isChanged = Object.keys(changes).length > 0;
+  useEffect(() => {
+    if (isChanged) sessionStorage.setItem(storage, JSON.stringify(changes));
+    else sessionStorage.removeItem(storage);
+  }, [storage, JSON.stringify(changes)]);
+  return {
+    values: { ...saved, ...changes },
+    changes,
+    isChanged,
+    set: (name, value) => {
+      isSettled.current = false;
+      setTyped((before) => ({ ...before, [name]: value }));
+    },
+    discard: () => setTyped({}),
+    settle: () => {
+      isSettled.current = true;
+    },
+  };
+}
+
+function read<T>(storage: string): Partial<T> {
+  try {
+    return (JSON.parse(sessionStorage.getItem(storage) ?? '{}') ?? {}) as Partial<T>;
+  } catch {
+    return {};
+  }
+}
+
+function differing<T extends object>(typed: Partial<T>, saved: T): Partial<T> {
+  const names = Object.keys(typed) as (keyof T)[];
+  const changed = names.filter((name) => JSON.stringify(typed[name]) !== JSON.stringify(saved[name]));
+  return Object.fromEntries(changed.map((name) => [name, typed[name]])) as Partial<T>;
+}
