@@ -5,14 +5,13 @@ import type { AuditEntry } from '../generated/routes.js';
 import { ChangeTable } from './change-table.js';
 
 export function AuditRow({ entry }: { readonly entry: AuditEntry }) {
-  const { actor, outcome, status, object_kind: kind, at } = entry;
+  const { actor, outcome, status, at } = entry;
   return (
     <li>
       <details>
         <summary>
           <span class="what">
-            <strong>{nameOf(actor)}</strong> {sentenceOf(entry)} {kind !== null && <span>{kind}</span>}{' '}
-            <span class="muted">{subjectOf(entry)}</span>
+            <strong>{nameOf(actor)}</strong> {sentenceOf(entry)} <span class="muted">{subjectOf(entry)}</span>
           </span>
           {outcome === 'refused' && <Badge tone="bad">{`refused, ${status}`}</Badge>}
           <span class="muted small">
@@ -31,7 +30,9 @@ function Details({ entry }: { readonly entry: AuditEntry }) {
   const page = pageOf(object_kind, object_id);
   return (
     <div class="stack tight">
-      {(before !== null || after !== null) && <ChangeTable before={before} after={after} />}
+      {[before, after].some((one) => Object.keys(one ?? {}).length > 0) && (
+        <ChangeTable before={before} after={after} />
+      )}
       <dl class="facts">
         <dt>At</dt>
         <dd>
@@ -91,22 +92,39 @@ function nameOf({ kind, email, name }: AuditEntry['actor']): string {
   return KINDS[String(kind)] ?? String(kind);
 }
 
+/** By method and last word of a route: what somebody did, and what they wanted to do. `%` is the kind of the object. */
 const VERBS: Readonly<Record<string, readonly [string, string]>> = {
-  POST: ['did', 'wanted to do'],
-  PUT: ['changed the', 'wanted to change the'],
-  DELETE: ['deleted the', 'wanted to delete the'],
+  'POST session': ['signed in', 'sign in'],
+  'DELETE session': ['signed out', 'sign out'],
+  'POST compile': ['compiled the %', 'compile the %'],
+  'POST start': ['started the %', 'start the %'],
+  'POST stop': ['stopped the %', 'stop the %'],
+  'POST deploy': ['deployed the %', 'deploy the %'],
+  'POST rollback': ['rolled back the %', 'roll back the %'],
+  'POST invoke': ['called the %', 'call the %'],
+  'POST activate': ['activated the %', 'activate the %'],
+  'POST deactivate': ['deactivated the %', 'deactivate the %'],
+  'POST test': ['tested the %', 'test the %'],
+  'POST bundle': ['imported a ZIP', 'import a ZIP'],
+  'POST openapi': ['imported a document', 'import a document'],
+  'POST objects': ['uploaded a file', 'upload a file'],
+  'DELETE sessions': ['ended sessions of the %', 'end sessions of the %'],
+  'DELETE tokens': ['revoked the %', 'revoke the %'],
+};
+const MAKING = ['made the %', 'make the %'] as const;
+const BY_METHOD: Readonly<Record<string, readonly [string, string]>> = {
+  POST: ['changed the %', 'change the %'],
+  PUT: ['changed the %', 'change the %'],
+  DELETE: ['deleted the %', 'delete the %'],
 };
 
-/** What they did, in the words of the route. */
-function sentenceOf({ method, action, outcome, before, after }: AuditEntry): string {
-  const isRefused = outcome === 'refused';
-  const last = action.split('/').at(-1) ?? '';
-  if (method === 'POST' && before === null && after !== null && /^[a-z]+s$/.test(last))
-    return isRefused ? 'wanted to make the' : 'made the';
-  if (method === 'POST' && last !== '' && !last.includes('{'))
-    return isRefused ? `wanted to ${last}:` : `used ${last}:`;
-  const [did, wanted] = VERBS[method] ?? [method, method];
-  return isRefused ? wanted : did;
+function sentenceOf({ method, action, outcome, before, object_kind, object_id }: AuditEntry): string {
+  const words = action.split('/').filter((word) => word !== '' && !word.includes('{'));
+  const isMaking = method === 'POST' && before === null && !action.includes('{');
+  const [did, want] =
+    VERBS[`${method} ${words.at(-1)}`] ?? (isMaking ? MAKING : (BY_METHOD[method] ?? [method, method]));
+  const noun = object_kind ?? (object_id === null ? action : 'object');
+  return outcome === 'refused' ? `was refused to ${want.replace('%', noun)}` : did.replace('%', noun);
 }
 
 /** A name by which one knows the object. */

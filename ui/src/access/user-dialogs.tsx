@@ -41,7 +41,9 @@ export function UserDialog({ user, isFirst, onClose }: UserDialogProps) {
     if (isFirst) await signIn(shared.email, password);
     invalidate('/api/users');
     await loadSession();
-    done(user ? 'The user is saved.' : 'The user is there. Tell them the password; it is not sent by email.');
+    if (user) done('The user is saved.');
+    else if (isFirst) done('You are the first admin, and signed in.');
+    else done('The user is there. Tell them the password; it is not sent by email.');
     onClose();
   };
   return (
