@@ -66,6 +66,11 @@ function withDefault<T extends TSchema>(schema: T, fallback: Static<T>) {
   return Type.Unsafe<Static<T>>({ ...schema, default: fallback });
 }
 
+/** Says what a setting is for, in the description of the API and in forms. */
+function described<T extends TSchema>(description: string, schema: T): T {
+  return { ...schema, description };
+}
+
 /**
  * By service type. Members with a default are required here, because they exist once defaults are filled in; in a
  * request they are optional.
@@ -74,8 +79,10 @@ export const SERVICE_CONFIGS = {
   sqlite: object('SqliteConfig', {
     path: Line,
     create_if_missing: flag(true),
-    /** Maximum size of the file, MiB; 1024 when left out. */
-    max_size_mb: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_048_576, [HARMLESS]: true })),
+    max_size_mb: described(
+      'Maximum size of the file, MiB; 1024 when left out',
+      Type.Optional(Type.Integer({ minimum: 1, maximum: 1_048_576, [HARMLESS]: true })),
+    ),
   }),
   postgres: object('PostgresConfig', {
     host: Line,
@@ -84,8 +91,7 @@ export const SERVICE_CONFIGS = {
     username: Line,
     password: OptionalSecret,
     ssl_mode: choice(['disable', 'prefer', 'require', 'verify-ca', 'verify-full'], 'prefer'),
-    /** PEM; the certificates to trust instead of those of the system. */
-    ssl_root_cert: OptionalText,
+    ssl_root_cert: described('PEM; the certificates to trust instead of those of the system', OptionalText),
     pool_size: PoolSize,
   }),
   mysql: object('MysqlConfig', {
@@ -95,10 +101,14 @@ export const SERVICE_CONFIGS = {
     username: Line,
     password: OptionalSecret,
     use_ssl: flag(false),
-    /** PEM; the certificates to trust instead of the public authorities. */
-    ssl_root_cert: OptionalText,
-    /** Whether the server's certificate is verified, with its host name; true when left out. */
-    ssl_verify: Type.Optional(Type.Boolean()),
+    ssl_root_cert: described(
+      'PEM; the certificates to trust instead of the public authorities',
+      OptionalText,
+    ),
+    ssl_verify: described(
+      "Whether the server's certificate is verified, with its host name; true when left out",
+      Type.Optional(Type.Boolean()),
+    ),
     pool_size: PoolSize,
   }),
   redis: object('RedisConfig', {
@@ -108,8 +118,10 @@ export const SERVICE_CONFIGS = {
     database: Type.Integer({ minimum: 0, maximum: 2_147_483_647, default: 0, [HARMLESS]: true }),
     use_tls: flag(false),
     ssl_root_cert: Type.Optional(Text),
-    /** Whether handlers may run scripts and functions, which reach all that the account may do; false when left out. */
-    allow_scripts: Type.Optional(Type.Boolean({ [HARMLESS]: true })),
+    allow_scripts: described(
+      'Whether handlers may run scripts and functions, which reach all that the account may do; false when left out',
+      Type.Optional(Type.Boolean({ [HARMLESS]: true })),
+    ),
     pool_size: PoolSize,
   }),
   mongodb: object(
@@ -117,13 +129,14 @@ export const SERVICE_CONFIGS = {
     {
       uri: Type.Optional(Secret),
       host: Type.Optional(Line),
-      /** 27017 when `host` is given. */
-      port: Type.Optional(Port),
+      port: described('27017 when `host` is given', Type.Optional(Port)),
       database: Type.Optional(HarmlessLine),
       username: Type.Optional(Line),
       password: OptionalSecret,
-      /** PEM; the certificates to trust instead of those of the system, with `tls=true` in the `uri`. */
-      ssl_root_cert: Type.Optional(Text),
+      ssl_root_cert: described(
+        'PEM; the certificates to trust instead of those of the system, with `tls=true` in the `uri`',
+        Type.Optional(Text),
+      ),
       pool_size: PoolSize,
     },
     { anyOf: [{ required: ['uri'] }, { required: ['host'] }] },
@@ -140,62 +153,69 @@ export const SERVICE_CONFIGS = {
   memcached: object(
     'MemcachedConfig',
     {
-      /** `host:port` each; one text with commas is accepted and split. */
-      servers: Type.Optional(
-        Type.Unsafe<string[]>({
-          type: ['array', 'string'],
-          items: { type: 'string', format: 'line', maxLength: 1024 },
-          minItems: 1,
-          format: 'line',
-        }),
+      servers: described(
+        '`host:port` each; one text with commas is accepted and split',
+        Type.Optional(
+          Type.Unsafe<string[]>({
+            type: ['array', 'string'],
+            items: { type: 'string', format: 'line', maxLength: 1024 },
+            minItems: 1,
+            format: 'line',
+          }),
+        ),
       ),
       host: Type.Optional(Line),
-      /** 11211 when `host` is given. */
-      port: Type.Optional(Port),
+      port: described('11211 when `host` is given', Type.Optional(Port)),
     },
     { anyOf: [{ required: ['servers'] }, { required: ['host'] }] },
   ),
   ftp: object('FtpConfig', {
     host: Line,
-    /** By protocol: 21 for ftp and ftps, 22 for sftp. */
-    port: Type.Optional(Port),
+    port: described('By protocol: 21 for ftp and ftps, 22 for sftp', Type.Optional(Port)),
     username: Type.Optional(Line),
     password: OptionalSecret,
     private_key: OptionalSecret,
     protocol: choice(['ftp', 'ftps', 'sftp'], 'ftp'),
     base_path: withDefault(HarmlessLine, '/'),
     timeout_seconds: Type.Integer({ minimum: 1, maximum: 600, default: 30, [HARMLESS]: true }),
-    /** True for ftp and ftps; sftp knows no such modes. */
-    passive: flag(true),
-    /** For ftps. */
-    ssl_root_cert: Type.Optional(Text),
-    /** For sftp: the SHA-256 fingerprint of the server's key, as `ssh-keygen -l` shows it. */
-    host_key: Type.Optional(Type.String({ format: 'line', pattern: '^SHA256:[A-Za-z0-9+/]{43}=?$' })),
+    passive: described('True for ftp and ftps; sftp knows no such modes', flag(true)),
+    ssl_root_cert: described('For ftps', Type.Optional(Text)),
+    host_key: described(
+      "For sftp: the SHA-256 fingerprint of the server's key, as `ssh-keygen -l` shows it",
+      Type.Optional(Type.String({ format: 'line', pattern: '^SHA256:[A-Za-z0-9+/]{43}=?$' })),
+    ),
   }),
   http: object('HttpConfig', {
-    /** Where requests go: scheme, host, port and the path that those of requests are below. */
-    base_url: Line,
-    /** Sent with every request. */
-    headers: Type.Optional(HeaderMap),
-    /** `Authorization: Bearer`. */
-    token: OptionalSecret,
-    /** `Authorization: Basic`, with the password. */
-    username: Type.Optional(Line),
+    base_url: described(
+      'Where requests go: scheme, host, port and the path that those of requests are below',
+      Line,
+    ),
+    headers: described('Sent with every request', Type.Optional(HeaderMap)),
+    token: described('`Authorization: Bearer`', OptionalSecret),
+    username: described('`Authorization: Basic`, with the password', Type.Optional(Line)),
     password: OptionalSecret,
     api_key: OptionalSecret,
-    /** The header of the `api_key`; X-API-Key when left out. */
-    api_key_header: Type.Optional(HeaderName),
-    /** Other hosts, as `name` or `name:port`, that requests may name in full; none of the above is sent there. */
-    hosts: Type.Optional(Type.Array(Line, { maxItems: 100, [HARMLESS]: true })),
-    /** All when left out. */
-    methods: Type.Optional(
-      Type.Array(Type.Unsafe<HttpMethod>({ type: 'string', enum: [...HTTP_METHODS] }), {
-        minItems: 1,
-        [HARMLESS]: true,
-      }),
+    api_key_header: described(
+      'The header of the `api_key`; X-API-Key when left out',
+      Type.Optional(HeaderName),
     ),
-    /** Whether a host may have an address that is not one of the internet. */
-    allow_private_addresses: flag(false),
+    hosts: described(
+      'Other hosts, as `name` or `name:port`, that requests may name in full; none of the above is sent there',
+      Type.Optional(Type.Array(Line, { maxItems: 100, [HARMLESS]: true })),
+    ),
+    methods: described(
+      'All when left out',
+      Type.Optional(
+        Type.Array(Type.Unsafe<HttpMethod>({ type: 'string', enum: [...HTTP_METHODS] }), {
+          minItems: 1,
+          [HARMLESS]: true,
+        }),
+      ),
+    ),
+    allow_private_addresses: described(
+      'Whether a host may have an address that is not one of the internet',
+      flag(false),
+    ),
     ssl_root_cert: Type.Optional(Text),
     connect_timeout_seconds: Type.Integer({ minimum: 1, maximum: 60, default: 5, [HARMLESS]: true }),
     timeout_seconds: Type.Integer({ minimum: 1, maximum: 600, default: 30, [HARMLESS]: true }),
@@ -203,8 +223,7 @@ export const SERVICE_CONFIGS = {
   }),
   email: object('EmailConfig', {
     host: Line,
-    /** By encryption: 25 for none, 587 for starttls, 465 for tls. */
-    port: Type.Optional(Port),
+    port: described('By encryption: 25 for none, 587 for starttls, 465 for tls', Type.Optional(Port)),
     username: Type.Optional(Line),
     password: OptionalSecret,
     encryption: choice(['none', 'starttls', 'tls'], 'starttls'),

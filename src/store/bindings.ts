@@ -1,8 +1,11 @@
 /** The table `endpoint_services`: which services the code of an endpoint may use, and under which names. */
 import { AppError } from '../errors.js';
+import type { EndpointMethod } from '../model/endpoint-method.js';
+import type { Scope } from '../model/permission.js';
 import { type Store, transaction, violatedConstraint, violatedForeignKey } from './database.js';
 import { insertInto } from './insert.js';
 import type { Service } from './services.js';
+import { visible } from './visibility.js';
 
 /** A row. */
 export interface Binding {
@@ -27,6 +30,31 @@ export async function listBindings(store: Store, endpointId: string): Promise<Bi
     .knex<Binding>('endpoint_services')
     .where({ endpoint_id: endpointId })
     .orderBy(['created_at', 'pool_id']);
+}
+
+/** An endpoint that uses a service, and the name by which its code does so. */
+export interface UsingEndpoint {
+  readonly id: string;
+  readonly name: string;
+  readonly method: EndpointMethod;
+  readonly domain: string;
+  readonly path: string;
+  readonly pool_id: string;
+}
+
+/** The endpoints that use a service, as far as they are visible, by host and path. */
+export async function endpointsUsing(
+  store: Store,
+  serviceId: string,
+  scope: Scope,
+): Promise<UsingEndpoint[]> {
+  const query = store
+    .knex('endpoint_services')
+    .join('endpoints', 'endpoints.id', 'endpoint_services.endpoint_id')
+    .where({ service_id: serviceId })
+    .orderBy(['endpoints.domain', 'endpoints.path', 'endpoints.method', 'pool_id'])
+    .select(...['id', 'name', 'method', 'domain', 'path'].map((column) => `endpoints.${column}`), 'pool_id');
+  return visible(query, 'endpoint', scope) as unknown as Promise<UsingEndpoint[]>;
 }
 
 /**

@@ -183,10 +183,27 @@ export async function findBuild(store: Store, id: string): Promise<Build | undef
   return store.knex<Build>('builds').where({ id }).first();
 }
 
-/** Ids of the endpoints whose latest build this is. */
-export async function endpointsOfBuild(store: Store, id: string, scope?: Scope): Promise<string[]> {
-  const query = store.knex('endpoints').where({ build_id: id }).orderBy('created_at');
-  return visible(query, 'endpoint', scope).pluck('id');
+/** An endpoint whose latest build one is. */
+export interface BuiltEndpoint {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** The visible endpoints whose latest build is one of these, by build. */
+export async function endpointsOfBuilds(
+  store: Store,
+  ids: readonly string[],
+  scope: Scope,
+): Promise<ReadonlyMap<string, readonly BuiltEndpoint[]>> {
+  const query = store
+    .knex<BuiltEndpoint & { readonly build_id: string }>('endpoints')
+    .whereIn('build_id', [...ids])
+    .orderBy('created_at')
+    .select('id', 'name', 'build_id');
+  const byBuild = new Map<string, BuiltEndpoint[]>();
+  for (const { build_id, ...endpoint } of await visible(query, 'endpoint', scope))
+    byBuild.set(build_id, [...(byBuild.get(build_id) ?? []), endpoint]);
+  return byBuild;
 }
 
 /**

@@ -49,6 +49,29 @@ describe('bindings', () => {
     expectFailure(await api.delete(`${path}/${service_id}`), 'not_found', /is not bound/);
   });
 
+  it('lists the endpoints that a service is bound to', async () => {
+    const service_id = await createService();
+    const path = `/api/services/${service_id}/endpoints`;
+    expect(expectData(await api.get(path))).to.deep.equal([]);
+    const [first, second] = [await createEndpoint(), await createEndpoint()];
+    for (const [id, pool_id] of [
+      [second, 'db'],
+      [first, 'main'],
+      [first, 'again'],
+    ])
+      expectData(await api.post(`/api/endpoints/${id}/services`, { service_id, pool_id }), 201);
+    const shown = expectData<{ id: string; pool_id: string; path: string }[]>(await api.get(path));
+    expect(shown.map(({ id, pool_id }) => [id, pool_id])).to.deep.equal([
+      [first, 'again'],
+      [first, 'main'],
+      [second, 'db'],
+    ]);
+    expect(shown[2]).to.deep.equal({
+      ...{ id: second, name: 'E', method: 'GET', domain: '*', path: `/p${count}`, pool_id: 'db' },
+    });
+    expectFailure(await api.get(`/api/services/${NO_ID}/endpoints`), 'not_found');
+  });
+
   it('binds one service under several names, and unbinds it from all', async () => {
     const endpointId = await createEndpoint();
     const service_id = await createService();

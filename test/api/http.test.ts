@@ -21,10 +21,20 @@ describe('HTTP', () => {
   after(() => api.close());
 
   it('responses are not shown in frames, nor taken for another type', async () => {
-    for (const path of ['/', '/api/', '/api/domains', '/metrics', '/queues', '/no-such-path']) {
+    const alone = ['/', '/ui', '/api/', '/api/domains', '/metrics', '/no-such-path', '/queuesother'];
+    for (const path of [...alone, '/queues/confirm/compile/empty', '/queues/confirm']) {
       const { headers } = await api.get(path);
       expect(headers['x-frame-options'], path).to.equal('DENY');
       expect(headers['content-security-policy'], path).to.include("frame-ancestors 'none'");
+      expect(headers['x-content-type-options'], path).to.equal('nosniff');
+    }
+  });
+
+  it('the queue dashboard is shown in frames of the same origin only', async () => {
+    for (const path of ['/queues', '/queues/queue/compile', '/queues/api/queues']) {
+      const { headers } = await api.get(path);
+      expect(headers['x-frame-options'], path).to.equal('SAMEORIGIN');
+      expect(headers['content-security-policy'], path).to.equal("frame-ancestors 'self'");
       expect(headers['x-content-type-options'], path).to.equal('nosniff');
     }
   });

@@ -257,6 +257,9 @@ describe('compiling', () => {
       'preference-applied': 'respond-async',
     });
     const done = await finished(build_id);
+    const { name } = (await view(id)) as unknown as { name: string };
+    for (const shown of [done, ((await must(stack.api.get('/api/builds?limit=1'))) as object[])[0]])
+      expect(shown).to.deep.include({ id: build_id, endpoints: [{ id, name }] });
     expect(done).to.deep.include({
       state: 'succeeded',
       attempt: 1,

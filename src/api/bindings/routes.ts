@@ -1,14 +1,14 @@
 /** Bindings: which services the code of an endpoint may use. */
 import { Type } from '@sinclair/typebox';
 import { AppError, requireFound } from '../../errors.js';
-import { createBinding, deleteBindings, listBindings } from '../../store/bindings.js';
+import { createBinding, deleteBindings, endpointsUsing, listBindings } from '../../store/bindings.js';
 import { findEndpoint } from '../../store/endpoints.js';
 import { findService } from '../../store/services.js';
 import { presenter } from '../present.js';
 import { defineRoute } from '../route.js';
 import { IdParams } from '../schemas.js';
 import { awaitBindings } from '../service-hosts.js';
-import { BindingView, CreateBinding, UnbindParams, Unbound } from './schema.js';
+import { BindingView, CreateBinding, UnbindParams, Unbound, UsingEndpointView } from './schema.js';
 
 const tag = 'Endpoints';
 const presentBinding = presenter(BindingView);
@@ -69,6 +69,20 @@ export const bindingRoutes = [
       tell({ unbound: deleted.poolIds });
       await awaitBindings(deps, [deleted.service]);
       return { endpoint_id, service_id, unbound: true as const, pool_ids: deleted.poolIds };
+    },
+  }),
+
+  defineRoute({
+    method: 'GET',
+    path: '/api/services/{id}/endpoints',
+    permission: 'endpoints:read',
+    summary: 'List the endpoints that a service is bound to, with the names by which their code uses it',
+    tag: 'Services',
+    params: IdParams,
+    data: Type.Array(UsingEndpointView),
+    handle: async ({ params: { id }, scope }, { store }) => {
+      requireFound(await findService(store, id), 'service', id);
+      return endpointsUsing(store, id, scope);
     },
   }),
 ];

@@ -1,6 +1,7 @@
 /** Bindings: which service an endpoint may use, under which name. */
 import { Type } from '@sinclair/typebox';
-import { Id, Timestamp } from '../schemas.js';
+import { ENDPOINT_METHODS } from '../../model/endpoint-method.js';
+import { Id, oneOf, Timestamp } from '../schemas.js';
 
 const PoolId = Type.String({
   format: 'pool-id',
@@ -19,4 +20,16 @@ export const UnbindParams = Type.Object({ endpoint_id: Id, service_id: Id });
 export const Unbound = Type.Object(
   { endpoint_id: Id, service_id: Id, unbound: Type.Literal(true), pool_ids: Type.Array(PoolId) },
   { title: 'Unbound' },
+);
+
+export const UsingEndpointView = Type.Object(
+  {
+    id: Id,
+    name: Type.String(),
+    method: oneOf(ENDPOINT_METHODS),
+    domain: Type.String(),
+    path: Type.String(),
+    pool_id: PoolId,
+  },
+  { title: 'UsingEndpoint' },
 );

@@ -2,7 +2,13 @@
 import { Type } from '@sinclair/typebox';
 import { requireFound } from '../../errors.js';
 import { Diagnostic } from '../../model/diagnostic.js';
-import { type Build, endpointsOfBuild, findBuild, listBuilds } from '../../store/builds.js';
+import {
+  type Build,
+  type BuiltEndpoint,
+  endpointsOfBuilds,
+  findBuild,
+  listBuilds,
+} from '../../store/builds.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { presenter } from '../present.js';
 import { defineRoute } from '../route.js';
@@ -18,6 +24,9 @@ const BuildView = Type.Object(
     cached: Type.Boolean({ description: 'True when no compiler had to run' }),
     attempt: Type.Integer({ description: 'Above 1 when a lost build was queued again' }),
     endpoint_ids: Type.Array(Id, { description: 'Endpoints whose latest build this is' }),
+    endpoints: Type.Array(Type.Object({ id: Id, name: Type.String() }), {
+      description: 'The same endpoints, with their names',
+    }),
     error: nullable(Type.String({ description: 'Output of the compiler when it refused the code' })),
     error_code: nullable(Type.String()),
     diagnostics: Type.Array(Diagnostic),
@@ -38,7 +47,7 @@ const BuildView = Type.Object(
 const BuildSummary = Type.Pick(
   BuildView,
   [
-    ...(['id', 'state', 'cached', 'attempt', 'error_code', 'artifact', 'request_id'] as const),
+    ...(['id', 'state', 'cached', 'attempt', 'endpoints', 'error_code', 'artifact', 'request_id'] as const),
     ...(['created_at', 'started_at', 'finished_at'] as const),
   ],
   { title: 'BuildSummary' },
@@ -55,10 +64,14 @@ export const buildRoutes = [
     query: Type.Object({ ...optional({ state: State }), ...PageQuery }),
     data: Type.Array(BuildSummary),
     handle: async (request, { store }) => {
+      const { scope } = request;
       const { state } = request.query;
       const filter = { ...(state !== undefined && { state }) };
       const page = await listBuilds(store, filter, listOptions(request, LISTED));
-      return pageReply(request.raw, page, page.rows.map(presentSummary));
+      const ids = page.rows.map(({ id }) => id);
+      const endpoints = await endpointsOfBuilds(store, ids, scope);
+      const rows = page.rows.map((row) => ({ ...row, endpoints: [...(endpoints.get(row.id) ?? [])] }));
+      return pageReply(request.raw, page, rows.map(presentSummary));
     },
   }),
 
@@ -72,7 +85,8 @@ export const buildRoutes = [
     data: BuildView,
     handle: async ({ params: { id }, scope }, { store }) => {
       const build = requireFound(await findBuild(store, id), 'build', id);
-      return presentBuild(build, await endpointsOfBuild(store, id, scope));
+      const endpoints = await endpointsOfBuilds(store, [id], scope);
+      return presentBuild(build, endpoints.get(id) ?? []);
     },
   }),
 ];
@@ -80,13 +94,14 @@ export const buildRoutes = [
 /** Diagnostics stored by earlier versions lack these members. */
 const NO_DETAILS = { end_line: null, end_column: null, labels: [], suggestions: [] };
 
-function presentBuild(build: Build, endpointIds: string[]) {
+function presentBuild(build: Build, endpoints: readonly BuiltEndpoint[]) {
   return {
     id: build.id,
     state: build.state,
     cached: build.cached,
     attempt: build.attempt,
-    endpoint_ids: endpointIds,
+    endpoint_ids: endpoints.map(({ id }) => id),
+    endpoints: [...endpoints],
     error: build.error,
     error_code: build.error_code,
     diagnostics: build.diagnostics.map((diagnostic) => ({ ...NO_DETAILS, ...diagnostic })),

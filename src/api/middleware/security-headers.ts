@@ -4,10 +4,14 @@
  */
 import type { ApiContext, Next } from '../context.js';
 
+/** The queue dashboard, which the web UI shows within its page; not what asks before jobs are removed. */
+const FRAMED = /^\/queues(?!\/confirm(\/|$))(\/|$)/i;
+
 export function securityHeaders(context: ApiContext, next: Next): Promise<unknown> {
-  context.set('Content-Security-Policy', "frame-ancestors 'none'");
+  const isFramed = FRAMED.test(context.path);
+  context.set('Content-Security-Policy', `frame-ancestors ${isFramed ? "'self'" : "'none'"}`);
   // For browsers without frame-ancestors.
-  context.set('X-Frame-Options', 'DENY');
+  context.set('X-Frame-Options', isFramed ? 'SAMEORIGIN' : 'DENY');
   context.set('X-Content-Type-Options', 'nosniff');
   return next();
 }

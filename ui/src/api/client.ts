@@ -138,8 +138,26 @@ export async function send(
   return { data, warnings, next };
 }
 
-function failure(response: Response, envelope: Envelope): ApiError {
-  const { error = `The gateway answers ${response.status}.`, code = 'unexpected' } = envelope;
-  const requestId = response.headers.get('x-request-id') ?? undefined;
-  return new ApiError(error, code, response.status, requestId, envelope.details, envelope.diagnostics ?? []);
+/** The answer of a response, however it was requested. @throws ApiError for a refusal */
+export function answerOf(
+  path: string,
+  status: number,
+  header: (name: string) => string | null,
+  content: unknown,
+): Answer<unknown> {
+  const isObject = typeof content === 'object' && content !== null && !Array.isArray(content);
+  const envelope: Envelope = isObject ? content : {};
+  if (status < 200 || status >= 300) {
+    if (status === 401 && path !== '/api/session') onSignedOut();
+    throw failure(status, header('x-request-id') ?? undefined, envelope);
+  }
+  const [, next] = /<([^>]+)>; rel="next"/.exec(header('link') ?? '') ?? [];
+  // Some routes answer without an envelope.
+  const isBare = !('ok' in envelope) && !('success' in envelope);
+  return { data: isBare ? content : envelope.data, warnings: envelope.warnings ?? [], next };
+}
+
+function failure(status: number, requestId: string | undefined, envelope: Envelope): ApiError {
+  const { error = `The gateway answers ${status}.`, code = 'unexpected' } = envelope;
+  return new ApiError(error, code, status, requestId, envelope.details, envelope.diagnostics ?? []);
 }

@@ -1,5 +1,167 @@
+/** One build: what the compiler said, and how long it took. */
+import { Link } from 'wouter-preact';
+import type { Diagnostic } from '../api/client.js';
+import { useQuery } from '../api/query.js';
+import { may } from '../api/session.js';
+import type { PageProps } from '../base/later.js';
+import { Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
+import { Ago, At, Badge, duration } from '../base/text.js';
+import type { Build } from '../generated/routes.js';
+import { BuildState, BuiltEndpoints, tookOf } from './parts.js';
 
-export function BuildPage() {
-  return <Page title="Build">…</Page>;
+export function BuildPage({ params: { id = '' } }: PageProps) {
+  const result = useQuery('GET /api/builds/{id}', { params: { id } });
+  const [endpoint] = result.data?.endpoints ?? [];
+  return (
+    <Page
+      title={`Build ${id.slice(0, 8)}`}
+      crumbs={<Link href="/ui/builds">Builds</Link>}
+      actions={
+        endpoint &&
+        result.data?.state === 'failed' && (
+          <Link class="button primary" href={`/ui/endpoints/${endpoint.id}/code`}>
+            {may('endpoints:write') ? 'Mend the code' : 'See the code'}
+          </Link>
+        )
+      }
+    >
+      <Loaded result={result} lines={6}>
+        {(build) => <Content build={build} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+function Content({ build }: { readonly build: Build }) {
+  const { state, error, error_code, diagnostics, endpoints, attempt, request_id, artifact } = build;
+  return (
+    <>
+      <div class="card pad">
+        <dl class="facts">
+          <dt>State</dt>
+          <dd>
+            <BuildState state={state} /> {error_code !== null && <span class="muted">{error_code}</span>}
+            {attempt > 1 && <span class="muted"> attempt {attempt}: a worker was lost meanwhile</span>}
+          </dd>
+          <dt>Endpoints</dt>
+          <dd>
+            {endpoints.length > 0 ? (
+              <BuiltEndpoints endpoints={endpoints} />
+            ) : (
+              <span class="muted">none whose latest build this is</span>
+            )}
+          </dd>
+          <dt>Asked for</dt>
+          <dd>
+            <At at={build.created_at} /> (<Ago at={build.created_at} />)
+          </dd>
+          <Timings build={build} />
+          {artifact !== null && (
+            <>
+              <dt>Executable</dt>
+              <dd>
+                <code>{artifact}</code>
+              </dd>
+            </>
+          )}
+          <dt>Request</dt>
+          <dd>
+            <code>{request_id}</code>
+            {may('audit:read') && (
+              <>
+                {' · '}
+                <Link href={`/ui/access/audit?request_id=${encodeURIComponent(request_id)}`}>
+                  Who asked for it?
+                </Link>
+              </>
+            )}
+          </dd>
+        </dl>
+      </div>
+      {diagnostics.length > 0 && <Diagnostics diagnostics={diagnostics} endpointId={endpoints[0]?.id} />}
+      {error !== null && (
+        <section class="stack tight" aria-labelledby="output">
+          <h2 id="output">{diagnostics.length > 0 ? 'Output of the compiler' : 'Why it failed'}</h2>
+          <pre class="code-block">{error}</pre>
+        </section>
+      )}
+    </>
+  );
+}
+
+/** In their order; what was not needed is left out. */
+const PARTS = [
+  ['dependencies_ms', 'Crates'],
+  ['compile_ms', 'Compiling'],
+  ['store_ms', 'Storing'],
+] as const;
+
+function Timings({ build }: { readonly build: Build }) {
+  const { created_at, started_at, timings } = build;
+  const parts = PARTS.flatMap(([name, label]) => {
+    const ms = timings[name];
+    return ms === undefined ? [] : [[label, ms] as const];
+  });
+  const waited = started_at === null ? 0 : new Date(started_at).getTime() - new Date(created_at).getTime();
+  const took = tookOf(build);
+  return (
+    <>
+      {waited > 0 && !build.cached && (
+        <>
+          <dt>Waited</dt>
+          <dd class="number">{duration(waited)}</dd>
+        </>
+      )}
+      {took !== '' && (
+        <>
+          <dt>Took</dt>
+          <dd class="number">
+            {took}
+            {parts.length > 0 && (
+              <span class="muted">
+                {' '}
+                ({parts.map(([label, ms]) => `${label} ${duration(ms)}`).join(', ')})
+              </span>
+            )}
+          </dd>
+        </>
+      )}
+    </>
+  );
+}
+
+interface DiagnosticsProps {
+  readonly diagnostics: readonly Diagnostic[];
+  readonly endpointId: string | undefined;
+}
+
+function Diagnostics({ diagnostics, endpointId }: DiagnosticsProps) {
+  return (
+    <section class="stack tight" aria-labelledby="diagnostics">
+      <h2 id="diagnostics">What the compiler says</h2>
+      <ul class="card audit">
+        {diagnostics.map(({ level, code, message, line, column }, at) => (
+          <li key={at} class="diagnostic">
+            <Badge tone={level === 'error' ? 'bad' : 'warn'}>
+              {code === null ? level : `${level} ${code}`}
+            </Badge>
+            <span class="what">{message}</span>
+            {line !== null && (
+              <span class="small number">
+                {endpointId === undefined ? (
+                  `line ${line}`
+                ) : (
+                  <Link href={`/ui/endpoints/${endpointId}/code?line=${line}`}>
+                    line {line}
+                    {column !== null && `:${column}`}
+                  </Link>
+                )}
+              </span>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
 }

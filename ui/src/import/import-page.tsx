@@ -1,5 +1,126 @@
+/** Makes endpoints of a document of OpenAPI, or of a ZIP with one and its handlers. */
+import { useState } from 'preact/hooks';
+import { useLocation } from 'wouter-preact';
+import { call } from '../api/client.js';
+import { invalidate, useQuery } from '../api/query.js';
+import { may, me } from '../api/session.js';
+import { Button } from '../base/controls.js';
+import { useDraft } from '../base/draft.js';
+import { Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
+import { useSettled } from '../base/settled.js';
+import type { Domain } from '../generated/routes.js';
+import { PlanView } from './plan-view.js';
+import { type Options, type Source, startImport, type Target, type Wanted } from './request.js';
+import { SourceField } from './source-field.js';
+import { type Chosen, TargetFields } from './target-fields.js';
+import { usePlan } from './use-plan.js';
 
 export function ImportPage() {
-  return <Page title="Import">…</Page>;
+  const domains = useQuery('GET /api/domains', may('domains:read') ? {} : undefined);
+  return (
+    <Page title="Import">
+      {may('domains:read') ? (
+        <Loaded result={domains}>{(loaded) => <ImportForm domains={loaded} />}</Loaded>
+      ) : (
+        <ImportForm domains={[]} />
+      )}
+    </Page>
+  );
+}
+
+/** While one types a document, nothing is previewed. */
+const SETTLED_AFTER_MS = 500;
+
+function ImportForm({ domains }: { readonly domains: readonly Domain[] }) {
+  const [, navigate] = useLocation();
+  const [text, setText, forgetText] = useDraft('import-document', '');
+  const [bundle, setBundle] = useState<File>();
+  const [chosen, setChosen, forgetChosen] = useDraft<Chosen>('import-target', firstChoice(domains));
+  const [sent, setSent] = useState<number>();
+
+  const source: Source | undefined = bundle ? { bundle } : text.trim() === '' ? undefined : { spec: text };
+  const target = targetOf(chosen, domains);
+  const options: Options = {
+    validate: chosen.validate,
+    deploys: chosen.deploys && may('endpoints:deploy'),
+  };
+  const settled = useSettled(
+    JSON.stringify({ target, options, text, bundle: bundle?.name }),
+    SETTLED_AFTER_MS,
+  );
+  const wanted: Wanted | undefined = source && target && { source, target, options };
+  const plan = usePlan(wanted, settled);
+
+  const run = async () => {
+    if (!wanted) return;
+    setSent(0);
+    try {
+      const id = await startImport({ ...wanted, target: await existing(wanted.target) }, setSent);
+      forgetText();
+      forgetChosen();
+      invalidate('/api/endpoints', '/api/collections', '/api/domains');
+      navigate(`/ui/imports/${id}`);
+    } finally {
+      setSent(undefined);
+    }
+  };
+  const importCount = (plan.data?.endpoints_created ?? 0) + (plan.data?.endpoints_updated ?? 0);
+  return (
+    <div class="import">
+      <div class="stack">
+        <SourceField
+          text={text}
+          bundle={bundle}
+          onText={(next) => {
+            setBundle(undefined);
+            setText(next);
+          }}
+          onBundle={(file) => {
+            forgetText();
+            setBundle(file);
+          }}
+        />
+        <TargetFields
+          chosen={chosen}
+          domains={domains}
+          isBundle={bundle !== undefined}
+          onChange={setChosen}
+        />
+        <div class="actions">
+          <Button look="primary" isDisabled={!plan.data || plan.isLoading} onClick={run}>
+            {importCount > 0 && !plan.isLoading
+              ? `Import ${importCount === 1 ? '1 endpoint' : `${importCount} endpoints`}`
+              : 'Import'}
+          </Button>
+          {sent !== undefined && sent > 0 && sent < 1 && (
+            <progress class="inline" value={sent} max={1} aria-label="Upload" />
+          )}
+        </div>
+      </div>
+      <PlanView plan={plan} hasSource={source !== undefined} />
+    </div>
+  );
+}
+
+function firstChoice(domains: readonly Domain[]): Chosen {
+  const isLimited = me.value?.domains !== null;
+  const only = domains.length === 1 || isLimited ? domains[0]?.host : undefined;
+  return { host: only ?? '*', newHost: '', collection: 'title', validate: 'off', deploys: true };
+}
+
+/** Undefined: not chosen yet. */
+function targetOf({ host, newHost, collection }: Chosen, domains: readonly Domain[]): Target | undefined {
+  const wanted = host === '' ? newHost.trim().toLowerCase() : host;
+  if (wanted === '') return undefined;
+  const domainId = domains.find((domain) => domain.host === wanted)?.id;
+  const isNamed = collection !== 'title' && collection !== 'none';
+  return { host: wanted, domainId, collection: isNamed ? { id: collection } : collection };
+}
+
+/** Makes the domain where there is none of a host. @throws ApiError */
+async function existing(target: Target): Promise<Target> {
+  if (target.host === '*' || target.domainId !== undefined || !may('domains:write')) return target;
+  const { data } = await call('POST /api/domains', { body: { name: target.host, host: target.host } });
+  return { ...target, domainId: data.id };
 }

@@ -1,5 +1,161 @@
+/** How an import goes, and what has come of it. */
+import { useState } from 'preact/hooks';
+import { Link } from 'wouter-preact';
+import { may } from '../api/session.js';
+import { Button } from '../base/controls.js';
+import type { PageProps } from '../base/later.js';
+import { Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
+import { Ago, Badge, count, Method, type Tone } from '../base/text.js';
+import type { Import } from '../generated/routes.js';
+import { FailedHandlers, Handlers } from './handlers.js';
+import { Texts } from './plan-view.js';
+import { useImport } from './use-progress.js';
 
-export function ImportRunPage() {
-  return <Page title="Import">…</Page>;
+type Status = NonNullable<Import['result']>['endpoints'][number]['status'];
+
+const TONES: Readonly<Record<Import['state'], Tone>> = {
+  queued: 'idle',
+  running: 'warn',
+  succeeded: 'ok',
+  failed: 'bad',
+};
+const STATUS_TONES: Readonly<Record<Status, Tone>> = {
+  created: 'idle',
+  compiled: 'idle',
+  stopped: 'idle',
+  running: 'ok',
+  error: 'bad',
+};
+/** At first; all others with a click. */
+const SHOWN = 200;
+
+export function ImportRunPage({ params: { id = '' } }: PageProps) {
+  const result = useImport(id);
+  return (
+    <Page
+      title={result.data ? `Import of ${result.data.title}` : 'Import'}
+      crumbs={may('imports:write') && <Link href="/ui/import">Import</Link>}
+      actions={result.data?.result && <TryLink endpoints={result.data.result.endpoints} />}
+    >
+      <Loaded result={result} lines={6}>
+        {(imported) => <Content imported={imported} />}
+      </Loaded>
+    </Page>
+  );
+}
+
+type ImportedEndpoints = NonNullable<Import['result']>['endpoints'];
+
+/** Leads to an endpoint that answers, if there is one; without parameters in its path first. */
+function TryLink({ endpoints }: { readonly endpoints: ImportedEndpoints }) {
+  const weight = ({ status, method, path }: ImportedEndpoints[number]) =>
+    (status === 'running' ? 4 : 0) + (method === 'GET' ? 2 : 0) + (path.includes('{') ? 0 : 1);
+  const [first] = [...endpoints].sort((a, b) => weight(b) - weight(a));
+  if (!first || !may('endpoints:read')) return null;
+  return (
+    <Link class="button primary" href={`/ui/endpoints/${first.id}/try`}>
+      Try {first.method} {first.path}
+    </Link>
+  );
+}
+
+function Content({ imported }: { readonly imported: Import }) {
+  const { state, handlers, counts, warnings, errors, result, created_at } = imported;
+  const unmatched = errors.filter(({ stage }) => stage === 'match');
+  const isOver = imported.finished_at !== null;
+  const settled = isOver
+    ? handlers.length
+    : counts.failed + (imported.start ? counts.started : counts.compiled + counts.started);
+  return (
+    <>
+      <div class="card pad stack tight">
+        <div class="actions" role="status">
+          <Badge tone={TONES[state]}>{state}</Badge>
+          <span class="muted">
+            <Ago at={created_at} />
+            {result?.collection && ` into the collection “${result.collection.name}”`}
+          </span>
+          {result && (
+            <span>
+              {count(result.endpoints_created)} new, {count(result.endpoints_updated)} changed
+            </span>
+          )}
+        </div>
+        {handlers.length > 0 && !isOver && (
+          <>
+            <progress value={settled} max={handlers.length} aria-label="Handlers that are done" />
+            <span class="small muted number">
+              {count(settled)} of {count(handlers.length)} handlers are done
+              {counts.failed > 0 && `, ${count(counts.failed)} have failed`}
+            </span>
+          </>
+        )}
+      </div>
+      {unmatched.length > 0 && (
+        <Texts
+          tone="bad"
+          title="Handlers that do not match"
+          texts={unmatched.map(({ name, handler, message }) => `${handler ?? name ?? 'The ZIP'}: ${message}`)}
+        />
+      )}
+      <FailedHandlers handlers={handlers} />
+      {warnings.length > 0 && <Texts tone="warn" title="Warnings" texts={warnings} />}
+      {!isOver && <Handlers handlers={handlers} />}
+      {result && <Endpoints endpoints={result.endpoints} />}
+    </>
+  );
+}
+
+function Endpoints({ endpoints }: { readonly endpoints: ImportedEndpoints }) {
+  const [isAll, setAll] = useState(false);
+  const shown = isAll ? endpoints : endpoints.slice(0, SHOWN);
+  return (
+    <>
+      <div class="card scroll-x">
+        <table class="list">
+          <thead>
+            <tr>
+              <th scope="col">Endpoint</th>
+              <th scope="col">State</th>
+              <th scope="col">Code</th>
+              <th scope="col">
+                <span class="visually-hidden">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map(({ id, name, method, path, status, handler }) => (
+              <tr key={id}>
+                <th scope="row">
+                  <Method name={method} /> <Link href={`/ui/endpoints/${id}`}>{path}</Link>
+                  {name !== `${method} ${path}` && <div class="muted small">{name}</div>}
+                </th>
+                <td data-label="State">
+                  <Badge tone={STATUS_TONES[status]}>{status}</Badge>
+                </td>
+                <td data-label="Code" class="wrap">
+                  {handler ?? 'generated, or your own'}
+                </td>
+                <td class="end">
+                  <Link
+                    class="button small"
+                    href={`/ui/endpoints/${id}/try`}
+                    aria-label={`Try ${method} ${path}`}
+                  >
+                    Try
+                  </Link>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {shown.length < endpoints.length && (
+        <div class="actions center">
+          <Button onClick={() => setAll(true)}>Show all {count(endpoints.length)}</Button>
+        </div>
+      )}
+    </>
+  );
 }

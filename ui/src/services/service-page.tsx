@@ -1,5 +1,278 @@
-import { Page } from '../base/page.js';
+/** One service: how it stands, its settings, and who uses it. */
+import { useState } from 'preact/hooks';
+import { Link, useLocation } from 'wouter-preact';
+import { call } from '../api/client.js';
+import { invalidate, useQuery } from '../api/query.js';
+import { may } from '../api/session.js';
+import { useAddress } from '../base/address.js';
+import { Button } from '../base/controls.js';
+import { FormDialog } from '../base/dialog.js';
+import type { PageProps } from '../base/later.js';
+import { Loaded } from '../base/notices.js';
+import { Page, Tabs } from '../base/page.js';
+import { Ago, Method } from '../base/text.js';
+import { done } from '../base/toasts.js';
+import type { Service, UsingEndpoint } from '../generated/routes.js';
+import { LastTest, ServiceState, TYPE_NAMES } from './parts.js';
+import { ServiceForm } from './service-form.js';
+import { outcomes, testService } from './tests.js';
 
-export function ServicePage() {
-  return <Page title="Service">…</Page>;
+export function ServicePage({ params: { id = '' } }: PageProps) {
+  const result = useQuery('GET /api/services/{id}', { params: { id } });
+  const service = result.data;
+  return (
+    <Page
+      title={service?.name ?? 'Service'}
+      crumbs={<Link href="/ui/services">Services</Link>}
+      actions={service && may('services:write') && <Actions service={service} />}
+    >
+      <Loaded result={result}>{(shown) => <Content service={shown} />}</Loaded>
+    </Page>
+  );
+}
+
+function Content({ service }: { readonly service: Service }) {
+  const [params] = useAddress();
+  const tab = params.get('tab') === 'settings' && may('services:write') ? 'settings' : 'overview';
+  const to = `/ui/services/${service.id}`;
+  return (
+    <>
+      <Tabs
+        label="Service"
+        tabs={[
+          { to, label: 'Overview', isCurrent: tab === 'overview' },
+          ...(may('services:write')
+            ? [{ to: `${to}?tab=settings`, label: 'Settings', isCurrent: tab === 'settings' }]
+            : []),
+        ]}
+      />
+      {tab === 'settings' ? (
+        <div class="form wide">
+          <ServiceForm
+            key={service.updated_at}
+            service={service}
+            type={service.service_type}
+            onDone={() => done('The service is saved.')}
+          />
+        </div>
+      ) : (
+        <Overview service={service} />
+      )}
+    </>
+  );
+}
+
+function Overview({ service }: { readonly service: Service }) {
+  const { id, service_type, state, state_message, domains, config, updated_at } = service;
+  const outcome = outcomes.value[id];
+  return (
+    <>
+      {(state === 'failed' || state === 'unreachable') && state_message !== null && (
+        <div class="notice bad">{state_message}</div>
+      )}
+      {outcome && !outcome.connected && (
+        <div class="notice bad" role="alert">
+          <div>
+            The test failed <Ago at={outcome.at} />: {outcome.error}
+          </div>
+          {may('services:write') && (
+            <Link class="button small" href={`/ui/services/${id}?tab=settings`}>
+              Change the settings
+            </Link>
+          )}
+        </div>
+      )}
+      {outcome?.connected && (
+        <div class="notice ok" role="status">
+          {outcome.message}
+        </div>
+      )}
+      <div class="card pad">
+        <dl class="facts">
+          <dt>State</dt>
+          <dd>
+            <ServiceState service={service} />{' '}
+            {state_message !== null && state !== 'failed' && state !== 'unreachable' && (
+              <span class="muted">{state_message}</span>
+            )}
+          </dd>
+          <dt>Type</dt>
+          <dd>{TYPE_NAMES[service_type]}</dd>
+          <dt>Last test</dt>
+          <dd>
+            <LastTest id={id} />
+          </dd>
+          <dt>For</dt>
+          <dd>{domains.length > 0 ? domains.join(', ') : 'endpoints of all hosts'}</dd>
+          {Object.entries(config as object)
+            .filter(([, value]) => value !== null && value !== '')
+            .map(([name, value]) => (
+              <Fact key={name} name={name} value={value} />
+            ))}
+          <dt>Changed</dt>
+          <dd>
+            <Ago at={updated_at} />
+            {may('audit:read') && (
+              <>
+                {' · '}
+                <Link href={`/ui/access/audit?object_kind=service&object_id=${id}`}>Who changed this?</Link>
+              </>
+            )}
+          </dd>
+        </dl>
+      </div>
+      {may('endpoints:read') && <Users id={id} />}
+    </>
+  );
+}
+
+const SECRETS = /^(password|secret_key|private_key|token|api_key|uri|headers)$/;
+
+/** A setting as it is stored; of secrets only that there is one. */
+function Fact({ name, value }: { readonly name: string; readonly value: unknown }) {
+  return (
+    <>
+      <dt>
+        <code>{name}</code>
+      </dt>
+      <dd>{SECRETS.test(name) ? secretText(value) : <code>{plainText(value)}</code>}</dd>
+    </>
+  );
+}
+
+function secretText(value: unknown): string {
+  if (typeof value === 'string') return 'stored, and not shown';
+  const { secret, ...others } = value as { readonly secret?: string };
+  return typeof secret === 'string' ? `the secret ${secret}` : Object.keys(others).join(', ');
+}
+
+function plainText(value: unknown): string {
+  const text = Array.isArray(value) ? value.join(', ') : String(value);
+  return text.startsWith('-----BEGIN') ? 'a certificate' : text;
+}
+
+function Users({ id }: { readonly id: string }) {
+  const result = useQuery('GET /api/services/{id}/endpoints', { params: { id } });
+  return (
+    <section class="stack tight" aria-labelledby="users">
+      <h2 id="users">Endpoints that use it</h2>
+      <Loaded result={result}>
+        {(endpoints) =>
+          endpoints.length > 0 ? (
+            <EndpointTable endpoints={endpoints} />
+          ) : (
+            <p class="muted">None yet. Bind it in the settings of an endpoint.</p>
+          )
+        }
+      </Loaded>
+    </section>
+  );
+}
+
+function EndpointTable({ endpoints }: { readonly endpoints: readonly UsingEndpoint[] }) {
+  return (
+    <div class="card scroll-x">
+      <table class="list">
+        <thead>
+          <tr>
+            <th scope="col">Endpoint</th>
+            <th scope="col">Name in its code</th>
+          </tr>
+        </thead>
+        <tbody>
+          {endpoints.map((endpoint) => (
+            <tr key={`${endpoint.id} ${endpoint.pool_id}`}>
+              <th scope="row">
+                <Method name={endpoint.method} />{' '}
+                <Link href={`/ui/endpoints/${endpoint.id}`}>
+                  {endpoint.domain}
+                  {endpoint.path}
+                </Link>
+              </th>
+              <td data-label="Name in its code">
+                <code>{endpoint.pool_id}</code>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Actions({ service: { id, name, active, enabled } }: { readonly service: Service }) {
+  const [isDeleting, setDeleting] = useState(false);
+  const change = async (route: 'POST /api/services/{id}/activate' | 'POST /api/services/{id}/deactivate') => {
+    const { data } = await call(route, { params: { id } });
+    invalidate('/api/services');
+    done(data.message);
+  };
+  return (
+    <>
+      <Button onClick={() => testService(id)}>Test</Button>
+      {active ? (
+        <Button onClick={() => change('POST /api/services/{id}/deactivate')}>Deactivate</Button>
+      ) : (
+        enabled && (
+          <Button look="primary" onClick={() => change('POST /api/services/{id}/activate')}>
+            Activate
+          </Button>
+        )
+      )}
+      <Button look="danger" onClick={() => setDeleting(true)}>
+        Delete
+      </Button>
+      {isDeleting && <Deletion id={id} name={name} onClose={() => setDeleting(false)} />}
+    </>
+  );
+}
+
+function Deletion({
+  id,
+  name,
+  onClose,
+}: {
+  readonly id: string;
+  readonly name: string;
+  readonly onClose: () => void;
+}) {
+  const [, navigate] = useLocation();
+  const users = useQuery(
+    'GET /api/services/{id}/endpoints',
+    may('endpoints:read') ? { params: { id } } : undefined,
+  );
+  const count = users.data?.length ?? 0;
+  return (
+    <FormDialog
+      title={`Delete “${name}”?`}
+      action="Delete the service"
+      isDangerous
+      onClose={onClose}
+      onSubmit={async () => {
+        await call('DELETE /api/services/{id}', { params: { id } });
+        navigate('/ui/services');
+        invalidate('/api/services');
+        done('The service is deleted.');
+      }}
+    >
+      {count > 0 ? (
+        <>
+          <p>
+            {count === 1 ? 'One binding goes' : `${count} bindings go`} with it. The code of these endpoints
+            cannot use the service any more:
+          </p>
+          <ul class="scroll-list">
+            {users.data?.map((endpoint) => (
+              <li key={`${endpoint.id} ${endpoint.pool_id}`}>
+                <Method name={endpoint.method} /> {endpoint.domain}
+                {endpoint.path} as <code>{endpoint.pool_id}</code>
+              </li>
+            ))}
+          </ul>
+        </>
+      ) : (
+        <p>No endpoint uses it. What is in the backend stays there.</p>
+      )}
+    </FormDialog>
+  );
 }

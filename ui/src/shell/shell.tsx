@@ -26,7 +26,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
       <a class="skip" href="#main">
         Skip to the content
       </a>
-      <div class="top">
+      <header class="top">
         <button
           type="button"
           class="button icon plain"
@@ -37,8 +37,8 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
           ☰
         </button>
         Edge Gateway
-      </div>
-      <div class={`side${isOpen ? ' open' : ''}`}>
+      </header>
+      <aside class={`side${isOpen ? ' open' : ''}`} aria-label="Menu">
         <Link href="/ui" class="brand">
           <Logo /> Edge Gateway
         </Link>
@@ -57,7 +57,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
           ))}
         </nav>
         <Account />
-      </div>
+      </aside>
       <div>
         {connection.value === 'lost' && (
           <div class="banner" role="status">

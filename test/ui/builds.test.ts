@@ -1,0 +1,89 @@
+import { expect } from 'chai';
+import { expectAccessible } from '../support/accessible.js';
+import { must, type Stack, startStack } from '../support/processes.js';
+import { openBrowser, type Ui } from '../support/ui.js';
+
+const BROKEN = `
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(_: Request) -> Response { Response::hacked("<img src=x onerror=alert(1)>") }
+handler_loop!(handle);
+`;
+
+describe('UI: builds and queues', () => {
+  let stack: Stack;
+  let ui: Ui;
+  let id = '';
+
+  before(async () => {
+    stack = await startStack({ processes: ['web', 'worker'] });
+    ui = await openBrowser(stack.apiUrl);
+  });
+  after(async () => {
+    await ui?.close();
+    await stack?.close();
+  });
+
+  it('there are none at first; then one appears by itself, with its errors and the way to the code', async () => {
+    const { page, close } = await ui.open('/ui/builds');
+    await page.getByText('Nothing has been compiled yet').waitFor();
+    await expectAccessible(page);
+    const fields = { name: 'broken one', path: '/broken', method: 'GET', domain: '*', code: BROKEN };
+    id = ((await must(stack.api.post('/api/endpoints', fields))) as { id: string }).id;
+    expect((await stack.api.post(`/api/endpoints/${id}/compile`)).status).to.equal(422);
+    const row = page.getByRole('row', { name: /broken one/ });
+    await row.getByText('failed', { exact: true }).waitFor();
+    await expectAccessible(page);
+    await row.getByRole('link').first().click();
+    await page.getByRole('heading', { name: 'What the compiler says' }).waitFor();
+    await page
+      .getByText(/hacked/)
+      .first()
+      .waitFor();
+    await page.getByText(/Compiling \d/).waitFor();
+    await page.getByRole('link', { name: /^line 3/ }).waitFor();
+    await expectAccessible(page);
+    expect(await page.locator('main img').count()).to.equal(0);
+    const who = await page.getByRole('link', { name: 'Who asked for it?' }).getAttribute('href');
+    await page.getByRole('link', { name: 'Mend the code' }).click();
+    await page.waitForURL(`**/ui/endpoints/${id}/code`);
+    await page.goto(who ?? '');
+    await page.getByText(/compiled the endpoint|compile the endpoint/).waitFor();
+    await close();
+  });
+
+  it('filters are in the address', async () => {
+    const { page, close } = await ui.open('/ui/builds');
+    await page.getByRole('row', { name: /broken one/ }).waitFor();
+    await page.getByLabel('State').selectOption('succeeded');
+    await page.getByText('No build is like this').waitFor();
+    expect(new URL(page.url()).search).to.equal('?state=succeeded');
+    await page.goBack();
+    await page.getByRole('row', { name: /broken one/ }).waitFor();
+    await page.getByRole('searchbox').fill('no such error');
+    await page.getByText('No build is like this').waitFor();
+    await page.getByRole('searchbox').fill('hacked');
+    await page.getByRole('row', { name: /broken one/ }).waitFor();
+    await page.reload();
+    expect(await page.getByRole('searchbox').inputValue()).to.equal('hacked');
+    await close();
+  });
+
+  it('one that does not exist says so', async () => {
+    const { page, close } = await ui.open('/ui/builds/00000000-0000-4000-8000-000000000000');
+    await page.getByRole('alert').getByText('not_found').waitFor();
+    await page.getByRole('button', { name: 'Try again' }).waitFor();
+    await close();
+  });
+
+  it('the queue dashboard is within its page', async () => {
+    const { page, context, problems } = await ui.open('/ui/queues');
+    const dashboard = page.frameLocator('iframe[title="Queue dashboard"]');
+    await dashboard.getByText('compile', { exact: true }).first().waitFor();
+    await expectAccessible(page);
+    const opened = context.waitForEvent('page');
+    await page.getByRole('link', { name: 'Open in a window of its own' }).click();
+    await (await opened).waitForURL('**/queues');
+    await context.close();
+    expect(problems.filter((problem) => problem.includes('Content Security Policy'))).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,146 @@
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { expectAccessible, HOSTILE } from '../support/accessible.js';
+import { must, type Stack, startStack } from '../support/processes.js';
+import { openBrowser, type Ui } from '../support/ui.js';
+import { zipOf } from '../support/zip.js';
+
+const RESPONSES = '{ "200": { description: Fine } }';
+const DOCUMENT = `openapi: 3.1.0
+info: { title: Pets, version: "1.0" }
+paths:
+  /pets:
+    get: { operationId: listPets, responses: ${RESPONSES} }
+    post: { operationId: makePet, responses: ${RESPONSES} }
+    head: { operationId: headPets, responses: ${RESPONSES} }
+`;
+const GOOD = `
+use rust_edge_gateway_sdk::prelude::*;
+fn handle(_: Request) -> Response { Response::ok("imported") }
+handler_loop!(handle);
+`;
+const BUNDLE = zipOf({
+  'openapi.yaml': `openapi: 3.1.0
+info: { title: Parts, version: "1.0" }
+paths:
+  /good: { get: { operationId: good, responses: ${RESPONSES} } }
+  /broken: { get: { operationId: broken, responses: ${RESPONSES} } }
+`,
+  'handlers/good.rs': GOOD,
+  'handlers/broken.rs': GOOD.replace('Response::ok', 'Response::oops'),
+});
+
+describe('UI: import', () => {
+  let stack: Stack;
+  let ui: Ui;
+  let clicks = 0;
+  const file = (page: Page) => page.getByLabel('Choose a file').and(page.locator('input'));
+  const click = async (page: Page, role: 'button' | 'link', name: string | RegExp) => {
+    clicks++;
+    await page.getByRole(role, { name }).first().click();
+  };
+
+  before(async () => {
+    stack = await startStack();
+    ui = await openBrowser(stack.apiUrl);
+    await must(stack.api.post('/api/domains', { name: 'Pets', host: 'pets.test' }));
+  });
+  after(async () => {
+    await ui?.close();
+    await stack?.close();
+  });
+
+  it('from a document to its first endpoint: a file, and two clicks', async () => {
+    const { page, close } = await ui.open('/ui/import');
+    clicks = 0;
+    await file(page).setInputFiles({
+      name: 'pets.yaml',
+      mimeType: 'text/yaml',
+      buffer: Buffer.from(DOCUMENT),
+    });
+    await page.getByText('2 new, 0 changed, 0 as they are, 1 left out').waitFor();
+    await page.getByText('In a new collection “Pets”').waitFor();
+    await page.getByText(/HEAD/).first().waitFor();
+    await expectAccessible(page);
+    await click(page, 'button', 'Import 2 endpoints');
+    await page.waitForURL(/\/ui\/imports\//);
+    await click(page, 'link', 'Try GET /pets');
+    await page.waitForURL(/\/ui\/endpoints\/[0-9a-f-]{36}\/try$/);
+    expect(clicks).to.equal(2);
+    const id = page.url().split('/').at(-2);
+    expect(await must(stack.api.get(`/api/endpoints/${id}`))).to.include({
+      domain: 'pets.test',
+      path: '/pets',
+    });
+
+    // The way back leads to the import; again, it would change nothing.
+    await page.goBack();
+    await page.getByText('succeeded').waitFor();
+    await expectAccessible(page);
+    await page.goto('/ui/import');
+    await page.getByLabel('Document', { exact: true }).fill(DOCUMENT);
+    await page.getByText('0 new, 0 changed, 2 as they are, 1 left out').waitFor();
+    // What was pasted is there after a reload.
+    await page.reload();
+    await page.getByText('0 new, 0 changed, 2 as they are, 1 left out').waitFor();
+    await close();
+  });
+
+  it('a document that is none is refused with the reason, and nothing is stored', async () => {
+    const { page, close } = await ui.open('/ui/import');
+    await page.getByLabel('Document', { exact: true }).fill('no: document');
+    await page
+      .getByRole('alert')
+      .getByText(/openapi/)
+      .first()
+      .waitFor();
+    expect(await page.getByRole('button', { name: 'Import', exact: true }).isDisabled()).to.equal(true);
+    await page.getByLabel('Document', { exact: true }).fill(DOCUMENT.replace('Pets', 'Others'));
+    await page.getByText(/2 new|2 as they are|2 changed/).waitFor();
+    await close();
+  });
+
+  it('a ZIP: its progress, what has failed with its errors, and the way to mend it', async () => {
+    const { page, close } = await ui.open('/ui/import');
+    await file(page).setInputFiles({ name: 'parts.zip', mimeType: 'application/zip', buffer: BUNDLE });
+    await page.getByRole('cell', { name: 'handlers/broken.rs' }).waitFor();
+    await click(page, 'button', 'Import 2 endpoints');
+    await page.waitForURL(/\/ui\/imports\//);
+    const address = page.url();
+    // Its address leads here at any time: it goes on without the page.
+    await page.reload();
+    await page.getByText('One handler has failed').waitFor({ timeout: 60_000 });
+    await page
+      .getByText(/no function or associated item named `oops`|no .*oops/)
+      .first()
+      .waitFor();
+    await page.getByText('failed', { exact: true }).first().waitFor();
+    await page.getByRole('link', { name: 'Try GET /good' }).waitFor();
+    await expectAccessible(page);
+    await click(page, 'link', 'See the build');
+    await page.waitForURL(/\/ui\/builds\//);
+    await page.goto(address);
+    await click(page, 'link', 'Mend the code');
+    await page.waitForURL(/\/ui\/endpoints\/[0-9a-f-]{36}\/code$/);
+    expect((await stack.gateway.get('/good', { headers: { host: 'pets.test' } })).status).to.equal(200);
+    await close();
+  });
+
+  it('a new domain is made with it, and hostile text stays text', async () => {
+    const title = JSON.stringify(HOSTILE);
+    const document = `{"openapi": "3.1.0", "info": {"title": ${title}, "version": "1"}, "paths": {"/x": {"get": {"operationId": ${title}, "summary": ${title}}, "trace": {"summary": ${title}}}}}`;
+    const { page, close } = await ui.open('/ui/import');
+    await page.getByLabel('Host', { exact: true }).selectOption({ label: 'A new domain …' });
+    await page.getByLabel('Host of the new domain').fill('shop.test');
+    await page.getByLabel('Document', { exact: true }).fill(document);
+    await click(page, 'button', 'Import 1 endpoint');
+    await page.waitForURL(/\/ui\/imports\//);
+    await page.getByRole('link', { name: 'Try GET /x' }).waitFor();
+    await page.getByRole('heading', { level: 1 }).getByText(HOSTILE).waitFor();
+    await expectAccessible(page);
+    expect(await page.locator('img, main script').count()).to.equal(0);
+    const domains = (await must(stack.api.get('/api/domains'))) as { host: string }[];
+    expect(domains.map(({ host }) => host)).to.include('shop.test');
+    await close();
+  });
+});

@@ -1,0 +1,130 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { expectAccessible, expectUnharmed } from '../support/accessible.js';
+import { type S3Backend, startS3Backend } from '../support/backends/s3.js';
+import { eventually } from '../support/eventually.js';
+import { must, type Stack, startStack } from '../support/processes.js';
+import { openBrowser, type Ui } from '../support/ui.js';
+
+const PAGE = '<script>document.title="hacked"</script>';
+
+describe('UI: object files', () => {
+  let stack: Stack;
+  let backend: S3Backend;
+  let ui: Ui;
+  let service = '';
+
+  before(async () => {
+    backend = await startS3Backend(['files']);
+    stack = await startStack({ processes: ['web', 'actor-host'] });
+    ui = await openBrowser(stack.apiUrl);
+  });
+  after(async () => {
+    await ui?.close();
+    await stack?.close();
+    await backend?.remove();
+  });
+
+  it('without a storage, the page says what to do', async () => {
+    const { page, close } = await ui.open('/ui/objects');
+    await page.getByText('There is no object storage yet').waitFor();
+    await expectAccessible(page);
+    await page.getByRole('link', { name: 'New object storage' }).click();
+    await page.getByLabel('Bucket').waitFor();
+    await close();
+    const body = { name: 'files', service_type: 'objstore', config: backend.config };
+    service = ((await must(stack.api.post('/api/services', body))) as { id: string }).id;
+    const again = await ui.open('/ui/objects');
+    await again.page.getByRole('link', { name: 'Open “files” to activate it' }).waitFor();
+    await again.close();
+    const activated = await stack.api.post(`/api/services/${service}/activate`);
+    expect(activated.status).to.equal(200);
+  });
+
+  it('are uploaded several at once, shown in folders, downloaded and deleted', async () => {
+    const { page, close } = await ui.open('/ui/objects');
+    await page.getByText('The bucket is empty').waitFor();
+    const large = Buffer.alloc(3_000_000, 'x');
+    await page
+      .getByLabel('Choose files')
+      .and(page.locator('input'))
+      .setInputFiles([
+        { name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('first') },
+        { name: 'large.bin', mimeType: 'application/octet-stream', buffer: large },
+        { name: `${PAGE.replaceAll('/', '')}.html`, mimeType: 'text/html', buffer: Buffer.from(PAGE) },
+      ]);
+    await page.getByText('3 of 3 uploaded').waitFor();
+    expect(await readFile(join(backend.bucketFolder, 'large.bin'))).to.have.length(large.length);
+    await page.getByRole('row', { name: /a\.txt/ }).waitFor();
+    await expectAccessible(page);
+    await expectUnharmed(page);
+
+    const download = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download a.txt' }).click();
+    expect(await readFile(await (await download).path(), 'utf8')).to.equal('first');
+
+    // One with the name of another is asked about.
+    const chooser = page.getByLabel('Choose files').and(page.locator('input'));
+    await chooser.setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('second') });
+    await page.getByText('Replace the file?').waitFor();
+    await page.getByRole('button', { name: 'Replace' }).click();
+    await page.getByText('4 of 4 uploaded').waitFor();
+    expect(await readFile(join(backend.bucketFolder, 'a.txt'), 'utf8')).to.equal('second');
+
+    await page.getByRole('button', { name: 'Delete a.txt' }).click();
+    await page.getByRole('button', { name: 'Delete the file' }).click();
+    await page.getByRole('row', { name: /a\.txt/ }).waitFor({ state: 'detached' });
+    await close();
+  });
+
+  it('folders have addresses, and files that are dropped go there', async () => {
+    await mkdir(join(backend.bucketFolder, 'images', 'cats'), { recursive: true });
+    await writeFile(join(backend.bucketFolder, 'images', 'cats', 'tom.png'), 'tom');
+    const { page, close } = await ui.open('/ui/objects');
+    await page.getByRole('link', { name: 'images/' }).click();
+    await page.getByRole('link', { name: 'cats/' }).click();
+    await page.getByRole('row', { name: /tom\.png/ }).waitFor();
+    expect(new URL(page.url()).searchParams.get('prefix')).to.equal('images/cats/');
+
+    const dropped = await page.evaluateHandle(
+      `(() => {
+        const transfer = new DataTransfer();
+        transfer.items.add(new File(['kitty'], 'kitty.png'));
+        return transfer;
+      })()`,
+    );
+    await page.getByRole('group', { name: 'Upload' }).dispatchEvent('drop', { dataTransfer: dropped });
+    await page.getByRole('row', { name: /kitty\.png/ }).waitFor();
+    expect(await readFile(join(backend.bucketFolder, 'images', 'cats', 'kitty.png'), 'utf8')).to.equal(
+      'kitty',
+    );
+
+    await page.goBack();
+    await page.getByRole('link', { name: 'cats/' }).waitFor();
+    await page.reload();
+    await page.getByRole('link', { name: 'cats/' }).waitFor();
+    await close();
+  });
+
+  it('an upload that fails says why, and is tried again', async () => {
+    const { page, close } = await ui.open(`/ui/objects?service=${service}`);
+    await page.getByRole('link', { name: 'images/' }).waitFor();
+    await backend.stop();
+    const chooser = page.getByLabel('Choose files').and(page.locator('input'));
+    await chooser.setInputFiles({ name: 'b.txt', mimeType: 'text/plain', buffer: Buffer.from('late') });
+    await page.getByText('0 of 1 uploaded').waitFor();
+    await page
+      .getByText(/Request [0-9a-f-]{36}/)
+      .first()
+      .waitFor();
+    await backend.start();
+    // The actor host needs some time to notice that the server is back.
+    await eventually(async () => {
+      await page.getByRole('button', { name: 'Try again to upload b.txt' }).click({ timeout: 1_000 });
+      await page.getByText('1 of 1 uploaded').waitFor({ timeout: 1_000 });
+    });
+    expect(await readFile(join(backend.bucketFolder, 'b.txt'), 'utf8')).to.equal('late');
+    await close();
+  });
+});

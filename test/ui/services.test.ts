@@ -1,0 +1,155 @@
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { expectAccessible, expectUnharmed, HOSTILE } from '../support/accessible.js';
+import { eventually } from '../support/eventually.js';
+import { freePort } from '../support/ports.js';
+import { must, type Stack, startStack } from '../support/processes.js';
+import { openBrowser, type Ui } from '../support/ui.js';
+
+interface ServiceView {
+  readonly id: string;
+  readonly config: Readonly<Record<string, unknown>>;
+}
+
+describe('UI: services', () => {
+  let stack: Stack;
+  let ui: Ui;
+  const show = async (id: string) => (await must(stack.api.get(`/api/services/${id}`))) as ServiceView;
+  const create = async (body: object) => (await must(stack.api.post('/api/services', body))) as ServiceView;
+
+  before(async () => {
+    stack = await startStack({ processes: ['web', 'actor-host'] });
+    ui = await openBrowser(stack.apiUrl);
+  });
+  after(async () => {
+    await ui?.close();
+    await stack?.close();
+  });
+
+  it('are made by a form of their type, tested, activated, and deleted', async () => {
+    const { page, close } = await ui.open('/ui/services');
+    await page.getByText('There are no services yet').waitFor();
+    await page.getByRole('button', { name: 'New service' }).first().click();
+    await page.getByLabel('Type').selectOption('sqlite');
+    await page.getByLabel('Name', { exact: true }).fill('pets');
+    await page.getByLabel('Path').fill(join(stack.dataDir, 'pets.db'));
+    await page.getByText('More settings').click();
+    await page.getByLabel('Max size MB').fill('16');
+    await page.getByRole('button', { name: 'Create the service' }).click();
+    await page.getByRole('heading', { name: 'pets', level: 1 }).waitFor();
+    const id = page.url().split('/').at(-1) ?? '';
+    expect((await show(id)).config).to.include({ max_size_mb: 16, create_if_missing: true });
+
+    await page.getByRole('button', { name: 'Test' }).click();
+    await page.getByText(/^Connected to SQLite/).waitFor();
+    await page.getByText(/\d ms/).first().waitFor();
+    await page.getByRole('button', { name: 'Activate' }).click();
+    await page.getByText('connected', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Deactivate' }).click();
+    await page.getByText('inactive', { exact: true }).waitFor();
+
+    // The last test is known in the list, after a reload too.
+    await page.goto('/ui/services');
+    await page.getByRole('row', { name: /pets/ }).getByText(/ms/).waitFor();
+    await page.getByRole('link', { name: 'pets' }).click();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('No endpoint uses it').waitFor();
+    await page.getByRole('button', { name: 'Delete the service' }).click();
+    await page.getByText('There are no services yet').waitFor();
+    await close();
+  });
+
+  it('say what is wrong at its field, and why a test fails', async () => {
+    const port = await freePort();
+    const { page, close } = await ui.open('/ui/services?new=http');
+    await page.getByLabel('Name', { exact: true }).fill('bills');
+    await page.getByLabel('Base URL').fill('ftp://nowhere');
+    await page.getByRole('button', { name: 'Create the service' }).click();
+    const field = page.locator('.field', { has: page.getByLabel('Base URL') });
+    await field.getByText('must be a URL that begins with https:// or http://').waitFor();
+    expect(await page.getByLabel('Base URL').getAttribute('aria-invalid')).to.equal('true');
+    expect(await page.evaluate("document.activeElement.getAttribute('aria-invalid')")).to.equal('true');
+
+    // What has been typed is there after a reload.
+    await page.getByLabel('Base URL').fill(`http://127.0.0.1:${port}`);
+    await eventually(async () =>
+      expect(await page.evaluate('JSON.stringify({ ...sessionStorage })')).to.include('http://127'),
+    );
+    await page.reload();
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).to.equal('bills');
+    await page.getByText('More settings').click();
+    await page.getByLabel(/Allow private addresses/).check();
+    await page.getByRole('button', { name: 'Create the service' }).click();
+    await page.getByRole('button', { name: 'Test' }).click();
+    await page.getByText(/The test failed .*refused/).waitFor();
+    await page.getByRole('link', { name: 'Change the settings' }).click();
+    await page.getByLabel('Base URL').waitFor();
+    await expectAccessible(page);
+    await close();
+  });
+
+  it('keep a secret that is left empty, and never show it', async () => {
+    const config = { host: 'db.example', database: 'a', username: 'ada', password: 'hunter2-hunter2' };
+    const { id } = await create({ name: 'orders', service_type: 'postgres', config });
+    const { page, close } = await ui.open(`/ui/services/${id}`);
+    await page.getByText('stored, and not shown').waitFor();
+    expect(await page.content()).not.to.include('hunter2');
+    await page.getByRole('link', { name: 'Settings' }).click();
+    await page.getByLabel('Database').fill('b');
+    expect(await page.content()).not.to.include('hunter2');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The service is saved.').waitFor();
+    expect((await show(id)).config).to.include({ database: 'b', password: 'hunter2-hunter2' });
+
+    await page.getByLabel('Password', { exact: true }).fill('another-one');
+    await page.getByText('More settings').click();
+    await page.getByLabel('SSL mode').selectOption('require');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await eventually(async () =>
+      expect((await show(id)).config).to.include({ password: 'another-one', ssl_mode: 'require' }),
+    );
+
+    // One of the installation, by its name.
+    await must(stack.api.put('/api/secrets/DB_PASSWORD', { value: 'of the installation' }));
+    await page.reload();
+    await page.getByLabel('Password: how').selectOption('secret');
+    await page.getByLabel('Password', { exact: true }).selectOption('DB_PASSWORD');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The service is saved.').waitFor();
+    expect((await show(id)).config['password']).to.deep.equal({ secret: 'DB_PASSWORD' });
+    await page.goto(`/ui/services/${id}`);
+    await page.getByText('the secret DB_PASSWORD').waitFor();
+    await expectAccessible(page);
+    await close();
+  });
+
+  it('show which endpoints use them, and what goes with them', async () => {
+    const body = { name: HOSTILE.slice(0, 120), service_type: 'sqlite', config: { path: HOSTILE } };
+    const { id } = await create(body);
+    const endpoint = (await must(
+      stack.api.post('/api/endpoints', {
+        name: HOSTILE.slice(0, 120),
+        path: '/pets',
+        method: 'GET',
+        domain: '*',
+      }),
+    )) as { id: string };
+    await must(stack.api.post(`/api/endpoints/${endpoint.id}/services`, { service_id: id, pool_id: 'db' }));
+    const { page, close } = await ui.open(`/ui/services/${id}`);
+    const link = page.getByRole('link', { name: '*/pets' });
+    await link.waitFor();
+    expect(await link.getAttribute('href')).to.equal(`/ui/endpoints/${endpoint.id}`);
+    const who = await page.getByRole('link', { name: 'Who changed this?' }).getAttribute('href');
+    expect(who).to.equal(`/ui/access/audit?object_kind=service&object_id=${id}`);
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('One binding goes with it').waitFor();
+    await expectAccessible(page);
+    await page.keyboard.press('Escape');
+    await page.getByText('One binding goes with it').waitFor({ state: 'detached' });
+    await page.goto('/ui/services');
+    await page.getByRole('row').nth(1).waitFor();
+    await expectAccessible(page);
+    await expectUnharmed(page);
+    await close();
+  });
+});

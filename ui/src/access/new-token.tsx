@@ -1,0 +1,189 @@
+/** Makes a token, and shows it once. */
+import { useState } from 'preact/hooks';
+import { call } from '../api/client.js';
+import { invalidate } from '../api/query.js';
+import { me, type Permission } from '../api/session.js';
+import { Button, Check, SelectField, TextField } from '../base/controls.js';
+import { CopyField } from '../base/copy.js';
+import { Dialog } from '../base/dialog.js';
+import { Form } from '../base/form.js';
+import { HostsField, hostsOf } from '../base/hosts-field.js';
+
+/** Days until it expires. */
+const EXPIRIES = [
+  { value: '30', label: 'in 30 days' },
+  { value: '90', label: 'in 90 days' },
+  { value: '365', label: 'in a year' },
+  { value: 'at', label: 'at a time …' },
+  { value: 'never', label: 'never' },
+];
+const DAY_MS = 86_400_000;
+
+/** What a pipeline needs that deploys. */
+const DEPLOYING: readonly string[] = [
+  ...[
+    'domains:read',
+    'collections:read',
+    'endpoints:read',
+    'endpoints:write',
+    'endpoints:deploy',
+    'builds:read',
+  ],
+  ...['services:read', 'variables:read', 'variables:write', 'imports:read', 'imports:write', 'logs:read'],
+];
+
+export function NewToken({ onClose }: { readonly onClose: () => void }) {
+  const [token, setToken] = useState<string>();
+  return (
+    <Dialog
+      title={token === undefined ? 'New token' : 'The new token'}
+      isWide
+      // Not by a click beside it: it is shown once.
+      onClose={token === undefined ? onClose : () => undefined}
+    >
+      {token === undefined ? (
+        <TokenForm onMade={setToken} onCancel={onClose} />
+      ) : (
+        <>
+          <CopyField
+            label="Token"
+            value={token}
+            hint="Copy it now: it is not stored, and nothing shows it again. Programs send it as “Authorization: Bearer …”."
+          />
+          <footer>
+            <Button look="primary" onClick={onClose}>
+              I have copied it
+            </Button>
+          </footer>
+        </>
+      )}
+    </Dialog>
+  );
+}
+
+interface TokenFormProps {
+  readonly onMade: (token: string) => void;
+  readonly onCancel: () => void;
+}
+
+function TokenForm({ onMade, onCancel }: TokenFormProps) {
+  const own = me.value?.permissions ?? [];
+  const [name, setName] = useState('');
+  const [permissions, setPermissions] = useState<readonly Permission[]>([]);
+  const [hosts, setHosts] = useState('');
+  const [expiry, setExpiry] = useState('90');
+  const [time, setTime] = useState('');
+  const make = async () => {
+    const expires_at = expiryOf(expiry, time);
+    const { data } = await call('POST /api/tokens', {
+      body: { name, permissions, domains: hostsOf(hosts), expires_at },
+    });
+    invalidate('/api/tokens');
+    onMade(data.token);
+  };
+  return (
+    <Form action="Make the token" onSubmit={make} onCancel={onCancel} isDisabled={permissions.length === 0}>
+      {(problemAt) => (
+        <>
+          <TextField
+            label="Name"
+            required
+            autocomplete="off"
+            hint="What uses it, such as “CI of the shop”"
+            value={name}
+            onInput={setName}
+            problem={problemAt('body.name')}
+          />
+          <Permissions
+            own={own}
+            value={permissions}
+            onChange={setPermissions}
+            problem={problemAt('body.permissions')}
+          />
+          <HostsField
+            value={hosts}
+            onInput={setHosts}
+            problem={problemAt('body.domains')}
+            hint="It sees only these; none: all that you see."
+          />
+          <div class="settings">
+            <SelectField
+              label="Expires"
+              options={EXPIRIES}
+              value={expiry}
+              onChange={setExpiry}
+              problem={expiry === 'at' ? undefined : problemAt('body.expires_at')}
+            />
+            {expiry === 'at' && (
+              <TextField
+                label="Time"
+                type="datetime-local"
+                required
+                value={time}
+                onInput={setTime}
+                problem={problemAt('body.expires_at')}
+              />
+            )}
+          </div>
+        </>
+      )}
+    </Form>
+  );
+}
+
+function expiryOf(expiry: string, time: string): string | null {
+  if (expiry === 'never') return null;
+  if (expiry === 'at') return new Date(time).toISOString();
+  return new Date(Date.now() + Number(expiry) * DAY_MS).toISOString();
+}
+
+interface PermissionsProps {
+  readonly own: readonly Permission[];
+  readonly value: readonly Permission[];
+  readonly onChange: (value: readonly Permission[]) => void;
+  readonly problem: string | undefined;
+}
+
+/** By what they are about; those that one has oneself. */
+function Permissions({ own, value, onChange, problem }: PermissionsProps) {
+  const kinds = [...new Set(own.map((permission) => permission.split(':')[0] ?? ''))];
+  const set = (chosen: (permission: Permission) => boolean) => onChange(own.filter(chosen));
+  return (
+    <fieldset class="choices">
+      <legend>It may</legend>
+      <div class="actions">
+        <Button isSmall onClick={() => set((one) => one.endsWith(':read'))}>
+          Read everything
+        </Button>
+        <Button isSmall onClick={() => set((one) => DEPLOYING.includes(one))}>
+          Deploy
+        </Button>
+        <Button isSmall onClick={() => set(() => true)}>
+          All that you may
+        </Button>
+        <Button isSmall look="plain" onClick={() => set(() => false)}>
+          None
+        </Button>
+      </div>
+      <div class="permissions">
+        {kinds.map((kind) => (
+          <div key={kind} class="permission-group">
+            {own
+              .filter((permission) => permission.startsWith(`${kind}:`))
+              .map((permission) => (
+                <Check
+                  key={permission}
+                  label={<code>{permission}</code>}
+                  isChecked={value.includes(permission)}
+                  onChange={(isChecked) =>
+                    set((one) => (one === permission ? isChecked : value.includes(one)))
+                  }
+                />
+              ))}
+          </div>
+        ))}
+      </div>
+      {problem !== undefined && <div class="problem">{problem}</div>}
+    </fieldset>
+  );
+}

@@ -1,0 +1,138 @@
+/** Credentials of programs. */
+import { useState } from 'preact/hooks';
+import { call } from '../api/client.js';
+import { invalidate, useQuery } from '../api/query.js';
+import { may, me } from '../api/session.js';
+import { useAddress } from '../base/address.js';
+import { Button } from '../base/controls.js';
+import { FormDialog } from '../base/dialog.js';
+import { Empty, Loaded } from '../base/notices.js';
+import { Ago, At, Badge } from '../base/text.js';
+import { done } from '../base/toasts.js';
+import type { Token } from '../generated/routes.js';
+import { NewToken } from './new-token.js';
+
+export function TokensTab() {
+  const result = useQuery('GET /api/tokens', {});
+  const users = useQuery('GET /api/users', may('users:read') ? {} : undefined);
+  const [params, change] = useAddress();
+  const [revoked, setRevoked] = useState<Token>();
+  // Not made by other tokens, nor while nobody has to sign in.
+  const mayMake = may('tokens:write') && (me.value?.kind === 'user' || me.value?.kind === 'api_key');
+  const ownerOf = ({ user_id }: Token) =>
+    user_id === null ? 'API_KEY' : (users.data?.find(({ id }) => id === user_id)?.email ?? 'you');
+  const add = (
+    <Button look="primary" onClick={() => change({ new: 'token' })}>
+      New token
+    </Button>
+  );
+  return (
+    <>
+      {mayMake && <div class="actions end">{add}</div>}
+      <Loaded result={result} lines={5}>
+        {(tokens) =>
+          tokens.length > 0 ? (
+            <TokenTable tokens={tokens} ownerOf={ownerOf} onRevoke={setRevoked} />
+          ) : (
+            <Empty title="There are no tokens">
+              <p>
+                {mayMake
+                  ? 'A program, such as a pipeline that deploys, signs in with a token. It may do what you choose, and never more than you.'
+                  : 'Tokens are made by users: sign in as one.'}
+              </p>
+            </Empty>
+          )
+        }
+      </Loaded>
+      {params.has('new') && mayMake && <NewToken onClose={() => change({ new: undefined })} />}
+      {revoked && (
+        <FormDialog
+          title={`Revoke “${revoked.name}”?`}
+          action="Revoke the token"
+          isDangerous
+          onClose={() => setRevoked(undefined)}
+          onSubmit={async () => {
+            await call('DELETE /api/tokens/{id}', { params: { id: revoked.id } });
+            invalidate('/api/tokens');
+            done('The token is revoked.');
+          }}
+        >
+          <p>Programs that use it are refused from now on. This cannot be undone.</p>
+        </FormDialog>
+      )}
+    </>
+  );
+}
+
+interface TokenTableProps {
+  readonly tokens: readonly Token[];
+  readonly ownerOf: (token: Token) => string;
+  readonly onRevoke: (token: Token) => void;
+}
+
+function TokenTable({ tokens, ownerOf, onRevoke }: TokenTableProps) {
+  return (
+    <div class="card scroll-x">
+      <table class="list">
+        <thead>
+          <tr>
+            <th scope="col">Token</th>
+            <th scope="col">May</th>
+            <th scope="col">For</th>
+            <th scope="col">Last used</th>
+            <th scope="col">Expires</th>
+            <th scope="col">
+              <span class="visually-hidden">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {tokens.map((token) => (
+            <tr key={token.id}>
+              <th scope="row">
+                {token.name}
+                <div class="muted small">by {ownerOf(token)}</div>
+              </th>
+              <td data-label="May" class="wrap">
+                <details>
+                  <summary>{token.permissions.length} permissions</summary>
+                  <span class="small">{token.permissions.join(', ')}</span>
+                </details>
+              </td>
+              <td data-label="For" class="wrap">
+                {token.domains.length > 0 ? token.domains.join(', ') : 'all that its maker sees'}
+              </td>
+              <td data-label="Last used">
+                {token.last_used_at === null ? (
+                  <span class="muted">never</span>
+                ) : (
+                  <Ago at={token.last_used_at} />
+                )}
+              </td>
+              <td data-label="Expires">
+                <Expiry at={token.expires_at} />
+              </td>
+              <td class="end">
+                {may('tokens:write') && (
+                  <Button
+                    isSmall
+                    look="danger"
+                    label={`Revoke ${token.name}`}
+                    onClick={() => onRevoke(token)}
+                  >
+                    Revoke
+                  </Button>
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Expiry({ at }: { readonly at: string | null }) {
+  if (at === null) return <span class="muted">never</span>;
+  return new Date(at).getTime() < Date.now() ? <Badge tone="bad">expired</Badge> : <At at={at} />;
+}

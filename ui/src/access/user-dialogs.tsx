@@ -1,0 +1,181 @@
+/** Forms of users. */
+import { useState } from 'preact/hooks';
+import { call } from '../api/client.js';
+import { invalidate } from '../api/query.js';
+import { loadSession, signIn } from '../api/session.js';
+import { Button, SelectField, TextField } from '../base/controls.js';
+import { CopyField } from '../base/copy.js';
+import { Dialog } from '../base/dialog.js';
+import { Form } from '../base/form.js';
+import { HostsField, hostsOf } from '../base/hosts-field.js';
+import { done } from '../base/toasts.js';
+import type { User } from '../generated/routes.js';
+
+const ROLES = [
+  { value: 'admin' as const, label: 'admin: everything' },
+  { value: 'editor' as const, label: 'editor: defines, compiles and deploys' },
+  { value: 'viewer' as const, label: 'viewer: reads' },
+];
+
+interface UserDialogProps {
+  /** Undefined: a new one. */
+  readonly user?: User;
+  /** Whether everybody has to sign in from then on. */
+  readonly isFirst?: boolean;
+  readonly onClose: () => void;
+}
+
+export function UserDialog({ user, isFirst, onClose }: UserDialogProps) {
+  const [email, setEmail] = useState(user?.email ?? '');
+  const [name, setName] = useState(user?.name ?? '');
+  const [password, setPassword] = useState('');
+  const [role, setRole] = useState(user?.role ?? (isFirst ? 'admin' : 'editor'));
+  const [hosts, setHosts] = useState(user?.domains.join('\n') ?? '');
+  const isOfProvider = user !== undefined && user.issuer !== null;
+  const save = async () => {
+    const shared = { email: email.trim(), name, role, domains: hostsOf(hosts) };
+    // A provider of identities says who its users are.
+    if (user)
+      await call('PUT /api/users/{id}', { params: { id: user.id }, body: isOfProvider ? { name } : shared });
+    else await call('POST /api/users', { body: { ...shared, password } });
+    if (isFirst) await signIn(shared.email, password);
+    invalidate('/api/users');
+    await loadSession();
+    if (user) done('The user is saved.');
+    else if (isFirst) done('You are the first admin, and signed in.');
+    else done('The user is there. Tell them the password; it is not sent by email.');
+    onClose();
+  };
+  return (
+    <Dialog title={user ? `Edit ${user.email}` : 'New user'} onClose={onClose}>
+      <Form action={user ? 'Save' : 'Create the user'} onSubmit={save} onCancel={onClose}>
+        {(problemAt) => (
+          <>
+            {isFirst && (
+              <p class="notice warn">The first user is an admin, and closes the gateway to everybody else.</p>
+            )}
+            {isOfProvider && (
+              <p class="muted">They sign in with {user.issuer}, which says their email and role.</p>
+            )}
+            <TextField
+              label="Name"
+              required
+              autocomplete="off"
+              value={name}
+              onInput={setName}
+              problem={problemAt('body.name')}
+            />
+            {!isOfProvider && (
+              <>
+                <TextField
+                  label="Email"
+                  type="email"
+                  required
+                  autocomplete="off"
+                  value={email}
+                  onInput={setEmail}
+                  problem={problemAt('body.email')}
+                />
+                {!user && (
+                  <NewPasswordField
+                    value={password}
+                    onInput={setPassword}
+                    problem={problemAt('body.password')}
+                  />
+                )}
+                <SelectField
+                  label="Role"
+                  options={ROLES}
+                  value={role}
+                  onChange={setRole}
+                  problem={problemAt('body.role')}
+                />
+                <HostsField
+                  value={hosts}
+                  onInput={setHosts}
+                  problem={problemAt('body.domains')}
+                  hint="They see only these hosts and what is for them; none: everything."
+                />
+              </>
+            )}
+          </>
+        )}
+      </Form>
+    </Dialog>
+  );
+}
+
+export function PasswordDialog({ user, onClose }: { readonly user: User; readonly onClose: () => void }) {
+  const [password, setPassword] = useState('');
+  return (
+    <Dialog title={`New password for ${user.email}`} onClose={onClose}>
+      <Form
+        action="Set the password"
+        onCancel={onClose}
+        onSubmit={async () => {
+          await call('PUT /api/users/{id}', { params: { id: user.id }, body: { password } });
+          invalidate('/api/users');
+          done('The password is set, and their sessions have ended.');
+          onClose();
+        }}
+      >
+        {(problemAt) => (
+          <>
+            <p class="muted">All their sessions end; tokens stay.</p>
+            <NewPasswordField value={password} onInput={setPassword} problem={problemAt('body.password')} />
+          </>
+        )}
+      </Form>
+    </Dialog>
+  );
+}
+
+interface NewPasswordProps {
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+  readonly problem: string | undefined;
+}
+
+/** Typed by whoever gives it to somebody else, or made up here and shown. */
+function NewPasswordField({ value, onInput, problem }: NewPasswordProps) {
+  const [made, setMade] = useState<string>();
+  if (made !== undefined && made === value)
+    return <CopyField label="Password" value={made} hint="Copy it now: it is not shown again." />;
+  return (
+    <div class="stack tight">
+      <TextField
+        label="Password"
+        type="password"
+        required
+        autocomplete="new-password"
+        hint="12 characters or more"
+        value={value}
+        onInput={onInput}
+        problem={problem}
+      />
+      <div>
+        <Button
+          isSmall
+          onClick={() => {
+            const password = madeUp();
+            setMade(password);
+            onInput(password);
+          }}
+        >
+          Make one up
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+/** Without those that look alike. */
+const LETTERS = 'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789';
+const LENGTH = 20;
+
+function madeUp(): string {
+  return Array.from(
+    crypto.getRandomValues(new Uint32Array(LENGTH)),
+    (one) => LETTERS[one % LETTERS.length],
+  ).join('');
+}

@@ -1,0 +1,149 @@
+/** Who may sign in. */
+import { useState } from 'preact/hooks';
+import { call } from '../api/client.js';
+import { invalidate, useQuery } from '../api/query.js';
+import { may, me } from '../api/session.js';
+import { useAddress } from '../base/address.js';
+import { Button } from '../base/controls.js';
+import { FormDialog } from '../base/dialog.js';
+import { Empty, Loaded } from '../base/notices.js';
+import { Ago, Badge, type Tone } from '../base/text.js';
+import { done } from '../base/toasts.js';
+import type { User } from '../generated/routes.js';
+import { PasswordDialog, UserDialog } from './user-dialogs.js';
+import { UserSessions } from './user-sessions.js';
+
+const TONES: Readonly<Record<User['role'], Tone>> = { admin: 'warn', editor: 'ok', viewer: 'idle' };
+
+export function UsersTab() {
+  const result = useQuery('GET /api/users', {});
+  const [params, change] = useAddress();
+  const of = (name: string) => result.data?.find(({ id }) => id === params.get(name));
+  const close = () => change({ new: undefined, edit: undefined, password: undefined, sessions: undefined });
+  const [edited, password, sessions] = [of('edit'), of('password'), of('sessions')];
+  const add = (
+    <Button look="primary" onClick={() => change({ new: 'user' })}>
+      New user
+    </Button>
+  );
+  return (
+    <>
+      {may('users:write') && <div class="actions end">{add}</div>}
+      <Loaded result={result} lines={5}>
+        {(users) =>
+          users.length > 0 ? (
+            <UserTable users={users} />
+          ) : (
+            <Empty title="There are no users yet">
+              <p>
+                Until there is one, whoever reaches this machine’s loopback address may do everything. The
+                first user is an admin, and from then on everybody has to sign in.
+              </p>
+            </Empty>
+          )
+        }
+      </Loaded>
+      {params.has('new') && may('users:write') && (
+        <UserDialog isFirst={result.data?.length === 0} onClose={close} />
+      )}
+      {edited && may('users:write') && <UserDialog user={edited} onClose={close} />}
+      {password && may('users:write') && <PasswordDialog user={password} onClose={close} />}
+      {sessions && <UserSessions user={sessions} onClose={close} />}
+    </>
+  );
+}
+
+function UserTable({ users }: { readonly users: readonly User[] }) {
+  const [, change] = useAddress();
+  const [deleted, setDeleted] = useState<User>();
+  return (
+    <div class="card scroll-x">
+      <table class="list">
+        <thead>
+          <tr>
+            <th scope="col">User</th>
+            <th scope="col">Role</th>
+            <th scope="col">For</th>
+            <th scope="col">Since</th>
+            <th scope="col">
+              <span class="visually-hidden">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {users.map((user) => (
+            <tr key={user.id}>
+              <th scope="row">
+                {user.name}
+                {user.id === me.value?.user?.id && <span class="muted small"> (you)</span>}
+                <div class="muted small">{user.email}</div>
+              </th>
+              <td data-label="Role">
+                <Badge tone={TONES[user.role]}>{user.role}</Badge>
+              </td>
+              <td data-label="For" class="wrap">
+                {user.domains.length > 0 ? user.domains.join(', ') : 'everything'}
+              </td>
+              <td data-label="Since">
+                <Ago at={user.created_at} />
+              </td>
+              <td class="end">
+                <div class="actions end">
+                  <Button
+                    isSmall
+                    label={`Sessions of ${user.email}`}
+                    onClick={() => change({ sessions: user.id })}
+                  >
+                    Sessions
+                  </Button>
+                  {may('users:write') && (
+                    <>
+                      <Button isSmall label={`Edit ${user.email}`} onClick={() => change({ edit: user.id })}>
+                        Edit
+                      </Button>
+                      {user.issuer === null && user.id !== me.value?.user?.id && (
+                        <Button
+                          isSmall
+                          label={`New password for ${user.email}`}
+                          onClick={() => change({ password: user.id })}
+                        >
+                          Password
+                        </Button>
+                      )}
+                      <Button
+                        isSmall
+                        look="danger"
+                        label={`Delete ${user.email}`}
+                        onClick={() => setDeleted(user)}
+                      >
+                        Delete
+                      </Button>
+                    </>
+                  )}
+                </div>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {deleted && (
+        <FormDialog
+          title={`Delete ${deleted.email}?`}
+          action="Delete the user"
+          isDangerous
+          onClose={() => setDeleted(undefined)}
+          onSubmit={async () => {
+            await call('DELETE /api/users/{id}', { params: { id: deleted.id } });
+            invalidate('/api/users', '/api/tokens', '/api/session');
+            done('The user is deleted.');
+          }}
+        >
+          <p>
+            Sessions and tokens of {deleted.name} go too, so programs that use these are refused. What they
+            have made stays.
+          </p>
+        </FormDialog>
+      )}
+    </div>
+  );
+}

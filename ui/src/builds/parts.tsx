@@ -1,0 +1,35 @@
+/** How a build stands, and how long it took. */
+import { Link } from 'wouter-preact';
+import { Badge, duration, type Tone } from '../base/text.js';
+import type { Build, BuildSummary } from '../generated/routes.js';
+
+const TONES: Readonly<Record<Build['state'], Tone>> = {
+  queued: 'idle',
+  running: 'warn',
+  succeeded: 'ok',
+  failed: 'bad',
+};
+
+export function BuildState({ state }: { readonly state: Build['state'] }) {
+  return <Badge tone={TONES[state]}>{state}</Badge>;
+}
+
+/** From its start to its end. */
+export function tookOf({ started_at, finished_at, cached }: BuildSummary | Build): string {
+  if (cached) return 'nothing to compile';
+  if (started_at === null || finished_at === null) return '';
+  return duration(new Date(finished_at).getTime() - new Date(started_at).getTime());
+}
+
+export function BuiltEndpoints({ endpoints }: Pick<Build, 'endpoints'>) {
+  return (
+    <>
+      {endpoints.map(({ id, name }, at) => (
+        <span key={id}>
+          {at > 0 && ', '}
+          <Link href={`/ui/endpoints/${id}`}>{name}</Link>
+        </span>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,140 @@
+/** What an import would make, change and leave out. */
+import { useState } from 'preact/hooks';
+import { Button } from '../base/controls.js';
+import { Empty, ErrorNotice, Skeleton } from '../base/notices.js';
+import { Badge, count, Method, type Tone } from '../base/text.js';
+import type { ImportPlan } from '../generated/routes.js';
+import type { Planned } from './use-plan.js';
+
+const TONES: Readonly<Record<ImportPlan['endpoints'][number]['change'], Tone>> = {
+  created: 'ok',
+  updated: 'warn',
+  unchanged: 'idle',
+};
+const WORDS = { created: 'new', updated: 'changed', unchanged: 'as it is' };
+const CODE = { handler: 'from the ZIP', generated: 'generated', kept: 'your own, kept' };
+/** At first; all others with a click. */
+const SHOWN = 200;
+
+export function PlanView({ plan, hasSource }: { readonly plan: Planned; readonly hasSource: boolean }) {
+  const { data, error, isLoading, refresh, warnings } = plan;
+  return (
+    <section class="stack" aria-label="Preview" aria-busy={isLoading}>
+      {!hasSource ? (
+        <Empty title="Nothing chosen yet">
+          <p>
+            What would be made, changed and left out is shown here before anything is stored. Importing a
+            document again updates its endpoints, and keeps code that you wrote.
+          </p>
+        </Empty>
+      ) : error ? (
+        <ErrorNotice error={error} onRetry={refresh} />
+      ) : data ? (
+        <Plan plan={data} warnings={warnings} />
+      ) : (
+        <Skeleton lines={6} />
+      )}
+    </section>
+  );
+}
+
+function Plan({ plan, warnings }: { readonly plan: ImportPlan; readonly warnings: readonly string[] }) {
+  const { collection, endpoints, left_out: leftOut, errors } = plan;
+  const others = warnings.filter((warning) => !leftOut.includes(warning));
+  const unchanged = endpoints.length - plan.endpoints_created - plan.endpoints_updated;
+  return (
+    <>
+      <div class="stack tight">
+        <h2 aria-live="polite">
+          {count(plan.endpoints_created)} new, {count(plan.endpoints_updated)} changed, {count(unchanged)} as
+          they are
+          {leftOut.length > 0 && `, ${count(leftOut.length)} left out`}
+        </h2>
+        {collection && (
+          <p class="muted">
+            {collection.id === null ? 'In a new collection' : 'In the collection'} “{collection.name}”
+            {collection.base_path !== null && (
+              <>
+                {' '}
+                below <code>{collection.base_path}</code>
+              </>
+            )}
+          </p>
+        )}
+      </div>
+      {errors.length > 0 && (
+        <Texts
+          tone="bad"
+          title="Cannot be done"
+          texts={errors.map(({ name, message }) => `${name ?? 'The ZIP'}: ${message}`)}
+        />
+      )}
+      {leftOut.length > 0 && <Texts tone="warn" title="Left out" texts={leftOut} />}
+      {others.length > 0 && <Texts tone="warn" title="Warnings" texts={others} />}
+      <Endpoints endpoints={endpoints} />
+    </>
+  );
+}
+
+interface TextsProps {
+  readonly tone: Tone;
+  readonly title: string;
+  readonly texts: readonly string[];
+}
+
+export function Texts({ tone, title, texts }: TextsProps) {
+  return (
+    <details class={`notice texts ${tone}`} open={texts.length <= 12}>
+      <summary>
+        {title} ({count(texts.length)})
+      </summary>
+      <ul class="scroll-list">
+        {texts.map((text, at) => (
+          <li key={at}>{text}</li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function Endpoints({ endpoints }: { readonly endpoints: ImportPlan['endpoints'] }) {
+  const [isAll, setAll] = useState(false);
+  const shown = isAll ? endpoints : endpoints.slice(0, SHOWN);
+  if (endpoints.length === 0) return null;
+  return (
+    <>
+      <div class="card scroll-x">
+        <table class="list">
+          <thead>
+            <tr>
+              <th scope="col">Endpoint</th>
+              <th scope="col">Would be</th>
+              <th scope="col">Code</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map(({ name, method, path, change, code, handler }) => (
+              <tr key={`${method} ${path}`}>
+                <th scope="row">
+                  <Method name={method} /> {path}
+                  {name !== `${method} ${path}` && <div class="muted small">{name}</div>}
+                </th>
+                <td data-label="Would be">
+                  <Badge tone={TONES[change]}>{WORDS[change]}</Badge>
+                </td>
+                <td data-label="Code" class="wrap">
+                  {handler ?? CODE[code]}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {shown.length < endpoints.length && (
+        <div class="actions center">
+          <Button onClick={() => setAll(true)}>Show all {count(endpoints.length)}</Button>
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,43 @@
+/** Follows an import by its events, while it goes on. */
+import { useEffect, useState } from 'preact/hooks';
+import { useQuery } from '../api/query.js';
+import type { Import, ImportCounts, ImportHandler } from '../generated/routes.js';
+
+interface Progress {
+  readonly state: Import['state'];
+  readonly counts: ImportCounts;
+  /** Those that have changed. */
+  readonly handlers: readonly ImportHandler[];
+}
+
+/** The import with what its events have told since. */
+export function useImport(id: string) {
+  const result = useQuery('GET /api/imports/{id}', { params: { id } });
+  const [progress, setProgress] = useState<Progress>();
+  const isOver = result.data?.finished_at !== null;
+  useEffect(() => {
+    if (!result.data || isOver) return;
+    const source = new EventSource(`/api/imports/${encodeURIComponent(id)}/events`);
+    source.addEventListener('progress', ({ data }: MessageEvent<string>) => {
+      const told = JSON.parse(data) as Progress;
+      setProgress((before) => ({ ...told, handlers: merged(before?.handlers ?? [], told.handlers) }));
+    });
+    source.addEventListener('done', () => {
+      source.close();
+      result.refresh();
+    });
+    return () => source.close();
+  }, [id, result.data === undefined, isOver]);
+  if (!result.data || isOver || !progress) return result;
+  const handlers = merged(result.data.handlers, progress.handlers);
+  return { ...result, data: { ...result.data, state: progress.state, counts: progress.counts, handlers } };
+}
+
+function merged(
+  before: readonly ImportHandler[],
+  changed: readonly ImportHandler[],
+): readonly ImportHandler[] {
+  const byEndpoint = new Map(before.map((one) => [one.endpoint_id, one]));
+  for (const one of changed) byEndpoint.set(one.endpoint_id, one);
+  return [...byEndpoint.values()];
+}

@@ -1,0 +1,207 @@
+/** What is in one folder: keys have slashes, and what stands before them is shown as folders. */
+import { useState } from 'preact/hooks';
+import { Link } from 'wouter-preact';
+import { call, target } from '../api/client.js';
+import { invalidate, useQuery } from '../api/query.js';
+import { may } from '../api/session.js';
+import { Button } from '../base/controls.js';
+import { FormDialog } from '../base/dialog.js';
+import { Drop } from '../base/drop.js';
+import { Empty, Loaded } from '../base/notices.js';
+import { Ago, bytes, count } from '../base/text.js';
+import { done } from '../base/toasts.js';
+import type { ObjectList } from '../generated/routes.js';
+import { UploadList } from './upload-list.js';
+import { addUploads } from './uploads.js';
+
+type StoredObject = ObjectList['objects'][number];
+
+interface FolderProps {
+  readonly service: string;
+  readonly prefix: string;
+}
+
+/** At first; all others with a click. */
+const SHOWN = 500;
+
+export function Folder({ service, prefix }: FolderProps) {
+  const result = useQuery('GET /api/minio/objects', { query: { service, prefix } });
+  const [replaced, setReplaced] = useState<readonly File[]>([]);
+  const send = (files: readonly File[]) => {
+    const stored = new Set(result.data?.objects.map(({ key }) => key));
+    const existing = files.filter(({ name }) => stored.has(prefix + name));
+    addUploads(
+      service,
+      prefix,
+      files.filter((file) => !existing.includes(file)),
+    );
+    setReplaced(existing);
+  };
+  return (
+    <>
+      <Crumbs service={service} prefix={prefix} bucket={result.data?.bucket} />
+      {may('objects:write') && (
+        <Drop label="Upload" isMultiple action="Choose files" onFiles={send}>
+          <span class="muted">Drop files here to upload them{prefix !== '' && ` to ${prefix}`}</span>
+        </Drop>
+      )}
+      <UploadList />
+      <Loaded result={result} lines={6}>
+        {({ objects }) => <Entries service={service} prefix={prefix} objects={objects} />}
+      </Loaded>
+      {replaced.length > 0 && (
+        <FormDialog
+          title={replaced.length === 1 ? 'Replace the file?' : `Replace ${replaced.length} files?`}
+          action="Replace"
+          isDangerous
+          onClose={() => setReplaced([])}
+          onSubmit={async () => addUploads(service, prefix, replaced)}
+        >
+          <p>There is one of this name already; what is in it is lost.</p>
+          <ul class="scroll-list">
+            {replaced.map(({ name }) => (
+              <li key={name}>{prefix + name}</li>
+            ))}
+          </ul>
+        </FormDialog>
+      )}
+    </>
+  );
+}
+
+function Crumbs({ service, prefix, bucket }: FolderProps & { readonly bucket: string | undefined }) {
+  const parts = prefix.split('/').slice(0, -1);
+  return (
+    <nav class="crumbs path" aria-label="Folder">
+      <Link href={pathOf(service, '')}>{bucket ?? 'Bucket'}</Link>
+      {parts.map((part, at) => (
+        <span key={at}>
+          {' / '}
+          <Link href={pathOf(service, `${parts.slice(0, at + 1).join('/')}/`)}>{part || '(no name)'}</Link>
+        </span>
+      ))}
+    </nav>
+  );
+}
+
+function pathOf(service: string, prefix: string): string {
+  return `/ui/objects?${new URLSearchParams({ service, ...(prefix !== '' && { prefix }) })}`;
+}
+
+interface EntriesProps extends FolderProps {
+  readonly objects: readonly StoredObject[];
+}
+
+function Entries({ service, prefix, objects }: EntriesProps) {
+  const [deleted, setDeleted] = useState<string>();
+  const [shown, setShown] = useState(SHOWN);
+  const { folders, files } = entriesOf(prefix, objects);
+  if (objects.length === 0)
+    return (
+      <Empty title={prefix === '' ? 'The bucket is empty' : 'Nothing begins with this'}>
+        {may('objects:write') && <p>Files that you upload appear here.</p>}
+      </Empty>
+    );
+  return (
+    <>
+      <div class="card scroll-x">
+        <table class="list">
+          <thead>
+            <tr>
+              <th scope="col">Name</th>
+              <th scope="col">Size</th>
+              <th scope="col">Changed</th>
+              <th scope="col">
+                <span class="visually-hidden">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {folders.map(({ name, files, size }) => (
+              <tr key={name}>
+                <th scope="row">
+                  <Link href={pathOf(service, `${prefix}${name}/`)}>{name || '(no name)'}/</Link>
+                </th>
+                <td data-label="Size" class="number">
+                  {bytes(size)}
+                </td>
+                <td class="muted">{files === 1 ? '1 file' : `${count(files)} files`}</td>
+                <td />
+              </tr>
+            ))}
+            {files.slice(0, shown).map(({ key, size, last_modified }) => (
+              <tr key={key}>
+                <th scope="row">{key.slice(prefix.length) || '(the folder itself)'}</th>
+                <td data-label="Size" class="number">
+                  {bytes(size)}
+                </td>
+                <td data-label="Changed">
+                  <Ago at={last_modified} />
+                </td>
+                <td class="end">
+                  <a
+                    class="button small"
+                    href={downloadPath(service, key)}
+                    download
+                    aria-label={`Download ${key}`}
+                  >
+                    Download
+                  </a>{' '}
+                  {may('objects:write') && (
+                    <Button isSmall look="danger" label={`Delete ${key}`} onClick={() => setDeleted(key)}>
+                      Delete
+                    </Button>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {files.length > shown && (
+        <div class="actions center">
+          <Button onClick={() => setShown(files.length)}>Show all {count(files.length)}</Button>
+        </div>
+      )}
+      {deleted !== undefined && (
+        <FormDialog
+          title="Delete the file?"
+          action="Delete the file"
+          isDangerous
+          onClose={() => setDeleted(undefined)}
+          onSubmit={async () => {
+            await call('DELETE /api/minio/objects/{key...}', {
+              params: { key: deleted },
+              query: { service },
+            });
+            invalidate('/api/minio/objects');
+            done('The file is deleted.');
+          }}
+        >
+          <p>{deleted} is removed from the bucket.</p>
+        </FormDialog>
+      )}
+    </>
+  );
+}
+
+function downloadPath(service: string, key: string): string {
+  return target('GET /api/minio/objects/{key...}', { params: { key }, query: { service } }).path;
+}
+
+function entriesOf(prefix: string, objects: readonly StoredObject[]) {
+  const folders = new Map<string, { files: number; size: number }>();
+  const files: StoredObject[] = [];
+  for (const object of objects) {
+    const rest = object.key.slice(prefix.length);
+    const slash = rest.indexOf('/');
+    if (slash < 0) {
+      files.push(object);
+      continue;
+    }
+    const name = rest.slice(0, slash);
+    const folder = folders.get(name) ?? { files: 0, size: 0 };
+    folders.set(name, { files: folder.files + 1, size: folder.size + object.size });
+  }
+  return { folders: [...folders].map(([name, folder]) => ({ name, ...folder })), files };
+}

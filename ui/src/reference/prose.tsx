@@ -1,0 +1,4 @@
+/** A text of a document as it is, but for what stands between backticks. */
+export function Prose({ text }: { readonly text: string }) {
+  return <>{text.split('`').map((part, at) => (at % 2 === 1 ? <code key={at}>{part}</code> : part))}</>;
+}

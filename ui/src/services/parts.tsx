@@ -1,0 +1,46 @@
+/** How a service stands, in a word and a number. */
+
+import { Ago, Badge, duration, type Tone } from '../base/text.js';
+import type { Service } from '../generated/routes.js';
+import { outcomes } from './tests.js';
+
+const TONES: Readonly<Record<Service['state'], Tone>> = {
+  connected: 'ok',
+  connecting: 'warn',
+  unreachable: 'bad',
+  failed: 'bad',
+  inactive: 'idle',
+};
+
+export function ServiceState({ service: { state, enabled } }: { readonly service: Service }) {
+  return <Badge tone={TONES[state]}>{enabled ? state : 'disabled'}</Badge>;
+}
+
+/** How the last test of this browser went. */
+export function LastTest({ id }: { readonly id: string }) {
+  const outcome = outcomes.value[id];
+  if (!outcome) return <span class="muted">not tested</span>;
+  return outcome.connected ? (
+    <span class="number">
+      {duration(outcome.latency_ms)}, <Ago at={outcome.at} />
+    </span>
+  ) : (
+    <span class="bad-text">
+      failed <Ago at={outcome.at} />
+    </span>
+  );
+}
+
+export const TYPE_NAMES: Readonly<Record<Service['service_type'], string>> = {
+  sqlite: 'SQLite',
+  postgres: 'PostgreSQL',
+  mysql: 'MySQL',
+  redis: 'Redis',
+  mongodb: 'MongoDB',
+  objstore: 'Object storage (S3)',
+  memcached: 'Memcached',
+  ftp: 'FTP and SFTP',
+  http: 'HTTP',
+  email: 'Email (SMTP)',
+};
+export const TYPES = Object.keys(TYPE_NAMES) as Service['service_type'][];
