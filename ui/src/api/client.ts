@@ -124,18 +124,10 @@ export async function send(
     if (signal?.aborted) throw thrown;
     throw new ApiError('The gateway cannot be reached.', 'unreachable', 0, undefined, undefined, []);
   });
-  const envelope = await response.json().then(
-    (value: unknown) => (typeof value === 'object' && value !== null ? (value as Envelope) : {}),
-    (): Envelope => ({}),
-  );
-  if (!response.ok) {
-    if (response.status === 401 && path !== '/api/session') onSignedOut();
-    throw failure(response, envelope);
-  }
+  const content = await response.json().catch((): unknown => ({}));
+  const answer = answerOf(path, response.status, (name) => response.headers.get(name), content);
   if (method !== 'GET') onChanged();
-  const { data, warnings = [] } = envelope;
-  const [, next] = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '') ?? [];
-  return { data, warnings, next };
+  return answer;
 }
 
 /** The answer of a response, however it was requested. @throws ApiError for a refusal */
