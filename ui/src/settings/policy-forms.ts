@@ -194,7 +194,7 @@ export function textsOf({ fields }: PolicyForm, policy: unknown): FieldTexts {
 /** Undefined where nothing is given and the policy is nothing without it. */
 export function policyOf({ fields, base }: PolicyForm, texts: FieldTexts): unknown {
   return fields.reduce<unknown>((policy, field) => {
-    const value = valueOf(field, texts[field.path] ?? '');
+    const value = valueIn(field, texts[field.path] ?? '');
     return value === undefined ? policy : withValue(policy, field.path, value);
   }, base);
 }
@@ -215,7 +215,7 @@ function textOf({ kind }: PolicyField, value: unknown): string {
   return String(value);
 }
 
-function valueOf({ kind }: PolicyField, text: string): unknown {
+function valueIn({ kind }: PolicyField, text: string): unknown {
   const lines = text
     .split('\n')
     .map((line) => line.trim())

@@ -51,11 +51,7 @@ function toneOf(status: number): Tone {
 function Body({ answer: { body, body_base64, headers } }: { readonly answer: Invocation }) {
   if (body_base64 !== undefined) return <Binary base64={body_base64} type={headers['content-type'] ?? ''} />;
   if (body === undefined || body === '') return <p class="muted">The body is empty.</p>;
-  return (
-    <pre class="code-block answer-body" tabIndex={0} aria-label="Body">
-      {pretty(body)}
-    </pre>
-  );
+  return <pre class="code-block answer-body">{pretty(body)}</pre>;
 }
 
 /** JSON on several lines; anything else as it is. Numbers that JavaScript would change stay as they were sent. */

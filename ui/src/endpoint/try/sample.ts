@@ -36,7 +36,7 @@ function exampleOf(operation: Json, document: Json): Sample {
       .filter((parameter) => parameter['in'] === place && wanted(parameter))
       .map((parameter) => ({
         name: String(parameter['name']),
-        value: text(valueOf(parameter, document, 0)),
+        value: text(valueIn(parameter, document, 0)),
       }));
   const { type, body } = bodyOf(operation, document);
   const isRequired = (parameter: Json) => parameter['required'] === true;
@@ -60,11 +60,11 @@ function bodyOf(
   const type = types.find((one) => /[/+]json\b/.test(one)) ?? types[0];
   if (type === undefined) return { type, body: '' };
   if (!/[/+]json\b/.test(type)) return { type: type.includes('*') ? undefined : type, body: '' };
-  return { type, body: JSON.stringify(valueOf(member(content, type) ?? {}, document, 0), null, 2) };
+  return { type, body: JSON.stringify(valueIn(member(content, type) ?? {}, document, 0), null, 2) };
 }
 
 /** A value for a parameter, a media type, or a schema: the example where there is one, else what the schema allows. */
-function valueOf(described: Json, document: Json, depth: number): unknown {
+function valueIn(described: Json, document: Json, depth: number): unknown {
   const named = Object.values(member(described, 'examples') ?? {})[0];
   const [listed] = array(described['examples']);
   for (const given of [
@@ -75,14 +75,14 @@ function valueOf(described: Json, document: Json, depth: number): unknown {
   ])
     if (given !== undefined) return given;
   const { schema } = described;
-  if (schema !== undefined) return valueOf(resolved(schema, document), document, depth + 1);
+  if (schema !== undefined) return valueIn(resolved(schema, document), document, depth + 1);
   const [choice] = array(described['enum']);
   return described['const'] ?? choice ?? byType(described, document, depth);
 }
 
 function byType(schema: Json, document: Json, depth: number): unknown {
   if (depth > MOST_DEPTH) return null;
-  const next = (inner: unknown) => valueOf(resolved(inner, document), document, depth + 1);
+  const next = (inner: unknown) => valueIn(resolved(inner, document), document, depth + 1);
   const parts = array(schema['allOf']);
   if (parts.length > 0) return Object.assign({}, ...parts.map(next).filter(isJson), ownMembers(schema, next));
   const [choice] = [...array(schema['oneOf']), ...array(schema['anyOf'])];
