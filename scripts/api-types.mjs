@@ -1,6 +1,6 @@
 /**
- * Writes the types of the management API that the command line and the web UI are compiled with, from the definitions of
- * the routes: what a route takes and answers is defined once. Runs between the builds of both.
+ * Writes the types of the management API that the command line and the web UI are compiled with, from the definitions
+ * of the routes: what a route takes and answers is defined once. Runs between the builds of both.
  */
 import { existsSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
