@@ -26,12 +26,12 @@ export function AccountTab() {
               <dd>{user.domains.length > 0 ? user.domains.join(', ') : 'everything'}</dd>
             </dl>
           </div>
-          <section class="form" aria-labelledby="name">
-            <h2 id="name">Name</h2>
+          <section class="form" aria-labelledby="your-name">
+            <h2 id="your-name">Your name</h2>
             <NameForm user={user} />
           </section>
-          <section class="form" aria-labelledby="password">
-            <h2 id="password">Password</h2>
+          <section class="form" aria-labelledby="your-password">
+            <h2 id="your-password">Your password</h2>
             {user.issuer === null ? (
               <PasswordForm user={user} />
             ) : (

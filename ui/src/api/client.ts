@@ -140,7 +140,8 @@ export function answerOf(
   const isObject = typeof content === 'object' && content !== null && !Array.isArray(content);
   const envelope: Envelope = isObject ? content : {};
   if (status < 200 || status >= 300) {
-    if (status === 401 && path !== '/api/session') onSignedOut();
+    // A password that is wrong is no session that has ended.
+    if (status === 401 && envelope.code !== 'login_failed' && path !== '/api/session') onSignedOut();
     throw failure(status, header('x-request-id') ?? undefined, envelope);
   }
   const [, next] = /<([^>]+)>; rel="next"/.exec(header('link') ?? '') ?? [];

@@ -10,7 +10,7 @@ import { Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import { useSettled } from '../base/settled.js';
 import type { Domain } from '../generated/routes.js';
-import { PlanView } from './plan-view.js';
+import { changes, PlanView } from './plan-view.js';
 import { type Options, type Source, startImport, type Target, type Wanted } from './request.js';
 import { SourceField } from './source-field.js';
 import { type Chosen, TargetFields } from './target-fields.js';
@@ -65,7 +65,7 @@ function ImportForm({ domains }: { readonly domains: readonly Domain[] }) {
       setSent(undefined);
     }
   };
-  const importCount = (plan.data?.endpoints_created ?? 0) + (plan.data?.endpoints_updated ?? 0);
+  const importCount = plan.data ? changes(plan.data, 'created') + changes(plan.data, 'updated') : 0;
   return (
     <div class="import">
       <div class="stack">

@@ -78,7 +78,7 @@ function Content({ imported }: { readonly imported: Import }) {
           </span>
           {result && (
             <span>
-              {count(result.endpoints_created)} new, {count(result.endpoints_updated)} changed
+              {count(result.endpoints_created)} new, {count(result.endpoints_updated)} were there before
             </span>
           )}
         </div>

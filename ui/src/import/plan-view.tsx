@@ -41,13 +41,12 @@ export function PlanView({ plan, hasSource }: { readonly plan: Planned; readonly
 function Plan({ plan, warnings }: { readonly plan: ImportPlan; readonly warnings: readonly string[] }) {
   const { collection, endpoints, left_out: leftOut, errors } = plan;
   const others = warnings.filter((warning) => !leftOut.includes(warning));
-  const unchanged = endpoints.length - plan.endpoints_created - plan.endpoints_updated;
   return (
     <>
       <div class="stack tight">
         <h2 aria-live="polite">
-          {count(plan.endpoints_created)} new, {count(plan.endpoints_updated)} changed, {count(unchanged)} as
-          they are
+          {count(changes(plan, 'created'))} new, {count(changes(plan, 'updated'))} changed,{' '}
+          {count(changes(plan, 'unchanged'))} as they are
           {leftOut.length > 0 && `, ${count(leftOut.length)} left out`}
         </h2>
         {collection && (
@@ -74,6 +73,14 @@ function Plan({ plan, warnings }: { readonly plan: ImportPlan; readonly warnings
       <Endpoints endpoints={endpoints} />
     </>
   );
+}
+
+/** How many endpoints an import would make, change or leave as they are. */
+export function changes(
+  { endpoints }: ImportPlan,
+  change: ImportPlan['endpoints'][number]['change'],
+): number {
+  return endpoints.filter((endpoint) => endpoint.change === change).length;
 }
 
 interface TextsProps {
