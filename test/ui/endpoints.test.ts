@@ -107,7 +107,7 @@ describe('endpoints in the web UI', function () {
     const { page, close } = await ui.open('/ui');
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await page.keyboard.press('Control+k');
-    await page.getByRole('combobox').waitFor();
+    await page.getByRole('combobox', { name: 'Search pages and endpoints' }).waitFor();
     await page.keyboard.type('POST api.example.com/pe');
     await page.getByRole('option', { name: 'POST api.example.com/pets' }).waitFor();
     await expectAccessible(page);
