@@ -32,8 +32,7 @@ export function inverseOf(
     };
   }
   if (!after) {
-    const again = now ?? sameKey;
-    if (again) return { change: undefined, warnings: madeAgain(again) };
+    if (now) return { change: undefined, warnings: madeAgain(now) };
     return {
       change: { action: 'create', id, before: null, after: before, fields: changedFields(null, before) },
       warnings: [],

@@ -52,6 +52,7 @@ export function wayBackOf(
     left = changes.length;
     const known = new Set([...byKey.keys(), ...createdKeys(changes)]);
     changes = changes.flatMap((change) => withoutWhatIsGone(change, known, warnings));
+    changes = withRoutes(existing, changes);
     changes = withoutTakenKeys(existing, changes, warnings);
     changes = withoutContainers(existing, changes, blocked);
   }
@@ -98,25 +99,50 @@ function isIn(object: InstallationObject, { host, name }: CollectionObject): obj
 /** Endpoints that nothing else changes, and that move with the base path of their collection. */
 function movedAlong(existing: readonly Existing[], changes: readonly ObjectChange[]): ObjectChange[] {
   const changed = new Set(changes.map(({ id }) => id));
+  const basePaths = finalBasePaths(existing, changes);
   return existing.flatMap(({ id, object }) => {
     if (object.kind !== 'endpoint' || changed.has(id)) return [];
-    const after = { ...object, route: routeWith(object, changes) };
+    const after = { ...object, route: finalRoute(object, basePaths) };
     const fields = changedFields(object, after);
     return fields.length === 0 ? [] : [{ action: 'update' as const, id, before: object, after, fields }];
   });
 }
 
-/** The route of an endpoint once collections are as they are to be. */
-function routeWith(endpoint: EndpointObject, changes: readonly ObjectChange[]): string {
-  for (const { after } of changes) {
-    if (after?.kind !== 'collection' || !isIn(endpoint, after)) continue;
-    try {
-      return joinRoute(after.base_path, endpoint.path);
-    } catch (thrown) {
-      if (!(thrown instanceof RouteSyntaxError)) throw thrown;
-    }
+/** Endpoints that come back are where their collections are now. */
+function withRoutes(existing: readonly Existing[], changes: readonly ObjectChange[]): ObjectChange[] {
+  const basePaths = finalBasePaths(existing, changes);
+  return changes.flatMap((change) => {
+    const { before, after } = change;
+    if (before || after?.kind !== 'endpoint') return [change];
+    return changeTo(change, { ...after, route: finalRoute(after, basePaths) });
+  });
+}
+
+type BasePaths = ReadonlyMap<string, string | null>;
+
+/** By the keys of collections, once these are as they are to be. */
+function finalBasePaths(existing: readonly Existing[], changes: readonly ObjectChange[]): BasePaths {
+  const all = [...existing.map(({ object }) => object), ...changes.map(({ after }) => after)];
+  return new Map(
+    all.flatMap((object) =>
+      object?.kind === 'collection' ? [[keyOf(object), object.base_path] as const] : [],
+    ),
+  );
+}
+
+function finalRoute(
+  { collection, collection_host, path, route }: EndpointObject,
+  basePaths: BasePaths,
+): string {
+  if (collection === null || collection_host === null) return route;
+  const basePath = basePaths.get(collectionKey(collection_host, collection));
+  if (basePath === undefined) return route;
+  try {
+    return joinRoute(basePath, path);
+  } catch (thrown) {
+    if (thrown instanceof RouteSyntaxError) return route;
+    throw thrown;
   }
-  return endpoint.route;
 }
 
 function createdKeys(changes: readonly ObjectChange[]): string[] {
@@ -173,17 +199,25 @@ function withoutTakenKeys(
   warnings: string[],
 ): ObjectChange[] {
   const changed = new Set(changes.map(({ id }) => id));
-  const taken = new Set(
-    existing.flatMap(({ id, object }) => (changed.has(id) ? [] : [finalKey(object, changes)])),
-  );
+  const basePaths = finalBasePaths(existing, changes);
+  const finalKey = (object: InstallationObject) =>
+    object.kind === 'endpoint'
+      ? endpointKey(object.host, object.method, finalRoute(object, basePaths))
+      : keyOf(object);
+  const counts = new Map<string, number>();
+  for (const object of [
+    ...existing.flatMap((one) => (changed.has(one.id) ? [] : [one.object])),
+    ...changes.flatMap(({ after }) => after ?? []),
+  ])
+    counts.set(finalKey(object), (counts.get(finalKey(object)) ?? 0) + 1);
   return changes.flatMap((change) => {
     const { before, after } = change;
-    if (!after || !taken.has(finalKey(after, changes))) return [change];
+    if (!after || counts.get(finalKey(after)) === 1) return [change];
     if (!before) {
       warnings.push(`The ${titleOf(after)}: others have made one since, which stays`);
       return [];
     }
-    if (finalKey(before, changes) === finalKey(after, changes)) return [change];
+    if (finalKey(before) === finalKey(after)) return [change];
     warnings.push(
       `The ${titleOf(before)}: others have what it was before, ${titleOf(after)}; it stays where it is`,
     );
@@ -191,11 +225,6 @@ function withoutTakenKeys(
       return changeTo(change, { ...after, ...placeOf(before), host: before.host, method: before.method });
     return [];
   });
-}
-
-function finalKey(object: InstallationObject, changes: readonly ObjectChange[]): string {
-  if (object.kind !== 'endpoint') return keyOf(object);
-  return endpointKey(object.host, object.method, routeWith(object, changes));
 }
 
 /** What has something in it that stays is not removed. */

@@ -252,8 +252,15 @@ export async function requeueApply(
 
 /** Deletes applies that ended long ago, with what their way back needs. @returns how many */
 export async function pruneApplies(store: Store, days: number): Promise<number> {
-  return store
-    .knex('applies')
-    .whereRaw("finished_at < clock_timestamp() - ? * interval '1 day'", [days])
-    .delete();
+  return (
+    store
+      .knex('applies')
+      // One that takes it back needs what it has saved.
+      .whereNotIn(
+        'id',
+        store.knex('applies').whereNull('finished_at').whereNotNull('rollback_of').select('rollback_of'),
+      )
+      .whereRaw("finished_at < clock_timestamp() - ? * interval '1 day'", [days])
+      .delete()
+  );
 }

@@ -27,7 +27,7 @@ import {
 import { writeChanges } from './apply-write.js';
 import { isLockTimeout, type Store, transaction } from './database.js';
 import { confirmDeployment, revertDeployment } from './deployments.js';
-import { lockSecrets } from './service-secrets.js';
+import { lockSecrets, requireSecrets } from './service-secrets.js';
 
 /** An object of the installation. */
 export interface ExistingObject {
@@ -61,13 +61,15 @@ export async function commitApply(
       await lockObjects(tx, changes);
       requireAsPlanned(changes, await readObjects(tx));
       await saveRows(tx, id, changes);
-      if (apply.rollback_of !== null) await restoreRows(tx, apply.rollback_of, createdIds(changes), false);
-      const served = apply.rollback_of === null ? undefined : await servedBefore(tx, apply.rollback_of);
-      await writeChanges(
-        tx,
-        changesToWrite(apply),
-        contextOf(apply, { ...context, ...(served && { served }) }),
-      );
+      const { rollback_of } = apply;
+      if (rollback_of === null) await writeChanges(tx, changes, contextOf(apply, context));
+      else {
+        await requireSecretsOf(tx, changes);
+        const served = await servedBefore(tx, rollback_of);
+        await writeChanges(tx, asPutBack(changes, false), contextOf(apply, { ...context, served }), () =>
+          restoreRows(tx, rollback_of, createdIds(changes), false),
+        );
+      }
       await saveWrittenConfigs(tx, id, changes);
       const written = await whatWasWritten(tx, apply, announced);
       await advanceApply(tx, apply, 'committing', {
@@ -122,11 +124,14 @@ export async function undoApply(
       ...back.warnings,
       ...back.blocked.map(({ message }) => `${message}; nothing of that changes`),
     ];
-    await restoreRows(tx, apply.id, createdIds(changes), true);
     for (const { id, deployment } of apply.written?.endpoints ?? [])
       if (deployment !== null) await revertDeployment(tx, id, deployment, failure.message);
-    const rest = changes.filter(({ action }) => action !== 'create');
-    await writeChanges(tx, rest, contextOf(apply, { ...context, compiled: new Map() }));
+    await writeChanges(
+      tx,
+      asPutBack(changes, true),
+      contextOf(apply, { ...context, compiled: new Map() }),
+      () => restoreRows(tx, apply.id, createdIds(changes), true),
+    );
     const stopped = (apply.written?.endpoints ?? []).filter(({ isStopped }) => isStopped);
     await runAgain(
       tx,
@@ -153,15 +158,25 @@ function createdIds(changes: readonly ObjectChange[]): string[] {
   return changes.flatMap(({ action, id }) => (action === 'create' && id !== null ? [id] : []));
 }
 
-/** What a way back puts back as rows is written no second time, but for what it is to serve. */
-function changesToWrite({ rollback_of, changes }: Apply): readonly ObjectChange[] {
-  if (rollback_of === null) return changes;
+/**
+ * What is put back as rows is written no second time, but for its route, and what it is to serve.
+ * @param runs whether it serves already what it served
+ */
+function asPutBack(changes: readonly ObjectChange[], runs: boolean): ObjectChange[] {
   return changes.map((change) => {
     const { action, after } = change;
     if (action !== 'create' || after === null) return change;
-    const before = after.kind === 'endpoint' ? { ...after, running: false as const } : after;
+    const before = after.kind === 'endpoint' && !runs ? { ...after, running: false as const } : after;
     return { ...change, before };
   });
+}
+
+/** Rows of services that come back name secrets, which may have been deleted since. @throws AppError invalid_config */
+async function requireSecretsOf(tx: Store, changes: readonly ObjectChange[]): Promise<void> {
+  const names = changes.flatMap(({ action, after }) =>
+    action === 'create' && after?.kind === 'service' ? secretsIn(after.config) : [],
+  );
+  requireSecrets(await lockSecrets(tx, names), names);
 }
 
 /** A transaction that notes which rows it announces. */
@@ -205,10 +220,18 @@ async function lockObjects(tx: Store, changes: readonly ObjectChange[]): Promise
 
 /** @throws AppError plan_changed naming what is different */
 function requireAsPlanned(changes: readonly ObjectChange[], now: ReadonlyMap<string, ExistingObject>): void {
+  // What moves away, or goes, leaves its key to another one.
+  const leaving = new Set(
+    changes.flatMap(({ id, before, after }) =>
+      before && (!after || keyOf(after) !== keyOf(before)) ? [id] : [],
+    ),
+  );
   for (const { before, after, id } of changes) {
     const object = (before ?? after) as InstallationObject;
     const found = now.get(keyOf(object));
-    const isSame = before ? found?.id === id && isDeepStrictEqual(found?.object, before) : !found;
+    const isSame = before
+      ? found?.id === id && isDeepStrictEqual(found?.object, before)
+      : !found || leaving.has(found.id);
     if (isSame) continue;
     const how = before ? (found ? 'has been changed' : 'is gone') : 'has been made by others';
     const text = `The ${titleOf(object)} ${how} since the plan was made; nothing was changed. Plan again.`;

@@ -193,6 +193,10 @@ export async function restoreRows(
       // Later than what processes have seen of it.
       counts ? `|| jsonb_build_object('version', (row->>'version')::integer + 1)` : '',
       sealed ? `|| jsonb_build_object('${sealed}', sealed)` : '',
+      ...(FORGOTTEN[table] ?? []).map(
+        ([column, other]) => `|| CASE WHEN EXISTS (SELECT FROM ${other} WHERE id = (row->>'${column}')::uuid)
+          THEN '{}' ELSE '{"${column}": null}' END::jsonb`,
+      ),
       table === 'endpoints' && !runs ? `|| '{"status": "stopped", "last_error": null}'` : '',
     ].join(' ');
     const references = [
@@ -223,6 +227,16 @@ const REFERENCES: Readonly<Record<string, string>> = {
   service_secrets: `EXISTS (SELECT FROM installation_secrets WHERE name = row->>'secret_name')`,
 };
 
+/** Columns that refer to what is forgotten after a while: then they are empty. */
+const FORGOTTEN: Readonly<Record<string, readonly (readonly [column: string, table: string])[]>> = {
+  endpoints: [
+    ['build_id', 'builds'],
+    ['imported_document_id', 'imported_documents'],
+  ],
+  deployments: [['apply_id', 'applies']],
+  jobs: [['schedule_id', 'schedules']],
+};
+
 /** Endpoints serve what they served, from the rows of their deployments. */
 export async function runAgain(tx: Store, applyId: string, endpointIds: readonly string[]): Promise<void> {
   const { rows } = await tx.knex.raw<{ rows: { id: string }[] }>(
@@ -233,6 +247,7 @@ export async function runAgain(tx: Store, applyId: string, endpointIds: readonly
        FROM apply_undo
       WHERE apply_id = ? AND table_name = 'endpoints' AND object_id = endpoints.id AND endpoints.id = ANY(?)
         AND endpoints.desired_deployment_id IS NULL
+        AND EXISTS (SELECT FROM deployments WHERE id = (row->>'desired_deployment_id')::uuid)
      RETURNING endpoints.id`,
     [applyId, [...endpointIds]] as never[],
   );

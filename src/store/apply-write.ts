@@ -13,6 +13,7 @@ import type {
   ServiceObject,
 } from '../apply/objects.js';
 import { AppError } from '../errors.js';
+import { joinRoute, RouteSyntaxError } from '../model/route-pattern.js';
 import { secretsIn } from '../model/secret-references.js';
 import { changed, type WriteContext } from './apply-context.js';
 import { TABLE_OF } from './apply-rows.js';
@@ -32,16 +33,21 @@ type Change<T extends InstallationObject> = {
   readonly after: T;
 };
 
-/** @throws AppError when something does not fit what is there, which nothing in the plan says */
+/**
+ * @param putBack puts rows back, which the changes then find: called when routes are free
+ * @throws AppError when something does not fit what is there, which nothing in the plan says
+ */
 export async function writeChanges(
   tx: Store,
   changes: readonly ObjectChange[],
   context: WriteContext,
+  putBack: () => Promise<void> = async () => undefined,
 ): Promise<void> {
   const removed = changes.filter(({ action }) => action === 'delete');
   for (const { id, before } of removed)
     if (before?.kind === 'endpoint' && id !== null) await deleteEndpoint(tx, id);
   await giveUpRoutes(tx, await movedEndpoints(tx, changes));
+  await putBack();
   for (const kind of ['service', 'domain', 'collection', 'endpoint'] as const)
     for (const { id, before, after } of changes) {
       if (after?.kind !== kind || id === null) continue;
@@ -55,18 +61,58 @@ export async function writeChanges(
       if (before?.kind === kind && id !== null) await REMOVERS[kind](tx, id, before);
 }
 
-/** The endpoints whose routes change, which may change hands. All of them are written. */
+/** The endpoints whose routes may change, or change hands. All of them are written. @throws AppError plan_changed */
 async function movedEndpoints(tx: Store, changes: readonly ObjectChange[]): Promise<string[]> {
-  const collections: string[] = [];
+  const basePaths = new Map<string, string | null>();
   const moved: string[] = [];
   for (const { id, before, after } of changes) {
     if (!before || !after || id === null) continue;
     if (before.kind === 'collection' && after.kind === 'collection') {
-      if (before.base_path !== after.base_path) collections.push(id);
+      if (before.base_path !== after.base_path) basePaths.set(id, after.base_path);
     } else if (before.kind === 'endpoint' && after.kind === 'endpoint' && before.route !== after.route)
       moved.push(id);
   }
-  return [...moved, ...(await lockEndpointsOfCollections(tx, collections))];
+  const along = await lockEndpointsOfCollections(tx, [...basePaths.keys()]);
+  const planned = new Set(changes.map(({ id }) => id));
+  await requireNotMoved(
+    tx,
+    along.filter((id) => !planned.has(id)),
+    basePaths,
+  );
+  return [...moved, ...along];
+}
+
+/** What the plan does not have, because it was made since, does not move. */
+async function requireNotMoved(
+  tx: Store,
+  ids: readonly string[],
+  basePaths: ReadonlyMap<string, string | null>,
+): Promise<void> {
+  if (ids.length === 0) return;
+  const rows = await tx
+    .knex('endpoints')
+    .whereRaw('id = ANY(?)', [[...ids]])
+    .select<{ method: string; domain: string; route: string; path: string; collection_id: string }[]>(
+      ...['method', 'domain', 'route', 'path', 'collection_id'],
+    );
+  for (const { method, domain, route, path, collection_id } of rows) {
+    if (routeIn(basePaths.get(collection_id) ?? null, path) === route) continue;
+    const name = `${method} ${domain}${route}`;
+    throw new AppError(
+      'plan_changed',
+      `The endpoint "${name}" was made since the plan, and would move with its collection; nothing was changed. Plan again.`,
+    );
+  }
+}
+
+/** Undefined when the two do not make a route. */
+function routeIn(basePath: string | null, path: string): string | undefined {
+  try {
+    return joinRoute(basePath, path);
+  } catch (thrown) {
+    if (thrown instanceof RouteSyntaxError) return undefined;
+    throw thrown;
+  }
 }
 
 const WRITERS = {

@@ -53,16 +53,17 @@ export async function objectsNamed(
         either.whereRaw('false');
         for (const read of endpointNames(name)) {
           either.orWhere((both) => {
-            both.where((host) =>
-              host.where('endpoints.domain', read.host).orWhere('domains.host', read.host),
-            );
-            if ('key' in read) both.where({ method: read.method, route_key: read.key });
+            // A route is that of one host: one for all hosts is another endpoint.
+            if ('key' in read)
+              both.where({ 'endpoints.domain': read.host, method: read.method, route_key: read.key });
             else
-              both.where((path) =>
-                path
-                  .where('endpoints.name', read.path)
-                  .orWhereRaw(`collections.name || '/' || endpoints.name = ?`, [read.path]),
-              );
+              both
+                .where((host) => host.where('endpoints.domain', read.host).orWhere('domains.host', read.host))
+                .where((path) =>
+                  path
+                    .where('endpoints.name', read.path)
+                    .orWhereRaw(`collections.name || '/' || endpoints.name = ?`, [read.path]),
+                );
           });
         }
       });

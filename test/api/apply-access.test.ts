@@ -1,5 +1,9 @@
 /** Who may plan and export what: names that are taken, permissions, and hosts. */
 import { expect } from 'chai';
+import { requirePermissions } from '../../src/api/apply/permissions.js';
+import type { Principal } from '../../src/api/principal.js';
+import type { EndpointObject } from '../../src/apply/objects.js';
+import type { Permission } from '../../src/model/permission.js';
 import { ADMIN, addUser, makeToken, type Person } from '../support/access.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure } from '../support/expect.js';
@@ -71,6 +75,24 @@ describe('applies and exports', () => {
     const pruned = expectData<ShownPlan>(await askForPlan(api, folder('domains: []'), '&prune=1', editor));
     expect(linesOf(pruned)).to.deep.equal([`delete endpoint GET ${OWN}/e`]);
     await api.store.knex('endpoints').update({ stack: null });
+  });
+
+  it('put nothing back that serves without the permission to deploy', async () => {
+    const endpoint: EndpointObject = {
+      kind: 'endpoint',
+      method: 'GET',
+      host: OWN,
+      ...{ route: '/b', path: '/b', name: 'b', code: 'c', collection: null, collection_host: null },
+      ...{ description: null, enabled: true, dependencies: null, limits: null, policies: null },
+      ...{ variables: {}, bindings: {}, schedules: [], stack: null, running: 'other' },
+    };
+    const change = { action: 'create', id: null, before: null, after: endpoint, fields: [] } as const;
+    const permissions: ReadonlySet<Permission> = new Set(['endpoints:read', 'endpoints:write']);
+    const principal = { permissions } as unknown as Principal;
+    expect(() => requirePermissions(principal, [change], {} as never)).to.throw(
+      /endpoints:deploy is missing/,
+    );
+    requirePermissions(principal, [{ ...change, after: { ...endpoint, running: false } }], {} as never);
   });
 
   it('need the permission of all that they change, and of all that they show', async () => {

@@ -34,6 +34,10 @@ describe('names of objects', () => {
       path: '/twin',
       domain: 'other.test',
     });
+    await make('pet of all', '/api/endpoints', {
+      ...{ name: 'petOfAll', method: 'GET', domain: '*', path: '/pets/{id}' },
+      collection_id: ids['api.test shop'],
+    });
     await make('any', '/api/endpoints', { name: 'any', method: 'POST', path: '/any', domain: '*' });
     await make('redis', '/api/services', {
       ...{ name: 'cache', service_type: 'redis', config: { host: '127.0.0.1', port: 1 } },
@@ -51,6 +55,8 @@ describe('names of objects', () => {
     ['endpoint', 'GET api.test/v1/pets/{anything}', 'api.test pet'],
     ['endpoint', 'api.test/GET /a/b', 'api.test slash'],
     ['endpoint', 'GET other.test/a/b', 'other.test slash'],
+    ['endpoint', 'GET */v1/pets/{id}', 'pet of all'],
+    ['endpoint', 'api.test/petOfAll', 'pet of all'],
     ['endpoint', '*/any', 'any'],
     ['endpoint', 'POST */any', 'any'],
     ['collection', 'other.test/shop', 'other.test shop'],

@@ -3,6 +3,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { edge, type RunningEdge, startEdge } from '../support/edge.js';
+import { expectData } from '../support/expect.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
@@ -64,7 +65,18 @@ describe('a folder with a stack, deployed and applied', function () {
     await run('.', 'init', 'here');
     await run('.', 'init', 'there');
     await edit('there/edge.yaml', '/hello/', '/there/');
-    for (const name of ['here', 'there']) await run(name, 'deploy');
+    // As the sample of `npm run up`: its endpoint is for all hosts.
+    const make = async (path: string, body: object) =>
+      expectData<{ id: string }>(await stack.api.post(path, body), 201).id;
+    const domain_id = await make('/api/domains', { name: 'Local', host: 'localhost' });
+    const collection_id = await make('/api/collections', { name: 'Samples', domain_id });
+    const sample = { name: 'hello', method: 'GET', path: '/hello/{name}', domain: '*', collection_id };
+    await make('/api/endpoints', sample);
+    for (const name of ['here', 'there'])
+      for (const made of [true, false]) {
+        const [deployed] = await json(name, 'deploy');
+        expect(deployed).to.include({ created: made, domain_created: false });
+      }
     expect(await ownerOf('domain', 'localhost')).to.equal(null);
     for (const name of ['here', 'there'])
       expect(await json(name, 'apply', '--yes', '--prune')).to.include({ state: 'unchanged' });

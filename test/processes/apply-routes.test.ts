@@ -1,8 +1,17 @@
 /** Applies with which routes change hands. */
 import { expect } from 'chai';
-import { type ApplyShown, applyFiles, folderOf, planOf } from '../support/applies.js';
+import {
+  type ApplyShown,
+  applyFiles,
+  folderOf,
+  holdRow,
+  type PlanShown,
+  planOf,
+  showApply,
+} from '../support/applies.js';
+import { eventually } from '../support/eventually.js';
 import { expectData } from '../support/expect.js';
-import { DIES_AT_START, numbered } from '../support/handler-sources.js';
+import { DIES_AT_START, numbered, slowToStart, until } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { type Stack, startStack } from '../support/processes.js';
 
@@ -69,5 +78,99 @@ describe('routes that change hands in an apply', function () {
     const needy = DIES_AT_START.replace('Response::ok("ready")', 'Response::text(200, "ready")');
     expectData(await applyFiles(stack.api, { ...files, 'src/e0.rs': needy }));
     expect([await ask('/b/x'), await ask('/z/x')]).to.deep.equal(['ready', '2']);
+  });
+
+  const backOf = async (id: string) => {
+    const path = `/api/applies/${id}/rollback`;
+    const plan = expectData<PlanShown>(await stack.api.post(`${path}?dry_run=true`));
+    return {
+      plan,
+      back: expectData<ApplyShown>(await stack.api.post(`${path}?plan_hash=${plan.plan_hash}`)),
+    };
+  };
+  const idAt = async (of: string, route: string) => {
+    const name = `POST ${of}${route}`;
+    const path = `/api/resolve?kind=endpoint&name=${encodeURIComponent(name)}`;
+    return expectData<{ id: string }>(await stack.api.get(path)).id;
+  };
+  const moving = (of: string, base_path: string, more: { route: string; code: string | null }[]) => {
+    const inside = { collection: 'a', path: '/x', route: undefined as never, code: null, name: 'inside' };
+    return folderOf(of.split('.')[0] ?? '', of, [inside, ...more], {
+      collections: [{ host: of, name: 'a', base_path }],
+    });
+  };
+
+  it('are those of an endpoint that moves away, which a new one takes, and gives back', async () => {
+    const of = 'left.example';
+    expectData(await applyFiles(stack.api, moving(of, '/a', [])));
+    const inside = await idAt(of, '/a/x');
+    const files = moving(of, '/z', [{ route: '/a/x', code: null }]);
+    const { id } = expectData<ApplyShown>(await applyFiles(stack.api, files));
+    expect(await idAt(of, '/z/x')).to.equal(inside);
+    expect(await idAt(of, '/a/x')).not.to.equal(inside);
+    await backOf(id);
+    expect(await idAt(of, '/a/x')).to.equal(inside);
+  });
+
+  it('come back to an endpoint that was removed, when the collection that took them goes back', async () => {
+    const of = 'returned.example';
+    expectData(await applyFiles(stack.api, moving(of, '/a', [{ route: '/z/x', code: null }])));
+    const [inside, removed] = [await idAt(of, '/a/x'), await idAt(of, '/z/x')];
+    const { id } = expectData<ApplyShown>(await applyFiles(stack.api, moving(of, '/z', []), '&prune=true'));
+    expect(await idAt(of, '/z/x')).to.equal(inside);
+    const { plan } = await backOf(id);
+    expect(plan.warnings).to.deep.equal([]);
+    expect([await idAt(of, '/a/x'), await idAt(of, '/z/x')]).to.deep.equal([inside, removed]);
+  });
+
+  it('come back when the apply is undone', async () => {
+    const of = 'undone.example';
+    const before = moving(of, '/a', [{ route: '/z/x', code: null }]);
+    expectData(await applyFiles(stack.api, before));
+    const [inside, removed] = [await idAt(of, '/a/x'), await idAt(of, '/z/x')];
+    const held = await holdRow(stack.databaseUrl, inside);
+    const over = Date.now() + 12_000;
+    const after = moving(of, '/z', [{ route: '/n', code: until(over, 4) }]);
+    const accepted = await applyFiles(stack.api, after, '&prune=true', { prefer: 'respond-async' });
+    const { id } = expectData<ApplyShown>(accepted, 202);
+    await eventually(
+      async () => expect((await showApply(stack.api, id)).state).to.equal('committing'),
+      30_000,
+    );
+    await eventually(() => expect(Date.now()).to.be.above(over + 1_000), 30_000);
+    await held.release();
+    await eventually(
+      async () => expect((await showApply(stack.api, id)).finished_at).to.be.a('string'),
+      60_000,
+    );
+    const undone = await showApply(stack.api, id);
+    expect(undone.state).to.equal('undone');
+    expect(undone.outcome?.warnings).to.deep.equal([]);
+    expect([await idAt(of, '/a/x'), await idAt(of, '/z/x')]).to.deep.equal([inside, removed]);
+    expect((await planOf(stack.api, before)).changes).to.deep.equal([]);
+  });
+
+  it('of endpoints that others make meanwhile do not move', async () => {
+    const of = 'meanwhile.example';
+    expectData(await applyFiles(stack.api, moving(of, '/a', [])));
+    const after = moving(of, '/z', [{ route: '/slow', code: slowToStart(5, 5) }]);
+    const accepted = await applyFiles(stack.api, after, '', { prefer: 'respond-async' });
+    const { id } = expectData<ApplyShown>(accepted, 202);
+    await eventually(
+      async () => expect((await showApply(stack.api, id)).state).to.equal('preparing'),
+      60_000,
+    );
+    const collection = `/api/resolve?kind=collection&name=${of}/a`;
+    const collection_id = expectData<{ id: string }>(await stack.api.get(collection)).id;
+    const made = { name: 'E', method: 'POST', domain: of, path: '/of-others', collection_id };
+    expectData(await stack.api.post('/api/endpoints', made), 201);
+    await eventually(
+      async () => expect((await showApply(stack.api, id)).finished_at).to.be.a('string'),
+      60_000,
+    );
+    const failed = await showApply(stack.api, id);
+    expect(failed).to.include({ state: 'failed', error_code: 'plan_changed' });
+    expect(failed.error).to.match(/"POST meanwhile\.example\/a\/of-others" was made since the plan/);
+    await idAt(of, '/a/of-others');
   });
 });

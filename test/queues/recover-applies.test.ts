@@ -37,10 +37,10 @@ describe('lost applies', () => {
     await store.knex('applies').delete();
   });
 
-  const insert = async (): Promise<string> => {
+  const insert = async (rollback_of: string | null = null): Promise<string> => {
     const id = randomUUID();
     await insertApply(store, {
-      ...{ id, stack: 's', plan_hash: '', rollback_of: null, actor: null, request_id: 'r' },
+      ...{ id, stack: 's', plan_hash: '', rollback_of, actor: null, request_id: 'r' },
       ...{ plan: {}, changes: [], hosts: [] },
     });
     return id;
@@ -121,5 +121,22 @@ describe('lost applies', () => {
     await look(2);
     expect(await findApply(store, id)).to.equal(undefined);
     expect(await rowOf(next)).to.include({ state: 'queued' });
+  });
+
+  it('keep what a way back that has not ended needs', async () => {
+    const id = await insert();
+    await store
+      .knex('applies')
+      .where({ id })
+      .update({ finished_at: store.knex.raw("clock_timestamp() - interval '2 days'") });
+    const back = await insert(id);
+    await look(1);
+    expect(await findApply(store, id)).to.not.equal(undefined);
+    await store
+      .knex('applies')
+      .where({ id: back })
+      .update({ finished_at: store.knex.raw('clock_timestamp()') });
+    await look(1);
+    expect(await findApply(store, id)).to.equal(undefined);
   });
 });

@@ -51,7 +51,9 @@ function writePermissions({ action, before, after, fields }: ObjectChange): Perm
   const object = (after ?? before) as InstallationObject;
   const paths = fields.map(({ path }) => path.split('.')[0]);
   const isNew = action === 'create' || changesCode(paths);
-  const isDeployed = after?.kind === 'endpoint' && after.running === true && isNew;
+  const isDeployed =
+    after?.kind === 'endpoint' &&
+    (action === 'create' ? after.running !== false : after.running === true && isNew);
   const isStopped = action === 'update' && paths.includes('running');
   return [
     `${KINDS[object.kind]}:write`,

@@ -1,11 +1,14 @@
 /** Plans the way back of an apply: the inverse of what it has changed, against what is now. */
 import { isDeepStrictEqual } from 'node:util';
+import type { Conflict } from '../../apply/changes.js';
 import { hashOf } from '../../apply/compare.js';
+import { titleOf } from '../../apply/keys.js';
 import type { ObjectChange, Plan } from '../../apply/objects.js';
 import { wayBackOf } from '../../apply/way-back.js';
 import { AppError } from '../../errors.js';
 import { changedSecretsWarning, withChangedSecrets } from '../../lifecycle/changed-secrets.js';
 import { openService } from '../../lifecycle/stored-services.js';
+import { secretsIn } from '../../model/secret-references.js';
 import type { Apply } from '../../store/applies.js';
 import { savedObjects, servedBefore, writtenConfigs } from '../../store/apply-rows.js';
 import { readInstallation, type StoredInstallation } from '../../store/installation.js';
@@ -37,13 +40,23 @@ export async function planRollback(
     canServe: (id) => served.has(id),
   });
   requirePermissions(principal, changes, stored);
-  requireNoConflicts(blocked, principal);
+  requireNoConflicts([...blocked, ...withoutSecrets(changes, stored)], principal);
   return {
     stack: apply.stack,
     hash: hashOf(apply.stack, changes),
     changes,
     warnings: [...warnings, ...(await changedSecrets(deps, apply, changes, stored))],
   };
+}
+
+/** Services that come back, whose secrets were deleted since. */
+function withoutSecrets(changes: readonly ObjectChange[], { secrets }: StoredInstallation): Conflict[] {
+  return changes.flatMap(({ action, after }) => {
+    if (action !== 'create' || after?.kind !== 'service') return [];
+    const gone = secretsIn(after.config).filter((name) => !secrets.has(name));
+    const message = `The ${titleOf(after)} comes back with secrets that were deleted since; set them first: ${gone.join(', ')}`;
+    return gone.length > 0 ? [{ object: after, message }] : [];
+  });
 }
 
 /** Secrets that others have changed since are no fields of a plan; they stay. */

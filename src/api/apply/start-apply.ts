@@ -56,7 +56,7 @@ export async function startApply(
 ): Promise<Reply> {
   const { store } = deps;
   if ((await liveNodes(store, 'worker')).length === 0) throw noWorker();
-  if (plan.changes.some(({ after }) => after?.kind === 'endpoint' && after.running === true))
+  if (plan.changes.some(({ after }) => after?.kind === 'endpoint' && after.running !== false))
     await requireGateways(deps);
   const id = randomUUID();
   const { origin, tell } = request;
