@@ -1,5 +1,5 @@
 /** Files that arguments name. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import { CliError, UsageError } from './errors.js';
 import { safeLine } from './text.js';
@@ -31,6 +31,9 @@ export function writeFiles(
       throw new CliError(`The gateway names the file ${safeLine(path)}, which is outside of the folder`, {
         code: 'not_the_api',
       });
+    const above = nearestExisting(dirname(file));
+    if (!statSync(above).isDirectory())
+      throw new UsageError(`${above} is no folder; nothing was written`, 'Name another folder.');
     if (existsSync(file) && !mayReplace)
       throw new UsageError(`${file} exists already; nothing was written`, 'Add --force to replace files.');
   }
@@ -40,4 +43,8 @@ export function writeFiles(
     writeFileSync(file, text);
   }
   return paths;
+}
+
+function nearestExisting(path: string): string {
+  return existsSync(path) ? path : nearestExisting(dirname(path));
 }

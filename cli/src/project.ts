@@ -1,6 +1,6 @@
 /** A folder with edge.yaml: what it says of endpoints and their handlers. */
-import { readFileSync, statSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
 import { CliError, UsageError } from './errors.js';
 
 export const PROJECT_FILE = 'edge.yaml';
@@ -87,13 +87,20 @@ export async function readProject(folder: string): Promise<Project> {
   };
 }
 
-/** The code of a handler. @throws CliError when there is none */
+/**
+ * The code of a handler.
+ * @throws CliError when there is none, or when it is outside of the folder: a folder of others names no files of one's own
+ */
 export function readHandler({ handler, shown }: ProjectEndpoint, file: string): string {
+  let code: string;
   try {
-    return readFileSync(handler, 'utf8');
+    const [within] = relative(realpathSync(dirname(file)), realpathSync(handler)).split(sep);
+    if (within === '..') throw new Error('it is outside of the folder');
+    code = readFileSync(handler, 'utf8');
   } catch (thrown) {
     throw invalid(file, `the handler ${shown} cannot be read: ${(thrown as Error).message}`);
   }
+  return code;
 }
 
 /** @returns undefined for one without code, which there is nothing to deploy of */

@@ -157,6 +157,12 @@ describe('edge apply', function () {
     expect(again.code).to.equal(2);
     expect(again.stderr).to.include('--force');
     await run('export', '-o', out, '--force');
+    await writeFile(join(folder.path, 'a file'), '');
+    for (const place of ['a file', 'a file/below']) {
+      const refused = await ended(['export', '-o', join(folder.path, place), '--force']);
+      expect(refused.code).to.equal(2);
+      expect(refused.stderr).to.include('a file is no folder; nothing was written');
+    }
     const none = await ended(['export', '--stack', 'another', '-o', out, '--force']);
     expect(none.code).to.equal(1);
     expect(none.stderr).to.include('There is nothing of the stack "another"');

@@ -1,5 +1,5 @@
 /** What `edge deploy` makes belongs to the stack of its folder, so that `edge apply` goes on with it, and back. */
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { edge, type RunningEdge, startEdge } from '../support/edge.js';
@@ -102,6 +102,19 @@ describe('a folder with a stack, deployed and applied', function () {
     await run('other', 'deploy');
     expect(await ownerOf('endpoint', 'GET shop.test/nobodys')).to.equal(null);
     expect(await fails('other', 'apply', '--yes')).to.include('belongs to no stack');
+  });
+
+  it('sends no file from outside of the folder', async () => {
+    await run('.', 'init', 'outside', '--host', 'outside.test');
+    await writeFile(join(folder.path, 'key.rs'), 'the private key');
+    await symlink(join(folder.path, 'key.rs'), join(folder.path, 'outside/src/link.rs'));
+    for (const handler of ['../key.rs', join(folder.path, 'key.rs'), 'src/link.rs']) {
+      await edit('outside/edge.yaml', /handler: .*/, `handler: ${handler}`);
+      const said = await fails('outside', 'deploy');
+      expect(said).to.include('is outside of the folder').and.not.include('the private key');
+      await fails('outside', 'apply', '--yes');
+    }
+    expect((await ended('.', 'domain', 'show', 'outside.test')).code).to.equal(1);
   });
 
   it('keeps what edge dev makes on a host of one’s own out of the stack', async () => {
