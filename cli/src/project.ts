@@ -89,7 +89,7 @@ export async function readProject(folder: string): Promise<Project> {
 
 /**
  * The code of a handler.
- * @throws CliError when there is none, or when it is outside of the folder: a folder of others names no files of one's own
+ * @throws CliError when there is none, or when it is outside of the folder: one of others must not name one's own files
  */
 export function readHandler({ handler, shown }: ProjectEndpoint, file: string): string {
   let code: string;
