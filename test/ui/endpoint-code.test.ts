@@ -145,9 +145,11 @@ describe('the code of an endpoint in the web UI', function () {
     await page.keyboard.press('Escape');
     await warning.getByRole('button', { name: 'Take theirs' }).click();
     await warning.waitFor({ state: 'detached' });
-    expect(await editor(page).innerText())
-      .to.include('// three')
-      .and.not.include('// mine');
+    await eventually(async () =>
+      expect(await editor(page).innerText())
+        .to.include('// three')
+        .and.not.include('// mine'),
+    );
 
     await write(page, '// mine again\n');
     await stack.api.put(`/api/endpoints/${id}/code`, { code: '// four\n' });
@@ -197,6 +199,8 @@ describe('the code of an endpoint in the web UI', function () {
         uuid: { version: '1', features: ['v4', 'serde'] },
       }),
     );
+    const messages = page.getByRole('button', { name: 'Close' });
+    while ((await messages.count()) > 0) await messages.first().click();
     await page.getByRole('button', { name: 'Remove uuid' }).click();
     await page.getByLabel('Features').fill('');
     await compile.click();
@@ -213,7 +217,7 @@ describe('the code of an endpoint in the web UI', function () {
     await page.locator('.crumbs').getByText('<b>bold</b>').waitFor();
     await page.locator('.cm-lintRange-error').first().hover();
     await page.locator('.cm-tooltip-lint').getByText('<b>bold</b>').waitFor();
-    expect(await page.locator('main img, main b').count()).to.equal(0);
+    expect(await page.locator('main img:not(.cm-widgetBuffer), main b').count()).to.equal(0);
     expect(await page.title()).to.match(/^GET \/code/);
     await expectFits(page);
     await close();
