@@ -49,7 +49,7 @@ export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
         </header>
         <Editor
           label="Code of the handler"
-          code={written.code}
+          code={draft.code}
           isReadOnly={!mayWrite}
           checked={checked}
           onInput={(code) => draft.write({ code })}

@@ -26,6 +26,7 @@ export class Draft {
   /** What the API has now, where somebody else has changed it and this was changed, too. */
   readonly theirs = signal<Source | undefined>(undefined);
   readonly checked = signal<Checked | undefined>(undefined);
+  readonly code = computed(() => this.written.value.code);
   readonly isDirty = computed(() => !isSame(this.written.value, this.base.value));
   readonly #id: string;
   readonly #key: string;

@@ -21,6 +21,7 @@ import {
   keymap,
   lineNumbers,
 } from '@codemirror/view';
+import { effect, type ReadonlySignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { Diagnostic } from '../../api/client.js';
 import type { Checked } from './draft.js';
@@ -29,7 +30,8 @@ import { theme } from './theme.js';
 
 interface EditorProps {
   readonly label: string;
-  readonly code: string;
+  /** A signal: what was typed meanwhile must not be taken back by a text that is shown later. */
+  readonly code: ReadonlySignal<string>;
   readonly isReadOnly: boolean;
   readonly checked: Checked | undefined;
   readonly onInput: (code: string) => void;
@@ -50,7 +52,7 @@ export function Editor(props: EditorProps) {
     if (!parent.current) return;
     const editor = new EditorView({
       parent: parent.current,
-      doc: latest.current.code,
+      doc: latest.current.code.peek(),
       extensions: [...extensions(label, isReadOnly, latest)],
     });
     view.current = editor;
@@ -59,11 +61,16 @@ export function Editor(props: EditorProps) {
   }, [label, isReadOnly]);
 
   // Changed from elsewhere: the undo history has that, too.
-  useEffect(() => {
-    const editor = view.current;
-    if (!editor || editor.state.doc.toString() === code) return;
-    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: code } });
-  }, [code]);
+  useEffect(
+    () =>
+      effect(() => {
+        const insert = code.value;
+        const editor = view.current;
+        if (!editor || editor.state.doc.toString() === insert) return;
+        editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert } });
+      }),
+    [code],
+  );
 
   useEffect(() => {
     const editor = view.current;
