@@ -239,7 +239,7 @@ describe('the code of an endpoint in the web UI', function () {
     await page.keyboard.press('Enter');
     await page.keyboard.press('Control+f');
     await page.getByRole('textbox', { name: 'Find' }).fill('Ada');
-    await page.locator('.cm-searchMatch').getByText('Ada').waitFor();
+    await page.locator('.cm-searchMatch').filter({ hasText: 'Ada' }).first().waitFor();
     await expectAccessible(page);
     await page.keyboard.press('Escape');
     await page.keyboard.press('Escape');
