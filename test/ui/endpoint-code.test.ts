@@ -213,7 +213,7 @@ describe('the code of an endpoint in the web UI', function () {
     await page.locator('.crumbs').getByText('<b>bold</b>').waitFor();
     await page.locator('.cm-lintRange-error').first().hover();
     await page.locator('.cm-tooltip-lint').getByText('<b>bold</b>').waitFor();
-    expect(await page.locator('main img, main b').count()).to.equal(0);
+    expect(await page.locator('main img:not(.cm-widgetBuffer), main b').count()).to.equal(0);
     expect(await page.title()).to.match(/^GET \/code/);
     await expectFits(page);
     await close();
