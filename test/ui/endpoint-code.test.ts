@@ -49,7 +49,7 @@ describe('the code of an endpoint in the web UI', function () {
   };
   const problems = (page: Page) => page.getByRole('region', { name: 'What the compiler says' });
 
-  it('leads from a compile error to a fixed line and a live endpoint in two clicks for each error and two more', async () => {
+  it('leads from two errors of the compiler over fixed lines to a live endpoint in five clicks', async () => {
     const id = await create({ path: '/live', code: MISTAKEN });
     const { page, close } = await ui.open(`/ui/endpoints/${id}`);
     await editor(page).press('Control+s');
@@ -238,8 +238,8 @@ describe('the code of an endpoint in the web UI', function () {
     await page.getByRole('option', { name: 'handler_loop' }).waitFor();
     await page.keyboard.press('Enter');
     await page.keyboard.press('Control+f');
-    await page.getByRole('textbox', { name: 'Find' }).fill('Ada');
-    await page.locator('.cm-searchMatch').filter({ hasText: 'Ada' }).first().waitFor();
+    await page.getByRole('textbox', { name: 'Find' }).pressSequentially('Ada');
+    await page.locator('.cm-searchMatch').filter({ hasText: 'Ada' }).waitFor();
     await expectAccessible(page);
     await page.keyboard.press('Escape');
     await page.keyboard.press('Escape');

@@ -1,6 +1,29 @@
-/** A value that is shown to be copied. */
+/** Copying, and values that are shown to be copied. */
 import { useRef, useState } from 'preact/hooks';
 import { Button, Field } from './controls.js';
+
+/**
+ * Copies a text.
+ * @param near what one has pressed: in an open dialog, all beside it can have no selection
+ * @returns whether the browser has let it
+ */
+export async function copyText(text: string, near: HTMLElement): Promise<boolean> {
+  const isDone = await navigator.clipboard?.writeText(text).then(
+    () => true,
+    () => false,
+  );
+  if (isDone) return true;
+  // Without TLS, browsers have no clipboard for pages; what is selected can still be copied.
+  const area = document.createElement('textarea');
+  area.value = text;
+  area.className = 'visually-hidden';
+  near.after(area);
+  area.select();
+  const isCopied = document.execCommand('copy');
+  area.remove();
+  near.focus();
+  return isCopied;
+}
 
 export function CopyField({
   label,
@@ -14,13 +37,8 @@ export function CopyField({
   const input = useRef<HTMLInputElement>(null);
   const [isCopied, setCopied] = useState(false);
   const copy = async () => {
+    if (input.current) setCopied(await copyText(value, input.current));
     input.current?.select();
-    // Without TLS, browsers have no clipboard for pages; what is selected can still be copied.
-    const isDone = await navigator.clipboard?.writeText(value).then(
-      () => true,
-      () => false,
-    );
-    setCopied(isDone === true || document.execCommand('copy'));
   };
   return (
     <Field label={label} hint={hint}>

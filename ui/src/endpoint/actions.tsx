@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { call } from '../api/client.js';
 import { may } from '../api/session.js';
 import { Button } from '../base/controls.js';
+import { copyText } from '../base/copy.js';
 import { done } from '../base/toasts.js';
 import type { Endpoint } from '../generated/routes.js';
 import { useOrigin } from './address.js';
@@ -66,9 +67,9 @@ function Address({ endpoint }: { readonly endpoint: Endpoint }) {
         </a>
       )}
       <Button
-        onClick={async () => {
-          await navigator.clipboard.writeText(url);
-          done(`Copied ${url}`);
+        onClick={async ({ currentTarget }) => {
+          const isCopied = await copyText(url, currentTarget as HTMLElement);
+          done(isCopied ? `Copied ${url}` : url);
         }}
       >
         Copy URL

@@ -6,6 +6,7 @@ import { laterPart, type PageProps } from '../base/later.js';
 import { Loaded } from '../base/notices.js';
 import { Page, Tabs } from '../base/page.js';
 import { Badge, Method } from '../base/text.js';
+import { Visible } from '../base/visible.js';
 import type { Endpoint } from '../generated/routes.js';
 import { Actions } from './actions.js';
 import { addressOf } from './address.js';
@@ -112,10 +113,13 @@ function Crumbs({ endpoint: { domain, collection_id, name } }: { readonly endpoi
       {collection && (
         <>
           {' '}
-          / <Link href={searchFor(collection.name)}>{collection.name}</Link>
+          /{' '}
+          <Link href={searchFor(collection.name)}>
+            <Visible text={collection.name} isOneLine />
+          </Link>
         </>
       )}{' '}
-      / {name}
+      / <Visible text={name} isOneLine />
     </>
   );
 }

@@ -3,6 +3,7 @@ import { Link } from 'wouter-preact';
 import { may } from '../api/session.js';
 import { Button } from '../base/controls.js';
 import { Ago, count } from '../base/text.js';
+import { Visible } from '../base/visible.js';
 import type { Endpoint } from '../generated/routes.js';
 import { addressOf } from './address.js';
 import { useFailedBuild } from './failed-build.js';
@@ -17,7 +18,8 @@ export function Trouble({ endpoint }: { readonly endpoint: Endpoint }) {
     return (
       <div class="notice bad">
         <div class="error-text">
-          The draft does not compile{error ? `: ${error.message}` : '.'}
+          The draft does not compile{error ? ': ' : '.'}
+          {error && <Visible text={error.message} />}
           {running && <div class="small muted">What served before goes on serving.</div>}
         </div>
         <Link href={addressOf(endpoint, 'code')}>See the place</Link>
@@ -27,7 +29,9 @@ export function Trouble({ endpoint }: { readonly endpoint: Endpoint }) {
   if (status === 'error')
     return (
       <div class="notice bad">
-        <div class="error-text">{last_error ?? 'It cannot be run.'}</div>
+        <div class="error-text">
+          <Visible text={last_error ?? 'It cannot be run.'} />
+        </div>
         <WaysOut endpoint={endpoint} logs={logs} label="See the logs" />
       </div>
     );
@@ -38,7 +42,7 @@ export function Trouble({ endpoint }: { readonly endpoint: Endpoint }) {
     <div class={`notice ${isPast ? '' : 'bad'}`}>
       <div>
         <div class="error-text">
-          {message}
+          <Visible text={message} />
           <Place endpoint={endpoint} place={place} />
         </div>
         <div class="small muted">

@@ -2,8 +2,11 @@
 import type { EditorView } from '@codemirror/view';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useSearchParams } from 'wouter-preact';
+import type { ApiError } from '../../api/client.js';
+import { toApiError } from '../../api/query.js';
 import { may } from '../../api/session.js';
 import { Button } from '../../base/controls.js';
+import { ErrorNotice } from '../../base/notices.js';
 import { failed } from '../../base/toasts.js';
 import type { Endpoint } from '../../generated/routes.js';
 import { useFailedBuild } from '../failed-build.js';
@@ -18,7 +21,7 @@ export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
   const draft = draftOf(endpoint);
   const view = useRef<EditorView>(undefined);
   const [, again] = useState(0);
-  const { isBusy, compile } = useCompile(draft);
+  const { isBusy, error, compile, close } = useCompile(draft);
   const mayWrite = may('endpoints:write');
   const mayCompile = may('endpoints:deploy');
   useLastFailure(endpoint, draft);
@@ -49,7 +52,8 @@ export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
         </header>
         <Editor
           label="Code of the handler"
-          code={draft.code}
+          code={written.code}
+          replaced={draft.replaced.value}
           isReadOnly={!mayWrite}
           checked={checked}
           onInput={(code) => draft.write({ code })}
@@ -63,6 +67,7 @@ export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
           Ctrl F searches, Ctrl Space completes a word. Escape, then Tab leaves the editor.
         </p>
       </section>
+      {error && <ErrorNotice error={error} onClose={close} />}
       {checked && <Problems checked={checked} view={view.current} />}
       <Crates draft={draft} isReadOnly={!mayWrite} />
     </div>
@@ -81,25 +86,27 @@ function stateOf({ isDirty, checked }: Draft, endpoint: Endpoint, mayWrite: bool
 }
 
 /** Compiles one text after the other: what is written meanwhile is compiled next, if one asks for that. */
-function useCompile(draft: Draft): { readonly isBusy: boolean; readonly compile: () => Promise<void> } {
+function useCompile(draft: Draft) {
   const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<ApiError>();
   const asked = useRef(0);
   const compile = async () => {
     asked.current++;
     if (asked.current > 1) return;
     setBusy(true);
+    setError(undefined);
     try {
       for (let done = 0; done < asked.current; ) {
         done = asked.current;
         await draft.compile();
       }
     } catch (thrown) {
-      failed(thrown);
+      setError(toApiError(thrown));
     }
     asked.current = 0;
     setBusy(false);
   };
-  return { isBusy, compile };
+  return { isBusy, error, compile, close: () => setError(undefined) };
 }
 
 /** What the compiler said of the draft when it was compiled last, in another window or on another day. */

@@ -26,7 +26,8 @@ export class Draft {
   /** What the API has now, where somebody else has changed it and this was changed, too. */
   readonly theirs = signal<Source | undefined>(undefined);
   readonly checked = signal<Checked | undefined>(undefined);
-  readonly code = computed(() => this.written.value.code);
+  /** Counts how often what is written was replaced, not by typing. */
+  readonly replaced = signal(0);
   readonly isDirty = computed(() => !isSame(this.written.value, this.base.value));
   readonly #id: string;
   readonly #key: string;
@@ -153,17 +154,19 @@ export class Draft {
     this.base.value = source;
     this.written.value = source;
     this.theirs.value = undefined;
+    this.replaced.value++;
   }
 
   #keep(): void {
-    if (this.isDirty.peek()) {
-      const kept: Kept = { written: this.written.peek(), base: this.base.peek() };
-      sessionStorage.setItem(this.#key, JSON.stringify(kept));
-    } else {
-      sessionStorage.removeItem(this.#key);
-    }
+    const kept: Kept = { written: this.written.peek(), base: this.base.peek() };
+    const text = this.isDirty.peek() ? JSON.stringify(kept) : '';
+    if (text !== '' && text.length <= MOST_CHARACTERS) sessionStorage.setItem(this.#key, text);
+    else sessionStorage.removeItem(this.#key);
   }
 }
+
+/** More is not kept: the storage of a tab has 5 MB for all. */
+const MOST_CHARACTERS = 2_000_000;
 
 interface Kept {
   readonly written: Source;

@@ -21,8 +21,7 @@ import {
   keymap,
   lineNumbers,
 } from '@codemirror/view';
-import { effect, type ReadonlySignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { Diagnostic } from '../../api/client.js';
 import type { Checked } from './draft.js';
 import { apply, canApply, compiled, compiledField, spanOf } from './places.js';
@@ -30,8 +29,9 @@ import { theme } from './theme.js';
 
 interface EditorProps {
   readonly label: string;
-  /** A signal: what was typed meanwhile must not be taken back by a text that is shown later. */
-  readonly code: ReadonlySignal<string>;
+  readonly code: string;
+  /** Another number: the text was replaced from elsewhere. */
+  readonly replaced: number;
   readonly isReadOnly: boolean;
   readonly checked: Checked | undefined;
   readonly onInput: (code: string) => void;
@@ -42,7 +42,7 @@ interface EditorProps {
 }
 
 export function Editor(props: EditorProps) {
-  const { label, code, isReadOnly, checked } = props;
+  const { label, replaced, isReadOnly, checked } = props;
   const parent = useRef<HTMLDivElement>(null);
   const view = useRef<EditorView>(undefined);
   const latest = useRef(props);
@@ -60,17 +60,13 @@ export function Editor(props: EditorProps) {
     return () => editor.destroy();
   }, [label, isReadOnly]);
 
-  // Changed from elsewhere: the undo history has that, too.
-  useEffect(
-    () =>
-      effect(() => {
-        const insert = code.value;
-        const editor = view.current;
-        if (!editor || editor.state.doc.toString() === insert) return;
-        editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert } });
-      }),
-    [code],
-  );
+  // Not with each change of `code`: what is typed is in the editor before it is here. Replacing can be undone.
+  useLayoutEffect(() => {
+    const editor = view.current;
+    const { code } = latest.current;
+    if (!editor || editor.state.doc.toString() === code) return;
+    editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: code } });
+  }, [replaced]);
 
   useEffect(() => {
     const editor = view.current;

@@ -3,6 +3,7 @@ import type { EditorView } from '@codemirror/view';
 import type { Diagnostic } from '../../api/client.js';
 import { Button } from '../../base/controls.js';
 import { Badge } from '../../base/text.js';
+import { Visible } from '../../base/visible.js';
 import type { Checked } from './draft.js';
 import { apply, canApply, goTo, spanOf } from './places.js';
 
@@ -56,17 +57,19 @@ function Problem({
         <Badge tone={level === 'error' ? 'bad' : 'warn'}>{level}</Badge>
         {span ? (
           <button type="button" class="problem-place" onClick={() => goTo(view, span)}>
-            <span class="mono">line {line}</span> {message}
+            <span class="mono">line {line}</span> <Visible text={message} />
           </button>
         ) : (
-          <span>{message}</span>
+          <span>
+            <Visible text={message} />
+          </span>
         )}
         {code !== null && <code class="muted">{code}</code>}
       </div>
       {suggestions.map((suggestion, index) => (
         <div key={index} class="problem-help">
           <span>
-            <span class="muted">Help:</span> {suggestion.message}
+            <span class="muted">Help:</span> <Visible text={suggestion.message} />
             {suggestion.edits.length > 0 && (
               <>
                 {' '}
@@ -85,7 +88,9 @@ function Problem({
       ))}
       <details>
         <summary class="small muted">As in a terminal</summary>
-        <pre class="code-block small">{rendered}</pre>
+        <pre class="code-block small">
+          <Visible text={rendered} />
+        </pre>
       </details>
     </li>
   );

@@ -1,6 +1,7 @@
 /** What a version has answered. */
 import { Button } from '../../base/controls.js';
 import { Badge, bytes, duration, type Tone } from '../../base/text.js';
+import { Visible } from '../../base/visible.js';
 import type { Invocation } from '../../generated/routes.js';
 
 export function Answer({ answer }: { readonly answer: Invocation }) {
@@ -25,7 +26,9 @@ export function Answer({ answer }: { readonly answer: Invocation }) {
             {Object.entries(headers).map(([name, value]) => (
               <>
                 <dt>{name}</dt>
-                <dd>{value}</dd>
+                <dd>
+                  <Visible text={value} />
+                </dd>
               </>
             ))}
           </dl>
@@ -35,7 +38,9 @@ export function Answer({ answer }: { readonly answer: Invocation }) {
           {logs.length === 0 ? (
             <p class="muted small">This version has printed nothing.</p>
           ) : (
-            <pre class="code-block small">{logs.join('\n')}</pre>
+            <pre class="code-block small">
+              <Visible text={logs.join('\n')} />
+            </pre>
           )}
         </div>
       </div>
@@ -51,7 +56,11 @@ function toneOf(status: number): Tone {
 function Body({ answer: { body, body_base64, headers } }: { readonly answer: Invocation }) {
   if (body_base64 !== undefined) return <Binary base64={body_base64} type={headers['content-type'] ?? ''} />;
   if (body === undefined || body === '') return <p class="muted">The body is empty.</p>;
-  return <pre class="code-block answer-body">{pretty(body)}</pre>;
+  return (
+    <pre class="code-block answer-body">
+      <Visible text={pretty(body)} />
+    </pre>
+  );
 }
 
 /** JSON on several lines; anything else as it is. Numbers that JavaScript would change stay as they were sent. */

@@ -3,7 +3,9 @@ import { useEffect, useState } from 'preact/hooks';
 import { type ApiError, call } from '../../api/client.js';
 import { toApiError, useQuery } from '../../api/query.js';
 import { Button, SelectField, TextArea, TextField } from '../../base/controls.js';
+import { copyText } from '../../base/copy.js';
 import { Empty, ErrorNotice } from '../../base/notices.js';
+import { isAtOneOf, problemAt } from '../../base/problems.js';
 import { Method } from '../../base/text.js';
 import { done } from '../../base/toasts.js';
 import type { Endpoint, Invocation } from '../../generated/routes.js';
@@ -61,9 +63,8 @@ function TryForm({ endpoint }: TryProps) {
     }
     setBusy(false);
   };
-  const problemOf = (member: string) =>
-    error?.message.startsWith(`body.${member}:`) ? error.message.slice(member.length + 7) : undefined;
-  const isAtField = ['path', 'headers', 'body'].some((member) => problemOf(member) !== undefined);
+  const problemOf = (member: string) => problemAt(error, `body.${member}`);
+  const isAtField = isAtOneOf(error, ['body.path', 'body.headers', 'body.body']);
   return (
     <div class="try">
       <form
@@ -107,10 +108,10 @@ function TryForm({ endpoint }: TryProps) {
           </Button>
           {origin !== undefined && (
             <Button
-              onClick={async () => {
+              onClick={async ({ currentTarget }) => {
                 const text = curlOf(method, `${origin}${pathOf(route, trial)}`, trial);
-                await navigator.clipboard.writeText(text);
-                done('Copied; curl asks the gateway for what serves now.');
+                const isCopied = await copyText(text, currentTarget as HTMLElement);
+                done(isCopied ? 'Copied; curl asks the gateway for what serves now.' : text);
               }}
             >
               Copy as curl

@@ -1,7 +1,7 @@
 /** Two versions side by side, or one and the draft; which ones is in the address. */
 import { useEffect, useRef } from 'preact/hooks';
-import { useSearchParams } from 'wouter-preact';
 import { useQuery } from '../../api/query.js';
+import { useAddress } from '../../base/address.js';
 import { Button, SelectField } from '../../base/controls.js';
 import { laterPart } from '../../base/later.js';
 import { Loaded } from '../../base/notices.js';
@@ -10,7 +10,8 @@ import { draftOf } from '../code/draft.js';
 import { sourceOf, textOf } from '../code/source.js';
 
 const DiffView = laterPart(async () => (await import('./diff-view.js')).DiffView);
-const DRAFT = 'draft';
+/** Stands for the draft, in the place of the number of a version. */
+export const DRAFT = 'draft';
 
 interface ComparisonProps {
   readonly endpoint: Endpoint;
@@ -18,7 +19,7 @@ interface ComparisonProps {
 }
 
 export function Comparison({ endpoint, versions }: ComparisonProps) {
-  const [query, setQuery] = useSearchParams();
+  const [query, change] = useAddress();
   const [from, to] = [query.get('from'), query.get('to')];
   const section = useRef<HTMLElement>(null);
   // What one asked for by a button far below.
@@ -30,29 +31,17 @@ export function Comparison({ endpoint, versions }: ComparisonProps) {
     { value: DRAFT, label: 'The draft' },
     ...[...numbers].map((value) => ({ value, label: `Version ${value}` })),
   ];
-  const choose = (name: string) => (value: string) =>
-    setQuery(
-      (before) => {
-        before.set(name, value);
-        return before;
-      },
-      { replace: true },
-    );
   return (
     <section ref={section} class="stack" aria-label="Comparison">
       <div class="row">
-        <SelectField label="Compare" value={from} options={options} onChange={choose('from')} />
-        <SelectField label="with" value={to} options={options} onChange={choose('to')} />
-        <Button
-          look="plain"
-          onClick={() =>
-            setQuery((before) => {
-              before.delete('from');
-              before.delete('to');
-              return before;
-            })
-          }
-        >
+        <SelectField
+          label="Compare"
+          value={from}
+          options={options}
+          onChange={(value) => change({ from: value })}
+        />
+        <SelectField label="with" value={to} options={options} onChange={(value) => change({ to: value })} />
+        <Button look="plain" onClick={() => change({ from: undefined, to: undefined })}>
           Close
         </Button>
       </div>

@@ -4,6 +4,7 @@ import { MergeView, unifiedMergeView } from '@codemirror/merge';
 import { EditorState, type Extension } from '@codemirror/state';
 import { EditorView, lineNumbers } from '@codemirror/view';
 import { useEffect, useRef } from 'preact/hooks';
+import { useMedia } from '../../base/use-media.js';
 import { theme } from '../code/theme.js';
 
 interface Side {
@@ -27,7 +28,7 @@ const NARROW = '(max-width: 700px)';
 
 export function DiffView({ before, after }: DiffProps) {
   const parent = useRef<HTMLDivElement>(null);
-  const isNarrow = matchMedia(NARROW).matches;
+  const isNarrow = useMedia(NARROW);
   useEffect(() => {
     if (!parent.current) return;
     const view = isNarrow ? oneBelowTheOther(parent.current) : sideBySide(parent.current);

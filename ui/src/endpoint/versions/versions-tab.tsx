@@ -1,14 +1,15 @@
 /** The versions of an endpoint: which of them serve, what differs between two, and the way back. */
-import { useSearchParams } from 'wouter-preact';
 import { useQuery } from '../../api/query.js';
 import { may } from '../../api/session.js';
 import { whoOf } from '../../base/actor.js';
+import { useAddress } from '../../base/address.js';
 import { Button } from '../../base/controls.js';
 import { Empty, Loaded } from '../../base/notices.js';
 import { Ago, Badge } from '../../base/text.js';
+import { Visible } from '../../base/visible.js';
 import type { Endpoint, VersionSummary } from '../../generated/routes.js';
 import { rollBack, serve } from '../serve.js';
-import { Comparison } from './comparison.js';
+import { Comparison, DRAFT } from './comparison.js';
 import { Shares } from './shares.js';
 
 const LISTED = 50;
@@ -52,7 +53,7 @@ export function VersionsTab({ endpoint }: { readonly endpoint: Endpoint }) {
 
 function Row({ endpoint, version }: { readonly endpoint: Endpoint; readonly version: VersionSummary }) {
   const { version: number, message, actor, created_at, deployed_percent } = version;
-  const [, setQuery] = useSearchParams();
+  const [query, change] = useAddress();
   const serving = endpoint.running_version;
   const isServing = endpoint.running && deployed_percent > 0;
   const isEarlier = serving !== null && number < serving;
@@ -65,7 +66,11 @@ function Row({ endpoint, version }: { readonly endpoint: Endpoint; readonly vers
             <Badge tone="ok">{deployed_percent === 100 ? 'serves' : `serves ${deployed_percent} %`}</Badge>
           )}
         </div>
-        {message !== null && <div class="version-message">{message}</div>}
+        {message !== null && (
+          <div class="version-message">
+            <Visible text={message} />
+          </div>
+        )}
         <div class="small muted">
           {whoOf(actor)}, <Ago at={created_at} />
         </div>
@@ -75,14 +80,10 @@ function Row({ endpoint, version }: { readonly endpoint: Endpoint; readonly vers
           isSmall
           look="plain"
           label={`Compare version ${number}`}
-          onClick={() =>
-            setQuery((query) => {
-              query.set('from', String(number));
-              if (query.get('to') === null || query.get('to') === String(number))
-                query.set('to', serving === null || serving === number ? 'draft' : String(serving));
-              return query;
-            })
-          }
+          onClick={() => {
+            const to = query.get('to') ?? String(serving ?? DRAFT);
+            change({ from: String(number), to: to === String(number) ? DRAFT : to });
+          }}
         >
           Compare
         </Button>
