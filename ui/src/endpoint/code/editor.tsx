@@ -52,7 +52,7 @@ export function Editor(props: EditorProps) {
     if (!parent.current) return;
     const editor = new EditorView({
       parent: parent.current,
-      doc: latest.current.code.peek(),
+      doc: latest.current.code,
       extensions: [...extensions(label, isReadOnly, latest)],
     });
     view.current = editor;
