@@ -34,6 +34,8 @@ const look = EditorView.theme({
   },
   '.cm-selectionMatch, .cm-searchMatch': { backgroundColor: 'var(--code-match)', outline: 'none' },
   '.cm-searchMatch-selected': { outline: '1px solid var(--warn)' },
+  // Colours of the syntax would be too faint on it.
+  '.cm-searchMatch span, .cm-selectionMatch span': { color: 'var(--text)' },
   '&.cm-focused .cm-matchingBracket': {
     ...{ backgroundColor: 'var(--code-selection)', color: 'inherit' },
   },
