@@ -122,7 +122,7 @@ describe('UI: access', () => {
     const token = await page.getByLabel('Token', { exact: true }).inputValue();
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Copy', exact: true }).click();
-    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    await page.getByRole('button', { name: 'Copied', exact: true }).waitFor();
     // Neither Escape nor a click beside it loses it.
     await page.keyboard.press('Escape');
     expect(await page.getByLabel('Token', { exact: true }).inputValue()).to.equal(token);
