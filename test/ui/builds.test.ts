@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import { expectAccessible } from '../support/accessible.js';
 import { must, type Stack, startStack } from '../support/processes.js';
-import { openBrowser, type Ui } from '../support/ui.js';
+import { expectAccessible, openBrowser, type Ui } from '../support/ui.js';
 
 const BROKEN = `
 use rust_edge_gateway_sdk::prelude::*;

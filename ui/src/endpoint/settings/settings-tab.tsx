@@ -1,7 +1,7 @@
 /** What can be set of an endpoint, a section at a time; the section stands in the address. */
 import type { FunctionComponent } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
-import { Link, useSearchParams } from 'wouter-preact';
+import { useSearchParams } from 'wouter-preact';
+import { Sections } from '../../base/sections.js';
 import type { Endpoint } from '../../generated/routes.js';
 import { PoliciesSection } from '../../settings/policies-section.js';
 import { GeneralSection } from './general-section.js';
@@ -31,34 +31,13 @@ export function SettingsTab({ endpoint }: SectionProps) {
   const current = asked in SECTIONS ? asked : 'general';
   const [, Current = GeneralSection] = SECTIONS[current] ?? [];
   return (
-    <div class="settings">
-      <nav aria-label="Settings">
-        {Object.entries(SECTIONS).map(([name, [label]]) => (
-          <SectionLink key={name} name={name} label={label} isCurrent={name === current} />
-        ))}
-      </nav>
-      <div class="stack">
-        <Current key={endpoint.id} endpoint={endpoint} />
-      </div>
-    </div>
-  );
-}
-
-interface SectionLinkProps {
-  readonly name: string;
-  readonly label: string;
-  readonly isCurrent: boolean;
-}
-
-function SectionLink({ name, label, isCurrent }: SectionLinkProps) {
-  const ref = useRef<HTMLAnchorElement>(null);
-  useEffect(() => {
-    // On small screens they are in one row, which scrolls.
-    if (isCurrent) ref.current?.scrollIntoView({ block: 'nearest', inline: 'center' });
-  }, [isCurrent]);
-  return (
-    <Link ref={ref} href={`?section=${name}`} aria-current={isCurrent ? 'true' : undefined}>
-      {label}
-    </Link>
+    <Sections
+      label="Settings"
+      sections={Object.entries(SECTIONS).map(([name, [label]]) => ({
+        ...{ to: `?section=${name}`, label, isCurrent: name === current },
+      }))}
+    >
+      <Current key={endpoint.id} endpoint={endpoint} />
+    </Sections>
   );
 }
