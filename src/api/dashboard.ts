@@ -48,9 +48,35 @@ function adapterOf(queue: Queue): BullMQAdapter {
   return adapter;
 }
 
+/** Its scripts make styles, so those may be inline; nothing comes from elsewhere, and nothing goes there. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "base-uri 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'self'",
+].join('; ');
+/** Its page asks another server for fonts, without which it has those of the system. */
+const FOREIGN_LINKS = /<link\b[^>]*\bhref="https?:[^>]*>/g;
+
 /** Serves the dashboard; mount it after authentication. */
 export function dashboard(queues: Queues): Middleware<ApiState> {
   const serverAdapter = new KoaAdapter().setBasePath(PATH);
   createBullBoard({ queues: queues.all.map(adapterOf), serverAdapter });
-  return serverAdapter.registerPlugin() as unknown as Middleware<ApiState>;
+  const serve = serverAdapter.registerPlugin() as unknown as Middleware<ApiState>;
+  return async (context, next) => {
+    let isServed = true;
+    await serve(context, () => {
+      isServed = false;
+      return next();
+    });
+    if (!isServed) return;
+    context.set('Content-Security-Policy', CONTENT_SECURITY_POLICY);
+    if (typeof context.body === 'string' && context.response.is('html'))
+      context.body = context.body.replace(FOREIGN_LINKS, '');
+  };
 }

@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { ADMIN, PASSWORD, signIn } from '../support/access.js';
-import { expectAccessible, expectUnharmed, HOSTILE } from '../support/accessible.js';
 import { must, type Stack, startStack } from '../support/processes.js';
-import { openBrowser, type Ui } from '../support/ui.js';
+import { expectAccessible, expectUnharmed, HOSTILE, openBrowser, type Ui } from '../support/ui.js';
 
 describe('UI: access', () => {
   let stack: Stack;

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import { expectAccessible } from '../support/accessible.js';
 import { must, type Stack, startStack } from '../support/processes.js';
-import { openBrowser, type Ui } from '../support/ui.js';
+import { expectAccessible, openBrowser, type Ui } from '../support/ui.js';
 
 const BROKEN = `
 use rust_edge_gateway_sdk::prelude::*;
@@ -75,15 +74,26 @@ describe('UI: builds and queues', () => {
     await close();
   });
 
-  it('the queue dashboard is within its page', async () => {
-    const { page, context, problems } = await ui.open('/ui/queues');
+  it('the queue dashboard is within its page, and asks nobody else for anything', async () => {
+    const { page, context, problems } = await ui.open('about:blank');
+    const origins = new Set<string>();
+    context.on('request', (request) => {
+      const { protocol, origin } = new URL(request.url());
+      if (protocol.startsWith('http')) origins.add(origin);
+    });
+    await page.goto('/ui/queues');
     const dashboard = page.frameLocator('iframe[title="Queue dashboard"]');
-    await dashboard.getByText('compile', { exact: true }).first().waitFor();
+    await dashboard.getByText('compile', { exact: true }).first().click();
+    await dashboard.getByText('broken one').first().waitFor();
     await expectAccessible(page);
     const opened = context.waitForEvent('page');
     await page.getByRole('link', { name: 'Open in a window of its own' }).click();
-    await (await opened).waitForURL('**/queues');
+    const own = await opened;
+    await own.waitForURL('**/queues');
+    await own.getByText('compile', { exact: true }).first().waitFor();
+    await own.waitForLoadState('networkidle');
+    expect([...origins]).to.deep.equal([stack.apiUrl]);
     await context.close();
-    expect(problems.filter((problem) => problem.includes('Content Security Policy'))).to.deep.equal([]);
+    expect(problems.filter((problem) => /Content Security Policy|fonts/.test(problem))).to.deep.equal([]);
   });
 });

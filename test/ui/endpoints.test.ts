@@ -63,13 +63,21 @@ describe('endpoints in the web UI', function () {
     await close();
   });
 
-  it('renames, and deletes with what that takes along', async () => {
+  it('renames and deletes with what that takes along', async () => {
     const { page, close } = await ui.open('/ui/endpoints');
     await page.getByRole('button', { name: 'What to do with the collection shop' }).click();
-    await page.getByRole('menuitem', { name: 'Edit' }).click();
+    await page.getByRole('menuitem', { name: 'Settings' }).click();
     await page.getByLabel('Name').fill('store');
+    await page.getByLabel('Base path').fill('no path');
     await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText(/base path|base_path|begin/i).first().waitFor();
+    await page.getByLabel('Base path').fill('');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { name: 'Settings of store' }).waitFor();
+    await page.getByRole('link', { name: 'Endpoints' }).first().click();
     await page.getByRole('heading', { name: 'store' }).waitFor();
+    const [collection] = expectData(await stack.api.get('/api/collections')) as object[];
+    expect(collection).to.include({ name: 'store', base_path: null });
 
     await page.getByRole('button', { name: 'What to do with the domain api.example.com' }).click();
     await page.getByRole('menuitem', { name: 'Delete' }).click();
@@ -81,6 +89,54 @@ describe('endpoints in the web UI', function () {
     await page.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('heading', { name: 'There are no endpoints yet' }).waitFor();
     expect(expectData(await stack.api.get('/api/collections'))).to.deep.equal([]);
+    await close();
+  });
+
+  it('sets variables, secrets and policies of a domain and a collection, each at its address', async () => {
+    const domain = await create('/api/domains', { name: 'Set', host: 'set.example.com' });
+    const collection = await create('/api/collections', { domain_id: domain.id, name: 'set' });
+    const { page, close } = await ui.open('/ui/endpoints');
+    for (const [kind, name, id] of [
+      ['domains', 'set.example.com', domain.id],
+      ['collections', 'set', collection.id],
+    ] as const) {
+      await page.getByRole('button', { name: new RegExp(`^What to do with the \\w+ ${name}$`) }).click();
+      await page.getByRole('menuitem', { name: 'Settings' }).click();
+      await page.waitForURL(`**/ui/${kind}/${id}`);
+      await page.getByRole('link', { name: 'Variables and secrets' }).click();
+      await page.waitForURL(`**/ui/${kind}/${id}/variables`);
+      await page.getByRole('button', { name: 'Add a variable' }).click();
+      await page.getByLabel('Name of the new variable').fill('REGION');
+      await page.getByLabel('Value of REGION').fill('north');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('Saved').first().waitFor();
+      await page.getByRole('button', { name: 'Add a secret' }).click();
+      await page.getByLabel('Name', { exact: true }).fill('KEY');
+      await page.getByLabel('Value', { exact: true }).fill('not to be read');
+      await page.getByRole('button', { name: 'Add', exact: true }).click();
+      await page.getByRole('button', { name: 'Replace KEY' }).waitFor();
+      await expectAccessible(page);
+      expect(expectData(await stack.api.get(`/api/${kind}/${id}/variables`))).to.deep.equal({
+        REGION: 'north',
+      });
+
+      await page.getByRole('link', { name: 'Policies' }).click();
+      await page.waitForURL(`**/ui/${kind}/${id}/policies`);
+      await page.getByRole('button', { name: 'Edit Deadline' }).click();
+      await page.getByLabel('Here').selectOption({ label: 'Set' });
+      await page.getByLabel('Milliseconds').fill('1500');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('Set here').waitFor();
+      await page.reload();
+      await page.getByText('Set here').waitFor();
+      const { policies } = expectData<{ policies: object }>(await stack.api.get(`/api/${kind}/${id}`));
+      expect(policies).to.deep.equal({ timeout: 1500 });
+      await page.setViewportSize({ width: 360, height: 740 });
+      await expectFits(page);
+      await page.setViewportSize({ width: 1280, height: 800 });
+      await page.getByRole('link', { name: 'Endpoints' }).first().click();
+    }
+    await stack.api.delete(`/api/domains/${domain.id}`);
     await close();
   });
 

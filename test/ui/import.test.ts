@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import { expectAccessible, HOSTILE } from '../support/accessible.js';
 import { must, type Stack, startStack } from '../support/processes.js';
-import { openBrowser, type Ui } from '../support/ui.js';
+import { expectAccessible, HOSTILE, openBrowser, type Ui } from '../support/ui.js';
 import { zipOf } from '../support/zip.js';
 
 const RESPONSES = '{ "200": { description: Fine } }';

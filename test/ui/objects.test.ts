@@ -1,11 +1,10 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { expectAccessible, expectUnharmed } from '../support/accessible.js';
 import { type S3Backend, startS3Backend } from '../support/backends/s3.js';
 import { eventually } from '../support/eventually.js';
 import { must, type Stack, startStack } from '../support/processes.js';
-import { openBrowser, type Ui } from '../support/ui.js';
+import { expectAccessible, expectUnharmed, openBrowser, type Ui } from '../support/ui.js';
 
 const PAGE = '<script>document.title="hacked"</script>';
 

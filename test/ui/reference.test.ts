@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import { expectAccessible, HOSTILE } from '../support/accessible.js';
 import { must, type Stack, startStack } from '../support/processes.js';
-import { openBrowser, type Ui } from '../support/ui.js';
+import { expectAccessible, HOSTILE, openBrowser, type Ui } from '../support/ui.js';
 
 const CODE = `
 use rust_edge_gateway_sdk::prelude::*;

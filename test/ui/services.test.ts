@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { expectAccessible, expectUnharmed, HOSTILE } from '../support/accessible.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/ports.js';
 import { must, type Stack, startStack } from '../support/processes.js';
-import { openBrowser, type Ui } from '../support/ui.js';
+import { expectAccessible, expectUnharmed, HOSTILE, openBrowser, type Ui } from '../support/ui.js';
 
 interface ServiceView {
   readonly id: string;

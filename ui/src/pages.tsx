@@ -7,6 +7,8 @@ import { EndpointsPage } from './endpoints/endpoints-page.js';
 import { OverviewPage } from './overview/overview-page.js';
 
 const EndpointPage = later(async () => (await import('./endpoint/endpoint-page.js')).EndpointPage);
+const DomainPage = later(async () => (await import('./settings/owner-page.js')).DomainPage);
+const CollectionPage = later(async () => (await import('./settings/owner-page.js')).CollectionPage);
 const ServicesPage = later(async () => (await import('./services/services-page.js')).ServicesPage);
 const ServicePage = later(async () => (await import('./services/service-page.js')).ServicePage);
 const ObjectsPage = later(async () => (await import('./objects/objects-page.js')).ObjectsPage);
@@ -24,6 +26,8 @@ export function Pages() {
       <Route path="/ui" component={OverviewPage} />
       <Route path="/ui/endpoints" component={EndpointsPage} />
       <Route path="/ui/endpoints/:id/:tab?" component={EndpointPage} />
+      <Route path="/ui/domains/:id/:section?" component={DomainPage} />
+      <Route path="/ui/collections/:id/:section?" component={CollectionPage} />
       <Route path="/ui/services" component={ServicesPage} />
       <Route path="/ui/services/:id" component={ServicePage} />
       <Route path="/ui/objects" component={ObjectsPage} />

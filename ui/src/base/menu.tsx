@@ -1,11 +1,10 @@
 /** A button that opens a list of things to do. */
 import { useId, useRef } from 'preact/hooks';
+import { Link } from 'wouter-preact';
 
-interface MenuItem {
-  readonly label: string;
-  readonly onClick: () => void;
-  readonly isDangerous?: boolean;
-}
+export type MenuItem =
+  | { readonly label: string; readonly to: string }
+  | { readonly label: string; readonly onClick: () => void; readonly isDangerous?: boolean };
 
 /** @param label what the button is for, which has only dots */
 export function Menu({ label, items }: { readonly label: string; readonly items: readonly MenuItem[] }) {
@@ -19,15 +18,15 @@ export function Menu({ label, items }: { readonly label: string; readonly items:
     const isLow = anchor.bottom + shown.offsetHeight + 4 > innerHeight;
     shown.style.top = `${isLow ? anchor.top - shown.offsetHeight - 4 : anchor.bottom + 4}px`;
     shown.style.left = `${Math.max(8, anchor.right - shown.offsetWidth)}px`;
-    shown.querySelector('button')?.focus();
+    shown.querySelector<HTMLElement>('[role=menuitem]')?.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step === undefined) return;
     event.preventDefault();
-    const buttons = [...(menu.current?.querySelectorAll('button') ?? [])];
-    const at = buttons.indexOf(document.activeElement as HTMLButtonElement);
-    buttons[(at + step + buttons.length) % buttons.length]?.focus();
+    const shown = [...(menu.current?.querySelectorAll<HTMLElement>('[role=menuitem]') ?? [])];
+    const at = shown.indexOf(document.activeElement as HTMLElement);
+    shown[(at + step + shown.length) % shown.length]?.focus();
   };
   return (
     <>
@@ -55,20 +54,26 @@ export function Menu({ label, items }: { readonly label: string; readonly items:
         }}
         onKeyDown={onKeyDown}
       >
-        {items.map((item) => (
-          <button
-            key={item.label}
-            type="button"
-            role="menuitem"
-            class={item.isDangerous ? 'danger' : ''}
-            onClick={() => {
-              menu.current?.hidePopover();
-              item.onClick();
-            }}
-          >
-            {item.label}
-          </button>
-        ))}
+        {items.map((item) =>
+          'to' in item ? (
+            <Link key={item.label} href={item.to} role="menuitem">
+              {item.label}
+            </Link>
+          ) : (
+            <button
+              key={item.label}
+              type="button"
+              role="menuitem"
+              class={item.isDangerous ? 'danger' : ''}
+              onClick={() => {
+                menu.current?.hidePopover();
+                item.onClick();
+              }}
+            >
+              {item.label}
+            </button>
+          ),
+        )}
       </div>
     </>
   );

@@ -12,8 +12,8 @@ import type { Collection, Domain } from '../generated/routes.js';
 /** What somebody wants to do. */
 export type Asked =
   | { readonly what: 'new domain' }
-  | { readonly what: 'edit domain' | 'delete domain' | 'new collection'; readonly domain: Domain }
-  | { readonly what: 'edit collection' | 'delete collection'; readonly collection: Collection }
+  | { readonly what: 'delete domain' | 'new collection'; readonly domain: Domain }
+  | { readonly what: 'delete collection'; readonly collection: Collection }
   | { readonly what: 'new endpoint'; readonly host?: string; readonly collection?: Collection };
 
 interface Closable {
@@ -23,15 +23,11 @@ interface Closable {
 export function EndpointsDialog({ asked, onClose }: { readonly asked: Asked } & Closable) {
   switch (asked.what) {
     case 'new domain':
-      return <DomainDialog onClose={onClose} />;
-    case 'edit domain':
-      return <DomainDialog domain={asked.domain} onClose={onClose} />;
+      return <NewDomain onClose={onClose} />;
     case 'delete domain':
       return <DeleteDomain domain={asked.domain} onClose={onClose} />;
     case 'new collection':
-      return <CollectionDialog domain={asked.domain} onClose={onClose} />;
-    case 'edit collection':
-      return <CollectionDialog collection={asked.collection} onClose={onClose} />;
+      return <NewCollection domain={asked.domain} onClose={onClose} />;
     case 'delete collection':
       return <DeleteCollection collection={asked.collection} onClose={onClose} />;
     case 'new endpoint':
@@ -39,22 +35,16 @@ export function EndpointsDialog({ asked, onClose }: { readonly asked: Asked } & 
   }
 }
 
-function DomainDialog({ domain, onClose }: { readonly domain?: Domain } & Closable) {
-  const [host, setHost] = useState(domain?.host ?? '');
-  const [name, setName] = useState(domain?.name ?? '');
-  const save = async () => {
+function NewDomain({ onClose }: Closable) {
+  const [host, setHost] = useState('');
+  const [name, setName] = useState('');
+  const create = async () => {
     const body = { host: host.trim(), name: name.trim() || host.trim() };
-    if (domain) await call('PUT /api/domains/{id}', { params: { id: domain.id }, body });
-    else await call('POST /api/domains', { body });
-    done(domain ? 'The domain is saved.' : `${body.host} is there.`);
+    await call('POST /api/domains', { body });
+    done(`${body.host} is there.`);
   };
   return (
-    <FormDialog
-      title={domain ? `Edit ${domain.host}` : 'New domain'}
-      action={domain ? 'Save' : 'Create'}
-      onSubmit={save}
-      onClose={onClose}
-    >
+    <FormDialog title="New domain" action="Create" onSubmit={create} onClose={onClose}>
       <TextField
         label="Host"
         placeholder="api.example.com"
@@ -93,26 +83,19 @@ function DeleteDomain({ domain, onClose }: { readonly domain: Domain } & Closabl
   );
 }
 
-type CollectionDialogProps = (
-  | { readonly domain: Domain; readonly collection?: undefined }
-  | { readonly collection: Collection; readonly domain?: undefined }
-) &
-  Closable;
-
-function CollectionDialog({ domain, collection, onClose }: CollectionDialogProps) {
-  const [name, setName] = useState(collection?.name ?? '');
-  const [base, setBase] = useState(collection?.base_path ?? '');
-  const save = async () => {
-    const body = { name: name.trim(), base_path: base.trim() || null };
-    if (collection) await call('PUT /api/collections/{id}', { params: { id: collection.id }, body });
-    else await call('POST /api/collections', { body: { ...body, domain_id: domain.id } });
-    done('The collection is saved.');
+function NewCollection({ domain, onClose }: { readonly domain: Domain } & Closable) {
+  const [name, setName] = useState('');
+  const [base, setBase] = useState('');
+  const create = async () => {
+    const body = { name: name.trim(), base_path: base.trim() || null, domain_id: domain.id };
+    await call('POST /api/collections', { body });
+    done(`${body.name} is there.`);
   };
   return (
     <FormDialog
-      title={collection ? `Edit ${collection.name}` : `New collection in ${domain.host}`}
-      action={collection ? 'Save' : 'Create'}
-      onSubmit={save}
+      title={`New collection in ${domain.host}`}
+      action="Create"
+      onSubmit={create}
       onClose={onClose}
     >
       <TextField label="Name" required autofocus value={name} onInput={setName} />

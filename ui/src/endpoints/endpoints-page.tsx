@@ -6,7 +6,7 @@ import { may } from '../api/session.js';
 import { useAddressValue } from '../base/address.js';
 import { Button, Check } from '../base/controls.js';
 import { EndpointState } from '../base/endpoint-state.js';
-import { Menu } from '../base/menu.js';
+import { Menu, type MenuItem } from '../base/menu.js';
 import { Empty, ErrorNotice, Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import { useSettled } from '../base/settled.js';
@@ -197,7 +197,7 @@ function EndpointRow({ endpoint }: { readonly endpoint: BriefEndpoint }) {
   );
 }
 
-function domainMenu(domain: Domain, ask: (asked: Asked) => void) {
+function domainMenu(domain: Domain, ask: (asked: Asked) => void): readonly MenuItem[] {
   return [
     ...(may('endpoints:write')
       ? [{ label: 'New endpoint', onClick: () => ask({ what: 'new endpoint', host: domain.host }) }]
@@ -205,23 +205,25 @@ function domainMenu(domain: Domain, ask: (asked: Asked) => void) {
     ...(may('collections:write')
       ? [{ label: 'New collection', onClick: () => ask({ what: 'new collection', domain }) }]
       : []),
+    { label: 'Settings', to: `/ui/domains/${domain.id}` },
     ...(may('domains:write')
-      ? [
-          { label: 'Edit', onClick: () => ask({ what: 'edit domain', domain }) },
-          { label: 'Delete', isDangerous: true, onClick: () => ask({ what: 'delete domain', domain }) },
-        ]
+      ? [{ label: 'Delete', isDangerous: true, onClick: () => ask({ what: 'delete domain', domain }) }]
       : []),
   ];
 }
 
-function collectionMenu(collection: Collection, host: string, ask: (asked: Asked) => void) {
+function collectionMenu(
+  collection: Collection,
+  host: string,
+  ask: (asked: Asked) => void,
+): readonly MenuItem[] {
   return [
     ...(may('endpoints:write')
       ? [{ label: 'New endpoint', onClick: () => ask({ what: 'new endpoint', host, collection }) }]
       : []),
+    { label: 'Settings', to: `/ui/collections/${collection.id}` },
     ...(may('collections:write')
       ? [
-          { label: 'Edit', onClick: () => ask({ what: 'edit collection', collection }) },
           {
             label: 'Delete',
             isDangerous: true,

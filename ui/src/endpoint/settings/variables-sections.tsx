@@ -9,20 +9,19 @@ import { SecretsSection } from '../../settings/secrets-section.js';
 import { Section } from '../../settings/section.js';
 import { VariablesSection } from '../../settings/variables-section.js';
 
-const SOURCES = { domain: 'its domain', collection: 'its collection', endpoint: 'this endpoint' } as const;
-
-export function VariablesSections({ endpoint: { id } }: { readonly endpoint: Endpoint }) {
-  const owner = { kind: 'endpoints', id } as const;
+export function VariablesSections({ endpoint }: { readonly endpoint: Endpoint }) {
+  const owner = { kind: 'endpoints', id: endpoint.id } as const;
   return (
     <>
       <VariablesSection owner={owner} />
       <SecretsSection owner={owner} />
-      <Environment id={id} />
+      <Environment endpoint={endpoint} />
     </>
   );
 }
 
-function Environment({ id }: { readonly id: string }) {
+function Environment({ endpoint }: { readonly endpoint: Endpoint }) {
+  const { id } = endpoint;
   const mayRead = may('variables:read');
   const result = useQuery('GET /api/endpoints/{id}/environment', mayRead ? { params: { id } } : undefined);
   if (!mayRead) return null;
@@ -35,8 +34,8 @@ function Environment({ id }: { readonly id: string }) {
         {(entries) =>
           entries.length === 0 ? (
             <p class="muted">
-              Nothing yet. Variables and secrets of{' '}
-              <Link href="/ui/endpoints">its collection and its domain</Link> show up here, too.
+              Nothing yet. Variables and secrets of <ScopeLink scope="collection" endpoint={endpoint} /> and{' '}
+              <ScopeLink scope="domain" endpoint={endpoint} /> show up here, too.
             </p>
           ) : (
             <div class="scroll-x">
@@ -58,7 +57,9 @@ function Environment({ id }: { readonly id: string }) {
                       <td>
                         {entry.secret ? <Badge tone="warn">Secret</Badge> : <Badge tone="idle">Plain</Badge>}
                       </td>
-                      <td>{SOURCES[entry.scope]}</td>
+                      <td>
+                        <ScopeLink scope={entry.scope} endpoint={endpoint} />
+                      </td>
                       <td>
                         <Ago at={entry.updated_at} />
                       </td>
@@ -72,4 +73,20 @@ function Environment({ id }: { readonly id: string }) {
       </Loaded>
     </Section>
   );
+}
+
+interface ScopeLinkProps {
+  readonly scope: 'domain' | 'collection' | 'endpoint';
+  readonly endpoint: Endpoint;
+}
+
+/** Where a variable is set, and the way there. */
+function ScopeLink({ scope, endpoint: { domain, collection_id: collection } }: ScopeLinkProps) {
+  const { data: domains = [] } = useQuery('GET /api/domains', may('domains:read') ? {} : undefined);
+  const owner = domains.find(({ host }) => host === domain);
+  if (scope === 'endpoint') return <>this endpoint</>;
+  if (scope === 'collection' && collection !== null)
+    return <Link href={`/ui/collections/${collection}/variables`}>its collection</Link>;
+  if (scope === 'domain' && owner) return <Link href={`/ui/domains/${owner.id}/variables`}>its domain</Link>;
+  return <>its {scope}</>;
 }

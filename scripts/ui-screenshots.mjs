@@ -1,0 +1,254 @@
+/**
+ * `npm run ui:screenshots`: pictures of each page of the web UI, light and dark, on a desktop and a phone, in docs/ui, and
+ * the page that shows them. It starts a gateway of its own, fills it (`ui-example.mjs`), and looks. Times and ids in
+ * the pictures are replaced by fixed ones, and a picture that hardly differs from the one that is there is left alone:
+ * what a commit changes is what has changed. With names, such as `endpoint-code`, only these are made.
+ */
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { chromium } from 'playwright-core';
+import { buildAll } from './compile.mjs';
+import { ensureAllPackages, ROOT, requireNode, requireRust } from './prepare.mjs';
+
+const OUT = join(ROOT, 'docs/ui');
+const QUALITY = 62;
+/** Of 255, on average over all pixels: less is the noise of charts and of the encoder. */
+const LEAST_DIFFERENCE = 0.35;
+const VIEWS = [
+  { view: 'desktop', viewport: { width: 1280, height: 800 } },
+  { view: 'phone', viewport: { width: 360, height: 740 } },
+];
+const THEMES = ['light', 'dark'];
+
+requireNode();
+await requireRust();
+await buildAll(ensureAllPackages);
+const { startStack } = await import('../dist/test/support/processes.js');
+const { startS3Backend } = await import('../dist/test/support/backends/s3.js');
+const { stopServer } = await import('../dist/test/support/postgres.js');
+const { fillExample } = await import('./ui-example.mjs');
+
+const wanted = process.argv.slice(2);
+const isWanted = ({ name }) => wanted.length === 0 || wanted.includes(name);
+mkdirSync(OUT, { recursive: true });
+const storage = await startS3Backend(['files']);
+const stack = await startStack();
+const browser = await chromium.launch({
+  executablePath: '/usr/bin/chromium-headless-shell',
+  args: ['--no-sandbox', '--disable-dev-shm-usage'],
+});
+try {
+  const empty = [{ name: 'first-start', title: 'An empty gateway', path: '/ui' }];
+  await takeAll(empty.filter(isWanted), '');
+  const { cookie, ids } = await fillExample({ ...stack, objects: storage.config });
+  const out = [{ name: 'sign-in', title: 'Signing in', path: '/ui' }];
+  await takeAll(out.filter(isWanted), '');
+  const pages = pagesOf(ids);
+  await takeAll(pages.filter(isWanted), cookie);
+  if (wanted.length === 0) finish([...empty, ...out, ...pages]);
+} finally {
+  await browser.close();
+  await stack.close();
+  await storage.remove();
+  await stopServer();
+}
+
+function pagesOf(ids) {
+  const endpoint = `/ui/endpoints/${ids.list}`;
+  return [
+    { name: 'overview', title: 'Overview', path: '/ui' },
+    { name: 'endpoints', title: 'Endpoints', path: '/ui/endpoints' },
+    { name: 'palette', title: 'Command palette', path: '/ui/endpoints', prepare: openPalette },
+    { name: 'new-endpoint', title: 'A dialog', path: '/ui/endpoints', prepare: click('New endpoint') },
+    { name: 'endpoint-code', title: 'Endpoint: code', path: `/ui/endpoints/${ids.search}/code` },
+    { name: 'endpoint-try', title: 'Endpoint: try', path: `${endpoint}/try`, prepare: click('Send') },
+    { name: 'endpoint-logs', title: 'Endpoint: logs', path: `/ui/endpoints/${ids.place}/logs` },
+    { name: 'endpoint-figures', title: 'Endpoint: figures', path: `${endpoint}/figures` },
+    { name: 'endpoint-versions', title: 'Endpoint: versions', path: `${endpoint}/versions` },
+    { name: 'endpoint-settings', title: 'Endpoint: settings', path: `${endpoint}/settings` },
+    { name: 'endpoint-policies', title: 'Endpoint: policies', path: `${endpoint}/settings?section=policies` },
+    { name: 'endpoint-crashed', title: 'An endpoint that crashes', path: `/ui/endpoints/${ids.report}/code` },
+    { name: 'domain-settings', title: 'Settings of a domain', path: `/ui/domains/${ids.shop}/variables` },
+    {
+      name: 'collection-settings',
+      title: 'Settings of a collection',
+      path: `/ui/collections/${ids.orders}/policies`,
+    },
+    { name: 'services', title: 'Services', path: '/ui/services' },
+    {
+      name: 'service',
+      title: 'A service that cannot be reached',
+      path: `/ui/services/${ids.cache}`,
+      prepare: click('Test'),
+    },
+    { name: 'objects', title: 'Objects', path: '/ui/objects' },
+    { name: 'import', title: 'Import', path: '/ui/import', prepare: previewImport },
+    { name: 'import-run', title: 'An import with flaws', path: `/ui/imports/${ids.import}` },
+    { name: 'builds', title: 'Builds', path: '/ui/builds' },
+    { name: 'build', title: 'A build that failed', path: `/ui/builds/${ids.build}` },
+    { name: 'queues', title: 'Queues', path: '/ui/queues' },
+    { name: 'access-users', title: 'Access: users', path: '/ui/access/users' },
+    { name: 'access-tokens', title: 'Access: tokens', path: '/ui/access/tokens' },
+    { name: 'access-sessions', title: 'Access: sessions', path: '/ui/access/sessions' },
+    { name: 'access-audit', title: 'Access: audit', path: '/ui/access/audit' },
+    { name: 'access-account', title: 'Access: account', path: '/ui/access/account' },
+    { name: 'api', title: 'API', path: '/ui/api' },
+  ];
+}
+
+function click(name) {
+  return (page) => page.getByRole('button', { name, exact: true }).first().click();
+}
+
+async function openPalette(page) {
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox').fill('order');
+  await page.getByRole('option').nth(1).waitFor();
+}
+
+async function previewImport(page) {
+  const document = readFileSync(join(ROOT, 'examples/petstore/openapi.yaml'), 'utf8');
+  await page.getByLabel('Document', { exact: true }).fill(document);
+  await page
+    .getByText(/\d new/)
+    .first()
+    .waitFor();
+}
+
+/** All pictures of these pages. @param cookie of the session, empty for nobody's */
+async function takeAll(pages, cookie) {
+  for (const { view, viewport } of VIEWS)
+    for (const theme of THEMES) {
+      const context = await browser.newContext({
+        ...{ baseURL: stack.apiUrl, viewport, colorScheme: theme, reducedMotion: 'reduce' },
+        ...{ locale: 'en-GB', timezoneId: 'Europe/Berlin' },
+      });
+      const [name, value] = cookie.split('=');
+      if (value) await context.addCookies([{ name, value, url: stack.apiUrl }]);
+      for (const page of pages) await take(context, page, `${page.name}-${theme}-${view}`);
+      await context.close();
+    }
+}
+
+async function take(context, { path, prepare }, file) {
+  const page = await context.newPage();
+  page.on('pageerror', (error) => process.stderr.write(`${file}: ${error.stack}\n`));
+  await page.goto(path);
+  await settle(page);
+  await prepare?.(page);
+  await settle(page);
+  await page.evaluate(fixTexts, {
+    stack: new URL(stack.apiUrl).host,
+    gateway: new URL(stack.gatewayUrl).host,
+  });
+  const session = await context.newCDPSession(page);
+  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY });
+  const taken = Buffer.from(data, 'base64');
+  const target = join(OUT, `${file}.webp`);
+  if (await differs(page, before(target), taken)) writeFileSync(target, taken);
+  process.stdout.write(`${file} ${Math.ceil(taken.length / 1024)} KB\n`);
+  await page.close();
+}
+
+function before(path) {
+  try {
+    return readFileSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Until nothing is loading, and nothing has been drawn anew for a moment. */
+async function settle(page) {
+  await page.locator('main, .alone').first().waitFor();
+  await page.waitForFunction(() => !document.querySelector('.skeleton, main[aria-busy=true]'));
+  await page.evaluate(async () => {
+    await document.fonts.ready;
+    let last = performance.now();
+    const observer = new MutationObserver(() => {
+      last = performance.now();
+    });
+    observer.observe(document.body, { subtree: true, childList: true, characterData: true });
+    const until = last + 8_000;
+    while (performance.now() - last < 700 && performance.now() < until)
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    observer.disconnect();
+  });
+}
+
+/** Replaces what is of this machine and this run: ids, ports, ages. Runs in the page. */
+function fixTexts({ stack: api, gateway }) {
+  const ids = new Map();
+  const idOf = (id) => {
+    if (!ids.has(id))
+      ids.set(id, `${String(ids.size + 1).padStart(8, '0')}${id.slice(8).replaceAll(/[0-9a-f]/g, '0')}`);
+    return ids.get(id);
+  };
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const isAge = node.parentElement.closest('time') !== null;
+    node.data = node.data
+      .replaceAll(api, 'gateway.example.com')
+      .replaceAll(gateway, 'shop.example.com')
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, idOf);
+    if (isAge)
+      node.data = node.data
+        .replace(/^\d+ (seconds?|minutes?) ago$|^now$/, '2 minutes ago')
+        .replace(/\d{1,2} \w{3,4} \d{4}, \d\d:\d\d:\d\d/, '14 Mar 2026, 09:26:53')
+        .replace(/^\d\d:\d\d:\d\d/, '09:26:53');
+  }
+}
+
+/** Whether two pictures differ by more than noise; the page decodes them. */
+async function differs(page, old, taken) {
+  if (!old) return true;
+  const decoder = await page.context().newPage();
+  await decoder.goto('about:blank');
+  const difference = await decoder.evaluate(
+    async ([one, other]) => {
+      const pixels = async (text) => {
+        const blob = await (await fetch(`data:image/webp;base64,${text}`)).blob();
+        const image = await createImageBitmap(blob);
+        const canvas = new OffscreenCanvas(image.width, image.height);
+        const context = canvas.getContext('2d');
+        context.drawImage(image, 0, 0);
+        return context.getImageData(0, 0, image.width, image.height).data;
+      };
+      const [before, after] = [await pixels(one), await pixels(other)];
+      if (before.length !== after.length) return Number.POSITIVE_INFINITY;
+      return before.reduce((sum, value, at) => sum + Math.abs(value - after[at]), 0) / before.length;
+    },
+    [old.toString('base64'), taken.toString('base64')],
+  );
+  await decoder.close();
+  return difference > LEAST_DIFFERENCE;
+}
+
+/** The page that shows them; pictures of pages that are no more go. */
+function finish(pages) {
+  const files = pages.flatMap(({ name }) =>
+    VIEWS.flatMap(({ view }) => THEMES.map((theme) => `${name}-${theme}-${view}.webp`)),
+  );
+  for (const file of readdirSync(OUT))
+    if (file.endsWith('.webp') && !files.includes(file)) rmSync(join(OUT, file));
+  const rows = pages.map(({ name, title }) => {
+    const cells = VIEWS.flatMap(({ view }) =>
+      THEMES.map(
+        (theme) =>
+          `<img src="${name}-${theme}-${view}.webp" alt="${title}, ${theme}, ${view}" width="${view === 'desktop' ? 360 : 120}">`,
+      ),
+    );
+    return `| ${title} | ${cells.join(' | ')} |`;
+  });
+  const text = [
+    '# The web UI in pictures',
+    '',
+    '`npm run ui:screenshots` makes them of a gateway that it starts and fills.',
+    '',
+    '| page | desktop, light | desktop, dark | phone, light | phone, dark |',
+    '|---|---|---|---|---|',
+    ...rows,
+    '',
+  ];
+  writeFileSync(join(OUT, 'README.md'), text.join('\n'));
+}
