@@ -6,7 +6,8 @@ import { createHash } from 'node:crypto';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { openDatabase } from '../src/store/database.js';
 import { addVersions } from '../src/store/versions.js';
-import type { Stack } from '../test/support/processes.js';
+import { eventually } from '../test/support/eventually.js';
+import { must, type Stack } from '../test/support/processes.js';
 import { launchBrowser } from '../test/support/ui.js';
 import { withStacks } from './support/gateway.js';
 import { SMALL_JSON } from './support/handlers.js';
@@ -22,6 +23,10 @@ const ENTRIES = 1_000_000;
 const SLOWDOWN = 4;
 const LIMIT_MS = 30_000;
 
+interface Point {
+  readonly requests: number;
+}
+
 /** The pages with what tells that they are of use, besides that nothing is a placeholder any more. */
 const PAGES: Readonly<Record<string, string>> = {
   '/ui': 'main h1',
@@ -29,9 +34,9 @@ const PAGES: Readonly<Record<string, string>> = {
   '/ui/endpoints?search=resource9999': 'main [role=listitem], main li',
   '/ui/endpoints/ID': '.cm-content',
   '/ui/endpoints/ID/try': 'main form',
-  '/ui/endpoints/ID/logs': 'main li, main tbody tr',
-  '/ui/endpoints/ID/figures': 'main canvas, main svg',
-  '/ui/endpoints/ID/versions': 'main li, main tbody tr',
+  '/ui/endpoints/ID/logs': '[aria-label^="Log entries"] .line',
+  '/ui/endpoints/ID/figures': 'main canvas',
+  '/ui/endpoints/ID/versions': '.versions li',
   '/ui/endpoints/ID/settings': 'main form',
   '/ui/services': 'main h1',
   '/ui/objects': 'main h1',
@@ -70,6 +75,11 @@ async function fill(stack: Stack): Promise<string> {
   } finally {
     await store.close();
   }
+  for (let sent = 0; sent < 100; sent++) await stack.gateway.get('/ada');
+  await eventually(async () => {
+    const { points } = (await must(stack.api.get(`/api/series?endpoint_id=${id}`))) as { points: Point[] };
+    if (!points.some(({ requests }) => requests > 0)) throw new Error('there are no figures yet');
+  });
   await writeManyLogEntries(stack.databaseUrl, { count: ENTRIES, endpointIds: [id] });
   return id;
 }
