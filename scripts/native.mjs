@@ -27,6 +27,11 @@ const GROUPS = {
     // It is started before each handler: loading libraries takes a third of its time.
     linkedStatically: ['edge-launcher'],
   },
+  tls: {
+    title: 'the front with TLS',
+    programs: { 'gateway-front-tls': 'edge-front-tls' },
+    sources: ['rust/wire', 'rust/front', 'rust/front-tls'],
+  },
   services: {
     title: 'the programs of postgres and sqlite services',
     programs: { 'postgres-service': 'edge-postgres-service', 'sqlite-service': 'edge-sqlite-service' },

@@ -17,7 +17,7 @@ if (wantsHelp()) {
 } else {
   await requireRust();
   // The other native programs are built when the first request can be answered.
-  await build(ensurePackages, ['front']);
+  await build(ensurePackages, process.env.TLS_PORT ? ['front', 'tls'] : ['front']);
   process.stdout.off('error', endQuietly); // from now on there are processes to stop
   await import('../dist/src/processes/up.js');
 }

@@ -29,6 +29,8 @@ export function loadConfig(environment: Environment = process.env): Config {
       problems.push(`${name}: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
     }
   }
+  if (values['HTTP_REDIRECT'] === true && values['TLS_PORT'] === undefined)
+    problems.push('HTTP_REDIRECT: needs TLS_PORT, where requests are redirected to.');
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   const config = values as Values;
   return { ...config, DATA_DIR: resolve(config.DATA_DIR) };

@@ -43,6 +43,23 @@ export const SETTING_GROUPS = {
     HOST: textWithDefault('127.0.0.1', 'Address the management API and the gateway listen on.'),
     PORT: integer(8081, 0, 65535, 'Port of the management API.'),
     GATEWAY_PORT: integer(8080, 0, 65535, 'Port of the gateway: the public HTTP traffic.'),
+    TLS_PORT: optionalInteger(
+      0,
+      65535,
+      'When set, the gateway serves TLS on this port, for the domains that have a certificate.',
+    ),
+    TLS_PUBLIC_PORT: optionalInteger(
+      1,
+      65535,
+      'The port by which clients reach `TLS_PORT`, where that is another one; for redirects.',
+    ),
+    HTTP_REDIRECT: flag('When true, requests without TLS are redirected to TLS (308).'),
+    HSTS_SECONDS: integer(
+      0,
+      0,
+      4_294_967_295,
+      'When set, answers over TLS have `Strict-Transport-Security`: for so long, browsers use nothing else for the host. `31536000` is a year.',
+    ),
     GATEWAY_INTERNAL_PORT: optionalInteger(
       1,
       65535,

@@ -13,6 +13,7 @@ import { buildRoutes } from './builds/routes.js';
 import { collectionRoutes } from './collections/routes.js';
 import type { ApiContext, ApiState } from './context.js';
 import { dashboard } from './dashboard.js';
+import { certificateRoutes } from './domains/certificate-routes.js';
 import { domainRoutes } from './domains/routes.js';
 import { endpointRoutes } from './endpoints/routes.js';
 import { eventRoutes } from './events/routes.js';
@@ -59,6 +60,7 @@ export const ROUTES: readonly Route[] = [
   ...eventRoutes,
   ...nameRoutes,
   ...domainRoutes,
+  ...certificateRoutes,
   ...collectionRoutes,
   ...endpointRoutes,
   ...overviewRoutes,

@@ -16,9 +16,13 @@ import type {
   FrontRequest,
   FrontSettings,
 } from './messages.js';
+import type { PublicSockets } from './public-socket.js';
 
-const PROGRAM = fileURLToPath(new URL('../../native/gateway-front', import.meta.url));
-/** The descriptor of the channel in the process; the next one is that of the socket. */
+const programAt = (name: string) => fileURLToPath(new URL(`../../native/${name}`, import.meta.url));
+const PROGRAM = programAt('gateway-front');
+/** The same with TLS. */
+const PROGRAM_WITH_TLS = programAt('gateway-front-tls');
+/** The descriptor of the channel in the process; the next ones are those of the sockets. */
 const CHANNEL = 3;
 /** A process that is being stopped is killed after this: later than it ends by itself. */
 const STOP_LIMIT_MS = 40_000;
@@ -47,15 +51,19 @@ export class FrontProcess {
 
   /**
    * Starts it. A failure of the system to do so is an end.
-   * @param socket descriptor of the public socket
    * @param report called with what it reports unasked
    * @throws Error when the program was not built
    */
-  constructor(socket: number, settings: FrontSettings, report: (report: FrontReport) => void) {
-    if (!existsSync(PROGRAM)) throw new Error(`there is no ${PROGRAM}: run \`npm run build\``);
+  constructor(
+    { plain, secure }: PublicSockets,
+    settings: FrontSettings,
+    report: (report: FrontReport) => void,
+  ) {
+    const program = secure ? PROGRAM_WITH_TLS : PROGRAM;
+    if (!existsSync(program)) throw new Error(`there is no ${program}: run \`npm run build\``);
     this.#report = report;
-    this.#child = spawn(PROGRAM, {
-      stdio: ['ignore', 'inherit', 'inherit', 'pipe', socket],
+    this.#child = spawn(program, {
+      stdio: ['ignore', 'inherit', 'inherit', 'pipe', plain.fd, ...(secure ? [secure.fd] : [])],
       env: isolatedEnvironment(),
     });
     this.ended = new Promise((resolve) => {

@@ -19,12 +19,13 @@ import {
   type FrontReport,
   type FrontRequest,
   type FrontSettings,
+  type HostCertificate,
   type RateTaken,
   type RateToTake,
   type Share,
   TRIAL,
 } from './messages.js';
-import { cannotOpen, openPublicSocket, type PublicSocket } from './public-socket.js';
+import { cannotOpen, openPublicSockets, type PublicSockets } from './public-socket.js';
 
 /** Events that the front reports. */
 export interface FrontEvents {
@@ -52,6 +53,8 @@ export interface FrontOptions {
   /** The public address: an IP address or a name. */
   readonly host: string;
   readonly port: number;
+  /** Of TLS; undefined for none. */
+  readonly tlsPort: number | undefined;
   readonly settings: FrontSettings;
   /** All that a new process is told. */
   readonly states: KnownStates;
@@ -89,7 +92,8 @@ export class Front {
   readonly #processes = new Map<FrontProcess, Stage>();
   readonly #counts = new FrontCounts();
   #share: Share | undefined;
-  #socket: PublicSocket | undefined;
+  #certificates: readonly HostCertificate[] = [];
+  #sockets: PublicSockets | undefined;
   #shortLives = 0;
   #isStopping = false;
 
@@ -98,15 +102,22 @@ export class Front {
   }
 
   /**
-   * Opens the public port; resolves when it is served.
-   * @returns the URL of the port
-   * @throws Error when the port cannot be opened, or the program cannot be started
+   * Opens the public ports; resolves when they are served.
+   * @returns the URLs of the port, and of that for TLS
+   * @throws Error when a port cannot be opened, or the program cannot be started
    */
-  async start(): Promise<string> {
-    const socket = await openPublicSocket(this.#options.host, this.#options.port);
-    this.#socket = socket;
-    await this.#startProcess(socket);
-    return socket.url;
+  async start(): Promise<readonly [url: string, tlsUrl: string | undefined]> {
+    const { host, port, tlsPort } = this.#options;
+    const sockets = await openPublicSockets(host, port, tlsPort);
+    this.#sockets = sockets;
+    await this.#startProcess(sockets);
+    return [sockets.plain.url, sockets.secure?.url];
+  }
+
+  /** Tells the front all certificates there are; resolves when new connections get them. */
+  async setCertificates(certificates: readonly HostCertificate[]): Promise<void> {
+    this.#certificates = certificates;
+    await this.#ask({ type: 'certificates', certificates });
   }
 
   /** Tells the front of changed endpoints; resolves when all new requests go accordingly. */
@@ -191,24 +202,26 @@ export class Front {
    * @throws Error when the new one cannot be started; the old one serves on
    */
   async replace(): Promise<void> {
-    if (this.#socket && !this.#isStopping) await this.#startProcess(this.#socket);
+    if (this.#sockets && !this.#isStopping) await this.#startProcess(this.#sockets);
   }
 
-  /** Closes the port, and stops all processes after the requests in flight; resolves when they have ended. */
+  /** Closes the ports, and stops all processes after the requests in flight; resolves when they have ended. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    this.#socket?.close();
+    this.#sockets?.plain.close();
+    this.#sockets?.secure?.close();
     await Promise.all([...this.#processes.keys()].map((process) => process.stop()));
   }
 
   /** Resolves when it listens, and those before it have been told to stop. */
-  async #startProcess(socket: PublicSocket): Promise<void> {
+  async #startProcess(sockets: PublicSockets): Promise<void> {
     const { settings, log } = this.#options;
-    const process: FrontProcess = new FrontProcess(socket.fd, settings, (report) =>
+    const process: FrontProcess = new FrontProcess(sockets, settings, (report) =>
       this.#receive(process, report),
     );
     this.#processes.set(process, 'starting');
     if (this.#share) process.tell(this.#share);
+    if (sockets.secure) void process.request({ type: 'certificates', certificates: this.#certificates });
     void process.ended.then((how) => this.#ended(process, how));
 
     const ids = this.#ids();
@@ -309,9 +322,9 @@ export class Front {
       await delay(PAUSE_MS);
     }
     for (;;) {
-      if (this.#isStopping || !this.#socket) return;
+      if (this.#isStopping || !this.#sockets) return;
       try {
-        await this.#startProcess(this.#socket);
+        await this.#startProcess(this.#sockets);
         return;
       } catch (thrown) {
         if (this.#isStopping) return;

@@ -97,6 +97,19 @@ export interface FrontSettings {
   readonly rateSeed: string;
   /** Which traces are exported; null: none. */
   readonly traces: Sampling | null;
+  /** Requests without TLS are sent to this port; null: they are served. */
+  readonly redirectPort: number | null;
+  /** For so long browsers that have used TLS use nothing else; 0: it is not said. */
+  readonly strictTransportSeconds: number;
+}
+
+/** What clients of TLS that ask for a host are shown. */
+export interface HostCertificate {
+  readonly host: string;
+  /** PEM, its own certificate first. */
+  readonly chain: string;
+  /** PEM. */
+  readonly key: string;
 }
 
 /** Which traces are exported. */
@@ -120,7 +133,9 @@ export type FrontRequest =
       readonly upserts: readonly EndpointState[];
       readonly removals: readonly string[];
     }
-  /** Open the port: all endpoints have been applied. */
+  /** Use these certificates from now on, and no others. */
+  | { readonly type: 'certificates'; readonly certificates: readonly HostCertificate[] }
+  /** Open the ports: all endpoints have been applied. */
   | { readonly type: 'listen' }
   /** Answered when no request is in flight in a replaced instance. */
   | { readonly type: 'drain'; readonly endpointId: string; readonly instanceId: number }

@@ -36,13 +36,44 @@ const { _createServerHandle: bind } = net as unknown as {
   ): Handle | number;
 };
 
+/** Those that a front serves. */
+export interface PublicSockets {
+  readonly plain: PublicSocket;
+  /** For TLS. */
+  readonly secure: PublicSocket | undefined;
+}
+
+/**
+ * Binds the sockets of a front.
+ * @param tlsPort of TLS; undefined for none
+ * @throws Error when one of them cannot be bound
+ */
+export async function openPublicSockets(
+  host: string,
+  port: number,
+  tlsPort: number | undefined,
+): Promise<PublicSockets> {
+  const plain = await openPublicSocket(host, port);
+  try {
+    const secure = tlsPort === undefined ? undefined : await openPublicSocket(host, tlsPort, 'https');
+    return { plain, secure };
+  } catch (thrown) {
+    plain.close();
+    throw thrown;
+  }
+}
+
 /**
  * Binds a socket to an address.
  * @param host an address or a name
  * @param port 0 for a free one
  * @throws Error when it cannot be bound
  */
-export async function openPublicSocket(host: string, port: number): Promise<PublicSocket> {
+export async function openPublicSocket(
+  host: string,
+  port: number,
+  scheme: 'http' | 'https' = 'http',
+): Promise<PublicSocket> {
   const { address, family } = await lookup(host).catch((error: Error) => {
     throw cannotOpen(error.message);
   });
@@ -56,7 +87,7 @@ export async function openPublicSocket(host: string, port: number): Promise<Publ
     throw cannotOpen(systemError(code, address, port));
   }
   const shown = family === 6 ? `[${address}]` : address;
-  return { fd: handle.fd, url: `http://${shown}:${name.port}`, close: () => handle.close() };
+  return { fd: handle.fd, url: `${scheme}://${shown}:${name.port}`, close: () => handle.close() };
 }
 
 /** The error of a gateway whose port cannot be opened. */

@@ -15,6 +15,7 @@ import {
 import { startProcess } from '../bootstrap/start-process.js';
 import { type Config, toolEnvironment } from '../config.js';
 import { ArtifactCache } from '../gateway/artifact-cache.js';
+import { Certificates } from '../gateway/certificates.js';
 import { EndpointLog } from '../gateway/endpoint-log.js';
 import { Environments } from '../gateway/environments.js';
 import { Front } from '../gateway/front.js';
@@ -78,7 +79,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   );
   shutdown.add('tidying', () => tidying.stop());
 
-  const changes = new Changes(config.DATABASE_URL, ['endpoint', 'node'], log);
+  const changes = new Changes(config.DATABASE_URL, ['endpoint', 'node', 'certificate'], log);
   shutdown.add('changes', () => changes.stop());
 
   let supervisor: Supervisor | undefined;
@@ -92,6 +93,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   const front = new Front({
     host: config.HOST,
     port: config.GATEWAY_PORT,
+    tlsPort: config.TLS_PORT,
     settings: frontSettings(config, log.isLevelEnabled('debug')),
     states: {
       ids: () => supervisor?.endpointIds() ?? [],
@@ -171,7 +173,12 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
 
   // Routes are loaded before the port is opened, so that no request gets a premature 404.
   await supervisor.start();
-  const url = await front.start();
+  if (config.TLS_PORT !== undefined) {
+    const certificates = new Certificates({ store, changes, secrets, front, registry, log });
+    shutdown.add('certificates', () => certificates.stop());
+    await certificates.read();
+  }
+  const [url, tlsUrl] = await front.start();
   const invocations = new Invocations({
     store,
     front,
@@ -189,7 +196,12 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     return registrySource(AggregatorRegistry.aggregate(snapshots))();
   };
   shutdown.add('metrics', await serveMetrics(runDir, 'gateway', config, metrics));
-  log.info({ url, threads: config.GATEWAY_CONCURRENCY }, 'gateway listening');
+  const listening = {
+    url,
+    ...(tlsUrl !== undefined && { tls_url: tlsUrl }),
+    threads: config.GATEWAY_CONCURRENCY,
+  };
+  log.info(listening, 'gateway listening');
 });
 
 function frontSettings(config: Config, logsRequests: boolean): FrontSettings {
@@ -210,5 +222,7 @@ function frontSettings(config: Config, logsRequests: boolean): FrontSettings {
     sharesRates: config.REDIS_URL !== undefined,
     rateSeed: randomBytes(32).toString('base64'),
     traces: samplingOf(config),
+    redirectPort: config.HTTP_REDIRECT ? (config.TLS_PUBLIC_PORT ?? config.TLS_PORT ?? null) : null,
+    strictTransportSeconds: config.HSTS_SECONDS,
   };
 }

@@ -61,6 +61,16 @@ const CURRENT: Readonly<Record<AlertCondition, string>> = {
             OR builds.state IN ('queued', 'running') AND EXISTS (
                  SELECT FROM alert_events WHERE alert_id = alerts.id AND subject_id = endpoints.id
                     AND ended_at IS NULL))`,
+  certificate_expiry: `
+    SELECT alerts.id, domains.id,
+           jsonb_build_object('domain_id', domains.id, 'name', domains.name, 'domain', domains.host,
+                              'expires_at', certificates.expires_at),
+           CASE WHEN certificates.expires_at <= now() THEN 'The certificate of ' || domains.host || ' has expired.'
+                ELSE 'The certificate of ' || domains.host || ' expires in '
+                       || ceil(extract(epoch FROM certificates.expires_at - now()) / 86400) || ' days.' END
+      FROM alerts JOIN domains ON scope IS NULL OR scope->>'domain' = domains.host
+           JOIN certificates ON domain_id = domains.id AND expires_at < now() + days * interval '1 day'
+     WHERE condition = 'certificate_expiry' AND alerts.enabled`,
 };
 
 /**

@@ -14,6 +14,8 @@ export interface Alert {
   /** Of `error_rate`: so many percent of the requests of so many minutes. */
   readonly percent: number;
   readonly minutes: number;
+  /** Of `certificate_expiry`: it expires within so many. */
+  readonly days: number;
   readonly enabled: boolean;
   readonly url_encrypted: string;
   readonly secret_encrypted: string;
@@ -22,7 +24,7 @@ export interface Alert {
 }
 
 const USER_COLUMNS = [
-  ...(['condition', 'scope', 'percent', 'minutes', 'enabled'] as const),
+  ...(['condition', 'scope', 'percent', 'minutes', 'days', 'enabled'] as const),
   ...(['url_encrypted', 'secret_encrypted'] as const),
 ] as const;
 export type NewAlert = Pick<Alert, (typeof USER_COLUMNS)[number]>;

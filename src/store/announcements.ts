@@ -20,7 +20,8 @@ export type Topic =
   | 'service'
   | 'service_observation'
   | 'node'
-  | 'log';
+  | 'log'
+  | 'certificate';
 
 /** One changed row. */
 export interface Announcement {

@@ -31,6 +31,7 @@ const OWNED: readonly (OwnedTable & { readonly kind: Kind })[] = [
   { kind: 'service', table: 'service_secrets', owner: 'service_id' },
   { kind: 'domain', table: 'domains', owner: 'id' },
   { kind: 'domain', table: 'domain_keys', owner: 'domain_id' },
+  { kind: 'domain', table: 'certificates', owner: 'domain_id', sealed: 'key_encrypted' },
   { kind: 'collection', table: 'collections', owner: 'id' },
   { kind: 'endpoint', table: 'endpoints', owner: 'id' },
   { kind: 'endpoint', table: 'endpoint_versions', owner: 'endpoint_id' },

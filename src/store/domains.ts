@@ -26,6 +26,8 @@ export interface Domain {
   readonly enabled: boolean;
   /** The stack of files that it belongs to; null: none. */
   readonly stack: string | null;
+  /** Of its certificate for TLS; null: none. */
+  readonly certificate_expires_at: Date | null;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
@@ -34,6 +36,10 @@ export interface Domain {
 const USER_COLUMNS = ['name', 'host', 'description', 'policies', 'enabled'] as const;
 export type NewDomain = Pick<Domain, Exclude<(typeof USER_COLUMNS)[number], 'policies'>> &
   Partial<Pick<Domain, 'policies' | 'stack'>>;
+
+/** Also from another table: when the certificate expires. */
+const COLUMNS = `domains.*, (
+  SELECT expires_at FROM certificates WHERE domain_id = domains.id) AS certificate_expires_at`;
 
 const insertDomain = insertInto<NewDomain & Pick<Domain, 'id'>, Domain>('domains', [
   'id',
@@ -44,16 +50,20 @@ const insertDomain = insertInto<NewDomain & Pick<Domain, 'id'>, Domain>('domains
 const ORDER = byCreation('domains', 'asc', ['name', 'host', 'description'], 'domain');
 
 export async function listDomains(store: Store, options: ListOptions = {}): Promise<Page<Domain>> {
-  return readPage(store, store.knex('domains').select('domains.*'), ORDER, options);
+  return readPage(store, store.knex('domains').select(store.knex.raw(COLUMNS)), ORDER, options);
 }
 
 export async function findDomain(store: Store, id: string): Promise<Domain | undefined> {
-  return store.knex<Domain>('domains').where({ id }).first();
+  return readDomain(store, { id });
+}
+
+function readDomain({ knex }: Store, where: { id: string } | { host: string }): Promise<Domain | undefined> {
+  return knex<Domain>('domains').where(where).first<Domain | undefined>(knex.raw(COLUMNS));
 }
 
 /** The domain of a host. @param host in lower case */
 export async function findDomainOfHost(store: Store, host: string): Promise<Domain | undefined> {
-  return store.knex<Domain>('domains').where({ host }).first();
+  return readDomain(store, { host });
 }
 
 /** Whether a domain has this host. */
@@ -92,13 +102,14 @@ export async function updateDomain(
 ): Promise<Domain | undefined> {
   const update = () =>
     transaction(store, async (tx) => {
-      const before = await tx.knex<Domain>('domains').where({ id }).forUpdate().first();
+      await tx.knex('domains').where({ id }).forUpdate().first('id');
+      const before = await findDomain(tx, id);
       if (!before || Object.keys(changes).length === 0) return before;
       const [after] = await tx
         .knex<Domain>('domains')
         .where({ id })
         .update({ ...columnValues(changes), updated_at: nextUpdatedAt(tx) })
-        .returning('*');
+        .returning<Domain[]>(tx.knex.raw(COLUMNS) as never);
       if (!after) return undefined;
       const hasNewPolicies = !isDeepStrictEqual(after.policies, before.policies);
       if (after.host === before.host && after.enabled === before.enabled && !hasNewPolicies) return after;
@@ -109,6 +120,7 @@ export async function updateDomain(
         const moved = tx.knex('endpoints').where({ domain: before.host });
         await requireServicesForDomain(tx, await moved.clone().pluck<string[]>('id'), after.host);
         await moved.update({ domain: after.host, updated_at: nextUpdatedAt(tx) });
+        tx.announce('certificate', id);
       }
       await touchEndpoints(tx, affected);
       return after;

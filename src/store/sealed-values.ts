@@ -14,6 +14,7 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
   { table: 'alerts', column: 'url_encrypted' },
   { table: 'alerts', column: 'secret_encrypted' },
   { table: 'apply_undo', column: 'sealed' },
+  { table: 'certificates', column: 'key_encrypted' },
 ];
 
 /** A value, and the same value encrypted again. */

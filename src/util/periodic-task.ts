@@ -8,6 +8,9 @@ export class PeriodicTask {
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
   #stopped = false;
+  #isRunning = false;
+  /** Something has changed since the run began. */
+  #isWanted = false;
 
   /** @param onError called for each failed run; the next run is not affected */
   constructor(intervalMs: number, work: () => Promise<void>, onError: (error: Error) => void) {
@@ -24,12 +27,28 @@ export class PeriodicTask {
     await this.#running;
   }
 
+  /** Does the work at once, or again when a run that is in progress has ended. */
+  runSoon(): void {
+    if (this.#isRunning) this.#isWanted = true;
+    else this.#run();
+  }
+
   #schedule(): void {
     if (this.#stopped) return;
-    this.#timer = setTimeout(() => {
-      this.#running = this.#work()
-        .catch((thrown) => this.#onError(toError(thrown)))
-        .finally(() => this.#schedule());
-    }, this.#intervalMs);
+    this.#timer = setTimeout(() => this.#run(), this.#intervalMs);
+  }
+
+  #run(): void {
+    if (this.#stopped) return;
+    clearTimeout(this.#timer);
+    this.#isRunning = true;
+    this.#isWanted = false;
+    this.#running = this.#work()
+      .catch((thrown) => this.#onError(toError(thrown)))
+      .finally(() => {
+        this.#isRunning = false;
+        if (this.#isWanted) this.#run();
+        else this.#schedule();
+      });
   }
 }

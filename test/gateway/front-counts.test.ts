@@ -19,6 +19,8 @@ const SETTINGS = {
   sharesRates: false,
   rateSeed: 'seed',
   traces: null,
+  redirectPort: null,
+  strictTransportSeconds: 0,
 };
 const RULE = { key: '0123456789abcdef0123456789abcdef', requests: 3, windowMs: 3_600_000 };
 
@@ -37,7 +39,7 @@ describe('the counts of requests', () => {
     socket.close();
   });
   const start = async () => {
-    const process = new FrontProcess(socket.fd, SETTINGS, () => undefined);
+    const process = new FrontProcess({ plain: socket, secure: undefined }, SETTINGS, () => undefined);
     started.push(process);
     await process.request({ type: 'apply', upserts: [], removals: [] });
     return process;

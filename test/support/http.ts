@@ -19,6 +19,8 @@ export interface Call {
   readonly headers?: OutgoingHttpHeaders;
   /** Several pieces are sent chunked, unless a Content-Length is given. */
   readonly body?: Buffer | string | readonly Buffer[];
+  /** The address to send it from. */
+  readonly localAddress?: string;
   /** The connection to use; by default a new one. */
   readonly agent?: Agent;
   /** Aborts the request. */
@@ -27,9 +29,9 @@ export interface Call {
 
 /** Sends a request; resolves with the whole response. */
 export function call(url: string | URL, options: Call = {}): Promise<Answer> {
-  const { method = 'GET', headers = {}, body, agent = false, signal } = options;
+  const { method = 'GET', headers = {}, body, agent = false, ...others } = options;
   return new Promise((resolve, reject) => {
-    const outgoing = request(url, { method, headers, agent, ...(signal && { signal }) }, (incoming) => {
+    const outgoing = request(url, { method, headers, agent, ...others }, (incoming) => {
       const chunks: Buffer[] = [];
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
       incoming.on('error', reject);

@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 use crate::http::{RequestIds, refuse_connection};
 use crate::supervisor::Supervisor;
@@ -31,7 +31,7 @@ pub struct Acceptor {
     supervisor: Supervisor,
     /// Connections refused, by status.
     refused: RefCell<BTreeMap<u16, u64>>,
-    stopped: Notify,
+    stopped: watch::Sender<bool>,
     /// Given up for a moment when there is no other descriptor, to close a connection instead of leaving its client
     /// waiting.
     spare: RefCell<Option<File>>,
@@ -47,7 +47,7 @@ impl Acceptor {
             request_ids: RequestIds::new()?,
             supervisor,
             refused: RefCell::default(),
-            stopped: Notify::new(),
+            stopped: watch::Sender::new(false),
             spare: RefCell::new(Some(spare()?)),
         }))
     }
@@ -66,7 +66,7 @@ impl Acceptor {
     ///
     /// # Errors
     /// Of the system, such as another listener at the same address.
-    pub fn listen(self: &Rc<Self>, socket: OwnedFd) -> io::Result<impl Future<Output = ()> + use<>> {
+    pub fn listen(self: &Rc<Self>, socket: OwnedFd, is_secure: bool) -> io::Result<impl Future<Output = ()> + use<>> {
         // SAFETY: takes numbers only, and the socket is open.
         if unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) } < 0 {
             return Err(io::Error::last_os_error());
@@ -76,31 +76,32 @@ impl Acceptor {
         // SAFETY: the listener keeps its descriptor open, and the same one, as long as it is registered.
         let listener = unsafe { AsyncFd::register_with_interest(listener, Interest::READABLE) }?;
         let acceptor = self.clone();
+        let mut stopped = self.stopped.subscribe();
         Ok(async move {
             tokio::select! {
                 biased;
-                () = acceptor.stopped.notified() => {}
-                () = acceptor.accept(&listener) => {}
+                _ = stopped.wait_for(|is_stopped| *is_stopped) => {}
+                () = acceptor.accept(&listener, is_secure) => {}
             }
             // Those that the kernel has accepted for us. The next front, if there is one, may take them as well.
             for _ in 0..=BACKLOG {
                 let Ok((connection, peer)) = listener.get_ref().accept() else { break };
-                acceptor.serve(connection, peer.ip());
+                acceptor.serve(connection, peer.ip(), is_secure);
             }
         })
     }
 
     pub fn stop(&self) {
-        self.stopped.notify_one();
+        self.stopped.send_replace(true);
     }
 
-    async fn accept(&self, listener: &AsyncFd<TcpListener>) {
+    async fn accept(&self, listener: &AsyncFd<TcpListener>, is_secure: bool) {
         loop {
             // Others have their turn, however many connections there are.
             tokio::task::consume_budget().await;
             let Ok(mut ready) = listener.readable().await else { return };
             match listener.get_ref().accept() {
-                Ok((connection, peer)) => self.serve(connection, peer.ip()),
+                Ok((connection, peer)) => self.serve(connection, peer.ip(), is_secure),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
                     let closed = self.close_one(listener.get_ref(), &error).await;
@@ -115,8 +116,13 @@ impl Acceptor {
         }
     }
 
-    fn serve(&self, connection: TcpStream, peer: IpAddr) {
+    fn serve(&self, connection: TcpStream, peer: IpAddr, is_secure: bool) {
         if self.connections() >= self.limit {
+            if is_secure {
+                // There is no answer before a handshake, which costs more than this one may.
+                *self.refused.borrow_mut().entry(503).or_default() += 1;
+                return;
+            }
             let status = refuse_connection(connection, self.limit, &self.request_ids.next());
             *self.refused.borrow_mut().entry(status).or_default() += 1;
             return;
@@ -126,7 +132,7 @@ impl Acceptor {
             return;
         }
         if let Some(thread) = self.threads.iter().min_by_key(|thread| thread.connections()) {
-            thread.serve(connection, peer);
+            thread.serve(connection, peer, is_secure);
         }
     }
 

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 
 use ipnet::{IpNet, Ipv4Net};
 
-const HTTP: &str = "http";
+pub const HTTP: &str = "http";
 const HTTPS: &str = "https";
 
 /// The proxies whose headers about clients are believed.
@@ -63,10 +63,16 @@ impl TrustedProxies {
     }
 
     /// Who a request is from. The headers are not looked at unless the peer is a trusted proxy.
-    pub fn client<'h>(&self, peer: IpAddr, headers: impl Iterator<Item = (&'h [u8], &'h [u8])>) -> Client {
+    pub fn client<'h>(
+        &self,
+        peer: IpAddr,
+        is_secure: bool,
+        headers: impl Iterator<Item = (&'h [u8], &'h [u8])>,
+    ) -> Client {
         let peer = peer.to_canonical();
+        let own = if is_secure { HTTPS } else { HTTP };
         if !self.trusts(peer) {
-            return Client { ip: peer, scheme: HTTP };
+            return Client { ip: peer, scheme: own };
         }
         let [mut forwarded, mut addresses, mut schemes] = [const { Vec::new() }; 3];
         for (name, value) in headers {
@@ -86,7 +92,7 @@ impl TrustedProxies {
         // A proxy that adds to this list does so with each request, like to the other: what it says about the client
         // is as far from the end. Most proxies replace the list instead, and it has one value.
         let scheme = scheme.or_else(|| read_scheme(elements(&schemes).take(hop + 1).last()?));
-        Client { ip, scheme: scheme.unwrap_or(HTTP) }
+        Client { ip, scheme: scheme.unwrap_or(own) }
     }
 
     /// Follows hops from the gateway towards the client. Gives the last address that is known, and of the last hop that
@@ -224,7 +230,7 @@ mod tests {
     fn client_of(peer: &str, headers: &[(&str, &str)]) -> (String, &'static str) {
         let proxies = TrustedProxies::parse(&["10.0.0.0/8", "2001:db8:1::/48"]).unwrap();
         let headers = headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-        let Client { ip, scheme } = proxies.client(peer.parse().unwrap(), headers);
+        let Client { ip, scheme } = proxies.client(peer.parse().unwrap(), false, headers);
         (ip.to_string(), scheme)
     }
 

@@ -26,31 +26,35 @@ use crate::messages::{Done, EndpointState, FromFront, Level, NamedState, Setting
 use crate::policies::{self, COUNTS, now_ms};
 use crate::supervisor::{Messages, Supervisor, channel};
 use crate::thread::{Command, Shared, ThreadHandle, Update};
+use crate::tls::Tls;
 use crate::upstream::{ById, SharedEndpoint};
 
 /// The descriptors that the supervisor gives this process.
 const CHANNEL: RawFd = 3;
 const LISTENING_SOCKET: RawFd = 4;
+/// Of TLS; only for a program that has it.
+const SECURE_SOCKET: RawFd = 5;
 const COUNT_EVERY: Duration = Duration::from_millis(500);
 
 /// Serves until the supervisor stops this process, or ends.
-pub fn run() {
+pub fn run(tls: Option<Arc<dyn Tls>>) {
     ignore_signals();
-    if let Err(error) = run_loop() {
+    if let Err(error) = run_loop(tls) {
         eprintln!("Error: {error}");
         std::process::exit(1);
     }
 }
 
-fn run_loop() -> io::Result<()> {
+fn run_loop(tls: Option<Arc<dyn Tls>>) -> io::Result<()> {
     let channel = inherited(CHANNEL)?;
-    let socket = inherited(LISTENING_SOCKET)?;
+    let plain = inherited(LISTENING_SOCKET)?;
+    let secure = if tls.is_some() { Some(inherited(SECURE_SOCKET)?) } else { None };
     let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default())?;
     runtime.block_on(async {
         let stream = net::UnixStream::from(channel);
         stream.set_nonblocking(true)?;
         let (reader, writer) = UnixStream::from_std(stream)?.into_split();
-        serve(BufReader::new(reader), writer, socket).await
+        serve(BufReader::new(reader), writer, Sockets { plain, secure }, tls).await
     })
 }
 
@@ -73,12 +77,23 @@ fn inherited(fd: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-async fn serve(mut lines: BufReader<OwnedReadHalf>, writer: OwnedWriteHalf, socket: OwnedFd) -> io::Result<()> {
+/// Those that clients connect to.
+struct Sockets {
+    plain: OwnedFd,
+    secure: Option<OwnedFd>,
+}
+
+async fn serve(
+    mut lines: BufReader<OwnedReadHalf>,
+    writer: OwnedWriteHalf,
+    sockets: Sockets,
+    tls: Option<Arc<dyn Tls>>,
+) -> io::Result<()> {
     let Some(ToFront::Configure(settings)) = next_message(&mut lines).await? else {
         return Err(io::Error::other("the first message has to be \"configure\""));
     };
     let (supervisor, messages) = channel();
-    let mut control = Control::new(settings, supervisor, socket)?;
+    let mut control = Control::new(settings, supervisor, sockets, tls)?;
     spawn_local(write(messages, writer, control.is_over.clone()));
     spawn_local(count(control.supervisor.clone(), control.handled.clone()));
     while let Some(message) = next_message(&mut lines).await? {
@@ -146,9 +161,10 @@ struct Control {
     threads: Rc<[ThreadHandle]>,
     acceptor: Rc<Acceptor>,
     /// Until it listens.
-    socket: Option<OwnedFd>,
-    /// Ends when no connections are accepted any more.
-    accepting: Option<JoinHandle<()>>,
+    sockets: Option<Sockets>,
+    tls: Option<Arc<dyn Tls>>,
+    /// They end when no connections are accepted any more.
+    accepting: Vec<JoinHandle<()>>,
     endpoints: HashSet<ById<Arc<SharedEndpoint>>>,
     handled: Arc<AtomicU64>,
     supervisor: Supervisor,
@@ -157,7 +173,12 @@ struct Control {
 }
 
 impl Control {
-    fn new(mut settings: Settings, supervisor: Supervisor, socket: OwnedFd) -> io::Result<Self> {
+    fn new(
+        mut settings: Settings,
+        supervisor: Supervisor,
+        sockets: Sockets,
+        tls: Option<Arc<dyn Tls>>,
+    ) -> io::Result<Self> {
         if let Some(seed) = settings.rate_seed.take() {
             policies::set_seed(seed);
         }
@@ -167,6 +188,7 @@ impl Control {
             memory: Arc::new(MemoryBudget::new(settings.memory_bytes)),
             handled: Arc::default(),
             supervisor: supervisor.clone(),
+            tls: tls.clone(),
             settings,
         };
         let start = |_| ThreadHandle::start(shared.clone());
@@ -174,8 +196,9 @@ impl Control {
         Ok(Self {
             acceptor: Acceptor::new(threads.clone(), shared.settings.connections_limit, supervisor.clone())?,
             threads,
-            socket: Some(socket),
-            accepting: None,
+            sockets: Some(sockets),
+            tls,
+            accepting: Vec::new(),
             endpoints: HashSet::new(),
             handled: shared.handled,
             supervisor,
@@ -187,6 +210,13 @@ impl Control {
         match message {
             ToFront::Configure(_) => self.supervisor.log(Level::Warn, json!({}), "the front is configured already"),
             ToFront::Apply { seq, upserts, removals } => self.apply(seq, upserts, removals),
+            ToFront::Certificates { seq, certificates } => {
+                let problems = self.tls.as_ref().map_or_else(Vec::new, |tls| tls.set_certificates(certificates));
+                for problem in problems {
+                    self.supervisor.log(Level::Warn, json!({ "problem": problem }), "a certificate cannot be used");
+                }
+                self.supervisor.done(Done { seq, ..Done::default() });
+            }
             ToFront::Listen { seq } => {
                 let error = self.listen().err().map(|error| error.to_string());
                 self.supervisor.done(Done { seq, error, ..Done::default() });
@@ -218,8 +248,11 @@ impl Control {
     }
 
     fn listen(&mut self) -> io::Result<()> {
-        let Some(socket) = self.socket.take() else { return Ok(()) };
-        self.accepting = Some(spawn_local(self.acceptor.listen(socket)?));
+        let Some(Sockets { plain, secure }) = self.sockets.take() else { return Ok(()) };
+        self.accepting.push(spawn_local(self.acceptor.listen(plain, false)?));
+        if let Some(secure) = secure {
+            self.accepting.push(spawn_local(self.acceptor.listen(secure, true)?));
+        }
         Ok(())
     }
 
@@ -293,13 +326,13 @@ impl Control {
 
     /// Accepts no more connections, and ends the process when those that are open are closed.
     fn stop(&mut self, seq: u64) {
-        self.socket = None;
-        let accepting = self.accepting.take();
+        self.sockets = None;
+        let accepting = std::mem::take(&mut self.accepting);
         self.acceptor.stop();
         let threads = self.threads.clone();
         let (supervisor, handled, is_over) = (self.supervisor.clone(), self.handled.clone(), self.is_over.clone());
         spawn_local(async move {
-            if let Some(accepting) = accepting {
+            for accepting in accepting {
                 let _ = accepting.await;
             }
             ask(&threads, Command::Stop).all().await;

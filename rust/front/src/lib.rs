@@ -16,11 +16,16 @@ pub mod routes;
 mod scratch;
 mod supervisor;
 mod thread;
+mod tls;
 mod upstream;
 mod workers;
 
-/// The main function of the program.
-pub fn run() {
+use std::sync::Arc;
+
+pub use tls::{Certificate, SecureStream, Tls};
+
+/// The main function of the program. With `tls`, it has a second port.
+pub fn run(tls: Option<Arc<dyn Tls>>) {
     memory::give_back_large_blocks();
-    control::run();
+    control::run(tls);
 }

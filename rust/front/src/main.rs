@@ -1,4 +1,4 @@
 //! A front: see the library.
 fn main() {
-    edge_front::run();
+    edge_front::run(None);
 }

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::policies::{CompiledPolicies, Policies};
+use crate::tls::Certificate;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -23,7 +24,12 @@ pub enum ToFront {
         upserts: Vec<NamedState>,
         removals: Vec<String>,
     },
-    /// Open the port: all endpoints have been applied.
+    /// Use these certificates from now on, and no others.
+    Certificates {
+        seq: u64,
+        certificates: Vec<Certificate>,
+    },
+    /// Open the ports: all endpoints have been applied.
     Listen {
         seq: u64,
     },
@@ -120,6 +126,12 @@ pub struct Settings {
     pub rate_seed: Option<Box<str>>,
     /// Which traces are exported; none unless given.
     pub traces: Option<Sampling>,
+    /// Requests without TLS are sent to this port, if there is one.
+    #[serde(default)]
+    pub redirect_port: Option<u16>,
+    /// For so long browsers that have used TLS use nothing else; 0 for not at all.
+    #[serde(default)]
+    pub strict_transport_seconds: u32,
 }
 
 /// A request was counted by a rule.

@@ -23,6 +23,7 @@ use crate::memory::MemoryBudget;
 use crate::messages::{EndpointState, Response, Routed, Settings};
 use crate::routes::RouteTable;
 use crate::supervisor::Supervisor;
+use crate::tls::{Tls, Transport};
 use crate::upstream::endpoint::{Context, Endpoint};
 use crate::upstream::{ById, HandlerPool, SharedEndpoint};
 
@@ -43,6 +44,7 @@ pub struct Shared {
     pub memory: Arc<MemoryBudget>,
     pub handled: Arc<AtomicU64>,
     pub supervisor: Supervisor,
+    pub tls: Option<Arc<dyn Tls>>,
 }
 
 /// Changed endpoints.
@@ -51,9 +53,17 @@ pub struct Update {
     pub removals: Vec<String>,
 }
 
+/// A connection that a client has made.
+pub struct Accepted {
+    tcp: TcpStream,
+    peer: IpAddr,
+    /// Whether it begins with a handshake of TLS.
+    is_secure: bool,
+}
+
 /// What a thread is told. The senders are told when it is done.
 pub enum Command {
-    Serve(TcpStream, IpAddr, OpenConnection),
+    Serve(Accepted, OpenConnection),
     Apply(Arc<Update>, oneshot::Sender<()>),
     /// When no request is in flight in a replaced instance.
     Drain(u64, oneshot::Sender<()>),
@@ -103,9 +113,10 @@ impl ThreadHandle {
         self.connections.load(Ordering::Relaxed)
     }
 
-    pub fn serve(&self, connection: TcpStream, peer: IpAddr) {
+    pub fn serve(&self, tcp: TcpStream, peer: IpAddr, is_secure: bool) {
         self.connections.fetch_add(1, Ordering::Relaxed);
-        self.send(Command::Serve(connection, peer, OpenConnection(self.connections.clone())));
+        let accepted = Accepted { tcp, peer, is_secure };
+        self.send(Command::Serve(accepted, OpenConnection(self.connections.clone())));
     }
 
     /// Sends a request of the gateway itself; the thread does not stop before it is answered.
@@ -128,6 +139,9 @@ pub struct Thread {
     pub proxies: Arc<TrustedProxies>,
     pub memory: Arc<MemoryBudget>,
     pub supervisor: Supervisor,
+    tls: Option<Arc<dyn Tls>>,
+    /// A header line of responses over TLS.
+    pub strict_transport: Option<Box<str>>,
     pub routes: RefCell<RouteTable<Rc<Endpoint>>>,
     endpoints: RefCell<HashSet<ById<Rc<Endpoint>>>>,
     context: Rc<Context>,
@@ -161,7 +175,9 @@ impl Thread {
                 pool: HandlerPool::new(shared.memory.clone()),
                 supervisor: shared.supervisor.clone(),
             }),
+            strict_transport: strict_transport(&shared.settings),
             settings: shared.settings,
+            tls: shared.tls,
             proxies: shared.proxies,
             memory: shared.memory,
             supervisor: shared.supervisor,
@@ -209,7 +225,7 @@ impl Thread {
         spawn_local(self.clone().tick());
         while let Some(command) = commands.recv().await {
             match command {
-                Command::Serve(connection, peer, open) => self.clone().serve(connection, peer, open),
+                Command::Serve(accepted, open) => self.clone().serve(accepted, open),
                 Command::Apply(update, done) => self.apply(&update, done),
                 Command::Drain(instance_id, done) => {
                     let pool = self.context.pool.clone();
@@ -238,13 +254,26 @@ impl Thread {
         }
     }
 
-    fn serve(self: Rc<Self>, connection: TcpStream, peer: IpAddr, open: OpenConnection) {
+    fn serve(self: Rc<Self>, Accepted { tcp, peer, is_secure }: Accepted, open: OpenConnection) {
         // Fails for a connection that the client has closed, and where there are no more descriptors.
-        let Ok(connection) = tokio::net::TcpStream::from_std(connection) else { return };
+        let Ok(tcp) = tokio::net::TcpStream::from_std(tcp) else { return };
         spawn_local(async move {
-            serve(connection, peer, self).await;
+            let transport = if is_secure { self.secure(tcp).await } else { Some(Transport::Plain(tcp)) };
+            if let Some(transport) = transport {
+                serve(transport, peer, self).await;
+            }
             drop(open);
         });
+    }
+
+    /// The handshake; none when it fails, or takes longer than the head of a request may.
+    async fn secure(&self, tcp: tokio::net::TcpStream) -> Option<Transport> {
+        let limit = Duration::from_millis(self.settings.head_timeout_ms);
+        let handshake = self.tls.as_ref()?.accept(tcp);
+        match tokio::time::timeout(limit, handshake).await {
+            Ok(Ok(secure)) => Some(Transport::Secure(secure)),
+            Ok(Err(_)) | Err(_) => None,
+        }
     }
 
     fn apply(&self, update: &Update, done: oneshot::Sender<()>) {
@@ -357,4 +386,9 @@ impl Thread {
         intervals::report(&self, self.interval.get());
         let _ = done.send(());
     }
+}
+
+fn strict_transport(settings: &Settings) -> Option<Box<str>> {
+    let seconds = settings.strict_transport_seconds;
+    (seconds > 0).then(|| format!("Strict-Transport-Security: max-age={seconds}\r\n").into())
 }

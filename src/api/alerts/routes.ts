@@ -2,7 +2,7 @@
 import { lookup } from 'node:dns/promises';
 import { Type } from '@sinclair/typebox';
 import { AppError, notFound, requireFound, toError } from '../../errors.js';
-import { type AlertCondition, type AlertScope, isOfServices } from '../../model/alert-condition.js';
+import { type AlertCondition, type AlertScope, SCOPES_OF_CONDITION } from '../../model/alert-condition.js';
 import {
   type Alert,
   countAlerts,
@@ -62,9 +62,9 @@ export const alertRoutes = [
       await requireLimited(deps.store, principal, scope);
       await requireUrl(url, deps);
       await requireRoom(deps.store, principal);
-      const { percent = 5, minutes = 5, enabled = true } = body;
+      const { percent = 5, minutes = 5, days = 14, enabled = true } = body;
       const alert = await createAlert(deps.store, {
-        ...{ condition: on, scope: stored(scope), percent, minutes, enabled },
+        ...{ condition: on, scope: stored(scope), percent, minutes, days, enabled },
         url_encrypted: deps.secrets.seal(url),
         secret_encrypted: deps.secrets.seal(secret),
       });
@@ -183,9 +183,10 @@ function stored(scope: AlertScope | null): AlertScope | null {
 
 /** @throws AppError invalid_input when a condition is not about what the scope names */
 function requireScope(on: AlertCondition, scope: AlertScope | null): void {
-  if (!scope || isOfServices(on) === 'service_id' in scope) return;
-  const named = isOfServices(on) ? 'a service_id' : 'an endpoint_id or a domain';
-  throw new AppError('invalid_input', `body.scope: of "${on}" it must have ${named}`);
+  const members = SCOPES_OF_CONDITION[on];
+  if (!scope || Object.keys(scope).every((member) => members.includes(member))) return;
+  const named = members.map((member) => (member === 'endpoint_id' ? `an ${member}` : `a ${member}`));
+  throw new AppError('invalid_input', `body.scope: of "${on}" it must have ${named.join(' or ')}`);
 }
 
 /** Whoever sends a webhook checks the address again: a name can get another one. */

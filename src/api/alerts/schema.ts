@@ -41,6 +41,12 @@ const SETTINGS = {
     default: 5,
     description: 'Of `error_rate`: of the requests of so many minutes, at least 10',
   }),
+  days: Type.Integer({
+    minimum: 1,
+    maximum: 365,
+    default: 14,
+    description: 'Of `certificate_expiry`: a certificate expires within so many days',
+  }),
   enabled: Enabled,
 };
 
@@ -88,7 +94,7 @@ export const AlertEventView = Type.Object(
     subject: Type.Unsafe<Readonly<Record<string, unknown>>>({
       type: 'object',
       additionalProperties: true,
-      description: 'The endpoint or the service',
+      description: 'The endpoint, the service or the domain',
     }),
     message: Type.String(),
     began_at: Timestamp,

@@ -1,6 +1,16 @@
 /** Domains as the contract shows them. */
 import { Type } from '@sinclair/typebox';
-import { Description, Enabled, Id, Name, Owner, optional, PoliciesField, Timestamp } from '../schemas.js';
+import {
+  Description,
+  Enabled,
+  Id,
+  Name,
+  nullable,
+  Owner,
+  optional,
+  PoliciesField,
+  Timestamp,
+} from '../schemas.js';
 
 const Host = Type.String({ format: 'hostname', description: 'Hostname, unique among domains' });
 
@@ -17,6 +27,9 @@ export const DomainView = Type.Object(
     ...OPTIONAL,
     enabled: Type.Boolean(),
     stack: Owner,
+    certificate_expires_at: nullable(
+      Type.String({ format: 'date-time', description: 'Of its certificate for TLS; null: it has none' }),
+    ),
     created_at: Timestamp,
     updated_at: Timestamp,
   },

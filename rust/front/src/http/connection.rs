@@ -4,8 +4,6 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::task::Poll;
 
-use tokio::net::TcpStream;
-
 use super::exchange::{Exchange, Next};
 use super::guard::Phase;
 use super::head::{HeadEnd, MAX_HEAD_BYTES, check_beginning};
@@ -15,13 +13,14 @@ use super::response::{Persistence, ResponseHead};
 use super::stream::{Broken, ClientStream};
 use crate::policies::Patience;
 use crate::thread::Thread;
+use crate::tls::Transport;
 use crate::upstream::Reply;
 
 /// Serves a connection until it is closed.
-pub async fn serve(tcp: TcpStream, peer: IpAddr, thread: Rc<Thread>) {
+pub async fn serve(transport: Transport, peer: IpAddr, thread: Rc<Thread>) {
     let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
     let reply = Reply::new(waker.clone());
-    let mut stream = ClientStream::new(tcp, thread.guard.watch(waker));
+    let mut stream = ClientStream::new(transport, thread.guard.watch(waker));
     match serve_requests(&mut stream, peer, &thread, &reply).await {
         Ok(()) => stream.close().await,
         Err(Broken::Gone) => {}
@@ -59,7 +58,7 @@ async fn read_request(
 ) -> Result<Request, Broken> {
     let mut patience = Patience::default();
     loop {
-        let mut request = Request::read(thread, &stream.buffered[..length], peer, &mut patience)?;
+        let mut request = Request::read(thread, &stream.buffered[..length], peer, stream.is_secure(), &mut patience)?;
         if let Some(validator) = patience.unprepared.take() {
             stream.watch().begin(Phase::Unwatched);
             stream.unless_reset(patience.prepare(&validator, request.timeout())).await?;
@@ -130,6 +129,7 @@ async fn refuse(mut stream: ClientStream, thread: &Thread, refusal: Refusal) {
         lines: lines.as_bytes(),
         has_date: false,
         request_id: &thread.request_ids.next(),
+        transport_lines: "",
         persistence: Persistence::Close,
         content_length: Some(body.len()),
     };

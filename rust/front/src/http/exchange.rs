@@ -73,7 +73,7 @@ pub struct Exchange<'a> {
     pub reply: &'a Rc<Reply>,
 }
 
-impl Exchange<'_> {
+impl<'a> Exchange<'a> {
     /// Sends a request to its endpoint, and the response to the client.
     ///
     /// # Errors
@@ -287,6 +287,7 @@ impl Exchange<'_> {
             lines: &lines,
             has_date: head.has_date,
             request_id: &request.id,
+            transport_lines: self.transport_lines(&lines),
             persistence: self.persistence(request, request.keep_alive),
             content_length: has_body.then_some(body.len()),
         };
@@ -346,10 +347,21 @@ impl Exchange<'_> {
             lines: lines.as_bytes(),
             has_date: false,
             request_id: &request.id,
+            transport_lines: self.transport_lines(lines.as_bytes()),
             persistence: self.persistence(request, keep_alive),
             content_length: (refusal.status != 204).then_some(body.len()),
         };
         self.send(response, if request.is_head { b"" } else { &body }).await
+    }
+
+    /// A handler, or a policy, may say something else.
+    fn transport_lines(&self, lines: &[u8]) -> &'a str {
+        let name = b"strict-transport-security:";
+        let says = |line: &[u8]| line.len() > name.len() && line[..name.len()].eq_ignore_ascii_case(name);
+        match self.thread.strict_transport.as_deref() {
+            Some(line) if self.stream.is_secure() && !lines.split(|&byte| byte == b'\n').any(says) => line,
+            _ => "",
+        }
     }
 
     fn persistence(&self, request: &Request, keep_alive: bool) -> Persistence {

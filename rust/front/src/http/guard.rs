@@ -217,6 +217,8 @@ pub mod tests {
             log_requests_per_second: 0,
             rate_seed: None,
             traces: None,
+            redirect_port: None,
+            strict_transport_seconds: 0,
         })
     }
 

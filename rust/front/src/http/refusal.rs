@@ -65,6 +65,13 @@ impl Refusal {
         Self { lines: format!("Allow: {METHODS}\r\n").into(), ..Self::new(405, message.into()) }
     }
 
+    /// The same address is served over TLS.
+    pub fn insecure(host: &str, port: u16, target: &str) -> Self {
+        let port = if port == 443 { String::new() } else { format!(":{port}") };
+        let lines = format!("Location: https://{host}{port}{target}\r\n").into();
+        Self { lines, ..Self::new(308, Cow::Borrowed("This address is served over TLS.")) }
+    }
+
     pub fn unknown() -> Self {
         Self::new(404, Cow::Borrowed("There is no endpoint at this address."))
     }

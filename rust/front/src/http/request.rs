@@ -11,6 +11,7 @@ use super::head::{self, Framing, Head};
 use super::refusal::Refusal;
 use super::target::host_name;
 use super::trace::RequestSpan;
+use crate::client_ip::HTTP;
 use crate::messages::{EndpointState, FromFront, Serving};
 use crate::policies::{self, Identity, Judged, KeyWait, Patience, Policies};
 use crate::routes::{Lookup, RouteTable};
@@ -64,14 +65,23 @@ impl Request {
     ///
     /// # Errors
     /// When it is not HTTP, or ambiguous: where the next request begins is not certain.
-    pub fn read(thread: &Thread, bytes: &[u8], peer: IpAddr, patience: &mut Patience) -> Result<Self, Refusal> {
+    pub fn read(
+        thread: &Thread,
+        bytes: &[u8],
+        peer: IpAddr,
+        is_secure: bool,
+        patience: &mut Patience,
+    ) -> Result<Self, Refusal> {
         let mut space = [const { MaybeUninit::uninit() }; head::MAX_HEADERS];
         let head = head::read(bytes, &mut space)?;
         let id = head.request_id.map_or_else(|| thread.request_ids.next(), str::to_owned);
         let headers = head.headers.iter().map(|header| (header.name.as_bytes(), header.value));
-        let client = thread.proxies.client(peer, headers);
+        let client = thread.proxies.client(peer, is_secure, headers);
         Ok(Self {
-            to: address(thread, &head, client.ip, &id, patience),
+            to: match to_tls(&head, client.scheme, thread.settings.redirect_port) {
+                Some(redirect) => Err(redirect),
+                None => address(thread, &head, client.ip, &id, patience),
+            },
             scheme: client.scheme,
             started: Cell::new(Instant::now()),
             waited: patience.prepared_for,
@@ -123,6 +133,14 @@ impl Request {
         wait.give_up();
         false
     }
+}
+
+/// The same address over TLS, for a request without it.
+fn to_tls(head: &Head<'_, '_>, scheme: &str, redirect_port: Option<u16>) -> Option<Refusal> {
+    let port = redirect_port.filter(|_| scheme == HTTP)?;
+    let host = host_name(head.target.authority);
+    let target = &*head.target.path_and_query;
+    (!host.is_empty() && target != "*").then(|| Refusal::insecure(&host, port, target))
 }
 
 /// Finds the endpoint of a request, and writes its head for the handler.

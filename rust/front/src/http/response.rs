@@ -24,6 +24,8 @@ pub struct ResponseHead<'a> {
     pub lines: &'a [u8],
     pub has_date: bool,
     pub request_id: &'a str,
+    /// Further header lines, which are about the connection.
+    pub transport_lines: &'a str,
     pub persistence: Persistence,
     /// `None` for a status without a body.
     pub content_length: Option<usize>,
@@ -41,6 +43,7 @@ impl ResponseHead<'_> {
         add(reason(self.status).as_bytes());
         add(b"\r\n");
         add(self.lines);
+        add(self.transport_lines.as_bytes());
         add(b"X-Request-Id: ");
         add(self.request_id.as_bytes());
         if !self.has_date {
@@ -90,12 +93,12 @@ mod tests {
             lines: b"Date: today\r\n",
             has_date: true,
             request_id: "id",
+            transport_lines: "Over: TLS\r\n",
             persistence: Persistence::Close,
             content_length: Some(3),
         };
         let text = String::from_utf8(head.bytes(&Dates::default(), 0)).unwrap();
-        let expected =
-            "HTTP/1.1 299 unknown\r\nDate: today\r\nX-Request-Id: id\r\nConnection: close\r\nContent-Length: 3";
+        let expected = "HTTP/1.1 299 unknown\r\nDate: today\r\nOver: TLS\r\nX-Request-Id: id\r\nConnection: close\r\nContent-Length: 3";
         assert_eq!(text, format!("{expected}\r\n\r\n"));
     }
 
@@ -106,6 +109,7 @@ mod tests {
             lines: b"",
             has_date: false,
             request_id: "id",
+            transport_lines: "",
             persistence: Persistence::Default,
             content_length: None,
         };

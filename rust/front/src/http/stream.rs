@@ -7,12 +7,12 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, Interest, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
 use super::guard::{Phase, Verdict, Watch, Watched};
 use super::refusal::Refusal;
 use crate::scratch;
+use crate::tls::Transport;
 
 /// Written at a time, so that other connections have their turn in between.
 const WRITE_BYTES: usize = 128 * 1024;
@@ -41,7 +41,7 @@ impl From<Refusal> for Broken {
 }
 
 pub struct ClientStream {
-    tcp: TcpStream,
+    transport: Transport,
     watched: Watched,
     /// What has arrived and is not part of a request taken before.
     pub buffered: Vec<u8>,
@@ -50,8 +50,12 @@ pub struct ClientStream {
 }
 
 impl ClientStream {
-    pub fn new(tcp: TcpStream, watched: Watched) -> Self {
-        Self { tcp, watched, buffered: Vec::new(), latest: None }
+    pub fn new(transport: Transport, watched: Watched) -> Self {
+        Self { transport, watched, buffered: Vec::new(), latest: None }
+    }
+
+    pub fn is_secure(&self) -> bool {
+        self.transport.is_secure()
     }
 
     pub fn watch(&self) -> &Rc<Watch> {
@@ -86,7 +90,7 @@ impl ClientStream {
     /// Waits for more of a body behind what is in `bytes`: at most `limit` bytes. Returns how many, 0 at the end.
     pub async fn read_into(&mut self, bytes: &mut Vec<u8>, limit: usize) -> Result<usize, Broken> {
         poll_fn(|cx| {
-            let read = scratch::read_more(Pin::new(&mut self.tcp), cx, bytes, limit);
+            let read = scratch::read_more(Pin::new(&mut self.transport), cx, bytes, limit);
             self.watched_read(read)
         })
         .await
@@ -95,7 +99,7 @@ impl ClientStream {
     fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, Broken>> {
         let read = scratch::with(|bytes| {
             let mut buffer = ReadBuf::new(&mut bytes[..FILL_BYTES]);
-            ready!(Pin::new(&mut self.tcp).poll_read(cx, &mut buffer))?;
+            ready!(Pin::new(&mut self.transport).poll_read(cx, &mut buffer))?;
             self.buffered.extend_from_slice(buffer.filled());
             Poll::Ready(Ok(buffer.filled().len()))
         });
@@ -125,7 +129,7 @@ impl ClientStream {
         tokio::select! {
             biased;
             outcome = work => Ok(outcome),
-            _ = self.tcp.ready(Interest::ERROR) => Err(Broken::Gone),
+            _ = self.transport.tcp().ready(Interest::ERROR) => Err(Broken::Gone),
         }
     }
 
@@ -142,21 +146,35 @@ impl ClientStream {
                 tokio::task::yield_now().await;
             }
         }
+        if self.transport.is_secure() {
+            // What TLS has taken may not be written yet.
+            poll_fn(|cx| self.poll_flush(cx)).await?;
+        }
         self.watch().begin(Phase::Unwatched);
         Ok(())
     }
 
     fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize, Broken>> {
-        match Pin::new(&mut self.tcp).poll_write(cx, bytes) {
-            Poll::Ready(Ok(written)) => {
-                self.watch().transferred(written);
-                Poll::Ready(Ok(written))
-            }
+        let written = Pin::new(&mut self.transport).poll_write(cx, bytes);
+        if let Poll::Ready(Ok(written)) = written {
+            self.watch().transferred(written);
+        }
+        self.watched_write(written)
+    }
+
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+        let flushed = Pin::new(&mut self.transport).poll_flush(cx);
+        self.watched_write(flushed)
+    }
+
+    fn watched_write<T>(&self, written: Poll<io::Result<T>>) -> Poll<Result<T, Broken>> {
+        match written {
+            Poll::Ready(Ok(written)) => Poll::Ready(Ok(written)),
             Poll::Ready(Err(_)) => Poll::Ready(Err(Broken::Gone)),
             Poll::Pending => match self.watch().verdict() {
                 Some(Verdict::SlowReceiver) => {
                     // Reset, or the kernel would keep sending buffered data for minutes.
-                    let _ = self.tcp.set_zero_linger();
+                    let _ = self.transport.tcp().set_zero_linger();
                     Poll::Ready(Err(Broken::Gone))
                 }
                 _ => Poll::Pending,
@@ -168,7 +186,7 @@ impl ClientStream {
     pub async fn close(mut self) {
         self.watch().begin(Phase::Unwatched);
         self.buffered = Vec::new();
-        if self.tcp.shutdown().await.is_err() {
+        if self.transport.shutdown().await.is_err() {
             return;
         }
         self.drop_arriving(|_| false).await;
@@ -182,7 +200,7 @@ impl ClientStream {
             let read = poll_fn(|cx| {
                 scratch::with(|bytes| {
                     let mut buffer = ReadBuf::new(bytes);
-                    match ready!(Pin::new(&mut self.tcp).poll_read(cx, &mut buffer)) {
+                    match ready!(Pin::new(&mut self.transport).poll_read(cx, &mut buffer)) {
                         Ok(()) if !buffer.filled().is_empty() => Poll::Ready(is_over(buffer.filled())),
                         _ => Poll::Ready(true),
                     }
@@ -203,6 +221,7 @@ mod tests {
     use std::net::{self, Shutdown, TcpListener};
     use std::task::Waker;
 
+    use tokio::net::TcpStream;
     use tokio::runtime::Builder;
     use tokio::task::yield_now;
 
@@ -219,7 +238,7 @@ mod tests {
         let (server, _) = listener.accept().unwrap();
         server.set_nonblocking(true).unwrap();
         let tcp = TcpStream::from_std(server).unwrap();
-        (ClientStream::new(tcp, guard().watch(Waker::noop().clone())), client)
+        (ClientStream::new(Transport::Plain(tcp), guard().watch(Waker::noop().clone())), client)
     }
 
     #[test]

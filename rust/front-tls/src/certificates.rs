@@ -1,0 +1,63 @@
+//! The certificates of hosts, as the supervisor has told them last. All threads use the same.
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use edge_front::Certificate;
+use rustls::crypto::ring::sign::any_supported_type;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+
+/// By host, in lower case.
+#[derive(Default)]
+pub struct Certificates(RwLock<HashMap<Box<str>, Arc<CertifiedKey>>>);
+
+impl Certificates {
+    /// Replaces all. Connections that are open keep theirs. Returns what is wrong with those that cannot be read: their
+    /// hosts are served without.
+    pub fn set(&self, certificates: Vec<Certificate>) -> Vec<String> {
+        let mut problems = Vec::new();
+        let mut by_host = HashMap::with_capacity(certificates.len());
+        for Certificate { host, chain, key } in certificates {
+            match read(&chain, &key) {
+                Ok(certified) => {
+                    by_host.insert(host.to_ascii_lowercase().into(), Arc::new(certified));
+                }
+                Err(problem) => problems.push(format!("{host}: {problem}")),
+            }
+        }
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = by_host;
+        problems
+    }
+
+    fn of(&self, host: &str) -> Option<Arc<CertifiedKey>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(host).cloned()
+    }
+}
+
+fn read(chain: &str, key: &str) -> Result<CertifiedKey, String> {
+    let chain = CertificateDer::pem_slice_iter(chain.as_bytes())
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| format!("the certificate cannot be read: {error}"))?;
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| "the key cannot be read".to_owned())?;
+    let key = any_supported_type(&key).map_err(|_| "keys of this kind are not supported".to_owned())?;
+    Ok(CertifiedKey::new(chain, key))
+}
+
+impl ResolvesServerCert for Certificates {
+    /// A client that asks for no host, or for one without a certificate, is refused: any other certificate would be
+    /// wrong.
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        // rustls gives names in lower case.
+        self.of(hello.server_name()?)
+    }
+}
+
+/// Without the keys.
+impl fmt::Debug for Certificates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Certificates")
+    }
+}

@@ -1,0 +1,84 @@
+//! TLS, as the front uses it. A program that has it (`rust/front-tls`) brings it along.
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use serde::Deserialize;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// The certificate of a host.
+#[derive(Deserialize)]
+pub struct Certificate {
+    pub host: Box<str>,
+    /// Its own, and those up to one that clients know; PEM.
+    pub chain: String,
+    /// PEM.
+    pub key: String,
+}
+
+/// Makes connections secure.
+pub trait Tls: Send + Sync {
+    /// Replaces all certificates. Returns what is wrong with those that cannot be used.
+    fn set_certificates(&self, certificates: Vec<Certificate>) -> Vec<String>;
+
+    /// The handshake of a server.
+    fn accept(&self, tcp: TcpStream) -> Pin<Box<dyn Future<Output = io::Result<Box<dyn SecureStream>>>>>;
+}
+
+/// A connection with TLS.
+pub trait SecureStream: AsyncRead + AsyncWrite + Unpin {
+    /// What it runs over.
+    fn tcp(&self) -> &TcpStream;
+}
+
+/// The connection of a client.
+pub enum Transport {
+    Plain(TcpStream),
+    Secure(Box<dyn SecureStream>),
+}
+
+impl Transport {
+    pub fn tcp(&self) -> &TcpStream {
+        match self {
+            Self::Plain(tcp) => tcp,
+            Self::Secure(secure) => secure.tcp(),
+        }
+    }
+
+    pub fn is_secure(&self) -> bool {
+        matches!(self, Self::Secure(_))
+    }
+}
+
+impl AsyncRead for Transport {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(tcp) => Pin::new(tcp).poll_read(cx, buffer),
+            Self::Secure(secure) => Pin::new(secure).poll_read(cx, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Transport {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(tcp) => Pin::new(tcp).poll_write(cx, bytes),
+            Self::Secure(secure) => Pin::new(secure).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(tcp) => Pin::new(tcp).poll_flush(cx),
+            Self::Secure(secure) => Pin::new(secure).poll_flush(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Self::Plain(tcp) => Pin::new(tcp).poll_shutdown(cx),
+            Self::Secure(secure) => Pin::new(secure).poll_shutdown(cx),
+        }
+    }
+}

@@ -1,0 +1,274 @@
+/** TLS of the gateway: certificates of domains over the API, in force without a dropped connection; real processes. */
+import { Agent, request } from 'node:https';
+import { text } from 'node:stream/consumers';
+import { connect, type TLSSocket } from 'node:tls';
+import { expect } from 'chai';
+import { type Authority, type IssuedCertificate, startAuthority } from '../support/certificates.js';
+import { eventually } from '../support/eventually.js';
+import { expectData, expectFailure } from '../support/expect.js';
+import { ANYTHING } from '../support/handler-sources.js';
+import { call } from '../support/http.js';
+import { freePort } from '../support/ports.js';
+import { frontOf } from '../support/process-state.js';
+import { type Stack, startStack } from '../support/processes.js';
+import { SECRET_KEY } from '../support/test-services.js';
+
+const HOST = 'shop.example';
+const OTHER = 'other.example';
+const YEAR = '31536000';
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly body: string;
+}
+
+describe('TLS of the gateway', function () {
+  this.timeout(120_000);
+  let stack: Stack;
+  let authority: Authority;
+  let port: number;
+  const domains: Record<string, string> = {};
+  let first: IssuedCertificate;
+
+  before(async () => {
+    authority = await startAuthority();
+    port = await freePort();
+    const env = { TLS_PORT: String(port), HSTS_SECONDS: YEAR, SECRET_KEY, TRUSTED_PROXIES: '127.0.0.3' };
+    stack = await startStack({ env });
+    for (const host of [HOST, OTHER]) {
+      const domain = expectData<{ id: string }>(
+        await stack.api.post('/api/domains', { name: host, host }),
+        201,
+      );
+      domains[host] = domain.id;
+    }
+    await stack.deploy({ path: '/any', domain: '*', code: ANYTHING });
+    await stack.deploy({ path: '/any', method: 'POST', domain: '*', code: ANYTHING });
+    first = await authority.issue([HOST]);
+  });
+  after(async () => {
+    await stack?.close();
+    await authority?.remove();
+  });
+
+  const path = (host = HOST) => `/api/domains/${domains[host]}/certificate`;
+  const put = (certificate: object, host = HOST) => stack.api.put(path(host), certificate);
+  /** @throws when the handshake fails, or the certificate is not for the host */
+  const get = (target: string, host = HOST, agent?: Agent, body?: string): Promise<Answer> =>
+    new Promise((resolve, reject) => {
+      const options = { host: '127.0.0.1', port, servername: host, ca: authority.root, path: target };
+      const sent = request(
+        {
+          ...options,
+          method: body === undefined ? 'GET' : 'POST',
+          headers: { host },
+          ...(agent && { agent }),
+        },
+        (answer) => {
+          void text(answer).then((received) =>
+            resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: received }),
+          );
+        },
+      );
+      sent.on('error', reject).end(body);
+    });
+  const handshake = (options: object = {}): Promise<TLSSocket> =>
+    new Promise((resolve, reject) => {
+      const given = { host: '127.0.0.1', port, servername: HOST, ca: authority.root, ...options };
+      const socket = connect(given, () => resolve(socket));
+      socket.on('error', reject);
+    });
+  const rejected = async (promise: Promise<unknown>): Promise<string> => {
+    const how = await promise.then(
+      () => 'not rejected',
+      (error: NodeJS.ErrnoException) => `${error.code} ${error.message}`,
+    );
+    return how;
+  };
+  const fingerprint = async () => {
+    const socket = await handshake();
+    const { fingerprint256 } = socket.getPeerCertificate();
+    socket.destroy();
+    return fingerprint256.replaceAll(':', '').toLowerCase();
+  };
+
+  it('refuses hosts without a certificate', async () => {
+    expect(await rejected(get('/any'))).to.match(/handshake|alert|ECONNRESET/i);
+    expectFailure(await stack.api.get(path()), 'not_found');
+    expect(expectData(await stack.api.get(`/api/domains/${domains[HOST]}`))).to.include({
+      certificate_expires_at: null,
+    });
+  });
+
+  it('serves a host with its certificate, and shows what it is, never its key', async () => {
+    const saved = expectData<Record<string, unknown>>(await put(first));
+    expect(saved).to.deep.include({ names: [HOST], issuer: 'Test Authority' });
+    const shown = await stack.api.get(path());
+    expect(expectData(shown)).to.deep.equal(saved);
+    expect(JSON.stringify(shown.body)).not.to.include('PRIVATE KEY');
+    const domain = expectData<object>(await stack.api.get(`/api/domains/${domains[HOST]}`));
+    expect(domain).to.include({ certificate_expires_at: saved['expires_at'] });
+    await eventually(async () => expect((await get('/any')).status).to.equal(200));
+    expect(await fingerprint()).to.equal(saved['fingerprint']);
+    const { headers, body } = await get('/any');
+    expect(headers['strict-transport-security']).to.equal(`max-age=${YEAR}`);
+    expect(JSON.parse(body)).to.deep.include({ path: '/any' });
+  });
+
+  it('serves TLS 1.2 and 1.3 with HTTP/1.1, and nothing older', async () => {
+    for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+      const socket = await handshake({
+        minVersion: version,
+        maxVersion: version,
+        ALPNProtocols: ['http/1.1'],
+      });
+      expect([socket.getProtocol(), socket.alpnProtocol]).to.deep.equal([version, 'http/1.1']);
+      socket.destroy();
+    }
+    const old = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' };
+    expect(await rejected(handshake(old))).to.match(/protocol version|unsupported|alert/i);
+    const weak = { maxVersion: 'TLSv1.2', ciphers: 'AES128-SHA:AES256-SHA:ECDHE-RSA-AES128-SHA' };
+    expect(await rejected(handshake(weak))).to.match(/handshake failure|alert/i);
+  });
+
+  it('passes bodies of any size both ways', async () => {
+    const body = 'x'.repeat(3 * 1024 * 1024);
+    const answer = await get('/any?do=echo', HOST, undefined, body);
+    expect(answer.status).to.equal(200);
+    expect(answer.body === body).to.equal(true);
+  });
+
+  it('tells the log that it was https, which only a trusted proxy may say otherwise', async () => {
+    const { headers } = await get('/any?seen=1');
+    const id = String(headers['x-request-id']);
+    await eventually(async () => {
+      const { items } = expectData<{ items: { request_id: string }[] }>(
+        await stack.api.get(`/api/logs?request_id=${id}`),
+      );
+      expect(items).to.have.length.above(0);
+    });
+  });
+
+  it('has the new certificate for new connections, while those that are open keep theirs', async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    expect((await get('/any', HOST, agent)).status).to.equal(200);
+    const second = await authority.issue([HOST, `*.${HOST}`], {
+      key: ['-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:2048'],
+    });
+    const saved = expectData<{ fingerprint: string }>(await put(second));
+    await eventually(async () => expect(await fingerprint()).to.equal(saved.fingerprint));
+    const kept = await get('/any', HOST, agent);
+    expect(kept.status).to.equal(200);
+    agent.destroy();
+  });
+
+  it('shows each host its own, by SNI', async () => {
+    expectData(await put(await authority.issue([`*.example`], {}), OTHER));
+    await eventually(async () => expect((await get('/any', OTHER)).status).to.equal(200));
+    expect((await get('/any', HOST)).status).to.equal(200);
+    // Without a name, and by an address, there is no certificate that would be right.
+    expect(await rejected(handshake({ servername: '' }))).to.match(/alert|handshake|ECONNRESET/i);
+  });
+
+  it('survives that its front is killed or replaced', async () => {
+    const gateway = stack.processes.get('gateway');
+    gateway?.logged.expectErrors(/front exited, starting another/);
+    const killed = frontOf(gateway?.pid ?? 0);
+    process.kill(killed ?? 0, 'SIGKILL');
+    await eventually(async () => expect((await get('/any')).status).to.equal(200));
+    process.kill(gateway?.pid ?? 0, 'SIGUSR2');
+    await eventually(() => expect(frontOf(gateway?.pid ?? 0)).not.to.be.oneOf([killed, undefined]));
+    await eventually(async () => expect((await get('/any')).status).to.equal(200));
+  });
+
+  it('refuses what would not work, and changes nothing', async () => {
+    const before = expectData(await stack.api.get(path()));
+    const refused = async (certificate: object, message: RegExp) =>
+      expectFailure(await put(certificate), 'invalid_input', message);
+    const [wrongHost, expired] = [
+      await authority.issue(['elsewhere.example']),
+      await authority.issue([HOST], { days: -1 }),
+    ];
+    await refused({}, /body\.certificate/);
+    await refused({ ...first, certificate: 'no PEM' }, /body\.certificate: has no "-----BEGIN CERTIFICATE/);
+    await refused({ ...first, private_key: 'no PEM' }, /body\.private_key: cannot be read/);
+    await refused({ ...first, private_key: wrongHost.private_key }, /is not the key of the/);
+    await refused(wrongHost, /is for elsewhere\.example, and not for shop\.example/);
+    await refused(expired, /body\.certificate: has expired/);
+    const backwards = first.certificate.split(/(?<=-----END CERTIFICATE-----\n)/).toReversed();
+    await refused({ ...first, certificate: backwards.join('') }, /is not the key|is for no host/);
+    const [own = ''] = first.certificate.split(/(?<=-----END CERTIFICATE-----\n)/);
+    const strange = { ...first, certificate: `${own}${wrongHost.certificate}` };
+    await refused(strange, /its certificate 1 is not issued by its certificate 2/);
+    const weak = await authority.issue([HOST], {
+      key: ['-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:1024'],
+    });
+    await refused(weak, /body\.private_key: must be RSA of 2048 bits or more/);
+    expect(expectData(await stack.api.get(path()))).to.deep.equal(before);
+    const text = JSON.stringify(await put({ ...first, private_key: 'my secret text' }));
+    expect(text).not.to.include('my secret text');
+  });
+
+  it('has metrics of when they expire', async () => {
+    const { expires_at } = expectData<{ expires_at: string }>(await stack.api.get(path()));
+    const { body } = await stack.api.get('/metrics');
+    const [, seconds] =
+      /^edge_gateway_certificate_expiry_timestamp_seconds\{[^}]*host="shop\.example"[^}]*\} (\S+)$/m.exec(
+        String(body),
+      ) ?? [];
+    expect(Number(seconds) * 1000).to.equal(Date.parse(expires_at));
+  });
+
+  it('is not served for a host that the certificate is not for, after a rename', async () => {
+    expectData(await put(await authority.issue([OTHER]), OTHER));
+    expectData(await stack.api.put(`/api/domains/${domains[OTHER]}`, { host: 'renamed.example' }));
+    await eventually(async () =>
+      expect(await rejected(get('/any', 'renamed.example'))).to.match(/alert|handshake/i),
+    );
+    expectData(await stack.api.put(`/api/domains/${domains[OTHER]}`, { host: OTHER }));
+    await eventually(async () => expect((await get('/any', OTHER)).status).to.equal(200));
+  });
+
+  it('ends for a host whose certificate, or whose domain, is deleted', async () => {
+    expectData(await stack.api.delete(path(OTHER)));
+    expectFailure(await stack.api.delete(path(OTHER)), 'not_found');
+    await eventually(async () => expect(await rejected(get('/any', OTHER))).to.match(/alert|handshake/i));
+    expect((await get('/any', HOST)).status).to.equal(200);
+  });
+
+  it('closes handshakes that take too long, and serves others meanwhile', async () => {
+    await stack.processes.get('gateway')?.end('SIGTERM');
+    await stack.start('gateway', { HTTP_HEAD_TIMEOUT_MS: '500' });
+    const { createConnection } = await import('node:net');
+    const slow = createConnection({ host: '127.0.0.1', port });
+    const closed = new Promise((resolve) => slow.on('close', resolve));
+    slow.resume().write(Buffer.from([22, 3, 1]));
+    await eventually(async () => expect((await get('/any')).status).to.equal(200));
+    await closed;
+  });
+
+  it('redirects requests without TLS to it when told so, but not those that a proxy has got by TLS', async () => {
+    await stack.processes.get('gateway')?.end('SIGTERM');
+    await stack.start('gateway', { HTTP_REDIRECT: 'true', TLS_PUBLIC_PORT: '443' });
+    const headers = { host: HOST };
+    const answer = await call(`${stack.gatewayUrl}/any?a=b%20c`, { headers });
+    expect(answer.status).to.equal(308);
+    expect(answer.headers['location']).to.equal(`https://${HOST}/any?a=b%20c`);
+    expect(answer.headers).not.to.have.property('strict-transport-security');
+    await eventually(async () => expect((await get('/any')).status).to.equal(200));
+    const forwarded = { ...headers, 'x-forwarded-for': '203.0.113.7', 'x-forwarded-proto': 'https' };
+    const stranger = await call(`${stack.gatewayUrl}/any`, { headers: forwarded });
+    expect(stranger.status, 'of a stranger').to.equal(308);
+    const proxied = await call(`${stack.gatewayUrl}/any`, { headers: forwarded, localAddress: '127.0.0.3' });
+    expect(proxied.status, 'of a proxy').to.equal(200);
+  });
+
+  it('says that there is none, where TLS_PORT is not set', async () => {
+    await stack.processes.get('web')?.end('SIGTERM');
+    await stack.start('web', { TLS_PORT: '' });
+    expect((await put(first)).body)
+      .to.have.nested.property('warnings[0]')
+      .that.matches(/set TLS_PORT/);
+  });
+});
