@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { openDatabase } from '../../src/store/database.js';
 import { liveNodes } from '../../src/store/nodes.js';
+import { startAuthority } from '../support/authority.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure, NO_ID } from '../support/expect.js';
 import { call } from '../support/http.js';
@@ -200,6 +201,34 @@ describe('alerts', function () {
     await eventually(() => expect(toldOf(alert)).to.have.length(2));
   });
 
+  it('tell of certificates that expire soon, until there is a newer one', async () => {
+    const authority = await startAuthority();
+    try {
+      const domain = { name: 'shop', host: 'shop.example' };
+      const { id } = expectData<{ id: string }>(await stack.api.post('/api/domains', domain), 201);
+      const certify = async (days: number) =>
+        expectData(
+          await stack.api.put(
+            `/api/domains/${id}/certificate`,
+            await authority.issue(['shop.example'], { days }),
+          ),
+        );
+      await certify(10);
+      const other = await alertOn('certificate_expiry', { scope: { domain: 'other.example' } });
+      const later = await alertOn('certificate_expiry', { days: 5 });
+      const alert = await alertOn('certificate_expiry', { scope: { domain: 'shop.example' } });
+      await eventually(() => expect(toldOf(alert)).to.deep.equal([['firing', 'shop']]));
+      expect((await events(alert))[0]?.message).to.equal(
+        'The certificate of shop.example expires in 10 days.',
+      );
+      await certify(90);
+      await eventually(() => expect(toldOf(alert)).to.have.length(2));
+      expect([...toldOf(other), ...toldOf(later)]).to.deep.equal([]);
+    } finally {
+      await authority.remove();
+    }
+  });
+
   it('tell of services that cannot be reached', async () => {
     const alert = await alertOn('service_unreachable');
     const id = await activate('cache');
@@ -294,6 +323,11 @@ describe('alerts', function () {
       expectFailure(await stack.api.post('/api/alerts', body), 'invalid_input', message);
     const url = receiverUrl;
     await refused({ on: 'rain', url }, /body\.on/);
+    const scope = { endpoint_id: NO_ID };
+    await refused(
+      { on: 'certificate_expiry', url, scope },
+      /body\.scope: of "certificate_expiry" it must have a domain/,
+    );
     await refused({ on: 'crash_loop' }, /body\.url/);
     await refused({ on: 'crash_loop', url: 'ftp://example.com/' }, /body\.url: must be a URL such as/);
     await refused(

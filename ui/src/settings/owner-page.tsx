@@ -9,6 +9,7 @@ import { Page } from '../base/page.js';
 import { Sections } from '../base/sections.js';
 import { Visible } from '../base/visible.js';
 import { WhoChanged } from '../base/who-changed.js';
+import { CertificateSection } from './certificate-section.js';
 import { CollectionGeneral, DomainGeneral } from './general-sections.js';
 import type { Owner } from './owner.js';
 import { PoliciesSection } from './policies-section.js';
@@ -29,7 +30,12 @@ export function DomainPage({ params: { id = '', section } }: PageProps) {
       result={result}
       name={result.data?.host ?? 'Domain'}
       crumbs={<Link href="/ui/endpoints">Endpoints</Link>}
-      general={(domain) => <DomainGeneral domain={domain} />}
+      general={(domain) => (
+        <>
+          <DomainGeneral domain={domain} />
+          <CertificateSection domain={domain} />
+        </>
+      )}
     />
   );
 }
