@@ -1,6 +1,7 @@
 //! Schemas made ready to be evaluated. What a schema says of one type is together, and is not there where it says
 //! nothing.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use regex::{Regex, RegexBuilder};
 
@@ -43,7 +44,7 @@ pub struct NumberRules {
 pub struct TextRules {
     pub max_length: Option<u64>,
     pub min_length: Option<u64>,
-    pub pattern: Option<Pattern>,
+    pub pattern: Option<Arc<Pattern>>,
     pub format: Option<Format>,
 }
 
@@ -65,7 +66,7 @@ pub struct ObjectRules {
     pub required: Vec<Box<str>>,
     pub dependent_required: BTreeMap<Box<str>, Vec<Box<str>>>,
     pub properties: BTreeMap<Box<str>, Index>,
-    pub pattern_properties: Vec<(Pattern, Index)>,
+    pub pattern_properties: Vec<(Arc<Pattern>, Index)>,
     pub additional_properties: Option<Index>,
     pub property_names: Option<Index>,
     pub unevaluated_properties: Option<Index>,
@@ -103,13 +104,31 @@ impl Pattern {
     }
 }
 
+/// Those of one policy, by their texts: a pattern takes time and memory once, as often as schemas have it.
+#[derive(Default)]
+pub struct Patterns(HashMap<String, Arc<Pattern>>);
+
+impl Patterns {
+    fn get(&mut self, compiled: compiled::Pattern) -> Result<Arc<Pattern>, String> {
+        if let Some(known) = self.0.get(&compiled.0) {
+            return Ok(known.clone());
+        }
+        let text = compiled.0.clone();
+        let pattern = Arc::new(Pattern::new(compiled)?);
+        self.0.insert(text, pattern.clone());
+        Ok(pattern)
+    }
+}
+
 impl Schema {
     /// # Errors
     /// Why it cannot be enforced.
-    pub fn new(compiled: compiled::Schema) -> Result<Self, String> {
+    pub fn new(compiled: compiled::Schema, patterns: &mut Patterns) -> Result<Self, String> {
         match compiled {
             compiled::Schema::Is(value) => Ok(Self::Is(value)),
-            compiled::Schema::Keywords(keywords) => Rules::new(*keywords).map(|rules| Self::Rules(Box::new(rules))),
+            compiled::Schema::Keywords(keywords) => {
+                Rules::new(*keywords, patterns).map(|rules| Self::Rules(Box::new(rules)))
+            }
         }
     }
 }
@@ -118,23 +137,23 @@ impl Schema {
     /// Of its costliest pattern, for each byte of a text.
     pub fn pattern_cost(&self) -> u64 {
         let Self::Rules(rules) = self else { return 0 };
-        let of_text = rules.text.iter().filter_map(|text| text.pattern.as_ref());
-        let of_names = rules.object.iter().flat_map(|object| object.pattern_properties.iter().map(|(name, _)| name));
+        let of_text = rules.text.iter().filter_map(|text| text.pattern.as_deref());
+        let of_names = rules.object.iter().flat_map(|object| object.pattern_properties.iter().map(|(name, _)| &**name));
         of_text.chain(of_names).map(|pattern| pattern.cost).max().unwrap_or(0)
     }
 }
 
 impl Rules {
-    fn new(mut all: Keywords) -> Result<Self, String> {
+    fn new(mut all: Keywords, patterns: &mut Patterns) -> Result<Self, String> {
         let format = all.format.as_deref().map(Format::named).transpose()?;
         Ok(Self {
             types: all.types,
             values: all.values.take(),
             constant: all.constant.take().map(|(value,)| value),
             number: number_rules(&all, format.filter(|format| format.is_of_numbers())),
-            text: text_rules(&mut all, format.filter(|format| !format.is_of_numbers()))?,
+            text: text_rules(&mut all, format.filter(|format| !format.is_of_numbers()), patterns)?,
             list: list_rules(&mut all),
-            object: object_rules(&mut all)?,
+            object: object_rules(&mut all, patterns)?,
             applied: applied(all),
         })
     }
@@ -147,9 +166,13 @@ fn number_rules(all: &Keywords, format: Option<Format>) -> Option<Box<NumberRule
         .then(|| Box::new(NumberRules { multiple_of, maximum, exclusive_maximum, minimum, exclusive_minimum, format }))
 }
 
-fn text_rules(all: &mut Keywords, format: Option<Format>) -> Result<Option<Box<TextRules>>, String> {
+fn text_rules(
+    all: &mut Keywords,
+    format: Option<Format>,
+    patterns: &mut Patterns,
+) -> Result<Option<Box<TextRules>>, String> {
     let Keywords { max_length, min_length, .. } = *all;
-    let pattern = all.pattern.take().map(Pattern::new).transpose()?;
+    let pattern = all.pattern.take().map(|pattern| patterns.get(pattern)).transpose()?;
     let is_any = max_length.is_some() || min_length.is_some() || pattern.is_some() || format.is_some();
     Ok(is_any.then(|| Box::new(TextRules { max_length, min_length, pattern, format })))
 }
@@ -179,11 +202,11 @@ fn list_rules(all: &mut Keywords) -> Option<Box<ListRules>> {
     })
 }
 
-fn object_rules(all: &mut Keywords) -> Result<Option<Box<ObjectRules>>, String> {
+fn object_rules(all: &mut Keywords, patterns: &mut Patterns) -> Result<Option<Box<ObjectRules>>, String> {
     let Keywords { max_properties, min_properties, additional_properties, property_names, .. } = *all;
     let pattern_properties = std::mem::take(&mut all.pattern_properties).into_iter();
     let pattern_properties = pattern_properties
-        .map(|(pattern, schema)| Ok((Pattern::new(pattern)?, schema)))
+        .map(|(pattern, schema)| Ok((patterns.get(pattern)?, schema)))
         .collect::<Result<Vec<_>, String>>()?;
     let is_any = max_properties.is_some()
         || min_properties.is_some()
