@@ -25,6 +25,7 @@ describe('HTTP', () => {
     for (const path of [...alone, '/queues/confirm/compile/empty', '/queues/confirm']) {
       const { headers } = await api.get(path);
       expect(headers['x-frame-options'], path).to.equal('DENY');
+      if (path.startsWith('/api/')) expect(headers['cache-control'], path).to.equal('no-store');
       expect(headers['content-security-policy'], path).to.include("frame-ancestors 'none'");
       expect(headers['x-content-type-options'], path).to.equal('nosniff');
     }
