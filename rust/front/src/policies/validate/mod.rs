@@ -28,7 +28,7 @@ use json::{Json, MAX_VALUES};
 use kept_head::KeptHead;
 use parameters::Sources;
 use problems::{Place, Problems};
-use schema::{Patterns, Schema};
+use schema::Schema;
 use stop::Stop;
 use text::{TextReader, form_decoded, pairs};
 
@@ -258,9 +258,7 @@ impl Ready {
     fn read(text: &str) -> Result<Self, String> {
         let compiled::Validate { mode, parameters, body, schemas } =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let mut patterns = Patterns::default();
-        let schemas = schemas.into_iter().map(|schema| Schema::new(schema, &mut patterns));
-        let schemas = schemas.collect::<Result<Vec<_>, _>>()?;
+        let schemas = schemas.into_iter().map(Schema::new).collect::<Result<Vec<_>, _>>()?;
         let pattern_cost = schemas.iter().map(Schema::pattern_cost).max().unwrap_or(0);
         Ok(Self { mode, parameters, body, schemas, pattern_cost })
     }

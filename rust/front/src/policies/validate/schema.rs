@@ -1,7 +1,7 @@
 //! Schemas made ready to be evaluated. What a schema says of one type is together, and is not there where it says
 //! nothing.
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use regex::{Regex, RegexBuilder};
 
@@ -92,6 +92,24 @@ pub struct Pattern {
 }
 
 impl Pattern {
+    /// One that is there already, if there is such a one: it takes time and memory once, however many schemas and
+    /// policies have it, as those of an imported document do.
+    fn shared(compiled: compiled::Pattern) -> Result<Arc<Self>, String> {
+        static KNOWN: LazyLock<Mutex<HashMap<(String, Box<str>), Weak<Pattern>>>> = LazyLock::new(Mutex::default);
+        let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (compiled.0.clone(), compiled.1.clone());
+        if let Some(pattern) = known().get(&key).and_then(Weak::upgrade) {
+            return Ok(pattern);
+        }
+        let pattern = Arc::new(Self::new(compiled)?);
+        let mut known = known();
+        if known.len() == known.capacity() {
+            known.retain(|_, pattern| pattern.strong_count() > 0);
+        }
+        known.insert(key, Arc::downgrade(&pattern));
+        Ok(pattern)
+    }
+
     fn new(compiled::Pattern(rust, shown, weight): compiled::Pattern) -> Result<Self, String> {
         let mut builder = RegexBuilder::new(&rust);
         let regex = builder.size_limit(PATTERN_BYTES).dfa_size_limit(CACHE_BYTES).build();
@@ -104,31 +122,13 @@ impl Pattern {
     }
 }
 
-/// Those of one policy, by their texts: a pattern takes time and memory once, as often as schemas have it.
-#[derive(Default)]
-pub struct Patterns(HashMap<String, Arc<Pattern>>);
-
-impl Patterns {
-    fn get(&mut self, compiled: compiled::Pattern) -> Result<Arc<Pattern>, String> {
-        if let Some(known) = self.0.get(&compiled.0) {
-            return Ok(known.clone());
-        }
-        let text = compiled.0.clone();
-        let pattern = Arc::new(Pattern::new(compiled)?);
-        self.0.insert(text, pattern.clone());
-        Ok(pattern)
-    }
-}
-
 impl Schema {
     /// # Errors
     /// Why it cannot be enforced.
-    pub fn new(compiled: compiled::Schema, patterns: &mut Patterns) -> Result<Self, String> {
+    pub fn new(compiled: compiled::Schema) -> Result<Self, String> {
         match compiled {
             compiled::Schema::Is(value) => Ok(Self::Is(value)),
-            compiled::Schema::Keywords(keywords) => {
-                Rules::new(*keywords, patterns).map(|rules| Self::Rules(Box::new(rules)))
-            }
+            compiled::Schema::Keywords(keywords) => Rules::new(*keywords).map(|rules| Self::Rules(Box::new(rules))),
         }
     }
 }
@@ -144,16 +144,16 @@ impl Schema {
 }
 
 impl Rules {
-    fn new(mut all: Keywords, patterns: &mut Patterns) -> Result<Self, String> {
+    fn new(mut all: Keywords) -> Result<Self, String> {
         let format = all.format.as_deref().map(Format::named).transpose()?;
         Ok(Self {
             types: all.types,
             values: all.values.take(),
             constant: all.constant.take().map(|(value,)| value),
             number: number_rules(&all, format.filter(|format| format.is_of_numbers())),
-            text: text_rules(&mut all, format.filter(|format| !format.is_of_numbers()), patterns)?,
+            text: text_rules(&mut all, format.filter(|format| !format.is_of_numbers()))?,
             list: list_rules(&mut all),
-            object: object_rules(&mut all, patterns)?,
+            object: object_rules(&mut all)?,
             applied: applied(all),
         })
     }
@@ -166,13 +166,9 @@ fn number_rules(all: &Keywords, format: Option<Format>) -> Option<Box<NumberRule
         .then(|| Box::new(NumberRules { multiple_of, maximum, exclusive_maximum, minimum, exclusive_minimum, format }))
 }
 
-fn text_rules(
-    all: &mut Keywords,
-    format: Option<Format>,
-    patterns: &mut Patterns,
-) -> Result<Option<Box<TextRules>>, String> {
+fn text_rules(all: &mut Keywords, format: Option<Format>) -> Result<Option<Box<TextRules>>, String> {
     let Keywords { max_length, min_length, .. } = *all;
-    let pattern = all.pattern.take().map(|pattern| patterns.get(pattern)).transpose()?;
+    let pattern = all.pattern.take().map(Pattern::shared).transpose()?;
     let is_any = max_length.is_some() || min_length.is_some() || pattern.is_some() || format.is_some();
     Ok(is_any.then(|| Box::new(TextRules { max_length, min_length, pattern, format })))
 }
@@ -202,11 +198,11 @@ fn list_rules(all: &mut Keywords) -> Option<Box<ListRules>> {
     })
 }
 
-fn object_rules(all: &mut Keywords, patterns: &mut Patterns) -> Result<Option<Box<ObjectRules>>, String> {
+fn object_rules(all: &mut Keywords) -> Result<Option<Box<ObjectRules>>, String> {
     let Keywords { max_properties, min_properties, additional_properties, property_names, .. } = *all;
     let pattern_properties = std::mem::take(&mut all.pattern_properties).into_iter();
     let pattern_properties = pattern_properties
-        .map(|(pattern, schema)| Ok((patterns.get(pattern)?, schema)))
+        .map(|(pattern, schema)| Ok((Pattern::shared(pattern)?, schema)))
         .collect::<Result<Vec<_>, String>>()?;
     let is_any = max_properties.is_some()
         || min_properties.is_some()

@@ -74,12 +74,13 @@ fn every_problem_has_its_place() {
 }
 
 #[test]
-fn a_pattern_that_many_schemas_have_is_made_ready_once() {
+fn a_pattern_that_many_schemas_and_policies_have_is_made_ready_once() {
     let pattern = json!(["^a", "^a", 2]);
-    let ready = ready(json!([{ "pattern": pattern }, { "pattern": pattern }, { "patternProperties": [[pattern, 0]] }]));
-    let found: Vec<_> = ready
-        .schemas
+    let schemas = json!([{ "pattern": pattern }, { "pattern": pattern }, { "patternProperties": [[pattern, 0]] }]);
+    let policies = [ready(schemas.clone()), ready(schemas)];
+    let found: Vec<_> = policies
         .iter()
+        .flat_map(|ready| &ready.schemas)
         .flat_map(|schema| {
             let Schema::Rules(rules) = schema else { panic!() };
             let of_text = rules.text.iter().filter_map(|text| text.pattern.as_ref());
@@ -88,7 +89,7 @@ fn a_pattern_that_many_schemas_have_is_made_ready_once() {
             of_text.chain(of_names).map(Arc::as_ptr).collect::<Vec<_>>()
         })
         .collect();
-    assert_eq!(found, vec![found[0]; 3]);
+    assert_eq!(found, vec![found[0]; 6]);
 }
 
 #[test]
