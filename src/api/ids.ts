@@ -7,8 +7,8 @@ interface Schema {
 }
 
 /**
- * Writes the ids of a valid input in lower case, as they are stored. Digits of UUIDs may be written in any case, and the
- * database takes them in any; what compares texts, such as a search of the audit, has to find them all the same.
+ * Writes the ids of a valid input in lower case, as they are stored. Digits of UUIDs may be written in any case, and
+ * the database takes them in any; what compares texts, such as a search of the audit, has to find them all the same.
  * @param members changed in place
  */
 export function lowerIds(schema: TSchema, members: Record<string, unknown>): void {

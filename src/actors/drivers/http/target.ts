@@ -40,8 +40,8 @@ export class Targets {
   }
 
   /**
-   * The parser has resolved dot segments, also those that are escaped, but not those between escaped slashes, which many
-   * servers resolve.
+   * The parser has resolved dot segments, also those that are escaped, but not those between escaped slashes, which
+   * many servers resolve.
    */
   #requireBelow(url: URL): Target {
     const prefix = this.base.pathname.replace(/\/?$/, '/');

@@ -91,11 +91,14 @@ pub struct Pattern {
     pub cost: u64,
 }
 
+/// By their texts, for the library and for people.
+type KnownPatterns = HashMap<(String, Box<str>), Weak<Pattern>>;
+
 impl Pattern {
     /// One that is there already, if there is such a one: it takes time and memory once, however many schemas and
     /// policies have it, as those of an imported document do.
     fn shared(compiled: compiled::Pattern) -> Result<Arc<Self>, String> {
-        static KNOWN: LazyLock<Mutex<HashMap<(String, Box<str>), Weak<Pattern>>>> = LazyLock::new(Mutex::default);
+        static KNOWN: LazyLock<Mutex<KnownPatterns>> = LazyLock::new(Mutex::default);
         let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (compiled.0.clone(), compiled.1.clone());
         if let Some(pattern) = known().get(&key).and_then(Weak::upgrade) {
