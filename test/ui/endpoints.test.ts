@@ -70,7 +70,10 @@ describe('endpoints in the web UI', function () {
     await page.getByLabel('Name').fill('store');
     await page.getByLabel('Base path').fill('no path');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText(/base path|base_path|begin/i).first().waitFor();
+    await page
+      .getByText(/base path|base_path|begin/i)
+      .first()
+      .waitFor();
     await page.getByLabel('Base path').fill('');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('heading', { name: 'Settings of store' }).waitFor();
