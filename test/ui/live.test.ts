@@ -98,6 +98,7 @@ describe('UI: what an open page notices', function () {
     isOld = false;
     await page.getByRole('button', { name: 'Reload' }).click();
     await page.getByText(OUTDATED).waitFor({ state: 'detached' });
+    await page.getByText('No endpoint is like this').waitFor();
     expect(page.url()).to.include('/ui/endpoints?search=meanwhile');
     await stack.processes.get('web')?.end('SIGTERM');
     await page.getByText(LOST).waitFor();
