@@ -145,6 +145,17 @@ handler_loop!(handle);
       await eventually(async () => expect(await answer()).to.equal('Again Ada'));
     });
 
+    it('goes on when its endpoint was deleted: with the next save, though nothing is changed', async () => {
+      const name = 'GET ada-lovelace-dev.localhost/hello/{name}';
+      await run(['endpoint', 'delete', name, '--yes'], { env });
+      await writeFile(source(), handler('Back'));
+      await dev?.says('(not_found)');
+      await writeFile(source(), handler('Back'));
+      await eventually(async () => expect(await answer()).to.equal('Back Ada'));
+      await writeFile(source(), handler('Again'));
+      await eventually(async () => expect(await answer()).to.equal('Again Ada'));
+    });
+
     it('shows the logs underneath, of this host only', async () => {
       await stack.deploy({ path: '/other', code: handler('elsewhere') });
       await stack.gateway.get('/other');
