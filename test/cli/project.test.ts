@@ -39,7 +39,9 @@ describe('a folder of edge init', function () {
     expect(await readFile(join(folder.path, 'async-sleep/Cargo.toml'), 'utf8')).to.include(
       'features = ["async"]',
     );
-    expect(await readFile(join(folder.path, 'db-sqlite/edge.yaml'), 'utf8')).to.include('type sqlite as db');
+    expect(await readFile(join(folder.path, 'db-sqlite/edge.yaml'), 'utf8'))
+      .to.include('type sqlite as db')
+      .and.include('bindings: {db: NAME}');
   });
 
   it('writes nothing where a file exists', async () => {

@@ -72,7 +72,8 @@ function projectFile(
 ): string {
   const bound = pools.map(
     ({ pool_id, service_type }) =>
-      `# The handler uses a service of the type ${service_type} as ${pool_id}: \`edge service create\`, \`edge service bind\`.\n`,
+      `# The handler uses a service of the type ${service_type} as ${pool_id}: \`edge service create\`, \`edge service bind\`.\n` +
+      `# For \`edge apply\`, an endpoint says so, too: bindings: {${pool_id}: NAME}\n`,
   );
   const items = endpoints.map(
     ({ name: endpoint, method, path }) =>
