@@ -8,7 +8,7 @@ type Preparation = Health['preparing'][number];
 
 /** Most work has ended before. */
 const FIRST_LOOK_MS = 2_000;
-const LOOK_EVERY_MS = 3_000;
+const LOOK_EVERY_MS = 5_000;
 
 /** Waits for work of the gateway, and says meanwhile what that has to wait for. */
 export async function sayingPreparations<T>(session: Session, work: Promise<T>): Promise<T> {
@@ -23,22 +23,19 @@ export async function sayingPreparations<T>(session: Session, work: Promise<T>):
 
 /** Never rejects: the work itself fails with what is wrong. */
 async function sayPreparations(session: Session, ended: AbortSignal): Promise<void> {
-  let said = '';
   for (let pause = FIRST_LOOK_MS; !ended.aborted; pause = LOOK_EVERY_MS)
     try {
       await delay(pause, undefined, { signal: ended });
       const { preparing } = await session.apiAt(session.access, ended).get('GET /api/health');
       const text = preparing.map(preparationOf).join(', ');
-      if (text !== '' && text !== said && !ended.aborted)
-        session.out.progress(`A worker prepares the ${text}`);
-      said = text;
+      if (text !== '' && !ended.aborted) session.out.progress(`A worker prepares the ${text}`);
     } catch {
       // It has ended, or the gateway does not answer now.
     }
 }
 
-function preparationOf({ what, crates, of, problem }: Preparation): string {
-  const built = of === null ? what : `${what}, once: ${crates} of ${of} crates`;
+function preparationOf({ what, crates, of, seconds, problem }: Preparation): string {
+  const built = `${what}, once:${of === null ? '' : ` ${crates} of ${of} crates,`} ${seconds} s`;
   return problem === null ? built : `${built} (${problem})`;
 }
 
