@@ -61,7 +61,7 @@ export async function requireProject(path: string): Promise<Project> {
 export async function readProject(folder: string): Promise<Project> {
   const file = join(folder, PROJECT_FILE);
   const { parseDocument } = await import('yaml');
-  const document = parseDocument(readFileSync(file, 'utf8'));
+  const document = parseDocument(textOf(file));
   const [error] = document.errors;
   if (error) throw invalid(file, error.message);
   const content: unknown = document.toJS({ maxAliasCount: 100 }) ?? {};
@@ -142,6 +142,14 @@ function endpointOf(
     dependencies: dependencies as Readonly<Record<string, Crate>>,
     stack: ownerOf(file, `${place}.stack`, value['stack'], stack),
   };
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (thrown) {
+    throw new CliError(`${file} cannot be read: ${(thrown as Error).message}`, { code: 'invalid_project' });
+  }
 }
 
 /** The members that the JSON Schema has, of the file and of its endpoints. */

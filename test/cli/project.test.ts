@@ -177,7 +177,17 @@ handler_loop!(handle);
       await dev?.says(/live GET \S+\/bye /);
       await writeFile(file, `${text}  - [`);
       await dev?.says('edge.yaml: ');
+      // As a checkout of git, or an editor that removes a file before it writes it.
+      await rm(file);
+      await dev?.says('edge.yaml cannot be read');
       await writeFile(file, text);
+      await writeFile(source(), handler('Back again'));
+      await eventually(async () => expect(await answer()).to.equal('Back again Ada'));
+      await rename(join(shop(), 'src'), join(shop(), 'elsewhere'));
+      await dev?.says('handler src/hello.rs cannot be read');
+      await rename(join(shop(), 'elsewhere'), join(shop(), 'src'));
+      await writeFile(source(), handler('Again'));
+      await eventually(async () => expect(await answer()).to.equal('Again Ada'));
     });
 
     it('ends with Ctrl-C, and leaves what it serves', async () => {

@@ -23,6 +23,7 @@ export async function deploy(
     path.endsWith('.rs')
       ? `No endpoint in ${file} has the handler ${path}`
       : `${file} has no endpoints with a handler`,
+    '`edge apply` takes those of edge/*.yaml, too.',
   );
   const options = { ...(message !== undefined && { message }), ...(percent !== undefined && { percent }) };
   // Before anything is made on the gateway.
