@@ -20,8 +20,7 @@ export async function addPastFigures(databaseUrl, endpoints) {
   });
   const now = Math.floor(Date.now() / MINUTE_MS);
   try {
-    // The minutes of now are measured.
-    const minutes = Array.from({ length: MINUTES }, (_, ago) => now - ago - 2);
+    const minutes = Array.from({ length: MINUTES }, (_, ago) => now - ago);
     for (const minute of minutes) {
       const rows = endpoints.map((endpoint, place) => figuresOf(endpoint, minute, now, place));
       await saveFigures(database, NODE, [...rows, sumOf(rows)]);

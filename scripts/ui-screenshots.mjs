@@ -102,8 +102,11 @@ function click(name) {
 
 async function openPalette(page) {
   await page.keyboard.press('Control+k');
-  await page.getByRole('combobox').fill('order');
-  await page.getByRole('option').nth(1).waitFor();
+  await page.getByRole('combobox', { name: /^Search/ }).fill('order');
+  await page
+    .getByRole('option', { name: /orders/ })
+    .first()
+    .waitFor();
 }
 
 async function previewImport(page) {

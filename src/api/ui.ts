@@ -4,31 +4,15 @@
  */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import sirv from 'sirv';
 import { AppError } from '../errors.js';
-import { isErrno } from '../util/errno.js';
-import { VERSION } from '../util/version.js';
 import type { ApiContext, Next } from './context.js';
+import { type BuiltUi, newestUi } from './ui-build.js';
 
-/** What `scripts/ui.mjs` makes. */
-const BUILT = fileURLToPath(new URL('../../../ui/dist', import.meta.url));
 const PREFIX = '/ui';
 const ASSETS = `${PREFIX}/assets`;
-/** Files have a hash in their names. */
-const ASSET_AGE_SECONDS = 31_536_000;
-
-interface BuiltUi {
-  /** The page, with places for the nonce and the version. */
-  readonly page: string;
-  readonly serveAsset: ReturnType<typeof sirv>;
-}
 
 /** Mount it before the guards: a link to a page of the UI may stand on any other page. */
 export function ui() {
-  const current = newestBuild();
   return async (context: ApiContext, next: Next): Promise<unknown> => {
     const { path } = context;
     const isUi = path === PREFIX || path.startsWith(`${PREFIX}/`);
@@ -38,35 +22,11 @@ export function ui() {
       throw new AppError('method_not_allowed', `${path} has GET, HEAD, not ${context.method}`);
     }
     if (!isUi) return context.redirect(PREFIX);
-    const built = await current();
+    const built = await newestUi();
     if (path.startsWith(`${ASSETS}/`)) return serveAsset(context, built);
     if (!built)
       throw new AppError('not_found', 'The web UI is not built; `npm run build` makes it, then it is here');
     return servePage(context, built);
-  };
-}
-
-/** The UI as it was built last; undefined before the first time. */
-function newestBuild(): () => Promise<BuiltUi | undefined> {
-  const file = join(BUILT, 'index.html');
-  let builtAt = 0;
-  let built: BuiltUi | undefined;
-  return async () => {
-    try {
-      const { mtimeMs } = await stat(file);
-      if (mtimeMs !== builtAt) {
-        const page = await readFile(file, 'utf8');
-        // It looks for the files once.
-        const serveAsset = sirv(join(BUILT, 'assets'), {
-          ...{ immutable: true, maxAge: ASSET_AGE_SECONDS, brotli: true, gzip: true },
-        });
-        built = { page, serveAsset };
-        builtAt = mtimeMs;
-      }
-    } catch (thrown) {
-      if (!isErrno(thrown, 'ENOENT')) throw thrown;
-    }
-    return built;
   };
 }
 
@@ -84,13 +44,13 @@ async function serveAsset(context: ApiContext, built: BuiltUi | undefined): Prom
   if (!res.closed) await once(res, 'close');
 }
 
-function servePage(context: ApiContext, { page }: BuiltUi): void {
+function servePage(context: ApiContext, { page, id }: BuiltUi): void {
   const nonce = randomBytes(16).toString('base64');
   context.set('Content-Security-Policy', policyWith(nonce));
   // The next page is of the next version, with another nonce.
   context.set('Cache-Control', 'no-store');
   context.type = 'html';
-  context.body = page.replace('%NONCE%', nonce).replace('%VERSION%', VERSION);
+  context.body = page.replace('%NONCE%', nonce).replace('%BUILD%', id);
 }
 
 /** Only files of this server; no script within a page, and nothing that makes HTML of a text. */

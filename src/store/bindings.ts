@@ -39,6 +39,8 @@ export interface UsingEndpoint {
   readonly method: EndpointMethod;
   readonly domain: string;
   readonly path: string;
+  /** The path with the base path of its collection. */
+  readonly route: string;
   readonly pool_id: string;
 }
 
@@ -52,8 +54,11 @@ export async function endpointsUsing(
     .knex('endpoint_services')
     .join('endpoints', 'endpoints.id', 'endpoint_services.endpoint_id')
     .where({ service_id: serviceId })
-    .orderBy(['endpoints.domain', 'endpoints.path', 'endpoints.method', 'pool_id'])
-    .select(...['id', 'name', 'method', 'domain', 'path'].map((column) => `endpoints.${column}`), 'pool_id');
+    .orderBy(['endpoints.domain', 'endpoints.route', 'endpoints.method', 'pool_id'])
+    .select(
+      ...['id', 'name', 'method', 'domain', 'path', 'route'].map((column) => `endpoints.${column}`),
+      'pool_id',
+    );
   return visible(query, 'endpoint', scope) as unknown as Promise<UsingEndpoint[]>;
 }
 

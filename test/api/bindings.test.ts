@@ -67,7 +67,15 @@ describe('bindings', () => {
       [second, 'db'],
     ]);
     expect(shown[2]).to.deep.equal({
-      ...{ id: second, name: 'E', method: 'GET', domain: '*', path: `/p${count}`, pool_id: 'db' },
+      ...{
+        id: second,
+        name: 'E',
+        method: 'GET',
+        domain: '*',
+        path: `/p${count}`,
+        route: `/p${count}`,
+        pool_id: 'db',
+      },
     });
     expectFailure(await api.get(`/api/services/${NO_ID}/endpoints`), 'not_found');
   });

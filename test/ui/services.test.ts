@@ -135,7 +135,7 @@ describe('UI: services', () => {
     )) as { id: string };
     await must(stack.api.post(`/api/endpoints/${endpoint.id}/services`, { service_id: id, pool_id: 'db' }));
     const { page, close } = await ui.open(`/ui/services/${id}`);
-    const link = page.getByRole('link', { name: '*/pets' });
+    const link = page.getByRole('link', { name: '/pets' });
     await link.waitFor();
     expect(await link.getAttribute('href')).to.equal(`/ui/endpoints/${endpoint.id}`);
     const who = await page.getByRole('link', { name: 'Who changed this?' }).getAttribute('href');

@@ -29,6 +29,7 @@ export const UsingEndpointView = Type.Object(
     method: oneOf(ENDPOINT_METHODS),
     domain: Type.String(),
     path: Type.String(),
+    route: Type.String({ description: 'The path with the base path of its collection' }),
     pool_id: PoolId,
   },
   { title: 'UsingEndpoint' },

@@ -3,8 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Type } from '@sinclair/typebox';
 import type { Changes } from '../../reconcile/changes.js';
 import type { Topic } from '../../store/announcements.js';
-import { event, eventStream, KEEPALIVE, KEEPALIVE_MS } from '../event-stream.js';
+import { event, eventStream, KEEPALIVE_MS } from '../event-stream.js';
 import { defineRoute } from '../route.js';
+import { newestUi } from '../ui-build.js';
 
 /** What is told of each topic. */
 const KINDS = {
@@ -28,7 +29,7 @@ export const eventRoutes = [
     path: '/api/events',
     permission: 'authenticated',
     summary:
-      'Follow what changes: server-sent events `change` with the kinds of objects, not which ones; `change` among them stands for any change by the API',
+      'Follow what changes: server-sent events `change` with the kinds of objects, not which ones; `change` among them stands for any change by the API. The first event is `open`, with the build of the web UI; `alive` comes when there is nothing to tell',
     tag: 'System',
     envelope: 'bare',
     data: Type.String({ description: 'Server-sent events' }),
@@ -54,7 +55,7 @@ async function* changeEvents(changes: Changes, closed: AbortSignal): AsyncGenera
     delay(ms, undefined, { signal: until }).catch(() => undefined); // woken
   try {
     // A client knows by it that it is connected.
-    yield event('open', 0, {});
+    yield event('open', 0, { ui: (await newestUi())?.id ?? null });
     for (let id = 1; ; id++) {
       await pause(KEEPALIVE_MS, AbortSignal.any([closed, awake.signal]));
       await pause(COLLECT_MS, closed);
@@ -62,7 +63,8 @@ async function* changeEvents(changes: Changes, closed: AbortSignal): AsyncGenera
       const changed = [...kinds];
       kinds.clear();
       awake = new AbortController();
-      yield changed.length > 0 ? event('change', id, { kinds: changed }) : KEEPALIVE;
+      // Not a comment: a page that hears nothing for longer knows that its connection is dead.
+      yield changed.length > 0 ? event('change', id, { kinds: changed }) : event('alive', id, {});
     }
   } finally {
     for (const end of subscriptions) end();

@@ -95,7 +95,9 @@ function TokenTable({ tokens, ownerOf, onRevoke }: TokenTableProps) {
               </th>
               <td data-label="May" class="wrap">
                 <details>
-                  <summary>{token.permissions.length} permissions</summary>
+                  <summary>
+                    {token.permissions.length} {token.permissions.length === 1 ? 'permission' : 'permissions'}
+                  </summary>
                   <span class="small">{token.permissions.join(', ')}</span>
                 </details>
               </td>

@@ -6,12 +6,14 @@ import { me } from './session.js';
 export type Connection = 'live' | 'lost';
 
 export const connection = signal<Connection>('live');
-/** Set when the gateway runs another version than this page is of. */
+/** Set when the gateway has another build of the UI than this page is of. */
 export const isOutdated = signal(false);
 
-const VERSION = document.querySelector<HTMLMetaElement>('meta[name=edge-version]')?.content;
+const BUILD = document.querySelector<HTMLMetaElement>('meta[name=edge-build]')?.content;
 /** Said only when it is lost for so long: a restart of the server is shorter. */
 const LOST_AFTER_MS = 3_000;
+/** The server says something every 15 seconds: a connection that is silent for longer is dead, whatever it says. */
+const SILENT_AFTER_MS = 40_000;
 /** What is read again when something of a kind has changed; figures and logs have their own pace. */
 const AFFECTED: Readonly<Record<string, readonly string[]>> = {
   change: [
@@ -29,27 +31,31 @@ const AFFECTED: Readonly<Record<string, readonly string[]>> = {
 
 let source: EventSource | undefined;
 let lostTimer: number | undefined;
+let silenceTimer: number | undefined;
+/** Whether what is shown may have changed unnoticed. */
+let hasMissed = false;
 
 /** Connects as soon as the API knows who this is. */
 me.subscribe((value) => {
   if (value?.kind && !source) connect();
   else if (!value?.kind && source) disconnect();
 });
+addEventListener('online', () => source && reconnect());
 
 function connect(): void {
   source = new EventSource('/api/events');
-  source.addEventListener('open', () => {
-    clearTimeout(lostTimer);
-    lostTimer = undefined;
-    // What happened meanwhile is made up for.
-    if (connection.peek() === 'lost') readAllAgain();
-    connection.value = 'live';
-    void checkVersion();
+  source.addEventListener('open', (event: Event) => {
+    // The browser has an event of this name, too.
+    if (event instanceof MessageEvent) opened(JSON.parse(event.data) as { readonly ui: string | null });
+  });
+  source.addEventListener('alive', heard);
+  source.addEventListener('change', ({ data }: MessageEvent<string>) => {
+    heard();
+    const { kinds } = JSON.parse(data) as { kinds: readonly string[] };
+    invalidate(...new Set(kinds.flatMap((kind) => AFFECTED[kind] ?? [])));
   });
   source.addEventListener('error', () => {
-    lostTimer ??= window.setTimeout(() => {
-      connection.value = 'lost';
-    }, LOST_AFTER_MS);
+    missing();
     // Refused: the browser does not try again by itself.
     if (source?.readyState === EventSource.CLOSED) {
       disconnect();
@@ -58,25 +64,40 @@ function connect(): void {
       }, LOST_AFTER_MS);
     }
   });
-  source.addEventListener('change', ({ data }: MessageEvent<string>) => {
-    const { kinds } = JSON.parse(data) as { kinds: readonly string[] };
-    invalidate(...new Set(kinds.flatMap((kind) => AFFECTED[kind] ?? [])));
-  });
+  heard();
 }
 
 function disconnect(): void {
   source?.close();
   source = undefined;
+  clearTimeout(silenceTimer);
 }
 
-/** Reads all again that is shown, and keeps showing it meanwhile. */
-function readAllAgain(): void {
-  invalidate('/api/');
+function reconnect(): void {
+  missing();
+  disconnect();
+  connect();
 }
 
-async function checkVersion(): Promise<void> {
-  const response = await fetch('/api/health').catch(() => undefined);
-  if (!response?.ok) return;
-  const { data } = (await response.json()) as { data: { version: string } };
-  if (VERSION !== undefined && data.version !== VERSION) isOutdated.value = true;
+function opened({ ui }: { readonly ui: string | null }): void {
+  clearTimeout(lostTimer);
+  lostTimer = undefined;
+  heard();
+  connection.value = 'live';
+  isOutdated.value = ui !== null && BUILD !== undefined && ui !== BUILD;
+  // What happened meanwhile is made up for; what is shown stays until then.
+  if (hasMissed) invalidate('/api/');
+  hasMissed = false;
+}
+
+function heard(): void {
+  clearTimeout(silenceTimer);
+  silenceTimer = window.setTimeout(reconnect, SILENT_AFTER_MS);
+}
+
+function missing(): void {
+  hasMissed = true;
+  lostTimer ??= window.setTimeout(() => {
+    connection.value = 'lost';
+  }, LOST_AFTER_MS);
 }

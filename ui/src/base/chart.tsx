@@ -157,7 +157,7 @@ function usePlot(
     const plot = new library(
       {
         ...size(),
-        ...{ legend: { show: false }, padding: [8, 8, 0, 0], scales: { y: { range: fromZero } } },
+        ...{ legend: { show: false }, padding: [8, 20, 0, 0], scales: { y: { range: fromZero } } },
         cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
         series: [
           {},

@@ -2,7 +2,10 @@
 import type { BriefEndpoint } from '../generated/routes.js';
 import { Badge, type Tone } from './text.js';
 
-type State = Pick<BriefEndpoint, 'status' | 'asleep' | 'errors'>;
+type State = Pick<BriefEndpoint, 'status' | 'asleep' | 'errors' | 'requests'>;
+
+/** Of all requests: an endpoint with more errors is failing, one with fewer has had some. */
+const FAILING_FROM = 0.05;
 
 const WORDS: Readonly<Record<BriefEndpoint['status'], readonly [string, Tone]>> = {
   created: ['Draft', 'idle'],
@@ -12,8 +15,13 @@ const WORDS: Readonly<Record<BriefEndpoint['status'], readonly [string, Tone]>> 
   error: ['Error', 'bad'],
 };
 
-export function EndpointState({ status, asleep, errors }: State) {
+export function EndpointState({ status, asleep, errors, requests }: State) {
   const [word, tone] = WORDS[status];
-  if (status === 'running' && errors > 0) return <Badge tone="bad">Failing</Badge>;
+  if (status === 'running' && errors > 0)
+    return errors >= FAILING_FROM * requests ? (
+      <Badge tone="bad">Failing</Badge>
+    ) : (
+      <Badge tone="warn">Some errors</Badge>
+    );
   return <Badge tone={tone}>{status === 'running' && asleep ? 'Asleep' : word}</Badge>;
 }

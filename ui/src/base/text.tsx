@@ -8,7 +8,11 @@ export function Method({ name }: { readonly name: string }) {
 export type Tone = 'ok' | 'warn' | 'bad' | 'idle';
 
 export function Badge({ tone, children }: { readonly tone: Tone; readonly children: string }) {
-  return <span class={`badge ${tone}`}>{children}</span>;
+  return (
+    <span class={`badge ${tone}`}>
+      <span>{children}</span>
+    </span>
+  );
 }
 
 const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });

@@ -129,7 +129,7 @@ function Endpoints({ endpoints }: { readonly endpoints: ImportedEndpoints }) {
               <tr key={id}>
                 <th scope="row">
                   <Method name={method} /> <Link href={`/ui/endpoints/${id}`}>{path}</Link>
-                  {name !== `${method} ${path}` && <div class="muted small">{name}</div>}
+                  {name !== `${method} ${path}` && <div class="of-method muted small">{name}</div>}
                 </th>
                 <td data-label="State">
                   <Badge tone={STATUS_TONES[status]}>{status}</Badge>

@@ -124,7 +124,7 @@ function Endpoints({ endpoints }: { readonly endpoints: ImportPlan['endpoints'] 
               <tr key={`${method} ${path}`}>
                 <th scope="row">
                   <Method name={method} /> {path}
-                  {name !== `${method} ${path}` && <div class="muted small">{name}</div>}
+                  {name !== `${method} ${path}` && <div class="of-method muted small">{name}</div>}
                 </th>
                 <td data-label="Would be">
                   <Badge tone={TONES[change]}>{WORDS[change]}</Badge>

@@ -13,7 +13,7 @@ export function FailingEndpoints() {
   const failing = useQuery('GET /api/overview/endpoints', { query: { failing: true, limit: MOST_SHOWN } });
   useEvery(REFRESH_MS, failing.refresh);
   return (
-    <section class="card" aria-label="Failing endpoints">
+    <section class="card failing" aria-label="Failing endpoints">
       <header>
         <h2>Failing endpoints</h2>
         {failing.hasMore && <Link href="/ui/endpoints?failing=true">All of them</Link>}
@@ -28,10 +28,12 @@ export function FailingEndpoints() {
                 <li key={endpoint.id}>
                   <Link class="tree-row line" href={`/ui/endpoints/${endpoint.id}/logs?level=error`}>
                     <Method name={endpoint.method} />
-                    <span class="truncate name-of">
-                      <span class="muted">{endpoint.domain === '*' ? '' : endpoint.domain}</span>
-                      <code>{endpoint.route}</code>
-                    </span>
+                    <code class="truncate path" title={`${endpoint.domain}${endpoint.route}`}>
+                      {endpoint.route}
+                    </code>
+                    {endpoint.domain !== '*' && (
+                      <span class="truncate host small muted">{endpoint.domain}</span>
+                    )}
                     {endpoint.errors > 0 && (
                       <span class="small number bad-text">
                         {count(endpoint.errors)} of {count(endpoint.requests)}

@@ -29,10 +29,14 @@ export function OverviewPage() {
       {(isEmpty || isShowingFirstEndpoint()) && may('endpoints:write') && <FirstEndpoint />}
       {may('statistics:read') && !isEmpty && <Figures />}
       <div class="overview-columns">
-        {canRead && !isEmpty && <FailingEndpoints />}
-        {may('services:read') && <UnreachableServices />}
-        {may('builds:read') && <Builds />}
-        <Installation />
+        <div class="stack">
+          {canRead && !isEmpty && <FailingEndpoints />}
+          {may('builds:read') && <Builds />}
+        </div>
+        <div class="stack">
+          {may('services:read') && <UnreachableServices />}
+          <Installation />
+        </div>
       </div>
     </Page>
   );

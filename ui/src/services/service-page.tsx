@@ -66,10 +66,13 @@ function Content({ service }: { readonly service: Service }) {
 function Overview({ service }: { readonly service: Service }) {
   const { id, service_type, state, state_message, domains, config, updated_at } = service;
   const outcome = outcomes.value[id];
+  const isSaidByTest = outcome !== undefined && !outcome.connected && outcome.error === state_message;
   return (
     <>
-      {(state === 'failed' || state === 'unreachable') && state_message !== null && (
-        <div class="notice bad">{state_message}</div>
+      {(state === 'failed' || state === 'unreachable') && state_message !== null && !isSaidByTest && (
+        <div class="notice bad">
+          {state === 'failed' ? 'It has failed' : 'It cannot be reached'}: {state_message}
+        </div>
       )}
       {outcome && !outcome.connected && (
         <div class="notice bad" role="alert">
@@ -181,8 +184,8 @@ function EndpointTable({ endpoints }: { readonly endpoints: readonly UsingEndpoi
               <th scope="row">
                 <Method name={endpoint.method} />{' '}
                 <Link href={`/ui/endpoints/${endpoint.id}`}>
-                  {endpoint.domain}
-                  {endpoint.path}
+                  {endpoint.domain === '*' ? '' : endpoint.domain}
+                  {endpoint.route}
                 </Link>
               </th>
               <td data-label="Name in its code">

@@ -113,7 +113,7 @@ function Search() {
             aria-selected={index === current}
             onMouseDown={() => go(choice)}
           >
-            <span class="truncate">{choice.name}</span>
+            <span class="name-of">{choice.name}</span>
             <span class="small muted">{choice.kind}</span>
           </div>
         ))}

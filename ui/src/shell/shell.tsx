@@ -67,7 +67,10 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
         )}
         {isOutdated.value && (
           <div class="banner" role="status">
-            The gateway has a new version. <a href={location}>Reload this page</a>
+            The gateway has a new version of this page.{' '}
+            <Button isSmall onClick={() => window.location.reload()}>
+              Reload
+            </Button>
           </div>
         )}
         {children}

@@ -130,7 +130,7 @@ impl Refusal {
     /// What the log says.
     pub fn logged(&self) -> Cow<'_, str> {
         match &self.reason {
-            Some(reason) => format!("{} {reason}", self.message).into(),
+            Some(reason) => format!("{}: {reason}", self.message.trim_end_matches('.')).into(),
             None => (&*self.message).into(),
         }
     }

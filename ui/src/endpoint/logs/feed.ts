@@ -87,8 +87,8 @@ export class LogFeed {
 
   resume(): void {
     this.isPaused.value = false;
-    this.waiting.value = 0;
     this.#takeIn();
+    this.waiting.value = 0;
   }
 
   /** Reads the entries before the oldest one. */
