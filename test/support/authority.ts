@@ -1,4 +1,4 @@
-/** An authority with an intermediate, as those of the internet have it, made by openssl: what it issues is for domains. */
+/** An authority with an intermediate, as those of the internet have it, made by openssl. It issues for domains. */
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

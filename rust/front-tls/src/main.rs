@@ -1,4 +1,5 @@
-//! The front of a gateway with TLS. It is a program of its own, so that a first start without TLS does not build rustls.
+//! The front of a gateway with TLS. It is a program of its own, so that a first start without TLS does not build
+//! rustls.
 mod certificates;
 mod tls;
 

@@ -27,7 +27,11 @@ export function CertificateSection({ domain }: { readonly domain: Domain }) {
         mayEdit && <Button onClick={() => setOpen('set')}>{has ? 'Replace' : 'Add a certificate'}</Button>
       }
     >
-      {has ? <Shown domain={domain} /> : <p class="muted">There is none: this host is not served over TLS.</p>}
+      {has ? (
+        <Shown domain={domain} />
+      ) : (
+        <p class="muted">There is none: this host is not served over TLS.</p>
+      )}
       {has && mayEdit && (
         <div>
           <Button look="plain" onClick={() => setOpen('delete')}>
