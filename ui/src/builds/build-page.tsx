@@ -1,8 +1,10 @@
 /** One build: what the compiler said, and how long it took. */
+
 import { Link } from 'wouter-preact';
 import type { Diagnostic } from '../api/client.js';
 import { useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
+import { Columns } from '../base/columns.js';
 import type { PageProps } from '../base/later.js';
 import { Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
@@ -83,7 +85,7 @@ function Content({ build }: { readonly build: Build }) {
       {error !== null && (
         <section class="stack tight" aria-labelledby="output">
           <h2 id="output">{diagnostics.length > 0 ? 'Output of the compiler' : 'Why it failed'}</h2>
-          <pre class="code-block">{error}</pre>
+          <Columns>{error}</Columns>
         </section>
       )}
     </>
