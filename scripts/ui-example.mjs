@@ -1,7 +1,7 @@
 /**
- * Fills a gateway by its API with what an installation of some weeks may have, for the pictures of docs/ui: endpoints in
- * all states, versions, traffic, services, an import with flaws, users. Only the figures of the hours before are not of
- * the API: nobody waits for them.
+ * Fills a gateway by its API with what an installation of some weeks may have, for the pictures of docs/ui: endpoints
+ * in all states, versions, traffic, services, an import with flaws, users. Only the figures of the hours before are not
+ * of the API: nobody waits for them.
  */
 import { createClient } from '../dist/test/support/client.js';
 import { zipOf } from '../dist/test/support/zip.js';

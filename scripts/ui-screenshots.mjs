@@ -1,8 +1,8 @@
 /**
- * `npm run ui:screenshots`: pictures of each page of the web UI, light and dark, on a desktop and a phone, in docs/ui, and
- * the page that shows them. It starts a gateway of its own, fills it (`ui-example.mjs`), and looks. Times and ids in
- * the pictures are replaced by fixed ones, and a picture that hardly differs from the one that is there is left alone:
- * what a commit changes is what has changed. With names, such as `endpoint-code`, only these are made.
+ * `npm run ui:screenshots`: pictures of each page of the web UI, light and dark, on a desktop and a phone, in docs/ui,
+ * and the page that shows them. It starts a gateway of its own, fills it (`ui-example.mjs`), and looks. Times and ids
+ * in the pictures are replaced by fixed ones, and a picture that hardly differs from the one that is there is left
+ * alone: what a commit changes is what has changed. With names, such as `endpoint-code`, only these are made.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -46,7 +46,7 @@ export function Chart({ title, times, lines, format, steps }: ChartProps) {
   return (
     <figure class="card chart" aria-label={title}>
       <figcaption>
-        <h3>{title}</h3>
+        <h2>{title}</h2>
         <ul class="legend">
           {lines.map((line) => (
             <li key={line.label}>
