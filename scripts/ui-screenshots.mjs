@@ -1,8 +1,8 @@
 /**
  * `npm run ui:screenshots`: pictures of each page of the web UI, light and dark, on a desktop and a phone, in docs/ui,
- * and the page that shows them. It starts a gateway of its own, fills it (`ui-example.mjs`), and looks. Times and ids in
- * the pictures are replaced by fixed ones, and a picture that hardly differs from the one that is there is left alone:
- * what a commit changes is what has changed. With names, such as `endpoint-code`, only these are made.
+ * and the page that shows them. It starts a gateway of its own, fills it (`ui-example.mjs`), and looks. Times and ids
+ * in the pictures are replaced by fixed ones, and a picture that hardly differs from the one that is there is left
+ * alone: what a commit changes is what has changed. With names, such as `endpoint-code`, only these are made.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,6 +28,7 @@ const { startS3Backend } = await import('../dist/test/support/backends/s3.js');
 const { stopServer } = await import('../dist/test/support/postgres.js');
 const { fillExample } = await import('./ui-example.mjs');
 
+let customers;
 const wanted = process.argv.slice(2);
 const isWanted = ({ name }) => wanted.length === 0 || wanted.includes(name);
 mkdirSync(OUT, { recursive: true });
@@ -44,9 +45,12 @@ try {
   const out = [{ name: 'sign-in', title: 'Signing in', path: '/ui' }];
   await takeAll(out.filter(isWanted), '');
   const pages = pagesOf(ids);
+  // What is said of now should not be nothing.
+  customers = setInterval(sendSome, 700);
   await takeAll(pages.filter(isWanted), cookie);
   if (wanted.length === 0) finish([...empty, ...out, ...pages]);
 } finally {
+  clearInterval(customers);
   await browser.close();
   await stack.close();
   await storage.remove();
@@ -94,6 +98,13 @@ function pagesOf(ids) {
     { name: 'access-account', title: 'Access: account', path: '/ui/access/account' },
     { name: 'api', title: 'API', path: '/ui/api' },
   ];
+}
+
+/** Nobody waits for the answers. */
+function sendSome() {
+  const headers = { host: 'shop.example.com' };
+  for (const path of ['/orders/', '/products/oak'])
+    stack.gateway.get(path, { headers }).catch(() => undefined);
 }
 
 function click(name) {

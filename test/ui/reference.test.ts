@@ -82,7 +82,7 @@ describe('UI: API reference', () => {
     };
     await stack.deploy({ path: '/pets/{id}', domain: 'pets.test', method: 'POST', name: 'pet', code: CODE });
     const { page, close } = await ui.open('/ui/api');
-    await page.getByLabel('Of', { exact: true }).selectOption('pets.test');
+    await page.getByLabel('API of').selectOption('pets.test');
     await page.waitForURL('**/ui/api/pets.test');
     await page.getByRole('link', { name: 'POST /pets/{id}' }).click();
     await page.getByLabel('id', { exact: true }).fill('tom & co');

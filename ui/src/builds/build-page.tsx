@@ -4,6 +4,7 @@ import { Link } from 'wouter-preact';
 import { call, type Diagnostic } from '../api/client.js';
 import { invalidate, useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
+import { Columns } from '../base/columns.js';
 import { Button } from '../base/controls.js';
 import type { PageProps } from '../base/later.js';
 import { Loaded } from '../base/notices.js';
@@ -109,7 +110,7 @@ function Content({ build }: { readonly build: Build }) {
       {error !== null && (
         <section class="stack tight" aria-labelledby="output">
           <h2 id="output">{diagnostics.length > 0 ? 'Output of the compiler' : 'Why it failed'}</h2>
-          <pre class="code-block">{error}</pre>
+          <Columns>{error}</Columns>
         </section>
       )}
     </>

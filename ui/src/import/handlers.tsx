@@ -1,6 +1,8 @@
 /** The handlers of a ZIP: how far each is, and what is wrong with those that have failed. */
+
 import { Link } from 'wouter-preact';
 import { may } from '../api/session.js';
+import { Columns } from '../base/columns.js';
 import { Badge, type Tone } from '../base/text.js';
 import type { ImportHandler } from '../generated/routes.js';
 
@@ -68,7 +70,7 @@ export function FailedHandlers({ handlers }: { readonly handlers: readonly Impor
               {handler}, {stage === 'start' ? 'when it was started' : 'when it was compiled'}
             </span>
           </div>
-          <pre class="code-block">{message}</pre>
+          <Columns>{message}</Columns>
           <div class="actions">
             {may('endpoints:read') && (
               <Link class="button primary" href={`/ui/endpoints/${endpoint_id}/code`}>

@@ -66,7 +66,7 @@ function Tiles({ series: { points, step }, recent, span }: TilesProps) {
         title="Requests a second"
         value={rate(now.requests / now.seconds)}
         more={`${count(total)} in the last ${span}`}
-        values={points.map(({ requests }) => requests / seconds)}
+        values={points.map(({ at, requests }) => requests / passedOf(at, seconds))}
       />
       <Tile
         title="Errors"
@@ -114,6 +114,14 @@ function latest(points: readonly SeriesPoint[]) {
     p95: last.at(-1)?.p95 ?? last[0]?.p95 ?? null,
     seconds: Math.max(1, (Date.now() - since) / 1_000),
   };
+}
+
+/** Less is too short to say how many there are a second. */
+const SHORTEST_SECONDS = 10;
+
+/** So much of a step has passed. @param seconds of the whole step */
+function passedOf(at: string, seconds: number): number {
+  return Math.min(seconds, Math.max(SHORTEST_SECONDS, (Date.now() - Date.parse(at)) / 1_000));
 }
 
 function sum(points: readonly SeriesPoint[], of: (point: SeriesPoint) => number): number {

@@ -4,6 +4,7 @@ import { Link } from 'wouter-preact';
 import type { ApiError } from '../api/client.js';
 import { call, get } from '../api/client.js';
 import { invalidate, toApiError } from '../api/query.js';
+import { Columns } from '../base/columns.js';
 import { Button } from '../base/controls.js';
 import { ErrorNotice, Skeleton } from '../base/notices.js';
 
@@ -52,7 +53,7 @@ function Offer({ isDeploying }: { readonly isDeploying: boolean }) {
         </code>{' '}
         greets whoever the path names. It is compiled, started, and called once.
       </p>
-      <pre class="code-block">{CODE}</pre>
+      <Columns>{CODE}</Columns>
       <div class="actions">
         <Button look="primary" isDisabled={isDeploying} onClick={() => void deploy()}>
           {isDeploying ? 'Deploying …' : 'Deploy'}

@@ -27,7 +27,7 @@ export function ReferencePage({ params }: PageProps) {
       heading="API"
       actions={
         <SelectField
-          label="Of"
+          label="API of"
           options={[
             { value: '', label: 'The gateway itself' },
             ...hosts.map((one) => ({ value: one, label: one === '*' ? 'Endpoints of all hosts (*)' : one })),

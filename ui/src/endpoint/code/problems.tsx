@@ -1,6 +1,7 @@
 /** What the compiler said, in a list: a click leads to the place, a button does what it suggests. */
 import type { EditorView } from '@codemirror/view';
 import type { Diagnostic } from '../../api/client.js';
+import { Columns } from '../../base/columns.js';
 import { Button } from '../../base/controls.js';
 import { Badge } from '../../base/text.js';
 import { Visible } from '../../base/visible.js';
@@ -88,9 +89,9 @@ function Problem({
       ))}
       <details>
         <summary class="small muted">As in a terminal</summary>
-        <pre class="code-block small">
+        <Columns>
           <Visible text={rendered} />
-        </pre>
+        </Columns>
       </details>
     </li>
   );
