@@ -127,7 +127,7 @@ describe('UI: the log, the figures and the settings of an endpoint', function ()
     expect(await deadline.inputValue()).to.equal('soon');
     await deadline.fill('1500');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Saved').first().waitFor();
+    await page.getByText('Saved', { exact: true }).first().waitFor();
     const { limits } = expectData<{ limits: object }>(await stack.api.get(`/api/endpoints/${id}`));
     expect(limits).to.include({ timeout_ms: 1500 });
     await close();
