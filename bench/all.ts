@@ -24,6 +24,7 @@ import type { Benchmark } from './support/main.js';
 import { isMet, type Row, table } from './support/report.js';
 import { machine, writeMainResults } from './support/results.js';
 import { throughput } from './throughput.js';
+import { ui } from './ui.js';
 import { versions } from './versions.js';
 
 const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
@@ -39,6 +40,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   sleep,
   versions,
   logs,
+  ui,
   creates,
   plan,
   apply,

@@ -1,8 +1,5 @@
 /** What does the log cost, how soon is a line seen, and how soon is a request found among many? */
 import { randomUUID } from 'node:crypto';
-import { openDatabase } from '../src/store/database.js';
-import { ensureLogPartition, hourOf } from '../src/store/log-partitions.js';
-import { addLogWriter, writeLogs } from '../src/store/log-writing.js';
 import { eventually } from '../test/support/eventually.js';
 import { tailLog } from '../test/support/log-tail.js';
 import { must, type Stack } from '../test/support/processes.js';
@@ -10,6 +7,7 @@ import { withStacks } from './support/gateway.js';
 import { SMALL_JSON } from './support/handlers.js';
 import { type LoadResult, load } from './support/load.js';
 import { type Benchmark, runAlone } from './support/main.js';
+import { writeManyLogEntries } from './support/many-log-entries.js';
 import { type Row, round, timed } from './support/report.js';
 import { measureInTurn, medianOf, ratioOf } from './support/rounds.js';
 
@@ -18,10 +16,6 @@ const SECONDS = 3;
 const CONNECTIONS = 64;
 const LINES = 50;
 const ENTRIES = 1_000_000;
-const BATCH = 10_000;
-/** Over which the entries are spread. */
-const HOURS = 24;
-const HOUR_MS = 3_600_000;
 const QUERIES = 30;
 const PRINTS = `
 use rust_edge_gateway_sdk::prelude::*;
@@ -90,37 +84,10 @@ async function visible({ apiUrl, gateway, deploy }: Stack): Promise<Row> {
 }
 
 async function found({ api, databaseUrl }: Stack): Promise<Row> {
-  const store = openDatabase(databaseUrl, () => undefined);
-  const wanted: string[] = [];
-  try {
-    const writer = await addLogWriter(store, randomUUID());
-    const endpoints = Array.from({ length: 100 }, () => randomUUID());
-    const begin = Date.now() - HOURS * HOUR_MS;
-    for (let hour = 0; hour <= HOURS; hour++) await ensureLogPartition(store, hourOf(begin + hour * HOUR_MS));
-    for (let number = 1; number <= ENTRIES; number += BATCH) {
-      const entries = Array.from({ length: BATCH }, (_, place) => {
-        const requestId = randomUUID();
-        if (wanted.length < QUERIES && place === 0) wanted.push(requestId);
-        return {
-          ...{
-            number: number + place,
-            at: Math.round(begin + ((number + place) / ENTRIES) * HOURS * HOUR_MS),
-          },
-          ...({
-            kind: 'output',
-            level: 'info',
-            endpointId: endpoints[place % 100] ?? '',
-            version: 1,
-          } as const),
-          ...{ requestId, message: `a line of some length, number ${number + place}`, request: null },
-          fields: { target: 'handler' },
-        };
-      });
-      await writeLogs(store, writer, entries);
-    }
-  } finally {
-    await store.close();
-  }
+  const endpoints = Array.from({ length: 100 }, () => randomUUID());
+  const requestIds = await writeManyLogEntries(databaseUrl, { count: ENTRIES, endpointIds: endpoints });
+  const apart = Math.floor(requestIds.length / QUERIES);
+  const wanted = Array.from({ length: QUERIES }, (_, query) => requestIds[query * apart] ?? '');
   const taken: number[] = [];
   for (const requestId of wanted)
     taken.push(await timed(() => must(api.get(`/api/logs?request_id=${requestId}`))));

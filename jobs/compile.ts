@@ -7,12 +7,15 @@ import type { Builder, Built } from '../src/build/builder.js';
 import { renderDiagnostics } from '../src/build/diagnostics.js';
 import { AppError, type ErrorCode } from '../src/errors.js';
 import { buildJobId, type CompileJob } from '../src/queues/jobs.js';
+import type { Changes } from '../src/reconcile/changes.js';
 import { findArtifact, saveArtifact } from '../src/store/artifacts.js';
 import {
   type Build,
   type BuildAttempt,
   type BuildResult,
+  CANCELLED,
   claimBuild,
+  findBuild,
   finishBuild,
 } from '../src/store/builds.js';
 import type { Store } from '../src/store/database.js';
@@ -22,6 +25,7 @@ import type { ThisWorker } from './active-jobs.js';
 /** The dependencies of the processor. */
 export interface CompileContext extends ThisWorker {
   readonly store: Store;
+  readonly changes: Changes;
   readonly builder: Builder;
   readonly artifacts: ArtifactStore;
   /** Fingerprint of the toolchain the builder uses. */
@@ -60,7 +64,14 @@ async function carryOut(
     return undefined;
   }
   const started = performance.now();
-  const result = await resultOf(build, context, signal);
+  const cancelled = new AbortController();
+  const unwatch = onEnded(build, context, () => cancelled.abort());
+  const stop = AbortSignal.any([cancelled.signal, ...(signal ? [signal] : [])]);
+  const result = await resultOf(build, context, stop).finally(unwatch);
+  if (cancelled.signal.aborted) {
+    log.info('build cancelled');
+    return CANCELLED;
+  }
   if (signal?.aborted) {
     // Not a failure of the handler: recovery queues the build again.
     log.warn('build interrupted by the end of this worker');
@@ -71,6 +82,27 @@ async function carryOut(
   durations.observe({ result: label }, (performance.now() - started) / 1000);
   log.info({ result: label, ...result.timings }, 'build finished');
   return counts ? result : undefined;
+}
+
+/**
+ * Calls back when somebody else ends a build that this worker carries out. Should that be missed, its outcome does not
+ * count. @returns ends the watch
+ */
+function onEnded(
+  { id, attempt }: Build,
+  { store, changes, log }: CompileContext,
+  ended: () => void,
+): () => void {
+  return changes.onChange('build', (changed) => {
+    if (changed !== id) return;
+    findBuild(store, id)
+      .then((build) => {
+        if (build?.state !== 'running' || build.attempt !== attempt) ended();
+      })
+      .catch((error: unknown) =>
+        log.warn({ err: error, build_id: id }, 'a change of a build cannot be read'),
+      );
+  });
 }
 
 async function resultOf(build: Build, context: CompileContext, signal?: AbortSignal): Promise<BuildResult> {

@@ -201,6 +201,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   shutdown.add('changes', () => changes.stop());
   const context = {
     store,
+    changes,
     builder,
     artifacts,
     toolchain: toolchain.fingerprint,

@@ -99,6 +99,8 @@ const kinds = {
     409,
     'The apply cannot be rolled back: it has changed nothing, or has not ended yet.',
   ],
+  build_cancelled: [409, 'Somebody has cancelled the build before it ended; compile again.'],
+  build_ended: [409, 'The build cannot be cancelled: it has ended.'],
   start_overtaken: [
     409,
     'During the start, the endpoint was stopped or another deployment replaced this one.',

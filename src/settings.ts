@@ -53,7 +53,7 @@ export const SETTING_GROUPS = {
     METRICS_PORT: optionalInteger(
       0,
       65535,
-      'When set, the process also serves its own `/metrics` on this port of `HOST`. `npm run up` leaves it out: `/metrics` of the management API has all processes of a machine.',
+      'When set, the process also serves its own `/metrics` on this port of `HOST`, to everybody who reaches it. `npm run up` leaves it out: `/metrics` of the management API has all processes of a machine.',
     ),
   },
   'Artifact store': {

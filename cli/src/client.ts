@@ -1,5 +1,5 @@
 /** Requests to the management API. Their types are those of the routes. */
-import { CliError, hintFor, Interrupted } from './errors.js';
+import { CliError, hintFor, Interrupted, signInHint } from './errors.js';
 import type { Routes } from './generated/routes.js';
 import { send } from './http.js';
 import { type ServerEvent, serverEvents } from './server-events.js';
@@ -90,7 +90,7 @@ export class ApiClient {
     const headers = { accept: 'text/event-stream', ...(last !== undefined && { 'last-event-id': last }) };
     const response = await this.#send(method, path, { headers });
     if (response.status === 204 || !response.body) return;
-    if (!response.ok) throw failure(response, await this.#envelope(response, path));
+    if (!response.ok) throw this.#failure(response, await this.#envelope(response, path));
     try {
       yield* serverEvents(response.body);
     } catch (thrown) {
@@ -102,7 +102,7 @@ export class ApiClient {
     const response = await this.#send(method, path, input);
     const envelope = await this.#envelope(response, path);
     if (!response.ok || (envelope.ok !== true && envelope.success !== true))
-      throw failure(response, envelope);
+      throw this.#failure(response, envelope);
     const { data, warnings = [] } = envelope;
     const [, next] = /<([^>]+)>; rel="next"/.exec(response.headers.get('link') ?? '') ?? [];
     return { data, warnings, status: response.status, next };
@@ -125,6 +125,23 @@ export class ApiClient {
     });
   }
 
+  #failure(response: Response, envelope: Envelope): CliError {
+    const {
+      error = `The API answers ${response.status}`,
+      code = 'unexpected',
+      details,
+      diagnostics,
+    } = envelope;
+    return new CliError(error, {
+      code,
+      hint: code === 'unauthorized' ? signInHint(this.url, this.#token !== undefined) : hintFor(code),
+      status: response.status,
+      requestId: response.headers.get('x-request-id') ?? undefined,
+      ...(details !== undefined && { details }),
+      ...(diagnostics && { diagnostics }),
+    });
+  }
+
   async #envelope(response: Response, path: string): Promise<Envelope> {
     const text = await response.text().catch((thrown: unknown) => {
       throw this.#signal.aborted
@@ -135,14 +152,15 @@ export class ApiClient {
     });
     try {
       const envelope = JSON.parse(text) as unknown;
-      if (typeof envelope === 'object' && envelope !== null) return envelope;
+      if (typeof envelope === 'object' && envelope !== null && ('ok' in envelope || 'success' in envelope))
+        return envelope as Envelope;
     } catch {
       // Not from the API.
     }
     const to = response.headers.get('location');
     throw new CliError(
       to === null
-        ? `${this.url} answers ${path} with ${response.status} and something else than JSON: it is no Edge Gateway`
+        ? `${this.url} answers ${path} with ${response.status}, and not as a management API: it is no Edge Gateway, or the port of its endpoints`
         : `${this.url} redirects ${path} to ${to}, which is not followed`,
       {
         code: 'not_the_api',
@@ -163,23 +181,6 @@ function targetOf(route: string, { params = {}, query = {} }: AnyInput): { metho
     value === undefined ? [] : [[name, String(value)]],
   );
   return { method, path: given.length > 0 ? `${path}?${new URLSearchParams(given)}` : path };
-}
-
-function failure(response: Response, envelope: Envelope): CliError {
-  const {
-    error = `The API answers ${response.status}`,
-    code = 'unexpected',
-    details,
-    diagnostics,
-  } = envelope;
-  return new CliError(error, {
-    code,
-    hint: hintFor(code),
-    status: response.status,
-    requestId: response.headers.get('x-request-id') ?? undefined,
-    ...(details !== undefined && { details }),
-    ...(diagnostics && { diagnostics }),
-  });
 }
 
 /** Headers are bytes: a key that has other characters is sent as UTF-8. */

@@ -1,6 +1,7 @@
 /** Deploys the code of a handler's file, with the compiler's messages about this file. */
 import { CliError, type CompilerMessage } from './errors.js';
 import type { Deployed } from './generated/routes.js';
+import { isStillPreparing } from './preparing.js';
 import { type ProjectEndpoint, readHandler } from './project.js';
 import { goingOn, type Session } from './session.js';
 
@@ -20,14 +21,26 @@ export async function deployHandler(
   const code = readHandler(endpoint, file);
   const body = { code, dependencies: endpoint.dependencies as never, ...options };
   const afterwards = `The deployment goes on at the gateway; \`edge versions ${id}\` shows what becomes of it.`;
-  try {
-    const call = session.api.call('POST /api/endpoints/{id}/deploy', { params: { id }, body });
-    const { data, warnings } = await goingOn(session, afterwards, call);
-    session.out.warnings(warnings);
-    return data;
-  } catch (thrown) {
-    throw thrown instanceof CliError ? aboutFile(thrown, endpoint.shown) : thrown;
-  }
+  for (;;)
+    try {
+      const call = session.api.call('POST /api/endpoints/{id}/deploy', { params: { id }, body });
+      const { data, warnings } = await goingOn(session, afterwards, call);
+      session.out.warnings(warnings);
+      return data;
+    } catch (thrown) {
+      // The build waits on; nothing but another request deploys what it makes.
+      if (!isStillPreparing(thrown))
+        throw thrown instanceof CliError ? aboutFile(notDeployed(thrown), endpoint.shown) : thrown;
+    }
+}
+
+/** The gateway has stopped to wait for the build: that goes on, the deployment does not. */
+function notDeployed(error: CliError): CliError {
+  const { code, details } = error.facts;
+  if (code !== 'wait_timeout' || !(details as { readonly build_id?: string } | undefined)?.build_id)
+    return error;
+  const hint = 'Nothing was deployed. Run it again: it goes on with this build.';
+  return new CliError(error.message, { ...error.facts, hint }, error.exitCode);
 }
 
 /** rustc sees every handler as `handler.rs`. */

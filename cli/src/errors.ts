@@ -56,7 +56,6 @@ export class Interrupted extends CliError {
 
 /** What to do about errors of the API whose message does not say it. */
 const HINTS: Readonly<Record<string, string>> = {
-  unauthorized: 'Sign in with `edge login URL`, or set EDGE_TOKEN to a token that is valid.',
   forbidden: '`edge whoami` shows what the token may do; somebody who may do more can make another one.',
   no_gateway: 'Start a gateway process; `edge status` shows what runs.',
   no_worker: 'Start a worker process; `edge status` shows what runs.',
@@ -65,10 +64,19 @@ const HINTS: Readonly<Record<string, string>> = {
   route_taken: 'Change or delete the endpoint that has the route.',
   apply_conflict:
     '--adopt makes what belongs to no stack a part of this one; what another stack has made stays its own.',
+  nothing_to_roll_back_to: '`edge versions` lists them; --version names one.',
   plan_changed: 'Run `edge diff` to see what the plan is now.',
   wait_timeout: 'It goes on: look again in a while.',
   start_overtaken: 'Look at `edge versions` before you deploy again.',
 };
+
+/** What to do about a request that the API has refused for want of a token, or for the one that was sent. */
+export function signInHint(url: string, hasToken: boolean): string {
+  const made = `Tokens are made in the web UI: ${url}/ui/access/tokens`;
+  return hasToken
+    ? `The token is unknown, was revoked or has expired. \`edge login ${url}\` keeps another one, EDGE_TOKEN overrides it. ${made}`
+    : `Run \`edge login ${url}\`, or set EDGE_TOKEN. ${made}`;
+}
 
 export function hintFor(code: string): string | undefined {
   return HINTS[code];

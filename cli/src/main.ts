@@ -16,7 +16,7 @@ export async function run(argv: readonly string[]): Promise<void> {
     // A command that ends by itself when it is told to has been ended, too.
     if (interruption.signal.aborted) throw new Interrupted();
   } catch (thrown) {
-    process.exitCode = report(thrown, argv);
+    process.exitCode = report(thrown, argv, program);
   }
 }
 
@@ -33,7 +33,7 @@ function interrupt(): void {
 }
 
 /** Prints why a command failed. @returns the exit code */
-function report(thrown: unknown, argv: readonly string[]): number {
+function report(thrown: unknown, argv: readonly string[], program: Command): number {
   if (thrown instanceof CommanderError) {
     if (thrown.exitCode === 0) return EXIT.ok;
     // Commander has printed the help of a command that needs another one behind it.
@@ -43,18 +43,33 @@ function report(thrown: unknown, argv: readonly string[]): number {
   const json = argv.includes('--json');
   const out =
     session?.out ?? new Output({ json, colour: !argv.includes('--no-color') && !isWithoutColour() });
-  const error = interruption.signal.aborted ? new Interrupted() : errorOf(thrown);
+  const error = interruption.signal.aborted ? new Interrupted() : errorOf(thrown, helpOf(program, argv));
   if (error instanceof Interrupted && !out.json)
     out.note(`Interrupted.${session?.afterwards ? ` ${session.afterwards}` : ''}`);
   else out.failure(withAfterwards(error, session?.afterwards));
   return error.exitCode;
 }
 
-function errorOf(thrown: unknown): CliError {
+function errorOf(thrown: unknown, help: string): CliError {
   if (!(thrown instanceof CommanderError)) return toCliError(thrown);
   const [message = '', ...hints] = thrown.message.replace(/^error: /, '').split('\n');
   const hint = hints.join(' ').replace(/^\(|\)$/g, '');
-  return new UsageError(message, hint === '' ? '`edge --help` lists the commands.' : hint);
+  return new UsageError(message, hint === '' ? help : hint);
+}
+
+/** Where the help of the command is that a line names. */
+function helpOf(program: Command, argv: readonly string[]): string {
+  let at: Command = program;
+  let path = program.name();
+  for (const word of argv) {
+    const next = at.commands.find((one) => one.name() === word);
+    if (!next) continue;
+    at = next;
+    path += ` ${word}`;
+  }
+  return at.commands.length > 0
+    ? `\`${path} --help\` lists the commands.`
+    : `\`${path} --help\` says what it takes.`;
 }
 
 function withAfterwards(error: CliError, afterwards: string | undefined): CliError {

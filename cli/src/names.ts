@@ -1,5 +1,5 @@
 /** Names of objects, which the API resolves; an id is taken as it is. */
-import { UsageError } from './errors.js';
+import { CliError, UsageError } from './errors.js';
 import { findProject } from './project.js';
 import { isCode, type Session } from './session.js';
 
@@ -10,7 +10,12 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 /** @throws CliError not_found, which names the nearest, or ambiguous_name */
 export async function idOf(session: Session, kind: Kind, name: string): Promise<string> {
   if (UUID.test(name)) return name;
-  return (await session.api.get('GET /api/resolve', { query: { kind, name } })).id;
+  try {
+    return (await session.api.get('GET /api/resolve', { query: { kind, name } })).id;
+  } catch (thrown) {
+    if (!(thrown instanceof CliError) || !isCode(thrown, 'not_found')) throw thrown;
+    throw new CliError(thrown.message, { ...thrown.facts, hint: `\`edge ${kind} list\` lists all of them.` });
+  }
 }
 
 /** The same; undefined when nothing has the name. */

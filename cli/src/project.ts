@@ -1,6 +1,7 @@
 /** A folder with edge.yaml: what it says of endpoints and their handlers. */
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve, sep } from 'node:path';
+import { EDGE_SCHEMA } from './assets.js';
 import { CliError, UsageError } from './errors.js';
 
 export const PROJECT_FILE = 'edge.yaml';
@@ -60,16 +61,20 @@ export async function requireProject(path: string): Promise<Project> {
 export async function readProject(folder: string): Promise<Project> {
   const file = join(folder, PROJECT_FILE);
   const { parseDocument } = await import('yaml');
-  const document = parseDocument(readFileSync(file, 'utf8'));
+  const document = parseDocument(textOf(file));
   const [error] = document.errors;
   if (error) throw invalid(file, error.message);
   const content: unknown = document.toJS({ maxAliasCount: 100 }) ?? {};
   if (!isRecord(content)) throw invalid(file, 'it must have names and values');
+  const known = knownMembers();
+  requireKnown(file, '', content, known.file);
   const { stack: given, endpoints = [], collections = [], domains = [] } = content;
   const stack = ownerOf(file, 'stack', given, null);
   if (!Array.isArray(domains)) throw invalid(file, 'domains must be a list');
   if (!Array.isArray(endpoints)) throw invalid(file, 'endpoints must be a list');
   if (!Array.isArray(collections)) throw invalid(file, 'collections must be a list');
+  for (const [at, one] of endpoints.entries())
+    if (isRecord(one)) requireKnown(file, `endpoints[${at}].`, one, known.endpoint);
   return {
     folder,
     file,
@@ -137,6 +142,31 @@ function endpointOf(
     dependencies: dependencies as Readonly<Record<string, Crate>>,
     stack: ownerOf(file, `${place}.stack`, value['stack'], stack),
   };
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (thrown) {
+    throw new CliError(`${file} cannot be read: ${(thrown as Error).message}`, { code: 'invalid_project' });
+  }
+}
+
+/** The members that the JSON Schema has, of the file and of its endpoints. */
+function knownMembers(): { readonly file: readonly string[]; readonly endpoint: readonly string[] } {
+  const { properties } = JSON.parse(readFileSync(EDGE_SCHEMA, 'utf8')) as {
+    readonly properties: Readonly<Record<string, object>> & {
+      readonly endpoints: { readonly items: { readonly properties: object } };
+    };
+  };
+  return { file: Object.keys(properties), endpoint: Object.keys(properties.endpoints.items.properties) };
+}
+
+/** A mistyped member would count as left out. */
+function requireKnown(file: string, place: string, value: object, known: readonly string[]): void {
+  const unknown = Object.keys(value).find((name) => !known.includes(name));
+  if (unknown !== undefined)
+    throw invalid(file, `${place}${unknown} is not accepted; possible are ${known.join(', ')}`);
 }
 
 /** An object belongs to the stack of the folder, unless it says to which else, or null for none. */

@@ -4,6 +4,7 @@ import { type Access, accessOf } from './config.js';
 import { isWithoutColour } from './environment.js';
 import { CliError } from './errors.js';
 import { Output } from './output.js';
+import { sayingPreparations } from './preparing.js';
 
 /** Options that all commands have. */
 export interface CommonOptions {
@@ -48,9 +49,9 @@ export class Session {
     return this.#api;
   }
 
-  /** A client for another gateway than that of the context. */
-  apiAt(access: Access): ApiClient {
-    return new ApiClient(access, this.signal);
+  /** A client for this gateway. @param signal ends its requests; that of the session unless given */
+  apiAt(access: Access, signal = this.signal): ApiClient {
+    return new ApiClient(access, signal);
   }
 
   /** Says what goes on on the server when the user ends the command now; undefined: nothing. */
@@ -67,7 +68,7 @@ export class Session {
 export async function goingOn<T>(session: Session, text: string, work: Promise<T>): Promise<T> {
   session.whenInterrupted(text);
   try {
-    return await work;
+    return await sayingPreparations(session, work);
   } finally {
     if (!session.signal.aborted) session.whenInterrupted(undefined);
   }

@@ -81,6 +81,6 @@ async function makeEndpoint(
 }
 
 /** @throws UsageError when none fits */
-export function requireSome<T>(items: readonly T[], message: string): void {
-  if (items.length === 0) throw new UsageError(message);
+export function requireSome<T>(items: readonly T[], message: string, hint?: string): void {
+  if (items.length === 0) throw new UsageError(message, hint);
 }

@@ -3,6 +3,7 @@ import Router, { type Layer } from '@koa/router';
 import { AppError } from '../errors.js';
 import type { ApiDependencies } from './api-dependencies.js';
 import type { ApiContext, ApiState, Next } from './context.js';
+import { lowerIds } from './ids.js';
 import type { Route } from './route.js';
 
 /** Serves the routes. */
@@ -34,7 +35,9 @@ export function createApiRoutes(routes: readonly Route[], deps: ApiDependencies)
       const route = layer && byLayer.get(layer);
       if (layer && route) {
         context.state.route = route;
-        context.params = layer.params(context.path, layer.captures(context.path));
+        const params = layer.params(context.path, layer.captures(context.path));
+        lowerIds(route.params, params);
+        context.params = params;
       }
       return next();
     },

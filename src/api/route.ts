@@ -11,28 +11,19 @@ import type { Origin } from '../model/actor.js';
 import type { RoutePermission, Scope } from '../model/permission.js';
 import { type Check, describeProblem } from '../model/problems.js';
 import { checkOf, coercingCheckOf } from '../model/schema-check.js';
-import { auditedRow } from '../store/audit.js';
 import type { Logger } from '../util/log.js';
 import { actorOf } from './actor.js';
 import type { ApiDependencies } from './api-dependencies.js';
-import type { ApiContext, Audited } from './context.js';
+import { audited } from './audited.js';
+import type { ApiContext } from './context.js';
 import { type Envelope, wrapSuccess } from './envelope.js';
 import { formReader } from './form.js';
+import { lowerIds } from './ids.js';
 import { hasBody, readBody, requireJsonType } from './json-body.js';
 import { nobody, type Principal } from './principal.js';
-import {
-  KIND_OF_MEMBER,
-  KIND_OF_SEGMENT,
-  kindsInPath,
-  requireInMembers,
-  requireInPath,
-  seesAll,
-} from './references.js';
+import { kindsInPath, requireInMembers, requireInPath, seesAll } from './references.js';
 import { isSamePrincipal } from './same-principal.js';
 import { ignoredIn, warnOfUnknown } from './unknown-members.js';
-
-/** The longest name of an object in a query. */
-const MAX_HOST = 255;
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
@@ -232,10 +223,11 @@ export function defineRoute<
       const told: Record<string, unknown> = {};
       const queryInput: Record<string, unknown> = { ...context.query };
       const parts = { params: pathParameters, query: queryInput, told };
-      if (isChange) context.state.audited = await audited(deps, definition.path, parts);
+      if (isChange) context.state.audited = await audited(deps.store, definition.path, parts);
       await requireInPath(deps.store, kinds, pathParameters, isChange, scope);
       const seesNamed = () => seesAll(deps.store, kinds, pathParameters, queryInput, scope);
       requireValid('query', queryInput, checkQuery);
+      lowerIds(query, queryInput);
       await requireInMembers(deps.store, queryInput, scope);
       const warnings = dropUnknown(queryInput, query).map(ignoredIn('query'));
       const answer = async (bodyInput: Record<string, unknown>, content?: Content) => {
@@ -243,6 +235,7 @@ export function defineRoute<
           // Checked first: a misspelt member explains why another is missing.
           warnings.push(...warnOfUnknown('body', dropUnknown(bodyInput, body), known, shown));
           requireValid('body', bodyInput, checkBody, definition.bodyErrors);
+          lowerIds(body, bodyInput);
         }
         await requireInMembers(deps.store, bodyInput, scope);
         const form = await readForm?.(context, {
@@ -311,41 +304,6 @@ export function defineRoute<
       }
     },
   };
-}
-
-/** What a request changes: the last object that its path names, or that it makes; with the others it names. */
-async function audited(
-  { store }: Pick<ApiDependencies, 'store'>,
-  path: string,
-  {
-    params,
-    query,
-    told,
-  }: { readonly [part in 'params' | 'query' | 'told']: Readonly<Record<string, unknown>> },
-): Promise<Audited> {
-  const segments = path.split('/').slice(2);
-  const inPath = segments.flatMap((segment, at) => {
-    const name = /^\{(\w+)(?:\.\.\.)?\}$/.exec(segment)?.[1];
-    const kind = kindOf(segments[at - 1] ?? '');
-    return name === undefined ? [] : [{ kind, id: String(params[name] ?? '') }];
-  });
-  const last = inPath.pop();
-  const named = Object.fromEntries([
-    ...inPath.map(({ kind, id }) => [`${kind}_id`, id]),
-    ...Object.keys(KIND_OF_MEMBER).flatMap((name) => {
-      const value = query[name];
-      return typeof value === 'string' ? [[name, value.slice(0, MAX_HOST)]] : [];
-    }),
-  ]) as Record<string, unknown>;
-  if (!last) return { kind: kindOf(segments[0] ?? ''), named, told };
-  if ('name' in params) return { ...last, named, told };
-  const before = await auditedRow(store, last.kind, last.id);
-  return { ...last, ...(before && { before }), named, told };
-}
-
-/** The kind of what a segment of a path is about. */
-function kindOf(segment: string): string {
-  return segment === 'minio' ? 'object' : (KIND_OF_SEGMENT[segment] ?? segment.replace(/s$/, ''));
 }
 
 function requireValid(

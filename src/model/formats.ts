@@ -14,7 +14,8 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const HOST_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
 const CONTROL_CHARACTER = /[\u0000-\u001f\u007f]/;
-const EMAIL = /^[^\s@<>",;:]+@[^\s@<>",;:]+$/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: addresses have none
+const EMAIL = /^[^\s@<>",;:\u0000-\u001f\u007f]+@[^\s@<>",;:\u0000-\u001f\u007f]+$/;
 const POOL_ID = /^[A-Za-z0-9_.-]{1,64}$/;
 const CRATE_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 const STATUS = /^[1-5](xx|[0-9]{2})$/;
@@ -24,6 +25,8 @@ const STEP = /^[1-9][0-9]{0,3}[mhd]$/;
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
 /** RFC 9110, section 5.5, without what is not ASCII. */
 const HEADER_VALUE = /^([!-~]([ -~\t]*[!-~])?)?$/;
+/** The parser of URLs leaves line breaks out; where the text itself is used, they would begin another header. */
+const VISIBLE = /^[!-~]+$/;
 const FEATURE = /^[A-Za-z0-9_][A-Za-z0-9_+.-]*$/;
 
 const RATE_LIMIT_BY = /^(address|key|subject|header:[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128})$/;
@@ -56,10 +59,11 @@ export const FORMATS: Readonly<Record<string, Format>> = {
   'route-path': routePathProblem,
   /** Like a path; leading and trailing slashes are optional. */
   'base-path': basePathProblem,
-  /** http or https, without user and password. */
+  /** http or https, without user and password; as it can stand in a header. */
   'web-url': webUrlProblem,
   'pool-id': (text) => (POOL_ID.test(text) ? undefined : 'must be 1 to 64 letters, digits, "_", "-" and "."'),
-  email: (text) => (EMAIL.test(text) && text.length <= 254 ? undefined : 'must be an e-mail address'),
+  email: (text) =>
+    EMAIL.test(text) && text.length <= 254 ? undefined : 'must be an e-mail address such as ada@example.com',
   'crate-name': crateNameProblem,
   'version-requirement': (text) =>
     isVersionRequirement(text)
@@ -229,7 +233,10 @@ function corsOriginProblem(text: string): string | undefined {
 function webUrlProblem(text: string): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) return 'must be a URL such as https://example.com/hook';
-  return url.username || url.password ? 'must have no user and no password' : textProblem(text);
+  if (url.username || url.password) return 'must have no user and no password';
+  return VISIBLE.test(text)
+    ? undefined
+    : 'must have visible ASCII characters only: write others as %20, and international hosts in their "xn--" form';
 }
 
 function crateNameProblem(name: string): string | undefined {

@@ -64,6 +64,10 @@ export function reason({ keyword, schema, data, parentSchema, message }: Broken)
       return `must have at most ${String(schema)} items`;
     case 'minItems':
       return `must have at least ${String(schema)} of its items`;
+    case 'minProperties':
+      return `must have at least ${String(schema)} of ${membersOf(parentSchema)}`;
+    case 'maxProperties':
+      return `must have at most ${String(schema)} of ${membersOf(parentSchema)}`;
     case 'minimum':
       return `must be at least ${String(schema)}`;
     case 'maximum':
@@ -73,6 +77,11 @@ export function reason({ keyword, schema, data, parentSchema, message }: Broken)
     default:
       return message ?? `breaks the rule "${keyword}"`;
   }
+}
+
+function membersOf(schema: Broken['parentSchema']): string {
+  const names = Object.keys((schema?.['properties'] ?? {}) as object);
+  return names.length > 0 ? `its members ${names.join(', ')}` : 'its members';
 }
 
 function withArticle(type: unknown): string {

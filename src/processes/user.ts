@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { loadConfig } from '../config.js';
 import { toError } from '../errors.js';
+import { FORMATS } from '../model/formats.js';
 import { hashPassword } from '../secrets/passwords.js';
 import { addToAudit } from '../store/audit.js';
 import { type Database, openDatabase } from '../store/database.js';
@@ -16,13 +17,11 @@ const USAGE = `Usage: npm run user -- create-admin EMAIL
        npm run user -- reset-password EMAIL
 A password of 12 characters or more is read from standard input; on a terminal one is made, and printed once.`;
 const SHORTEST = 12;
+/** What the API takes with a sign-in. */
+const LONGEST = 1_024;
 
 const [command, email, ...rest] = process.argv.slice(2);
-if (
-  (command !== 'create-admin' && command !== 'reset-password') ||
-  !email?.includes('@') ||
-  rest.length > 0
-) {
+if ((command !== 'create-admin' && command !== 'reset-password') || email === undefined || rest.length > 0) {
   process.stderr.write(`${USAGE}\n`);
   process.exit(2);
 }
@@ -34,10 +33,13 @@ try {
 }
 
 async function run(what: 'create-admin' | 'reset-password', address: string): Promise<void> {
+  const problem = FORMATS['email']?.(address);
+  if (what === 'create-admin' && problem !== undefined) throw new Error(`EMAIL ${problem}.`);
   const config = loadConfig();
   const given = process.stdin.isTTY ? undefined : readFileSync(0, 'utf8').replace(/\r?\n$/, '');
   const password = given === undefined || given === '' ? randomBytes(15).toString('base64url') : given;
   if (password.length < SHORTEST) throw new Error(`A password has ${SHORTEST} characters or more.`);
+  if (password.length > LONGEST) throw new Error(`A password has at most ${LONGEST} characters.`);
   const store = openDatabase(
     config.DATABASE_URL ?? (await runningServerUrl(config.DATA_DIR)),
     () => undefined,

@@ -163,7 +163,7 @@ async function writeService(
   if (!before) {
     const { sealed: config_encrypted, secrets } = context.sealConfig(id, after, undefined);
     const service = { name, service_type, config_encrypted, enabled, domains, stack };
-    await createService(tx, service, secrets, id);
+    await createService(tx, service, secrets, { id });
   } else {
     const hasNewConfig = !isDeepStrictEqual(before.config, after.config);
     const mentioned = secretsIn(after.config);

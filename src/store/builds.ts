@@ -82,6 +82,15 @@ export type BuildResult =
       readonly timings: BuildTimings;
     };
 
+/** Of a build that somebody has ended early. */
+export const CANCELLED = {
+  state: 'failed',
+  errorCode: 'build_cancelled',
+  error: 'The build was cancelled before it had ended. Compile again if the result is wanted after all.',
+  diagnostics: [],
+  timings: {},
+} as const satisfies BuildResult;
+
 /** One attempt of a build; jobs refer to it. */
 export interface BuildAttempt {
   readonly id: string;
@@ -271,6 +280,19 @@ export async function finishBuild(
     tx.announce('build', id);
     return true;
   });
+}
+
+/**
+ * Ends a build that is queued or running, whose worker learns of it by the announcement.
+ * @returns false, without effect, when it has ended
+ */
+export async function cancelBuild(store: Store, id: string): Promise<boolean> {
+  for (;;) {
+    const build = await findBuild(store, id);
+    if (build?.state !== 'queued' && build?.state !== 'running') return false;
+    // It may have been queued again meanwhile.
+    if (await finishBuild(store, build, CANCELLED)) return true;
+  }
 }
 
 /** Starts a new attempt of an abandoned build; undefined when it has changed meanwhile. */

@@ -17,6 +17,8 @@ export interface NamedObject {
 
 /** Objects whose names are compared with one that nothing has. */
 const COMPARED = 2_000;
+/** So many objects of an ambiguous name are told. */
+const MEANT = 10;
 
 /** SQL of the names, and the tables they are from. */
 const ENDPOINT_NAME = `endpoints.domain || '/' || coalesce(collections.name || '/', '') || endpoints.name`;
@@ -37,6 +39,8 @@ export async function objectsNamed(
   const query = namesOf(store, kind, scope);
   if (isObjectId(name)) return query.where(`${kind}s.id`, name);
   switch (kind) {
+    case 'endpoint':
+      return endpointsNamed(store, name, scope);
     case 'domain':
       query.where('domains.host', name.toLowerCase());
       break;
@@ -48,27 +52,35 @@ export async function objectsNamed(
       query.where({ 'domains.host': host ?? '', 'collections.name': path ?? '' });
       break;
     }
-    case 'endpoint':
-      query.where((either) => {
-        either.whereRaw('false');
-        for (const read of endpointNames(name)) {
-          either.orWhere((both) => {
-            // A route is that of one host: one for all hosts is another endpoint.
-            if ('key' in read)
-              both.where({ 'endpoints.domain': read.host, method: read.method, route_key: read.key });
-            else
-              both
-                .where((host) => host.where('endpoints.domain', read.host).orWhere('domains.host', read.host))
-                .where((path) =>
-                  path
-                    .where('endpoints.name', read.path)
-                    .orWhereRaw(`collections.name || '/' || endpoints.name = ?`, [read.path]),
-                );
-          });
-        }
-      });
   }
-  return query.limit(10);
+  return query.limit(MEANT);
+}
+
+/** Those of the host itself; where it has none, those for all hosts in one of its collections. */
+async function endpointsNamed(store: Store, name: string, scope: Scope): Promise<NamedObject[]> {
+  for (const hosts of ['endpoints.domain', 'domains.host']) {
+    const query = namesOf(store, 'endpoint', scope).where((either) => {
+      either.whereRaw('false');
+      for (const read of endpointNames(name)) {
+        either.orWhere((both) => {
+          // A route is that of one host: one for all hosts is another endpoint.
+          if ('key' in read)
+            both.where({ 'endpoints.domain': read.host, method: read.method, route_key: read.key });
+          else
+            both
+              .where(hosts, read.host)
+              .where((path) =>
+                path
+                  .where('endpoints.name', read.path)
+                  .orWhereRaw(`collections.name || '/' || endpoints.name = ?`, [read.path]),
+              );
+        });
+      }
+    });
+    const found: NamedObject[] = await query.limit(MEANT);
+    if (found.length > 0) return found;
+  }
+  return [];
 }
 
 /** Names of objects that can be meant by one that nothing has: those of its host, else all, up to some. */

@@ -67,16 +67,18 @@ export async function activeStorage(store: Store, scope: Scope): Promise<string 
 
 /**
  * @param secrets the names of the secrets that the config refers to
+ * @param options what the maker may see: the error about a name names no other service
  * @throws AppError invalid_config when there is no such secret, name_taken
  */
 export async function createService(
   store: Store,
   service: NewService,
   secrets: readonly string[],
-  id: string = randomUUID(),
+  { id = randomUUID(), scope }: { readonly id?: string; readonly scope?: Scope } = {},
 ): Promise<Service> {
   return namingNameOwner(
     store,
+    scope,
     () => service.name,
     async () => {
       if (secrets.length === 0) {
@@ -112,6 +114,7 @@ export async function updateService(
   id: string,
   mentioned: readonly string[],
   changesOf: (before: Service) => ServiceChanges,
+  scope?: Scope,
 ): Promise<UpdatedService | undefined> {
   let name = '';
   const update = async (tx: Store): Promise<UpdatedService | undefined> => {
@@ -141,6 +144,7 @@ export async function updateService(
   };
   return namingNameOwner(
     store,
+    scope,
     () => name,
     () => transaction(store, update),
   );
@@ -156,10 +160,16 @@ export async function deleteService(store: Store, id: string): Promise<boolean> 
   return deleted > 0;
 }
 
-function namingNameOwner<T>(store: Store, name: () => string, write: () => Promise<T>): Promise<T> {
+function namingNameOwner<T>(
+  store: Store,
+  scope: Scope,
+  name: () => string,
+  write: () => Promise<T>,
+): Promise<T> {
   const unique: UniqueWrite<Pick<Service, 'id'>> = {
     constraint: 'services_name_unique',
-    owner: () => store.knex<Service>('services').where({ name: name() }).first('id'),
+    owner: () =>
+      visible(store.knex<Service>('services').where({ name: name() }), 'service', scope).first('id'),
     error: (owner) => ({
       code: 'name_taken',
       message: `The name "${name()}" is taken by ${owner ? `the service ${owner.id}` : 'another service'}`,

@@ -73,12 +73,13 @@ export async function sessionAddresses({ knex }: Store, email: string): Promise<
     .pluck<string[]>('address');
 }
 
-/** Ends a session, or all of a user. @returns false when there is none */
+/** Ends a session, or all of a user. @returns the id of the user; undefined when there is none */
 export async function endSession(
   { knex }: Store,
   which: { readonly hash: string } | { readonly id?: string; readonly user_id: string },
-): Promise<boolean> {
-  return (await knex('sessions').where(which).delete()) > 0;
+): Promise<string | undefined> {
+  const ended = await knex<Session>('sessions').where(which).delete().returning('user_id');
+  return ended[0]?.user_id;
 }
 
 /** Deletes sessions that are no longer valid, and counts of failed logins that are over. */

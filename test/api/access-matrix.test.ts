@@ -249,4 +249,24 @@ describe('access to all routes', () => {
     expectFailure(await api.get(`/api/endpoints/${id}`, editor), 'not_found');
     expectData(await api.delete(`/api/endpoints/${id}`, admin));
   });
+
+  it('a build that others wait for, too, is not cancelled by who sees their own endpoint of it', async () => {
+    const editor = people.get(`editor of ${OWN}`) as Person;
+    const { endpoints: endpoint, builds: build } = objects[OWN] ?? {};
+    const { endpoints: foreign, builds: foreignBuild } = objects[FOREIGN] ?? {};
+    const builds = (id: string | undefined, build_id: string | undefined) =>
+      api.store.knex('endpoints').where({ id }).update({ build_id });
+    await api.store.knex('builds').where({ id: build }).update({ state: 'queued' });
+    await builds(foreign, build);
+    expectData(await api.get(`/api/builds/${build}`, editor));
+    expectFailure(
+      await api.post(`/api/builds/${build}/cancel`, {}, editor),
+      'forbidden',
+      /shared with others/,
+    );
+    await builds(foreign, foreignBuild);
+    const cancelled = expectData<object>(await api.post(`/api/builds/${build}/cancel`, {}, editor));
+    expect(cancelled).to.include({ state: 'failed', error_code: 'build_cancelled' });
+    expect(expectData(await api.get(`/api/endpoints/${endpoint}`, editor))).to.include({ last_error: null });
+  });
 });

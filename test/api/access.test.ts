@@ -248,6 +248,13 @@ describe('access', () => {
       expectFailure(await change(PASSWORD), 'too_many_logins');
     });
 
+    it('are asked for of oneself, however one writes the own id', async () => {
+      const own = `/api/users/${admin.id.toUpperCase()}`;
+      expectFailure(await api.put(own, { password: 'a new password' }, admin), 'login_failed');
+      const viewer = await addUser(api, admin, { email: 'v@example.test', role: 'viewer' });
+      expectData(await api.get(`/api/users/${viewer.id.toUpperCase()}`, viewer));
+    });
+
     it('wrong ones for many accounts are counted by address; attempts at once, too', async () => {
       const answers = await Promise.all(
         Array.from({ length: 40 }, (_, at) => login(`user${at}@example.test`, 'wrong password')),

@@ -111,6 +111,40 @@ describe('rows of the audit', () => {
     expect(revoked.rows[0]?.after).to.deep.equal({ domain_id: domain });
   });
 
+  it('say what was to be changed, or seen, by who was refused', async () => {
+    const viewer = await addUser(api, admin, { email: 'v@example.test', role: 'viewer' });
+    const scoped = await addUser(api, admin, {
+      email: 's@example.test',
+      role: 'editor',
+      domains: ['s.test'],
+    });
+    const key = randomUUID();
+    let at = 0;
+    for (const [method, path, by, object, named] of [
+      ['DELETE', `/api/domains/${domain}`, viewer.headers, ['domain', domain], null],
+      ['GET', `/api/domains/${domain}`, scoped.headers, ['domain', domain], null],
+      ['PUT', `/api/domains/${domain}`, {}, ['domain', domain], null],
+      ['POST', '/api/domains', viewer.headers, ['domain', null], null],
+      ['DELETE', `/api/domains/${domain}/keys/${key}`, viewer.headers, ['key', key], { domain_id: domain }],
+    ] as const) {
+      const headers = { ...by, 'x-request-id': `refused-${++at}` };
+      expect((await api.send(method, path, { headers })).status).to.be.oneOf([401, 403, 404]);
+      const rows: Row[] = await api.store.knex('audit').where({ request_id: `refused-${at}` });
+      const found = rows.map(({ outcome, object_kind, object_id, after }) => [
+        outcome,
+        [object_kind, object_id],
+        after,
+      ]);
+      expect(found, `${method} ${path}`).to.deep.equal([['refused', object, named]]);
+    }
+  });
+
+  it('are found by the id of an object, however it was written', async () => {
+    const id = await make('/api/domains', { name: 'one', host: 'written.example' });
+    const { rows } = await rowsOf('PUT', `/api/domains/${id.toUpperCase()}`, { name: 'two' });
+    expect(rows.map(({ object_id }) => object_id)).to.deep.equal([id]);
+  });
+
   it('say what an import made, and nothing of a dry run', async () => {
     const body = { spec: SPEC, domain: A, domain_id: domain, create_collection: true };
     expect((await rowsOf('POST', '/api/import/openapi?dry_run=true', body)).rows).to.deep.equal([]);

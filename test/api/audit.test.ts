@@ -51,6 +51,16 @@ describe('the audit', () => {
     expect(others.length).to.be.within(1, 120);
   });
 
+  it('says who has signed out, and is not filled by strangers who never were signed in', async () => {
+    const viewer = await addUser(api, admin, { email: 'v@example.test', role: 'viewer' });
+    for (const headers of [{}, { cookie: 'egw_session=no' }, viewer.headers, viewer.headers])
+      expectData(await api.delete('/api/session', { headers }));
+    const rows = await api.store.knex('audit').where({ action: '/api/session', method: 'DELETE' });
+    expect(rows.map(({ outcome, after }) => [outcome, after])).to.deep.equal([
+      ['changed', { user_id: viewer.id }],
+    ]);
+  });
+
   it('is not filled by somebody who is known', async () => {
     const viewer = await addUser(api, admin, { email: 'v@example.test', role: 'viewer' });
     for (let at = 0; at < 650; at++)

@@ -268,6 +268,23 @@ describe('objects of others', () => {
     expectData(await api.put(`/api/alerts/${own_alert}`, { enabled: false }, editor()));
   });
 
+  it('that have a name already are not told of by the error', async () => {
+    const config = { base_url: 'https://93.184.215.14/' };
+    const mine = expectData<{ id: string }>(
+      await api.post('/api/services', { name: uniqueName('x'), service_type: 'http', config }, editor()),
+      201,
+    );
+    const taken = { name: `s ${FOREIGN}`, service_type: 'http', config };
+    for (const response of [
+      await api.post('/api/services', taken, editor()),
+      await api.put(`/api/services/${mine.id}`, { name: taken.name }, editor()),
+    ]) {
+      expectFailure(response, 'name_taken', /is taken by another service$/);
+      expect(JSON.stringify(response.body)).not.to.include(foreign['services']);
+    }
+    expectData(await api.delete(`/api/services/${mine.id}`, editor()));
+  });
+
   it('that are users, tokens and sessions are of their owners', async () => {
     const token = await makeToken(api, admin, ['domains:read']);
     const [session] = expectData<{ id: string }[]>(await api.get('/api/sessions', admin));

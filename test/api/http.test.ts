@@ -25,6 +25,7 @@ describe('HTTP', () => {
     for (const path of [...alone, '/queues/confirm/compile/empty', '/queues/confirm']) {
       const { headers } = await api.get(path);
       expect(headers['x-frame-options'], path).to.equal('DENY');
+      if (path.startsWith('/api/')) expect(headers['cache-control'], path).to.equal('no-store');
       expect(headers['content-security-policy'], path).to.include("frame-ancestors 'none'");
       expect(headers['x-content-type-options'], path).to.equal('nosniff');
     }
@@ -37,6 +38,20 @@ describe('HTTP', () => {
       expect(headers['content-security-policy'], path).to.equal("frame-ancestors 'self'");
       expect(headers['x-content-type-options'], path).to.equal('nosniff');
     }
+  });
+
+  it('ids are stored as they are compared, however they are written', async () => {
+    const made = await api.post('/api/domains', { name: 'I', host: 'ids.example' });
+    const { id: domain_id } = expectData<{ id: string }>(made, 201);
+    const collection = { name: 'C', domain_id: domain_id.toUpperCase() };
+    expect(expectData(await api.post('/api/collections', collection), 201)).to.include({ domain_id });
+    const endpoint = { name: 'e', path: '/e', method: 'GET', domain: 'ids.example' };
+    const { id } = expectData<{ id: string }>(await api.post('/api/endpoints', endpoint), 201);
+    const scope = { endpoint_id: id.toUpperCase() };
+    const alert = { on: 'crash_loop', url: 'https://93.184.215.14/hook', scope };
+    const shown = expectData<{ scope: object }>(await api.post('/api/alerts', alert), 201);
+    expect(shown.scope).to.deep.equal({ endpoint_id: id });
+    expectData(await api.delete(`/api/domains/${domain_id}`));
   });
 
   describe('bodies', () => {

@@ -38,6 +38,13 @@ describe('names of objects', () => {
       ...{ name: 'petOfAll', method: 'GET', domain: '*', path: '/pets/{id}' },
       collection_id: ids['api.test shop'],
     });
+    await make('own', '/api/endpoints', {
+      ...{ name: 'petOfAll', method: 'GET', domain: 'other.test', path: '/own' },
+    });
+    await make('other of all', '/api/endpoints', {
+      ...{ name: 'petOfAll', method: 'GET', domain: '*', path: '/others/{id}' },
+      collection_id: ids['other.test shop'],
+    });
     await make('any', '/api/endpoints', { name: 'any', method: 'POST', path: '/any', domain: '*' });
     await make('redis', '/api/services', {
       ...{ name: 'cache', service_type: 'redis', config: { host: '127.0.0.1', port: 1 } },
@@ -57,6 +64,8 @@ describe('names of objects', () => {
     ['endpoint', 'GET other.test/a/b', 'other.test slash'],
     ['endpoint', 'GET */v1/pets/{id}', 'pet of all'],
     ['endpoint', 'api.test/petOfAll', 'pet of all'],
+    ['endpoint', 'other.test/petOfAll', 'own'],
+    ['endpoint', 'other.test/shop/petOfAll', 'other of all'],
     ['endpoint', '*/any', 'any'],
     ['endpoint', 'POST */any', 'any'],
     ['collection', 'other.test/shop', 'other.test shop'],

@@ -174,6 +174,9 @@ describe('edge apply', function () {
     await run('apply', 'made', '--yes');
     expect((await ended(['deploy'], { cwd: join(shop, 'made') })).code).to.equal(0);
     await rm(join(shop, 'made'), { recursive: true });
+    await run('init', 'everywhere', '--host', '*');
+    expect(await run('validate', 'everywhere')).to.include('1 to create');
+    await rm(join(shop, 'everywhere'), { recursive: true });
   });
 
   it('makes endpoints in collections, whose code is deployed by itself from then on', async () => {

@@ -68,6 +68,12 @@ handler_loop!(handle);
     expect(await run(['context', 'list', '--json'])).to.equal(before);
   });
 
+  it('login: names the port of endpoints, which is not that of the API', async () => {
+    const { code, stderr } = await edge(['login', stack.gatewayUrl], { env, stdin: KEY });
+    expect(code).to.equal(1);
+    expect(stderr).to.include('the port of its endpoints').and.include('(not_the_api)');
+  });
+
   it('context: lists them without tokens, and uses another', async () => {
     await run(['login', stack.apiUrl, '--name', 'second'], { env, stdin: KEY });
     const listed = await run(['context', 'list']);
@@ -103,10 +109,14 @@ handler_loop!(handle);
     await run(['init', 'shop', '--host', 'shop.test'], { env, cwd: folder.path });
     expect((await edge(['init', 'shop'], { env, cwd: folder.path })).code).to.equal(2);
     await writeFile(join(project(), 'src/hello.rs'), handler('Hello'));
+    const early = await edge(['deploy'], { ...inProject(), env: { ...env, EDGE_TOKEN: 'wrong' } });
+    expect(early.stderr).to.include('unauthorized').and.not.include('compiling');
     const [first] = await json(['deploy', '-m', 'the first'], inProject());
     expect(first).to.include({ endpoint: 'GET shop.test/hello/{name}', created: true, version: 1 });
     const answer = await stack.gateway.get('/hello/Ada', { headers: { host: 'shop.test' } });
     expect(answer.body).to.deep.equal({ message: 'Hello Ada' });
+    const back = await edge(['rollback'], inProject());
+    expect(back.stderr).to.include('nothing_to_roll_back_to').and.include('edge versions');
     const [again] = await json(['deploy', 'src/hello.rs'], inProject());
     expect(again).to.include({ created: false, domain_created: false, version: 1 });
   });
@@ -326,6 +336,12 @@ handler_loop!(handle);
     expect(await run(['token', 'list']))
       .to.include('ci')
       .and.not.include(made.token);
+    const maker = await json(['token', 'create', 'maker', '--permission', 'tokens:write']);
+    const refusedToken = await edge(['token', 'create', 'more'], {
+      env: { ...limited, EDGE_TOKEN: maker.token },
+    });
+    expect(refusedToken.code).to.equal(1);
+    expect(refusedToken.stderr).to.include('not by other tokens').and.include('/ui/access/tokens');
     await run(['token', 'delete', made.id, '--yes']);
     const status = await json(['status']);
     const kinds = status.nodes.map(({ kind }: { kind: string }) => kind);

@@ -39,7 +39,9 @@ describe('a folder of edge init', function () {
     expect(await readFile(join(folder.path, 'async-sleep/Cargo.toml'), 'utf8')).to.include(
       'features = ["async"]',
     );
-    expect(await readFile(join(folder.path, 'db-sqlite/edge.yaml'), 'utf8')).to.include('type sqlite as db');
+    expect(await readFile(join(folder.path, 'db-sqlite/edge.yaml'), 'utf8'))
+      .to.include('type sqlite as db')
+      .and.include('bindings: {db: NAME}');
   });
 
   it('writes nothing where a file exists', async () => {
@@ -145,6 +147,17 @@ handler_loop!(handle);
       await eventually(async () => expect(await answer()).to.equal('Again Ada'));
     });
 
+    it('goes on when its endpoint was deleted: with the next save, though nothing is changed', async () => {
+      const name = 'GET ada-lovelace-dev.localhost/hello/{name}';
+      await run(['endpoint', 'delete', name, '--yes'], { env });
+      await writeFile(source(), handler('Back'));
+      await dev?.says('(not_found)');
+      await writeFile(source(), handler('Back'));
+      await eventually(async () => expect(await answer()).to.equal('Back Ada'));
+      await writeFile(source(), handler('Again'));
+      await eventually(async () => expect(await answer()).to.equal('Again Ada'));
+    });
+
     it('shows the logs underneath, of this host only', async () => {
       await stack.deploy({ path: '/other', code: handler('elsewhere') });
       await stack.gateway.get('/other');
@@ -164,7 +177,17 @@ handler_loop!(handle);
       await dev?.says(/live GET \S+\/bye /);
       await writeFile(file, `${text}  - [`);
       await dev?.says('edge.yaml: ');
+      // As a checkout of git, or an editor that removes a file before it writes it.
+      await rm(file);
+      await dev?.says('edge.yaml cannot be read');
       await writeFile(file, text);
+      await writeFile(source(), handler('Back again'));
+      await eventually(async () => expect(await answer()).to.equal('Back again Ada'));
+      await rename(join(shop(), 'src'), join(shop(), 'elsewhere'));
+      await dev?.says('handler src/hello.rs cannot be read');
+      await rename(join(shop(), 'elsewhere'), join(shop(), 'src'));
+      await writeFile(source(), handler('Again'));
+      await eventually(async () => expect(await answer()).to.equal('Again Ada'));
     });
 
     it('ends with Ctrl-C, and leaves what it serves', async () => {

@@ -51,10 +51,13 @@ describe('edge, used in a wrong way', function () {
     [['endpoint', 'lst'], /unknown command 'lst'\n {2}Did you mean list\?/],
     [['endpoint', 'delet', '--help'], /Did you mean delete\?/],
     [['endpoint', 'list', '--serch', 'x'], /unknown option '--serch'\n {2}Did you mean --search\?/],
-    [['endpoint', 'list', 'more'], /too many arguments/],
-    [['endpoint', 'show'], /missing required argument 'name'/],
+    [['endpoint', 'list', 'more'], /too many arguments[\s\S]*`edge endpoint list --help` says what it takes/],
+    [['endpoint', 'show'], /missing required argument 'name'[\s\S]*`edge endpoint show --help`/],
+    [['endpoint', 'zzzzzz'], /unknown command 'zzzzzz'\n {2}`edge endpoint --help` lists the commands/],
+    [['--context', 'list', 'status', '--zzzzzz'], /unknown option[\s\S]*`edge status --help`/],
     [['logs', '--level', 'loud'], /Allowed choices are trace/],
     [['deploy', '--percent', '0'], /no number from 1 on/],
+    [['init', 'made', '--host', 'no host'], /no host is no host/],
     [['init', '--template', 'helo'], /There is no template helo\n {2}There are: .*hello/],
     [['completion', 'tcsh'], /Allowed choices are bash, zsh, fish/],
     [['logs', '--since', 'yesterday'], /yesterday is no time/],
@@ -101,7 +104,9 @@ describe('edge, used in a wrong way', function () {
       expect(stderr)
         .to.include('(unauthorized)')
         .and.include('edge login')
+        .and.include(`${api.url}/ui/access/tokens`)
         .and.match(/request id: \S/);
+      expect(stderr.includes('was revoked or has expired')).to.equal(token !== undefined);
     }
     expect((await edge(['whoami'], { env: { ...env, EDGE_TOKEN: 'wrong' } })).code).to.equal(1);
   });
@@ -133,6 +138,28 @@ describe('edge, used in a wrong way', function () {
     expect(code).to.equal(1);
     expect(stderr).to.include('redirects').and.include(target);
     expect(seen).to.deep.equal([]);
+  });
+
+  it('says where names are listed when nothing has one', async () => {
+    for (const kind of ['endpoint', 'collection', 'domain', 'service'])
+      expect((await edge([kind, 'show', 'nothing'], { env })).stderr).to.include(`edge ${kind} list`);
+  });
+
+  it('says how to sign in when the first user closes the API', async () => {
+    const open = await startApi();
+    try {
+      const add = (email: string, more = {}) =>
+        edge(['user', 'create', email, '--role', 'admin'], {
+          env: { ...env, EDGE_URL: open.url, EDGE_TOKEN: '', ...more },
+          stdin: 'correct horse battery',
+        });
+      const { code, stderr } = await add('ada@first.test');
+      expect(code, stderr).to.equal(0);
+      expect(stderr).to.include('is closed now').and.include(`${open.url}/ui/access/tokens`);
+      expect((await add('bob@first.test')).code).to.equal(1);
+    } finally {
+      await open.close();
+    }
   });
 
   it('lists what an ambiguous name can be', async () => {
@@ -213,6 +240,11 @@ describe('edge, used in a wrong way', function () {
       ['endpoints: [', /edge\.yaml: .*/],
       ['endpoints:\n  - host: x\n', /endpoints\[0\]\.method must be a text/],
       ['endpoints:\n  - {host: x, method: BREW, route: /, handler: a.rs}\n', /method must be one of GET/],
+      [
+        'endpoints:\n  - {host: x.test, method: GET, route: /, handlr: a.rs}\n',
+        /endpoints\[0\]\.handlr is not accepted; possible are .*handler/,
+      ],
+      ['endpints: []\n', /edge\.yaml: endpints is not accepted; possible are .*endpoints/],
       ['endpoints:\n  - {host: x.test, method: GET, route: /, handler: a.rs}\n', /a\.rs cannot be read/],
     ] as const) {
       await writeFile(join(damaged, 'edge.yaml'), text);

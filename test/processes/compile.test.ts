@@ -4,7 +4,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { expectFailure } from '../support/expect.js';
+import { expectFailure, NO_ID } from '../support/expect.js';
 import { numbered, slowToCompile } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { OPTIONAL_CRATE, TWO_CRATES } from '../support/prepared-sets.js';
@@ -381,6 +381,37 @@ handler_loop_result!(handle);
       expect(ended).to.deep.equal({ code: 0, signal: null });
       expect((await build((await answer).build_id)).attempt).to.equal(1);
       await stack.start('worker');
+    });
+
+    it('ends a build that is cancelled, which says nothing about its endpoint', async () => {
+      const { id } = await create(ENDLESS);
+      const same = await create(ENDLESS);
+      const accepted = await must(compile(id, { prefer: 'respond-async' }));
+      const { build_id } = accepted as { build_id: string };
+      const answers = [compile(id), compile(same.id)];
+      await eventually(async () => expect((await build(build_id)).endpoint_ids).to.have.length(2));
+      await eventually(() => expect(handlerCompilersOf(workerPid())).to.have.length(1));
+      const { body } = await stack.api.post(`/api/builds/${build_id}/cancel`);
+      expect(body).to.have.nested.include({ 'data.state': 'failed', 'data.error_code': 'build_cancelled' });
+      for (const answer of answers) expectFailure(await answer, 'build_cancelled', /Compile again/);
+      await eventually(() => expect(handlerCompilersOf(workerPid())).to.deep.equal([]));
+      expect(await view(id)).to.include({ status: 'created', last_error: null });
+      const cancel = (which: string) => stack.api.post(`/api/builds/${which}/cancel`);
+      expectFailure(await cancel(build_id), 'build_ended', /has ended \(failed\)/);
+      expectFailure(await cancel(NO_ID), 'not_found');
+      await must(stack.api.put(`/api/endpoints/${id}`, { code: numbered(302) }));
+      expect(await compiled(id)).to.include({ status: 'compiled' });
+    });
+
+    it('does not begin a build that is cancelled while it is queued', async () => {
+      await stack.processes.get('worker')?.end();
+      const { id } = await create(ENDLESS);
+      const accepted = await must(compile(id, { prefer: 'respond-async' }));
+      const { build_id } = accepted as { build_id: string };
+      await must(stack.api.post(`/api/builds/${build_id}/cancel`));
+      await stack.start('worker');
+      expect(await compiled((await create(numbered(303))).id)).to.include({ status: 'compiled' });
+      expect(await build(build_id)).to.deep.include({ state: 'failed', started_at: null });
     });
 
     it('kills a build that exceeds the time limit, with all its processes', async () => {

@@ -1,5 +1,6 @@
 /** The front of a gateway as the supervisor runs it: replaced under load, ended with it, short of file descriptors. */
 import { execFileSync } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
@@ -14,7 +15,11 @@ const CLIENTS = 8;
 describe('the front of a gateway', () => {
   let stack: Stack;
   before(async () => {
-    stack = await startStack({ processes: ['web', 'worker', 'gateway'], env: { GATEWAY_CONCURRENCY: '2' } });
+    stack = await startStack({
+      processes: ['web', 'worker', 'gateway'],
+      // Time enough to replace all there is on a busy machine.
+      env: { GATEWAY_CONCURRENCY: '2', REQUEST_TIMEOUT_MS: '300000' },
+    });
     await stack.deploy({ path: '/number', method: 'POST', code: numbered(1) });
   });
   after(() => stack.close());
@@ -55,8 +60,7 @@ describe('the front of a gateway', () => {
   it('finishes its requests when it is replaced, also those of a handler that is replaced meanwhile', async () => {
     const id = await stack.deploy({ path: '/slow', code: ANYTHING });
     const handler = await pidOf(id);
-    // Longer than replacing both takes on a busy machine.
-    const slow = call(`${stack.gatewayUrl}/slow?do=sleep&ms=12000`);
+    const slow = call(`${stack.gatewayUrl}/slow?do=wait&file=/tmp/go-on`);
     await eventually(async () => expect(await inFlight()).to.equal(1));
     const old = await replace();
     await must(stack.api.put(`/api/endpoints/${id}`, { limits: { open_files: 500 } }));
@@ -64,6 +68,7 @@ describe('the front of a gateway', () => {
     expect(isRunning(handler), 'the old handler').to.equal(true);
     expect(isRunning(old), 'the old front').to.equal(true);
     expect((await call(`${stack.gatewayUrl}/slow`)).status).to.equal(200);
+    await writeFile(`/proc/${handler}/root/tmp/go-on`, '');
     expect((await slow).status).to.equal(200);
     await eventually(() => expect([handler, old].filter(isRunning)).to.deep.equal([]));
   });

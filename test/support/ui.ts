@@ -2,7 +2,13 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { expect } from 'chai';
-import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core';
 
 export interface Ui {
   /** A new window. It fails the test that closes it when its page has reported an error. */
@@ -19,12 +25,17 @@ export interface UiPage {
   close(): Promise<void>;
 }
 
-/** Starts a browser. @param origin of the management API */
-export async function openBrowser(origin: string): Promise<Ui> {
-  const browser = await chromium.launch({
+/** Debian's Chromium, as the tests install it. */
+export function launchBrowser(): Promise<Browser> {
+  return chromium.launch({
     executablePath: '/usr/bin/chromium-headless-shell',
     args: ['--no-sandbox', '--disable-dev-shm-usage'],
   });
+}
+
+/** Starts a browser. @param origin of the management API */
+export async function openBrowser(origin: string): Promise<Ui> {
+  const browser = await launchBrowser();
   return {
     open: async (path, options = {}) => {
       const context = await browser.newContext({ baseURL: origin, ...options });

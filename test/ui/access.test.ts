@@ -146,7 +146,9 @@ describe('UI: access', () => {
     };
     await must(stack.api.put(`/api/domains/${id}`, { name: HOSTILE.slice(0, 100) }, by));
     expect((await stack.api.delete(`/api/domains/${id}`)).status).to.equal(401);
-    const { page, close } = await openAs(ADMIN, `/ui/access/audit?object_kind=domain&object_id=${id}`);
+    const { page, close } = await openAs(ADMIN, `/ui/domains/${id}`);
+    // One click to who it was, another to what.
+    await page.getByRole('link', { name: 'Who changed this?' }).click();
     const entries = page.getByRole('list', { name: 'Audit entries' }).getByRole('listitem');
     await entries.nth(1).waitFor();
     const changed = entries.filter({ hasText: `${ADMIN} changed the domain` });

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { slowToCompile } from '../support/handler-sources.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { expectAccessible, openBrowser, type Ui } from '../support/ui.js';
 
@@ -7,6 +8,9 @@ use rust_edge_gateway_sdk::prelude::*;
 fn handle(_: Request) -> Response { Response::hacked("<img src=x onerror=alert(1)>") }
 handler_loop!(handle);
 `;
+
+/** In the life of this test it does not end. */
+const ENDLESS = slowToCompile(1_000_000_000_000, 0);
 
 describe('UI: builds and queues', () => {
   let stack: Stack;
@@ -64,6 +68,20 @@ describe('UI: builds and queues', () => {
     await page.getByRole('row', { name: /broken one/ }).waitFor();
     await page.reload();
     expect(await page.getByRole('searchbox').inputValue()).to.equal('hacked');
+    await close();
+  });
+
+  it('one that goes on is cancelled', async () => {
+    const fields = { name: 'endless one', path: '/endless', method: 'GET', domain: '*', code: ENDLESS };
+    const { id: endpoint } = (await must(stack.api.post('/api/endpoints', fields))) as { id: string };
+    const headers = { prefer: 'respond-async' };
+    const accepted = await must(stack.api.post(`/api/endpoints/${endpoint}/compile`, undefined, { headers }));
+    const { page, close } = await ui.open(`/ui/builds/${(accepted as { build_id: string }).build_id}`);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByText('build_cancelled').waitFor();
+    await page.getByText('failed', { exact: true }).waitFor();
+    expect(await page.getByRole('button', { name: 'Cancel' }).count()).to.equal(0);
+    await expectAccessible(page);
     await close();
   });
 

@@ -20,7 +20,10 @@ export async function deploy(
     : endpoints;
   requireSome(
     wanted,
-    path.endsWith('.rs') ? `No endpoint in ${file} has the handler ${path}` : `${file} has no endpoints`,
+    path.endsWith('.rs')
+      ? `No endpoint in ${file} has the handler ${path}`
+      : `${file} has no endpoints with a handler`,
+    '`edge apply` takes those of edge/*.yaml, too.',
   );
   const options = { ...(message !== undefined && { message }), ...(percent !== undefined && { percent }) };
   // Before anything is made on the gateway.
@@ -28,8 +31,8 @@ export async function deploy(
   const results: object[] = [];
   for (const endpoint of wanted) {
     const name = routeName(endpoint);
-    session.out.progress(`${name}: compiling ${endpoint.shown}`);
     const target = await ensurePlace(session, project, endpoint);
+    session.out.progress(`${name}: compiling ${endpoint.shown}`);
     const deployed = await deployHandler(session, file, endpoint, target.id, options).catch(
       (thrown: unknown) => {
         throw withDeployed(thrown, results);

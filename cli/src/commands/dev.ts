@@ -96,19 +96,26 @@ class DevWork {
         await this.#deploy(own);
       } catch (thrown) {
         if (thrown instanceof Interrupted || !(thrown instanceof CliError)) throw thrown;
-        // What is deployed goes on; the next save is the next try.
+        // What is deployed goes on; the next save is the next try. Equal code would not compile then, either.
+        if (!isCode(thrown, 'compile_failed')) this.#forget(routeName(own));
         this.#session.out.failure(thrown);
       }
     }
+  }
+
+  /** It may have been deleted, or nothing could be reached. */
+  #forget(name: string): void {
+    this.#deployed.delete(name);
+    this.#ids.delete(name);
   }
 
   async #deploy(endpoint: ProjectEndpoint): Promise<void> {
     const { out } = this.#session;
     const name = routeName(endpoint);
     const began = performance.now();
-    out.progress(`${name}: compiling ${endpoint.shown}`);
     const id = this.#ids.get(name) ?? (await ensurePlace(this.#session, this.#project, endpoint)).id;
     this.#ids.set(name, id);
+    out.progress(`${name}: compiling ${endpoint.shown}`);
     const { version } = await deployHandler(this.#session, this.#project.file, endpoint, id, {});
     const ms = Math.round(performance.now() - began);
     const url = `${this.#publicUrl}${endpoint.route}`;

@@ -18,6 +18,7 @@ const COPIED_SDK = '.edge/sdk';
 const SCHEMA_FILE = 'edge.schema.json';
 
 export async function init(session: Session, { template, host }: InitOptions, folder = '.'): Promise<void> {
+  requireHost(host);
   const names = templateNames();
   if (template === 'help') {
     session.out.result(names, () => session.out.line(names.join('\n')));
@@ -43,6 +44,12 @@ export async function init(session: Session, { template, host }: InitOptions, fo
   });
 }
 
+/** As the API takes them. @throws UsageError */
+function requireHost(host: string): void {
+  if (host === '*' || /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(host)) return;
+  throw new UsageError(`${host} is no host`, 'Such as api.example.com, or "*" for all hosts.');
+}
+
 function filesOf(name: string, host: string, { endpoints, pools, code }: Template): Record<string, string> {
   const [first] = endpoints;
   const file = `src/${(first?.name ?? name).replace(/\W+/g, '_')}.rs`;
@@ -65,15 +72,16 @@ function projectFile(
 ): string {
   const bound = pools.map(
     ({ pool_id, service_type }) =>
-      `# The handler uses a service of the type ${service_type} as ${pool_id}: \`edge service create\`, \`edge service bind\`.\n`,
+      `# The handler uses a service of the type ${service_type} as ${pool_id}: \`edge service create\`, \`edge service bind\`.\n` +
+      `# For \`edge apply\`, an endpoint says so, too: bindings: {${pool_id}: NAME}\n`,
   );
   const items = endpoints.map(
     ({ name: endpoint, method, path }) =>
       `  - host: ${text(host)}\n    method: ${method}\n    route: ${text(path)}\n    name: ${text(endpoint)}\n` +
       `    handler: ${file}\n    dependencies: {} # crates, as in Cargo.toml\n`,
   );
-  // That of the machine is no folder's own: others have endpoints there, too.
-  const domains = host === 'localhost' ? '' : `domains:\n  - host: ${text(host)}\n`;
+  // That of the machine is no folder's own: others have endpoints there, too. All hosts are no domain.
+  const domains = ['localhost', '*'].includes(host) ? '' : `domains:\n  - host: ${text(host)}\n`;
   return `# yaml-language-server: $schema=${SCHEMA_FILE}\nstack: ${text(name)}\n${domains}${bound.join('')}endpoints:\n${items.join('')}`;
 }
 

@@ -1,7 +1,7 @@
 /** `edge login` and `edge whoami`. */
 import { secretFrom } from '../ask.js';
 import { type Access, normalUrl, readConfig, writeConfig } from '../config.js';
-import { CliError } from '../errors.js';
+import { CliError, signInHint } from '../errors.js';
 import type { Me } from '../generated/routes.js';
 import type { CommonOptions, Session } from '../session.js';
 
@@ -17,6 +17,8 @@ export async function login(
   if (protocol === 'http:' && !LOOPBACK.test(hostname))
     session.out.warnings([`${url} is without TLS: whoever is on the way can read the token`]);
   const open = await session.apiAt({ url }).get('GET /api/session');
+  if (open.kind === null && process.stdin.isTTY)
+    session.out.note(`Tokens are made in the web UI: ${url}/ui/access/tokens`);
   const access: Access = { url, ...(open.kind === null && { token: await secretFrom(session, 'token') }) };
   const me = access.token === undefined ? open : await session.apiAt(access).get('GET /api/session');
   if (me.kind === null)
@@ -33,12 +35,12 @@ export async function login(
 }
 
 export async function whoami(session: Session): Promise<void> {
-  const { url, name } = session.access;
+  const { url, name, token } = session.access;
   const me = await session.api.get('GET /api/session');
   if (me.kind === null)
     throw new CliError(`${url} does not know who you are`, {
       code: 'unauthorized',
-      hint: `Run \`edge login ${url}\`, or set EDGE_TOKEN.`,
+      hint: signInHint(url, token !== undefined),
     });
   session.out.result({ context: name ?? null, url, ...publicPart(me) }, () => {
     session.out.list([
@@ -58,7 +60,7 @@ function nameOf({ kind, user }: Me): string {
   const how: Readonly<Record<string, string>> = {
     anonymous: 'anybody: the API is open',
     api_key: 'whoever has API_KEY',
-    token: user ? `${user.email} (${user.role}), by a token` : 'a token',
+    token: user ? `${user.email} (${user.role}), by a token` : 'whoever has this token',
   };
   return how[kind ?? ''] ?? (user ? `${user.email} (${user.role})` : String(kind));
 }

@@ -1,7 +1,8 @@
 /** `edge token`. */
 import { confirm } from '../ask.js';
+import { CliError } from '../errors.js';
 import type { Me } from '../generated/routes.js';
-import type { CommonOptions, Session } from '../session.js';
+import { type CommonOptions, isCode, type Session } from '../session.js';
 import { timeOf } from '../text.js';
 import { timeIn } from '../times.js';
 
@@ -31,13 +32,17 @@ export async function listTokens(session: Session): Promise<void> {
 
 export async function createToken(session: Session, options: CreateOptions, name: string): Promise<void> {
   const permissions = options.permission ?? (await session.api.get('GET /api/session')).permissions;
-  const created = await session.api.get('POST /api/tokens', {
-    body: {
-      name,
-      permissions,
-      ...(options.domain && { domains: options.domain }),
-      ...(options.expires !== undefined && { expires_at: timeIn(options.expires) }),
-    },
+  const body = {
+    name,
+    permissions,
+    ...(options.domain && { domains: options.domain }),
+    ...(options.expires !== undefined && { expires_at: timeIn(options.expires) }),
+  };
+  const created = await session.api.get('POST /api/tokens', { body }).catch((thrown: unknown) => {
+    if (!(thrown instanceof CliError) || !isCode(thrown, 'forbidden')) throw thrown;
+    // The command line has no sessions of users, who make tokens for the rights that they have.
+    const hint = `Users make them at ${session.access.url}/ui/access/tokens; or set EDGE_TOKEN to API_KEY.`;
+    throw new CliError(thrown.message, { ...thrown.facts, hint });
   });
   session.out.result(created, () => {
     session.out.note(`The token ${name} (${created.id}). It is not shown again:`);

@@ -26,10 +26,20 @@ export async function listUsers(session: Session): Promise<void> {
 export async function createUser(session: Session, options: CreateOptions, email: string): Promise<void> {
   const { role, name = email, domain } = options;
   const password = await secretFrom(session, 'password');
+  const { kind } = await session.api.get('GET /api/session');
   const user = await session.api.get('POST /api/users', {
     body: { email, name, password, role, ...(domain && { domains: domain }) },
   });
+  if (kind === 'anonymous') session.out.warnings([closedNow(session.access.url)]);
   session.out.result(user, () => session.out.line(safeLine(`Added: ${user.email} (${user.role})`)));
+}
+
+/** The first user closes an API that was open, for whoever has made the user, too. */
+function closedNow(url: string): string {
+  return (
+    `The API was open to everybody on its machine, and is closed now. Sign in at ${url}/ui with this password, ` +
+    `make a token at ${url}/ui/access/tokens, and keep it with \`edge login ${url}\`.`
+  );
 }
 
 export async function deleteUser(

@@ -1,14 +1,17 @@
 /** Builds: requested compilations and their outcomes. */
 import { Type } from '@sinclair/typebox';
-import { requireFound } from '../../errors.js';
+import { AppError, requireFound } from '../../errors.js';
 import { Diagnostic } from '../../model/diagnostic.js';
+import type { Scope } from '../../model/permission.js';
 import {
   type Build,
   type BuiltEndpoint,
+  cancelBuild,
   endpointsOfBuilds,
   findBuild,
   listBuilds,
 } from '../../store/builds.js';
+import type { Store } from '../../store/database.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { presenter } from '../present.js';
 import { defineRoute } from '../route.js';
@@ -83,13 +86,35 @@ export const buildRoutes = [
     tag: 'Builds',
     params: IdParams,
     data: BuildView,
+    handle: ({ params: { id }, scope }, { store }) => readBuild(store, id, scope),
+  }),
+
+  defineRoute({
+    method: 'POST',
+    path: '/api/builds/{id}/cancel',
+    permission: 'endpoints:deploy',
+    summary: 'End a build that is queued or running; who waits for it gets the error `build_cancelled`',
+    tag: 'Builds',
+    params: IdParams,
+    data: BuildView,
+    errors: ['build_ended'],
     handle: async ({ params: { id }, scope }, { store }) => {
-      const build = requireFound(await findBuild(store, id), 'build', id);
-      const endpoints = await endpointsOfBuilds(store, [id], scope);
-      return presentBuild(build, endpoints.get(id) ?? []);
+      const isCancelled = await cancelBuild(store, id);
+      const build = await readBuild(store, id, scope);
+      if (isCancelled) return build;
+      throw new AppError(
+        'build_ended',
+        `The build ${id} has ended (${build.state}), so it cannot be cancelled`,
+      );
     },
   }),
 ];
+
+async function readBuild(store: Store, id: string, scope: Scope) {
+  const build = requireFound(await findBuild(store, id), 'build', id);
+  const endpoints = await endpointsOfBuilds(store, [id], scope);
+  return presentBuild(build, endpoints.get(id) ?? []);
+}
 
 /** Diagnostics stored by earlier versions lack these members. */
 const NO_DETAILS = { end_line: null, end_column: null, labels: [], suggestions: [] };

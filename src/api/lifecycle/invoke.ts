@@ -52,7 +52,13 @@ export const invokeRoutes = [
     data: Invocation,
     errors: [
       ...(['endpoint_not_compiled', 'no_gateway', 'gateway_busy', 'handler_start_failed'] as const),
-      ...(['compile_failed', 'compile_timeout', 'no_disk_space', 'queue_unavailable'] as const),
+      ...([
+        'compile_failed',
+        'compile_timeout',
+        'build_cancelled',
+        'no_disk_space',
+        'queue_unavailable',
+      ] as const),
       ...(['artifact_store_unavailable', 'no_worker', 'wait_timeout'] as const),
     ],
     handle: ({ params, body, origin }, deps) => invoke(deps, params.id, body, origin),

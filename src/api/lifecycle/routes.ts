@@ -49,6 +49,7 @@ export const lifecycleRoutes = [
       'endpoint_has_no_code',
       'compile_failed',
       'compile_timeout',
+      'build_cancelled',
       'no_disk_space',
       'queue_unavailable',
       'artifact_store_unavailable',

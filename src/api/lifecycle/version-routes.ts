@@ -36,6 +36,7 @@ const deployErrors = [
   'start_overtaken',
   'compile_failed',
   'compile_timeout',
+  'build_cancelled',
   'no_disk_space',
   'queue_unavailable',
   'artifact_store_unavailable',

@@ -4,6 +4,7 @@ import { addToAudit, auditedRow, differences } from '../../store/audit.js';
 import { isUnavailable } from '../../store/database.js';
 import { actorOf } from '../actor.js';
 import type { ApiDependencies } from '../api-dependencies.js';
+import { targetOf } from '../audited.js';
 import type { ApiContext, Next } from '../context.js';
 import { HiddenError } from '../references.js';
 import { RefusalQuota } from './refusal-quota.js';
@@ -45,15 +46,17 @@ export function audit({ store, log }: Pick<ApiDependencies, 'store' | 'log'>) {
   ): Promise<void> {
     const { route, audited, requestId } = context.state;
     const { address } = context.state.client;
+    // What is refused before it is looked at names its object, too.
+    const target = audited ?? (route && targetOf(route.path, context.params));
     try {
-      const id = audited?.id ?? (outcome === 'changed' ? createdId(context.body) : undefined);
+      const id = target?.id ?? (outcome === 'changed' ? createdId(context.body) : undefined);
       const after =
         outcome === 'changed' && id && audited ? await auditedRow(store, audited.kind, id) : undefined;
       const compared =
         outcome === 'changed' ? differences(audited?.before, after) : { before: null, after: null };
       const isUnchanged = ![compared.before, compared.after, audited?.told].some(hasMembers);
       if (unlessUnchanged && isUnchanged) return;
-      const said = { ...audited?.named, ...audited?.told };
+      const said = { ...target?.named, ...audited?.told };
       await addToAudit(store, {
         actor: actorOf(context),
         address,
@@ -62,7 +65,7 @@ export function audit({ store, log }: Pick<ApiDependencies, 'store' | 'log'>) {
         action: route?.path ?? context.path.slice(0, 1_000),
         outcome,
         status,
-        object_kind: audited?.kind ?? null,
+        object_kind: target?.kind ?? null,
         object_id: id ?? null,
         before: compared.before,
         after: hasMembers(said) ? { ...compared.after, ...said } : compared.after,

@@ -1,6 +1,7 @@
 /**
  * Headers for browsers, on every response: pages of this API are not shown in frames, where another page could lead
- * people to click on them, and content is never taken for something else than its type says.
+ * people to click on them, and content is never taken for something else than its type says. What the API answers is
+ * kept by nobody on the way: it depends on who asks, and some of it is shown only once.
  */
 import type { ApiContext, Next } from '../context.js';
 
@@ -13,5 +14,6 @@ export function securityHeaders(context: ApiContext, next: Next): Promise<unknow
   // For browsers without frame-ancestors.
   context.set('X-Frame-Options', isFramed ? 'SAMEORIGIN' : 'DENY');
   context.set('X-Content-Type-Options', 'nosniff');
+  if (context.path.startsWith('/api/')) context.set('Cache-Control', 'no-store');
   return next();
 }

@@ -62,9 +62,9 @@ export const nameRoutes = [
 
 function ambiguous(kind: NamedKind, name: string, found: readonly NamedObject[]): AppError {
   const list = found.map((one) => `${shown(one)} (${one.id})`).join(', ');
-  return new AppError('ambiguous_name', `${name} can be several ${kind}s: ${list}. Give the id of one.`, {
-    details: { ids: found.map(({ id }) => id) },
-  });
+  const unique = kind === 'endpoint' ? 'method and route, or the id,' : 'id';
+  const message = `${name} can be several ${kind}s: ${list}. Give the ${unique} of one.`;
+  return new AppError('ambiguous_name', message, { details: { ids: found.map(({ id }) => id) } });
 }
 
 function unknown(kind: NamedKind, name: string, like: readonly NamedObject[]): AppError {

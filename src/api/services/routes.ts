@@ -78,7 +78,8 @@ export const serviceRoutes = [
         domains,
         stack: body.stack ?? null,
       };
-      const created = await createService(deps.store, service, secretsIn(config));
+      const { scope } = principal;
+      const created = await createService(deps.store, service, secretsIn(config), { scope });
       return presentService(created, deps);
     },
   }),
@@ -111,7 +112,7 @@ export const serviceRoutes = [
       const deps = hiding(all, principal);
       const changes = { ...others, ...(domains && { domains: domainsFor(principal, domains) }) };
       const hosts = await liveActorHosts(deps);
-      const updated = await updateService(deps.store, id, secretsIn(config ?? {}), (before) => {
+      const changesOf = (before: Service) => {
         if (config === undefined) return changes;
         const changed = changedConfig(deps, before, config);
         if (JSON.stringify(openConfig(before, deps.secrets)) !== JSON.stringify(changed))
@@ -119,7 +120,9 @@ export const serviceRoutes = [
         if (!maySeeSecrets(principal)) requireSameSecrets(openConfig(before, deps.secrets), changed);
         const config_encrypted = deps.secrets.seal(JSON.stringify(changed));
         return { ...changes, config_encrypted, secrets: secretsIn(changed) };
-      });
+      };
+      const mentioned = secretsIn(config ?? {});
+      const updated = await updateService(deps.store, id, mentioned, changesOf, principal.scope);
       const { before, after } = requireFound(updated, 'service', id);
       // Calls after the response use the new config.
       if (before.activated_at) await awaitHosts(deps, hosts, after, CHANGE_MS);

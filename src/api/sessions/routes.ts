@@ -75,9 +75,12 @@ export const sessionRoutes = [
     summary: 'Sign out: ends the session of the cookie, if there is one',
     tag,
     data: Me,
-    handle: async ({ client, header }, deps) => {
+    handle: async ({ client, header, tell, tryOnly }, deps) => {
       const hash = sessionHash(header);
-      if (hash !== undefined) await endSession(deps.store, { hash });
+      const user_id = hash === undefined ? undefined : await endSession(deps.store, { hash });
+      // Strangers do not fill the audit with what changes nothing.
+      if (user_id === undefined) tryOnly();
+      else tell({ user_id });
       const isSecure = cameByTls(client, header('host'), deps.config);
       return new Reply(200, presentMe(undefined, deps), { 'Set-Cookie': endedCookieHeader(isSecure) });
     },

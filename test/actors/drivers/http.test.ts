@@ -100,6 +100,9 @@ describe('http driver', () => {
     ['the folder above', '/../admin'],
     ['an escaped folder above', '/%2e%2e/admin'],
     ['a folder above, with backslashes', '/..\\admin'],
+    ['a folder above, with an escaped slash', '/..%2Fadmin'],
+    ['a folder above, between escaped slashes', '/a%2f..%5c%2e.%2f..%2fadmin'],
+    ['an escaped folder above, with an escaped slash', '/%2e%2e%2fadmin'],
     ['a path that only begins like the base', '/../v10/echo'],
     ['a whole URL above the base', 'BASE/admin'],
   ] as const) {
@@ -125,8 +128,8 @@ describe('http driver', () => {
     });
   }
 
-  it('takes a path with two slashes, an @ or a colon for a path', async () => {
-    for (const path of ['//other.example/x', '/@other.example', '/:1/x']) {
+  it('takes a path with two slashes, an @, a colon or an escaped slash for a path', async () => {
+    for (const path of ['//other.example/x', '/@other.example', '/:1/x', '/a%2Fb', '/a..%2F...%2f.%2e.']) {
       await get(path);
       expect(backend.seen.at(-1)?.url).to.equal(`/v1${path}`);
     }

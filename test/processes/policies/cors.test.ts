@@ -97,6 +97,28 @@ describe('the policy cors', function () {
     expect(other.headers['vary']).to.equal('Origin');
   });
 
+  it('has none for methods that it does not name, which browsers send even so', async () => {
+    for (const origins of [[PAGE], ['*']]) {
+      await one.set(one.domain, { cors: { origins, methods: ['GET'] } });
+      const found = [];
+      for (const method of ['GET', 'HEAD', 'POST']) {
+        const asked = await preflight(PAGE, method);
+        const { status, headers } = await one.send({ method, headers: { origin: PAGE } });
+        found.push([
+          asked.status,
+          asked.headers['access-control-allow-methods'],
+          status,
+          headers['access-control-allow-origin'],
+        ]);
+      }
+      expect(found).to.deep.equal([
+        [204, 'GET, HEAD', 200, origins[0]],
+        [204, 'GET, HEAD', 200, origins[0]],
+        [403, undefined, 200, undefined],
+      ]);
+    }
+  });
+
   it('without it, OPTIONS is a method like others', async () => {
     await one.set(one.domain, null);
     const { status, headers } = await preflight(PAGE, 'GET');
@@ -119,7 +141,7 @@ describe('the policy cors', function () {
         ['GET, HEAD, POST', 'GET, HEAD, POST', 403, 'POST'],
       ],
       [{ origins: ['*'], max_age_seconds: 600 }, ['GET, HEAD, POST', 'GET, HEAD, POST', 403, 'POST']],
-      [{ origins: [PAGE], max_age_seconds: 600, methods: ['PUT'] }, ['GET, HEAD', 'GET, HEAD', 403, 403]],
+      [{ origins: [PAGE], max_age_seconds: 600, methods: ['PUT'] }, ['GET, HEAD', 403, 403, 403]],
       [{ origins: [PAGE], max_age_seconds: 5 }, ['GET, HEAD', 'POST', 403, 403]],
       [{ origins: [PAGE], max_age_seconds: 600, credentials: true }, ['GET, HEAD', 'POST', 403, 403]],
       [{ origins: [PAGE], max_age_seconds: 600, headers: ['x-own'] }, ['GET, HEAD', 'POST', 403, 403]],

@@ -145,7 +145,7 @@ describe('policies', function () {
       { rate_limit: [{ requests: 1, by: 'key' }] },
       /^body\.policies\.rate_limit\.0\.window_seconds: is required/,
     ],
-    [{ auth: {} }, /^body\.policies\.auth: /],
+    [{ auth: {} }, /^body\.policies\.auth: must have at least 1 of its members api_key, basic, hmac, jwt$/],
     [
       { auth: { jwt: { issuer: 'i', audience: 'a' } } },
       /^body\.policies\.auth\.jwt: needs either jwks or jwks_url/,
@@ -178,6 +178,11 @@ describe('policies', function () {
       /^body\.policies\.headers\.request\.add\.X-A: /,
     ],
     [{ redirect: { to: 'javascript:alert(1)' } }, /^body\.policies\.redirect\.to: /],
+    [
+      { redirect: { to: 'https://a.example/\r\nSet-Cookie: egw_session=planted' } },
+      /^body\.policies\.redirect\.to: must have visible ASCII characters only/,
+    ],
+    [{ redirect: { to: 'https://a.example/a b' } }, /^body\.policies\.redirect\.to: .*%20/],
     [{ body_limit: -1 }, /^body\.policies\.body_limit: /],
     [{ timeout: 0 }, /^body\.policies\.timeout: /],
     [{ compress: { algorithms: ['deflate'] } }, /^body\.policies\.compress\.algorithms\.0: /],

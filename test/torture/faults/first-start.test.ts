@@ -1,8 +1,9 @@
 /** The first start: workers compile the real SDK, into a folder in which there is nothing yet. */
-import { mkdir, readdir, stat } from 'node:fs/promises';
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Preparation } from '../../../src/model/preparation.js';
+import { edge } from '../../support/edge.js';
 import { eventually } from '../../support/eventually.js';
 import { expectData } from '../../support/expect.js';
 import { must, type Stack, startStack, type TestProcess } from '../../support/processes.js';
@@ -13,6 +14,8 @@ fn handle(_req: Request) -> Response { Response::no_content() }
 handler_loop!(handle);
 `;
 const LIMIT_MS = 900_000;
+/** Shorter than the SDK takes: requests are answered before it is there. */
+const COMPILE_WAIT_MS = 2_000;
 /** Crates that were just compiled when the worker was killed may not have been recorded yet. */
 const UNRECORDED = 2;
 
@@ -23,7 +26,8 @@ describe('the first start', function () {
 
   before(async () => {
     stack = await startStack({
-      processes: ['web', 'worker'],
+      processes: ['web', 'worker', 'gateway'],
+      env: { COMPILE_WAIT_MS: String(COMPILE_WAIT_MS) },
       prepareData: async (folder) => {
         await mkdir(join(folder, 'build'));
         return async () => undefined;
@@ -41,6 +45,13 @@ describe('the first start', function () {
     const body = { name: 'hello', path: '/hello', method: 'GET', domain: '*', code: HELLO };
     return ((await must(stack.api.post('/api/endpoints', body))) as { id: string }).id;
   };
+  const deployWithEdge = async () => {
+    const folder = join(stack.dataDir, 'shop');
+    const env = { XDG_CONFIG_HOME: folder, EDGE_URL: stack.apiUrl };
+    expect((await edge(['init', folder], { env })).code).to.equal(0);
+    await writeFile(join(folder, 'src/hello.rs'), HELLO);
+    return edge(['deploy', folder], { env });
+  };
   const sets = () => join(stack.dataDir, 'build', 'sets');
   /** The libraries of the SDK's set, with the inodes and times of their files. */
   const libraries = async () => {
@@ -55,7 +66,7 @@ describe('the first start', function () {
     return Promise.all(files);
   };
 
-  it('compiles the SDK once: another worker waits, and continues when the first is killed', async () => {
+  it('compiles the SDK once: another worker waits, and continues when the first is killed; edge deploy says so, and waits', async () => {
     await eventually(async () => {
       const [sdk] = await preparing();
       expect(sdk).to.include({ what: 'Rust SDK', problem: null });
@@ -77,8 +88,11 @@ describe('the first start', function () {
     await stack.processes.get('worker')?.end('SIGKILL');
     // The second worker may rename the folder meanwhile.
     const kept = await eventually(libraries);
-    const compiled = must(stack.api.post(`/api/endpoints/${id}/compile`));
-    expect(await compiled).to.include({ status: 'compiled' });
+    const deployed = await deployWithEdge();
+    expect(deployed.code, deployed.stderr).to.equal(0);
+    expect(deployed.stderr).to.match(/A worker prepares the Rust SDK.*: \d+ of \d+ crates/);
+    expect(deployed.stdout).to.include('version 1 serves');
+    expect(await must(stack.api.post(`/api/endpoints/${id}/compile`))).to.include({ status: 'compiled' });
     const reused = (await libraries()).filter((library) => kept.includes(library));
     expect(reused.length).to.be.at.least((sdk?.crates ?? 0) - UNRECORDED);
   });

@@ -1,37 +1,62 @@
 /** One build: what the compiler said, and how long it took. */
-
+import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
-import type { Diagnostic } from '../api/client.js';
-import { useQuery } from '../api/query.js';
+import { call, type Diagnostic } from '../api/client.js';
+import { invalidate, useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
 import { Columns } from '../base/columns.js';
+import { Button } from '../base/controls.js';
 import type { PageProps } from '../base/later.js';
 import { Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import { Ago, At, Badge, duration } from '../base/text.js';
+import { done, failed } from '../base/toasts.js';
 import type { Build } from '../generated/routes.js';
 import { BuildState, BuiltEndpoints, tookOf } from './parts.js';
 
 export function BuildPage({ params: { id = '' } }: PageProps) {
   const result = useQuery('GET /api/builds/{id}', { params: { id } });
   const [endpoint] = result.data?.endpoints ?? [];
+  const isGoingOn = result.data?.state === 'queued' || result.data?.state === 'running';
   return (
     <Page
       title={`Build ${id.slice(0, 8)}`}
       crumbs={<Link href="/ui/builds">Builds</Link>}
       actions={
-        endpoint &&
-        result.data?.state === 'failed' && (
-          <Link class="button primary" href={`/ui/endpoints/${endpoint.id}/code`}>
-            {may('endpoints:write') ? 'Mend the code' : 'See the code'}
-          </Link>
-        )
+        <>
+          {isGoingOn && may('endpoints:deploy') && <Cancel id={id} />}
+          {endpoint && result.data?.state === 'failed' && (
+            <Link class="button primary" href={`/ui/endpoints/${endpoint.id}/code`}>
+              {may('endpoints:write') ? 'Mend the code' : 'See the code'}
+            </Link>
+          )}
+        </>
       }
     >
       <Loaded result={result} lines={6}>
         {(build) => <Content build={build} />}
       </Loaded>
     </Page>
+  );
+}
+
+function Cancel({ id }: { readonly id: string }) {
+  const [isBusy, setBusy] = useState(false);
+  const cancel = async () => {
+    setBusy(true);
+    try {
+      await call('POST /api/builds/{id}/cancel', { params: { id } });
+      done('The build is cancelled');
+    } catch (thrown) {
+      failed(thrown);
+    }
+    setBusy(false);
+    invalidate('/api/builds');
+  };
+  return (
+    <Button isDisabled={isBusy} onClick={cancel}>
+      Cancel
+    </Button>
   );
 }
 

@@ -7,6 +7,7 @@ import { Loaded } from '../base/notices.js';
 import { Page, Tabs } from '../base/page.js';
 import { Badge, Method } from '../base/text.js';
 import { Visible } from '../base/visible.js';
+import { WhoChanged } from '../base/who-changed.js';
 import type { Endpoint } from '../generated/routes.js';
 import { Actions } from './actions.js';
 import { addressOf } from './address.js';
@@ -101,7 +102,7 @@ function Heading({ endpoint }: { readonly endpoint: Endpoint }) {
 }
 
 /** Domain, collection and name. */
-function Crumbs({ endpoint: { domain, collection_id, name } }: { readonly endpoint: Endpoint }) {
+function Crumbs({ endpoint: { id, domain, collection_id, name } }: { readonly endpoint: Endpoint }) {
   const { data: collection } = useQuery(
     'GET /api/collections/{id}',
     collection_id === null || !may('collections:read') ? undefined : { params: { id: collection_id } },
@@ -120,6 +121,7 @@ function Crumbs({ endpoint: { domain, collection_id, name } }: { readonly endpoi
         </>
       )}{' '}
       / <Visible text={name} isOneLine />
+      <WhoChanged kind="endpoint" id={id} />
     </>
   );
 }

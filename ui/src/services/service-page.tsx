@@ -12,6 +12,7 @@ import { Loaded } from '../base/notices.js';
 import { Page, Tabs } from '../base/page.js';
 import { Ago, Method } from '../base/text.js';
 import { done } from '../base/toasts.js';
+import { WhoChanged } from '../base/who-changed.js';
 import type { Service, UsingEndpoint } from '../generated/routes.js';
 import { LastTest, ServiceState, TYPE_NAMES } from './parts.js';
 import { ServiceForm } from './service-form.js';
@@ -115,12 +116,7 @@ function Overview({ service }: { readonly service: Service }) {
           <dt>Changed</dt>
           <dd>
             <Ago at={updated_at} />
-            {may('audit:read') && (
-              <>
-                {' · '}
-                <Link href={`/ui/access/audit?object_kind=service&object_id=${id}`}>Who changed this?</Link>
-              </>
-            )}
+            <WhoChanged kind="service" id={id} />
           </dd>
         </dl>
       </div>

@@ -8,6 +8,7 @@ import { Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import { Sections } from '../base/sections.js';
 import { Visible } from '../base/visible.js';
+import { WhoChanged } from '../base/who-changed.js';
 import { CollectionGeneral, DomainGeneral } from './general-sections.js';
 import type { Owner } from './owner.js';
 import { PoliciesSection } from './policies-section.js';
@@ -16,6 +17,7 @@ import { VariablesSection } from './variables-section.js';
 
 type Shared = Omit<Owner, 'kind'> & { readonly kind: 'domains' | 'collections' };
 
+const KINDS = { domains: 'domain', collections: 'collection' } as const;
 const mayReadVariables = () => may('variables:read') || may('secrets:read');
 
 export function DomainPage({ params: { id = '', section } }: PageProps) {
@@ -85,7 +87,12 @@ function OwnerPage<T>({ owner, section, result, name, crumbs, general }: OwnerPa
           Settings of <Visible text={name} isOneLine />
         </>
       }
-      crumbs={crumbs}
+      crumbs={
+        <>
+          {crumbs}
+          <WhoChanged kind={KINDS[owner.kind]} id={owner.id} />
+        </>
+      }
     >
       <Loaded result={result} lines={6}>
         {(found) => (

@@ -165,9 +165,23 @@ impl Redirect {
     pub fn answer(&self, head: &Head<'_, '_>) -> Refusal {
         let path = if self.keep_path { &*head.target.path_and_query } else { "" };
         let to = if self.keep_path { self.to.trim_end_matches('/') } else { &self.to };
+        let to = visible(to);
         let lines = format!("Location: {to}{path}\r\n").into();
         Refusal { lines, ..Refusal::policy("redirect", self.status.unwrap_or(307), "") }
     }
+}
+
+/// What can stand in a header line, and in the URL that it is: the management API once took others, too.
+fn visible(url: &str) -> String {
+    let mut text = String::with_capacity(url.len());
+    for byte in url.bytes() {
+        if byte.is_ascii_graphic() {
+            text.push(char::from(byte));
+        } else {
+            text.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    text
 }
 
 #[derive(Debug, Deserialize)]
@@ -193,4 +207,15 @@ impl Maintenance {
 pub struct Compress {
     pub min_bytes: Option<usize>,
     pub algorithms: Option<Vec<String>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirect_is_one_header_line() {
+        assert_eq!(visible("https://a.test/x?y=%20#z"), "https://a.test/x?y=%20#z");
+        assert_eq!(visible("https://a.test/\r\nX: 1\u{e4}"), "https://a.test/%0D%0AX:%201%C3%A4");
+    }
 }

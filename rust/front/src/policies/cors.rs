@@ -70,21 +70,23 @@ impl Cors {
         }
     }
 
-    /// Adds the header lines of an answer. Pages of other origins than those allowed get none.
+    /// Adds the header lines of an answer. Pages of other origins than those allowed get none, nor does a method that
+    /// pages may not use: browsers send GET, HEAD and POST whatever an answer to a preflight names.
     pub fn add_lines(&self, head: &Head<'_, '_>, lines: &mut String) {
-        if self.add_origin(head, lines) {
+        if self.add_origin(head, self.allows_method(head.method), lines) {
             lines.push_str(&self.lines);
         }
     }
 
-    fn add_origin(&self, head: &Head<'_, '_>, lines: &mut String) -> bool {
-        if self.allows_any {
+    fn add_origin(&self, head: &Head<'_, '_>, is_allowed: bool, lines: &mut String) -> bool {
+        if self.allows_any && is_allowed {
             lines.push_str("Access-Control-Allow-Origin: *\r\n");
             return true;
         }
         // Also without an origin: a cache must not give this answer to a page of another.
         lines.push_str("Vary: Origin\r\n");
-        let Some(origin) = text_header(head, "origin").filter(|origin| self.allows(origin)) else { return false };
+        let origin = text_header(head, "origin").filter(|origin| is_allowed && self.allows(origin));
+        let Some(origin) = origin else { return false };
         lines.push_str("Access-Control-Allow-Origin: ");
         lines.push_str(origin);
         lines.push_str("\r\n");
@@ -95,11 +97,18 @@ impl Cors {
         self.origins.iter().any(|allowed| allowed.is(origin))
     }
 
-    /// Answers a question of a browser. `methods`: those that the page may use.
-    fn answer(&self, head: &Head<'_, '_>, methods: &[&'static str]) -> Refusal {
+    /// HEAD is a GET whose body is not sent.
+    fn allows_method(&self, method: &str) -> bool {
+        let is_named = |name| self.methods.as_ref().is_none_or(|allowed| allowed.iter().any(|one| one == name));
+        is_named(method) || method == "HEAD" && is_named("GET")
+    }
+
+    /// Answers a question of a browser. `methods`: those that the page may use. `is_allowed`: false when it asks for
+    /// another one that there is.
+    fn answer(&self, head: &Head<'_, '_>, methods: &[&'static str], is_allowed: bool) -> Refusal {
         let mut lines = String::new();
-        if !self.add_origin(head, &mut lines) {
-            let refusal = Refusal::policy("cors", 403, "Pages of this origin may not call this endpoint.");
+        if !self.add_origin(head, is_allowed, &mut lines) {
+            let refusal = Refusal::policy("cors", 403, "Pages of this origin may not call this endpoint in this way.");
             return Refusal { lines: lines.into(), ..refusal };
         }
         lines.push_str(&self.preflight_lines);
@@ -115,7 +124,7 @@ impl Cors {
     /// Whether the policy of a method lets a page use it as `answered` says. A browser remembers all methods of an
     /// answer, with credentials and headers, and does not ask for them one by one.
     fn admits(&self, method: &str, head: &Head<'_, '_>, answered: &Self) -> bool {
-        self.methods.as_ref().is_none_or(|allowed| allowed.iter().any(|one| one == method))
+        self.allows_method(method)
             && (self.allows_any || text_header(head, "origin").is_some_and(|origin| self.allows(origin)))
             && self.preflight_lines == answered.preflight_lines
             && self.headers == answered.headers
@@ -146,5 +155,5 @@ pub fn preflight<P: std::ops::Deref<Target = Policies>>(
         policies_of(method).is_some_and(|own| own.cors.as_ref().is_some_and(|own| own.admits(method, head, cors)))
     };
     let admitted: Vec<_> = methods.iter().filter(admits).copied().collect();
-    Some(cors.answer(head, &admitted))
+    Some(cors.answer(head, &admitted, asked != method || cors.allows_method(method)))
 }

@@ -4,6 +4,9 @@ import type { ServiceConfig } from '../../../model/service-configs.js';
 import { invalid } from '../../operations.js';
 import { ServiceError } from '../../service-error.js';
 
+const ANY_SLASH = /\/|\\|%2f|%5c/i;
+const TWO_DOTS = /^(?:\.|%2e){2}$/i;
+
 export interface Target {
   readonly url: URL;
   /** Whether it is the server of the base URL, which gets the headers of the config. */
@@ -36,10 +39,14 @@ export class Targets {
     return this.#requireBelow(parse(`${this.base.origin}${prefix}${path}`));
   }
 
-  /** The parser has resolved dot segments, also those that are escaped. */
+  /**
+   * The parser has resolved dot segments, also those that are escaped, but not those between escaped slashes, which
+   * many servers resolve.
+   */
   #requireBelow(url: URL): Target {
     const prefix = this.base.pathname.replace(/\/?$/, '/');
-    if (url.origin !== this.base.origin || !url.pathname.startsWith(prefix)) {
+    const isAbove = prefix !== '/' && url.pathname.split(ANY_SLASH).some((segment) => TWO_DOTS.test(segment));
+    if (url.origin !== this.base.origin || !url.pathname.startsWith(prefix) || isAbove) {
       throw invalid('args.path', `must stay below ${this.base.href}`);
     }
     return { url, isBase: true };

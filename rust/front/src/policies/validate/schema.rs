@@ -1,6 +1,7 @@
 //! Schemas made ready to be evaluated. What a schema says of one type is together, and is not there where it says
 //! nothing.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 use regex::{Regex, RegexBuilder};
 
@@ -43,7 +44,7 @@ pub struct NumberRules {
 pub struct TextRules {
     pub max_length: Option<u64>,
     pub min_length: Option<u64>,
-    pub pattern: Option<Pattern>,
+    pub pattern: Option<Arc<Pattern>>,
     pub format: Option<Format>,
 }
 
@@ -65,7 +66,7 @@ pub struct ObjectRules {
     pub required: Vec<Box<str>>,
     pub dependent_required: BTreeMap<Box<str>, Vec<Box<str>>>,
     pub properties: BTreeMap<Box<str>, Index>,
-    pub pattern_properties: Vec<(Pattern, Index)>,
+    pub pattern_properties: Vec<(Arc<Pattern>, Index)>,
     pub additional_properties: Option<Index>,
     pub property_names: Option<Index>,
     pub unevaluated_properties: Option<Index>,
@@ -90,7 +91,28 @@ pub struct Pattern {
     pub cost: u64,
 }
 
+/// By their texts, for the library and for people.
+type KnownPatterns = HashMap<(String, Box<str>), Weak<Pattern>>;
+
 impl Pattern {
+    /// One that is there already, if there is such a one: it takes time and memory once, however many schemas and
+    /// policies have it, as those of an imported document do.
+    fn shared(compiled: compiled::Pattern) -> Result<Arc<Self>, String> {
+        static KNOWN: LazyLock<Mutex<KnownPatterns>> = LazyLock::new(Mutex::default);
+        let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (compiled.0.clone(), compiled.1.clone());
+        if let Some(pattern) = known().get(&key).and_then(Weak::upgrade) {
+            return Ok(pattern);
+        }
+        let pattern = Arc::new(Self::new(compiled)?);
+        let mut known = known();
+        if known.len() == known.capacity() {
+            known.retain(|_, pattern| pattern.strong_count() > 0);
+        }
+        known.insert(key, Arc::downgrade(&pattern));
+        Ok(pattern)
+    }
+
     fn new(compiled::Pattern(rust, shown, weight): compiled::Pattern) -> Result<Self, String> {
         let mut builder = RegexBuilder::new(&rust);
         let regex = builder.size_limit(PATTERN_BYTES).dfa_size_limit(CACHE_BYTES).build();
@@ -118,8 +140,8 @@ impl Schema {
     /// Of its costliest pattern, for each byte of a text.
     pub fn pattern_cost(&self) -> u64 {
         let Self::Rules(rules) = self else { return 0 };
-        let of_text = rules.text.iter().filter_map(|text| text.pattern.as_ref());
-        let of_names = rules.object.iter().flat_map(|object| object.pattern_properties.iter().map(|(name, _)| name));
+        let of_text = rules.text.iter().filter_map(|text| text.pattern.as_deref());
+        let of_names = rules.object.iter().flat_map(|object| object.pattern_properties.iter().map(|(name, _)| &**name));
         of_text.chain(of_names).map(|pattern| pattern.cost).max().unwrap_or(0)
     }
 }
@@ -149,7 +171,7 @@ fn number_rules(all: &Keywords, format: Option<Format>) -> Option<Box<NumberRule
 
 fn text_rules(all: &mut Keywords, format: Option<Format>) -> Result<Option<Box<TextRules>>, String> {
     let Keywords { max_length, min_length, .. } = *all;
-    let pattern = all.pattern.take().map(Pattern::new).transpose()?;
+    let pattern = all.pattern.take().map(Pattern::shared).transpose()?;
     let is_any = max_length.is_some() || min_length.is_some() || pattern.is_some() || format.is_some();
     Ok(is_any.then(|| Box::new(TextRules { max_length, min_length, pattern, format })))
 }
@@ -183,7 +205,7 @@ fn object_rules(all: &mut Keywords) -> Result<Option<Box<ObjectRules>>, String> 
     let Keywords { max_properties, min_properties, additional_properties, property_names, .. } = *all;
     let pattern_properties = std::mem::take(&mut all.pattern_properties).into_iter();
     let pattern_properties = pattern_properties
-        .map(|(pattern, schema)| Ok((Pattern::new(pattern)?, schema)))
+        .map(|(pattern, schema)| Ok((Pattern::shared(pattern)?, schema)))
         .collect::<Result<Vec<_>, String>>()?;
     let is_any = max_properties.is_some()
         || min_properties.is_some()

@@ -74,6 +74,25 @@ fn every_problem_has_its_place() {
 }
 
 #[test]
+fn a_pattern_that_many_schemas_and_policies_have_is_made_ready_once() {
+    let pattern = json!(["^a", "^a", 2]);
+    let schemas = json!([{ "pattern": pattern }, { "pattern": pattern }, { "patternProperties": [[pattern, 0]] }]);
+    let policies = [ready(schemas.clone()), ready(schemas)];
+    let found: Vec<_> = policies
+        .iter()
+        .flat_map(|ready| &ready.schemas)
+        .flat_map(|schema| {
+            let Schema::Rules(rules) = schema else { panic!() };
+            let of_text = rules.text.iter().filter_map(|text| text.pattern.as_ref());
+            let of_names =
+                rules.object.iter().flat_map(|object| object.pattern_properties.iter().map(|(name, _)| name));
+            of_text.chain(of_names).map(Arc::as_ptr).collect::<Vec<_>>()
+        })
+        .collect();
+    assert_eq!(found, vec![found[0]; 6]);
+}
+
+#[test]
 fn of_alternatives_the_one_for_the_type_says_what_is_wrong() {
     let schemas = json!([
         { "oneOf": [1, 2] },

@@ -1,0 +1,42 @@
+/** `edge` while the gateway takes long. */
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { edge } from '../support/edge.js';
+import { eventually } from '../support/eventually.js';
+import { type Stack, startStack } from '../support/processes.js';
+import { type TempDir, tempDir } from '../support/temp.js';
+
+describe('edge deploy, when a build takes longer than the gateway waits for it', function () {
+  this.timeout(120_000);
+  let stack: Stack;
+  let folder: TempDir;
+
+  before(async () => {
+    folder = await tempDir('waiting');
+    stack = await startStack({ env: { COMPILE_WAIT_MS: '500' } });
+  });
+  after(async () => {
+    await stack?.close();
+    await folder?.remove();
+  });
+
+  it('says that nothing was deployed, and goes on with the build when it is run again', async () => {
+    const shop = join(folder.path, 'shop');
+    const env = { XDG_CONFIG_HOME: folder.path, EDGE_URL: stack.apiUrl };
+    expect((await edge(['init', shop], { env })).code).to.equal(0);
+    const worker = stack.processes.get('worker')?.pid ?? 0;
+    process.kill(worker, 'SIGSTOP');
+    try {
+      const { code, stdout, stderr } = await edge(['deploy', shop], { env });
+      expect([code, stdout], stderr).to.deep.equal([1, '']);
+      expect(stderr).to.include('(wait_timeout)').and.include('Nothing was deployed. Run it again');
+    } finally {
+      process.kill(worker, 'SIGCONT');
+    }
+    await eventually(async () => {
+      const again = await edge(['deploy', shop], { env });
+      expect(again.code, again.stderr).to.equal(0);
+      expect(again.stdout).to.include('version 1 serves');
+    });
+  });
+});

@@ -1,0 +1,151 @@
+/** The log of an endpoint in the web UI: live and past, its filters, one request, and the way to the code. */
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { type Stack, startStack } from '../support/processes.js';
+import { expectAccessible, expectFits, openBrowser, type Ui } from '../support/ui.js';
+
+const HOSTILE = `<img src=x onerror="document.title='broken'">`;
+const CODE = `use rust_edge_gateway_sdk::prelude::*;
+
+fn handle(req: Request) -> Response {
+    let said = req.query_param("say").cloned().unwrap_or_default();
+    info!("{said}");
+    if said == "panic" { panic!("the cup is empty"); }
+    if said == "error" { error!("it went wrong"); return Response::new(503); }
+    Response::ok(json!({"said": said}))
+}
+
+handler_loop!(handle);
+`;
+
+describe('the log of an endpoint in the web UI', function () {
+  this.timeout(180_000);
+  let stack: Stack;
+  let ui: Ui;
+  let id: string;
+  before(async () => {
+    stack = await startStack({ processes: ['web', 'worker', 'gateway'] });
+    id = await stack.deploy({ path: '/said', code: CODE });
+    ui = await openBrowser(stack.apiUrl);
+  });
+  after(async () => {
+    await ui?.close();
+    await stack?.close();
+  });
+
+  const say = (text: string) => stack.gateway.get(`/said?say=${encodeURIComponent(text)}`);
+  const log = (page: Page) => page.getByRole('region', { name: 'Log entries, the newest last' });
+  const line = (page: Page, text: string | RegExp) =>
+    log(page).getByRole('listitem').filter({ hasText: text });
+
+  it('says what to do while there is nothing in it, then shows what comes', async () => {
+    const { page, close } = await ui.open(`/ui/endpoints/${id}/logs`);
+    await page.getByText('Nothing in the log yet').waitFor();
+    await expectAccessible(page);
+    await say('good morning');
+    await line(page, 'good morning').first().waitFor();
+    await line(page, /GET \/said.*200/).waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+    await expectAccessible(page);
+    await close();
+  });
+
+  it('has what was said before, and hostile text as text', async () => {
+    await say(HOSTILE);
+    const { page, close } = await ui.open(`/ui/endpoints/${id}/logs`);
+    await line(page, HOSTILE).first().waitFor();
+    await line(page, 'good morning').first().waitFor();
+    expect(await page.title()).not.to.equal('broken');
+    expect(await page.locator('main img').count()).to.equal(0);
+    await close();
+  });
+
+  it('is filtered by what its address says, which a link keeps', async () => {
+    await say('error');
+    const { page, close } = await ui.open(`/ui/endpoints/${id}/logs`);
+    await line(page, 'good morning').first().waitFor();
+    await page.getByLabel('Level').selectOption({ label: 'Errors' });
+    await line(page, 'it went wrong').waitFor();
+    expect(await line(page, 'good morning').count()).to.equal(0);
+    expect(new URL(page.url()).searchParams.get('level')).to.equal('error');
+
+    await page.goto(`/ui/endpoints/${id}/logs?search=morning`);
+    await line(page, 'good morning').first().waitFor();
+    expect(await page.getByRole('searchbox', { name: 'Search' }).inputValue()).to.equal('morning');
+    expect(await line(page, 'it went wrong').count()).to.equal(0);
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await line(page, 'it went wrong').first().waitFor();
+    expect(new URL(page.url()).search).to.equal('');
+    await close();
+  });
+
+  it('says at its field what is wrong with a filter', async () => {
+    const { page, close } = await ui.open(`/ui/endpoints/${id}/logs?status=many`);
+    await page
+      .getByText(/must be/)
+      .first()
+      .waitFor();
+    expect(await page.getByLabel('Status').getAttribute('aria-invalid')).to.equal('true');
+    await close();
+  });
+
+  it('follows one request, there and back', async () => {
+    const { page, close } = await ui.open(`/ui/endpoints/${id}/logs`);
+    const answer = line(page, /GET \/said.*503/);
+    await answer.getByRole('button', { name: /^[\w-]{16,}$/ }).click();
+    const request = page.getByRole('region', { name: 'Request' });
+    await request.getByText(/GET \/said.* was answered with 503/).waitFor();
+    await line(page, 'it went wrong').waitFor();
+    expect(await line(page, 'good morning').count()).to.equal(0);
+    expect(new URL(page.url()).searchParams.has('request_id')).to.equal(true);
+    await page.goBack();
+    await line(page, 'good morning').first().waitFor();
+    await close();
+  });
+
+  it('leads from a panic to its line of the code', async () => {
+    await say('panic');
+    const { page, close } = await ui.open(`/ui/endpoints/${id}/logs`);
+    await line(page, 'the cup is empty')
+      .getByRole('link', { name: /^handler\.rs:6/ })
+      .click();
+    await page.waitForURL(`**/ui/endpoints/${id}/code?line=6`);
+    await page.locator('.cm-content').waitFor();
+    await close();
+  });
+
+  it('opens an entry with all that is known of it, and closes it with Escape', async () => {
+    const { page, close } = await ui.open(`/ui/endpoints/${id}/logs?kind=request&status=503`);
+    await line(page, /503/)
+      .getByRole('button', { name: /GET \/said/ })
+      .click();
+    const entry = page.getByRole('region', { name: 'Entry' });
+    await entry.locator('dl').getByText('/said', { exact: true }).waitFor();
+    await expectAccessible(page);
+    await entry.getByRole('button', { name: 'Close' }).press('Escape');
+    await entry.waitFor({ state: 'detached' });
+    await close();
+  });
+
+  it('is paused, and goes on with what came meanwhile', async () => {
+    const { page, close } = await ui.open(`/ui/endpoints/${id}/logs`);
+    await line(page, 'good morning').first().waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await say('while paused');
+    await page.getByText(/\d new/).waitFor();
+    expect(await line(page, 'while paused').count()).to.equal(0);
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await line(page, 'while paused').first().waitFor();
+    await close();
+  });
+
+  it('fits on a phone', async () => {
+    const { page, close } = await ui.open(`/ui/endpoints/${id}/logs`, {
+      viewport: { width: 360, height: 740 },
+    });
+    await line(page, 'while paused').first().waitFor();
+    await expectFits(page);
+    await expectAccessible(page);
+    await close();
+  });
+});
