@@ -205,7 +205,7 @@ function fixTexts({ stack: api, gateway }) {
       .replaceAll(api, 'gateway.example.com')
       .replaceAll(gateway, 'shop.example.com')
       .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, idOf)
-      .replace(/^[0-9a-f]{8}$/, idOf);
+      .replace(/(?<=^(?:Build )?)[0-9a-f]{8}$/, idOf);
     if (parent.closest('time'))
       node.data = node.data
         .replace(/^\d+ (seconds?|minutes?) ago$|^now$/, '2 minutes ago')
