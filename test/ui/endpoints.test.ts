@@ -173,6 +173,7 @@ describe('endpoints in the web UI', function () {
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/ui\/endpoints\/[0-9a-f-]{36}$/);
     await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Search pages and endpoints' }).waitFor();
     await page.keyboard.type('databases');
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/ui\/services$/);
