@@ -6,7 +6,6 @@
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { chromium } from 'playwright-core';
 import { buildAll } from './compile.mjs';
 import { ensureAllPackages, ROOT, requireNode, requireRust } from './prepare.mjs';
 
@@ -26,6 +25,7 @@ await buildAll(ensureAllPackages);
 const { startStack } = await import('../dist/test/support/processes.js');
 const { startS3Backend } = await import('../dist/test/support/backends/s3.js');
 const { stopServer } = await import('../dist/test/support/postgres.js');
+const { launchBrowser } = await import('../dist/test/support/ui.js');
 const { fillExample } = await import('./ui-example.mjs');
 
 let customers;
@@ -34,10 +34,7 @@ const isWanted = ({ name }) => wanted.length === 0 || wanted.includes(name);
 mkdirSync(OUT, { recursive: true });
 const storage = await startS3Backend(['files']);
 const stack = await startStack();
-const browser = await chromium.launch({
-  executablePath: '/usr/bin/chromium-headless-shell',
-  args: ['--no-sandbox', '--disable-dev-shm-usage'],
-});
+const browser = await launchBrowser();
 try {
   const empty = [{ name: 'first-start', title: 'An empty gateway', path: '/ui' }];
   await takeAll(empty.filter(isWanted), '');

@@ -27,25 +27,17 @@ interface CertificatesOptions {
 
 export class Certificates {
   readonly #options: CertificatesOptions;
-  readonly #reading: PeriodicTask;
-  readonly #unsubscribe: readonly (() => void)[];
+  #reading: PeriodicTask | undefined;
+  #unsubscribe: readonly (() => void)[] = [];
   #known: readonly CertificateOfHost[] = [];
 
   constructor(options: CertificatesOptions) {
     this.#options = options;
-    const { changes, registry, log } = options;
-    this.#reading = new PeriodicTask(
-      READ_EVERY_MS,
-      () => this.read(),
-      (error) => log.warn({ err: error }, 'certificates could not be read; those of before are served'),
-    );
-    const readSoon = () => this.#reading.runSoon();
-    this.#unsubscribe = [changes.onChange('certificate', readSoon), changes.onConnected(readSoon)];
     const expiry: Gauge<'host'> = new Gauge({
       name: 'edge_gateway_certificate_expiry_timestamp_seconds',
       help: 'When the certificate of a host expires, seconds since 1970',
       labelNames: ['host'],
-      registers: [registry],
+      registers: [options.registry],
       // Gateways of a machine have the same.
       aggregator: 'max',
       collect: () => {
@@ -55,8 +47,23 @@ export class Certificates {
     });
   }
 
-  /** Tells the front of all there are. @throws Error when they cannot be read */
-  async read(): Promise<void> {
+  /** Tells the front of all there are, from now on. @throws Error when they cannot be read at first */
+  async start(): Promise<void> {
+    const { changes, log } = this.#options;
+    await this.#read();
+    const reading = new PeriodicTask(
+      READ_EVERY_MS,
+      () => this.#read(),
+      (error) => log.warn({ err: error }, 'certificates could not be read; those of before are served'),
+    );
+    this.#reading = reading;
+    const readSoon = () => reading.runSoon();
+    this.#unsubscribe = [changes.onChange('certificate', readSoon), changes.onConnected(readSoon)];
+    // Some may have changed since the first time.
+    readSoon();
+  }
+
+  async #read(): Promise<void> {
     const { store, front } = this.#options;
     const all = await certificatesOfHosts(store);
     // A domain may have got another host since.
@@ -66,7 +73,7 @@ export class Certificates {
 
   async stop(): Promise<void> {
     for (const end of this.#unsubscribe) end();
-    await this.#reading.stop();
+    await this.#reading?.stop();
   }
 
   /** None when its key was encrypted with another SECRET_KEY. */

@@ -179,7 +179,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
       decrypt: (encrypted) => secrets.open(encrypted),
     });
     shutdown.add('certificates', () => certificates.stop());
-    await certificates.read();
+    await certificates.start();
   }
   const [url, tlsUrl] = await front.start();
   const invocations = new Invocations({

@@ -205,13 +205,15 @@ export async function restoreRows(
       // The object itself may not have come back.
       isObject ? 'true' : `EXISTS (SELECT FROM ${TABLE_OF[kind]} WHERE id = object_id)`,
     ].join(' AND ');
-    await tx.knex.raw(
+    const { rowCount } = await tx.knex.raw<{ rowCount: number }>(
       `INSERT INTO ?? SELECT (jsonb_populate_record(NULL::${table}, row ${changed})).*
          FROM apply_undo WHERE apply_id = ? AND table_name = ? AND object_id = ANY(?)
           AND row ->> ? = object_id::text AND ${references}
         ORDER BY position ON CONFLICT DO NOTHING`,
       [table, applyId, table, ids, owner] as never[],
     );
+    // Gateways read all there are.
+    if (table === 'certificates' && rowCount > 0) tx.announce('certificate', applyId);
   }
   if (runs) await runAgain(tx, applyId, ids);
   for (const topic of ['service', 'endpoint'] as const)

@@ -147,6 +147,7 @@ export async function deleteDomain(store: Store, id: string): Promise<boolean> {
     await tx.knex('collections').where({ domain_id: id }).orderBy('id').forUpdate().select('id');
     await deleteEndpoints(tx, await lockEndpointsOfDomain(tx, domain));
     await tx.knex('domains').where({ id }).delete();
+    tx.announce('certificate', id);
     return true;
   });
 }

@@ -254,6 +254,18 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_with_tls_is_https_unless_a_trusted_proxy_says_something_else() {
+        let scheme = |peer: &str, told: &str| {
+            let headers = [(&b"X-Forwarded-Proto"[..], told.as_bytes())].into_iter();
+            TrustedProxies::parse(&["10.0.0.0/8"]).unwrap().client(peer.parse().unwrap(), true, headers).scheme
+        };
+        assert_eq!(
+            [scheme("192.0.2.1", "http"), scheme("10.0.0.1", ""), scheme("10.0.0.1", "http")],
+            ["https", "https", "http"]
+        );
+    }
+
+    #[test]
     fn is_the_last_address_that_is_not_of_a_trusted_proxy() {
         let of = |value: &str| client(&[("x-forwarded-for", value)]).0;
         assert_eq!(of("1.2.3.4"), "1.2.3.4");

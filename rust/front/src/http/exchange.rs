@@ -7,6 +7,7 @@ use std::time::Instant;
 use serde_json::json;
 
 use super::body::Body;
+use super::failure::refusal_of;
 use super::guard::Phase;
 use super::head::Framing;
 use super::refusal::Refusal;
@@ -16,10 +17,10 @@ use super::stream::{Broken, ClientStream};
 use crate::entries::{self, Finished};
 use crate::intervals;
 use crate::memory::Share;
-use crate::messages::{EndpointState, Level};
+use crate::messages::Level;
 use crate::policies::{self, Begun, Unchecked, Verdict, lines_of};
 use crate::thread::Thread;
-use crate::upstream::endpoint::{Endpoint, Failure};
+use crate::upstream::endpoint::Endpoint;
 use crate::upstream::{Answer, Reply, RequestBody};
 
 /// Up to this size a body is written together with the head of the response.
@@ -31,33 +32,6 @@ const EARNEST: usize = 16;
 /// A rejected body up to this size is read at once, if it is there, so that the connection can stay open.
 const DROPPED_BYTES: usize = 256 * 1024;
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-
-/// What a client gets instead of the answer of a handler.
-pub fn refusal_of(
-    failure: Failure,
-    thread: &Thread,
-    endpoint: &Endpoint,
-    state: &EndpointState,
-    request_id: &str,
-) -> Refusal {
-    let endpoint_id = &*endpoint.shared.id;
-    match failure {
-        Failure::Aborted(reason) => {
-            let fields = json!({ "request_id": request_id, "endpoint_id": endpoint_id, "reason": &*reason });
-            thread.supervisor.log(Level::Warn, fields, "handler aborted a request");
-            Refusal::aborted(&reason)
-        }
-        Failure::Expired => {
-            let fields = json!({ "request_id": request_id, "endpoint_id": endpoint_id });
-            thread.supervisor.log(Level::Warn, fields, "request exceeded its deadline");
-            Refusal::expired(state.limits.timeout_ms.into())
-        }
-        Failure::Unavailable => Refusal::unavailable(),
-        Failure::Overloaded => Refusal::overloaded(state.limits.concurrent_requests),
-        Failure::TooLarge(problem) => Refusal::large_request(problem),
-        Failure::OutOfMemory => Refusal::out_of_memory(),
-    }
-}
 
 /// Whether the connection can take another request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

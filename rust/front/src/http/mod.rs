@@ -4,6 +4,7 @@ mod body;
 mod chunks;
 mod connection;
 mod exchange;
+mod failure;
 mod guard;
 mod handler_head;
 mod head;
@@ -17,7 +18,7 @@ mod target;
 mod trace;
 
 pub use connection::serve;
-pub use exchange::refusal_of;
+pub use failure::refusal_of;
 pub use guard::Guard;
 pub use handler_head::write as handler_head;
 pub use head::{Head, MAX_HEADERS, read as read_head};
