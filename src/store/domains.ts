@@ -125,7 +125,7 @@ export async function updateDomain(
         const moved = tx.knex('endpoints').where({ domain: before.host });
         await requireServicesForDomain(tx, await moved.clone().pluck<string[]>('id'), after.host);
         await moved.update({ domain: after.host, updated_at: nextUpdatedAt(tx) });
-        tx.announce('certificate', id);
+        if (before.certificate_expires_at) tx.announce('certificate', id);
       }
       await touchEndpoints(tx, affected);
       return after;
@@ -141,13 +141,14 @@ export async function updateDomain(
  */
 export async function deleteDomain(store: Store, id: string): Promise<boolean> {
   return transaction(store, async (tx) => {
-    const domain = await tx.knex<Domain>('domains').where({ id }).forUpdate().first();
+    await tx.knex('domains').where({ id }).forUpdate().first('id');
+    const domain = await findDomain(tx, id);
     if (!domain) return false;
     // Locked, so that no endpoint is added to a collection before the deletion.
     await tx.knex('collections').where({ domain_id: id }).orderBy('id').forUpdate().select('id');
     await deleteEndpoints(tx, await lockEndpointsOfDomain(tx, domain));
     await tx.knex('domains').where({ id }).delete();
-    tx.announce('certificate', id);
+    if (domain.certificate_expires_at) tx.announce('certificate', id);
     return true;
   });
 }
