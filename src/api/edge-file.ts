@@ -225,7 +225,17 @@ const STANDS_FOR_SECRET = [
 
 /** Formats whose keywords accept all that the format accepts: an editor must not complain of a valid file. */
 const FOR_EDITORS: ReadonlySet<string> = new Set([
-  ...['text', 'line', 'hostname-or-any', 'pool-id', 'email', 'crate-name', 'step', 'status', 'rate-limit-by'],
+  ...[
+    'text',
+    'line',
+    'hostname-or-any',
+    'pool-id',
+    'email-address',
+    'crate-name',
+    'step',
+    'status',
+    'rate-limit-by',
+  ],
   ...['header-name', 'header-value', 'changeable-header', 'feature', 'variable-name'],
 ]);
 

@@ -228,7 +228,7 @@ export const SERVICE_CONFIGS = {
     password: OptionalSecret,
     encryption: choice(['none', 'starttls', 'tls'], 'starttls'),
     ssl_root_cert: Type.Optional(Text),
-    from_address: Type.String({ format: 'email', [HARMLESS]: true }),
+    from_address: Type.String({ format: 'email-address', [HARMLESS]: true }),
     from_name: Type.Optional(HarmlessLine),
   }),
 } as const satisfies Record<string, TObject>;

@@ -33,7 +33,7 @@ try {
 }
 
 async function run(what: 'create-admin' | 'reset-password', address: string): Promise<void> {
-  const problem = FORMATS['email']?.(address);
+  const problem = FORMATS['email-address']?.(address);
   if (what === 'create-admin' && problem !== undefined) throw new Error(`EMAIL ${problem}.`);
   const config = loadConfig();
   const given = process.stdin.isTTY ? undefined : readFileSync(0, 'utf8').replace(/\r?\n$/, '');

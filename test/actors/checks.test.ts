@@ -22,7 +22,10 @@ const leaf: fc.Arbitrary<Example> = fc.oneof(
       schema: Type.String(options),
       values: fc.string({ unit: 'grapheme', maxLength: 5 }),
     })),
-  fc.constant({ schema: Type.String({ format: 'email' }), values: fc.oneof(fc.emailAddress(), fc.string()) }),
+  fc.constant({
+    schema: Type.String({ format: 'email-address' }),
+    values: fc.oneof(fc.emailAddress(), fc.string()),
+  }),
   fc.constant({
     schema: Type.String({ refine: (text: string) => (text === 'a' ? 'must not be a' : undefined) }),
     values: fc.constantFrom('a', 'b'),

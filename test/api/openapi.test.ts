@@ -202,7 +202,7 @@ describe('/api/openapi.json', () => {
         'https://*.*.test',
       ],
       'web-url': ['', 'a.test', 'https://a.test/\r\nX: 1', 'https://a.test/a b', 'https://a.test/\u00fc'],
-      email: ['', 'a', 'a@', 'a b@c.test', 'a\u0001@c.test', '<a@c.test>'],
+      'email-address': ['', 'a', 'a@', 'a b@c.test', 'a\u0001@c.test', '<a@c.test>'],
       'rate-limit-by': ['', 'Address', 'header:', 'header:a b'],
       'changeable-header': ['', 'a b', 'Host', 'transfer-encoding', 'X-REQUEST-ID'],
     })) {

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox';
 import { ROLES } from '../../model/permission.js';
 import { Hosts, Id, Name, nullable, oneOf, Timestamp } from '../schemas.js';
 
-export const Email = Type.String({ format: 'email', maxLength: 254 });
+export const Email = Type.String({ format: 'email-address', maxLength: 254 });
 /** 12 characters or more, as OWASP has it for passwords that are the only factor. */
 export const NewPassword = Type.String({ format: 'text', minLength: 12, maxLength: 1_024 });
 

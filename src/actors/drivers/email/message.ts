@@ -36,7 +36,7 @@ function members<T extends Parameters<typeof Type.Object>[0]>(properties: T) {
   return Type.Object(properties, { additionalProperties: false });
 }
 
-const Address = line((text) => FORMATS['email']?.(text));
+const Address = line((text) => FORMATS['email-address']?.(text));
 const Addresses = optional(Type.Array(Address));
 const MediaType = line((text) =>
   MEDIA_TYPE.test(text) ? undefined : 'must be a media type such as application/pdf',
