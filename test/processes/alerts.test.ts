@@ -318,6 +318,30 @@ describe('alerts', function () {
       expectFailure(await stack.api.get(`/api/alerts/${alert.id}${path}`), 'not_found');
   });
 
+  it('are refused when what they are about does not exist', async () => {
+    const before = expectData(await stack.api.get('/api/alerts'));
+    const refused = async (on: string, scope: object, message: RegExp) =>
+      expectFailure(
+        await stack.api.post('/api/alerts', { on, url: receiverUrl, scope }),
+        'not_found',
+        message,
+      );
+    await refused('crash_loop', { endpoint_id: NO_ID }, /The endpoint .* does not exist/);
+    await refused('service_unreachable', { service_id: NO_ID }, /The service .* does not exist/);
+    for (const domain of ['nobody.example', '*'])
+      await refused(
+        'certificate_expiry',
+        { domain },
+        /body\.scope\.domain: there is no domain with the host/,
+      );
+    expect(expectData(await stack.api.get('/api/alerts'))).to.deep.equal(before);
+    const alert = await alertOn('build_failed');
+    const change = { scope: { endpoint_id: NO_ID } };
+    expectFailure(await stack.api.put(`/api/alerts/${alert.id}`, change), 'not_found');
+    expect(expectData(await stack.api.get(`/api/alerts/${alert.id}`))).to.include({ scope: null });
+    expectData(await stack.api.delete(`/api/alerts/${alert.id}`));
+  });
+
   it('are refused when they make no sense', async () => {
     const refused = async (body: object, message: RegExp) =>
       expectFailure(await stack.api.post('/api/alerts', body), 'invalid_input', message);
