@@ -20,7 +20,7 @@ export async function addPastFigures(databaseUrl, endpoints) {
   });
   const now = Math.floor(Date.now() / MINUTE_MS);
   try {
-    const minutes = Array.from({ length: MINUTES }, (_, ago) => now - ago);
+    const minutes = Array.from({ length: MINUTES }, (_, ago) => now - ago - 1);
     for (const minute of minutes) {
       const rows = endpoints.map((endpoint, place) => figuresOf(endpoint, minute, now, place));
       await saveFigures(database, NODE, [...rows, sumOf(rows)]);

@@ -46,7 +46,7 @@ try {
   await takeAll(out.filter(isWanted), '');
   const pages = pagesOf(ids);
   // What is said of now should not be nothing.
-  customers = setInterval(sendSome, 700);
+  customers = setInterval(sendSome, 1_000);
   await takeAll(pages.filter(isWanted), cookie);
   if (wanted.length === 0) finish([...empty, ...out, ...pages]);
 } finally {
@@ -200,16 +200,19 @@ function fixTexts({ stack: api, gateway }) {
   };
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    const isAge = node.parentElement.closest('time') !== null;
+    const { parentElement: parent } = node;
     node.data = node.data
       .replaceAll(api, 'gateway.example.com')
       .replaceAll(gateway, 'shop.example.com')
-      .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, idOf);
-    if (isAge)
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, idOf)
+      .replace(/(?<=^(?:Build )?)[0-9a-f]{8}$/, idOf);
+    if (parent.closest('time'))
       node.data = node.data
         .replace(/^\d+ (seconds?|minutes?) ago$|^now$/, '2 minutes ago')
         .replace(/\d{1,2} \w{3,4} \d{4}, \d\d:\d\d:\d\d/, '14 Mar 2026, 09:26:53')
-        .replace(/^\d\d:\d\d:\d\d/, '09:26:53');
+        .replace(/^\d\d:\d\d:\d\d\.\d+/, '09:26:53.589');
+    if (parent.closest('td, .answer, .log, .facts'))
+      node.data = node.data.replaceAll(/\d+(\.\d+)? (ms|s)\b/g, '1.2 $2');
   }
 }
 

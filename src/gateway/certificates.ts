@@ -3,11 +3,10 @@
  * is kept while PostgreSQL is away.
  */
 import { Gauge, type Registry } from 'prom-client';
+import { isForHost } from '../model/certificate-names.js';
 import type { Changes } from '../reconcile/changes.js';
-import type { SecretBox } from '../secrets/secret-box.js';
 import { type CertificateOfHost, certificatesOfHosts } from '../store/certificates.js';
 import type { Store } from '../store/database.js';
-import { isForHost } from '../tls/certificate.js';
 import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import type { Front } from './front.js';
@@ -19,7 +18,8 @@ const READ_EVERY_MS = 30_000;
 interface CertificatesOptions {
   readonly store: Store;
   readonly changes: Changes;
-  readonly secrets: Pick<SecretBox, 'open'>;
+  /** Throws when something was encrypted with another key. */
+  readonly decrypt: (encrypted: string) => string;
   readonly front: Pick<Front, 'setCertificates'>;
   readonly registry: Registry;
   readonly log: Logger;
@@ -71,9 +71,9 @@ export class Certificates {
 
   /** None when its key was encrypted with another SECRET_KEY. */
   #opened({ host, chain, key_encrypted }: CertificateOfHost): HostCertificate[] {
-    const { secrets, log } = this.#options;
+    const { decrypt, log } = this.#options;
     try {
-      return [{ host, chain, key: secrets.open(key_encrypted) }];
+      return [{ host, chain, key: decrypt(key_encrypted) }];
     } catch (error) {
       log.warn({ err: error, host }, 'the key of a certificate cannot be decrypted; the host is not served');
       return [];

@@ -174,7 +174,10 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   // Routes are loaded before the port is opened, so that no request gets a premature 404.
   await supervisor.start();
   if (config.TLS_PORT !== undefined) {
-    const certificates = new Certificates({ store, changes, secrets, front, registry, log });
+    const certificates = new Certificates({
+      ...{ store, changes, front, registry, log },
+      decrypt: (encrypted) => secrets.open(encrypted),
+    });
     shutdown.add('certificates', () => certificates.stop());
     await certificates.read();
   }

@@ -41,11 +41,16 @@ export type NewDomain = Pick<Domain, Exclude<(typeof USER_COLUMNS)[number], 'pol
 const COLUMNS = `domains.*, (
   SELECT expires_at FROM certificates WHERE domain_id = domains.id) AS certificate_expires_at`;
 
-const insertDomain = insertInto<NewDomain & Pick<Domain, 'id'>, Domain>('domains', [
+type Inserted = Omit<Domain, 'certificate_expires_at'>;
+const insertRow = insertInto<NewDomain & Pick<Domain, 'id'>, Inserted>('domains', [
   'id',
   ...USER_COLUMNS,
   'stack',
 ]);
+
+async function insertDomain(store: Store, domain: NewDomain & Pick<Domain, 'id'>): Promise<Domain> {
+  return { ...(await insertRow(store, domain)), certificate_expires_at: null };
+}
 
 const ORDER = byCreation('domains', 'asc', ['name', 'host', 'description'], 'domain');
 

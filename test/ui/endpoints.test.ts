@@ -112,7 +112,7 @@ describe('endpoints in the web UI', function () {
       await page.getByLabel('Name of the new variable').fill('REGION');
       await page.getByLabel('Value of REGION').fill('north');
       await page.getByRole('button', { name: 'Save' }).click();
-      await page.getByText('Saved').first().waitFor();
+      await page.getByText('Saved', { exact: true }).first().waitFor();
       await page.getByRole('button', { name: 'Add a secret' }).click();
       await page.getByLabel('Name', { exact: true }).fill('KEY');
       await page.getByLabel('Value', { exact: true }).fill('not to be read');
@@ -173,6 +173,7 @@ describe('endpoints in the web UI', function () {
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/ui\/endpoints\/[0-9a-f-]{36}$/);
     await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Search pages and endpoints' }).waitFor();
     await page.keyboard.type('databases');
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/ui\/services$/);

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use edge_front::{Certificate, SecureStream, Tls};
+use edge_front::{Certificate, Handshake, SecureStream, Tls};
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -37,7 +37,7 @@ impl Tls for Rustls {
         self.certificates.set(certificates)
     }
 
-    fn accept(&self, tcp: TcpStream) -> Pin<Box<dyn Future<Output = io::Result<Box<dyn SecureStream>>>>> {
+    fn accept(&self, tcp: TcpStream) -> Handshake {
         let accept = self.acceptor.accept(tcp);
         Box::pin(async move { Ok(Box::new(Secure(accept.await?)) as Box<dyn SecureStream>) })
     }

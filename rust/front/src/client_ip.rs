@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(client(&[]), found("10.0.0.1", "http"));
         assert_eq!(client(&[("X-Forwarded-For", ""), ("Accept", "1.2.3.4")]), found("10.0.0.1", "http"));
         let unseen = iter::from_fn(|| -> Option<(&[u8], &[u8])> { panic!("the headers are not looked at") });
-        let nobody = TrustedProxies::default().client("10.0.0.1".parse().unwrap(), unseen);
+        let nobody = TrustedProxies::default().client("10.0.0.1".parse().unwrap(), false, unseen);
         assert_eq!(nobody, Client { ip: "10.0.0.1".parse().unwrap(), scheme: "http" });
     }
 
@@ -385,7 +385,7 @@ mod tests {
             let proxies = TrustedProxies::parse(&["0.0.0.0/0", "::/0"]).unwrap();
             let names: [&[u8]; 3] = [b"Forwarded", b"X-Forwarded-For", b"X-Forwarded-Proto"];
             for name in names {
-                proxies.client("10.0.0.1".parse().unwrap(), iter::once((name, &*value)));
+                proxies.client("10.0.0.1".parse().unwrap(), false, iter::once((name, &*value)));
             }
         }
 

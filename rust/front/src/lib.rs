@@ -22,7 +22,7 @@ mod workers;
 
 use std::sync::Arc;
 
-pub use tls::{Certificate, SecureStream, Tls};
+pub use tls::{Certificate, Handshake, SecureStream, Tls};
 
 /// The main function of the program. With `tls`, it has a second port.
 pub fn run(tls: Option<Arc<dyn Tls>>) {

@@ -17,13 +17,16 @@ pub struct Certificate {
     pub key: String,
 }
 
+/// A handshake of a server.
+pub type Handshake = Pin<Box<dyn Future<Output = io::Result<Box<dyn SecureStream>>>>>;
+
 /// Makes connections secure.
 pub trait Tls: Send + Sync {
     /// Replaces all certificates. Returns what is wrong with those that cannot be used.
     fn set_certificates(&self, certificates: Vec<Certificate>) -> Vec<String>;
 
-    /// The handshake of a server.
-    fn accept(&self, tcp: TcpStream) -> Pin<Box<dyn Future<Output = io::Result<Box<dyn SecureStream>>>>>;
+    /// Begins a connection.
+    fn accept(&self, tcp: TcpStream) -> Handshake;
 }
 
 /// A connection with TLS.

@@ -8,10 +8,10 @@ import {
   saveCertificate,
 } from '../../store/certificates.js';
 import { findDomain } from '../../store/domains.js';
-import { checkCertificate } from '../../tls/certificate.js';
 import { presenter } from '../present.js';
 import { defineRoute, Reply } from '../route.js';
 import { IdParams, Timestamp } from '../schemas.js';
+import { checkCertificate } from './certificate.js';
 
 const tag = 'Domains';
 const path = '/api/domains/{id}/certificate';

@@ -1,6 +1,7 @@
 /** Reads certificates, and says what is wrong with them before they are shown to anybody. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { AppError } from '../errors.js';
+import { AppError } from '../../errors.js';
+import { isForHost } from '../../model/certificate-names.js';
 
 /** What is known of a certificate that fits its host and its key. */
 export interface CheckedCertificate {
@@ -47,12 +48,6 @@ export function checkCertificate({ certificate, private_key }: Given, host: stri
     valid_from: new Date(own.validFrom),
     expires_at: new Date(own.validTo),
   };
-}
-
-/** Whether a certificate with these names is for a host. */
-export function isForHost(names: readonly string[], host: string): boolean {
-  const [, ...rest] = host.split('.');
-  return names.some((name) => name === host || name === `*.${rest.join('.')}`);
 }
 
 function readChain(text: string): X509Certificate[] {
