@@ -171,7 +171,7 @@ describe('alerts', function () {
 
   it('tell of a handler that keeps crashing, until it is stopped', async () => {
     const id = await endpoint('/crash');
-    const other = await alertOn('crash_loop', { scope: { endpoint_id: NO_ID } });
+    const other = await alertOn('crash_loop', { scope: { endpoint_id: await endpoint('/no-crash') } });
     const alert = await alertOn('crash_loop', { scope: { endpoint_id: id } });
     await crashUntil('/crash', () => expect(toldOf(alert)).to.deep.equal([['firing', 'crash']]));
     expect((await events(alert))[0]?.message).to.match(/The handler crashed: it ended with exit code 3/);
@@ -206,6 +206,7 @@ describe('alerts', function () {
     try {
       const domain = { name: 'shop', host: 'shop.example' };
       const { id } = expectData<{ id: string }>(await stack.api.post('/api/domains', domain), 201);
+      expectData(await stack.api.post('/api/domains', { name: 'other', host: 'other.example' }), 201);
       const certify = async (days: number) =>
         expectData(
           await stack.api.put(
