@@ -51,11 +51,10 @@ interface Placed {
 }
 
 /**
- * Removes the member that would be the prototype of others: of the body itself, it is ignored like other unknown ones.
- * @throws AppError where it is deeper: without it, what is stored would not be what was sent
+ * A member that would be the prototype of others gets lost on the way: what is stored would not be what was sent.
+ * @throws AppError where there is one
  */
 function withoutPrototype(body: Record<string, unknown>): Record<string, unknown> {
-  delete body[PROTOTYPE];
   const pending: Placed[] = [{ value: body, key: 'body' }];
   for (let one = pending.pop(); one; one = pending.pop()) {
     if (Object.hasOwn(one.value, PROTOTYPE))

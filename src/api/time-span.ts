@@ -3,8 +3,14 @@ import { Type } from '@sinclair/typebox';
 import { AppError } from '../errors.js';
 
 export const TimeSpan = {
-  since: Type.String({ format: 'date-time', description: 'ISO 8601: what was from then on' }),
-  until: Type.String({ format: 'date-time', description: 'ISO 8601: what was before then' }),
+  since: Type.String({
+    format: 'date-time',
+    description: 'ISO 8601, UTC without an offset: what was from then on',
+  }),
+  until: Type.String({
+    format: 'date-time',
+    description: 'ISO 8601, UTC without an offset: what was before then',
+  }),
 };
 
 /** @throws AppError invalid_input when one is no time, or there is nothing between them */
@@ -35,7 +41,8 @@ export function expiryOf(text: string | null | undefined): Date | null {
 
 function timeOf(place: string, text: string | undefined): Date | undefined {
   if (text === undefined) return undefined;
-  const time = new Date(text);
+  // Not in the time zone of this machine, which its clients do not know.
+  const time = new Date(/T[^Z+-]*$/i.test(text) ? `${text}Z` : text);
   const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})T/.exec(text) ?? [];
   // A day that the month does not have would be one of the next.
   const isDay = Number(day) <= new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();

@@ -15,6 +15,8 @@ const NAMES = new Set([
   ...['RESOLV_HOST_CONF', 'RES_OPTIONS', 'TZDIR'],
   ...['ENV', 'IFS', 'SHELLOPTS', 'BASHOPTS', 'CDPATH', 'GLOBIGNORE', 'PS0', 'PS1', 'PS2', 'PS4'],
   ...['PWD', 'OLDPWD', 'SHLVL', 'PPID', 'UID', 'EUID', 'OPTIND', 'LINENO', '_'],
+  // Objects of JavaScript lose a member of this name.
+  '__proto__',
 ]);
 
 /** The same as a regular expression, for the description of the API. */
@@ -28,6 +30,6 @@ export function problemOfVariableName(name: string): string | undefined {
   if (name.length > MAX_LENGTH) return `must have at most ${MAX_LENGTH} characters`;
   const prefix = PREFIXES.find((reserved) => name.startsWith(reserved));
   if (prefix !== undefined) return `must not begin with ${prefix}: such names are reserved; take another one`;
-  if (NAMES.has(name)) return 'is reserved: it would change what runs the handler; take another one';
+  if (NAMES.has(name)) return 'is reserved; take another one';
   return undefined;
 }

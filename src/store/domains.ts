@@ -96,7 +96,7 @@ export async function createDomain(
 }
 
 /**
- * Changes the given fields. A new host is copied to the endpoints that have the old one.
+ * Changes the given fields. A new host is copied to the endpoints that have the old one, and to the alerts about it.
  * @returns undefined when there is no such domain
  * @throws AppError host_taken, route_taken or service_not_for_domain
  */
@@ -126,6 +126,10 @@ export async function updateDomain(
         await requireServicesForDomain(tx, await moved.clone().pluck<string[]>('id'), after.host);
         await moved.update({ domain: after.host, updated_at: nextUpdatedAt(tx) });
         if (before.certificate_expires_at) tx.announce('certificate', id);
+        await tx
+          .knex('alerts')
+          .where({ scope: JSON.stringify({ domain: before.host }) })
+          .update({ scope: JSON.stringify({ domain: after.host }), updated_at: nextUpdatedAt(tx) });
       }
       await touchEndpoints(tx, affected);
       return after;

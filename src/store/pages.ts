@@ -60,7 +60,7 @@ export function byCreation(
 export function noCursor(): AppError {
   return new AppError(
     'invalid_input',
-    'query.cursor: is none; take it from the Link header of a page, or leave it out to begin anew',
+    'query.cursor: is none; take it from the answer with the page before, or leave it out to begin anew',
   );
 }
 

@@ -144,6 +144,31 @@ describe('domains', () => {
     expect(await domainOf(elsewhere)).to.equal(elsewhere.domain);
   });
 
+  it('gives a new host to the alerts about it, and to no others', async () => {
+    const { id } = expectData<{ id: string }>(
+      await api.post('/api/domains', { name: 'A', host: 'told.example' }),
+      201,
+    );
+    const alertOn = async (scope: object | null) =>
+      expectData<{ id: string }>(
+        await api.post('/api/alerts', { on: 'crash_loop', url: 'https://93.184.215.14/', scope }),
+        201,
+      ).id;
+    const alerts = [
+      await alertOn({ domain: 'told.example' }),
+      await alertOn({ domain: 'other.example' }),
+      await alertOn(null),
+    ];
+    expectData(await api.put(`/api/domains/${id}`, { host: 'retold.example' }));
+    const scopes: unknown[] = [];
+    for (const alert of alerts) {
+      scopes.push(expectData<{ scope: unknown }>(await api.get(`/api/alerts/${alert}`)).scope);
+      expectData(await api.delete(`/api/alerts/${alert}`));
+    }
+    expect(scopes).to.deep.equal([{ domain: 'retold.example' }, { domain: 'other.example' }, null]);
+    expectData(await api.delete(`/api/domains/${id}`));
+  });
+
   it('does not change to a host where routes of its endpoints are taken', async () => {
     const domain = await create();
     const own = await createEndpoint({ domain: domain.host, path: '/items/{id}' });

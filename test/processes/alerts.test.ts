@@ -161,17 +161,20 @@ describe('alerts', function () {
     expect(first?.told.message).to.match(/nothing|main|error/);
     expect(last?.told.event_id).to.equal(first?.told.event_id);
     expect(Date.parse(last?.told.ended_at ?? '')).to.be.above(Date.parse(last?.told.began_at ?? ''));
-    const [event, ...others] = await events(alert);
-    expect(others).to.deep.equal([]);
-    expect(event?.deliveries).to.deep.equal([
-      { status: 'firing', state: 'sent', attempts: 1, last_status: 204, last_error: null },
-      { status: 'resolved', state: 'sent', attempts: 1, last_status: 204, last_error: null },
-    ]);
+    // What became of a delivery is recorded after the receiver has answered it.
+    await eventually(async () => {
+      const [event, ...others] = await events(alert);
+      expect(others).to.deep.equal([]);
+      expect(event?.deliveries).to.deep.equal([
+        { status: 'firing', state: 'sent', attempts: 1, last_status: 204, last_error: null },
+        { status: 'resolved', state: 'sent', attempts: 1, last_status: 204, last_error: null },
+      ]);
+    });
   });
 
   it('tell of a handler that keeps crashing, until it is stopped', async () => {
     const id = await endpoint('/crash');
-    const other = await alertOn('crash_loop', { scope: { endpoint_id: NO_ID } });
+    const other = await alertOn('crash_loop', { scope: { endpoint_id: await endpoint('/no-crash') } });
     const alert = await alertOn('crash_loop', { scope: { endpoint_id: id } });
     await crashUntil('/crash', () => expect(toldOf(alert)).to.deep.equal([['firing', 'crash']]));
     expect((await events(alert))[0]?.message).to.match(/The handler crashed: it ended with exit code 3/);
@@ -206,6 +209,7 @@ describe('alerts', function () {
     try {
       const domain = { name: 'shop', host: 'shop.example' };
       const { id } = expectData<{ id: string }>(await stack.api.post('/api/domains', domain), 201);
+      expectData(await stack.api.post('/api/domains', { name: 'other', host: 'other.example' }), 201);
       const certify = async (days: number) =>
         expectData(
           await stack.api.put(
@@ -316,6 +320,30 @@ describe('alerts', function () {
     expectData(await stack.api.delete(`/api/alerts/${alert.id}`));
     for (const path of ['', '/events'])
       expectFailure(await stack.api.get(`/api/alerts/${alert.id}${path}`), 'not_found');
+  });
+
+  it('are refused when what they are about does not exist', async () => {
+    const before = expectData(await stack.api.get('/api/alerts'));
+    const refused = async (on: string, scope: object, message: RegExp) =>
+      expectFailure(
+        await stack.api.post('/api/alerts', { on, url: receiverUrl, scope }),
+        'not_found',
+        message,
+      );
+    await refused('crash_loop', { endpoint_id: NO_ID }, /The endpoint .* does not exist/);
+    await refused('service_unreachable', { service_id: NO_ID }, /The service .* does not exist/);
+    for (const domain of ['nobody.example', '*'])
+      await refused(
+        'certificate_expiry',
+        { domain },
+        /body\.scope\.domain: there is no domain with the host/,
+      );
+    expect(expectData(await stack.api.get('/api/alerts'))).to.deep.equal(before);
+    const alert = await alertOn('build_failed');
+    const change = { scope: { endpoint_id: NO_ID } };
+    expectFailure(await stack.api.put(`/api/alerts/${alert.id}`, change), 'not_found');
+    expect(expectData(await stack.api.get(`/api/alerts/${alert.id}`))).to.include({ scope: null });
+    expectData(await stack.api.delete(`/api/alerts/${alert.id}`));
   });
 
   it('are refused when they make no sense', async () => {

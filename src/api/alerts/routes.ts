@@ -14,6 +14,9 @@ import {
   updateAlert,
 } from '../../store/alerts.js';
 import type { Store } from '../../store/database.js';
+import { isHostOfDomain } from '../../store/domains.js';
+import { endpointName } from '../../store/endpoints.js';
+import { findService } from '../../store/services.js';
 import { isOwn } from '../../store/visibility.js';
 import { isPublicAddress, PrivateAddressError, requirePublicHost } from '../../util/public-address.js';
 import { newWebhookSecret } from '../../webhooks/webhook.js';
@@ -60,6 +63,7 @@ export const alertRoutes = [
       const { on, scope = null, url, secret = newWebhookSecret() } = body;
       requireScope(on, scope);
       await requireLimited(deps.store, principal, scope);
+      await requireSubject(deps.store, on, scope);
       await requireUrl(url, deps);
       await requireRoom(deps.store, principal);
       const { percent = 5, minutes = 5, days = 14, enabled = true } = body;
@@ -100,6 +104,7 @@ export const alertRoutes = [
       if (scope !== undefined) {
         requireScope(before.condition, scope);
         await requireLimited(deps.store, principal, scope);
+        await requireSubject(deps.store, before.condition, scope);
       }
       if (url !== undefined) await requireUrl(url, deps);
       const updated = await updateAlert(deps.store, id, {
@@ -187,6 +192,23 @@ function requireScope(on: AlertCondition, scope: AlertScope | null): void {
   if (!scope || Object.keys(scope).every((member) => members.includes(member))) return;
   const named = members.map((member) => (member === 'endpoint_id' ? `an ${member}` : `a ${member}`));
   throw new AppError('invalid_input', `body.scope: of "${on}" it must have ${named.join(' or ')}`);
+}
+
+/**
+ * An alert about what does not exist would never tell of anything. Hosts of endpoints need no domain, certificates do.
+ * @throws AppError not_found
+ */
+async function requireSubject(store: Store, on: AlertCondition, scope: AlertScope | null): Promise<void> {
+  if (!scope) return;
+  if ('endpoint_id' in scope)
+    requireFound(await endpointName(store, scope.endpoint_id), 'endpoint', scope.endpoint_id);
+  else if ('service_id' in scope)
+    requireFound(await findService(store, scope.service_id), 'service', scope.service_id);
+  else if (on === 'certificate_expiry' && !(await isHostOfDomain(store, scope.domain.toLowerCase())))
+    throw new AppError(
+      'not_found',
+      `body.scope.domain: there is no domain with the host "${scope.domain}"; leave the scope out for all domains`,
+    );
 }
 
 /** Whoever sends a webhook checks the address again: a name can get another one. */

@@ -1,0 +1,26 @@
+/** Times of queries. */
+import { expect } from 'chai';
+import { timeSpan } from '../../src/api/time-span.js';
+
+describe('a time of a query', () => {
+  const zone = process.env.TZ;
+  before(() => {
+    process.env.TZ = 'America/New_York';
+  });
+  after(() => {
+    if (zone === undefined) delete process.env.TZ;
+    else process.env.TZ = zone;
+  });
+
+  for (const [text, time] of [
+    ['2026-11-25T10:00:00', '2026-11-25T10:00:00.000Z'],
+    ['2026-11-25T10:00', '2026-11-25T10:00:00.000Z'],
+    ['2026-11-25T10:00:00.25', '2026-11-25T10:00:00.250Z'],
+    ['2026-11-25T10:00:00Z', '2026-11-25T10:00:00.000Z'],
+    ['2026-11-25T10:00:00+02:00', '2026-11-25T08:00:00.000Z'],
+    ['2026-11-25T10:00:00-02:00', '2026-11-25T12:00:00.000Z'],
+  ] as const)
+    it(`${text} is ${time}, wherever the gateway runs`, () => {
+      expect(timeSpan({ since: text }).since?.toISOString()).to.equal(time);
+    });
+});
