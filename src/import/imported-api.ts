@@ -27,10 +27,18 @@ export interface ImportedApi {
   readonly warnings: readonly ImportWarning[];
   /** Whether requests are to be validated; unless it is said, endpoints keep what they have. */
   readonly validation?: ValidateMode;
-  /** The document itself as JSON, for exports; null when there is none that is kept. */
-  readonly document: string | null;
+  /** The document itself, for exports; null when there is none that is kept. */
+  readonly document: KeptDocument | null;
   /** Handlers whose operation is missing or ambiguous. */
   readonly problems: readonly MatchProblem[];
+}
+
+/** A document, stored for exports. */
+export interface KeptDocument {
+  /** Of its JSON, in hex. */
+  readonly sha256: string;
+  /** Its JSON, compressed. */
+  readonly gzip: Uint8Array;
 }
 
 /** A service that exists already, and the name that handlers use. */

@@ -69,6 +69,7 @@ export class ImportReader {
     validation: ValidateMode = 'off',
   ): Promise<T> {
     const { DATA_DIR, SPEC_LIMIT_BYTES } = this.#config;
+    this.#prepare();
     const spooled = await spool(body, DATA_DIR, SPEC_LIMIT_BYTES * ESCAPES_FACTOR + OTHER_MEMBERS_BYTES);
     try {
       return await this.#imports(async () => store(await this.#read('request', spooled.file, validation)));
@@ -147,11 +148,19 @@ export class ImportReader {
     });
   }
 
+  /** Starts a child while a body still arrives. */
+  #prepare(): void {
+    if (!this.#idle && !this.#isClosed && this.#reads.activeCount < CONCURRENT_READS) this.#keep(this.#start());
+  }
+
   #acquire(): ReaderChild {
     const idle = this.#idle;
     this.#idle = undefined;
     clearTimeout(idle?.timer);
-    if (idle?.child.isReusable) return idle.child;
+    return idle?.child.isReusable ? idle.child : this.#start();
+  }
+
+  #start(): ReaderChild {
     const { IMPORT_READ_MEMORY_MB: memoryMb, IMPORT_READ_TIMEOUT_MS: timeoutMs } = this.#config;
     const child = new ReaderChild({ memoryMb, timeoutMs });
     this.#children.add(child);
@@ -163,6 +172,10 @@ export class ImportReader {
       await this.#end(child);
       return;
     }
+    this.#keep(child);
+  }
+
+  #keep(child: ReaderChild): void {
     const timer = setTimeout(() => {
       this.#idle = undefined;
       void this.#end(child);

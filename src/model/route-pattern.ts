@@ -113,7 +113,7 @@ export function routeBelow(basePath: string | null, path: string): string {
   const base = splitSegments(basePath ?? '/').map((segment) => `/${segment}`);
   const route = `${base.join('')}${path}`;
   parseRoute(path);
-  parseRoute(route);
+  if (route !== path) parseRoute(route);
   return route;
 }
 
@@ -139,7 +139,8 @@ function keyOf(segments: readonly Segment[]): string {
 
 /** Braces of texts are encoded. */
 function keyOfSegment(segment: Segment): string {
-  if (segment.kind === 'static') return encodeURIComponent(segment.value);
+  if (segment.kind === 'static')
+    return PLAIN.test(segment.value) ? segment.value : encodeURIComponent(segment.value);
   if (segment.kind === 'mixed') return segment.texts.map(encodeURIComponent).join('{}');
   return segment.kind === 'param' ? '{}' : '{*}';
 }
@@ -149,10 +150,13 @@ function splitSegments(path: string): string[] {
   return inner === '' ? [] : inner.split('/');
 }
 
+/** Text that means itself, in a path and in a key: nearly all there is. */
+const PLAIN = /^[A-Za-z0-9_-]+$/;
 const PARAMETER = /(\{[^{}]*\})/;
 
 function parseSegment(text: string): Segment {
   if (text === '') throw new RouteSyntaxError('has an empty segment ("//")');
+  if (PLAIN.test(text)) return { kind: 'static', value: text };
   const parts = text.split(PARAMETER);
   const texts = parts.filter((_, at) => at % 2 === 0).map((literal) => parseLiteral(literal, text));
   const names = parts.filter((_, at) => at % 2 === 1).map((braced) => braced.slice(1, -1));

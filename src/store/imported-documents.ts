@@ -1,21 +1,32 @@
 /** Documents as imports have read them: a row for each that an endpoint of its domain is of. */
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import type { Store } from './database.js';
+
+/** A document, compressed. */
+export interface DocumentToKeep {
+  /** Of its JSON, in hex: what tells whether two are the same. */
+  readonly sha256: string;
+  readonly gzip: Uint8Array;
+}
 
 /**
  * Keeps the document of an import, within its transaction.
- * @param content JSON
  * @returns its id: the same one for the same document
  */
-export async function keepDocument(tx: Store, domain: string, content: string): Promise<string> {
-  const sha256 = createHash('sha256').update(content).digest('hex');
+export async function keepDocument(
+  tx: Store,
+  domain: string,
+  { sha256, gzip }: DocumentToKeep,
+): Promise<string> {
   // A document that is there already is not sent again; with a new time, nobody forgets it meanwhile.
   const known = await tx
     .knex('imported_documents')
     .where({ domain, sha256 })
     .update({ imported_at: tx.knex.fn.now() }, ['id']);
   const id = known[0]?.id ?? randomUUID();
-  if (known.length === 0) await tx.knex('imported_documents').insert({ id, domain, sha256, content });
+  if (known.length === 0) await tx.knex('imported_documents').insert({ id, domain, sha256, gzip });
   return id;
 }
 
@@ -41,9 +52,11 @@ export async function documentsOf(
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, string>> {
   const rows = await store
-    .knex<{ id: string; content: string }>('imported_documents')
+    .knex<{ id: string; gzip: Buffer }>('imported_documents')
     .whereIn('id', ids)
     .orderBy(['imported_at', 'id'])
-    .select('id', 'content');
-  return new Map(rows.map(({ id, content }) => [id, content]));
+    .select('id', 'gzip');
+  return new Map(
+    await Promise.all(rows.map(async ({ id, gzip }) => [id, String(await promisify(gunzip)(gzip))] as const)),
+  );
 }

@@ -22,7 +22,7 @@ import {
   updateEndpoints,
 } from './import-rows.js';
 import type { ImportScope } from './import-scope.js';
-import { dropUnusedDocuments, keepDocument } from './imported-documents.js';
+import { type DocumentToKeep, dropUnusedDocuments, keepDocument } from './imported-documents.js';
 import type { RouteClaim } from './routed-endpoints.js';
 
 /** An API to store. Validated: no two of its endpoints have the same route. */
@@ -33,8 +33,8 @@ export interface ApiToImport {
   readonly endpoints: readonly EndpointToImport[];
   /** Of all handlers, `{}` for none; null keeps those of existing endpoints. */
   readonly dependencies: Dependencies | null;
-  /** The document itself as JSON, for exports. */
-  readonly document: string | null;
+  /** The document itself, for exports. */
+  readonly document: DocumentToKeep | null;
   /** Whether requests are to be validated; unless it is said, endpoints keep the policies that they have. */
   readonly validation?: ValidateMode;
 }

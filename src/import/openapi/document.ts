@@ -1,5 +1,6 @@
 /** The parts of an OpenAPI document that an import needs, with references resolved. Plain data. */
 import type { EndpointMethod } from '../../model/endpoint-method.js';
+import type { KeptDocument } from '../imported-api.js';
 import type { ImportWarning } from '../warnings.js';
 
 export interface OpenApiDocument {
@@ -9,8 +10,8 @@ export interface OpenApiDocument {
   /** Path of the first server's URL, normalized by `normalizeBasePath`. */
   readonly basePath: string | null;
   readonly operations: readonly Operation[];
-  /** The document itself as JSON, converted if it was one of Swagger; null for one that is not kept. */
-  readonly kept: string | null;
+  /** The document itself, converted if it was one of Swagger; null for one that is not kept. */
+  readonly kept: KeptDocument | null;
   /** Names operations and other parts that were left out. */
   readonly warnings: readonly ImportWarning[];
 }

@@ -2,6 +2,9 @@
  * A document as it is kept for exports: JSON that stands alone. What it refers to in other files of its bundle is in an
  * extension of it, where references may lead.
  */
+import { createHash } from 'node:crypto';
+import { constants, gzipSync } from 'node:zlib';
+import type { KeptDocument } from '../imported-api.js';
 import { isObject, type JsonObject, SpecError } from './json.js';
 import type { OtherFiles } from './other-files.js';
 
@@ -14,10 +17,16 @@ export class NotKept extends Error {
 }
 
 /**
- * The document as JSON.
+ * The document as it is stored: compressed here, which takes a third of the time that PostgreSQL needs for it.
  * @throws NotKept
  */
-export function keptDocument(document: JsonObject, files: OtherFiles): string {
+export function keptDocument(document: JsonObject, files: OtherFiles): KeptDocument {
+  const json = jsonOf(document, files);
+  const sha256 = createHash('sha256').update(json).digest('hex');
+  return { sha256, gzip: gzipSync(json, { level: constants.Z_BEST_SPEED }) };
+}
+
+function jsonOf(document: JsonObject, files: OtherFiles): string {
   try {
     return JSON.stringify(new Collector(files, extensionName(document)).collect(document));
   } catch (thrown) {
@@ -49,6 +58,10 @@ class Collector {
   }
 
   collect(document: JsonObject): JsonObject {
+    if (this.#files.areNone) {
+      this.#measure(document);
+      return document;
+    }
     const own = this.#copy(document, '') as JsonObject;
     const tree: Tree = Object.create(null);
     // Copying one may add others.
@@ -63,6 +76,17 @@ class Collector {
       if (!(thrown instanceof SpecError)) throw thrown;
       return {};
     }
+  }
+
+  /** Counts as copying does. */
+  #measure(value: unknown): void {
+    this.#count(typeof value === 'string' ? value.length + 3 : 5);
+    if (Array.isArray(value)) for (const item of value) this.#measure(item);
+    else if (isObject(value))
+      for (const key of Object.keys(value)) {
+        this.#count(key.length + 3);
+        this.#measure(value[key]);
+      }
   }
 
   #copy(value: unknown, file: string): unknown {

@@ -47,6 +47,11 @@ export class OtherFiles {
     return others;
   }
 
+  /** The document came by itself: no reference leads to another file. */
+  get areNone(): boolean {
+    return this.#document === null;
+  }
+
   /**
    * The path of the file to which a reference leads; empty for the document itself.
    * @param from path of the file with the reference; empty for the document itself

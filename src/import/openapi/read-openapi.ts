@@ -1,6 +1,7 @@
 /** Reads OpenAPI documents from untrusted text. */
 import type { ValidateMode } from '../../model/policies/validate.js';
 import { storable } from '../../util/text.js';
+import type { KeptDocument } from '../imported-api.js';
 import { type Warn, Warnings } from '../warnings.js';
 import type { OpenApiDocument } from './document.js';
 import { documentError, isObject, type JsonObject, own, shortened } from './json.js';
@@ -74,7 +75,7 @@ async function read(parsed: unknown, options: OpenApiOptions, bundle?: Bundle): 
   return { title, version, description, basePath, operations, kept, warnings: warnings.list() };
 }
 
-function keptOf(document: JsonObject, files: OtherFiles, warn: Warn): string | null {
+function keptOf(document: JsonObject, files: OtherFiles, warn: Warn): KeptDocument | null {
   try {
     return keptDocument(document, files);
   } catch (thrown) {

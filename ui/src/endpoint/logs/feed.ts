@@ -21,7 +21,9 @@ const FIRST = 200;
 const OLDER = 500;
 /** After a new connection: so many are compared with those that are there. */
 const CAUGHT_UP = 1_000;
+/** From turn to turn; the first one does not wait so long, since an empty page is looked at meanwhile. */
 const TURN_MS = 100;
+const FRAME_MS = 16;
 /** Lines of a turn, and lines that wait while the list is paused. */
 const MOST_OF_A_TURN = 1_000;
 const MOST_PAUSED = 2_000;
@@ -50,6 +52,8 @@ export class LogFeed {
   #pending: string[] = [];
   #skipped = 0;
   #turn: number | undefined;
+  /** By the clock of `performance`. */
+  #lastTurn = Number.NEGATIVE_INFINITY;
   #source: EventSource | undefined;
   #reconnect: number | undefined;
   /** Which entries are read next, once that is known by a cursor. */
@@ -130,7 +134,7 @@ export class LogFeed {
       this.state.value = 'live';
       this.error.value = undefined;
       this.isLoading.value = false;
-      this.#turn ??= window.setTimeout(() => this.#takeIn(), TURN_MS);
+      this.#takeInSoon();
     });
     source.addEventListener('entry', ({ data }: MessageEvent<string>) => this.#receive(data));
     source.addEventListener('error', () => this.#lose(source));
@@ -169,7 +173,12 @@ export class LogFeed {
     this.#pending.push(data);
     const most = this.isPaused.peek() ? MOST_PAUSED : MOST_OF_A_TURN;
     if (this.#pending.length >= 2 * most) this.#skip(most);
-    this.#turn ??= window.setTimeout(() => this.#takeIn(), TURN_MS);
+    this.#takeInSoon();
+  }
+
+  #takeInSoon(): void {
+    const wait = Math.max(FRAME_MS, this.#lastTurn + TURN_MS - performance.now());
+    this.#turn ??= window.setTimeout(() => this.#takeIn(), wait);
   }
 
   /** Keeps the newest lines of those that wait. */
@@ -184,6 +193,7 @@ export class LogFeed {
   #takeIn(): void {
     clearTimeout(this.#turn);
     this.#turn = undefined;
+    this.#lastTurn = performance.now();
     if (this.isPaused.peek()) {
       this.waiting.value = this.#pending.length + this.#skipped;
       return;
