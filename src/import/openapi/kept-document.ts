@@ -3,7 +3,8 @@
  * extension of it, where references may lead.
  */
 import { createHash } from 'node:crypto';
-import { constants, gzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { constants, gzip } from 'node:zlib';
 import type { KeptDocument } from '../imported-api.js';
 import { isObject, type JsonObject, SpecError } from './json.js';
 import type { OtherFiles } from './other-files.js';
@@ -11,19 +12,23 @@ import type { OtherFiles } from './other-files.js';
 /** Of the JSON, characters: aliases of YAML can make much out of little. */
 const MAX_LENGTH = 32 * 1024 * 1024;
 
+const compress = promisify(gzip);
+
 /** A document that is not kept; the message says why. */
 export class NotKept extends Error {
   override readonly name = 'NotKept';
 }
 
 /**
- * The document as it is stored: compressed here, which takes a third of the time that PostgreSQL needs for it.
+ * The document as it is stored: compressed here, which takes a third of the time that PostgreSQL needs for it, and by
+ * another thread, while this one goes on with the document.
  * @throws NotKept
  */
-export function keptDocument(document: JsonObject, files: OtherFiles): KeptDocument {
-  const json = jsonOf(document, files);
+export async function keptDocument(document: JsonObject, files: OtherFiles): Promise<KeptDocument> {
+  const json = Buffer.from(jsonOf(document, files));
+  const compressed = compress(json, { level: constants.Z_BEST_SPEED });
   const sha256 = createHash('sha256').update(json).digest('hex');
-  return { sha256, gzip: gzipSync(json, { level: constants.Z_BEST_SPEED }) };
+  return { sha256, gzip: await compressed };
 }
 
 function jsonOf(document: JsonObject, files: OtherFiles): string {

@@ -65,19 +65,19 @@ async function read(parsed: unknown, options: OpenApiOptions, bundle?: Bundle): 
 
   const { title, version, description } = readInfo(document, warn);
   const basePath = basePathOf(document, warn);
+  const kept = keptOf(document, files, warn);
   const operations = readOperations(document, references, basePath, options, warn);
   if (operations.length === 0) {
     const reasons = warnings.list().slice(0, 5);
     const shown = reasons.map(({ text }) => shortened(text)).join('; ');
     throw documentError('/paths', `has no operation that can be imported${shown && `: ${shown}`}`);
   }
-  const kept = keptOf(document, files, warn);
-  return { title, version, description, basePath, operations, kept, warnings: warnings.list() };
+  return { title, version, description, basePath, operations, kept: await kept, warnings: warnings.list() };
 }
 
-function keptOf(document: JsonObject, files: OtherFiles, warn: Warn): KeptDocument | null {
+async function keptOf(document: JsonObject, files: OtherFiles, warn: Warn): Promise<KeptDocument | null> {
   try {
-    return keptDocument(document, files);
+    return await keptDocument(document, files);
   } catch (thrown) {
     if (!(thrown instanceof NotKept)) throw thrown;
     warn('document', `The document is not kept for exports: ${thrown.message}`);
