@@ -1,15 +1,8 @@
 /** The supervisor: runs the handlers of this node, and sends the routes to the front. */
 import { isDeepStrictEqual } from 'node:util';
-import pLimit from 'p-limit';
 import pTimeout from 'p-timeout';
 import { Counter, Gauge, type Registry } from 'prom-client';
-import {
-  isKeptAwake,
-  type LimitSettings,
-  type LimitsInForce,
-  limitsAbove,
-  limitsInForce,
-} from '../model/endpoint-limits.js';
+import { isKeptAwake, type LimitsInForce, limitsInForce } from '../model/endpoint-limits.js';
 import type { Changes } from '../reconcile/changes.js';
 import type { NodeRegistration } from '../reconcile/nodes.js';
 import { Reconciler, type RowChange } from '../reconcile/reconciler.js';
@@ -21,66 +14,40 @@ import {
   reportRecovery,
   routedEndpoints,
 } from '../store/endpoint-runs.js';
-import { wantKeySet } from '../store/key-sets.js';
 import { saveObservations } from '../store/observations.js';
 import { addRequests } from '../store/request-counters.js';
 import { readRowsDigest } from '../store/rows-digest.js';
-import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';
-import type { ArtifactCache } from './artifact-cache.js';
 import { compactEndpoint, type KnownEndpoint } from './compact-endpoint.js';
-import type { CompiledPolicies } from './compiled-policies.js';
 import type { EndpointLog } from './endpoint-log.js';
 import { EndpointRunner } from './endpoint-runner.js';
-import { type Environments, explainStart } from './environments.js';
 import type { Front } from './front.js';
-import {
-  type HandlerListeners,
-  type HandlerProcess,
-  type HandlerSettings,
-  type ServiceAccess,
-  startHandler,
-} from './handler-process.js';
+import type { HandlerListeners, HandlerProcess } from './handler-process.js';
+import { HandlerStarts, type HandlerStartsOptions } from './handler-starts.js';
 import { IdleHandlers } from './idle-handlers.js';
 import { readMemory } from './machine-memory.js';
 import type { EndpointState, ServingState } from './messages.js';
 import type { MinuteFigures } from './minute-figures.js';
 import { ObservationWriter } from './observation-writer.js';
-import { hasPolicies, PolicyCompiler } from './policy-compiler.js';
-import { type HandlerStart, PreparedHandlers } from './prepared-handlers.js';
-import type { ProcessSettings } from './process-settings.js';
+import { PoliciesInForce } from './policies-in-force.js';
+import type { PreparedHandlers } from './prepared-handlers.js';
 import type { Beginning, EndpointRunnerHost } from './runner-host.js';
 import { SleepingEndpoints } from './sleeping-endpoints.js';
 
 /** Dependencies of a supervisor. */
-export interface SupervisorOptions {
+export interface SupervisorOptions extends Omit<HandlerStartsOptions, 'endpointOf'> {
   readonly store: Store;
   readonly changes: Changes;
   readonly front: Front;
-  readonly artifacts: ArtifactCache;
-  readonly environments: Environments;
   readonly node: Pick<NodeRegistration, 'id' | 'renew'>;
-  /** Folder for the sockets of handlers. */
-  readonly runDir: string;
-  /** How handlers reach backend services. */
-  readonly services: ServiceAccess;
-  /** Settings of all handlers. */
-  readonly handlers: HandlerSettings;
-  /** Limits of handlers, where their endpoints set no lower ones. */
-  readonly limits: LimitSettings;
   readonly registry: Registry;
   /** What handlers say. */
   readonly endpointLog: Pick<EndpointLog, 'output'>;
   /** What they use. */
   readonly figures: Pick<MinuteFigures, 'used' | 'restarted'>;
-  readonly log: Logger;
 }
 
 const COUNT_EVERY_MS = 1_000;
-/** Handlers started at a time when many should run, as after a restart of the machine. */
-const CONCURRENT_STARTS = 8;
-/** A start that takes longer does not count among those. */
-const SLOW_START_MS = 500;
 /** After the deadline of its last request, the front needs a moment to notice. */
 const DRAIN_SLACK_MS = 2_000;
 
@@ -89,24 +56,21 @@ export class Supervisor {
   readonly #endpoints: Reconciler<KnownEndpoint, EndpointRunner>;
   /** What runners have told the front. Endpoints that should run and have no runner are asleep. */
   readonly #serving = new Map<string, ServingState>();
-  /** Of those that have some, by endpoint. */
-  readonly #policies = new Map<string, CompiledPolicies>();
+  readonly #policies: PoliciesInForce;
   readonly #observations: ObservationWriter;
   readonly #sleeping: SleepingEndpoints;
   readonly #idle: IdleHandlers;
   /** What handlers had in memory when that was read last, by endpoint. */
   readonly #bytes = new Map<string, number>();
-  /** For applies. */
-  readonly prepared: PreparedHandlers;
-  readonly #starts = pLimit(CONCURRENT_STARTS);
+  readonly #starts: HandlerStarts;
   readonly #restarts: Counter<'endpoint' | 'reason'>;
   readonly #counting: PeriodicTask;
-  #nextInstance = 1;
   #uncounted = 0;
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
-    const { store, changes, front, log } = options;
+    const { store, changes, front, environments, log } = options;
+    this.#policies = new PoliciesInForce(store, environments, log);
     this.#observations = new ObservationWriter((observations) =>
       saveObservations(store, options.node.id, observations),
     );
@@ -144,20 +108,17 @@ export class Supervisor {
       bytesOf: (id) => this.#bytes.get(id) ?? 0,
       log,
     });
-    this.prepared = new PreparedHandlers({
-      start: (wanted, listeners, abandoned) =>
-        this.#inTurn(() =>
-          this.#launch(wanted, this.#handlerLog(wanted.endpointId), listeners, 'info', abandoned),
-        ),
-      limitsOf: (limits) => limitsInForce(limits, options.limits),
-      decrypted: (variable) => options.environments.valueOf(variable),
-      log,
-    });
+    this.#starts = new HandlerStarts({ ...options, endpointOf: (id) => this.#endpoints.rows.get(id) });
     this.#counting = new PeriodicTask(
       COUNT_EVERY_MS,
       () => this.#saveCount(),
       (error) => log.warn({ err: error }, 'counting requests failed'),
     );
+  }
+
+  /** For applies. */
+  get prepared(): PreparedHandlers {
+    return this.#starts.prepared;
   }
 
   /** Reads all endpoints, and sends them to the front. */
@@ -212,7 +173,7 @@ export class Supervisor {
   async #apply(changes: readonly RowChange<KnownEndpoint>[]): Promise<void> {
     const changed: EndpointState[] = [];
     const removed: string[] = [];
-    const havePoliciesChanged = await this.#compilePolicies(changes.flatMap(({ after }) => after ?? []));
+    const havePoliciesChanged = await this.#policies.update(changes.flatMap(({ after }) => after ?? []));
     for (const { id, before, after } of changes) {
       const isSame = before && after && sameRouting(before, after) && !havePoliciesChanged.has(id);
       if (after && !isSame) changed.push(this.stateOf(after));
@@ -225,40 +186,14 @@ export class Supervisor {
     }
   }
 
-  /** @returns the endpoints whose policies are others than before */
-  async #compilePolicies(endpoints: readonly KnownEndpoint[]): Promise<Set<string>> {
-    const changed = new Set<string>();
-    const { store, environments } = this.#options;
-    const compiler = new PolicyCompiler(store, environments);
-    // All before any counts: one that cannot be read fails the whole change, which is tried again.
-    const compiled: [string, CompiledPolicies | undefined][] = [];
-    for (const endpoint of endpoints)
-      if (hasPolicies(endpoint) || this.#policies.has(endpoint.id))
-        compiled.push([endpoint.id, await compiler.compile(endpoint)]);
-    for (const [id, after] of compiled) {
-      const before = this.#policies.get(id);
-      if (before?.digest === after?.digest) continue;
-      changed.add(id);
-      if (after) this.#policies.set(id, after);
-      else this.#policies.delete(id);
-      if (after?.broken !== undefined)
-        this.#options.log.warn({ endpoint_id: id, error: after.broken }, 'a policy lets nobody in');
-    }
-    return changed;
-  }
-
-  /** A token has a key that is not known: its issuer may have a new one. */
+  /** A token has a key that is not known. */
   unknownKey(endpointId: string): void {
-    const url = this.#policies.get(endpointId)?.auth?.jwt?.jwks_url;
-    if (url === undefined) return;
-    wantKeySet(this.#options.store, url).catch((error: unknown) =>
-      this.#options.log.warn({ err: error, url }, 'keys of an issuer could not be asked for'),
-    );
+    this.#policies.unknownKey(endpointId);
   }
 
   #forget(id: string): void {
     this.#serving.delete(id);
-    this.#policies.delete(id);
+    this.#policies.forget(id);
     this.#bytes.delete(id);
     this.#options.environments.forget(id);
   }
@@ -324,20 +259,7 @@ export class Supervisor {
     onLine: (line: string) => void,
   ): Promise<HandlerProcess> {
     const settings = { limits: this.#limitsOf(endpoint), environment: endpoint.environment };
-    return this.#inTurn(() => this.#start(endpoint.id, artifact, settings, endpoint, { onLine }));
-  }
-
-  /** Only so many start at a time; one that takes long, which costs the machine nothing, keeps no others waiting. */
-  #inTurn(start: () => Promise<HandlerProcess>): Promise<HandlerProcess> {
-    return new Promise((resolve, reject) => {
-      void this.#starts(() => {
-        const starting = start();
-        starting.then(resolve, reject);
-        return pTimeout(starting, { milliseconds: SLOW_START_MS, fallback: () => undefined }).catch(
-          () => undefined, // told to whom has asked for it
-        );
-      });
-    });
+    return this.#starts.startBeside(endpoint, { artifact, settings, listeners: { onLine }, level: 'info' });
   }
 
   /** Of all endpoints. */
@@ -360,7 +282,7 @@ export class Supervisor {
       ? { kind: 'asleep', ...(sticky && { sticky }) }
       : { kind: 'none' };
     const serving = this.#serving.get(id) ?? unserved;
-    const policies = this.#policies.get(id);
+    const policies = this.#policies.of(id);
     const limits = {
       timeoutMs: Math.min(timeoutMs, policies?.timeout ?? timeoutMs),
       concurrentRequests,
@@ -388,9 +310,7 @@ export class Supervisor {
           },
         };
         const level = isWoken ? 'debug' : 'info';
-        return this.#inTurn(() =>
-          this.#start(endpointId, artifact, settings, undefined, listeners, level, abandoned),
-        );
+        return this.#starts.start({ endpointId, artifact, settings, listeners, level, abandoned });
       },
       route: async (serving) => {
         this.#serving.set(endpointId, serving);
@@ -415,72 +335,6 @@ export class Supervisor {
           ...{ level: 'error', message, requestId: null, fields: { target: 'gateway' } },
         }),
     };
-  }
-
-  async #start(
-    endpointId: string,
-    artifact: string,
-    { limits, environment }: ProcessSettings,
-    endpoint: RoutedEndpoint | undefined = this.#endpoints.rows.get(endpointId),
-    listeners: HandlerListeners = {},
-    level: 'info' | 'debug' = 'info',
-    abandoned?: AbortSignal,
-  ): Promise<HandlerProcess> {
-    const variables = await this.#options.environments.of(endpointId, environment);
-    const above = limitsAbove(endpoint?.limits ?? null, limits);
-    const handlerLog = this.#handlerLog(endpointId, endpoint);
-    if (above.length > 0)
-      handlerLog.warn(
-        { limits: above },
-        'limits of the endpoint are above those of this gateway, which count',
-      );
-    const wanted = { endpointId, artifact, limits, variables };
-    // What is tried runs beside what serves.
-    const prepared = listeners.onLine ? undefined : this.prepared.take(wanted, listeners);
-    if (prepared) {
-      handlerLog[level]({ handler_pid: prepared.pid, artifact }, 'handler ready, prepared before');
-      return prepared;
-    }
-    return this.#launch(wanted, handlerLog, listeners, level, abandoned);
-  }
-
-  /** Its lines carry the id of the API call that asked for what the endpoint serves. */
-  #handlerLog(
-    endpointId: string,
-    endpoint: RoutedEndpoint | undefined = this.#endpoints.rows.get(endpointId),
-  ): Logger {
-    const request_id = endpoint?.deployment?.request_id;
-    return this.#options.log.child({ request_id, endpoint_id: endpointId });
-  }
-
-  async #launch(
-    { endpointId, artifact, limits, variables }: HandlerStart,
-    handlerLog: Logger,
-    listeners: HandlerListeners,
-    level: 'info' | 'debug',
-    abandoned?: AbortSignal,
-  ): Promise<HandlerProcess> {
-    const { artifacts, runDir, services, handlers: settings } = this.#options;
-    const executable = await artifacts.get(artifact);
-    const started = performance.now();
-    const handler = await startHandler({
-      executable,
-      instanceId: this.#nextInstance++,
-      runDir,
-      endpointId,
-      variables,
-      services,
-      limits,
-      settings,
-      log: handlerLog,
-      listeners,
-      abandoned,
-    }).catch((error: unknown) => {
-      throw explainStart(error);
-    });
-    const ms = Math.round(performance.now() - started);
-    handlerLog[level]({ handler_pid: handler.pid, artifact, ms }, 'handler ready');
-    return handler;
   }
 
   async #saveCount(): Promise<void> {
