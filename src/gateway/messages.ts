@@ -1,7 +1,7 @@
 /**
  * The messages between the supervisor of a gateway and its front, one JSON text to a line. The other end is
- * `rust/front/src/messages.rs`. The supervisor sends whole states of endpoints, never differences: applying one twice
- * is harmless, and a new front gets all of them.
+ * `rust/front/src/messages.rs`, with `endpoint_state.rs`. The supervisor sends whole states of endpoints, never
+ * differences: applying one twice is harmless, and a new front gets all of them.
  */
 import type { HandlerResponse, Routed } from '../internal/gateway-requests.js';
 import type { CompiledPolicies } from './compiled-policies.js';

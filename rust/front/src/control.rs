@@ -19,10 +19,11 @@ use tokio::task::{JoinHandle, spawn_local};
 
 use crate::accept::Acceptor;
 use crate::client_ip::TrustedProxies;
+use crate::endpoint_state::{EndpointState, NamedState};
 use crate::figures::{self, ThreadFigures};
 use crate::internal::{InternalRequest, RouteQuery};
 use crate::memory::MemoryBudget;
-use crate::messages::{Done, EndpointState, FromFront, Level, NamedState, Settings, ToFront};
+use crate::messages::{Done, FromFront, Level, Settings, ToFront};
 use crate::policies::{self, COUNTS, now_ms};
 use crate::supervisor::{Messages, Supervisor, channel};
 use crate::thread::{Command, Shared, ThreadHandle, Update};

@@ -4,6 +4,7 @@ mod accept;
 mod client_ip;
 mod control;
 mod durations;
+mod endpoint_state;
 mod entries;
 mod figures;
 mod http;

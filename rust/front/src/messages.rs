@@ -3,12 +3,9 @@
 //!
 //! The supervisor sends whole states of endpoints, never differences: applying one twice is harmless, and a front that
 //! has just started gets all of them.
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use crate::policies::{CompiledPolicies, Policies};
+use crate::endpoint_state::NamedState;
 use crate::tls::Certificate;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -163,124 +160,6 @@ pub struct Sampling {
     pub parent_based: bool,
     /// Of others, this part.
     pub ratio: f64,
-}
-
-/// An endpoint as it is sent: its id, and its state.
-#[derive(Deserialize)]
-pub struct NamedState {
-    id: Box<str>,
-    domain: Box<str>,
-    method: Box<str>,
-    route: Box<str>,
-    routed: bool,
-    limits: Limits,
-    policies: Option<CompiledPolicies>,
-    serving: Serving,
-}
-
-impl NamedState {
-    pub fn into_parts(self) -> (Box<str>, EndpointState) {
-        let Self { id, domain, method, route, routed, limits, policies, serving } = self;
-        let address = Address { domain: interned(&domain), method: interned(&method), route, routed };
-        (id, EndpointState { address, limits, policies: policies.map(Policies::interned), serving })
-    }
-}
-
-/// All that a front needs to know of an endpoint.
-#[derive(Debug)]
-pub struct EndpointState {
-    pub address: Address,
-    pub limits: Limits,
-    /// None for most.
-    pub policies: Option<Arc<Policies>>,
-    pub serving: Serving,
-}
-
-/// Where an endpoint is reached.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Address {
-    /// A host name, or `*` for all.
-    pub domain: Arc<str>,
-    pub method: Arc<str>,
-    /// e.g. `/items/{id}`.
-    pub route: Box<str>,
-    /// False: defined, but disabled.
-    pub routed: bool,
-}
-
-/// Texts that many states share are in memory once.
-const MAX_INTERNED: usize = 1_000;
-
-/// The text, shared with others that are equal.
-fn interned(text: &str) -> Arc<str> {
-    thread_local! {
-        static KNOWN: RefCell<HashSet<Arc<str>>> = RefCell::default();
-    }
-    KNOWN.with_borrow_mut(|known| {
-        if let Some(found) = known.get(text) {
-            return found.clone();
-        }
-        if known.len() >= MAX_INTERNED {
-            known.clear();
-        }
-        let new: Arc<str> = text.into();
-        known.insert(new.clone());
-        new
-    })
-}
-
-/// The limits that a front enforces.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Limits {
-    /// Deadline of one request, milliseconds.
-    pub timeout_ms: u32,
-    /// Requests of the endpoint at a time, in a handler or waiting for one.
-    pub concurrent_requests: u32,
-}
-
-/// What serves an endpoint.
-#[derive(Debug, Deserialize)]
-#[serde(tag = "kind", rename_all = "camelCase")]
-pub enum Serving {
-    /// Nothing should run: requests get 503.
-    None,
-    /// A handler is being started: requests wait for a moment.
-    Starting,
-    /// A handler is started when a request comes, which waits for it.
-    Asleep {
-        sticky: Option<Box<Sticky>>,
-    },
-    Running {
-        targets: Box<[Target]>,
-        sticky: Option<Box<Sticky>>,
-    },
-}
-
-/// What tells callers apart that keep their target. Others are shared out request by request.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Sticky {
-    /// The value of this header.
-    Header(Box<str>),
-    /// The value of this cookie.
-    Cookie(Box<str>),
-}
-
-/// A handler process, and its share of the requests.
-#[derive(Debug, Deserialize)]
-pub struct Target {
-    pub weight: u32,
-    pub version: u32,
-    pub instance: Instance,
-}
-
-#[derive(Debug, Deserialize)]
-pub struct Instance {
-    /// Unique on this machine for the life of the gateway.
-    pub id: u64,
-    /// Its Unix socket; the path may lead into the handler's sandbox.
-    pub socket: PathBuf,
 }
 
 /// From the front.

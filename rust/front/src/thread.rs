@@ -14,13 +14,14 @@ use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 
 use crate::client_ip::TrustedProxies;
+use crate::endpoint_state::EndpointState;
 use crate::entries;
 use crate::figures::ThreadFigures;
 use crate::http::{Dates, Guard, RequestIds, TraceIds, serve};
 use crate::internal::{self, InternalRequest, RouteQuery};
 use crate::intervals;
 use crate::memory::MemoryBudget;
-use crate::messages::{EndpointState, Response, Routed, Settings};
+use crate::messages::{Response, Routed, Settings};
 use crate::routes::RouteTable;
 use crate::supervisor::Supervisor;
 use crate::tls::{Tls, Transport};

@@ -2,7 +2,8 @@
 use serde_json::json;
 
 use super::refusal::Refusal;
-use crate::messages::{EndpointState, Level};
+use crate::endpoint_state::EndpointState;
+use crate::messages::Level;
 use crate::thread::Thread;
 use crate::upstream::endpoint::{Endpoint, Failure};
 

@@ -14,10 +14,11 @@ use super::pool::HandlerPool;
 use super::reply::{Answer, AnswerBody, Outcome, Reply};
 use super::shared::SharedEndpoint;
 use super::socket::is_out_of_descriptors;
+use crate::endpoint_state::{EndpointState, Serving, Target};
 use crate::figures::Figures;
 use crate::intervals::Interval;
 use crate::memory::{MemoryBudget, Share};
-use crate::messages::{EndpointState, FromFront, Serving, Target};
+use crate::messages::FromFront;
 use crate::supervisor::Supervisor;
 
 /// How long requests wait for a handler that is being started. For one that was asleep they wait as long as they may:
@@ -320,7 +321,7 @@ impl Endpoint {
     async fn connect_to(
         self: &Rc<Self>,
         number: u64,
-        instance: &crate::messages::Instance,
+        instance: &crate::endpoint_state::Instance,
     ) -> io::Result<Rc<HandlerConnection>> {
         loop {
             let answers = self.shared.answers(self.context.pool.memory()).clone();

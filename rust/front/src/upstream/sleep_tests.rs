@@ -16,8 +16,9 @@ use tokio::task::{JoinHandle, spawn_local, yield_now};
 use super::endpoint::{Context, Endpoint, Failure};
 use super::reply::Reply;
 use super::{HandlerPool, RequestBody, SharedEndpoint};
+use crate::endpoint_state::{Address, EndpointState, Instance, Limits, Serving, Target};
 use crate::memory::MemoryBudget;
-use crate::messages::{Address, EndpointState, FromFront, Instance, Limits, Serving, Target};
+use crate::messages::FromFront;
 use crate::supervisor::{Messages, channel};
 
 fn run(test: impl Future<Output = ()>) {
