@@ -2,6 +2,7 @@
  * The certificates that a gateway shows to clients of TLS: read when they change, and now and then. What was read last
  * is kept while PostgreSQL is away.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { Gauge, type Registry } from 'prom-client';
 import { isForHost } from '../model/certificate-names.js';
 import type { Changes } from '../reconcile/changes.js';
@@ -30,6 +31,8 @@ export class Certificates {
   #reading: PeriodicTask | undefined;
   #unsubscribe: readonly (() => void)[] = [];
   #known: readonly CertificateOfHost[] = [];
+  /** What the front has been told. */
+  #told: readonly HostCertificate[] | undefined;
 
   constructor(options: CertificatesOptions) {
     this.#options = options;
@@ -68,7 +71,11 @@ export class Certificates {
     const all = await certificatesOfHosts(store);
     // A domain may have got another host since.
     this.#known = all.filter(({ host, names }) => isForHost(names, host));
-    await front.setCertificates(this.#known.flatMap((certificate) => this.#opened(certificate)));
+    const certificates = this.#known.flatMap((certificate) => this.#opened(certificate));
+    // It forgets the sessions of its clients when it is told.
+    if (isDeepStrictEqual(certificates, this.#told)) return;
+    await front.setCertificates(certificates);
+    this.#told = certificates;
   }
 
   async stop(): Promise<void> {

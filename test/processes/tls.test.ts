@@ -232,6 +232,27 @@ describe('TLS of the gateway', function () {
     expect((await get('/any', HOST)).status).to.equal(200);
   });
 
+  it('resumes sessions, but none with a certificate that has been replaced or deleted', async () => {
+    const resumed = async (session: Buffer): Promise<boolean> => {
+      const socket = await handshake({ session });
+      const isReused = socket.isSessionReused();
+      socket.destroy();
+      return isReused;
+    };
+    const session = await sessionOf(await handshake());
+    expect(await resumed(session), 'while it is the same').to.equal(true);
+    const before = await fingerprint();
+    expectData(await put(await authority.issue([HOST])));
+    await eventually(async () => expect(await fingerprint()).not.to.equal(before));
+    expect(await resumed(session), 'once it is another').to.equal(false);
+    const last = await sessionOf(await handshake());
+    expectData(await stack.api.delete(path()));
+    await eventually(async () => expect(await rejected(get('/any'))).to.match(/alert|handshake/i));
+    expect(await rejected(handshake({ session: last })), 'once there is none').to.match(/alert|handshake/i);
+    expectData(await put(first));
+    await eventually(async () => expect((await get('/any')).status).to.equal(200));
+  });
+
   it('closes handshakes that take too long, and serves others meanwhile', async () => {
     await stack.processes.get('gateway')?.end('SIGTERM');
     await stack.start('gateway', { HTTP_HEAD_TIMEOUT_MS: '500' });
@@ -267,3 +288,14 @@ describe('TLS of the gateway', function () {
       .that.matches(/set TLS_PORT/);
   });
 });
+
+/** What a client keeps of a connection to resume it in another; TLS 1.3 sends it after the handshake. */
+function sessionOf(socket: TLSSocket): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    socket.on('error', reject);
+    socket.resume().once('session', (session: Buffer) => {
+      socket.destroy();
+      resolve(session);
+    });
+  });
+}

@@ -1,7 +1,7 @@
-//! The certificates of hosts, as the supervisor has told them last. All threads use the same.
+//! The certificates of hosts, as the supervisor has told them.
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use edge_front::Certificate;
 use rustls::crypto::ring::sign::any_supported_type;
@@ -12,12 +12,11 @@ use rustls::sign::CertifiedKey;
 
 /// By host, in lower case.
 #[derive(Default)]
-pub struct Certificates(RwLock<HashMap<Box<str>, Arc<CertifiedKey>>>);
+pub struct Certificates(HashMap<Box<str>, Arc<CertifiedKey>>);
 
 impl Certificates {
-    /// Replaces all. Connections that are open keep theirs. Returns what is wrong with those that cannot be read: their
-    /// hosts are served without.
-    pub fn set(&self, certificates: Vec<Certificate>) -> Vec<String> {
+    /// Also returns what is wrong with those that cannot be read: their hosts are served without.
+    pub fn read(certificates: Vec<Certificate>) -> (Self, Vec<String>) {
         let mut problems = Vec::new();
         let mut by_host = HashMap::with_capacity(certificates.len());
         for Certificate { host, chain, key } in certificates {
@@ -28,12 +27,7 @@ impl Certificates {
                 Err(problem) => problems.push(format!("{host}: {problem}")),
             }
         }
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = by_host;
-        problems
-    }
-
-    fn of(&self, host: &str) -> Option<Arc<CertifiedKey>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(host).cloned()
+        (Self(by_host), problems)
     }
 }
 
@@ -51,7 +45,7 @@ impl ResolvesServerCert for Certificates {
     /// wrong.
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         // rustls gives names in lower case.
-        self.of(hello.server_name()?)
+        self.0.get(hello.server_name()?).cloned()
     }
 }
 

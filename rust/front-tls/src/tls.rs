@@ -1,11 +1,12 @@
 //! TLS 1.3 and 1.2 by rustls, with its defaults: no renegotiation, no compression, forward secrecy always.
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
 
 use edge_front::{Certificate, Handshake, SecureStream, Tls};
 use rustls::ServerConfig;
+use rustls::crypto::CryptoProvider;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
@@ -14,31 +15,41 @@ use tokio_rustls::server::TlsStream;
 use crate::certificates::Certificates;
 
 pub struct Rustls {
-    certificates: Arc<Certificates>,
-    acceptor: TlsAcceptor,
+    provider: Arc<CryptoProvider>,
+    /// All threads use the same.
+    acceptor: RwLock<TlsAcceptor>,
 }
 
 impl Rustls {
     pub fn new() -> Self {
-        let certificates = Arc::<Certificates>::default();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap_or_else(|error| panic!("rustls does not know its own versions: {error}"))
-            .with_no_client_auth()
-            .with_cert_resolver(certificates.clone());
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Self { certificates, acceptor: TlsAcceptor::from(Arc::new(config)) }
+        let acceptor = RwLock::new(acceptor(&provider, Certificates::default()));
+        Self { provider, acceptor }
     }
 }
 
+/// Each has sessions of its own: none is resumed with a certificate that has been replaced or deleted.
+fn acceptor(provider: &Arc<CryptoProvider>, certificates: Certificates) -> TlsAcceptor {
+    let mut config = ServerConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .unwrap_or_else(|error| panic!("rustls does not know its own versions: {error}"))
+        .with_no_client_auth()
+        .with_cert_resolver(Arc::new(certificates));
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    TlsAcceptor::from(Arc::new(config))
+}
+
 impl Tls for Rustls {
+    /// Connections that are open keep theirs.
     fn set_certificates(&self, certificates: Vec<Certificate>) -> Vec<String> {
-        self.certificates.set(certificates)
+        let (certificates, problems) = Certificates::read(certificates);
+        let acceptor = acceptor(&self.provider, certificates);
+        *self.acceptor.write().unwrap_or_else(PoisonError::into_inner) = acceptor;
+        problems
     }
 
     fn accept(&self, tcp: TcpStream) -> Handshake {
-        let accept = self.acceptor.accept(tcp);
+        let accept = self.acceptor.read().unwrap_or_else(PoisonError::into_inner).accept(tcp);
         Box::pin(async move { Ok(Box::new(Secure(accept.await?)) as Box<dyn SecureStream>) })
     }
 }
