@@ -24,6 +24,7 @@ import type { Benchmark } from './support/main.js';
 import { isMet, type Row, table } from './support/report.js';
 import { machine, writeMainResults } from './support/results.js';
 import { throughput } from './throughput.js';
+import { tls } from './tls.js';
 import { ui } from './ui.js';
 import { versions } from './versions.js';
 
@@ -31,6 +32,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   compile,
   'compile-many': compileMany,
   throughput,
+  tls,
   'many-endpoints': manyEndpoints,
   'front-memory': frontMemory,
   routes,
