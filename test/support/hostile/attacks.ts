@@ -2,11 +2,10 @@
  * The attacks of untrusted code, and what becomes of each at each level that confines: one table. The tests take their
  * attacks from here, so that there is none without a level, and none at one level only.
  */
-import type { SandboxLevel } from '../../../src/sandbox/confinement.js';
+import type { ConfiningLevel } from '../../../src/sandbox/probe.js';
 
 /** The levels that confine. */
-export const CONFINING = ['namespaces', 'landlock'] as const satisfies readonly SandboxLevel[];
-export type ConfiningLevel = (typeof CONFINING)[number];
+export const CONFINING = ['namespaces', 'landlock'] as const satisfies readonly ConfiningLevel[];
 
 /** What becomes of an attack: in words, where its test says it in code, or what has to be said. */
 type Outcome = string | RegExp;

@@ -5,16 +5,12 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { actorHostSocket, runDirectory } from '../../../src/bootstrap/run-directory.js';
+import type { ConfiningLevel } from '../../../src/sandbox/probe.js';
 import { HAS_UNTRUSTED_USERS } from '../../../src/util/untrusted-users.js';
 import type { TestBackend } from '../../support/backend.js';
 import { startRedisBackend } from '../../support/backends/redis.js';
 import { eventually } from '../../support/eventually.js';
-import {
-  type ConfiningLevel,
-  describeAttacks,
-  HOST_NETWORK,
-  ISOLATION,
-} from '../../support/hostile/attacks.js';
+import { describeAttacks, HOST_NETWORK, ISOLATION } from '../../support/hostile/attacks.js';
 import {
   type Attacker,
   type Neighbourhood,
