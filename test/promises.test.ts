@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { WITHOUT_LEVEL } from './support/hostile/attacks.js';
 
 const TABLES = readFileSync('docs/PROMISES.md', 'utf8');
 
@@ -7,6 +8,16 @@ const TABLES = readFileSync('docs/PROMISES.md', 'utf8');
 const NAMED = /^\[([^\]]+)\]: (.+)$/;
 /** Where a link leads: `[name]: ../path`. */
 const LINK = /^\[([^\]]+)\]: \.\.\/(\S+)$/gm;
+
+/** The sections about attacks of untrusted code. */
+const ATTACKS = [
+  'Handlers that use too much',
+  'Handlers that fail or misbehave',
+  'What handlers can reach',
+  'Builds',
+];
+/** What declares tests that run at each level of the sandbox. */
+const AT_EACH_LEVEL = /^\s*describeAttacks\(/m;
 
 /** Where a title stands: in what declares a test, or a group of them. */
 const DECLARATION = /^\s*(?:it|describe)\(|^\s*(?:pub )?fn \w+\(/;
@@ -24,8 +35,9 @@ interface Row {
 
 const links = new Map([...TABLES.matchAll(LINK)].map(([, name, path]) => [name, path]));
 
-function rows(): Row[] {
-  return TABLES.split('\n')
+function rows(text = TABLES): Row[] {
+  return text
+    .split('\n')
     .filter((line) => line.startsWith('| ') && !line.startsWith('| what '))
     .map((line) => {
       const cells = line.replace(/^\| | \|$/g, '').split(' | ');
@@ -68,5 +80,19 @@ describe('the tables of promises', () => {
   it('link nothing that no row names', () => {
     const named = rows().flatMap(({ tests }) => tests.map((test) => NAMED.exec(test.trim())?.[1]));
     expect([...links.keys()].filter((name) => !named.includes(name))).to.deep.equal([]);
+  });
+
+  it('name tests of attacks that run at each level of the sandbox, or say why they need not', () => {
+    const sections = new Map(TABLES.split(/^## /m).map((text) => [text.split('\n')[0] ?? '', text]));
+    const files = new Set<string>();
+    for (const title of ATTACKS) {
+      const tests = rows(sections.get(title)).flatMap((row) => row.tests);
+      expect(tests, title).not.to.deep.equal([]);
+      for (const test of tests) files.add(NAMED.exec(test.trim())?.[1] ?? '');
+    }
+    const without = [...files].filter(
+      (name) => !AT_EACH_LEVEL.test(readFileSync(links.get(name) ?? '', 'utf8')),
+    );
+    expect(without).to.have.members(Object.keys(WITHOUT_LEVEL));
   });
 });

@@ -45,9 +45,6 @@ export interface Neighbourhood {
   close(): Promise<void>;
 }
 
-/** The levels that confine: what holds at one holds at the other, where a test does not say what differs. */
-export const CONFINING = ['namespaces', 'landlock'] as const;
-
 /** What to set to get a level on a machine where all work. */
 export const SANDBOX_SETTING: Readonly<Record<SandboxLevel, string>> = {
   namespaces: 'required',

@@ -14,7 +14,8 @@ import { type CrateRegistry, startCrateRegistry } from '../../support/crate-regi
 import { eventually } from '../../support/eventually.js';
 import { expectFailure } from '../../support/expect.js';
 import { numbered } from '../../support/handler-sources.js';
-import { CONFINING, SANDBOX_SETTING } from '../../support/hostile/neighbourhood.js';
+import { CRATES, describeAttacks } from '../../support/hostile/attacks.js';
+import { SANDBOX_SETTING } from '../../support/hostile/neighbourhood.js';
 import { isRunning, processesWith } from '../../support/process-state.js';
 import { BUILD_CACHE, must, type Stack, scratchOf, startStack } from '../../support/processes.js';
 import { type TempDir, tempDir } from '../../support/temp.js';
@@ -30,232 +31,223 @@ handler_loop!(handle);
 const VERSION = `1.0.${Date.now()}`;
 const PREPARATION_LIMIT_MS = 600_000;
 
-for (const level of CONFINING)
-  describe(`hostile crates, at the level ${level}`, () => {
-    let stack: Stack;
-    let registry: CrateRegistry;
-    let outside: TempDir;
-    let targets: Targets;
-    const servers: Server[] = [];
-    let reached = 0;
-    let count = 0;
+describeAttacks('hostile crates', CRATES, (level, it) => {
+  let stack: Stack;
+  let registry: CrateRegistry;
+  let outside: TempDir;
+  let targets: Targets;
+  const servers: Server[] = [];
+  let reached = 0;
+  let count = 0;
 
-    before(async function () {
-      this.timeout(PREPARATION_LIMIT_MS);
-      outside = await tempDir('outside');
-      await writeFile(join(outside.path, 'secret'), SECRET);
-      const listen = (at: object) =>
-        new Promise<Server>((resolve) => {
-          const server = createServer((socket) => {
-            reached++;
-            socket.destroy();
-          });
-          servers.push(server);
-          server.listen(at, () => resolve(server));
+  before(async function () {
+    this.timeout(PREPARATION_LIMIT_MS);
+    outside = await tempDir('outside');
+    await writeFile(join(outside.path, 'secret'), SECRET);
+    const listen = (at: object) =>
+      new Promise<Server>((resolve) => {
+        const server = createServer((socket) => {
+          reached++;
+          socket.destroy();
         });
-      const tcp = (await listen({ port: 0, host: '127.0.0.1' })).address() as AddressInfo;
-      const named = join(outside.path, 'socket');
-      await listen({ path: named });
-      const abstract = `edge-attack-${process.pid}`;
-      await listen({ path: `\0${abstract}` });
-
-      targets = {
-        read: [
-          '/etc/passwd',
-          '/etc/hostname',
-          '/target/../etc/passwd',
-          join(outside.path, 'secret'),
-          '/cargo/credentials.toml',
-          '/proc/1/root/etc/passwd',
-          `/proc/${process.pid}/environ`,
-          BUILD_CACHE,
-          '/sys/kernel',
-          '/dev/vda',
-          '/dev/mem',
-        ],
-        write: [
-          '/project/Cargo.toml',
-          '/project/.cargo/config.toml',
-          '/project/Cargo.lock',
-          '/cargo/config.toml',
-          '/cargo/registry/src/mine',
-          '/.cargo/config.toml',
-          '/sdk/Cargo.toml',
-          '/toolchain/bin/rustc',
-          '/usr/bin/mine',
-          '/etc/mine',
-          '/dev/shm/mine',
-          '/target/../mine',
-          join(BUILD_CACHE, 'mine'),
-        ],
-        tcp: [`127.0.0.1:${tcp.port}`, '1.1.1.1:53', '169.254.169.254:80'],
-        unix: [named, `@${abstract}`, `@${abstract}${'\0'.repeat(107 - abstract.length)}`],
-        kill: [process.pid, process.ppid],
-      };
-      registry = await startCrateRegistry([
-        lookingCrate(VERSION, targets),
-        trapCrate(VERSION, targets),
-        ...greedyCrates(VERSION),
-      ]);
-      await writeFile(join(registry.cargoHome, 'credentials.toml'), `[registry]\ntoken = "${SECRET}"\n`);
-      stack = await startStack({
-        env: {
-          SANDBOX: SANDBOX_SETTING[level],
-          CARGO_HOME: registry.cargoHome,
-          CARGO_REGISTRY_TOKEN: SECRET,
-        },
-        processes: ['web', 'worker'],
+        servers.push(server);
+        server.listen(at, () => resolve(server));
       });
-      const { sandbox } = (await must(stack.api.get('/api/health'))) as { sandbox: { worker: string } };
-      expect(sandbox.worker).to.equal(level);
-      // Libraries for this level may have to be built. They are no set of an attack.
-      await eventually(async () => {
-        const { preparing } = (await must(stack.api.get('/api/health'))) as { preparing: unknown[] };
-        expect(preparing).to.deep.equal([]);
-      }, PREPARATION_LIMIT_MS);
-    });
+    const tcp = (await listen({ port: 0, host: '127.0.0.1' })).address() as AddressInfo;
+    const named = join(outside.path, 'socket');
+    await listen({ path: named });
+    const abstract = `edge-attack-${process.pid}`;
+    await listen({ path: `\0${abstract}` });
 
-    after(async () => {
-      await stack.close();
-      await registry.close();
-      for (const server of servers) server.close();
-      for (const name of await attackSets()) await removeTree(join(BUILD_CACHE, 'sets', name));
-      await outside.remove();
-    });
-
-    const attackSets = async () => {
-      const found: string[] = [];
-      for (const name of await readdir(join(BUILD_CACHE, 'sets'))) {
-        const manifest = join(BUILD_CACHE, 'sets', name, 'project', 'Cargo.toml');
-        if (/^edge-attack/m.test(await readFile(manifest, 'utf8').catch(() => ''))) found.push(name);
-      }
-      return found;
+    targets = {
+      read: [
+        '/etc/passwd',
+        '/etc/hostname',
+        '/target/../etc/passwd',
+        join(outside.path, 'secret'),
+        '/cargo/credentials.toml',
+        '/proc/1/root/etc/passwd',
+        `/proc/${process.pid}/environ`,
+        BUILD_CACHE,
+        '/sys/kernel',
+        '/dev/vda',
+        '/dev/mem',
+      ],
+      write: [
+        '/project/Cargo.toml',
+        '/project/.cargo/config.toml',
+        '/project/Cargo.lock',
+        '/cargo/config.toml',
+        '/cargo/registry/src/mine',
+        '/.cargo/config.toml',
+        '/sdk/Cargo.toml',
+        '/toolchain/bin/rustc',
+        '/usr/bin/mine',
+        '/etc/mine',
+        '/dev/shm/mine',
+        '/target/../mine',
+        join(BUILD_CACHE, 'mine'),
+      ],
+      tcp: [`127.0.0.1:${tcp.port}`, '1.1.1.1:53', '169.254.169.254:80'],
+      unix: [named, `@${abstract}`, `@${abstract}${'\0'.repeat(107 - abstract.length)}`],
+      kill: [process.pid, process.ppid],
     };
-    const compile = async (code: string, crate?: string): Promise<HttpResponse> => {
-      const path = `/x${++count}`;
-      const dependencies = crate === undefined ? {} : { [crate]: VERSION };
-      const endpoint = { name: path, path, method: 'GET', domain: '*', code, dependencies };
-      const { id } = (await must(stack.api.post('/api/endpoints', endpoint))) as { id: string };
-      return stack.api.post(`/api/endpoints/${id}/compile`);
-    };
-    const workerPid = () => stack.processes.get('worker')?.pid ?? 0;
-    const scratch = () => scratchOf(workerPid());
-    const textOf = ({ body }: HttpResponse) => (body as { error: string }).error;
-
-    const expectNothingReached = (answer: HttpResponse) => {
-      expectFailure(answer, 'compile_failed', /REPORT/);
-      const [, text = ''] = /REPORT\s*\n([\s\S]*?)\n\W*END/.exec(textOf(answer)) ?? [];
-      const lines = text.split('\n').map((line) => line.replace(/^[|\s]+/, ''));
-      expect(lines.filter((line) => line.startsWith('REACHED'))).to.deep.equal([]);
-      expect(lines.filter((line) => line.startsWith('refused'))).to.have.length(attempts(targets));
-      const variables = lines.find((line) => line.startsWith('variables ')) ?? '';
-      expect(variables).to.match(/PATH=/);
-      expect(variables).not.to.match(/DATABASE_URL|API_KEY|SECRET|TOKEN|proxy/i);
-      // Without namespaces, it knows where its own folders are.
-      const folders = level === 'namespaces' ? [BUILD_CACHE, process.cwd()] : [];
-      for (const secret of [SECRET, registry.cargoHome, ...folders]) expect(variables).not.to.include(secret);
-      expect(reached).to.equal(0);
-      expect(isRunning(workerPid())).to.equal(true);
-    };
-
-    afterEach(async () => {
-      // The next handler compiles, and nothing is left.
-      await must(compile(numbered(20_000 + ++count)));
-      await eventually(async () => expect(await readdir(await scratch())).to.deep.equal([]));
-      const making = (await readdir(join(BUILD_CACHE, 'sets'))).filter((name) =>
-        name.startsWith(`.making-${workerPid()}-`),
-      );
-      expect(making).to.deep.equal([]);
-      expect(processesWith(`.${workerPid()}.`)).to.deep.equal([]);
-      expect(await readdir(outside.path)).to.have.members(['secret', 'socket']);
+    registry = await startCrateRegistry([
+      lookingCrate(VERSION, targets),
+      trapCrate(VERSION, targets),
+      ...greedyCrates(VERSION),
+    ]);
+    await writeFile(join(registry.cargoHome, 'credentials.toml'), `[registry]\ntoken = "${SECRET}"\n`);
+    stack = await startStack({
+      env: {
+        SANDBOX: SANDBOX_SETTING[level],
+        CARGO_HOME: registry.cargoHome,
+        CARGO_REGISTRY_TOKEN: SECRET,
+      },
+      processes: ['web', 'worker'],
     });
-
-    it('reach nothing from a build script', async () => {
-      expectNothingReached(await compile(HANDLER, 'edge-attack-look'));
-      expect(await attackSets()).to.deep.equal([]);
-    }).timeout(180_000);
-
-    it('leave no process, and nothing that affects later builds', async () => {
-      await must(compile(HANDLER, 'edge-attack-traps'));
-      const [set = ''] = await attackSets();
-      const prepared = await readFile(join(BUILD_CACHE, 'sets', set, 'rustc-args.json'), 'utf8');
-      expect(prepared).to.include('--extern').and.not.include('sysroot');
-      const again = await must(compile(`// again\n${HANDLER}`, 'edge-attack-traps'));
-      expect(again).to.include({ status: 'compiled' });
-    }).timeout(300_000);
-
-    it('reach nothing from a macro', async () => {
-      expectNothingReached(await compile(`edge_attack_traps::look!();\n${HANDLER}`, 'edge-attack-traps'));
-    }).timeout(180_000);
-
-    it('do not replace the executable by another file', async () => {
-      for (const macro of ['link', 'outside_link', 'names', 'folder', 'pipe', 'hole', 'nothing']) {
-        const answer = await compile(`edge_attack_traps::${macro}!();\n${HANDLER}`, 'edge-attack-traps');
-        expectFailure(answer, 'compile_failed', /no executable/);
-      }
-      expectFailure(
-        await compile(`edge_attack_traps::abort!();\n${HANDLER}`, 'edge-attack-traps'),
-        'compile_failed',
-        /The compiler was ended by SIG/,
-      );
-    }).timeout(180_000);
-
-    it('leave no process from a macro, and do not mislead the parser of the output', async () => {
-      await must(compile(`edge_attack_traps::leave!();\n${HANDLER}`, 'edge-attack-traps'));
-      await must(compile(`edge_attack_traps::cargo!();\n${HANDLER}`, 'edge-attack-traps'));
-      const forged = await compile(`edge_attack_traps::forge!();\n${HANDLER}`, 'edge-attack-traps');
-      expectFailure(forged, 'compile_failed', /forged \ufffd \ufffd/);
-    }).timeout(180_000);
-
-    describe('that exhaust resources', () => {
-      const restart = async (limits: Record<string, string>) => {
-        await stack.processes.get('worker')?.end();
-        await stack.start('worker', limits);
-      };
-      const ends = async (what: string, code: ErrorCode, message: RegExp) => {
-        expectFailure(await compile(HANDLER, `edge-attack-${what}`), code, message);
-        expect(await attackSets()).to.have.length(1); // that of the traps
-      };
-      before(() =>
-        restart({
-          COMPILE_MEMORY_MB: '1024',
-          COMPILE_TOTAL_MEMORY_MB: '1024',
-          COMPILE_DISK_MB: '256',
-          COMPILE_PROCESSES: '200',
-        }),
-      );
-
-      it('end when they have too many processes', async () => {
-        await ends('fork', 'compile_failed', /forked 1?\d\d times, then: Resource temporarily unavailable/);
-      }).timeout(180_000);
-
-      it('end when they write too much', async () => {
-        await ends('disk', 'compile_failed', /wrote more than 256 MiB and was stopped \(COMPILE_DISK_MB\)/);
-      }).timeout(180_000);
-
-      it('end when they use too much memory', async () => {
-        await ends(
-          'memory',
-          'compile_failed',
-          /used more than 1024 MiB of memory together.*COMPILE_TOTAL_MEMORY_MB/,
-        );
-      }).timeout(180_000);
-
-      it('end when they print without end', async () => {
-        await ends('print', 'compile_failed', /COMPILE_TOTAL_MEMORY_MB|memory allocation/);
-      }).timeout(180_000);
-
-      it('leave folders that can be removed', async () => {
-        await ends(
-          'folders',
-          'compile_failed',
-          /full: (No space left on device|Permission denied).*; deep enough/,
-        );
-      }).timeout(180_000);
-
-      it('end when they take too long', async () => {
-        await restart({ COMPILE_TIMEOUT_MS: '20000' });
-        await ends('never', 'compile_timeout', /did not end within 20 s.*COMPILE_TIMEOUT_MS/);
-      }).timeout(180_000);
-    });
+    const { sandbox } = (await must(stack.api.get('/api/health'))) as { sandbox: { worker: string } };
+    expect(sandbox.worker).to.equal(level);
+    // Libraries for this level may have to be built. They are no set of an attack.
+    await eventually(async () => {
+      const { preparing } = (await must(stack.api.get('/api/health'))) as { preparing: unknown[] };
+      expect(preparing).to.deep.equal([]);
+    }, PREPARATION_LIMIT_MS);
   });
+
+  after(async () => {
+    await stack.close();
+    await registry.close();
+    for (const server of servers) server.close();
+    for (const name of await attackSets()) await removeTree(join(BUILD_CACHE, 'sets', name));
+    await outside.remove();
+  });
+
+  const attackSets = async () => {
+    const found: string[] = [];
+    for (const name of await readdir(join(BUILD_CACHE, 'sets'))) {
+      const manifest = join(BUILD_CACHE, 'sets', name, 'project', 'Cargo.toml');
+      if (/^edge-attack/m.test(await readFile(manifest, 'utf8').catch(() => ''))) found.push(name);
+    }
+    return found;
+  };
+  const compile = async (code: string, crate?: string): Promise<HttpResponse> => {
+    const path = `/x${++count}`;
+    const dependencies = crate === undefined ? {} : { [crate]: VERSION };
+    const endpoint = { name: path, path, method: 'GET', domain: '*', code, dependencies };
+    const { id } = (await must(stack.api.post('/api/endpoints', endpoint))) as { id: string };
+    return stack.api.post(`/api/endpoints/${id}/compile`);
+  };
+  const workerPid = () => stack.processes.get('worker')?.pid ?? 0;
+  const scratch = () => scratchOf(workerPid());
+  const textOf = ({ body }: HttpResponse) => (body as { error: string }).error;
+
+  const expectNothingReached = (answer: HttpResponse) => {
+    expectFailure(answer, 'compile_failed', /REPORT/);
+    const [, text = ''] = /REPORT\s*\n([\s\S]*?)\n\W*END/.exec(textOf(answer)) ?? [];
+    const lines = text.split('\n').map((line) => line.replace(/^[|\s]+/, ''));
+    expect(lines.filter((line) => line.startsWith('REACHED'))).to.deep.equal([]);
+    expect(lines.filter((line) => line.startsWith('refused'))).to.have.length(attempts(targets));
+    const variables = lines.find((line) => line.startsWith('variables ')) ?? '';
+    expect(variables).to.match(/PATH=/);
+    expect(variables).not.to.match(/DATABASE_URL|API_KEY|SECRET|TOKEN|proxy/i);
+    // Without namespaces, it knows where its own folders are.
+    const folders = level === 'namespaces' ? [BUILD_CACHE, process.cwd()] : [];
+    for (const secret of [SECRET, registry.cargoHome, ...folders]) expect(variables).not.to.include(secret);
+    expect(reached).to.equal(0);
+    expect(isRunning(workerPid())).to.equal(true);
+  };
+
+  afterEach(async () => {
+    // The next handler compiles, and nothing is left.
+    await must(compile(numbered(20_000 + ++count)));
+    await eventually(async () => expect(await readdir(await scratch())).to.deep.equal([]));
+    const making = (await readdir(join(BUILD_CACHE, 'sets'))).filter((name) =>
+      name.startsWith(`.making-${workerPid()}-`),
+    );
+    expect(making).to.deep.equal([]);
+    expect(processesWith(`.${workerPid()}.`)).to.deep.equal([]);
+    expect(await readdir(outside.path)).to.have.members(['secret', 'socket']);
+  });
+
+  it('reach nothing from a build script', async () => {
+    expectNothingReached(await compile(HANDLER, 'edge-attack-look'));
+    expect(await attackSets()).to.deep.equal([]);
+  }).timeout(180_000);
+
+  it('leave no process, and nothing that affects later builds', async () => {
+    await must(compile(HANDLER, 'edge-attack-traps'));
+    const [set = ''] = await attackSets();
+    const prepared = await readFile(join(BUILD_CACHE, 'sets', set, 'rustc-args.json'), 'utf8');
+    expect(prepared).to.include('--extern').and.not.include('sysroot');
+    const again = await must(compile(`// again\n${HANDLER}`, 'edge-attack-traps'));
+    expect(again).to.include({ status: 'compiled' });
+  }).timeout(300_000);
+
+  it('reach nothing from a macro', async () => {
+    expectNothingReached(await compile(`edge_attack_traps::look!();\n${HANDLER}`, 'edge-attack-traps'));
+  }).timeout(180_000);
+
+  it('do not replace the executable by another file', async (reason) => {
+    for (const macro of ['link', 'outside_link', 'names', 'folder', 'pipe', 'hole', 'nothing']) {
+      const answer = await compile(`edge_attack_traps::${macro}!();\n${HANDLER}`, 'edge-attack-traps');
+      expectFailure(answer, 'compile_failed', reason);
+    }
+    expectFailure(
+      await compile(`edge_attack_traps::abort!();\n${HANDLER}`, 'edge-attack-traps'),
+      'compile_failed',
+      /The compiler was ended by SIG/,
+    );
+  }).timeout(180_000);
+
+  it('leave no process from a macro, and do not mislead the parser of the output', async () => {
+    await must(compile(`edge_attack_traps::leave!();\n${HANDLER}`, 'edge-attack-traps'));
+    await must(compile(`edge_attack_traps::cargo!();\n${HANDLER}`, 'edge-attack-traps'));
+    const forged = await compile(`edge_attack_traps::forge!();\n${HANDLER}`, 'edge-attack-traps');
+    expectFailure(forged, 'compile_failed', /forged \ufffd \ufffd/);
+  }).timeout(180_000);
+
+  describe('that exhaust resources', () => {
+    const restart = async (limits: Record<string, string>) => {
+      await stack.processes.get('worker')?.end();
+      await stack.start('worker', limits);
+    };
+    const ends = async (what: string, code: ErrorCode, message: RegExp) => {
+      expectFailure(await compile(HANDLER, `edge-attack-${what}`), code, message);
+      expect(await attackSets()).to.have.length(1); // that of the traps
+    };
+    before(() =>
+      restart({
+        COMPILE_MEMORY_MB: '1024',
+        COMPILE_TOTAL_MEMORY_MB: '1024',
+        COMPILE_DISK_MB: '256',
+        COMPILE_PROCESSES: '200',
+      }),
+    );
+
+    it('end when they have too many processes', async (reason) => {
+      await ends('fork', 'compile_failed', reason);
+    }).timeout(180_000);
+
+    it('end when they write too much', async (reason) => {
+      await ends('disk', 'compile_failed', reason);
+    }).timeout(180_000);
+
+    it('end when they use too much memory', async (reason) => {
+      await ends('memory', 'compile_failed', reason);
+    }).timeout(180_000);
+
+    it('end when they print without end', async (reason) => {
+      await ends('print', 'compile_failed', reason);
+    }).timeout(180_000);
+
+    it('leave folders that can be removed', async (reason) => {
+      await ends('folders', 'compile_failed', reason);
+    }).timeout(180_000);
+
+    it('end when they take too long', async (reason) => {
+      await restart({ COMPILE_TIMEOUT_MS: '20000' });
+      await ends('never', 'compile_timeout', reason);
+    }).timeout(180_000);
+  });
+});

@@ -1,15 +1,16 @@
-/** What handlers can see and reach of their machine: next to nothing. */
-import { readFileSync } from 'node:fs';
-import { type FileHandle, open, readdir, readFile, readlink } from 'node:fs/promises';
+/** What handlers can see and reach of their machine: next to nothing, at each level. */
+import { type FileHandle, open, readdir, readFile, readlink, stat } from 'node:fs/promises';
 import { get } from 'node:http';
 import { createServer, type Server } from 'node:net';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { actorHostSocket, runDirectory } from '../../../src/bootstrap/run-directory.js';
+import type { ConfiningLevel } from '../../../src/sandbox/probe.js';
 import { HAS_UNTRUSTED_USERS } from '../../../src/util/untrusted-users.js';
 import type { TestBackend } from '../../support/backend.js';
 import { startRedisBackend } from '../../support/backends/redis.js';
 import { eventually } from '../../support/eventually.js';
+import { describeAttacks, HOST_NETWORK, ISOLATION } from '../../support/hostile/attacks.js';
 import {
   type Attacker,
   type Neighbourhood,
@@ -23,13 +24,15 @@ import { type TempDir, tempDir } from '../../support/temp.js';
 
 const SECRET = 'a secret that only processes of the product know';
 const LIMITS = { memory_mb: 128, timeout_ms: 10_000 };
-const ABSTRACT = `edge-gateway-test-${process.pid}`;
+const O_ACCMODE = 3;
 
 for (const user of USERS)
-  describe(`what handlers can see and reach${named(user)}`, function () {
-    this.timeout(90_000);
+  describeAttacks(`what handlers can see and reach${named(user)}`, ISOLATION, (level, it) => {
     /** Whether each handler has a user of its own. */
     const hasUsers = HAS_UNTRUSTED_USERS && user === undefined;
+    /** Whether it can connect to sockets of the product that are not for it, if it finds them. */
+    const hasClosedSockets = level === 'namespaces' || hasUsers;
+    const abstractName = `edge-gateway-test-${process.pid}-${level}`;
     let neighbourhood: Neighbourhood;
     let redis: TestBackend<'redis'>;
     let abstract: Server;
@@ -40,10 +43,11 @@ for (const user of USERS)
       folder = await tempDir('left-open');
       leftOpen = await open(join(folder.path, 'file'), 'w+');
       redis = await startRedisBackend();
-      abstract = createServer().listen(`\0${ABSTRACT}`);
+      abstract = createServer().listen(`\0${abstractName}`);
       neighbourhood = await startNeighbourhood({
         env: { SECRET_KEY: SECRET },
         processes: ['web', 'worker', 'actor-host'],
+        sandbox: level,
         inheritedFile: leftOpen.fd,
         user,
       });
@@ -58,82 +62,59 @@ for (const user of USERS)
     });
 
     const attack = (run: (attacker: Attacker) => Promise<void>) => neighbourhood.attack(ATTACKS, LIMITS, run);
-    const answerTo = async (attacker: Attacker, action: string, places?: readonly string[]) => {
-      const { status, text } = await attacker.do(action, places && { body: places.join('\n') });
-      expect(status, text).to.equal(200);
-      return text;
-    };
-    const those = async (attacker: Attacker, action: string, places: readonly string[]) =>
-      JSON.parse(await answerTo(attacker, action, places)) as string[];
+    const pidsOfProduct = () => [...neighbourhood.stack.processes.values()].map(({ pid }) => pid);
 
     /** Files of the product, and of the machine, that exist. */
     async function files(): Promise<string[]> {
-      const { gatewayDataDir: dataDir, processes } = neighbourhood.stack;
-      const executables = await readdir(join(dataDir, 'handlers'));
-      expect(executables).not.to.deep.equal([]);
-      const pids = [...processes.values()].map(({ pid }) => pid);
+      const { gatewayDataDir: dataDir } = neighbourhood.stack;
+      const pids = [process.pid, ...pidsOfProduct()];
       return [
-        dataDir,
-        join(dataDir, 'artifacts'),
-        ...executables.map((name) => join(dataDir, 'handlers', name)),
-        runDir,
-        ...(await readdir(runDir)).map((name) => join(runDir, name)),
-        process.cwd(),
-        process.execPath,
-        '/etc/passwd',
-        '/etc/hostname',
-        '/root',
-        '/home',
-        '/var',
-        '/sys',
-        '/proc/sysvipc',
-        ...pids.flatMap((pid) => [`/proc/${pid}/environ`, `/proc/${pid}/mem`, `/proc/${pid}/cmdline`]),
-      ].filter((place) => !place.startsWith('/usr/') && place !== '/proc/sysvipc');
+        ...[dataDir, join(dataDir, 'artifacts'), join(dataDir, 'secret.key'), ...(await executables())],
+        ...[runDir, ...(await readdir(runDir)).map((name) => join(runDir, name))],
+        ...[
+          process.cwd(),
+          process.execPath,
+          '/etc/passwd',
+          '/etc/hostname',
+          '/root',
+          '/home',
+          '/var',
+          '/sys',
+        ],
+        ...pids.flatMap((pid) => ['environ', 'mem', 'cmdline', 'maps'].map((name) => `/proc/${pid}/${name}`)),
+      ].filter((place) => !place.startsWith('/usr/'));
     }
 
-    /** Where the gateway connects to its handlers. */
-    async function handlerSockets(): Promise<string[]> {
-      const folders = processesWith('EDGE_SOCKET=').map((pid) => `/proc/${pid}/root/tmp`);
-      const found = await Promise.all(
-        folders.map(async (folder) => (await readdir(folder)).map((name) => join(folder, name))),
-      );
-      return found.flat().filter((path) => path.endsWith('.sock'));
-    }
-
-    /** Where something listens that a handler has no business with. */
-    async function listeners(own: number | null): Promise<{ tcp: string[]; unix: string[] }> {
-      const { apiUrl, gatewayUrl, databaseUrl } = neighbourhood.stack;
-      const { host, port } = redis.config as { host: string; port: number };
-      const database = new URL(databaseUrl);
-      const address = (url: URL) => `127.0.0.1:${url.port}`;
-      const sockets = await handlerSockets();
-      // Perhaps those of another gateway on this machine, too.
-      expect(sockets).to.have.length.above(1);
-      return {
-        tcp: [
-          address(new URL(apiUrl)),
-          address(new URL(gatewayUrl)),
-          address(database),
-          `${host === 'localhost' ? '127.0.0.1' : host}:${port}`,
-        ],
-        unix: [
-          actorHostSocket(runDir),
-          join(runDir, 'services', 'services.sock'),
-          ...sockets,
-          ...sockets
-            .filter((path) => !path.startsWith(`/proc/${own}/`))
-            .map((path) => join('/tmp', basename(path))),
-          `abstract:${ABSTRACT}`,
-        ],
-      };
+    async function executables(): Promise<string[]> {
+      const handlers = join(neighbourhood.stack.gatewayDataDir, 'handlers');
+      const names = await readdir(handlers);
+      expect(names).not.to.deep.equal([]);
+      return names.map((name) => join(handlers, name));
     }
 
     it('reads no file but its own', () =>
       attack(async (attacker) => {
-        expect(await those(attacker, 'read', [...(await files()), '/handler', '/usr'])).to.deep.equal([
-          '/handler',
-          '/usr',
+        const own = await ownOf(attacker);
+        // In namespaces, these are its own.
+        const ofMachine = [
+          ...['/etc', '/', '/tmp', '/dev', '/dev/zero', '/dev/shm'],
+          ...['/proc', '/proc/1/environ', '/proc/cpuinfo'],
+        ];
+        const places = [
+          ...(await files()),
+          ...(level === 'landlock' ? ofMachine : ['/handler']),
+          ...[own.folder, '/proc/self/environ', '/usr'],
+        ];
+        const read = await those(attacker, 'read', [...new Set(places)]);
+        // At the level `landlock`, it has these where they are. As another user than the gateway, it runs the one, and
+        // connects to what is in the other, and lists neither.
+        const given =
+          level === 'landlock' && !hasUsers ? [...(await executables()), join(runDir, 'services')] : [];
+        expect(read.filter((place) => !given.includes(place))).to.have.members([
+          ...[own.folder, '/proc/self/environ', '/usr'],
+          ...(level === 'namespaces' ? ['/handler'] : []),
         ]);
+        if (level === 'landlock') return;
         expect(JSON.parse(await answerTo(attacker, 'list&at=/run'))).to.have.members(['/run/services']);
         // It knows the names of the sockets it is told. Not as root, it runs as the user who owns the folder.
         expect(JSON.parse(await answerTo(attacker, 'list&at=/run/services'))).to.deep.equal(
@@ -144,8 +125,7 @@ for (const user of USERS)
     it('inherits no file that was open when the gateway was started', () =>
       attack(async (attacker) => {
         const { pid } = await attacker.view();
-        const ours = [...neighbourhood.stack.processes.values()].map((process) => process.pid);
-        for (const owner of [...ours, pid]) {
+        for (const owner of [...pidsOfProduct(), pid]) {
           const names = await readdir(`/proc/${owner}/fd`);
           const files = await Promise.all(
             names.map((name) => readlink(`/proc/${owner}/fd/${name}`).catch(String)),
@@ -154,20 +134,30 @@ for (const user of USERS)
         }
       }));
 
-    it('writes to nothing but its /tmp', () =>
+    it('writes to nothing but its own folder', () =>
       attack(async (attacker) => {
-        const places = ['/handler', '/usr', '/usr/bin', '/etc', '/', '/dev', '/run', '/run/services'];
-        expect(await those(attacker, 'write', [...places, ...(await files()), '/tmp'])).to.deep.equal([
-          '/tmp',
-        ]);
-        expect(
-          await those(attacker, 'write', ['/run/services/services.sock', '/proc/sys/kernel/hostname']),
-        ).to.deep.equal([]);
+        const own = await ownOf(attacker);
+        const ofMachine = ['/tmp', '/var/tmp', '/dev/shm', '/proc/self'];
+        const places = [
+          ...['/usr', '/usr/bin', '/etc', '/', '/dev', '/run', '/proc/sys/kernel/hostname', own.services],
+          ...(level === 'landlock' ? ofMachine : ['/handler', '/run/services']),
+          ...(await files()),
+        ].filter((place) => place !== own.folder);
+        expect(await those(attacker, 'write', [...places, own.folder])).to.deep.equal([own.folder]);
       }));
 
     it('cannot write to a disk of this machine, not even through an open file', () =>
       attack(async (attacker) => {
         const { pid } = await attacker.view();
+        for (const name of await readdir(`/proc/${pid}/fd`)) {
+          if (!(await stat(`/proc/${pid}/fd/${name}`)).isFile()) continue;
+          const info = await readFile(`/proc/${pid}/fdinfo/${name}`, 'utf8');
+          const flags = Number.parseInt(/^flags:\s*(\d+)/m.exec(info)?.[1] ?? '', 8);
+          expect(flags & O_ACCMODE, `${await readlink(`/proc/${pid}/fd/${name}`)} is open to write`).to.equal(
+            0,
+          );
+        }
+        if (level === 'landlock') return;
         const mounts = (await readFile(`/proc/${pid}/mountinfo`, 'utf8')).trim().split('\n');
         // proc(5): id, parent, device, root, mount point, options, ..., "-", type of the file system, ...
         const writable = mounts
@@ -181,7 +171,7 @@ for (const user of USERS)
 
     it('sees no process, environment or memory of others, and cannot signal or trace any', () =>
       attack(async (attacker) => {
-        expect(JSON.parse(await answerTo(attacker, 'processes'))).to.deep.equal([]);
+        await seesNoProcess(attacker, level);
         expect(JSON.parse(await answerTo(attacker, 'environment'))).to.have.members([
           'EDGE_SOCKET',
           'EDGE_CONTROL_FD',
@@ -192,6 +182,7 @@ for (const user of USERS)
           'EDGE_SERVICES_TOKEN',
           'EDGE_SERVICES_TIMEOUT_MS',
           'MALLOC_ARENA_MAX',
+          ...(level === 'landlock' ? ['TMPDIR'] : []),
         ]);
         await answerTo(attacker, 'kill-all');
         expect(await answerTo(attacker, 'kill-parent')).to.equal('0');
@@ -200,11 +191,44 @@ for (const user of USERS)
         expect(await answerTo(attacker, 'mount')).to.match(/not permitted|not implemented/);
       }));
 
+    /** Where something listens that a handler has no business with. */
+    async function listeners(own: Own): Promise<{ tcp: string[]; unix: string[] }> {
+      const { apiUrl, gatewayUrl, databaseUrl } = neighbourhood.stack;
+      const { host, port } = redis.config as { host: string; port: number };
+      const sockets = await Promise.all(
+        processesWith('EDGE_SOCKET=').map(async (pid) => ({ pid, path: await variable(pid, 'EDGE_SOCKET') })),
+      );
+      // Perhaps those of another gateway on this machine, too.
+      expect(sockets.map(({ path }) => path)).to.include(own.socket);
+      expect(sockets).to.have.length.above(1);
+      const handlers = [
+        // As the gateway connects to them in namespaces.
+        ...(level === 'namespaces' ? sockets.map(({ pid, path }) => `/proc/${pid}/root${path}`) : []),
+        ...sockets.flatMap(({ path = '' }) => (path === own.socket ? [] : [path])),
+      ];
+      const ofProduct = [actorHostSocket(runDir), ...handlers];
+      return {
+        tcp: [
+          ...[apiUrl, gatewayUrl, databaseUrl].map((url) => `127.0.0.1:${new URL(url).port}`),
+          `${host === 'localhost' ? '127.0.0.1' : host}:${port}`,
+        ],
+        unix: [
+          ...(hasClosedSockets ? ofProduct : []),
+          ...(level === 'namespaces' ? [join(runDir, 'services', 'services.sock')] : []),
+          `abstract:${abstractName}`,
+        ],
+      };
+    }
+
     it('connects to nothing but the actor host', () =>
       attack(async (attacker) => {
-        const { tcp, unix } = await listeners((await attacker.view()).pid);
-        const own = '/run/services/services.sock';
-        expect(await those(attacker, 'connect', [...tcp, ...unix, own])).to.deep.equal([own]);
+        const own = await ownOf(attacker);
+        const { tcp, unix } = await listeners(own);
+        expect(await those(attacker, 'connect', [...tcp, ...unix, own.services])).to.deep.equal([
+          own.services,
+        ]);
+        // What can be reached where these are not closed: it would have to have a token, and to speak frames.
+        expect(await statusOf(actorHostSocket(runDir))).to.equal(401);
         // As a handler's author gets to see it.
         expect(await answerTo(attacker, 'why-not&at=192.0.2.1:80')).to.match(/Network is unreachable/);
         expect(await answerTo(attacker, 'why-not&at=db.example:80')).to.match(/failed to lookup address/);
@@ -212,13 +236,74 @@ for (const user of USERS)
 
     it('finds the socket of a restarted actor host', () =>
       attack(async (attacker) => {
+        const { services } = await ownOf(attacker);
         await neighbourhood.stack.processes.get('actor-host')?.end();
-        const own = '/run/services/services.sock';
-        expect(await those(attacker, 'connect', [own])).to.deep.equal([]);
+        expect(await those(attacker, 'connect', [services])).to.deep.equal([]);
         await neighbourhood.stack.start('actor-host');
-        expect(await those(attacker, 'connect', [own])).to.deep.equal([own]);
+        expect(await those(attacker, 'connect', [services])).to.deep.equal([services]);
       }));
   });
+
+describeAttacks('what handlers can reach with HANDLER_NETWORK=host', HOST_NETWORK, (level, it) => {
+  let neighbourhood: Neighbourhood;
+  before(async () => {
+    neighbourhood = await startNeighbourhood({ env: { HANDLER_NETWORK: 'host' }, sandbox: level });
+  });
+  after(() => neighbourhood.close());
+
+  it('is the network of the machine, without more files or processes', () =>
+    neighbourhood.attack(ATTACKS, LIMITS, async (attacker) => {
+      const { apiUrl, databaseUrl, dataDir } = neighbourhood.stack;
+      const tcp = [apiUrl, databaseUrl].map((url) => `127.0.0.1:${new URL(url).port}`);
+      const noActorHost = join(await runDirectory(dataDir), 'services', 'services.sock');
+      expect(await those(attacker, 'connect', [...tcp, noActorHost])).to.deep.equal(tcp);
+      expect(await answerTo(attacker, 'why-not&at=localhost:1')).to.match(/refused/);
+      const files = [dataDir, '/etc/passwd', '/etc/ssl/private', '/etc/resolv.conf', '/etc/ssl/certs'];
+      expect(await those(attacker, 'read', files)).to.deep.equal(['/etc/resolv.conf', '/etc/ssl/certs']);
+      await seesNoProcess(attacker, level);
+    }));
+});
+
+async function answerTo(attacker: Attacker, action: string, places?: readonly string[]): Promise<string> {
+  const { status, text } = await attacker.do(action, places && { body: places.join('\n') });
+  expect(status, text).to.equal(200);
+  return text;
+}
+
+/** Those of the places for which an action worked. */
+async function those(attacker: Attacker, action: string, places: readonly string[]): Promise<string[]> {
+  return JSON.parse(await answerTo(attacker, action, places)) as string[];
+}
+
+async function seesNoProcess(attacker: Attacker, level: ConfiningLevel): Promise<void> {
+  // Without namespaces, /proc is that of the machine, which cannot be listed.
+  const action = level === 'namespaces' ? 'processes' : 'list&at=/proc';
+  expect(JSON.parse(await answerTo(attacker, action))).to.deep.equal([]);
+}
+
+/** What a handler was given, as it knows it. */
+interface Own {
+  readonly folder: string;
+  readonly socket: string;
+  readonly services: string;
+}
+
+async function ownOf(attacker: Attacker): Promise<Own> {
+  const { pid } = await attacker.view();
+  if (pid === null) throw new Error('the attacker has no process');
+  const given = async (name: string) => (await variable(pid, name)) ?? expect.fail(`no ${name}`);
+  return {
+    folder: (await variable(pid, 'TMPDIR')) ?? '/tmp',
+    socket: await given('EDGE_SOCKET'),
+    services: await given('EDGE_SERVICES_SOCKET'),
+  };
+}
+
+/** A variable that a process was started with. */
+async function variable(pid: number, name: string): Promise<string | undefined> {
+  const environment = await readFile(`/proc/${pid}/environ`, 'latin1');
+  return new RegExp(`(?:^|\\0)${name}=([^\\0]+)`).exec(environment)?.[1];
+}
 
 /** What a request without a token gets there. */
 function statusOf(socketPath: string): Promise<number | undefined> {
@@ -229,168 +314,6 @@ function statusOf(socketPath: string): Promise<number | undefined> {
     }).once('error', reject);
   });
 }
-
-describe('what handlers can reach with HANDLER_NETWORK=host', function () {
-  this.timeout(90_000);
-  let neighbourhood: Neighbourhood;
-  before(async () => {
-    neighbourhood = await startNeighbourhood({ env: { HANDLER_NETWORK: 'host' } });
-  });
-  after(() => neighbourhood.close());
-
-  it('is the network of the machine, without more files or processes', () =>
-    neighbourhood.attack(ATTACKS, LIMITS, async (attacker) => {
-      const { apiUrl, databaseUrl, dataDir } = neighbourhood.stack;
-      const tcp = [apiUrl, databaseUrl].map((url) => `127.0.0.1:${new URL(url).port}`);
-      const body = [...tcp, join(await runDirectory(dataDir), 'services', 'services.sock')].join('\n');
-      expect(JSON.parse((await attacker.do('connect', { body })).text)).to.deep.equal(tcp);
-      expect((await attacker.do('why-not&at=localhost:1')).text).to.match(/refused/);
-      const files = [dataDir, '/etc/passwd', '/etc/ssl/private', '/etc/resolv.conf', '/etc/ssl/certs'];
-      const { text } = await attacker.do('read', { body: files.join('\n') });
-      expect(JSON.parse(text)).to.deep.equal(['/etc/resolv.conf', '/etc/ssl/certs']);
-      expect(JSON.parse((await attacker.do('processes')).text)).to.deep.equal([]);
-    }));
-});
-
-for (const user of USERS)
-  describe(`what handlers can see and reach without namespaces${named(user)}`, function () {
-    this.timeout(90_000);
-    const ABSTRACT_NAME = `${ABSTRACT}-landlock`;
-    const hasUsers = HAS_UNTRUSTED_USERS && user === undefined;
-    let neighbourhood: Neighbourhood;
-    let abstract: Server;
-    let runDir: string;
-    before(async () => {
-      abstract = createServer().listen(`\0${ABSTRACT_NAME}`);
-      neighbourhood = await startNeighbourhood({
-        env: { SECRET_KEY: SECRET },
-        processes: ['web', 'worker', 'actor-host'],
-        sandbox: 'landlock',
-        user,
-      });
-      ({ runDir } = neighbourhood.stack);
-    });
-    after(async () => {
-      await neighbourhood.close();
-      abstract.close();
-    });
-
-    const attack = (run: (attacker: Attacker) => Promise<void>) => neighbourhood.attack(ATTACKS, LIMITS, run);
-    const those = async (attacker: Attacker, action: string, places: readonly string[]) => {
-      const { status, text } = await attacker.do(action, { body: places.join('\n') });
-      expect(status, text).to.equal(200);
-      return JSON.parse(text) as string[];
-    };
-    /** The folder of its socket. */
-    const ownFolder = async (attacker: Attacker) => {
-      const { pid } = await attacker.view();
-      const environment = await readFile(`/proc/${pid}/environ`, 'latin1');
-      return /(?:^|\0)TMPDIR=([^\0]+)/.exec(environment)?.[1] ?? expect.fail('no TMPDIR');
-    };
-    const ours = () => [process, ...neighbourhood.stack.processes.values()].map(({ pid }) => pid);
-
-    it('reads no file but its own, and of no other process', () =>
-      attack(async (attacker) => {
-        const { gatewayDataDir: dataDir } = neighbourhood.stack;
-        const own = await ownFolder(attacker);
-        const inRun = (await readdir(runDir)).map((name) => join(runDir, name));
-        expect(inRun.filter((path) => basename(path).startsWith('handler-'))).to.have.length.above(1);
-        const executables = (await readdir(join(dataDir, 'handlers'))).map((name) =>
-          join(dataDir, 'handlers', name),
-        );
-        expect(executables).not.to.deep.equal([]);
-        const places = [
-          ...[
-            dataDir,
-            join(dataDir, 'artifacts'),
-            join(dataDir, 'secret.key'),
-            ...executables,
-            runDir,
-            ...inRun,
-          ],
-          ...[
-            process.cwd(),
-            '/etc/passwd',
-            '/etc/hostname',
-            '/etc',
-            '/',
-            '/root',
-            '/home',
-            '/var',
-            '/sys',
-            '/tmp',
-          ],
-          ...[
-            '/proc',
-            '/proc/1/environ',
-            '/proc/self/environ',
-            '/proc/cpuinfo',
-            '/dev',
-            '/dev/zero',
-            '/dev/shm',
-          ],
-          ...ours().flatMap((pid) =>
-            ['environ', 'mem', 'cmdline', 'maps'].map((name) => `/proc/${pid}/${name}`),
-          ),
-        ].filter((place) => !place.startsWith('/usr/'));
-        // Not as root: its executable, and the folder of the sockets of services.
-        const given = hasUsers ? [] : [...executables, join(runDir, 'services')];
-        const read = await those(attacker, 'read', [...places, '/usr']);
-        expect(read.filter((place) => !given.includes(place))).to.have.members([
-          ...[own, '/proc/self/environ', '/usr'],
-        ]);
-      }));
-
-    it('writes to nothing but the folder of its socket', () =>
-      attack(async (attacker) => {
-        const own = await ownFolder(attacker);
-        const { gatewayDataDir: dataDir } = neighbourhood.stack;
-        const places = [
-          ...['/', '/tmp', '/var/tmp', '/dev', '/dev/shm', '/etc', '/usr', '/run', '/proc/self'],
-          ...[dataDir, join(dataDir, 'handlers'), runDir, join(runDir, 'services')],
-          ...(await readdir(runDir)).map((name) => join(runDir, name)).filter((path) => path !== own),
-        ];
-        expect(await those(attacker, 'write', [...places, own])).to.deep.equal([own]);
-      }));
-
-    it('signals and traces no process, and has its own environment', () =>
-      attack(async (attacker) => {
-        const text = async (action: string) => (await attacker.do(action)).text;
-        expect(JSON.parse(await text('list&at=/proc'))).to.deep.equal([]);
-        expect(JSON.parse(await text('environment'))).to.not.include.members(['SECRET_KEY', 'DATABASE_URL']);
-        await attacker.do('kill-all');
-        expect(await text('kill-parent')).to.equal('0');
-        expect(await text('ptrace')).to.equal('0');
-        expect(await text('root')).to.equal('false');
-        expect(await text('mount')).to.match(/not permitted|not implemented/);
-      }));
-
-    it('connects to nothing but the actor host, and what every user may connect to', () =>
-      attack(async (attacker) => {
-        const { apiUrl, gatewayUrl, databaseUrl } = neighbourhood.stack;
-        const tcp = [apiUrl, gatewayUrl, databaseUrl].map((url) => `127.0.0.1:${new URL(url).port}`);
-        const sockets = processesWith('EDGE_SOCKET=').flatMap((pid) => {
-          const environment = readFileSync(`/proc/${pid}/environ`, 'latin1');
-          return /(?:^|\0)EDGE_SOCKET=([^\0]+)/.exec(environment)?.[1] ?? [];
-        });
-        const own = join(await ownFolder(attacker), 'handler.sock');
-        expect(sockets).to.include(own).and.to.have.length.above(1);
-        const services = join(runDir, 'services', 'services.sock');
-        // Of the user of the gateway, it can connect to what the product has for itself, which answers nobody without
-        // a token.
-        const internal = actorHostSocket(runDir);
-        expect(await statusOf(internal)).to.equal(401);
-        const closed = [...(hasUsers ? [internal] : []), `abstract:${ABSTRACT_NAME}`];
-        // Without a user of its own, it can connect to other handlers, whose frames it would have to speak.
-        const others = hasUsers ? sockets.filter((path) => path !== own) : [];
-        expect(await those(attacker, 'connect', [...tcp, ...closed, ...others, services])).to.deep.equal([
-          services,
-        ]);
-        const why = async (address: string) => (await attacker.do(`why-not&at=${address}`)).text;
-        expect(await why('192.0.2.1:80')).to.match(/Network is unreachable/);
-        expect(await why('db.example:80')).to.match(/failed to lookup address/);
-      }));
-  });
 
 describe('what these tests see without a sandbox', function () {
   this.timeout(90_000);

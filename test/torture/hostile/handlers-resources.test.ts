@@ -1,9 +1,9 @@
 /** Handlers that use up what they can get: each is held by its limits, and its neighbour answers all its requests. */
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
+import { describeAttacks, RESOURCES } from '../../support/hostile/attacks.js';
 import {
   type Attacker,
-  CONFINING,
   type Neighbourhood,
   startNeighbourhood,
 } from '../../support/hostile/neighbourhood.js';
@@ -14,254 +14,239 @@ import { must } from '../../support/processes.js';
 const REQUESTS_BESIDE = 50;
 const LIMITS = { memory_mb: 128, processes: 64, open_files: 64, timeout_ms: 1_500 };
 
-for (const level of CONFINING)
-  describe(`handlers that exhaust resources, at the level ${level}`, () => {
-    let neighbourhood: Neighbourhood;
-    before(async () => {
-      neighbourhood = await startNeighbourhood({
-        sandbox: level,
-        env: { START_TIMEOUT_MS: '3000', HANDLER_MEMORY_MB: '3072' },
-      });
-    });
-    after(() => neighbourhood.close());
-
-    const lines = (attacker: Attacker) =>
-      (neighbourhood.stack.processes.get('gateway')?.logged.lines ?? []).filter(
-        ({ endpoint_id }) => endpoint_id === attacker.id,
-      );
-    const attack = (run: (attacker: Attacker) => Promise<void>, limits: Record<string, number> = LIMITS) =>
-      neighbourhood.attack(ATTACKS, limits, run);
-    /** An action whose own request is answered at once: what it does goes on beside its requests. */
-    const begin = async (attacker: Attacker, action: string) =>
-      expect(await attacker.do(action)).to.include({ status: 200, text: 'done' });
-    const serveOn = async (attacker: Attacker) => {
-      for (let answered = 0; answered < REQUESTS_BESIDE; answered++) await attacker.recovered();
-      await neighbourhood.neighbourServes(REQUESTS_BESIDE);
-    };
-    /** An action after which its process is gone, with the request in it, for this reason. */
-    const expectCrash = async (attacker: Attacker, action: string, reason: RegExp) => {
-      const answer = await attacker.do(action);
-      expect(answer.status, answer.text).to.equal(502);
-      await eventually(() => expect(attacker.crashes().join()).to.match(reason));
-      await attacker.recovered();
-    };
-
-    describe('time', () => {
-      it('an endless loop exceeds its deadline, and the process is replaced', () =>
-        attack(async (attacker) => {
-          const { pid } = await attacker.view();
-          expect((await attacker.do('spin')).status).to.equal(504);
-          await attacker.recovered();
-          await eventually(async () => expect((await attacker.view()).pid).not.to.be.oneOf([pid, null]));
-        }));
-
-      it('64 endless loops at once', () =>
-        attack(
-          async (attacker) => {
-            const answers = await Promise.all(Array.from({ length: 64 }, () => attacker.do('spin')));
-            for (const { status } of answers) expect(status).to.equal(504);
-            await attacker.recovered();
-          },
-          { ...LIMITS, processes: 100 },
-        ));
-
-      it('loops beside its requests, in a thread and in sessions of their own', () =>
-        attack(async (attacker) => {
-          await begin(attacker, 'spin-in-thread');
-          await begin(attacker, 'spin-in-sessions');
-          await serveOn(attacker);
-          expect(attacker.crashes()).to.deep.equal([]);
-        }));
-
-      it('more than its share of a core, for ten seconds', () =>
-        attack(
-          async (attacker) => {
-            await begin(attacker, 'spin-in-sessions');
-            await eventually(() => expect(attacker.crashes()).to.have.length(1), 30_000);
-            expect(attacker.crashes()[0]).to.match(/^it used \d+ % of a core for 10 s, and may use 20 %/);
-            await attacker.recovered();
-          },
-          { ...LIMITS, cpu_percent: 20 },
-        ));
-
-      it('an endless loop before it is ready', async () => {
-        const { stack } = neighbourhood;
-        const created = await must(
-          stack.api.post('/api/endpoints', {
-            name: 'late',
-            path: '/late',
-            method: 'GET',
-            domain: '*',
-            code: atStart('loop {}'),
-          }),
-        );
-        const { id } = created as { id: string };
-        await must(stack.api.post(`/api/endpoints/${id}/compile`));
-        const { status, body } = await stack.api.post(`/api/endpoints/${id}/start`);
-        expect(status, JSON.stringify(body)).to.equal(422);
-        expect((body as { error: string }).error).to.match(/not ready within 3000 ms/);
-        await must(stack.api.delete(`/api/endpoints/${id}`));
-      });
-    });
-
-    describe('memory', () => {
-      it('an endless recursion', () =>
-        attack((attacker) => expectCrash(attacker, 'recurse', /SIG(SEGV|ABRT).*exhausted stack/)));
-
-      it('allocating a gigabyte at once fails', () =>
-        attack((attacker) => expectCrash(attacker, 'memory-at-once', /SIG(SEGV|ABRT), as by abort/)));
-
-      it('a gigabyte, little by little', () =>
-        attack((attacker) => expectCrash(attacker, 'memory-slowly', /MiB of memory, and may use 128|abort/)));
-
-      it('a gigabyte, in many processes', () =>
-        attack(async (attacker) => {
-          await begin(attacker, 'memory-in-children');
-          await eventually(() => expect(attacker.crashes()[0]).to.match(/it used \d+ MiB .* may use 128/));
-          await attacker.recovered();
-        }));
-
-      it('memory of a process whose first thread has ended', () =>
-        attack(async (attacker) => {
-          await attacker.do('memory-without-first-thread');
-          await eventually(() => expect(attacker.crashes()[0]).to.match(/it used \d+ MiB .* may use 128/));
-          await attacker.recovered();
-        }));
-
-      it('a gigabyte in files', () =>
-        attack(async (attacker) => {
-          if (level === 'namespaces') {
-            expect(Number((await attacker.do('memory-in-files')).text)).to.be.within(1, 64);
-          } else {
-            await attacker.do('keep-in-files');
-            await eventually(() => expect(attacker.crashes()[0]).to.match(/its files took more than 64 MiB/));
-          }
-          await attacker.recovered();
-        }));
-
-      it('files in memory without a name', () =>
-        attack(async (attacker) => {
-          expect((await attacker.do('memory-in-memfd')).text).to.match(
-            /Operation not permitted|not implemented/,
-          );
-        }));
-    });
-
-    describe('processes and files', () => {
-      it('a fork bomb', () =>
-        attack(async (attacker) => {
-          expect((await attacker.do('fork-bomb')).status).to.equal(504);
-          await attacker.recovered();
-        }));
-
-      it('10,000 threads', () =>
-        attack(async (attacker) => {
-          expect(Number((await attacker.do('threads')).text)).to.be.within(1, 64);
-          await attacker.recovered();
-        }));
-
-      it('100,000 open files', () =>
-        attack(async (attacker) => {
-          expect(Number((await attacker.do('files')).text)).to.be.within(1, 64);
-          await attacker.recovered();
-        }));
-
-      it('a million empty files', () =>
-        attack(
-          (attacker) =>
-            expectCrash(
-              attacker,
-              'many-files',
-              level === 'namespaces'
-                ? /it used \d+ MiB of memory, and may use 128/
-                : /its files took more than 64 MiB/,
-            ),
-          {
-            ...LIMITS,
-            timeout_ms: 20_000,
-          },
-        ));
-    });
-
-    describe('output', () => {
-      const printed = (attacker: Attacker) => lines(attacker).filter(({ stream }) => stream !== undefined);
-
-      it('lines without end', () =>
-        attack(async (attacker) => {
-          await begin(attacker, 'print-lines');
-          await serveOn(attacker);
-          // What is too much is not logged, and that is said, with how much it was.
-          await eventually(() => {
-            const said = lines(attacker).filter(({ dropped }) => Number(dropped) > 0);
-            expect(said.length).to.be.at.least(2);
-            expect(said[0]?.msg).to.match(/prints more than 500 lines a second; the rest is not logged/);
-          });
-          expect(printed(attacker).length).to.be.at.least(500);
-          expect(attacker.crashes()).to.deep.equal([]);
-        }));
-
-      it('a line without end', () =>
-        attack(async (attacker) => {
-          await begin(attacker, 'print-without-end');
-          await serveOn(attacker);
-          // It is logged when it ends, cut.
-          expect(printed(attacker)).to.deep.equal([]);
-          expect(attacker.crashes()).to.deep.equal([]);
-        }));
-    });
-
-    describe('answers', () => {
-      it('a response of a gigabyte over its memory limit', () =>
-        attack((attacker) => expectCrash(attacker, 'megabytes&mb=1024', /SIG(SEGV|ABRT), as by abort/)));
-
-      it('a response of a gigabyte within its memory limit is a 500, because it exceeds the limit of responses', () =>
-        attack(
-          async (attacker) => {
-            const { status, text } = await attacker.do('megabytes&mb=1024');
-            expect(status, text.slice(0, 200)).to.equal(500);
-            expect(JSON.parse(text)).to.have.all.keys('error');
-            await attacker.recovered();
-            expect(attacker.crashes()).to.deep.equal([]);
-          },
-          { ...LIMITS, memory_mb: 3_072, timeout_ms: 30_000 },
-        ));
-    });
-
-    describe('ends', () => {
-      it('panics fail their requests alone', () =>
-        attack(async (attacker) => {
-          expect((await attacker.do('panic')).status).to.equal(500);
-          expect((await attacker.do('panic-in-thread')).status).to.equal(200);
-          expect(attacker.crashes()).to.deep.equal([]);
-        }));
-
-      it('a panic while panicking', () =>
-        attack((attacker) => expectCrash(attacker, 'panic-twice', /SIG(SEGV|ABRT), as by abort/)));
-      it('exit(0)', () => attack((attacker) => expectCrash(attacker, 'exit', /exit code 0/)));
-      it('abort()', () =>
-        attack((attacker) => expectCrash(attacker, 'abort', /SIG(SEGV|ABRT), as by abort/)));
-
-      it('repeated crashes set it to error, with the reason', () =>
-        attack(async (attacker) => {
-          await eventually(async () => {
-            await attacker.do('memory-at-once');
-            expect(await attacker.view()).to.include({ status: 'error' });
-          });
-          expect((await attacker.view()).last_error).to.match(/crashed: .*abort[\s\S]*memory allocation of/);
-        }));
-
-      it('panics at its start', async () => {
-        const { stack } = neighbourhood;
-        const endpoint = { name: 'p', path: '/panics', method: 'GET', domain: '*' };
-        const code = atStart('panic!("not today")');
-        const { id } = (await must(stack.api.post('/api/endpoints', { ...endpoint, code }))) as {
-          id: string;
-        };
-        await must(stack.api.post(`/api/endpoints/${id}/compile`));
-        const { status, body } = await stack.api.post(`/api/endpoints/${id}/start`);
-        expect(status, JSON.stringify(body)).to.equal(422);
-        expect((body as { error: string }).error).to.match(/exit code 101[\s\S]*not today/);
-        await must(stack.api.delete(`/api/endpoints/${id}`));
-      });
+describeAttacks('handlers that exhaust resources', RESOURCES, (level, it) => {
+  let neighbourhood: Neighbourhood;
+  before(async () => {
+    neighbourhood = await startNeighbourhood({
+      sandbox: level,
+      env: { START_TIMEOUT_MS: '3000', HANDLER_MEMORY_MB: '3072' },
     });
   });
+  after(() => neighbourhood.close());
+
+  const lines = (attacker: Attacker) =>
+    (neighbourhood.stack.processes.get('gateway')?.logged.lines ?? []).filter(
+      ({ endpoint_id }) => endpoint_id === attacker.id,
+    );
+  const attack = (run: (attacker: Attacker) => Promise<void>, limits: Record<string, number> = LIMITS) =>
+    neighbourhood.attack(ATTACKS, limits, run);
+  /** An action whose own request is answered at once: what it does goes on beside its requests. */
+  const begin = async (attacker: Attacker, action: string) =>
+    expect(await attacker.do(action)).to.include({ status: 200, text: 'done' });
+  const serveOn = async (attacker: Attacker) => {
+    for (let answered = 0; answered < REQUESTS_BESIDE; answered++) await attacker.recovered();
+    await neighbourhood.neighbourServes(REQUESTS_BESIDE);
+  };
+  /** An action after which its process is gone, with the request in it, for this reason. */
+  const expectCrash = async (attacker: Attacker, action: string, reason: RegExp) => {
+    const answer = await attacker.do(action);
+    expect(answer.status, answer.text).to.equal(502);
+    await eventually(() => expect(attacker.crashes().join()).to.match(reason));
+    await attacker.recovered();
+  };
+
+  describe('time', () => {
+    it('an endless loop exceeds its deadline, and the process is replaced', () =>
+      attack(async (attacker) => {
+        const { pid } = await attacker.view();
+        expect((await attacker.do('spin')).status).to.equal(504);
+        await attacker.recovered();
+        await eventually(async () => expect((await attacker.view()).pid).not.to.be.oneOf([pid, null]));
+      }));
+
+    it('64 endless loops at once', () =>
+      attack(
+        async (attacker) => {
+          const answers = await Promise.all(Array.from({ length: 64 }, () => attacker.do('spin')));
+          for (const { status } of answers) expect(status).to.equal(504);
+          await attacker.recovered();
+        },
+        { ...LIMITS, processes: 100 },
+      ));
+
+    it('loops beside its requests, in a thread and in sessions of their own', () =>
+      attack(async (attacker) => {
+        await begin(attacker, 'spin-in-thread');
+        await begin(attacker, 'spin-in-sessions');
+        await serveOn(attacker);
+        expect(attacker.crashes()).to.deep.equal([]);
+      }));
+
+    it('more than its share of a core, for ten seconds', (reason) =>
+      attack(
+        async (attacker) => {
+          await begin(attacker, 'spin-in-sessions');
+          await eventually(() => expect(attacker.crashes()).to.have.length(1), 30_000);
+          expect(attacker.crashes()[0]).to.match(reason);
+          await attacker.recovered();
+        },
+        { ...LIMITS, cpu_percent: 20 },
+      ));
+
+    it('an endless loop before it is ready', async (reason) => {
+      const { stack } = neighbourhood;
+      const created = await must(
+        stack.api.post('/api/endpoints', {
+          name: 'late',
+          path: '/late',
+          method: 'GET',
+          domain: '*',
+          code: atStart('loop {}'),
+        }),
+      );
+      const { id } = created as { id: string };
+      await must(stack.api.post(`/api/endpoints/${id}/compile`));
+      const { status, body } = await stack.api.post(`/api/endpoints/${id}/start`);
+      expect(status, JSON.stringify(body)).to.equal(422);
+      expect((body as { error: string }).error).to.match(reason);
+      await must(stack.api.delete(`/api/endpoints/${id}`));
+    });
+  });
+
+  describe('memory', () => {
+    it('an endless recursion', (reason) => attack((attacker) => expectCrash(attacker, 'recurse', reason)));
+
+    it('allocating a gigabyte at once fails', (reason) =>
+      attack((attacker) => expectCrash(attacker, 'memory-at-once', reason)));
+
+    it('a gigabyte, little by little', (reason) =>
+      attack((attacker) => expectCrash(attacker, 'memory-slowly', reason)));
+
+    it('a gigabyte, in many processes', (reason) =>
+      attack(async (attacker) => {
+        await begin(attacker, 'memory-in-children');
+        await eventually(() => expect(attacker.crashes()[0]).to.match(reason));
+        await attacker.recovered();
+      }));
+
+    it('memory of a process whose first thread has ended', (reason) =>
+      attack(async (attacker) => {
+        await attacker.do('memory-without-first-thread');
+        await eventually(() => expect(attacker.crashes()[0]).to.match(reason));
+        await attacker.recovered();
+      }));
+
+    it('a gigabyte in files', (reason) =>
+      attack(async (attacker) => {
+        if (level === 'namespaces') {
+          expect((await attacker.do('memory-in-files')).text).to.match(reason);
+        } else {
+          await attacker.do('keep-in-files');
+          await eventually(() => expect(attacker.crashes()[0]).to.match(reason));
+        }
+        await attacker.recovered();
+      }));
+
+    it('files in memory without a name', (reason) =>
+      attack(async (attacker) => {
+        expect((await attacker.do('memory-in-memfd')).text).to.match(reason);
+      }));
+  });
+
+  describe('processes and files', () => {
+    it('a fork bomb', () =>
+      attack(async (attacker) => {
+        expect((await attacker.do('fork-bomb')).status).to.equal(504);
+        await attacker.recovered();
+      }));
+
+    it('10,000 threads', () =>
+      attack(async (attacker) => {
+        expect(Number((await attacker.do('threads')).text)).to.be.within(1, 64);
+        await attacker.recovered();
+      }));
+
+    it('100,000 open files', () =>
+      attack(async (attacker) => {
+        expect(Number((await attacker.do('files')).text)).to.be.within(1, 64);
+        await attacker.recovered();
+      }));
+
+    it('a million empty files', (reason) =>
+      attack((attacker) => expectCrash(attacker, 'many-files', reason), {
+        ...LIMITS,
+        timeout_ms: 20_000,
+      }));
+  });
+
+  describe('output', () => {
+    const printed = (attacker: Attacker) => lines(attacker).filter(({ stream }) => stream !== undefined);
+
+    it('lines without end', (reason) =>
+      attack(async (attacker) => {
+        await begin(attacker, 'print-lines');
+        await serveOn(attacker);
+        // What is too much is not logged, and that is said, with how much it was.
+        await eventually(() => {
+          const said = lines(attacker).filter(({ dropped }) => Number(dropped) > 0);
+          expect(said.length).to.be.at.least(2);
+          expect(said[0]?.msg).to.match(reason);
+        });
+        expect(printed(attacker).length).to.be.at.least(500);
+        expect(attacker.crashes()).to.deep.equal([]);
+      }));
+
+    it('a line without end', () =>
+      attack(async (attacker) => {
+        await begin(attacker, 'print-without-end');
+        await serveOn(attacker);
+        // It is logged when it ends, cut.
+        expect(printed(attacker)).to.deep.equal([]);
+        expect(attacker.crashes()).to.deep.equal([]);
+      }));
+  });
+
+  describe('answers', () => {
+    it('a response of a gigabyte over its memory limit', (reason) =>
+      attack((attacker) => expectCrash(attacker, 'megabytes&mb=1024', reason)));
+
+    it('a response of a gigabyte within its memory limit is a 500, because it exceeds the limit of responses', () =>
+      attack(
+        async (attacker) => {
+          const { status, text } = await attacker.do('megabytes&mb=1024');
+          expect(status, text.slice(0, 200)).to.equal(500);
+          expect(JSON.parse(text)).to.have.all.keys('error');
+          await attacker.recovered();
+          expect(attacker.crashes()).to.deep.equal([]);
+        },
+        { ...LIMITS, memory_mb: 3_072, timeout_ms: 30_000 },
+      ));
+  });
+
+  describe('ends', () => {
+    it('panics fail their requests alone', () =>
+      attack(async (attacker) => {
+        expect((await attacker.do('panic')).status).to.equal(500);
+        expect((await attacker.do('panic-in-thread')).status).to.equal(200);
+        expect(attacker.crashes()).to.deep.equal([]);
+      }));
+
+    it('a panic while panicking', (reason) =>
+      attack((attacker) => expectCrash(attacker, 'panic-twice', reason)));
+    it('exit(0)', (reason) => attack((attacker) => expectCrash(attacker, 'exit', reason)));
+    it('abort()', (reason) => attack((attacker) => expectCrash(attacker, 'abort', reason)));
+
+    it('repeated crashes set it to error, with the reason', (reason) =>
+      attack(async (attacker) => {
+        await eventually(async () => {
+          await attacker.do('memory-at-once');
+          expect(await attacker.view()).to.include({ status: 'error' });
+        });
+        expect((await attacker.view()).last_error).to.match(reason);
+      }));
+
+    it('panics at its start', async (reason) => {
+      const { stack } = neighbourhood;
+      const endpoint = { name: 'p', path: '/panics', method: 'GET', domain: '*' };
+      const code = atStart('panic!("not today")');
+      const { id } = (await must(stack.api.post('/api/endpoints', { ...endpoint, code }))) as {
+        id: string;
+      };
+      await must(stack.api.post(`/api/endpoints/${id}/compile`));
+      const { status, body } = await stack.api.post(`/api/endpoints/${id}/start`);
+      expect(status, JSON.stringify(body)).to.equal(422);
+      expect((body as { error: string }).error).to.match(reason);
+      await must(stack.api.delete(`/api/endpoints/${id}`));
+    });
+  });
+});
