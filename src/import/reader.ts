@@ -150,7 +150,8 @@ export class ImportReader {
 
   /** Starts a child while a body still arrives. */
   #prepare(): void {
-    if (!this.#idle && !this.#isClosed && this.#reads.activeCount < CONCURRENT_READS) this.#keep(this.#start());
+    if (!this.#idle && !this.#isClosed && this.#reads.activeCount < CONCURRENT_READS)
+      this.#keep(this.#start());
   }
 
   #acquire(): ReaderChild {
