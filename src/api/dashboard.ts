@@ -63,6 +63,9 @@ const CONTENT_SECURITY_POLICY = [
 /** Its page asks another server for fonts, without which it has those of the system. */
 const FOREIGN_LINKS = /<link\b[^>]*\bhref="https?:[^>]*>/g;
 
+/** What is there before its scripts is dark, whatever its theme is. */
+const FIRST_BACKGROUND = ';background:#151a21;';
+
 /** Serves the dashboard; mount it after authentication. */
 export function dashboard(queues: Queues): Middleware<ApiState> {
   const serverAdapter = new KoaAdapter().setBasePath(PATH);
@@ -77,6 +80,6 @@ export function dashboard(queues: Queues): Middleware<ApiState> {
     if (!isServed) return;
     context.set('Content-Security-Policy', CONTENT_SECURITY_POLICY);
     if (typeof context.body === 'string' && context.response.is('html'))
-      context.body = context.body.replace(FOREIGN_LINKS, '');
+      context.body = context.body.replace(FOREIGN_LINKS, '').replace(FIRST_BACKGROUND, ';');
   };
 }

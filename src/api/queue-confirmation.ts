@@ -126,7 +126,7 @@ function requirePerson(context: ApiContext): void {
 function render(queue: string, { question, explanation, button }: Removal): string {
   return `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><title>${question(queue)}</title></head>
+<head><meta charset="utf-8"><meta name="color-scheme" content="light dark"><title>${question(queue)}</title></head>
 <body>
 <h1>${question(queue)}</h1>
 <p>${explanation} This cannot be undone.</p>

@@ -53,6 +53,34 @@ describe('rows of the audit', () => {
     return { rows: await api.store.knex('audit').where({ request_id: id }), body: response.body };
   };
 
+  it('have the names of the objects and people in them, and those of what is deleted', async () => {
+    const collection = await make('/api/collections', { name: 'Shelf', domain_id: domain });
+    const by = { name: 'Ada', email: 'ada@example.test', password: 'correct horse battery', role: 'editor' };
+    const user = await make('/api/users', by);
+    await make('/api/endpoints', {
+      ...{ name: 'named', path: '/named', method: 'POST', domain: A, collection_id: collection },
+    });
+    await api.delete(`/api/collections/${collection}`, admin);
+    await api.delete(`/api/users/${user}`, admin);
+    const entries = expectData<{ object_id: string; action: string; names: object }[]>(
+      await api.get('/api/audit?limit=5', admin),
+    );
+    const admins = { [admin.id]: { kind: 'user', name: ADMIN } };
+    const shelf = { [collection]: { kind: 'collection', name: 'Shelf' } };
+    const [userDeleted, deleted, made] = entries;
+    expect(userDeleted?.names).to.deep.equal({
+      ...admins,
+      [user]: { kind: 'user', name: 'ada@example.test' },
+    });
+    expect(deleted?.names).to.deep.include({ ...admins, ...shelf });
+    // Its collection is gone, and it with that.
+    expect(made?.names).to.deep.include({
+      ...admins,
+      ...shelf,
+      [made?.object_id ?? '']: { kind: 'endpoint', name: `POST ${A}/named` },
+    });
+  });
+
   describe('of changes that end with an error', () => {
     it('are there: a service that is no longer active is not yet deleted', async () => {
       const id = await make('/api/services', { name: 'stays', ...REDIS });

@@ -178,6 +178,35 @@ describe('UI: access', () => {
     await close();
   });
 
+  it('the audit has names of objects and people; their ids are beside them', async () => {
+    const by = { headers: admin };
+    const make = async (path: string, body: object) =>
+      ((await must(stack.api.post(path, body, by))) as { id: string }).id;
+    const domain = await make('/api/domains', { name: 'Named', host: 'named.test' });
+    const shelf = await make('/api/collections', { name: 'Shelf', domain_id: domain });
+    const path = '/books';
+    const book = await make('/api/endpoints', { name: 'Books', path, method: 'GET', domain: 'named.test' });
+    // Neither changes a member that has a name.
+    await must(stack.api.put(`/api/endpoints/${book}`, { collection_id: shelf }, by));
+    await must(stack.api.put(`/api/endpoints/${book}`, { enabled: false }, by));
+    const { page, close } = await openAs(ADMIN, `/ui/access/audit?object_id=${book}`);
+    const entries = page.getByRole('list', { name: 'Audit entries' }).getByRole('listitem');
+    await entries.nth(2).waitFor();
+    for (const entry of await entries.all()) {
+      await entry.locator('summary').getByText('“GET named.test/books”').waitFor();
+      expect(await entry.locator('summary').innerText()).not.to.include(book);
+    }
+    const moved = entries.nth(1);
+    await moved.locator('summary').click();
+    await moved.getByRole('cell', { name: 'Shelf' }).waitFor();
+    const link = moved.getByRole('link', { name: 'Shelf' });
+    expect(await link.getAttribute('href')).to.equal(`/ui/collections/${shelf}`);
+    expect(await link.getAttribute('title')).to.equal(shelf);
+    await moved.getByRole('link', { name: 'GET named.test/books' }).waitFor();
+    await expectAccessible(page);
+    await close();
+  });
+
   it('one changes the own name and password, and ends other sessions', async () => {
     const body = { email: 'eve@example.test', name: 'Eve', password: PASSWORD, role: 'viewer' };
     await must(stack.api.post('/api/users', body, { headers: admin }));

@@ -92,6 +92,25 @@ describe('UI: builds and queues', () => {
     await close();
   });
 
+  it('the queue dashboard has the colours of its page', async () => {
+    const { page, close } = await ui.open('/ui/queues', { colorScheme: 'light' });
+    const isDark = async (wanted: boolean, within = page.frameLocator('iframe[title="Queue dashboard"]')) => {
+      const body = within.locator(`body${wanted ? '.dark-mode' : ':not(.dark-mode)'}`);
+      await body.getByText('compile', { exact: true }).first().waitFor();
+    };
+    await isDark(false);
+    // It follows the choice of this page, not the system, and does so at once.
+    await page.getByLabel('Colours').selectOption('dark');
+    await isDark(true);
+    await page.reload();
+    await isDark(true);
+    await page.getByLabel('Colours').selectOption('system');
+    await isDark(false);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await isDark(true);
+    await close();
+  });
+
   it('the queue dashboard is within its page, and asks nobody else for anything', async () => {
     const { page, context, problems } = await ui.open('about:blank');
     const origins = new Set<string>();

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
+import { eventually } from '../support/eventually.js';
+import { slowToCompile } from '../support/handler-sources.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { expectAccessible, HOSTILE, openBrowser, type Ui } from '../support/ui.js';
 import { zipOf } from '../support/zip.js';
@@ -27,6 +29,15 @@ paths:
 `,
   'handlers/good.rs': GOOD,
   'handlers/broken.rs': GOOD.replace('Response::ok', 'Response::oops'),
+});
+
+/** In the life of this test it does not end. */
+const SLOW = zipOf({
+  'openapi.yaml': `openapi: 3.1.0
+info: { title: Slow, version: "1.0" }
+paths: { /slow: { get: { operationId: slow, responses: ${RESPONSES} } } }
+`,
+  'handlers/slow.rs': slowToCompile(1_000_000_000_000, 0),
 });
 
 describe('UI: import', () => {
@@ -122,6 +133,33 @@ describe('UI: import', () => {
     await click(page, 'link', 'Mend the code');
     await page.waitForURL(/\/ui\/endpoints\/[0-9a-f-]{36}\/code$/);
     expect((await stack.gateway.get('/good', { headers: { host: 'pets.test' } })).status).to.equal(200);
+    await close();
+  });
+
+  it('the progress of one that goes on is found again after a reload, and when its events were refused', async () => {
+    const { page, close } = await ui.open('/ui/import');
+    await file(page).setInputFiles({ name: 'slow.zip', mimeType: 'application/zip', buffer: SLOW });
+    await click(page, 'button', 'Import 1 endpoint');
+    await page.waitForURL(/\/ui\/imports\//);
+    const progress = page.getByRole('progressbar', { name: 'Handlers that are done' });
+    await page.getByText('0 of 1 handlers are done').waitFor();
+    await page.reload();
+    await progress.waitFor();
+    await page.getByRole('row', { name: /slow/ }).getByText('compiling', { exact: true }).waitFor();
+
+    // Nothing else tells the page that something has changed.
+    await page.route('**/api/events', (route) => route.abort());
+    let refused = 0;
+    await page.route('**/api/imports/*/events', (route) =>
+      refused++ === 0 ? route.fulfill({ status: 503 }) : route.continue(),
+    );
+    await page.reload();
+    await progress.waitFor();
+    await eventually(async () => expect(refused).to.be.above(0));
+    const [build] = (await must(stack.api.get('/api/builds?state=running'))) as { id: string }[];
+    await must(stack.api.post(`/api/builds/${build?.id}/cancel`));
+    await page.getByText('One handler has failed').waitFor();
+    await progress.waitFor({ state: 'detached' });
     await close();
   });
 

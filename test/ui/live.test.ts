@@ -63,6 +63,22 @@ describe('UI: what an open page notices', function () {
     await proxy.down();
   });
 
+  it('an answer that is cut off, which is no empty one', async () => {
+    const { page, close } = await ui.open('about:blank');
+    let isCut = true;
+    await page.route('**/api/overview/endpoints*', async (route) => {
+      const response = await route.fetch();
+      const text = await response.text();
+      await route.fulfill({ response, body: isCut ? text.slice(0, text.length / 2) : text });
+    });
+    await page.goto('/ui/endpoints');
+    await page.getByRole('alert').getByText('The answer of the gateway is cut off').waitFor();
+    isCut = false;
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await shown(page, 'meanwhile.example.com');
+    await close();
+  });
+
   it('a connection that is open and dead', async () => {
     const proxy = await startStallingProxy(Number(new URL(stack.apiUrl).port));
     const { page, context, close } = await ui.open('about:blank');

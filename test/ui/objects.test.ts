@@ -1,10 +1,10 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type S3Backend, startS3Backend } from '../support/backends/s3.js';
 import { eventually } from '../support/eventually.js';
 import { must, type Stack, startStack } from '../support/processes.js';
-import { expectAccessible, expectUnharmed, openBrowser, type Ui } from '../support/ui.js';
+import { expectAccessible, expectFits, expectUnharmed, openBrowser, type Ui } from '../support/ui.js';
 
 const PAGE = '<script>document.title="hacked"</script>';
 
@@ -103,6 +103,62 @@ describe('UI: object files', () => {
     await page.getByRole('link', { name: 'cats/' }).waitFor();
     await page.reload();
     await page.getByRole('link', { name: 'cats/' }).waitFor();
+    await close();
+  });
+
+  it('those with odd keys are the ones that are meant; or the page says why not', async () => {
+    const { page, close } = await ui.open(`/ui/objects?service=${service}&prefix=odd/`);
+    await page.getByText('Nothing begins with this').waitFor();
+    const names = ['what?.txt', 'at#.txt', '%2e%2e', '%41', 'A', 'a b', 'a+b', '..a', 'a..b', '.a'];
+    names.push("it's “é”😀", 'back\\slash', ' before', 'a\u202egnp.exe', `${PAGE.replaceAll('/', '')}`);
+    await page
+      .getByLabel('Choose files')
+      .and(page.locator('input'))
+      .setInputFiles(
+        names.map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(`it is ${name}`) })),
+      );
+    await page.getByText(`${names.length} of ${names.length} uploaded`).waitFor();
+    for (const name of names) {
+      const row = page.getByRole('row').filter({
+        has: page.getByRole('link', { name: `Download odd/${name}`, exact: true }),
+      });
+      const download = page.waitForEvent('download');
+      await row.getByRole('link', { name: 'Download' }).click();
+      expect(await readFile(await (await download).path(), 'utf8')).to.equal(`it is ${name}`);
+      await row.getByRole('button', { name: 'Delete' }).click();
+      await page.getByRole('button', { name: 'Delete the file' }).click();
+      await row.waitFor({ state: 'detached' });
+    }
+    expect(await readdir(join(backend.bucketFolder, 'odd')).catch(() => [])).to.deep.equal([]);
+    await close();
+  });
+
+  it('one whose key a browser would make another of is not offered', async () => {
+    await writeFile(join(backend.bucketFolder, 'kept.txt'), 'not this one');
+    const { page, close } = await ui.open('about:blank');
+    // A storage that keeps objects as files cannot have them; others can.
+    await page.route('**/api/minio/objects?*', async (route) => {
+      const response = await route.fetch();
+      const list = (await response.json()) as { objects: object[] };
+      const prefix = new URL(route.request().url()).searchParams.get('prefix') ?? '';
+      const keys = ['..', '.', 'a/../kept.txt', '/kept.txt'].filter((key) => key.startsWith(prefix));
+      const objects = keys.map((key) => ({ key, size: 1, last_modified: '2026-01-01T00:00:00Z' }));
+      await route.fulfill({ response, json: { ...list, objects: [...list.objects, ...objects] } });
+    });
+    await page.goto(`/ui/objects?service=${service}`);
+    await page.getByRole('link', { name: 'Download kept.txt', exact: true }).waitFor();
+    await page.getByText('has “..” between slashes').first().waitFor();
+    await page.getByText('has “.” between slashes').waitFor();
+    await page.getByRole('link', { name: 'a/' }).click();
+    await page.getByRole('link', { name: '../' }).click();
+    await page.getByText('has “..” between slashes').waitFor();
+    expect(await page.getByRole('button', { name: /^Delete/ }).count()).to.equal(0);
+    expect(await page.getByRole('link', { name: /^Download/ }).count()).to.equal(0);
+    await expectAccessible(page);
+    await page.setViewportSize({ width: 360, height: 740 });
+    await expectFits(page);
+    await page.goto(`/ui/objects?service=${service}&prefix=/`);
+    await page.getByText('begins with a slash').waitFor();
     await close();
   });
 

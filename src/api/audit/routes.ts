@@ -1,6 +1,7 @@
 /** The audit: who changed what, and what was refused. */
 import { Type } from '@sinclair/typebox';
 import { type AuditEntry, listAudit } from '../../store/audit.js';
+import { idsIn, type NamedInAudit, namesInAudit } from '../../store/audit-names.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { defineRoute } from '../route.js';
 import { nullable, oneOf, optional, Timestamp } from '../schemas.js';
@@ -28,6 +29,10 @@ const AuditView = Type.Object(
     object_id: nullable(Type.String()),
     before: Members,
     after: Members,
+    names: Type.Record(Type.String(), Type.Object({ kind: Type.String(), name: Type.String() }), {
+      description:
+        'By id, what the entry has by id and what has a name: as it is now, or as it was last of what is deleted',
+    }),
   },
   { title: 'AuditEntry' },
 );
@@ -64,11 +69,20 @@ export const auditRoutes = [
       } = request.query;
       const { since, until } = timeSpan(request.query);
       const page = await listAudit(store, { ...filter, since, until }, listOptions(request, LISTED));
-      return pageReply(request.raw, page, page.rows.map(present));
+      const names = await namesInAudit(store, page.rows);
+      return pageReply(
+        request.raw,
+        page,
+        page.rows.map((entry) => present(entry, names)),
+      );
     },
   }),
 ];
 
-function present({ at, ...entry }: AuditEntry) {
-  return { ...entry, at: at.toISOString() };
+function present(entry: AuditEntry, known: ReadonlyMap<string, NamedInAudit>) {
+  const names = idsIn(entry).flatMap((id) => {
+    const named = known.get(id);
+    return named ? [[id, named] as const] : [];
+  });
+  return { ...entry, at: entry.at.toISOString(), names: Object.fromEntries(names) };
 }

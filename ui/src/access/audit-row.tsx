@@ -2,6 +2,7 @@
 import { Link } from 'wouter-preact';
 import { Ago, At, Badge } from '../base/text.js';
 import type { AuditEntry } from '../generated/routes.js';
+import { AuditedId } from './audited-id.js';
 import { ChangeTable } from './change-table.js';
 
 export function AuditRow({ entry }: { readonly entry: AuditEntry }) {
@@ -11,7 +12,7 @@ export function AuditRow({ entry }: { readonly entry: AuditEntry }) {
       <details>
         <summary>
           <span class="what">
-            <strong>{nameOf(actor)}</strong> {sentenceOf(entry)} <span class="muted">{subjectOf(entry)}</span>
+            <strong>{nameOf(actor)}</strong> {sentenceOf(entry)} <Subject entry={entry} />
           </span>
           {outcome === 'refused' && <Badge tone="bad">{`refused, ${status}`}</Badge>}
           <span class="muted small">
@@ -25,13 +26,12 @@ export function AuditRow({ entry }: { readonly entry: AuditEntry }) {
 }
 
 function Details({ entry }: { readonly entry: AuditEntry }) {
-  const { actor, address, request_id, method, action, status, object_kind, object_id, before, after, at } =
-    entry;
-  const page = pageOf(object_kind, object_id);
+  const { actor, address, request_id, method, action, status, at } = entry;
+  const { object_kind, object_id, before, after, names } = entry;
   return (
     <div class="stack tight">
       {[before, after].some((one) => Object.keys(one ?? {}).length > 0) && (
-        <ChangeTable before={before} after={after} />
+        <ChangeTable before={before} after={after} names={names} />
       )}
       <dl class="facts">
         <dt>At</dt>
@@ -40,7 +40,9 @@ function Details({ entry }: { readonly entry: AuditEntry }) {
         </dd>
         <dt>Who</dt>
         <dd>
-          {nameOf(actor)}, from <code>{address}</code>
+          <span title={typeof actor['id'] === 'string' ? actor['id'] : undefined}>{nameOf(actor)}</span>, from{' '}
+          <code>{address}</code>
+          <OnBehalf entry={entry} />
           {typeof actor['id'] === 'string' && (
             <>
               {' · '}
@@ -63,8 +65,7 @@ function Details({ entry }: { readonly entry: AuditEntry }) {
           <>
             <dt>Object</dt>
             <dd>
-              {page === undefined ? object_kind : <Link href={page}>{object_kind}</Link>}{' '}
-              <code>{object_id}</code>
+              {object_kind} <AuditedId id={object_id} kind={object_kind} names={names} />
               {' · '}
               <Link href={filterPath({ object_kind, object_id })}>all about it</Link>
             </dd>
@@ -127,23 +128,26 @@ function sentenceOf({ method, action, outcome, before, object_kind, object_id }:
   return outcome === 'refused' ? `was refused to ${want.replace('%', noun)}` : did.replace('%', noun);
 }
 
-/** A name by which one knows the object. */
-function subjectOf({ before, after, object_id }: AuditEntry): string {
-  for (const name of ['name', 'email', 'host', 'title', 'path']) {
-    const value = after?.[name] ?? before?.[name];
-    if (typeof value === 'string') return `“${value}”`;
-  }
-  return object_id ?? '';
+/** A name by which one knows the object; its id where it has none. */
+function Subject({ entry: { before, after, object_id, names } }: { readonly entry: AuditEntry }) {
+  const told = ['name', 'email', 'host', 'title', 'path'].map((name) => after?.[name] ?? before?.[name]);
+  const name =
+    names[object_id ?? '']?.name ?? told.find((value): value is string => typeof value === 'string');
+  return (
+    <span class="muted" title={object_id ?? undefined}>
+      {name === undefined ? object_id : `“${name}”`}
+    </span>
+  );
 }
 
-const PAGES: Readonly<Record<string, string>> = {
-  endpoint: '/ui/endpoints/',
-  service: '/ui/services/',
-  import: '/ui/imports/',
-  build: '/ui/builds/',
-};
-
-function pageOf(kind: string | null, id: string | null): string | undefined {
-  const beginning = PAGES[kind ?? ''];
-  return beginning === undefined || id === null ? undefined : beginning + encodeURIComponent(id);
+/** Whose token it was, or which import. */
+function OnBehalf({ entry: { actor, names } }: { readonly entry: AuditEntry }) {
+  const id = actor['user_id'] ?? actor['import_id'];
+  if (typeof id !== 'string') return null;
+  return (
+    <>
+      {', '}
+      {actor['user_id'] === undefined ? 'of the import' : 'of'} <AuditedId id={id} names={names} />
+    </>
+  );
 }

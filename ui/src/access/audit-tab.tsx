@@ -5,6 +5,7 @@ import { useAddress } from '../base/address.js';
 import { Button, SelectField, TextField } from '../base/controls.js';
 import { MoreButton } from '../base/lists.js';
 import { Empty, Loaded } from '../base/notices.js';
+import type { AuditEntry } from '../generated/routes.js';
 import { AuditRow } from './audit-row.js';
 
 const LISTED = 50;
@@ -38,7 +39,7 @@ export function AuditTab() {
   const result = useQuery('GET /api/audit', { query: { ...Object.fromEntries(given), limit: LISTED } });
   return (
     <>
-      <Filters />
+      <Filters entries={result.data ?? []} />
       {given.length > 0 && (
         <div class="actions">
           <Button
@@ -71,7 +72,7 @@ export function AuditTab() {
   );
 }
 
-function Filters() {
+function Filters({ entries }: { readonly entries: readonly AuditEntry[] }) {
   const [params, change] = useAddress();
   const users = useQuery('GET /api/users', may('users:read') ? {} : undefined);
   const value = (name: string) => params.get(name) ?? '';
@@ -95,7 +96,12 @@ function Filters() {
             { value: '', label: 'Anybody' },
             ...actors,
             ...(actor !== '' && actors.every((one) => one.value !== actor)
-              ? [{ value: actor, label: actor }]
+              ? [
+                  {
+                    value: actor,
+                    label: entries.find(({ names }) => names[actor])?.names[actor]?.name ?? actor,
+                  },
+                ]
               : []),
           ]}
           value={actor}

@@ -1,9 +1,16 @@
 /** What was before, and what is after. */
 import type { AuditEntry } from '../generated/routes.js';
+import { AuditedId } from './audited-id.js';
 
 type Members = AuditEntry['before'];
 
-export function ChangeTable({ before, after }: { readonly before: Members; readonly after: Members }) {
+interface ChangeTableProps {
+  readonly before: Members;
+  readonly after: Members;
+  readonly names: AuditEntry['names'];
+}
+
+export function ChangeTable({ before, after, names: known }: ChangeTableProps) {
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   const [hasBefore, hasAfter] = [before !== null, after !== null];
   return (
@@ -19,15 +26,15 @@ export function ChangeTable({ before, after }: { readonly before: Members; reado
         <tbody>
           {names.map((name) => (
             <tr key={name}>
-              <th scope="row">{name.replaceAll('_', ' ')}</th>
+              <th scope="row">{titleOf(name)}</th>
               {hasBefore && (
                 <td class="removed">
-                  <Value value={before?.[name]} />
+                  <Value value={before?.[name]} names={known} />
                 </td>
               )}
               {hasAfter && (
                 <td class="added">
-                  <Value value={after?.[name]} />
+                  <Value value={after?.[name]} names={known} />
                 </td>
               )}
             </tr>
@@ -38,9 +45,15 @@ export function ChangeTable({ before, after }: { readonly before: Members; reado
   );
 }
 
-function Value({ value }: { readonly value: unknown }) {
+function Value({ value, names }: { readonly value: unknown; readonly names: AuditEntry['names'] }) {
   if (value === undefined || value === null) return <span class="muted">nothing</span>;
   if (value === '***') return <span class="muted">not shown</span>;
+  if (typeof value === 'string' && Object.hasOwn(names, value)) return <AuditedId id={value} names={names} />;
   if (typeof value === 'object') return <pre>{JSON.stringify(value, null, 2)}</pre>;
   return <span>{String(value)}</span>;
+}
+
+/** Where the value is a name instead of an id, the title is that of what it names. */
+function titleOf(member: string): string {
+  return member.replace(/_id$/, '').replaceAll('_', ' ');
 }

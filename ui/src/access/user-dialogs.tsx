@@ -1,5 +1,5 @@
 /** Forms of users. */
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { call } from '../api/client.js';
 import { invalidate } from '../api/query.js';
 import { loadSession, signIn } from '../api/session.js';
@@ -10,6 +10,7 @@ import { Form } from '../base/form.js';
 import { HostsField, hostsOf } from '../base/hosts-field.js';
 import { done } from '../base/toasts.js';
 import type { User } from '../generated/routes.js';
+import { useForm } from '../settings/use-form.js';
 
 const ROLES = [
   { value: 'admin' as const, label: 'admin: everything' },
@@ -26,11 +27,9 @@ interface UserDialogProps {
 }
 
 export function UserDialog({ user, isFirst, onClose }: UserDialogProps) {
-  const [email, setEmail] = useState(user?.email ?? '');
-  const [name, setName] = useState(user?.name ?? '');
+  const form = useForm(`user ${user?.id ?? 'new'}`, useSaved(user, isFirst));
+  const { email, name, role, hosts } = form.values;
   const [password, setPassword] = useState('');
-  const [role, setRole] = useState(user?.role ?? (isFirst ? 'admin' : 'editor'));
-  const [hosts, setHosts] = useState(user?.domains.join('\n') ?? '');
   const isOfProvider = user !== undefined && user.issuer !== null;
   const save = async () => {
     const shared = { email: email.trim(), name, role, domains: hostsOf(hosts) };
@@ -39,6 +38,7 @@ export function UserDialog({ user, isFirst, onClose }: UserDialogProps) {
       await call('PUT /api/users/{id}', { params: { id: user.id }, body: isOfProvider ? { name } : shared });
     else await call('POST /api/users', { body: { ...shared, password } });
     if (isFirst) await signIn(shared.email, password);
+    form.discard();
     invalidate('/api/users');
     await loadSession();
     if (user) done('The user is saved.');
@@ -46,9 +46,13 @@ export function UserDialog({ user, isFirst, onClose }: UserDialogProps) {
     else done('The user is there. Tell them the password; it is not sent by email.');
     onClose();
   };
+  const cancel = () => {
+    form.discard();
+    onClose();
+  };
   return (
     <Dialog title={user ? `Edit ${user.email}` : 'New user'} onClose={onClose}>
-      <Form action={user ? 'Save' : 'Create the user'} onSubmit={save} onCancel={onClose}>
+      <Form action={user ? 'Save' : 'Create the user'} onSubmit={save} onCancel={cancel}>
         {(problemAt) => (
           <>
             {isFirst && (
@@ -62,7 +66,7 @@ export function UserDialog({ user, isFirst, onClose }: UserDialogProps) {
               required
               autocomplete="off"
               value={name}
-              onInput={setName}
+              onInput={(value) => form.set('name', value)}
               problem={problemAt('body.name')}
             />
             {!isOfProvider && (
@@ -73,7 +77,7 @@ export function UserDialog({ user, isFirst, onClose }: UserDialogProps) {
                   required
                   autocomplete="off"
                   value={email}
-                  onInput={setEmail}
+                  onInput={(value) => form.set('email', value)}
                   problem={problemAt('body.email')}
                 />
                 {!user && (
@@ -87,12 +91,12 @@ export function UserDialog({ user, isFirst, onClose }: UserDialogProps) {
                   label="Role"
                   options={ROLES}
                   value={role}
-                  onChange={setRole}
+                  onChange={(value) => form.set('role', value)}
                   problem={problemAt('body.role')}
                 />
                 <HostsField
                   value={hosts}
-                  onInput={setHosts}
+                  onInput={(value) => form.set('hosts', value)}
                   problem={problemAt('body.domains')}
                   hint="They see only these hosts and what is for them; none: everything."
                 />
@@ -102,6 +106,19 @@ export function UserDialog({ user, isFirst, onClose }: UserDialogProps) {
         )}
       </Form>
     </Dialog>
+  );
+}
+
+/** What is not typed here follows what somebody else changes meanwhile. */
+function useSaved(user: User | undefined, isFirst: boolean | undefined) {
+  return useMemo(
+    () => ({
+      email: user?.email ?? '',
+      name: user?.name ?? '',
+      role: user?.role ?? (isFirst ? ('admin' as const) : ('editor' as const)),
+      hosts: user?.domains.join('\n') ?? '',
+    }),
+    [user, isFirst],
   );
 }
 

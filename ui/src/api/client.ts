@@ -82,14 +82,21 @@ export async function get<K extends RouteName>(route: K, input?: Input<K>): Prom
   return (await call(route, input)).data;
 }
 
-/** Method and path, with the query, of a request. */
+/**
+ * Method and path, with the query, of a request.
+ * @throws ApiError when a browser would send it somewhere else: it resolves `.` and `..` in paths, however they are
+ * written
+ */
 export function target(route: RouteName, input: object | undefined): { method: string; path: string } {
   const { params = {}, query = {} } = (input ?? {}) as AnyInput;
   const [method = '', pattern = ''] = route.split(' ', 2);
   const values = new Map<string, unknown>(Object.entries(params));
   const path = pattern.replace(/\{(\w+)(\.\.\.)?\}/g, (_, name: string, isRest?: string) => {
     const text = String(values.get(name));
-    return isRest ? text.split('/').map(encodeURIComponent).join('/') : encodeURIComponent(text);
+    const segments = isRest ? text.split('/') : [text];
+    if (segments.some((segment) => segment === '.' || segment === '..'))
+      throw new ApiError(`${name}: a browser cannot ask for “${text}”`, 'unsendable', 0, undefined, {}, []);
+    return segments.map(encodeURIComponent).join('/');
   });
   const given = Object.entries(query).flatMap(([name, value]): [string, string][] =>
     value === undefined || value === '' ? [] : [[name, String(value)]],
@@ -111,6 +118,10 @@ export async function send(
   { signal, key }: SendOptions = {},
 ): Promise<Answer<unknown>> {
   const isForm = body instanceof FormData;
+  const unreachable = (thrown: unknown): never => {
+    if (signal?.aborted) throw thrown;
+    throw new ApiError('The gateway cannot be reached.', 'unreachable', 0, undefined, undefined, []);
+  };
   const response = await fetch(path, {
     method,
     headers: {
@@ -120,12 +131,10 @@ export async function send(
     },
     ...(body !== undefined && { body: isForm ? body : JSON.stringify(body) }),
     ...(signal && { signal }),
-  }).catch((thrown: unknown) => {
-    if (signal?.aborted) throw thrown;
-    throw new ApiError('The gateway cannot be reached.', 'unreachable', 0, undefined, undefined, []);
-  });
-  const content = await response.json().catch((): unknown => ({}));
-  const answer = answerOf(path, response.status, (name) => response.headers.get(name), content);
+  }).catch(unreachable);
+  // It may be given up, or cut off, while its body arrives.
+  const text = await response.text().catch(unreachable);
+  const answer = answerOf(path, response.status, (name) => response.headers.get(name), text);
   if (method !== 'GET') onChanged();
   return answer;
 }
@@ -135,11 +144,17 @@ export function answerOf(
   path: string,
   status: number,
   header: (name: string) => string | null,
-  content: unknown,
+  text: string,
 ): Answer<unknown> {
+  const isSuccess = status >= 200 && status < 300;
+  const content = parsed(text);
+  if (isSuccess && content === undefined)
+    throw failure(status, header('x-request-id') ?? undefined, {
+      error: 'The answer of the gateway is cut off.',
+    });
   const isObject = typeof content === 'object' && content !== null && !Array.isArray(content);
   const envelope: Envelope = isObject ? content : {};
-  if (status < 200 || status >= 300) {
+  if (!isSuccess) {
     // A password that is wrong is no session that has ended.
     if (status === 401 && envelope.code !== 'login_failed' && path !== '/api/session') onSignedOut();
     throw failure(status, header('x-request-id') ?? undefined, envelope);
@@ -148,6 +163,16 @@ export function answerOf(
   // Some routes answer without an envelope.
   const isBare = !('ok' in envelope) && !('success' in envelope);
   return { data: isBare ? content : envelope.data, warnings: envelope.warnings ?? [], next };
+}
+
+/** Undefined: it is no JSON. Some successes have no content. */
+function parsed(text: string): unknown {
+  if (text === '') return {};
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function failure(status: number, requestId: string | undefined, envelope: Envelope): ApiError {

@@ -96,6 +96,8 @@ async function read(entry: Entry): Promise<void> {
   entry.result.value = { ...entry.result.value, isLoading: true };
   try {
     const { data, next } = await send('GET', entry.path, undefined, { signal: running.signal });
+    // Another read has begun after this one had its answer: what that says is newer.
+    if (running.signal.aborted) return;
     entry.next = next;
     entry.result.value = { data, error: undefined, isLoading: false, hasMore: next !== undefined };
   } catch (thrown) {

@@ -31,7 +31,7 @@ export function upload({
     request.addEventListener('load', () => {
       const { status, responseText } = request;
       try {
-        resolve(answerOf(path, status, (name) => request.getResponseHeader(name), parsed(responseText)));
+        resolve(answerOf(path, status, (name) => request.getResponseHeader(name), responseText));
       } catch (thrown) {
         reject(thrown);
       }
@@ -44,12 +44,4 @@ export function upload({
     for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
     request.send(form);
   });
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

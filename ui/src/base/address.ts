@@ -1,5 +1,6 @@
 /** What is chosen on a page, in its address: links lead to it, and the back button undoes it. */
 import { useSearchParams } from 'wouter-preact';
+import { IN_PLACE } from './scroll.js';
 
 /** The query of the address, and a function that changes it; undefined or an empty text removes a name. */
 export function useAddress(): readonly [
@@ -17,7 +18,7 @@ export function useAddress(): readonly [
         return next;
       },
       // While one types, each letter is no step back.
-      { replace: isTyped },
+      { replace: isTyped, state: IN_PLACE },
     );
   return [params, change];
 }

@@ -1,10 +1,14 @@
-/** Dialogs. Escape and a click beside them close them; the browser gives the focus back. */
+/**
+ * Dialogs. Escape closes them, and so does a click beside them as long as nothing has been typed. The focus goes back to
+ * where it was.
+ */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ApiError } from '../api/client.js';
 import { toApiError } from '../api/query.js';
 import { Button } from './controls.js';
 import { ErrorNotice } from './notices.js';
+import { focusPage } from './page.js';
 
 interface DialogProps {
   readonly title: string;
@@ -15,11 +19,31 @@ interface DialogProps {
 
 export function Dialog({ title, onClose, isWide, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
+  const isTyped = useRef(false);
+  const isOver = useRef(false);
   useEffect(() => {
     const dialog = ref.current;
+    const before = document.activeElement;
     dialog?.showModal();
-    return () => dialog?.close();
+    return () => {
+      isOver.current = true;
+      dialog?.close();
+      // The browser does it only for a dialog that is still there; and what had it may be gone, such as a row.
+      requestAnimationFrame(() => {
+        if (document.activeElement === document.body && before instanceof HTMLElement) before.focus();
+        focusPage();
+      });
+    };
   }, []);
+  /** The browser closes it by itself when Escape is pressed again: it does not let a page keep people in a dialog. */
+  const closed = () => {
+    if (isOver.current) return;
+    onClose();
+    // Whoever opened it may want it to stay: what it asks for, or shows once, is needed.
+    requestAnimationFrame(() => {
+      if (!isOver.current && ref.current?.open === false) ref.current.showModal();
+    });
+  };
   return (
     <dialog
       ref={ref}
@@ -29,8 +53,12 @@ export function Dialog({ title, onClose, isWide, children }: DialogProps) {
         event.preventDefault();
         onClose();
       }}
+      onClose={closed}
+      onInput={() => {
+        isTyped.current = true;
+      }}
       onMouseDown={(event) => {
-        if (event.target === ref.current) onClose();
+        if (event.target === ref.current && !isTyped.current) onClose();
       }}
     >
       <div class="body">

@@ -13,7 +13,12 @@ export interface PageProps {
 
 /** A page whose code is loaded when it is opened. */
 export function later(load: () => Promise<FunctionComponent<PageProps>>): FunctionComponent<PageProps> {
-  return lazily(load, (waiting) => <Page title="Loading">{waiting}</Page>);
+  // A page of another object is another page: nothing that was typed goes along.
+  const loadKeyed = async () => {
+    const Loaded = await load();
+    return (props: PageProps) => <Loaded key={props.params['id']} {...props} />;
+  };
+  return lazily(loadKeyed, (waiting) => <Page title="Loading">{waiting}</Page>);
 }
 
 /** A part of a page whose code is loaded when it is shown. */

@@ -18,7 +18,8 @@ export function Menu({ label, items }: { readonly label: string; readonly items:
     const isLow = anchor.bottom + shown.offsetHeight + 4 > innerHeight;
     shown.style.top = `${isLow ? anchor.top - shown.offsetHeight - 4 : anchor.bottom + 4}px`;
     shown.style.left = `${Math.max(8, anchor.right - shown.offsetWidth)}px`;
-    shown.querySelector<HTMLElement>('[role=menuitem]')?.focus();
+    // This comes some time after it was opened: by then a key may have chosen another one.
+    if (!shown.contains(document.activeElement)) shown.querySelector<HTMLElement>('[role=menuitem]')?.focus();
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];

@@ -1,5 +1,5 @@
 /** Light, dark, or as the system: kept in this browser. */
-import { effect, signal } from '@preact/signals';
+import { computed, effect, signal } from '@preact/signals';
 
 export type Theme = 'system' | 'light' | 'dark';
 
@@ -12,9 +12,13 @@ system.addEventListener('change', () => {
 
 export const theme = signal<Theme>(read());
 
+/** What is shown. */
+export const shownTheme = computed<'light' | 'dark'>(() =>
+  theme.value === 'dark' || (theme.value === 'system' && systemIsDark.value) ? 'dark' : 'light',
+);
+
 effect(() => {
-  const isDark = theme.value === 'dark' || (theme.value === 'system' && systemIsDark.value);
-  document.documentElement.dataset['theme'] = isDark ? 'dark' : 'light';
+  document.documentElement.dataset['theme'] = shownTheme.value;
 });
 
 export function chooseTheme(chosen: Theme): void {

@@ -10,10 +10,13 @@ interface Progress {
   readonly handlers: readonly ImportHandler[];
 }
 
+const AGAIN_AFTER_MS = 2_000;
+
 /** The import with what its events have told since. */
 export function useImport(id: string) {
   const result = useQuery('GET /api/imports/{id}', { params: { id } });
   const [progress, setProgress] = useState<Progress>();
+  const [attempt, setAttempt] = useState(0);
   const isOver = result.data?.finished_at !== null;
   useEffect(() => {
     if (!result.data || isOver) return;
@@ -26,8 +29,18 @@ export function useImport(id: string) {
       source.close();
       result.refresh();
     });
-    return () => source.close();
-  }, [id, result.data === undefined, isOver]);
+    let timer: number | undefined;
+    source.addEventListener('error', () => {
+      // Refused, or at its end: the browser does not try again by itself.
+      if (source.readyState !== EventSource.CLOSED) return;
+      result.refresh();
+      timer = window.setTimeout(() => setAttempt((count) => count + 1), AGAIN_AFTER_MS);
+    });
+    return () => {
+      clearTimeout(timer);
+      source.close();
+    };
+  }, [id, result.data === undefined, isOver, attempt]);
   if (!result.data || isOver || !progress) return result;
   const handlers = merged(result.data.handlers, progress.handlers);
   return { ...result, data: { ...result.data, state: progress.state, counts: progress.counts, handlers } };

@@ -10,7 +10,9 @@ import { Drop } from '../base/drop.js';
 import { Empty, Loaded } from '../base/notices.js';
 import { Ago, bytes, count } from '../base/text.js';
 import { done } from '../base/toasts.js';
+import { Visible } from '../base/visible.js';
 import type { ObjectList } from '../generated/routes.js';
+import { keyProblem } from './key.js';
 import { UploadList } from './upload-list.js';
 import { addUploads } from './uploads.js';
 
@@ -60,7 +62,9 @@ export function Folder({ service, prefix }: FolderProps) {
           <p>There is one of this name already; what is in it is lost.</p>
           <ul class="scroll-list">
             {replaced.map(({ name }) => (
-              <li key={name}>{prefix + name}</li>
+              <li key={name} class="file-name">
+                <Visible text={prefix + name} isOneLine />
+              </li>
             ))}
           </ul>
         </FormDialog>
@@ -120,7 +124,9 @@ function Entries({ service, prefix, objects }: EntriesProps) {
             {folders.map(({ name, files, size }) => (
               <tr key={name}>
                 <th scope="row">
-                  <Link href={pathOf(service, `${prefix}${name}/`)}>{name || '(no name)'}/</Link>
+                  <Link class="file-name" href={pathOf(service, `${prefix}${name}/`)}>
+                    {name === '' ? '(no name)' : <Visible text={name} isOneLine />}/
+                  </Link>
                 </th>
                 <td data-label="Size" class="number">
                   {bytes(size)}
@@ -129,31 +135,14 @@ function Entries({ service, prefix, objects }: EntriesProps) {
                 <td />
               </tr>
             ))}
-            {files.slice(0, shown).map(({ key, size, last_modified }) => (
-              <tr key={key}>
-                <th scope="row">{key.slice(prefix.length) || '(the folder itself)'}</th>
-                <td data-label="Size" class="number">
-                  {bytes(size)}
-                </td>
-                <td data-label="Changed">
-                  <Ago at={last_modified} />
-                </td>
-                <td class="end">
-                  <a
-                    class="button small"
-                    href={downloadPath(service, key)}
-                    download
-                    aria-label={`Download ${key}`}
-                  >
-                    Download
-                  </a>{' '}
-                  {may('objects:write') && (
-                    <Button isSmall look="danger" label={`Delete ${key}`} onClick={() => setDeleted(key)}>
-                      Delete
-                    </Button>
-                  )}
-                </td>
-              </tr>
+            {files.slice(0, shown).map((file) => (
+              <FileRow
+                key={file.key}
+                service={service}
+                name={file.key.slice(prefix.length) || '(the folder itself)'}
+                file={file}
+                onDelete={setDeleted}
+              />
             ))}
           </tbody>
         </table>
@@ -178,10 +167,56 @@ function Entries({ service, prefix, objects }: EntriesProps) {
             done('The file is deleted.');
           }}
         >
-          <p>{deleted} is removed from the bucket.</p>
+          <p>
+            <span class="file-name">
+              <Visible text={deleted} isOneLine />
+            </span>{' '}
+            is removed from the bucket.
+          </p>
         </FormDialog>
       )}
     </>
+  );
+}
+
+interface FileRowProps {
+  readonly service: string;
+  readonly name: string;
+  readonly file: StoredObject;
+  readonly onDelete: (key: string) => void;
+}
+
+function FileRow({ service, name, file: { key, size, last_modified }, onDelete }: FileRowProps) {
+  const problem = keyProblem(key);
+  return (
+    <tr>
+      <th scope="row" class="file-name">
+        <Visible text={name} isOneLine />
+      </th>
+      <td data-label="Size" class="number">
+        {bytes(size)}
+      </td>
+      <td data-label="Changed">
+        <Ago at={last_modified} />
+      </td>
+      {problem === undefined ? (
+        <td class="end">
+          <a class="button small" href={downloadPath(service, key)} download aria-label={`Download ${key}`}>
+            Download
+          </a>{' '}
+          {may('objects:write') && (
+            <Button isSmall look="danger" label={`Delete ${key}`} onClick={() => onDelete(key)}>
+              Delete
+            </Button>
+          )}
+        </td>
+      ) : (
+        <td class="wrap small muted">
+          Its key {problem}: proxies and browsers would make another one of it, so it can only be reached with
+          a tool of the storage.
+        </td>
+      )}
+    </tr>
   );
 }
 

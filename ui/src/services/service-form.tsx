@@ -61,9 +61,20 @@ function LoadedForm({
     isEnabled: service?.enabled ?? true,
     config: typedOf(settings, stored),
   };
-  const [draft, setDraft, forget] = useDraft(`service-${service?.id ?? type}`, initial, withoutSecrets);
-  const typed = { ...initial.config, ...draft.config };
-  const change = (part: Partial<Draft>) => setDraft({ ...draft, ...part });
+  // Only what is typed: all else follows what somebody else changes meanwhile.
+  const [changes, setChanges, forget] = useDraft<Partial<Draft>>(
+    `service-${service?.id ?? type}`,
+    {},
+    withoutSecrets,
+  );
+  const draft = { ...initial, ...changes };
+  const typed = { ...initial.config, ...changes.config };
+  const change = (part: Partial<Draft>) => setChanges((before) => ({ ...before, ...part }));
+  const changeConfig = (config: TypedConfig) => {
+    const isChanged = ([name, value]: readonly [string, Typed]) => value !== typed[name];
+    const changed = Object.fromEntries(Object.entries(config).filter(isChanged));
+    setChanges((before) => ({ ...before, config: { ...before.config, ...changed } }));
+  };
 
   const save = async () => {
     const config = configOf(settings, typed, stored);
@@ -103,7 +114,7 @@ function LoadedForm({
             settings={settings}
             typed={typed}
             stored={stored}
-            onChange={(config) => change({ config })}
+            onChange={changeConfig}
             problemAt={problemAt}
           />
           <details class="more" open={draft.hosts !== '' || problemAt('body.domains') !== undefined}>
@@ -127,11 +138,11 @@ function LoadedForm({
   );
 }
 
-function withoutSecrets(draft: Draft): Draft {
+function withoutSecrets(draft: Partial<Draft>): Partial<Draft> {
   const isPlain = (value: Typed) =>
     typeof value === 'string' || (Array.isArray(value) && value.every((one) => typeof one === 'string'));
   return {
     ...draft,
-    config: Object.fromEntries(Object.entries(draft.config).filter(([, value]) => isPlain(value))),
+    config: Object.fromEntries(Object.entries(draft.config ?? {}).filter(([, value]) => isPlain(value))),
   };
 }

@@ -50,7 +50,6 @@ function Content({ service }: { readonly service: Service }) {
       {tab === 'settings' ? (
         <div class="form wide">
           <ServiceForm
-            key={service.updated_at}
             service={service}
             type={service.service_type}
             onDone={() => done('The service is saved.')}

@@ -1,6 +1,6 @@
 /** Goes to any page or endpoint by typing part of its name. */
 import { signal } from '@preact/signals';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
@@ -48,7 +48,10 @@ interface Choice {
 
 function Search() {
   const [text, setText] = useState('');
-  const [at, setAt] = useState(0);
+  /** Where the chosen one leads; undefined: the first. */
+  const [chosen, choose] = useState<string>();
+  /** Whether Enter was pressed before the answer was there for what is typed. */
+  const [isAwaited, setAwaited] = useState(false);
   const [, navigate] = useLocation();
   const search = useSettled(text.trim(), SETTLED_AFTER_MS);
   const canSearch = search !== '' && may('endpoints:read');
@@ -56,6 +59,7 @@ function Search() {
     'GET /api/overview/endpoints',
     canSearch ? { query: { search, limit: MOST_SHOWN } } : undefined,
   );
+  const isPending = search !== text.trim() || (canSearch && found.data === undefined && !found.error);
 
   const words = text.toLowerCase();
   const choices: Choice[] = [
@@ -68,19 +72,38 @@ function Search() {
       kind: 'Endpoint',
     })),
   ].slice(0, 2 * MOST_SHOWN);
-  const current = Math.min(at, choices.length - 1);
+  // What is found meanwhile moves the others: the chosen one stays chosen.
+  const current = Math.max(
+    0,
+    choices.findIndex(({ to }) => to === chosen),
+  );
+
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    list.current?.children[current]?.scrollIntoView({ block: 'nearest' });
+  }, [current, chosen]);
 
   const go = (choice: Choice | undefined) => {
     if (!choice) return;
     isOpen.value = false;
     navigate(choice.to);
   };
+  /** Endpoints that are shown may still be those for what was typed before. */
+  const enter = () => {
+    const choice = choices[current];
+    if (isPending && choice?.kind !== 'Page' && choice?.to !== chosen) setAwaited(true);
+    else go(choice);
+  };
+  useEffect(() => {
+    if (isAwaited && !isPending) go(choices[current]);
+    if (!isPending) setAwaited(false);
+  }, [isAwaited, isPending]);
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step === undefined && event.key !== 'Enter') return;
     event.preventDefault();
-    if (step === undefined) go(choices[current]);
-    else setAt((current + step + choices.length) % Math.max(1, choices.length));
+    if (step === undefined) enter();
+    else choose(choices[(current + step + choices.length) % Math.max(1, choices.length)]?.to);
   };
   return (
     <>
@@ -97,11 +120,12 @@ function Search() {
         value={text}
         onInput={(event) => {
           setText(event.currentTarget.value);
-          setAt(0);
+          choose(undefined);
+          setAwaited(false);
         }}
         onKeyDown={onKeyDown}
       />
-      <div id="palette-choices" role="listbox" aria-label="Found">
+      <div ref={list} id="palette-choices" role="listbox" aria-label="Found">
         {choices.map((choice, index) => (
           // Chosen with the keys of the field above, which keeps the focus.
           <div
@@ -118,7 +142,7 @@ function Search() {
           </div>
         ))}
       </div>
-      {choices.length === 0 && <p class="muted">Nothing has this in its name.</p>}
+      {choices.length === 0 && !isPending && <p class="muted">Nothing has this in its name.</p>}
     </>
   );
 }
