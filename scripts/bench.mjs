@@ -1,4 +1,7 @@
-/** `npm run bench`: all benchmarks, `npm run bench -- throughput` one of them, `npm run bench -- soak 10` the soak. */
+/**
+ * `npm run bench`: all benchmarks, `npm run bench -- throughput` one of them, with `--save` its results are kept,
+ * `npm run bench -- soak 10` the soak.
+ */
 import { buildAll } from './compile.mjs';
 import { ensureAllPackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
 import { ensureLargeDocument } from './test-servers.mjs';

@@ -18,12 +18,14 @@ export function isMet({ value, bar }: Row): boolean {
 
 /** The rows as a Markdown table. */
 export function table(rows: readonly Row[]): string {
-  const lines = rows.map((row) => {
-    const bar = 'atMost' in row.bar ? `<= ${row.bar.atMost}` : `>= ${row.bar.atLeast}`;
-    const value = `${round(row.value)} ${row.unit}`;
-    return `| ${row.question} | ${row.measured} | ${value} | ${bar} ${row.unit} | ${isMet(row) ? 'met' : '**missed**'} |`;
-  });
-  return ['| question | measured | result | bar | |', '|---|---|---|---|---|', ...lines].join('\n');
+  return ['| question | measured | result | bar | |', '|---|---|---|---|---|', ...rows.map(line)].join('\n');
+}
+
+/** A row of that table. */
+export function line(row: Row): string {
+  const bar = 'atMost' in row.bar ? `<= ${row.bar.atMost}` : `>= ${row.bar.atLeast}`;
+  const value = `${round(row.value)} ${row.unit}`;
+  return `| ${row.question} | ${row.measured} | ${value} | ${bar} ${row.unit} | ${isMet(row) ? 'met' : '**missed**'} |`;
 }
 
 export function median(values: readonly number[]): number {

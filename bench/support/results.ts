@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism, cpus, totalmem } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
+import { line, type Row } from './report.js';
 
 const FILE = fileURLToPath(new URL('../../../bench/RESULTS.md', import.meta.url));
 const HEADING = /^## /m;
@@ -11,6 +12,18 @@ const HEADING = /^## /m;
 export async function writeMainResults(text: string): Promise<void> {
   const sections = (await readFile(FILE, 'utf8')).split(HEADING).slice(1);
   await write([text, ...sections]);
+}
+
+/** Puts the rows of one benchmark in the place of those that answer the same questions; new ones after all others. */
+export async function saveRows(rows: readonly Row[]): Promise<void> {
+  const [main = '', ...sections] = (await readFile(FILE, 'utf8')).split(HEADING);
+  const lines = main.trimEnd().split('\n');
+  for (const row of rows) {
+    const at = lines.findIndex((existing) => existing.startsWith(`| ${row.question} |`));
+    if (at === -1) lines.push(line(row));
+    else lines[at] = line(row);
+  }
+  await write([lines.join('\n'), ...sections]);
 }
 
 /** Replaces a section, or adds it at the end. */
