@@ -1,25 +1,39 @@
 /**
  * What does it cost that the launcher stands in front of a program? One that writes at once, with it and without: the
  * time until its first byte is here. What it costs to end a program, and the time until it is certain that nothing is
- * left of it, delay no start, and are not in these figures.
+ * left of it, delay no start, and are not in these figures; they delay the result of a compile, and are told beside it.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { setPriority } from 'node:os';
 import { join } from 'node:path';
+import { buildEnvironment, buildView, INSIDE } from '../src/build/build-view.js';
+import { reachableToolchain } from '../src/build/reachable-toolchain.js';
+import { HANDLER_PROFILE } from '../src/build/rustc.js';
+import { findToolchain, type Toolchain } from '../src/build/toolchain.js';
 import { Confinement, SANDBOX_LEVELS, type SandboxLevel } from '../src/sandbox/confinement.js';
 import { spawnLimited } from '../src/sandbox/limited-process.js';
+import type { ConfiningLevel } from '../src/sandbox/probe.js';
+import { lowerSessionPriority, niceness } from '../src/sandbox/process-priority.js';
 import { RunUser } from '../src/sandbox/run-user.js';
-import { HAS_UNTRUSTED_USERS } from '../src/util/untrusted-users.js';
+import { createLogger } from '../src/util/log.js';
+import { HAS_UNTRUSTED_USERS, makePassable } from '../src/util/untrusted-users.js';
+import { CONFINING } from '../test/support/hostile/attacks.js';
 import { tempDir } from '../test/support/temp.js';
 import { type Benchmark, runAlone } from './support/main.js';
-import { median, round } from './support/report.js';
+import { median, type Row, round } from './support/report.js';
 import { measureInTurn, medianOf } from './support/rounds.js';
 
 const ROUNDS = 200;
+const COMPILES = 40;
 const [PROGRAM, ...ARGS] = ['/bin/echo', 'here'] as const;
 
-export const launcher: Benchmark = async () => {
+const COMPILE_LIMITS = { memoryMb: 4096, fileMb: 1024, openFiles: 1024, processes: 512, cpuSeconds: 60 };
+
+export const launcher: Benchmark = async () => [...(await starts()), ...(await compiles())];
+
+async function starts(): Promise<Row[]> {
   const folder = await tempDir('launcher');
   const given = join(folder.path, 'given');
   await mkdir(given);
@@ -54,7 +68,89 @@ export const launcher: Benchmark = async () => {
   } finally {
     await folder.remove();
   }
-};
+}
+
+/** One real run of rustc, of the smallest source; toolchain, arguments and priority are those without the launcher. */
+async function compiles(): Promise<Row[]> {
+  const folder = await tempDir('launcher-compiles');
+  try {
+    await makePassable(folder.path);
+    const copies = join(folder.path, 'toolchain');
+    await mkdir(copies);
+    await makePassable(copies);
+    const log = createLogger('bench', 'fatal', []);
+    const toolchain = await reachableToolchain(await findToolchain(HANDLER_PROFILE), true, copies, log);
+    const inNewFolder = (compile: (work: string) => Promise<Compile>) => async () => {
+      const work = await mkdtemp(join(folder.path, 'work-'));
+      await writeFile(join(work, 'handler.rs'), 'fn main() {}\n');
+      return compile(work);
+    };
+    const under = (level: SandboxLevel) => inNewFolder((work) => compileIn(work, level, toolchain));
+    const rounds = await measureInTurn(COMPILES, {
+      plain: inNewFolder((work) => compileBare(work, toolchain)),
+      landlock: under('landlock'),
+      namespaces: under('namespaces'),
+    });
+    const ms = (name: 'plain' | ConfiningLevel, what: keyof Compile = 'ms') =>
+      round(medianOf(rounds, name, (compile) => compile[what]));
+    return CONFINING.map((level) => ({
+      question: `what the launcher adds to a compile, at the level \`${level}\``,
+      measured:
+        `rustc of an empty \`main\`, median of ${COMPILES}: ${ms(level)} ms against ${ms('plain')} ms; ` +
+        `${ms(level, 'clearedMs')} ms more until nothing is left of it`,
+      value: median(rounds.map((round) => round[level].ms - round.plain.ms)),
+      unit: 'ms',
+      bar: { atMost: 5 },
+    }));
+  } finally {
+    await folder.remove();
+  }
+}
+
+interface Compile {
+  /** Until it had ended, and its output was closed. */
+  readonly ms: number;
+  /** From then on, until it was certain that no process of it was left. */
+  readonly clearedMs: number;
+}
+
+const RUSTC_ARGS = [...HANDLER_PROFILE, '-o', 'handler', 'handler.rs'];
+
+async function compileBare(work: string, toolchain: Toolchain): Promise<Compile> {
+  const env = buildEnvironment(toolchain, {}, work, new Confinement('landlock', undefined, undefined, []));
+  const from = performance.now();
+  const child = spawn(toolchain.rustc, RUSTC_ARGS, {
+    ...{ cwd: work, env, detached: true },
+    stdio: ['ignore', 'ignore', 'ignore'],
+  });
+  if (child.pid !== undefined) setPriority(child.pid, niceness());
+  lowerSessionPriority(child);
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`rustc ended with ${code}`);
+  return { ms: performance.now() - from, clearedMs: 0 };
+}
+
+async function compileIn(work: string, level: SandboxLevel, toolchain: Toolchain): Promise<Compile> {
+  const user = HAS_UNTRUSTED_USERS ? new RunUser(undefined) : undefined;
+  user?.claim();
+  const view = buildView(toolchain, { readOnly: [], writable: [[work, INSIDE.build]] });
+  const confinement = new Confinement(level, user, view, []);
+  await confinement.handOver(work);
+  const env = buildEnvironment(toolchain, {}, work, confinement);
+  const from = performance.now();
+  const program = spawnLimited({
+    ...{ confinement, env, file: confinement.inside(toolchain.rustc), args: RUSTC_ARGS },
+    cwd: confinement.inside(work),
+    limits: COMPILE_LIMITS,
+    stdio: ['ignore', 'ignore', 'ignore'],
+  });
+  const { code } = await program.ended;
+  await program.closed;
+  const ms = performance.now() - from;
+  if (code !== 0) throw new Error(`rustc ended with ${code}`);
+  await program.kill();
+  return { ms, clearedMs: performance.now() - from - ms };
+}
 
 async function bare(): Promise<number> {
   const from = performance.now();

@@ -26,7 +26,7 @@ export async function killAll(find: () => number[], limitMs = LIMIT_MS): Promise
       process.emitWarning(`processes were killed and have not ended: ${found?.join(', ') ?? 'unknown'}`);
       return false;
     }
-    await delay(ROUND_MS);
+    if (found?.length !== 0) await delay(ROUND_MS);
   }
   return true;
 }

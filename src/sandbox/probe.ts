@@ -18,13 +18,14 @@ const POLL_MS = 2;
 const SCRIPTS: Readonly<Record<ConfiningLevel, string>> = {
   namespaces: `
     [ $$ = 1 ] || { echo "it shares the processes of this machine"; exit 1; }
+    [ ! -e /proc/cmdline ] || { echo "it sees the machine in /proc"; exit 1; }
     [ ! -e /etc/passwd ] || { echo "it sees the files of this machine"; exit 1; }
     for folder in / /usr /dev; do
       ! (: > "$folder/probe") 2> /dev/null || { echo "it can write to $folder"; exit 1; }
     done
     while read -r name _; do
       case $name in lo:|Inter-*|face) ;; *) echo "it shares the network: $name"; exit 1 ;; esac
-    done < /proc/net/dev
+    done < /proc/self/net/dev
     : > "/tmp/$MARK" || { echo "it cannot write to its /tmp"; exit 1; }`,
   landlock: `
     ! (: < /etc/passwd) 2> /dev/null || { echo "it can read the files of this machine"; exit 1; }

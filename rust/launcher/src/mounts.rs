@@ -211,7 +211,8 @@ fn place_given(given: Given<'_>) -> Result<()> {
 fn mount_proc() -> Result<()> {
     make_folder(Path::new("proc"))?;
     let flags = HARMLESS | MsFlags::MS_NOEXEC | MsFlags::MS_RDONLY;
-    mount(Some("proc"), "proc", Some("proc"), flags, None::<&str>).context("/proc")
+    // Its processes, and nothing of the machine.
+    mount(Some("proc"), "proc", Some("proc"), flags, Some("subset=pid")).context("/proc")
 }
 
 fn mount_dev(devices: Vec<(&str, Tree)>) -> Result<()> {

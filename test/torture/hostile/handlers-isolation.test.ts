@@ -98,10 +98,20 @@ for (const user of USERS)
         // In namespaces, these are its own.
         const ofMachine = [
           ...['/etc', '/', '/tmp', '/dev', '/dev/zero', '/dev/shm'],
-          ...['/proc', '/proc/1/environ', '/proc/cpuinfo'],
+          ...['/proc', '/proc/1/environ'],
+        ];
+        const ofKernel = [
+          'cmdline',
+          'cpuinfo',
+          'keys',
+          'locks',
+          'meminfo',
+          'net/unix',
+          'sys/kernel/hostname',
         ];
         const places = [
           ...(await files()),
+          ...ofKernel.map((name) => `/proc/${name}`),
           ...(level === 'landlock' ? ofMachine : ['/handler']),
           ...[own.folder, '/proc/self/environ', '/usr'],
         ];
