@@ -1,7 +1,7 @@
 /**
  * What does it cost that the launcher stands in front of a program? One that writes at once, with it and without: the
  * time until its first byte is here. What it costs to end a program, and the time until it is certain that nothing is
- * left of it, delay no start, and are not in these figures; they delay the result of a compile, and are told beside it.
+ * left of it, delay no start, and are not in these figures; they delay the result of a compile, and are in those.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -80,7 +80,7 @@ async function compiles(): Promise<Row[]> {
     await makePassable(copies);
     const log = createLogger('bench', 'fatal', []);
     const toolchain = await reachableToolchain(await findToolchain(HANDLER_PROFILE), true, copies, log);
-    const inNewFolder = (compile: (work: string) => Promise<Compile>) => async () => {
+    const inNewFolder = (compile: (work: string) => Promise<number>) => async () => {
       const work = await mkdtemp(join(folder.path, 'work-'));
       await writeFile(join(work, 'handler.rs'), 'fn main() {}\n');
       return compile(work);
@@ -91,14 +91,11 @@ async function compiles(): Promise<Row[]> {
       landlock: under('landlock'),
       namespaces: under('namespaces'),
     });
-    const ms = (name: 'plain' | ConfiningLevel, what: keyof Compile = 'ms') =>
-      round(medianOf(rounds, name, (compile) => compile[what]));
+    const ms = (name: 'plain' | ConfiningLevel) => round(medianOf(rounds, name, (took) => took));
     return CONFINING.map((level) => ({
       question: `what the launcher adds to a compile, at the level \`${level}\``,
-      measured:
-        `rustc of an empty \`main\`, median of ${COMPILES}: ${ms(level)} ms against ${ms('plain')} ms; ` +
-        `${ms(level, 'clearedMs')} ms more until nothing is left of it`,
-      value: median(rounds.map((round) => round[level].ms - round.plain.ms)),
+      measured: `rustc of an empty \`main\`, median of ${COMPILES}: ${ms(level)} ms against ${ms('plain')} ms`,
+      value: median(rounds.map((round) => round[level] - round.plain)),
       unit: 'ms',
       bar: { atMost: 5 },
     }));
@@ -107,16 +104,9 @@ async function compiles(): Promise<Row[]> {
   }
 }
 
-interface Compile {
-  /** Until it had ended, and its output was closed. */
-  readonly ms: number;
-  /** From then on, until it was certain that no process of it was left. */
-  readonly clearedMs: number;
-}
-
 const RUSTC_ARGS = [...HANDLER_PROFILE, '-o', 'handler', 'handler.rs'];
 
-async function compileBare(work: string, toolchain: Toolchain): Promise<Compile> {
+async function compileBare(work: string, toolchain: Toolchain): Promise<number> {
   const env = buildEnvironment(toolchain, {}, work, new Confinement('landlock', undefined, undefined, []));
   const from = performance.now();
   const child = spawn(toolchain.rustc, RUSTC_ARGS, {
@@ -127,10 +117,10 @@ async function compileBare(work: string, toolchain: Toolchain): Promise<Compile>
   lowerSessionPriority(child);
   const [code] = await once(child, 'close');
   if (code !== 0) throw new Error(`rustc ended with ${code}`);
-  return { ms: performance.now() - from, clearedMs: 0 };
+  return performance.now() - from;
 }
 
-async function compileIn(work: string, level: SandboxLevel, toolchain: Toolchain): Promise<Compile> {
+async function compileIn(work: string, level: SandboxLevel, toolchain: Toolchain): Promise<number> {
   const user = HAS_UNTRUSTED_USERS ? new RunUser(undefined) : undefined;
   user?.claim();
   const view = buildView(toolchain, { readOnly: [], writable: [[work, INSIDE.build]] });
@@ -145,11 +135,11 @@ async function compileIn(work: string, level: SandboxLevel, toolchain: Toolchain
     stdio: ['ignore', 'ignore', 'ignore'],
   });
   const { code } = await program.ended;
-  await program.closed;
-  const ms = performance.now() - from;
-  if (code !== 0) throw new Error(`rustc ended with ${code}`);
   await program.kill();
-  return { ms, clearedMs: performance.now() - from - ms };
+  await program.closed;
+  const took = performance.now() - from;
+  if (code !== 0) throw new Error(`rustc ended with ${code}`);
+  return took;
 }
 
 async function bare(): Promise<number> {
