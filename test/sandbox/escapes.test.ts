@@ -1,7 +1,7 @@
 /**
- * Ways out of a sandbox that others test for, at each level: Landlock's own tests (tools/testing/selftests/landlock),
- * gVisor's (test/syscalls/linux) and nsjail's. What they test and `sandbox.test.ts` or `landlock.test.ts` tests already
- * is not here.
+ * Ways out of a sandbox of the kinds that Landlock's own tests are about (tools/testing/selftests/landlock in Linux),
+ * and those of gVisor (test/syscalls/linux), at each level: links, open files, terminals, sockets, signals. Mounts,
+ * namespaces, processes and files by their paths are in `sandbox.test.ts` and `landlock.test.ts`.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
