@@ -69,7 +69,11 @@ const FIRST_BACKGROUND = ';background:#151a21;';
 /** Serves the dashboard; mount it after authentication. */
 export function dashboard(queues: Queues): Middleware<ApiState> {
   const serverAdapter = new KoaAdapter().setBasePath(PATH);
-  createBullBoard({ queues: queues.all.map(adapterOf), serverAdapter });
+  createBullBoard({
+    queues: queues.all.map(adapterOf),
+    serverAdapter,
+    options: { uiConfig: { boardTitle: 'Queues', hideDocsLink: true } },
+  });
   const serve = serverAdapter.registerPlugin() as unknown as Middleware<ApiState>;
   return async (context, next) => {
     let isServed = true;

@@ -13,7 +13,7 @@ export interface NamedInAudit {
 const NAMES: Readonly<Record<string, readonly [table: string, name: string]>> = {
   domain: ['domains', 'host'],
   collection: ['collections', 'name'],
-  endpoint: ['endpoints', "method || ' ' || domain || route"],
+  endpoint: ['endpoints', "concat(method, ' ', nullif(domain, '*'), route)"],
   service: ['services', 'name'],
   user: ['users', 'email'],
   token: ['tokens', 'name'],
@@ -31,7 +31,8 @@ const NOW = Object.entries(NAMES)
 /** Of what is deleted: what it was called when it was last changed. */
 const BEFORE = `
   SELECT DISTINCT ON (object_id) object_id AS id, object_kind AS kind,
-         coalesce(last->>'method' || ' ' || (last->>'domain') || (last->>'route'),
+         coalesce(CASE WHEN last \\? 'route'
+                       THEN concat(last->>'method', ' ', nullif(last->>'domain', '*'), last->>'route') END,
                   last->>'host', last->>'email', last->>'name', last->>'title', last->>'cron') AS name
     FROM (SELECT id, object_id, object_kind, coalesce(before, '{}') || coalesce(after, '{}') AS last
             FROM audit WHERE object_id = ANY(?)) AS changed

@@ -79,6 +79,16 @@ describe('rows of the audit', () => {
       ...shelf,
       [made?.object_id ?? '']: { kind: 'endpoint', name: `POST ${A}/named` },
     });
+
+    const any = await make('/api/endpoints', { name: 'any', path: '/any', method: 'GET', domain: '*' });
+    const named = async () => {
+      const [last] = expectData<{ names: object }[]>(await api.get('/api/audit?limit=1', admin));
+      return last?.names;
+    };
+    const anyNamed = { [any]: { kind: 'endpoint', name: 'GET /any' } };
+    expect(await named()).to.deep.include(anyNamed);
+    await api.delete(`/api/endpoints/${any}`, admin);
+    expect(await named()).to.deep.include(anyNamed);
   });
 
   describe('of changes that end with an error', () => {

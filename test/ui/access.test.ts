@@ -123,7 +123,11 @@ describe('UI: access', () => {
     await page.getByRole('button', { name: 'Copy', exact: true }).click();
     await page.getByRole('button', { name: 'Copied', exact: true }).waitFor();
     // Neither Escape nor a click beside it loses it.
-    await page.keyboard.press('Escape');
+    for (let times = 0; times < 3; times++) {
+      await page.keyboard.press('Escape');
+      await page.getByLabel('Token', { exact: true }).waitFor();
+      await dialog(page).waitFor();
+    }
     expect(await page.getByLabel('Token', { exact: true }).inputValue()).to.equal(token);
     await page.getByRole('button', { name: 'I have copied it' }).click();
     expect(await page.content()).not.to.include(token);

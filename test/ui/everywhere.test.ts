@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { eventually } from '../support/eventually.js';
 import { must, type Stack, startStack } from '../support/processes.js';
-import { openBrowser, type Ui } from '../support/ui.js';
+import { expectAccessible, openBrowser, type Ui } from '../support/ui.js';
 
 describe('UI: everywhere', () => {
   let stack: Stack;
@@ -76,6 +76,24 @@ describe('UI: everywhere', () => {
       await close();
       await stack.api.delete(`/api/domains/${other}`);
     });
+  });
+
+  it('on a phone, the menu opens, and a tap beside it or Escape closes it', async () => {
+    const phone = { viewport: { width: 360, height: 740 }, hasTouch: true };
+    const { page, close } = await ui.open('/ui', phone);
+    const menu = page.getByRole('complementary', { name: 'Menu' });
+    for (const end of [() => page.touchscreen.tap(340, 400), () => page.keyboard.press('Escape')]) {
+      await page.getByRole('button', { name: 'Menu' }).tap();
+      await menu.waitFor();
+      await end();
+      await menu.waitFor({ state: 'hidden' });
+    }
+    await page.getByRole('button', { name: 'Menu' }).tap();
+    await expectAccessible(page);
+    await menu.getByRole('link', { name: 'Endpoints' }).tap();
+    await page.getByRole('heading', { name: 'Endpoints' }).waitFor();
+    await menu.waitFor({ state: 'hidden' });
+    await close();
   });
 
   describe('a dialog', () => {

@@ -64,8 +64,12 @@ export const objectRoutes = [
     form: UploadForm,
     data: Uploaded,
     errors: [...shared.errors, 'invalid_input', 'body_too_large', 'unsupported_media_type'],
-    handle: async ({ form: { file, key }, query: { service: asked }, scope }, { store, actorHosts }) => {
+    handle: async (
+      { form: { file, key }, query: { service: asked }, scope, tell },
+      { store, actorHosts },
+    ) => {
       requireKey('form.key', key);
+      tell({ key });
       const service = await storageOf(store, asked, scope);
       const { bucket } = await actorHosts.writeObject(service, key, {
         size: file.size,

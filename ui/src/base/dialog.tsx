@@ -7,8 +7,8 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ApiError } from '../api/client.js';
 import { toApiError } from '../api/query.js';
 import { Button } from './controls.js';
+import { giveFocusBack } from './focus.js';
 import { ErrorNotice } from './notices.js';
-import { focusPage } from './page.js';
 
 interface DialogProps {
   readonly title: string;
@@ -28,11 +28,8 @@ export function Dialog({ title, onClose, isWide, children }: DialogProps) {
     return () => {
       isOver.current = true;
       dialog?.close();
-      // The browser does it only for a dialog that is still there; and what had it may be gone, such as a row.
-      requestAnimationFrame(() => {
-        if (document.activeElement === document.body && before instanceof HTMLElement) before.focus();
-        focusPage();
-      });
+      // The browser does it only for a dialog that is still there.
+      requestAnimationFrame(() => giveFocusBack(before));
     };
   }, []);
   /** The browser closes it by itself when Escape is pressed again: it does not let a page keep people in a dialog. */

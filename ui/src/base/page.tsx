@@ -2,7 +2,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { Link } from 'wouter-preact';
-import { hasNavigated } from './scroll.js';
 
 interface PageProps {
   readonly title: string;
@@ -17,9 +16,6 @@ export function Page({ title, heading, crumbs, actions, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Edge Gateway`;
   }, [title]);
-  useEffect(() => {
-    if (hasNavigated()) focusPage();
-  }, []);
   return (
     <main id="main" class="page" tabIndex={-1}>
       <header>
@@ -32,12 +28,6 @@ export function Page({ title, heading, crumbs, actions, children }: PageProps) {
       {children}
     </main>
   );
-}
-
-/** When nothing has the focus any more, keys go on from the beginning of the page. */
-export function focusPage(): void {
-  if (document.activeElement !== document.body) return;
-  document.getElementById('main')?.focus({ preventScroll: true });
 }
 
 interface TabsProps {

@@ -20,11 +20,7 @@ const RESTORED_FOR_MS = 5_000;
 
 const positions = new Map<string, number>(stored());
 let current = '';
-let navigated = false;
 let stop: () => void = () => undefined;
-
-/** Whether this is no longer the page that was opened first. */
-export const hasNavigated = (): boolean => navigated;
 
 /** Call it before anything is shown. */
 export function followScrolling(): void {
@@ -57,7 +53,6 @@ export function followScrolling(): void {
 
 function leave(): void {
   stop();
-  navigated = true;
   positions.delete(current);
   positions.set(current, scrollY);
 }

@@ -1,5 +1,7 @@
 /** What an operation has answered. */
+import { pretty } from '../base/pretty.js';
 import { duration } from '../base/text.js';
+import { Visible } from '../base/visible.js';
 import type { Received } from './request.js';
 
 export function ReceivedView({
@@ -13,7 +15,11 @@ export function ReceivedView({
         <span class={`status s${String(status)[0]}`}>{status}</span>
         <span class="muted number">{duration(ms)}</span>
       </div>
-      {text !== '' && <pre class="code-block answer-body">{pretty(text)}</pre>}
+      {text !== '' && (
+        <pre class="code-block answer-body">
+          <Visible text={pretty(text)} />
+        </pre>
+      )}
       {text === '' && <p class="muted">Without a body.</p>}
       {logs.length > 0 && (
         <details class="more">
@@ -38,12 +44,4 @@ export function ReceivedView({
       </details>
     </section>
   );
-}
-
-function pretty(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
 }

@@ -38,6 +38,8 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
         </button>
         Edge Gateway
       </header>
+      {/* With a finger, there is no Escape; the menu lies over its button. */}
+      {isOpen && <div class="beside" aria-hidden="true" onClick={() => setOpen(false)} />}
       <aside class={`side${isOpen ? ' open' : ''}`} aria-label="Menu">
         <Link href="/ui" class="brand">
           <Logo /> Edge Gateway

@@ -1,8 +1,15 @@
 /** What a version has answered. */
+import { Fragment } from 'preact';
 import { Button } from '../../base/controls.js';
-import { Badge, bytes, duration, type Tone } from '../../base/text.js';
+import { pretty } from '../../base/pretty.js';
+import { Badge, bytes, count, duration, type Tone } from '../../base/text.js';
 import { Visible } from '../../base/visible.js';
 import type { Invocation } from '../../generated/routes.js';
+
+/** A browser has begun to save a file by then. */
+const SAVED_AFTER_MS = 60_000;
+/** More makes the page slow, and nobody reads it. */
+const MOST_SHOWN = 100_000;
 
 export function Answer({ answer }: { readonly answer: Invocation }) {
   const { status, duration_ms, version, request_id, headers, logs } = answer;
@@ -24,17 +31,17 @@ export function Answer({ answer }: { readonly answer: Invocation }) {
           <summary>Headers ({Object.keys(headers).length})</summary>
           <dl class="facts mono small header-list">
             {Object.entries(headers).map(([name, value]) => (
-              <>
+              <Fragment key={name}>
                 <dt>{name}</dt>
                 <dd>
                   <Visible text={value} />
                 </dd>
-              </>
+              </Fragment>
             ))}
           </dl>
         </details>
         <div class="stack tight">
-          <h3>Log lines</h3>
+          <h2 class="small">Log lines</h2>
           {logs.length === 0 ? (
             <p class="muted small">This version has printed nothing.</p>
           ) : (
@@ -56,43 +63,53 @@ function toneOf(status: number): Tone {
 function Body({ answer: { body, body_base64, headers } }: { readonly answer: Invocation }) {
   if (body_base64 !== undefined) return <Binary base64={body_base64} type={headers['content-type'] ?? ''} />;
   if (body === undefined || body === '') return <p class="muted">The body is empty.</p>;
+  const shown = pretty(body);
+  const isLong = shown.length > MOST_SHOWN;
   return (
-    <pre class="code-block answer-body">
-      <Visible text={pretty(body)} />
-    </pre>
+    <>
+      <pre class="code-block answer-body">
+        <Visible text={isLong ? shown.slice(0, MOST_SHOWN) : shown} />
+      </pre>
+      {isLong && (
+        <div class="row-inline">
+          <span class="muted small">
+            The first {count(MOST_SHOWN)} of {count(shown.length)} characters.
+          </span>
+          <Button isSmall onClick={() => save(body)}>
+            Save all of it as a file
+          </Button>
+        </div>
+      )}
+    </>
   );
-}
-
-/** JSON on several lines; anything else as it is. Numbers that JavaScript would change stay as they were sent. */
-export function pretty(text: string): string {
-  try {
-    const value: unknown = JSON.parse(text);
-    const printed = JSON.stringify(value, null, 2);
-    const digits = (json: string) => json.replace(/\s/g, '').length;
-    return typeof value === 'object' && digits(printed) === digits(text) ? printed : text;
-  } catch {
-    return text;
-  }
 }
 
 function Binary({ base64, type }: { readonly base64: string; readonly type: string }) {
   const content = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-  const save = () => {
-    const url = URL.createObjectURL(new Blob([content], { type: 'application/octet-stream' }));
-    const link = document.createElement('a');
-    link.href = url;
-    link.download = 'answer';
-    link.click();
-    URL.revokeObjectURL(url);
-  };
   return (
     <div class="row-inline">
       <span>
-        {bytes(content.length)} that are no text{type !== '' && `, ${type}`}
+        {bytes(content.length)} that are no text
+        {type !== '' && (
+          <>
+            , <Visible text={type} isOneLine />
+          </>
+        )}
       </span>
-      <Button isSmall onClick={save}>
+      <Button isSmall onClick={() => save(content)}>
         Save as a file
       </Button>
     </div>
   );
+}
+
+/** Never as what it says that it is: it is not to be run. */
+function save(content: BlobPart): void {
+  const url = URL.createObjectURL(new Blob([content], { type: 'application/octet-stream' }));
+  const link = document.createElement('a');
+  link.href = url;
+  link.download = 'answer';
+  link.click();
+  // The browser reads it after this.
+  setTimeout(() => URL.revokeObjectURL(url), SAVED_AFTER_MS);
 }

@@ -18,9 +18,14 @@ const MOST_CHARACTERS = 16_384;
 const PREFIX = 'edge-calls:';
 const SECRET = /auth|token|secret|passw|key|cookie|session|signature|credential|bearer|jwt|otp|\bpin\b/i;
 
+export const looksSecret = (text: string): boolean => SECRET.test(text);
+
 export function pastTrials(endpointId: string): readonly PastTrial[] {
-  const text = localStorage.getItem(keyOf(endpointId));
-  return text === null ? [] : (JSON.parse(text) as PastTrial[]);
+  try {
+    return JSON.parse(localStorage.getItem(keyOf(endpointId)) ?? '[]') as PastTrial[];
+  } catch {
+    return [];
+  }
 }
 
 /** Adds a request; the oldest ones are forgotten. */
@@ -51,8 +56,16 @@ function forgetOldEndpoints(): void {
 }
 
 export function withoutSecrets({ path, query, headers, body }: Trial): Trial {
-  return { path, query: query.map(withoutSecret), headers: headers.map(withoutSecret), body: safeBody(body) };
+  const safe = Object.entries(path).map(([name, value]) => [name, SECRET.test(name) ? '' : value]);
+  return {
+    path: Object.fromEntries(safe),
+    query: query.filter(isNamed).map(withoutSecret),
+    headers: headers.filter(isNamed).map(withoutSecret),
+    body: safeBody(body),
+  };
 }
+
+const isNamed = ({ name }: Pair): boolean => name !== '';
 
 const withoutSecret = ({ name, value }: Pair): Pair => ({ name, value: SECRET.test(name) ? '' : value });
 

@@ -1,5 +1,5 @@
 /** Names with values, one a row; there is always an empty row to type in. */
-import type { Pair } from './trial.js';
+import { isNameless, type Pair } from './trial.js';
 
 interface PairsProps {
   readonly label: string;
@@ -10,11 +10,12 @@ interface PairsProps {
 }
 
 export function Pairs({ label, of, pairs, onInput }: PairsProps) {
-  const rows = [...pairs, { name: '', value: '' }];
-  const change = (at: number, to: Partial<Pair>) => {
-    const changed = rows.map((pair, index) => (index === at ? { ...pair, ...to } : pair));
-    onInput(changed.filter(({ name, value }) => name !== '' || value !== ''));
-  };
+  const isEmpty = ({ name, value }: Pair) => name === '' && value === '';
+  const last = pairs.at(-1);
+  const rows = last && isEmpty(last) ? pairs : [...pairs, { name: '', value: '' }];
+  // A row that is emptied stays: one may be about to type another name.
+  const change = (at: number, to: Partial<Pair>) =>
+    onInput(rows.map((pair, index) => (index === at ? { ...pair, ...to } : pair)));
   return (
     <fieldset class="pairs">
       <legend>{label}</legend>
@@ -26,6 +27,8 @@ export function Pairs({ label, of, pairs, onInput }: PairsProps) {
             placeholder="name"
             spellcheck={false}
             autocomplete="off"
+            aria-invalid={isNameless(pair)}
+            title={isNameless(pair) ? 'Without a name it is not sent' : undefined}
             value={pair.name}
             onInput={(event) => change(index, { name: event.currentTarget.value })}
           />

@@ -16,27 +16,35 @@ export interface Sample {
 
 /** The example of an operation; undefined when no document has it. */
 export function sampleOf(
-  { documents }: OpenApiExport,
+  documents: OpenApiExport['documents'],
   method: string,
   paths: readonly string[],
 ): Sample | undefined {
   for (const { document } of documents) {
     for (const path of paths) {
-      const operation = member(member(member(document, 'paths'), path), method.toLowerCase());
-      if (operation) return exampleOf(operation, document);
+      const item = member(member(document, 'paths'), path);
+      const operation = member(item, method.toLowerCase());
+      if (operation) return exampleOf(operation, array(item?.['parameters']), document);
     }
   }
   return undefined;
 }
 
-function exampleOf(operation: Json, document: Json): Sample {
-  const parameters = array(operation['parameters']).map((parameter) => resolved(parameter, document));
+/** @param shared parameters of all operations of its path */
+function exampleOf(operation: Json, shared: readonly unknown[], document: Json): Sample {
+  const byName = new Map<string, Json>();
+  // Those of the operation count before those that are shared.
+  for (const given of [...shared, ...array(operation['parameters'])]) {
+    const parameter = resolved(given, document);
+    byName.set(`${parameter['in']} ${parameter['name']}`, parameter);
+  }
+  const parameters = [...byName.values()];
   const inPlace = (place: string, wanted: (parameter: Json) => boolean = () => true) =>
     parameters
       .filter((parameter) => parameter['in'] === place && wanted(parameter))
       .map((parameter) => ({
         name: String(parameter['name']),
-        value: text(valueIn(parameter, document, 0)),
+        value: text(valueIn(parameter, document, new Set())),
       }));
   const { type, body } = bodyOf(operation, document);
   const isRequired = (parameter: Json) => parameter['required'] === true;
@@ -59,12 +67,23 @@ function bodyOf(
   const types = Object.keys(content);
   const type = types.find((one) => /[/+]json\b/.test(one)) ?? types[0];
   if (type === undefined) return { type, body: '' };
-  if (!/[/+]json\b/.test(type)) return { type: type.includes('*') ? undefined : type, body: '' };
-  return { type, body: JSON.stringify(valueIn(member(content, type) ?? {}, document, 0), null, 2) };
+  const value = () => valueIn(member(content, type) ?? {}, document, new Set());
+  if (/[/+]json\b/.test(type)) return { type, body: JSON.stringify(value(), null, 2) };
+  if (type === 'application/x-www-form-urlencoded') {
+    const members = value();
+    const fields = Object.entries(isJson(members) ? members : {}).map(([name, field]) => [name, text(field)]);
+    return { type, body: String(new URLSearchParams(fields)) };
+  }
+  // A form of parts needs a boundary, which its sender makes up.
+  const isOpen = type.includes('*') || type.startsWith('multipart/');
+  return { type: isOpen ? undefined : type, body: '' };
 }
 
-/** A value for a parameter, a media type, or a schema: the example where there is one, else what the schema allows. */
-function valueIn(described: Json, document: Json, depth: number): unknown {
+/**
+ * A value for a parameter, a media type, or a schema: the example where there is one, else what the schema allows.
+ * @param within the references that led here
+ */
+function valueIn(described: Json, document: Json, within: ReadonlySet<string>): unknown {
   const named = Object.values(member(described, 'examples') ?? {})[0];
   const [listed] = array(described['examples']);
   for (const given of [
@@ -75,21 +94,30 @@ function valueIn(described: Json, document: Json, depth: number): unknown {
   ])
     if (given !== undefined) return given;
   const { schema } = described;
-  if (schema !== undefined) return valueIn(resolved(schema, document), document, depth + 1);
+  if (schema !== undefined) return referred(schema, document, within);
   const [choice] = array(described['enum']);
-  return described['const'] ?? choice ?? byType(described, document, depth);
+  return described['const'] ?? choice ?? byType(described, document, within);
 }
 
-function byType(schema: Json, document: Json, depth: number): unknown {
-  if (depth > MOST_DEPTH) return null;
-  const next = (inner: unknown) => valueIn(resolved(inner, document), document, depth + 1);
+/** Nothing for a schema within itself: it would have no end. */
+function referred(schema: unknown, document: Json, within: ReadonlySet<string>): unknown {
+  const reference = isJson(schema) ? schema['$ref'] : undefined;
+  if (typeof reference !== 'string') return valueIn(resolved(schema, document), document, within);
+  if (within.has(reference)) return undefined;
+  return valueIn(resolved(schema, document), document, new Set([...within, reference]));
+}
+
+function byType(schema: Json, document: Json, within: ReadonlySet<string>): unknown {
+  const next = (inner: unknown) => referred(inner, document, within);
   const parts = array(schema['allOf']);
-  if (parts.length > 0) return Object.assign({}, ...parts.map(next).filter(isJson), ownMembers(schema, next));
+  if (parts.length > 0)
+    return Object.assign({}, ...parts.map(next).filter(isJson), ownMembers(schema, document, next));
   const [choice] = [...array(schema['oneOf']), ...array(schema['anyOf'])];
   if (choice !== undefined) return next(choice);
   const [type] = [schema['type']].flat().filter((one) => one !== 'null');
-  if (type === 'object' || isJson(schema['properties'])) return ownMembers(schema, next);
-  if (type === 'array') return schema['items'] === undefined ? [] : [next(schema['items'])];
+  if (type === 'object' || isJson(schema['properties'])) return ownMembers(schema, document, next);
+  if (type === 'array')
+    return [next(schema['items'] ?? {})].filter((item) => item !== undefined && item !== null);
   if (type === 'integer' || type === 'number') return schema['minimum'] ?? 0;
   if (type === 'boolean') return false;
   return type === 'string' ? (FORMATS.get(String(schema['format'])) ?? '') : null;
@@ -103,9 +131,12 @@ const FORMATS = new Map([
   ['uri', 'https://example.com/'],
 ]);
 
-function ownMembers(schema: Json, next: (schema: unknown) => unknown): Json {
-  const members = Object.entries(member(schema, 'properties') ?? {});
-  return Object.fromEntries(members.map(([name, inner]) => [name, next(inner)]));
+/** Without those that only answers have. */
+function ownMembers(schema: Json, document: Json, next: (schema: unknown) => unknown): Json {
+  const members = Object.entries(member(schema, 'properties') ?? {})
+    .filter(([, inner]) => resolved(inner, document)['readOnly'] !== true)
+    .map(([name, inner]) => [name, next(inner)] as const);
+  return Object.fromEntries(members.filter(([, value]) => value !== undefined));
 }
 
 /** What a reference within the document leads to. */

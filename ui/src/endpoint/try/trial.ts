@@ -28,10 +28,11 @@ export function parametersOf(route: string): readonly PathParameter[] {
   }));
 }
 
-/** Path and query as they are sent. */
+/** Path and query as they are sent; a parameter without a value stays as it is in the route. */
 export function pathOf(route: string, { path, query }: Trial): string {
-  const filled = route.replace(/\{(\*?)([^}]+)\}/g, (_, star: string, name: string) => {
+  const filled = route.replace(/\{(\*?)([^}]+)\}/g, (parameter: string, star: string, name: string) => {
     const value = path[name] ?? '';
+    if (value === '') return parameter;
     return star === '*' ? value.split('/').map(encodeURIComponent).join('/') : encodeURIComponent(value);
   });
   const named = query.filter(({ name }) => name !== '');
@@ -47,13 +48,31 @@ export function bodyOf(
   route: string,
   trial: Trial,
 ): NonNullable<Input<'POST /api/endpoints/{id}/invoke'>['body']> {
-  const headers = trial.headers.filter(({ name }) => name !== '');
   return {
     path: pathOf(route, trial),
-    headers: Object.fromEntries(headers.map(({ name, value }) => [name, value])),
+    headers: joined(trial.headers),
     ...(hasBody(method) && trial.body !== '' && { body: trial.body }),
   };
 }
+
+/** The API has each name once; several values of a name mean the same as one with all of them (RFC 9110, 5.3). */
+function joined(headers: readonly Pair[]): Record<string, string> {
+  const byName = new Map<string, Pair>();
+  for (const { name, value } of headers) {
+    if (name === '') continue;
+    const key = name.toLowerCase();
+    const before = byName.get(key);
+    const separator = key === 'cookie' ? '; ' : ', ';
+    byName.set(
+      key,
+      before ? { name: before.name, value: before.value + separator + value } : { name, value },
+    );
+  }
+  return Object.fromEntries([...byName.values()].map(({ name, value }) => [name, value]));
+}
+
+/** Values of names, parameters and headers alike, that have no name: they are not sent. */
+export const isNameless = ({ name, value }: Pair): boolean => name === '' && value !== '';
 
 /** The same request for a shell. */
 export function curlOf(method: string, url: string, trial: Trial): string {
@@ -62,11 +81,17 @@ export function curlOf(method: string, url: string, trial: Trial): string {
   const lines = headers.map(
     ({ name, value }) => `-H ${quoted(value === '' ? `${name};` : `${name}: ${value}`)}`,
   );
-  const isSimple = method === 'GET';
+  const hasContent = hasBody(method) && trial.body !== '';
+  // It would say that the body is that of a form.
+  const isTyped = headers.some(({ name }) => name.toLowerCase() === 'content-type');
+  // Brackets and braces in a URL are patterns to it, and dots steps.
+  const options = `${/[[\]{}]/.test(url) ? '-g ' : ''}${/\/\.\.?(?:[/?]|$)/.test(url) ? '--path-as-is ' : ''}`;
   return [
-    `curl ${isSimple ? '' : `-X ${method} `}${quoted(url)}`,
+    `curl ${options}${method === 'GET' ? '' : `-X ${method} `}${quoted(url)}`,
     ...lines,
-    ...(hasBody(method) && trial.body !== '' ? [`--data-binary ${quoted(trial.body)}`] : []),
+    ...(hasContent && !isTyped ? [`-H ${quoted('Content-Type:')}`] : []),
+    // Not --data-binary: to that, a text that begins with @ is the name of a file.
+    ...(hasContent ? [`--data-raw ${quoted(trial.body)}`] : []),
   ].join(' \\\n  ');
 }
 

@@ -4,6 +4,7 @@ import { type ApiError, call } from '../../api/client.js';
 import { toApiError, useQuery } from '../../api/query.js';
 import { Button, SelectField, TextArea, TextField } from '../../base/controls.js';
 import { copyText } from '../../base/copy.js';
+import { useDraft } from '../../base/draft.js';
 import { Empty, ErrorNotice } from '../../base/notices.js';
 import { isAtOneOf, problemAt } from '../../base/problems.js';
 import { Method } from '../../base/text.js';
@@ -11,7 +12,7 @@ import { done } from '../../base/toasts.js';
 import type { Endpoint, Invocation } from '../../generated/routes.js';
 import { useOrigin } from '../address.js';
 import { Answer } from './answer.js';
-import { forget, type PastTrial, pastTrials, remember } from './history.js';
+import { forget, looksSecret, type PastTrial, pastTrials, remember, withoutSecrets } from './history.js';
 import { Pairs } from './pairs.js';
 import { PastTrials } from './past-trials.js';
 import { sampleOf } from './sample.js';
@@ -37,7 +38,8 @@ export function TryTab({ endpoint }: TryProps) {
 function TryForm({ endpoint }: TryProps) {
   const { id, method, route } = endpoint;
   const sample = useSample(endpoint);
-  const [written, setWritten] = useState<Trial>();
+  // A reload loses nothing of it but what looks secret.
+  const [written, setWritten] = useDraft<Partial<Trial>>(`try-${id}`, {}, keptOf);
   const [version, setVersion] = useVersion(endpoint);
   const [answer, setAnswer] = useState<Invocation>();
   const [error, setError] = useState<ApiError>();
@@ -45,8 +47,10 @@ function TryForm({ endpoint }: TryProps) {
   const [past, setPast] = useState<readonly PastTrial[]>(() => pastTrials(id));
   const origin = useOrigin(endpoint);
   const versions = useVersions(endpoint);
-  const trial = written ?? sample ?? EMPTY;
-  const write = (change: Partial<Trial>) => setWritten({ ...trial, ...change });
+  const example = sample ?? EMPTY;
+  // The document may be read after one has begun to type.
+  const trial = { ...example, ...written, path: { ...example.path, ...written.path } };
+  const write = (change: Partial<Trial>) => setWritten((before) => ({ ...before, ...change }));
   const send = async () => {
     setBusy(true);
     setError(undefined);
@@ -85,7 +89,7 @@ function TryForm({ endpoint }: TryProps) {
             hint={isRest ? 'The rest of the path, with its slashes' : 'In the path'}
             required
             value={trial.path[name] ?? ''}
-            onInput={(value) => write({ path: { ...trial.path, [name]: value } })}
+            onInput={(value) => write({ path: { ...written.path, [name]: value } })}
           />
         ))}
         <Problem text={problemOf('path')} />
@@ -146,6 +150,15 @@ function TryForm({ endpoint }: TryProps) {
   );
 }
 
+/** Unlike what is kept for longer, with a body that is not JSON, unless it looks secret. */
+function keptOf(written: Partial<Trial>): Partial<Trial> {
+  const { body = '' } = written;
+  const withoutBody = withoutSecrets({ ...EMPTY, ...written });
+  const isPlain = withoutBody.body === '' && !looksSecret(body);
+  const safe = { ...withoutBody, ...(isPlain && { body }) };
+  return Object.fromEntries(Object.keys(written).map((part) => [part, safe[part as keyof Trial]]));
+}
+
 function Problem({ text }: { readonly text: string | undefined }) {
   return text === undefined ? null : (
     <p class="problem small" role="alert">
@@ -154,14 +167,22 @@ function Problem({ text }: { readonly text: string | undefined }) {
   );
 }
 
-/** What the document says that the endpoint was imported from. */
+/** What the document says that the endpoint was imported from; read once, as it may be long. */
 function useSample({ domain, collection_id, method, path, route }: Endpoint): Trial | undefined {
-  const query = { domain, ...(collection_id !== null && { collection_id }) };
-  const { data } = useQuery('GET /api/export/openapi', collection_id === null ? undefined : { query });
   const [sample, setSample] = useState<Trial>();
   useEffect(() => {
-    if (data) setSample(sampleOf(data, method, [path, route]));
-  }, [data, method, path, route]);
+    const abort = new AbortController();
+    const query = { domain, ...(collection_id !== null && { collection_id }) };
+    call('GET /api/export/openapi', { query }, abort.signal).then(
+      ({ data: { documents } }) => {
+        const own = documents.filter(({ collection }) => (collection?.id ?? null) === collection_id);
+        setSample(sampleOf(own, method, [path, route]));
+      },
+      // There need not be one, nor may everybody see it.
+      () => undefined,
+    );
+    return () => abort.abort();
+  }, [domain, collection_id, method, path, route]);
   return sample;
 }
 
