@@ -11,15 +11,21 @@ export interface DocumentedEndpoint extends ExistingEndpoint {
 /** Rows read at once. */
 const ROWS = 500;
 
-/** The endpoints of a host in the order of their routes. @param collectionId only those of this collection */
+/** Which endpoints of a host; all of them, unless it says more. */
+export interface DocumentedPart {
+  readonly collection_id?: string | undefined;
+  readonly endpoint_id?: string | undefined;
+}
+
+/** The endpoints of a host, or some of them, in the order of their routes. */
 export async function documentedEndpoints(
   store: Store,
   host: string,
-  collectionId?: string,
+  { collection_id, endpoint_id: id }: DocumentedPart = {},
 ): Promise<readonly DocumentedEndpoint[]> {
   const rows = await store
     .knex('endpoints')
-    .where(collectionId === undefined ? { domain: host } : { domain: host, collection_id: collectionId })
+    .where({ domain: host, ...(collection_id && { collection_id }), ...(id && { id }) })
     .orderBy(['route', 'method'])
     .select<{ id: string; enabled: boolean }[]>('id', 'enabled');
   const found = new Map<string, ExistingEndpoint>();

@@ -295,6 +295,18 @@ describe('an OpenAPI export', () => {
     expect((await exportedOnly()).document['tags']).to.deep.equal([]);
   });
 
+  it('has one endpoint only, where that is asked for', async () => {
+    await importPets();
+    const id = await idOf('getPet');
+    const { documents } = await exportedDocuments(api, host, `&endpoint_id=${id}`);
+    expect(documents).to.have.lengthOf(1);
+    const paths = documents[0]?.document['paths'] as Record<string, object>;
+    expect(Object.keys(paths)).to.deep.equal(['/pets/{id}']);
+    expect(paths['/pets/{id}']).to.include.keys('get').and.not.include.keys('delete');
+    const elsewhere = await exportedDocuments(api, 'elsewhere.example', `&endpoint_id=${id}`);
+    expect(elsewhere).to.deep.equal({ documents: [], warnings: [] });
+  });
+
   it('needs a host, and has nothing of one without endpoints', async () => {
     expectFailure(await api.get('/api/export/openapi'), 'invalid_input', /domain/);
     expect(await exportedDocuments(api, host)).to.deep.equal({ documents: [], warnings: [] });

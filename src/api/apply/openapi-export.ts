@@ -12,6 +12,7 @@ import {
   collectionsOf,
   type DocumentedCollection,
   type DocumentedEndpoint,
+  type DocumentedPart,
   documentedEndpoints,
   type EndpointDifference,
   importDifferences,
@@ -37,13 +38,13 @@ export interface ExportedDocuments {
   readonly warnings: readonly string[];
 }
 
-/** @param collectionId only the documents of this collection */
+/** @param part only these endpoints */
 export async function exportedDocuments(
   deps: ExportDependencies,
   host: string,
-  { info, collectionId }: { readonly info: DocumentInfo; readonly collectionId?: string | undefined },
+  { info, part }: { readonly info: DocumentInfo; readonly part?: DocumentedPart },
 ): Promise<ExportedDocuments> {
-  const all = await documentedEndpoints(deps.store, host, collectionId);
+  const all = await documentedEndpoints(deps.store, host, part);
   const warnings: string[] = [];
   const enabled = all.filter((endpoint) => {
     if (!endpoint.enabled) warnings.push(leftOut(endpoint, 'it is disabled'));

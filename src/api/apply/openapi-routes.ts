@@ -24,7 +24,7 @@ export const openApiExportRoutes = [
       if (domain) requireTold(principal, 'domains:read', `The domain ${host}`);
       const { documents, warnings } = await exportedDocuments(deps, host, {
         info: { title: domain?.name ?? host, description: domain?.description ?? null },
-        collectionId: query.collection_id,
+        part: query,
       });
       if (documents.some(({ collection }) => collection))
         requireTold(principal, 'collections:read', `The collections of ${host}`);

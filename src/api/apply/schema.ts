@@ -70,6 +70,7 @@ export const OpenApiExportQuery = Type.Object({
   collection_id: Type.Optional(
     Type.Unsafe<string>({ ...Id, description: 'Only the endpoints of this collection' }),
   ),
+  endpoint_id: Type.Optional(Type.Unsafe<string>({ ...Id, description: 'Only this endpoint' })),
 });
 
 export const OpenApiExportView = Type.Object(

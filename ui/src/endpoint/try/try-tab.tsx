@@ -167,22 +167,18 @@ function Problem({ text }: { readonly text: string | undefined }) {
   );
 }
 
-/** What the document says that the endpoint was imported from; read once, as it may be long. */
-function useSample({ domain, collection_id, method, path, route }: Endpoint): Trial | undefined {
+/** What the document says that the endpoint was imported from; read once. */
+function useSample({ id, domain, method, path, route }: Endpoint): Trial | undefined {
   const [sample, setSample] = useState<Trial>();
   useEffect(() => {
     const abort = new AbortController();
-    const query = { domain, ...(collection_id !== null && { collection_id }) };
-    call('GET /api/export/openapi', { query }, abort.signal).then(
-      ({ data: { documents } }) => {
-        const own = documents.filter(({ collection }) => (collection?.id ?? null) === collection_id);
-        setSample(sampleOf(own, method, [path, route]));
-      },
+    call('GET /api/export/openapi', { query: { domain, endpoint_id: id } }, abort.signal).then(
+      ({ data: { documents } }) => setSample(sampleOf(documents, method, [path, route])),
       // There need not be one, nor may everybody see it.
       () => undefined,
     );
     return () => abort.abort();
-  }, [domain, collection_id, method, path, route]);
+  }, [id, domain, method, path, route]);
   return sample;
 }
 
