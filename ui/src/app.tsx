@@ -1,7 +1,7 @@
 /** The pages by address, and what stands around them. */
 import { isKnown, me } from './api/session.js';
 import { Toasts } from './base/toasts.js';
-import { Pages } from './pages.js';
+import { Pages, PreloadedPage } from './pages.js';
 import { Connecting } from './shell/connecting.js';
 import { ExpiredSession } from './shell/expired-session.js';
 import { Shell } from './shell/shell.js';
@@ -17,7 +17,13 @@ export function App() {
 }
 
 function Content() {
-  if (me.value === undefined) return <Connecting />;
+  if (me.value === undefined)
+    return (
+      <>
+        <Connecting />
+        <PreloadedPage />
+      </>
+    );
   if (!isKnown.value) return <SignIn />;
   return (
     <Shell>

@@ -1,6 +1,8 @@
 /** Which page is at which address. The first two come with the application, the others when they are opened. */
+import type { FunctionComponent } from 'preact';
+import { useEffect } from 'preact/hooks';
 import { Link, Route, Switch } from 'wouter-preact';
-import { later } from './base/later.js';
+import { type Later, later, type PageProps } from './base/later.js';
 import { Empty } from './base/notices.js';
 import { Page } from './base/page.js';
 import { EndpointsPage } from './endpoints/endpoints-page.js';
@@ -20,24 +22,31 @@ const QueuesPage = later(async () => (await import('./builds/queues-page.js')).Q
 const AccessPage = later(async () => (await import('./access/access-page.js')).AccessPage);
 const ReferencePage = later(async () => (await import('./reference/reference-page.js')).ReferencePage);
 
+const PAGES: readonly (readonly [path: string, Content: FunctionComponent<PageProps> | Later<PageProps>])[] =
+  [
+    ['/ui', OverviewPage],
+    ['/ui/endpoints', EndpointsPage],
+    ['/ui/endpoints/:id/:tab?', EndpointPage],
+    ['/ui/domains/:id/:section?', DomainPage],
+    ['/ui/collections/:id/:section?', CollectionPage],
+    ['/ui/services', ServicesPage],
+    ['/ui/services/:id', ServicePage],
+    ['/ui/objects', ObjectsPage],
+    ['/ui/import', ImportPage],
+    ['/ui/imports/:id', ImportRunPage],
+    ['/ui/builds', BuildsPage],
+    ['/ui/builds/:id', BuildPage],
+    ['/ui/queues', QueuesPage],
+    ['/ui/access/:tab?', AccessPage],
+    ['/ui/api/:host?', ReferencePage],
+  ];
+
 export function Pages() {
   return (
     <Switch>
-      <Route path="/ui" component={OverviewPage} />
-      <Route path="/ui/endpoints" component={EndpointsPage} />
-      <Route path="/ui/endpoints/:id/:tab?" component={EndpointPage} />
-      <Route path="/ui/domains/:id/:section?" component={DomainPage} />
-      <Route path="/ui/collections/:id/:section?" component={CollectionPage} />
-      <Route path="/ui/services" component={ServicesPage} />
-      <Route path="/ui/services/:id" component={ServicePage} />
-      <Route path="/ui/objects" component={ObjectsPage} />
-      <Route path="/ui/import" component={ImportPage} />
-      <Route path="/ui/imports/:id" component={ImportRunPage} />
-      <Route path="/ui/builds" component={BuildsPage} />
-      <Route path="/ui/builds/:id" component={BuildPage} />
-      <Route path="/ui/queues" component={QueuesPage} />
-      <Route path="/ui/access/:tab?" component={AccessPage} />
-      <Route path="/ui/api/:host?" component={ReferencePage} />
+      {PAGES.map(([path, Content]) => (
+        <Route key={path} path={path} component={Content} />
+      ))}
       <Route>
         <Page title="Nothing here">
           <Empty title="There is no such page">
@@ -47,4 +56,22 @@ export function Pages() {
       </Route>
     </Switch>
   );
+}
+
+/** Begins to load the code of the page at this address, before it is known who looks at it. Shows nothing. */
+export function PreloadedPage() {
+  return (
+    <Switch>
+      {PAGES.map(([path, Content]) => (
+        <Route key={path} path={path}>
+          {'preload' in Content && <Preloaded content={Content} />}
+        </Route>
+      ))}
+    </Switch>
+  );
+}
+
+function Preloaded({ content }: { readonly content: Later<PageProps> }) {
+  useEffect(() => content.preload(), [content]);
+  return null;
 }

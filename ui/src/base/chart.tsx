@@ -1,9 +1,9 @@
 /**
- * Lines of figures over time, drawn by uPlot, which is loaded with the first of them. The table below has the same
- * figures for those who do not see the drawing.
+ * Lines of figures over time, drawn by uPlot. The table below has the same figures for those who do not see the
+ * drawing.
  */
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type uPlot from 'uplot';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import uPlot from 'uplot';
 
 export interface ChartLine {
   readonly label: string;
@@ -143,18 +143,14 @@ function usePlot(
 ) {
   const ref = useRef<HTMLDivElement>(null);
   const drawn = useRef<uPlot | undefined>(undefined);
-  const [library, setLibrary] = useState<typeof uPlot>();
-  useEffect(() => {
-    void import('uplot').then(({ default: loaded }) => setLibrary(() => loaded));
-  }, []);
   const data = [times, ...lines.map(({ values }) => values)] as unknown as uPlot.AlignedData;
   const names = lines.map(({ label, colour }) => `${label} ${colour}`).join();
 
   useLayoutEffect(() => {
     const element = ref.current;
-    if (!library || !element) return;
+    if (!element) return;
     const size = () => ({ width: element.clientWidth, height: element.clientHeight });
-    const plot = new library(
+    const plot = new uPlot(
       {
         ...size(),
         ...{ legend: { show: false }, padding: [8, 20, 0, 0], scales: { y: { range: fromZero } } },
@@ -195,7 +191,7 @@ function usePlot(
       plot.destroy();
       drawn.current = undefined;
     };
-  }, [library, names, format]);
+  }, [names, format]);
   useLayoutEffect(() => drawn.current?.setData(data), [times, lines]);
   return ref;
 }

@@ -11,8 +11,14 @@ export interface PageProps {
   readonly params: Readonly<Record<string, string | undefined>>;
 }
 
+/** A component whose code comes later. */
+export interface Later<P extends object> extends FunctionComponent<P> {
+  /** Begins to load its code, which will be needed soon. A failure is said when it is shown. */
+  preload(): void;
+}
+
 /** A page whose code is loaded when it is opened. */
-export function later(load: () => Promise<FunctionComponent<PageProps>>): FunctionComponent<PageProps> {
+export function later(load: () => Promise<FunctionComponent<PageProps>>): Later<PageProps> {
   // A page of another object is another page: nothing that was typed goes along.
   const loadKeyed = async () => {
     const Loaded = await load();
@@ -22,25 +28,34 @@ export function later(load: () => Promise<FunctionComponent<PageProps>>): Functi
 }
 
 /** A part of a page whose code is loaded when it is shown. */
-export function laterPart<P extends object>(load: () => Promise<FunctionComponent<P>>): FunctionComponent<P> {
+export function laterPart<P extends object>(load: () => Promise<FunctionComponent<P>>): Later<P> {
   return lazily(load, (waiting) => <>{waiting}</>);
 }
 
 function lazily<P extends object>(
   load: () => Promise<FunctionComponent<P>>,
   frame: (waiting: ComponentChildren) => ComponentChildren,
-): FunctionComponent<P> {
+): Later<P> {
   let loaded: FunctionComponent<P> | undefined;
-  return function Later(props: P) {
+  let loading: Promise<FunctionComponent<P>> | undefined;
+  /** Tried again after a failure. */
+  const loadOnce = async () => {
+    loading ??= load();
+    try {
+      loaded = await loading;
+      return loaded;
+    } catch (thrown) {
+      loading = undefined;
+      throw thrown;
+    }
+  };
+  function Later(props: P) {
     const [Loaded, setLoaded] = useState<FunctionComponent<P> | undefined>(() => loaded);
     const [failure, setFailure] = useState<unknown>();
     const open = () => {
       setFailure(undefined);
-      load().then(
-        (component) => {
-          loaded = component;
-          setLoaded(() => component);
-        },
+      loadOnce().then(
+        (component) => setLoaded(() => component),
         (thrown: unknown) => {
           setFailure(thrown);
           // Its file is of a version that the gateway no longer has.
@@ -55,5 +70,9 @@ function lazily<P extends object>(
     return frame(
       failure === undefined ? <Skeleton /> : <ErrorNotice error={toApiError(failure)} onRetry={open} />,
     );
+  }
+  const preload = () => {
+    loadOnce().catch(() => undefined);
   };
+  return Object.assign(Later, { preload });
 }

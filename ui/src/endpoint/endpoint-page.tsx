@@ -1,8 +1,9 @@
 /** One endpoint: what it is and how it is, and a tab for each thing that one does with it. */
+import { useEffect } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { useQuery } from '../api/query.js';
 import { may, type Permission } from '../api/session.js';
-import { laterPart, type PageProps } from '../base/later.js';
+import { type Later, laterPart, type PageProps } from '../base/later.js';
 import { Loaded } from '../base/notices.js';
 import { Page, Tabs } from '../base/page.js';
 import { Badge, Method } from '../base/text.js';
@@ -19,7 +20,7 @@ interface Tab {
   readonly name: string;
   readonly label: string;
   readonly needs: Permission;
-  readonly Content: ReturnType<typeof laterPart<{ readonly endpoint: Endpoint }>>;
+  readonly Content: Later<{ readonly endpoint: Endpoint }>;
 }
 
 const TABS: readonly Tab[] = [
@@ -52,6 +53,8 @@ const TABS: readonly Tab[] = [
 export function EndpointPage({ params: { id = '', tab = 'code' } }: PageProps) {
   const result = useQuery('GET /api/endpoints/{id}', { params: { id } });
   const { data: endpoint } = result;
+  // Its code comes while the endpoint is read.
+  useEffect(() => tabOf(tab)?.Content.preload(), [tab]);
   // What is typed in one endpoint's tabs is not taken for another's.
   if (endpoint) return <EndpointFrame key={id} endpoint={endpoint} tab={tab} />;
   return (
@@ -63,10 +66,20 @@ export function EndpointPage({ params: { id = '', tab = 'code' } }: PageProps) {
   );
 }
 
+function visibleTabs(): readonly Tab[] {
+  return TABS.filter(({ needs }) => may(needs));
+}
+
+/** The tab of this name, or the first one. */
+function tabOf(wanted: string): Tab | undefined {
+  const tabs = visibleTabs();
+  return tabs.find(({ name }) => name === wanted) ?? tabs[0];
+}
+
 function EndpointFrame({ endpoint, tab }: { readonly endpoint: Endpoint; readonly tab: string }) {
   const draft = useFollowedDraft(endpoint);
-  const tabs = TABS.filter(({ needs }) => may(needs));
-  const current = tabs.find(({ name }) => name === tab) ?? tabs[0];
+  const tabs = visibleTabs();
+  const current = tabOf(tab);
   return (
     <Page
       title={`${endpoint.method} ${endpoint.route}`}
