@@ -1,4 +1,5 @@
 /** What is wrong with an endpoint, and the ways to its cause and out of it. */
+import type { ComponentChildren } from 'preact';
 import { Link } from 'wouter-preact';
 import { may } from '../api/session.js';
 import { Button } from '../base/controls.js';
@@ -17,11 +18,11 @@ export function Trouble({ endpoint }: { readonly endpoint: Endpoint }) {
     const error = failedBuild.diagnostics.find(({ level }) => level === 'error');
     return (
       <div class="notice bad">
-        <div class="error-text">
+        <ErrorText>
           The draft does not compile{error ? ': ' : '.'}
           {error && <Visible text={error.message} />}
           {running && <div class="small muted">What served before goes on serving.</div>}
-        </div>
+        </ErrorText>
         <Link href={addressOf(endpoint, 'code')}>See the place</Link>
       </div>
     );
@@ -29,9 +30,9 @@ export function Trouble({ endpoint }: { readonly endpoint: Endpoint }) {
   if (status === 'error')
     return (
       <div class="notice bad">
-        <div class="error-text">
+        <ErrorText>
           <Visible text={last_error ?? 'It cannot be run.'} />
-        </div>
+        </ErrorText>
         <WaysOut endpoint={endpoint} logs={logs} label="See the logs" />
       </div>
     );
@@ -41,10 +42,10 @@ export function Trouble({ endpoint }: { readonly endpoint: Endpoint }) {
   return (
     <div class={`notice ${isPast ? '' : 'bad'}`}>
       <div>
-        <div class="error-text">
+        <ErrorText>
           <Visible text={message} />
           <Place endpoint={endpoint} place={place} />
-        </div>
+        </ErrorText>
         <div class="small muted">
           {version !== null && `Version ${version}, `}
           {isPast && 'which no longer serves, '}
@@ -59,6 +60,16 @@ export function Trouble({ endpoint }: { readonly endpoint: Endpoint }) {
         isMended={isPast}
       />
     </div>
+  );
+}
+
+/** A long one is scrolled, with keys too. */
+function ErrorText({ children }: { readonly children: ComponentChildren }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard has to reach it
+    <section class="error-text" tabIndex={0} aria-label="What is wrong">
+      {children}
+    </section>
   );
 }
 

@@ -42,7 +42,8 @@ export function Folder({ service, prefix }: FolderProps) {
   return (
     <>
       <Crumbs service={service} prefix={prefix} bucket={result.data?.bucket} />
-      {may('objects:write') && (
+      {/* Not before it is known what would be replaced. */}
+      {result.data && may('objects:write') && (
         <Drop label="Upload" isMultiple action="Choose files" onFiles={send}>
           <span class="muted">Drop files here to upload them{prefix !== '' && ` to ${prefix}`}</span>
         </Drop>
