@@ -96,6 +96,9 @@ describe('operating', () => {
         const page = await call(`${stack.apiUrl}${path}`, basic(KEY));
         expect(page.status).to.equal(200);
         expect(page.headers['content-type']).to.match(/^text\/html/);
+        // Nothing from elsewhere, and no page in a colour of its own before it knows its theme.
+        expect(page.text).to.match(/min-height:100vh/);
+        expect(page.text).not.to.match(/<link[^>]*https?:|min-height:100vh[^"]*background/);
       }
     });
 

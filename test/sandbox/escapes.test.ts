@@ -3,14 +3,14 @@
  * and those of gVisor (test/syscalls/linux), at each level: links, open files, terminals, sockets, signals. Mounts,
  * namespaces, processes and files by their paths are in `sandbox.test.ts` and `landlock.test.ts`.
  */
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { runTool } from '../../src/build/run-tool.js';
 import { openSandbox, type Sandbox } from '../../src/sandbox/sandbox.js';
 import { CONFINING } from '../support/hostile/attacks.js';
 import { createTestLog } from '../support/log.js';
-import { type TempDir, tempDir } from '../support/temp.js';
+import { type SandboxFolder, sandboxFolder } from '../support/sandbox-folder.js';
 import { TOOL_LIMITS } from '../support/tool-limits.js';
 
 /** Says what was possible, and what was refused for another reason than that it is not allowed, or not there. */
@@ -34,17 +34,13 @@ read = lambda path: open(path).read()
 for (const level of CONFINING)
   describe(`ways out of the sandbox, at the level ${level}`, () => {
     let sandbox: Sandbox;
-    let folder: TempDir;
+    let folder: SandboxFolder;
     let work: string;
     before(async () => {
       sandbox = await openSandbox(level === 'namespaces' ? 'required' : level, createTestLog().log);
       expect(sandbox.level).to.equal(level);
-      folder = await tempDir('escapes');
-      work = join(folder.path, 'work');
-      await mkdir(work);
-      await mkdir(join(folder.path, 'given'));
-      await writeFile(join(folder.path, 'given', 'file'), 'given\n');
-      await writeFile(join(folder.path, 'secret'), 'secret\n');
+      folder = await sandboxFolder('escapes');
+      work = folder.work;
     });
     after(() => folder.remove());
 

@@ -1,5 +1,5 @@
 /** Access of a program at the level `landlock`: it sees the machine, and can use next to nothing of it. */
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
@@ -11,23 +11,19 @@ import { createTestLog } from '../support/log.js';
 import { freePort } from '../support/ports.js';
 import { processesWith } from '../support/process-state.js';
 import { REFUSED_CALLS } from '../support/refused-calls.js';
-import { type TempDir, tempDir } from '../support/temp.js';
+import { type SandboxFolder, sandboxFolder } from '../support/sandbox-folder.js';
 import { TOOL_LIMITS } from '../support/tool-limits.js';
 
 describe('the sandbox without namespaces', () => {
   let sandbox: Sandbox;
-  let folder: TempDir;
+  let folder: SandboxFolder;
   let work: string;
 
   before(async () => {
     sandbox = await openSandbox('landlock', createTestLog().log);
     expect(sandbox.level).to.equal('landlock');
-    folder = await tempDir('landlock');
-    work = join(folder.path, 'work');
-    await mkdir(work);
-    await mkdir(join(folder.path, 'given'));
-    await writeFile(join(folder.path, 'given', 'file'), 'given\n');
-    await writeFile(join(folder.path, 'secret'), 'secret\n');
+    folder = await sandboxFolder('landlock');
+    work = folder.work;
   });
   after(() => folder.remove());
 

@@ -1,7 +1,7 @@
 /** Access of a program at the level `namespaces`. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { getPriority } from 'node:os';
 import { join } from 'node:path';
@@ -18,23 +18,19 @@ import { asOtherUser, pathForOtherUser } from '../support/other-user.js';
 import { freePort } from '../support/ports.js';
 import { descendantsOf, isRunning } from '../support/process-state.js';
 import { REFUSED_CALLS } from '../support/refused-calls.js';
-import { type TempDir, tempDir } from '../support/temp.js';
+import { type SandboxFolder, sandboxFolder } from '../support/sandbox-folder.js';
 import { TOOL_LIMITS } from '../support/tool-limits.js';
 
 describe('the sandbox', () => {
   let sandbox: Sandbox;
-  let folder: TempDir;
+  let folder: SandboxFolder;
   let work: string;
 
   before(async () => {
     sandbox = await openSandbox('required', createTestLog().log);
     expect(sandbox.level).to.equal('namespaces');
-    folder = await tempDir('sandbox');
-    work = join(folder.path, 'work');
-    await mkdir(work);
-    await mkdir(join(folder.path, 'given'));
-    await writeFile(join(folder.path, 'given', 'file'), 'given\n');
-    await writeFile(join(folder.path, 'secret'), 'secret\n');
+    folder = await sandboxFolder('sandbox');
+    work = folder.work;
   });
   after(() => folder.remove());
 

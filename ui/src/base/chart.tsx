@@ -4,6 +4,7 @@
  */
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
+import { ScrollArea } from './scroll-area.js';
 
 export interface ChartLine {
   readonly label: string;
@@ -104,8 +105,7 @@ function shown(value: number | null | undefined, format: ChartProps['format']): 
 /** The same figures, newest first. */
 function Table({ title, times, lines, format }: ChartProps) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard has to reach it
-    <section class="scroll" tabIndex={0} aria-label={`Figures of ${title}`}>
+    <ScrollArea class="scroll" label={`Figures of ${title}`}>
       <table>
         <thead>
           <tr>
@@ -132,7 +132,7 @@ function Table({ title, times, lines, format }: ChartProps) {
             .reverse()}
         </tbody>
       </table>
-    </section>
+    </ScrollArea>
   );
 }
 

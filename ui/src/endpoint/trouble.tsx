@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { Link } from 'wouter-preact';
 import { may } from '../api/session.js';
 import { Button } from '../base/controls.js';
+import { ScrollArea } from '../base/scroll-area.js';
 import { Ago, count } from '../base/text.js';
 import { Visible } from '../base/visible.js';
 import type { Endpoint } from '../generated/routes.js';
@@ -63,13 +64,12 @@ export function Trouble({ endpoint }: { readonly endpoint: Endpoint }) {
   );
 }
 
-/** A long one is scrolled, with keys too. */
+/** A long one is scrolled. */
 function ErrorText({ children }: { readonly children: ComponentChildren }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard has to reach it
-    <section class="error-text" tabIndex={0} aria-label="What is wrong">
+    <ScrollArea class="error-text" label="What is wrong">
       {children}
-    </section>
+    </ScrollArea>
   );
 }
 
