@@ -165,6 +165,10 @@ describe('UI: trying an endpoint', function () {
     await eventually(async () =>
       expect(await page.getByLabel('rest', { exact: true }).inputValue()).to.equal('kept'),
     );
+    // Not typed, therefore not kept: nothing can be sent before the document has been read again.
+    await eventually(async () =>
+      expect(await page.getByLabel('id', { exact: true }).inputValue()).to.equal('from the document'),
+    );
     expect(await page.getByLabel('Body').inputValue()).to.equal('no JSON, and kept in this tab');
     expect(await page.getByLabel('Name of header 2', { exact: true }).inputValue()).to.equal('Authorization');
     await page.getByLabel('Body').fill('{"password": "not to be kept", "name": "kept"}');
