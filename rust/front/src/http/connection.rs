@@ -7,6 +7,7 @@ use std::task::Poll;
 use super::exchange::{Exchange, Next};
 use super::guard::Phase;
 use super::head::{HeadEnd, MAX_HEAD_BYTES, check_beginning};
+use super::http1::Http1;
 use super::refusal::Refusal;
 use super::request::Request;
 use super::response::{Persistence, ResponseHead};
@@ -41,7 +42,8 @@ async fn serve_requests(
         let request = read_request(stream, length, peer, thread).await?;
         stream.buffered.drain(..length);
         stream.watch().begin(Phase::Unwatched);
-        if (Exchange { thread, stream, reply }).answer(request).await? == Next::Close {
+        let client = Http1::new(stream, &thread.dates, &request);
+        if (Exchange { thread, client, reply }).answer(request).await? == Next::Close {
             return Ok(());
         }
         stream.watch().begin(Phase::Idle);

@@ -6,14 +6,13 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::body::Body;
+use super::client::Client;
 use super::failure::refusal_of;
-use super::guard::Phase;
 use super::head::Framing;
 use super::refusal::Refusal;
 use super::request::{Addressed, Request};
 use super::response::{Persistence, ResponseHead};
-use super::stream::{Broken, ClientStream};
+use super::stream::Broken;
 use crate::entries::{self, Finished};
 use crate::intervals;
 use crate::memory::Share;
@@ -23,15 +22,8 @@ use crate::thread::Thread;
 use crate::upstream::endpoint::Endpoint;
 use crate::upstream::{Answer, Reply, RequestBody};
 
-/// Up to this size a body is written together with the head of the response.
-const SMALL_BODY_BYTES: usize = 16 * 1024;
 /// What a request may have in memory without asking for it.
 const FREE_BYTES: usize = 4 * 1024;
-/// That part of a body has to have arrived before there is memory for all of it.
-const EARNEST: usize = 16;
-/// A rejected body up to this size is read at once, if it is there, so that the connection can stay open.
-const DROPPED_BYTES: usize = 256 * 1024;
-const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// Whether the connection can take another request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,19 +33,18 @@ pub enum Next {
 }
 
 /// A request with what it takes to answer it.
-pub struct Exchange<'a> {
+pub struct Exchange<'a, C> {
     pub thread: &'a Thread,
-    pub stream: &'a mut ClientStream,
+    pub client: C,
     pub reply: &'a Rc<Reply>,
 }
 
-impl<'a> Exchange<'a> {
+impl<'a, C: Client> Exchange<'a, C> {
     /// Sends a request to its endpoint, and the response to the client.
     ///
     /// # Errors
     /// When the connection cannot go on.
     pub async fn answer(mut self, mut request: Request) -> Result<Next, Broken> {
-        let mut body = Body::new(request.framing);
         let mut begun = None;
         if let Ok(Addressed { judged: Some(judged), .. }) = &mut request.to {
             begun = judged.begun.take();
@@ -63,14 +54,14 @@ impl<'a> Exchange<'a> {
         }
         let addressed = match &request.to {
             Ok(addressed) => addressed,
-            Err(refusal) => return self.refuse(&request, body, refusal).await,
+            Err(refusal) => return self.refuse(&request, refusal).await,
         };
         let Addressed { endpoint, state, head, place, judged, .. } = addressed;
         if let Some(refusal) = judged.as_ref().and_then(|judged| judged.refusal.as_ref()) {
-            return self.refuse(&request, body, refusal).await;
+            return self.refuse(&request, refusal).await;
         }
         let mut share = None;
-        let read = self.read_body(&request, endpoint, &mut body, &mut share).await?;
+        let read = self.read_body(&request, endpoint, &mut share).await?;
         let started = Instant::now() - request.waited;
         request.started.set(started);
         let timeout = request.timeout();
@@ -93,9 +84,9 @@ impl<'a> Exchange<'a> {
         };
         let sent = match read {
             Ok(sent) => sent,
-            Err(refusal) => return self.refuse(&request, body, &refusal).await,
+            Err(refusal) => return self.refuse(&request, &refusal).await,
         };
-        self.stream.give_back();
+        self.client.give_back();
         let outcome = endpoint.request(head, &sent, self.reply, deadline, *place).await;
         // A handler that has answered needs no more of it than what is being written.
         drop(sent);
@@ -126,7 +117,7 @@ impl<'a> Exchange<'a> {
         let checked = match begun {
             Ok(begun) => {
                 let check = policies.validate(begun, body.clone(), memory, &endpoint.shared.id, deadline);
-                self.stream.unless_reset(check).await?
+                self.client.unless_reset(check).await?
             }
             Err(unchecked) => Err(unchecked),
         };
@@ -161,7 +152,6 @@ impl<'a> Exchange<'a> {
         &mut self,
         request: &Request,
         endpoint: &Endpoint,
-        body: &mut Body,
         share: &mut Option<Share>,
     ) -> Result<Result<Vec<u8>, Refusal>, Broken> {
         let own = request.to.as_ref().ok().and_then(|to| to.state.policies.as_ref()?.body_limit);
@@ -171,49 +161,25 @@ impl<'a> Exchange<'a> {
             _ => Refusal::large_body(limit),
         };
         let mut bytes = Vec::new();
-        if body.is_complete() {
+        if self.client.is_complete() {
             return Ok(Ok(bytes));
         }
-        let length = match request.framing {
-            Framing::Length(length) if length > limit as u64 => return Ok(Err(large_body())),
-            Framing::Length(length) => length as usize,
-            _ => 0,
-        };
-        if request.expects_continue {
-            self.stream.write(CONTINUE).await?;
+        if matches!(request.framing, Framing::Length(length) if length > limit as u64) {
+            return Ok(Err(large_body()));
         }
-        self.stream.watch().begin(Phase::Body);
-        loop {
-            let taken = body.take(&self.stream.buffered, |data| bytes.extend_from_slice(data))?;
-            self.stream.buffered.drain(..taken);
-            loop {
-                if bytes.len() > limit {
-                    return Ok(Err(large_body()));
-                }
-                if bytes.len() > FREE_BYTES
-                    && !share.get_or_insert_with(|| endpoint.share(&self.thread.memory)).set(bytes.len())
-                {
-                    return Ok(Err(Refusal::out_of_memory()));
-                }
-                let Body::Length(missing @ 1..) = body else { break };
-                // The rest of a long body goes where it belongs.
-                if bytes.len() >= length / EARNEST {
-                    bytes.reserve_exact(*missing as usize);
-                }
-                let read = self.stream.read_into(&mut bytes, *missing as usize).await?;
-                if read == 0 {
-                    return Err(Refusal::no_http().into());
-                }
-                *missing -= read as u64;
+        self.client.begin_body().await?;
+        while !self.client.is_complete() {
+            self.client.read_body(&mut bytes).await?;
+            if bytes.len() > limit {
+                return Ok(Err(large_body()));
             }
-            if body.is_complete() {
-                self.stream.watch().begin(Phase::Unwatched);
-                return Ok(Ok(bytes));
-            }
-            if self.stream.fill().await? == 0 {
-                return Err(Refusal::no_http().into());
+            if bytes.len() > FREE_BYTES
+                && !share.get_or_insert_with(|| endpoint.share(&self.thread.memory)).set(bytes.len())
+            {
+                return Ok(Err(Refusal::out_of_memory()));
             }
         }
+        Ok(Ok(bytes))
     }
 
     /// Sends the answer of a handler; refused when there is no memory to hold it meanwhile.
@@ -266,14 +232,14 @@ impl<'a> Exchange<'a> {
             content_length: has_body.then_some(body.len()),
         };
         let sent = if request.is_head { b"" } else { body };
-        let next = self.send(response, sent).await;
+        let next = self.client.send(response, sent).await;
         drop(share);
         next.map(Ok)
     }
 
     /// Answers a request that no handler gets.
-    async fn refuse(&mut self, request: &Request, mut body: Body, refusal: &Refusal) -> Result<Next, Broken> {
-        let is_complete = self.drop_at_once(request, &mut body).await?;
+    async fn refuse(&mut self, request: &Request, refusal: &Refusal) -> Result<Next, Broken> {
+        let is_complete = self.client.drop_at_once().await?;
         match request.to {
             Ok(_) => {
                 self.reply.version.set(None);
@@ -286,27 +252,9 @@ impl<'a> Exchange<'a> {
         }
         let next = self.write_refusal(request, refusal, request.keep_alive && is_complete).await?;
         if !is_complete {
-            let buffered = std::mem::take(&mut self.stream.buffered);
-            let mut is_over = |bytes: &[u8]| body.take(bytes, |_| {}).is_err() || body.is_complete();
-            if !is_over(&buffered) {
-                self.stream.drop_arriving(is_over).await;
-            }
+            self.client.drop_rest().await;
         }
         Ok(next)
-    }
-
-    /// Drops a body, if it is small and there. A client that waits for `100 Continue` does not send it.
-    async fn drop_at_once(&mut self, request: &Request, body: &mut Body) -> Result<bool, Broken> {
-        let mut dropped = 0;
-        while !body.is_complete() && !request.expects_continue && dropped < DROPPED_BYTES {
-            let taken = body.take(&self.stream.buffered, |_| {})?;
-            self.stream.buffered.drain(..taken);
-            dropped += taken;
-            if !body.is_complete() && self.stream.fill_at_once().await? == 0 {
-                break;
-            }
-        }
-        Ok(body.is_complete())
     }
 
     async fn write_refusal(&mut self, request: &Request, refusal: &Refusal, keep_alive: bool) -> Result<Next, Broken> {
@@ -325,7 +273,7 @@ impl<'a> Exchange<'a> {
             persistence: self.persistence(request, keep_alive),
             content_length: (refusal.status != 204).then_some(body.len()),
         };
-        self.send(response, if request.is_head { b"" } else { &body }).await
+        self.client.send(response, if request.is_head { b"" } else { &body }).await
     }
 
     /// A handler, or a policy, may say something else.
@@ -333,7 +281,7 @@ impl<'a> Exchange<'a> {
         let name = b"strict-transport-security:";
         let says = |line: &[u8]| line.len() > name.len() && line[..name.len()].eq_ignore_ascii_case(name);
         match self.thread.strict_transport.as_deref() {
-            Some(line) if self.stream.is_secure() && !lines.split(|&byte| byte == b'\n').any(says) => line,
+            Some(line) if self.client.is_secure() && !lines.split(|&byte| byte == b'\n').any(says) => line,
             _ => "",
         }
     }
@@ -344,20 +292,6 @@ impl<'a> Exchange<'a> {
             true if request.is_old => Persistence::KeepAlive,
             true => Persistence::Default,
         }
-    }
-
-    async fn send(&mut self, head: ResponseHead<'_>, body: &[u8]) -> Result<Next, Broken> {
-        let next = if head.persistence == Persistence::Close { Next::Close } else { Next::Request };
-        let is_small = body.len() <= SMALL_BODY_BYTES;
-        let mut bytes = head.bytes(&self.thread.dates, if is_small { body.len() } else { 0 });
-        if is_small {
-            bytes.extend_from_slice(body);
-        }
-        self.stream.write(&bytes).await?;
-        if !is_small {
-            self.stream.write(body).await?;
-        }
-        Ok(next)
     }
 
     /// Counts a request of an endpoint, and tells of it; `bytes` is the length of the response's body.

@@ -2,12 +2,14 @@
 //! lists the response to each kind of input.
 mod body;
 mod chunks;
+mod client;
 mod connection;
 mod exchange;
 mod failure;
 mod guard;
 mod handler_head;
 mod head;
+mod http1;
 mod refusal;
 mod request;
 mod request_id;

@@ -1,0 +1,33 @@
+//! The client of one request, as an exchange needs it, whichever version of HTTP it speaks.
+use super::exchange::Next;
+use super::response::ResponseHead;
+use super::stream::Broken;
+
+pub trait Client {
+    /// Whether the connection has TLS.
+    fn is_secure(&self) -> bool;
+
+    /// Whether all of the body has been read. At first: whether there is none.
+    fn is_complete(&self) -> bool;
+
+    /// The body is wanted: a client that waits for `100 Continue` gets it.
+    async fn begin_body(&mut self) -> Result<(), Broken>;
+
+    /// Reads more of the body behind what is in `bytes`, a piece at a time, so that its memory can be accounted for.
+    async fn read_body(&mut self, bytes: &mut Vec<u8>) -> Result<(), Broken>;
+
+    /// The request has been read: gives memory back that it has left.
+    fn give_back(&mut self);
+
+    /// Does work for the client, as long as that has not left in a way that can be seen.
+    async fn unless_reset<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken>;
+
+    /// Sends a whole response; the client has to take it fast enough.
+    async fn send(&mut self, head: ResponseHead<'_>, body: &[u8]) -> Result<Next, Broken>;
+
+    /// Before an answer without the body: drops it, if it is small and there. Returns whether nothing of it is left.
+    async fn drop_at_once(&mut self) -> Result<bool, Broken>;
+
+    /// After an answer without the body: drops what is left of it.
+    async fn drop_rest(&mut self);
+}
