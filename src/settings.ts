@@ -229,7 +229,13 @@ export const SETTING_GROUPS = {
       30_000,
       1,
       3_600_000,
-      'Deadline of one request in a handler, milliseconds. An endpoint can set a lower value for this and the next six in its `limits`.',
+      'Deadline of one request in a handler, milliseconds. An endpoint can set a lower value for this and the next seven in its `limits`.',
+    ),
+    STREAM_IDLE_TIMEOUT_MS: integer(
+      60_000,
+      1,
+      3_600_000,
+      'Longest time between two pieces of a streamed response, milliseconds. Beyond it, the response is cut off.',
     ),
     HANDLER_MEMORY_MB: integer(1024, 64, 1_048_576, 'Memory of all processes of one handler, MiB.'),
     HANDLER_PROCESSES: integer(
@@ -260,6 +266,12 @@ export const SETTING_GROUPS = {
       HANDLER_NETWORKS,
       'none',
       'What handlers in a sandbox can connect to: `none` allows only services bound to them, those of the type `http` included, `host` everything this machine can reach.',
+    ),
+    STREAM_DRAIN_MS: integer(
+      10_000,
+      0,
+      30_000,
+      'How long a streamed response may go on when its handler is replaced or stopped, or the gateway stops, milliseconds. Then it is cut off.',
     ),
     HANDLER_THREADS: integer(64, 1, 4096, 'Requests that one handler process handles concurrently.'),
   },

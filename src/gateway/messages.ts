@@ -69,6 +69,8 @@ export interface EndpointState {
 export interface RequestLimits {
   /** Deadline of one request, milliseconds. */
   readonly timeoutMs: number;
+  /** Longest time between two pieces of a streamed response, milliseconds. */
+  readonly idleTimeoutMs: number;
   /** Requests of the endpoint at a time, in a handler or queued. */
   readonly concurrentRequests: number;
 }
@@ -85,6 +87,8 @@ export interface FrontSettings {
   readonly idleTimeoutMs: number;
   readonly stallTimeoutMs: number;
   readonly minBytesPerSecond: number;
+  /** How long a streamed response may go on when its handler is replaced or stopped, or the front stops. */
+  readonly streamDrainMs: number;
   /** Networks whose `X-Forwarded-For` and `Forwarded` are believed. */
   readonly trustedProxies: readonly string[];
   /** Whether the front tells of all requests, not only of those that have an entry in the log. */

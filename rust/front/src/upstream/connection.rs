@@ -9,15 +9,16 @@ use std::sync::Arc;
 use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 
-use edge_wire::{Decoded, Frame, HEADER_BYTES, Kind, decode, problem_of};
+use edge_wire::{Decoded, Frame, HEADER_BYTES, INITIAL_CREDIT, Kind, credit, decode, header, problem_of};
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
-use super::in_flight::{InFlight, Pending};
+use super::body_stream::{Arrived, BodyStream, End, NotTaken};
+use super::in_flight::{InFlight, Pending, Stream};
 use super::incoming::Incoming;
 use super::outgoing::{Outgoing, RequestBody};
-use super::reply::{Answer, AnswerBody, Outcome, Reply};
+use super::reply::{Answer, AnswerBody, Outcome, Reply, Streamed};
 use super::response_head::ResponseHead;
 use super::socket;
 use crate::memory::Share;
@@ -50,8 +51,10 @@ pub struct HandlerConnection {
     /// Requests have exceeded their deadline: what is held may not be wanted any more.
     has_expired: Notify,
     is_open: Cell<bool>,
-    /// Another one has taken its place: it closes when nothing is in flight.
-    is_retired: Cell<bool>,
+    /// Since when another one has its place: it closes when nothing is in flight.
+    retired: Cell<Option<Instant>>,
+    /// For what has arrived of streams.
+    memory: Share,
     may_close: Notify,
     closed: Notify,
 }
@@ -79,7 +82,8 @@ impl HandlerConnection {
             is_paused: Cell::default(),
             has_expired: Notify::new(),
             is_open: Cell::new(true),
-            is_retired: Cell::default(),
+            retired: Cell::default(),
+            memory: share.another(),
             may_close: Notify::new(),
             closed: Notify::new(),
         });
@@ -92,7 +96,7 @@ impl HandlerConnection {
     }
 
     pub fn is_retired(&self) -> bool {
-        self.is_retired.get()
+        self.retired.get().is_some()
     }
 
     pub fn in_flight(&self) -> usize {
@@ -112,10 +116,13 @@ impl HandlerConnection {
         true
     }
 
-    /// Ends the requests past their deadline.
-    pub fn expire(&self, now: Instant) {
+    /// Ends the requests past their deadline; also the streams of a connection that was retired before `streams_until`.
+    pub fn expire(&self, now: Instant, streams_until: Option<Instant>) {
         if self.in_flight() == 0 {
             return;
+        }
+        if streams_until.is_some_and(|until| self.retired.get().is_some_and(|retired| retired <= until)) {
+            self.end_streams();
         }
         let late = self.in_flight.borrow_mut().expire(|pending| pending.deadline <= now);
         if late.is_empty() {
@@ -134,8 +141,43 @@ impl HandlerConnection {
 
     /// No request is sent any more. The connection closes when none is in flight.
     pub fn retire(&self) {
-        self.is_retired.set(true);
+        if !self.is_retired() {
+            self.retired.set(Some(Instant::now()));
+        }
         self.close_if_done();
+    }
+
+    /// Ends all streams before their end.
+    pub fn end_streams(&self) {
+        let streams = self.in_flight.borrow().streams();
+        for (number, arrived) in streams {
+            arrived.end(End::Broken(DRAINED.into()));
+            self.drop_stream(number);
+        }
+    }
+
+    /// The handler may send so many more bytes of a stream.
+    pub fn give_credit(&self, number: u32, bytes: u32) {
+        // It knows of none that has ended.
+        if matches!(self.in_flight.borrow_mut().stream(number), Some(Stream::Wanted(_))) {
+            self.tell(&credit(number, bytes));
+        }
+    }
+
+    /// Nobody wants the rest of a stream, if there is any.
+    pub fn drop_stream(&self, number: u32) {
+        if self.in_flight.borrow_mut().drop_stream(number) {
+            self.tell(&header(Kind::Reset, number, 0, 0));
+            self.close_if_done();
+        }
+    }
+
+    /// Writes a frame about a stream.
+    fn tell(&self, frame: &[u8]) {
+        if self.is_open() {
+            self.outgoing.borrow_mut().add_frame(frame);
+            self.has_outgoing.notify_one();
+        }
     }
 
     /// Resolves when the connection is closed.
@@ -169,6 +211,11 @@ impl HandlerConnection {
         drop(outgoing);
         let aborted = self.in_flight.borrow_mut().expire(|_| true);
         let because: Rc<str> = reason.as_str().into();
+        let streams = self.in_flight.borrow().streams();
+        for (number, arrived) in streams {
+            arrived.end(End::Broken(because.clone()));
+            self.in_flight.borrow_mut().end_stream(number);
+        }
         for Pending { reply, .. } in aborted {
             reply.set(Outcome::Aborted(because.clone()));
         }
@@ -197,7 +244,7 @@ impl HandlerConnection {
     }
 
     /// Reads answers until the connection ends. Returns why.
-    async fn read(&self, reader: &mut OwnedReadHalf, mut share: Share) -> String {
+    async fn read(self: &Rc<Self>, reader: &mut OwnedReadHalf, mut share: Share) -> String {
         let mut incoming = Incoming::default();
         loop {
             let held = incoming.held();
@@ -243,7 +290,7 @@ impl HandlerConnection {
     }
 
     /// Reads into the memory that the connections of the thread share.
-    async fn read_frames(&self, reader: &mut OwnedReadHalf, incoming: &mut Incoming) -> Result<(), String> {
+    async fn read_frames(self: &Rc<Self>, reader: &mut OwnedReadHalf, incoming: &mut Incoming) -> Result<(), String> {
         poll_fn(|cx| {
             scratch::with(|bytes| {
                 let mut buffer = ReadBuf::new(bytes);
@@ -252,9 +299,11 @@ impl HandlerConnection {
                 }
                 let mut answered = Ok(());
                 let read = incoming.read(buffer.filled(), |Frame { kind, number, head, body }| {
-                    if answered.is_ok() {
+                    if answered.is_ok() && kind != Kind::Response {
+                        answered = self.streamed(kind, number, head, body);
+                    } else if answered.is_ok() {
                         let body = || AnswerBody { bytes: body.to_vec(), start: 0, share: None };
-                        answered = self.answered(kind, number, head, body);
+                        answered = self.answered(number, head, body);
                     }
                 });
                 Poll::Ready(read.map_err(violation).and(answered))
@@ -265,7 +314,7 @@ impl HandlerConnection {
 
     /// Reads more of a frame that has arrived in part.
     async fn read_held(
-        &self,
+        self: &Rc<Self>,
         reader: &mut OwnedReadHalf,
         incoming: &mut Incoming,
         share: &mut Share,
@@ -276,20 +325,20 @@ impl HandlerConnection {
             return Err(GONE.to_owned());
         }
         let Some(frame) = incoming.whole().map_err(violation)? else { return Ok(()) };
-        let Decoded::Frame(Frame { kind, number, head, .. }, _) = decode(&frame).map_err(violation)? else {
+        let Decoded::Frame(Frame { kind, number, head, body }, _) = decode(&frame).map_err(violation)? else {
             return Ok(());
         };
+        if kind != Kind::Response {
+            return self.streamed(kind, number, head, body);
+        }
         let start = HEADER_BYTES + head.len();
         let head = head.to_vec();
         // With its memory, or other answers would take it first.
         let share = Some(share.hand_over());
-        self.answered(kind, number, &head, || AnswerBody { bytes: frame, start, share })
+        self.answered(number, &head, || AnswerBody { bytes: frame, start, share })
     }
 
-    fn answered(&self, kind: Kind, number: u32, head: &[u8], body: impl FnOnce() -> AnswerBody) -> Result<(), String> {
-        if kind != Kind::Response {
-            return Err(violated("it sent a request"));
-        }
+    fn answered(&self, number: u32, head: &[u8], body: impl FnOnce() -> AnswerBody) -> Result<(), String> {
         let mut in_flight = self.in_flight.borrow_mut();
         let Some(Pending { reply, .. }) = in_flight.take(number) else {
             return answered_late(&mut in_flight, number);
@@ -300,6 +349,74 @@ impl HandlerConnection {
             Err(reason) => Outcome::Aborted(reason.into()),
         });
         Ok(())
+    }
+
+    /// Takes a frame of a streamed answer.
+    fn streamed(self: &Rc<Self>, kind: Kind, number: u32, head: &[u8], body: &[u8]) -> Result<(), String> {
+        match kind {
+            Kind::Stream => self.begin_stream(number, head),
+            Kind::Data => self.piece(number, body),
+            Kind::End => self.end_stream(number, End::Complete),
+            Kind::Reset => {
+                let reason = String::from_utf8_lossy(body);
+                self.end_stream(number, End::Broken(if reason.is_empty() { RESET.into() } else { (*reason).into() }))
+            }
+            Kind::Request | Kind::Response | Kind::Credit => Err(violated("it sent what only a gateway sends")),
+        }
+    }
+
+    fn begin_stream(self: &Rc<Self>, number: u32, head: &[u8]) -> Result<(), String> {
+        let arrived = Arrived::new(self.memory.another());
+        let mut in_flight = self.in_flight.borrow_mut();
+        let Some(Pending { reply, .. }) = in_flight.begin_stream(number, &arrived) else {
+            if !in_flight.begin_late(number, INITIAL_CREDIT) {
+                return Err(violated(UNASKED));
+            }
+            drop(in_flight);
+            self.tell(&header(Kind::Reset, number, 0, 0));
+            return Ok(());
+        };
+        drop(in_flight);
+        // Dropped with its reply, should nobody want it.
+        let body = BodyStream { arrived, connection: self.clone(), number, uncredited: 0 };
+        reply.set(match self.parse_head(head) {
+            Ok(head) => Outcome::Streamed(Streamed { head, body }),
+            Err(reason) => Outcome::Aborted(reason.into()),
+        });
+        Ok(())
+    }
+
+    fn piece(&self, number: u32, piece: &[u8]) -> Result<(), String> {
+        let mut in_flight = self.in_flight.borrow_mut();
+        let taken = match in_flight.stream(number) {
+            Some(Stream::Wanted(arrived)) => arrived.push(piece),
+            Some(Stream::Unwanted(credit)) => match credit.checked_sub(piece.len()) {
+                Some(rest) => {
+                    *credit = rest;
+                    Ok(())
+                }
+                None => Err(NotTaken::BeyondCredit),
+            },
+            None => return Err(violated("it sent a piece of no stream")),
+        };
+        drop(in_flight);
+        match taken {
+            Ok(()) => {}
+            Err(NotTaken::BeyondCredit) => return Err(violated("it sent more of a stream than it may")),
+            Err(NotTaken::OutOfMemory) => self.drop_stream(number),
+        }
+        Ok(())
+    }
+
+    fn end_stream(&self, number: u32, end: End) -> Result<(), String> {
+        let mut in_flight = self.in_flight.borrow_mut();
+        if let Some(Stream::Wanted(arrived)) = in_flight.stream(number) {
+            arrived.end(end);
+        }
+        match in_flight.end_stream(number) {
+            true => Ok(()),
+            false => Err(violated("it ended no stream")),
+        }
     }
 
     /// Drops the frame that is held if its request is past its deadline, or its endpoint can have no memory for it.
@@ -332,12 +449,15 @@ impl HandlerConnection {
 }
 
 const GONE: &str = "it closed its connection to the gateway";
+const RESET: &str = "it has ended its stream early";
+const DRAINED: &str = "its handler has been replaced or stopped";
+const UNASKED: &str = "it sent a response to no request, or a second one";
 
 /// An answer to a request past its deadline is late, any other to no request a violation.
 fn answered_late(in_flight: &mut InFlight, number: u32) -> Result<(), String> {
     match in_flight.answered_late(number) {
         true => Ok(()),
-        false => Err(violated("it sent a response to no request, or a second one")),
+        false => Err(violated(UNASKED)),
     }
 }
 
