@@ -54,7 +54,8 @@ const KINDS = {
     setting: 'STREAM_IDLE_TIMEOUT_MS',
     minimum: 1,
     maximum: 3_600_000,
-    description: 'Longest time between two pieces of a streamed response, milliseconds. Beyond it, it is cut off',
+    description:
+      'Longest time between two pieces of a streamed response, milliseconds. Beyond it, it is cut off',
   },
   concurrent_requests: {
     setting: 'HANDLER_CONCURRENT_REQUESTS',

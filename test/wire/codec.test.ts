@@ -67,7 +67,10 @@ describe('frame codec', () => {
     const frames = (await golden()).filter(({ frame }) => frame && isOfStream(frame));
     expect(frames).not.to.be.empty;
     for (const { name, hex } of frames) {
-      expect(() => read(new FrameDecoder(), Buffer.from(hex, 'hex')), name).to.throw(ProtocolError, 'version 2');
+      expect(() => read(new FrameDecoder(), Buffer.from(hex, 'hex')), name).to.throw(
+        ProtocolError,
+        'version 2',
+      );
     }
   });
 

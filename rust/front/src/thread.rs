@@ -34,7 +34,8 @@ const EXPIRE_EVERY: Duration = Duration::from_millis(100);
 const GUARD_EVERY: u32 = 5;
 /// How often it is told how many requests have no entry in the log.
 const LEFT_OUT_EVERY: u32 = 10;
-/// How long a client that keeps its connection busy can delay the exit of a front. Streams end before (STREAM_DRAIN_MS).
+/// How long a client that keeps its connection busy can delay the exit of a front. Streams end before that, see
+/// `stream_drain_ms`.
 const DRAIN_LIMIT: Duration = Duration::from_secs(35);
 
 /// What all threads share.

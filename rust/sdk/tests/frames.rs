@@ -1,7 +1,9 @@
 //! The codec: golden frames, streams cut everywhere, and bytes at random.
 
 use rust_edge_gateway_sdk::wire::buffer::Buffer;
-use rust_edge_gateway_sdk::wire::frame::{credit, credited, decode, header, Decoded, FrameError, Kind, HEADER_BYTES, MAX_BODY_BYTES};
+use rust_edge_gateway_sdk::wire::frame::{
+    credit, credited, decode, header, Decoded, FrameError, Kind, HEADER_BYTES, MAX_BODY_BYTES,
+};
 use serde::Deserialize;
 
 /// `test/golden/frames.json`, which the TypeScript tests read too.
@@ -330,7 +332,9 @@ fn damaged_streams_end_the_same_however_they_are_cut() {
 fn damaged_heads_are_refused_and_never_panic() {
     const SPECIAL: &[u8] = b"{}[]\",:0-e\\\0\xff";
     let (mut random, mut read) = (Random(0x4ead), 0);
-    let whole: Vec<Vec<u8>> = golden().into_iter().filter_map(|g| g.frame)
+    let whole: Vec<Vec<u8>> = golden()
+        .into_iter()
+        .filter_map(|g| g.frame)
         .filter(|frame| frame.kind <= 2)
         .map(|frame| frame.head.into_bytes())
         .collect();
@@ -363,5 +367,8 @@ fn errors_say_what_was_expected() {
     let text = |raw: &[u8]| decode(raw).unwrap_err().to_string();
     assert_eq!(text(&[3]), "protocol version 3, expected 1 or 2");
     assert_eq!(text(&[2, 1]), "frame kind 1, which its version does not have");
-    assert_eq!(FrameError::BodyTooLong(70_000_000, MAX_BODY_BYTES).to_string(), "body of 70000000 bytes, the limit is 67108864");
+    assert_eq!(
+        FrameError::BodyTooLong(70_000_000, MAX_BODY_BYTES).to_string(),
+        "body of 70000000 bytes, the limit is 67108864"
+    );
 }

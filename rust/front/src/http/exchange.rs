@@ -91,7 +91,10 @@ impl<'a, C: Client> Exchange<'a, C> {
         // A handler that has answered needs no more of it than what is being written.
         drop(sent);
         let refusal = match outcome {
-            Ok(Answered::Streamed(streamed, _active)) => return self.stream(&request, streamed).await,
+            Ok(Answered::Streamed(streamed, _active)) => {
+                // Apart, so that other requests need no room for it.
+                return Box::pin(self.stream(&request, streamed)).await;
+            }
             Ok(Answered::Whole(answer)) => match self.respond(&request, endpoint, answer).await? {
                 Ok(next) => return Ok(next),
                 Err(refusal) => refusal,

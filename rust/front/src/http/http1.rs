@@ -12,7 +12,6 @@ use super::request::Request;
 use super::response::{Dates, Persistence, ResponseHead};
 use super::stream::{Broken, ClientStream};
 
-
 /// Up to this size a body is written together with the head of the response.
 const SMALL_BODY_BYTES: usize = 16 * 1024;
 /// That part of a body has to have arrived before there is memory for all of it.
@@ -37,12 +36,12 @@ pub struct Http1<'a> {
     streams: Streams,
 }
 
-/// How the body of a streamed response is told from what follows.
+/// By what the body of a streamed response is told from what follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Delimited {
-    ByLength,
-    ByChunks,
-    ByClose,
+    Length,
+    Chunks,
+    Close,
 }
 
 /// The response that is being streamed, if there is one.
@@ -59,7 +58,7 @@ impl<'a> Http1<'a> {
             Framing::None | Framing::Chunked => 0,
         };
         let body = Body::new(request.framing);
-        let streams = Streams { delimited: Delimited::ByLength, next: Next::Close };
+        let streams = Streams { delimited: Delimited::Length, next: Next::Close };
         let Request { expects_continue, is_old, .. } = *request;
         Self { stream, dates, body, length, expects_continue, is_old, streams }
     }
@@ -140,14 +139,14 @@ impl Client for Http1<'_> {
 
     async fn begin_stream(&mut self, head: ResponseHead<'_>) -> Result<(), Broken> {
         let delimited = match head.content_length {
-            Some(_) => Delimited::ByLength,
-            None if self.is_old => Delimited::ByClose,
-            None => Delimited::ByChunks,
+            Some(_) => Delimited::Length,
+            None if self.is_old => Delimited::Close,
+            None => Delimited::Chunks,
         };
         let next = if head.persistence == Persistence::Close { Next::Close } else { Next::Request };
         self.streams = Streams { delimited, next };
         let mut bytes = head.bytes(self.dates, CHUNKED.len());
-        if delimited == Delimited::ByChunks {
+        if delimited == Delimited::Chunks {
             bytes.truncate(bytes.len() - 2);
             bytes.extend_from_slice(CHUNKED);
         }
@@ -155,7 +154,7 @@ impl Client for Http1<'_> {
     }
 
     async fn send_piece(&mut self, piece: &[u8]) -> Result<(), Broken> {
-        if self.streams.delimited != Delimited::ByChunks {
+        if self.streams.delimited != Delimited::Chunks {
             return self.stream.write(piece).await;
         }
         let mut chunk = Vec::with_capacity(piece.len() + 16);
@@ -167,7 +166,7 @@ impl Client for Http1<'_> {
     }
 
     async fn end_stream(&mut self) -> Result<Next, Broken> {
-        if self.streams.delimited == Delimited::ByChunks {
+        if self.streams.delimited == Delimited::Chunks {
             self.stream.write(LAST_CHUNK).await?;
         }
         Ok(self.streams.next)
@@ -175,7 +174,7 @@ impl Client for Http1<'_> {
 
     fn cut_off(&mut self) {
         // A connection that is just closed would be the end.
-        if self.streams.delimited == Delimited::ByClose {
+        if self.streams.delimited == Delimited::Close {
             self.stream.reset_on_close();
         }
     }

@@ -32,7 +32,9 @@ enum State {
     /// Its answer is arriving piece by piece.
     Streaming(Rc<Arrived>),
     /// Nobody wants the rest of its answer: the handler was told, and may still send so many bytes until it confirms.
-    Dropped { credit: usize },
+    Dropped {
+        credit: usize,
+    },
 }
 
 /// A stream that a frame is about.

@@ -12,8 +12,8 @@ mod pairs;
 pub mod request;
 pub mod response;
 mod runtime;
-mod sse;
 pub mod services;
+mod sse;
 mod stream;
 mod values;
 pub mod storage {

@@ -8,8 +8,8 @@ use std::time::Duration;
 #[cfg(feature = "async")]
 use crate::stream::AsyncBodyWriter;
 
-/// A stream of server-sent events (HTML standard, section 9.2). A handler returns it instead of a [`Response`](crate::Response), also in
-/// a `Result`.
+/// A stream of server-sent events (HTML standard, section 9.2). A handler returns it instead of a
+/// [`Response`](crate::Response), also in a `Result`.
 ///
 /// ```no_run
 /// use rust_edge_gateway_sdk_core::prelude::*;
@@ -68,7 +68,8 @@ impl Sse {
         Sse(with_head(StreamResponse::new_async(|out| write(AsyncEventWriter(out)))))
     }
 
-    /// The events of a stream (`futures_core::Stream`), for `handler_loop_async!`. It is dropped when the client leaves.
+    /// The events of a stream (`futures_core::Stream`), for `handler_loop_async!`. It is dropped when the client
+    /// leaves.
     #[cfg(feature = "async")]
     pub fn from_stream<S>(events: S) -> Self
     where
@@ -156,8 +157,8 @@ impl Event {
         Self::default()
     }
 
-    /// Its type: what `addEventListener` of an `EventSource` names. Without one it is `message`. Line breaks in it become
-    /// spaces.
+    /// Its type: what `addEventListener` of an `EventSource` names. Without one it is `message`. Line breaks in it
+    /// become spaces.
     pub fn event(self, name: impl AsRef<str>) -> Self {
         self.line("event", name.as_ref())
     }

@@ -43,6 +43,7 @@ pub struct GatewayConnection {
 }
 
 /// What the next frame is.
+#[allow(clippy::large_enum_variant)] // A box would cost each request an allocation.
 enum Taken {
     Request(u32, Request),
     /// About a stream.

@@ -3,8 +3,8 @@
 //! [`process`] is the contract with the gateway about the process (socket, readiness, end); [`answer`] says what a
 //! handler may return; [`panics`] confines a panic to its own request; [`records`] is for the log; [`current`] knows
 //! which request a thread works on, and [`in_request`] takes that elsewhere; [`gateway_connection`], [`pool`],
-//! [`monitor`] and [`latency`] distribute requests to threads; [`streaming`] sends answers piece by piece, as [`streams`]
-//! allows; `asynchronous` does the same with tokio.
+//! [`monitor`] and [`latency`] distribute requests to threads; [`streaming`] sends answers piece by piece, as
+//! [`streams`] allows; `asynchronous` does the same with tokio.
 
 mod answer;
 #[cfg(feature = "async")]
