@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fail, isOlder, ROOT, run, step } from './prepare.mjs';
 import { ensurePublishedDocuments } from './published-documents.mjs';
 
@@ -69,6 +69,9 @@ const S3_SERVER = { module: 'github.com/versity/versitygw/cmd/versitygw', versio
 /** The MongoDB server, built from source: FerretDB on SQLite; `test/support/backends/mongodb.ts` starts it. */
 const MONGODB_SERVER = { module: 'github.com/FerretDB/FerretDB', version: 'v1.24.2' };
 
+/** The conformance suite of HTTP/2: the newest version that the proxy of Go has; `test/torture/http/h2spec.test.ts`. */
+const H2SPEC = { module: 'github.com/summerwind/h2spec/cmd/h2spec', version: 'v2.2.1' };
+
 /** The tool that tests the management API against its description, in `test/torture/schemathesis.test.ts`. */
 const SCHEMATHESIS = { requirements: 'scripts/schemathesis-requirements.txt', version: '4.32.5' };
 
@@ -98,6 +101,7 @@ export async function ensureTestServers() {
   mkdirSync(SERVER_CACHE, { recursive: true });
   await installS3Server();
   await installMongodbServer();
+  await installH2spec();
   await installSchemathesis();
   await ensureLargeDocument();
   await ensurePublishedDocuments(SERVER_CACHE);
@@ -108,6 +112,7 @@ export async function ensureTestServers() {
   for (const server of PACKAGED) process.stdout.write(`  ${server.name}: ${versionOf(server)}\n`);
   process.stdout.write(`  versitygw (S3): ${S3_SERVER.version}\n`);
   process.stdout.write(`  FerretDB (MongoDB): ${MONGODB_SERVER.version}\n`);
+  process.stdout.write(`  h2spec (HTTP/2): ${H2SPEC.version}\n`);
   process.stdout.write(`  Schemathesis: ${SCHEMATHESIS.version}\n`);
   process.stdout.write(`  Node: ${NODES.map(({ version }) => version).join(', ')}\n`);
 }
@@ -130,19 +135,28 @@ async function installPackages(missing) {
   if (!installed) fail(`${names.join(', ')} could not be installed; apt-get said why above.`);
 }
 
-/**
- * Builds the S3 server unless it exists. It is renamed into place atomically, so that runs may do this concurrently.
- */
+/** Builds the S3 server unless it exists. */
 async function installS3Server() {
   const { module, version } = S3_SERVER;
-  const executable = join(SERVER_CACHE, `versitygw-${version}`);
+  await installGoProgram(module, version, join(SERVER_CACHE, `versitygw-${version}`));
+}
+
+/** Builds h2spec unless it exists. */
+async function installH2spec() {
+  const { module, version } = H2SPEC;
+  // It is older than modules.
+  await installGoProgram(module, `${version}+incompatible`, join(SERVER_CACHE, `h2spec-${version}`));
+}
+
+/** Builds a program unless it exists. It is renamed into place atomically, so that runs may do this concurrently. */
+async function installGoProgram(module, version, executable) {
   if (existsSync(executable)) return;
   const env = { ...process.env, PATH: `${process.env.PATH}:/usr/local/go/bin` };
   await ensureGo(env);
   step(`Building ${module} ${version}`);
   const folder = mkdtempSync(join(SERVER_CACHE, 'build-'));
   const code = await run('go', ['install', `${module}@${version}`], { env: { ...env, GOBIN: folder } });
-  if (code === 0) renameSync(join(folder, 'versitygw'), executable);
+  if (code === 0) renameSync(join(folder, basename(module)), executable);
   rmSync(folder, { recursive: true, force: true });
   if (code !== 0) fail(`${module} could not be built; go said why above.`);
 }

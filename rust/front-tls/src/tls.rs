@@ -1,5 +1,5 @@
 //! TLS 1.3 and 1.2 by rustls, with its defaults: no renegotiation, no compression, forward secrecy always.
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::task::{Context, Poll};
@@ -13,6 +13,9 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::certificates::Certificates;
+
+/// As clients and servers name it (ALPN).
+const HTTP2: &[u8] = b"h2";
 
 pub struct Rustls {
     provider: Arc<CryptoProvider>,
@@ -35,7 +38,7 @@ fn acceptor(provider: &Arc<CryptoProvider>, certificates: Certificates) -> TlsAc
         .unwrap_or_else(|error| panic!("rustls does not know its own versions: {error}"))
         .with_no_client_auth()
         .with_cert_resolver(Arc::new(certificates));
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![HTTP2.to_vec(), b"http/1.1".to_vec()];
     TlsAcceptor::from(Arc::new(config))
 }
 
@@ -60,6 +63,10 @@ impl SecureStream for Secure {
     fn tcp(&self) -> &TcpStream {
         self.0.get_ref().0
     }
+
+    fn is_http2(&self) -> bool {
+        self.0.get_ref().1.alpn_protocol() == Some(HTTP2)
+    }
 }
 
 impl AsyncRead for Secure {
@@ -71,6 +78,18 @@ impl AsyncRead for Secure {
 impl AsyncWrite for Secure {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -35,7 +35,7 @@ pub enum Next {
 /// A request with what it takes to answer it.
 pub struct Exchange<'a, C> {
     pub thread: &'a Thread,
-    pub client: C,
+    pub client: &'a mut C,
     pub reply: &'a Rc<Reply>,
 }
 
