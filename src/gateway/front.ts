@@ -16,6 +16,7 @@ import {
   type EndpointInterval,
   type EndpointState,
   type FinishedRequest,
+  type FrontChallenges,
   type FrontReport,
   type FrontRequest,
   type FrontSettings,
@@ -93,6 +94,7 @@ export class Front {
   readonly #counts = new FrontCounts();
   #share: Share | undefined;
   #certificates: readonly HostCertificate[] = [];
+  #challenges: FrontChallenges = { http: [], tls: [] };
   #sockets: PublicSockets | undefined;
   #shortLives = 0;
   #isStopping = false;
@@ -118,6 +120,12 @@ export class Front {
   async setCertificates(certificates: readonly HostCertificate[]): Promise<void> {
     this.#certificates = certificates;
     await this.#ask({ type: 'certificates', certificates });
+  }
+
+  /** Tells the front all challenges of ACME servers that are pending; resolves when they are answered. */
+  async setChallenges(challenges: FrontChallenges): Promise<void> {
+    this.#challenges = challenges;
+    await this.#ask({ type: 'challenges', ...challenges });
   }
 
   /** Tells the front of changed endpoints; resolves when all new requests go accordingly. */
@@ -222,6 +230,7 @@ export class Front {
     this.#processes.set(process, 'starting');
     if (this.#share) process.tell(this.#share);
     if (sockets.secure) void process.request({ type: 'certificates', certificates: this.#certificates });
+    void process.request({ type: 'challenges', ...this.#challenges });
     void process.ended.then((how) => this.#ended(process, how));
 
     const ids = this.#ids();
