@@ -1,6 +1,6 @@
 /**
- * Pebble, the ACME server that is made for tests: it checks what Let's Encrypt checks. Its names are led to 127.0.0.1 by
- * a DNS server of its own.
+ * Pebble, the ACME server that is made for tests: it checks what Let's Encrypt checks. A DNS server of its own leads
+ * all names to 127.0.0.1.
  */
 import { writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
