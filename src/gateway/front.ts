@@ -27,6 +27,7 @@ import {
   TRIAL,
 } from './messages.js';
 import { cannotOpen, openPublicSockets, type PublicSockets } from './public-socket.js';
+import { messagesOf } from './state-messages.js';
 
 /** Events that the front reports. */
 export interface FrontEvents {
@@ -82,8 +83,6 @@ const UNRESPONSIVE_MS = 10_000;
 const PING_EVERY_MS = 1_000;
 /** States sent to a new process in one message, to keep messages small. */
 const BATCH = 500;
-/** Characters of large policies in one message; one state may have more. */
-const MESSAGE_CHARACTERS = 4 * 1024 * 1024;
 
 export class Front {
   readonly #options: FrontOptions;
@@ -386,21 +385,4 @@ function notServed(): AppError {
 
 function describe({ code, signal, error }: FrontEnd): string {
   return error?.message ?? signal ?? `exit code ${code}`;
-}
-
-/** States in messages that are not too large. */
-function* messagesOf(states: readonly EndpointState[]): Generator<readonly EndpointState[]> {
-  let message: EndpointState[] = [];
-  let characters = 0;
-  for (const state of states) {
-    const length = state.policies?.validate?.length ?? 0;
-    if (message.length > 0 && characters + length > MESSAGE_CHARACTERS) {
-      yield message;
-      message = [];
-      characters = 0;
-    }
-    message.push(state);
-    characters += length;
-  }
-  if (message.length > 0) yield message;
 }
