@@ -259,8 +259,7 @@ impl<'a, C: Client> Exchange<'a, C> {
 
     async fn write_refusal(&mut self, request: &Request, refusal: &Refusal, keep_alive: bool) -> Result<Next, Broken> {
         let body = refusal.body();
-        let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
-        let mut lines = format!("{kind}{}", refusal.lines);
+        let mut lines = format!("{}{}", refusal.content_type(), refusal.lines);
         if let Some((policies, judged)) = request.to.as_ref().ok().and_then(Addressed::policies) {
             lines = policies.own_lines(judged, &lines);
         }
