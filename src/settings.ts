@@ -5,6 +5,7 @@
 import { availableParallelism, totalmem } from 'node:os';
 
 import {
+  emailAddress,
   flag,
   integer,
   jsonObject,
@@ -16,12 +17,14 @@ import {
   type Setting,
   text,
   textWithDefault,
+  tlsAddress,
   webAddress,
 } from './setting.js';
 
 export type { Setting };
 /** Values of `SANDBOX`. */
 export const SANDBOX_MODES = ['auto', 'required', 'landlock', 'off'] as const;
+const ACME_CHALLENGES = ['http-01', 'tls-alpn-01'] as const;
 const HANDLER_NETWORKS = ['none', 'host'] as const;
 const SAMPLERS = [
   ...(['always_on', 'always_off', 'traceidratio'] as const),
@@ -59,6 +62,16 @@ export const SETTING_GROUPS = {
       0,
       4_294_967_295,
       'When set, answers over TLS have `Strict-Transport-Security`: for so long, browsers use nothing else for the host. `31536000` is a year.',
+    ),
+    ACME_DIRECTORY_URL: tlsAddress(
+      'The directory of an ACME server, such as `https://acme-v02.api.letsencrypt.org/directory`. When set, workers order certificates for all domains that have none that a user has set; who sets it agrees to the terms of the server. Needs TLS_PORT. docs/TLS.md has the steps.',
+      'https://acme-v02.api.letsencrypt.org/directory',
+    ),
+    ACME_EMAIL: emailAddress('Where the ACME server writes to, should something be wrong with certificates.'),
+    ACME_CHALLENGE: oneOf(
+      ACME_CHALLENGES,
+      'http-01',
+      'How the ACME server finds out whether a host leads here: `http-01` asks on port 80, which has to lead to GATEWAY_PORT, `tls-alpn-01` on port 443, which has to lead to TLS_PORT.',
     ),
     GATEWAY_INTERNAL_PORT: optionalInteger(
       1,

@@ -116,6 +116,14 @@ export interface HostCertificate {
   readonly key: string;
 }
 
+/** What ACME servers ask for. */
+export interface FrontChallenges {
+  /** Below `/.well-known/acme-challenge/` of a host. */
+  readonly http: readonly { readonly host: string; readonly token: string; readonly answer: string }[];
+  /** In handshakes by the protocol `acme-tls/1`, and in no others. */
+  readonly tls: readonly HostCertificate[];
+}
+
 /** Which traces are exported. */
 export interface Sampling {
   /** Those that the client has sampled, where it has a trace. */
@@ -139,6 +147,8 @@ export type FrontRequest =
     }
   /** Use these certificates from now on, and no others. */
   | { readonly type: 'certificates'; readonly certificates: readonly HostCertificate[] }
+  /** Answer these challenges of ACME servers from now on, and no others. */
+  | ({ readonly type: 'challenges' } & FrontChallenges)
   /** Open the ports: all endpoints have been applied. */
   | { readonly type: 'listen' }
   /** Answered when no request is in flight in a replaced instance. */

@@ -22,6 +22,8 @@ export interface Row {
   readonly input: string;
   readonly bytes: (place: Place) => string;
   readonly gateway: Outcome;
+  /** What the gateway does instead of answering in HTTP/1; other tests send it there. */
+  readonly http1?: string;
   /** The same as of the gateway unless given. */
   readonly api?: Outcome;
 }
@@ -349,7 +351,10 @@ export const SECTIONS: readonly Section[] = [
         'HTTP/2.0 in the request line',
         line(({ get: path }) => `GET ${path} HTTP/2.0`),
       ),
-      refused('the preface of HTTP/2', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0'),
+      {
+        ...refused('the preface of HTTP/2', () => 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0'),
+        http1: 'taken: HTTP/2 begins',
+      },
       refused('TLS', () => `\x16\x03\x01\x00\xc8\x01\x00\x00\xc4\x03\x03${'x'.repeat(190)}`),
       refused('no HTTP', () => 'hello\r\n\r\n'),
       taken(

@@ -5,6 +5,7 @@
 //! has just started gets all of them.
 use std::collections::BTreeMap;
 
+use crate::challenges::Challenge;
 use crate::endpoint_state::NamedState;
 use crate::tls::Certificate;
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,13 @@ pub enum ToFront {
     Certificates {
         seq: u64,
         certificates: Vec<Certificate>,
+    },
+    /// Answer these challenges of ACME servers from now on, and no others.
+    Challenges {
+        seq: u64,
+        http: Vec<Challenge>,
+        /// Shown to servers that ask by TLS-ALPN-01.
+        tls: Vec<Certificate>,
     },
     /// Open the ports: all endpoints have been applied.
     Listen {

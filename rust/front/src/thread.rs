@@ -13,6 +13,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 
+use crate::challenges::Challenges;
 use crate::client_ip::TrustedProxies;
 use crate::endpoint_state::EndpointState;
 use crate::entries;
@@ -47,6 +48,7 @@ pub struct Shared {
     pub handled: Arc<AtomicU64>,
     pub supervisor: Supervisor,
     pub tls: Option<Arc<dyn Tls>>,
+    pub challenges: Arc<Challenges>,
 }
 
 /// Changed endpoints.
@@ -142,6 +144,7 @@ pub struct Thread {
     pub memory: Arc<MemoryBudget>,
     pub supervisor: Supervisor,
     tls: Option<Arc<dyn Tls>>,
+    pub challenges: Arc<Challenges>,
     /// A header line of responses over TLS.
     pub strict_transport: Option<Box<str>>,
     pub routes: RefCell<RouteTable<Rc<Endpoint>>>,
@@ -180,6 +183,7 @@ impl Thread {
             strict_transport: strict_transport(&shared.settings),
             settings: shared.settings,
             tls: shared.tls,
+            challenges: shared.challenges,
             proxies: shared.proxies,
             memory: shared.memory,
             supervisor: shared.supervisor,

@@ -1,5 +1,5 @@
 //! TLS, as the front uses it. A program that has it (`rust/front-tls`) brings it along.
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -25,6 +25,10 @@ pub trait Tls: Send + Sync {
     /// Replaces all certificates. Returns what is wrong with those that cannot be used.
     fn set_certificates(&self, certificates: Vec<Certificate>) -> Vec<String>;
 
+    /// Replaces the certificates that are shown to ACME servers only (TLS-ALPN-01, RFC 8737). Returns what is wrong
+    /// with those that cannot be used.
+    fn set_challenges(&self, certificates: Vec<Certificate>) -> Vec<String>;
+
     /// Begins a connection.
     fn accept(&self, tcp: TcpStream) -> Handshake;
 }
@@ -33,6 +37,9 @@ pub trait Tls: Send + Sync {
 pub trait SecureStream: AsyncRead + AsyncWrite + Unpin {
     /// What it runs over.
     fn tcp(&self) -> &TcpStream;
+
+    /// Whether client and server have agreed on HTTP/2.
+    fn is_http2(&self) -> bool;
 }
 
 /// The connection of a client.
@@ -52,6 +59,10 @@ impl Transport {
     pub fn is_secure(&self) -> bool {
         matches!(self, Self::Secure(_))
     }
+
+    pub fn is_http2(&self) -> bool {
+        matches!(self, Self::Secure(secure) if secure.is_http2())
+    }
 }
 
 impl AsyncRead for Transport {
@@ -68,6 +79,24 @@ impl AsyncWrite for Transport {
         match self.get_mut() {
             Self::Plain(tcp) => Pin::new(tcp).poll_write(cx, bytes),
             Self::Secure(secure) => Pin::new(secure).poll_write(cx, bytes),
+        }
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Self::Plain(tcp) => Pin::new(tcp).poll_write_vectored(cx, slices),
+            Self::Secure(secure) => Pin::new(secure).poll_write_vectored(cx, slices),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            Self::Plain(tcp) => tcp.is_write_vectored(),
+            Self::Secure(secure) => secure.is_write_vectored(),
         }
     }
 

@@ -1,6 +1,7 @@
 /** The certificates of domains, for TLS. */
 import { Type } from '@sinclair/typebox';
 import { notFound, requireFound } from '../../errors.js';
+import { checkCertificate } from '../../model/certificate.js';
 import {
   type Certificate,
   deleteCertificate,
@@ -10,8 +11,7 @@ import {
 import { findDomain } from '../../store/domains.js';
 import { presenter } from '../present.js';
 import { defineRoute, Reply } from '../route.js';
-import { IdParams, Timestamp } from '../schemas.js';
-import { checkCertificate } from './certificate.js';
+import { IdParams, nullable, Timestamp } from '../schemas.js';
 
 const tag = 'Domains';
 const path = '/api/domains/{id}/certificate';
@@ -30,6 +30,11 @@ const CertificateView = Type.Object(
     fingerprint: Type.String({ description: 'sha256, in hexadecimal digits' }),
     valid_from: Timestamp,
     expires_at: Timestamp,
+    ordered_from: nullable(
+      Type.String({
+        description: 'The directory of the ACME server that has issued it; null: a user has set it',
+      }),
+    ),
     chain: Type.String({ description: 'PEM, as clients get it' }),
     updated_at: Timestamp,
   },
@@ -68,7 +73,12 @@ export const certificateRoutes = [
       const { host } = requireFound(await findDomain(store, id), 'domain', id);
       const checked = checkCertificate(body, host);
       const key_encrypted = secrets.seal(body.private_key);
-      const saved = await saveCertificate(store, { ...checked, domain_id: id, key_encrypted });
+      const saved = await saveCertificate(store, {
+        ...checked,
+        domain_id: id,
+        key_encrypted,
+        ordered_from: null,
+      });
       const certificate = requireFound(saved, 'domain', id);
       return new Reply(200, present(certificate), {}, config.TLS_PORT === undefined ? [NO_TLS] : []);
     },

@@ -32,6 +32,7 @@ export function CertificateSection({ domain }: { readonly domain: Domain }) {
       ) : (
         <p class="muted">There is none: this host is not served over TLS.</p>
       )}
+      {domain.certificate_order && <Ordered order={domain.certificate_order} />}
       {has && mayEdit && (
         <div>
           <Button look="plain" onClick={() => setOpen('delete')}>
@@ -56,6 +57,24 @@ export function CertificateSection({ domain }: { readonly domain: Domain }) {
         </FormDialog>
       )}
     </Section>
+  );
+}
+
+/** How the order of one by ACME goes, where it is not simply there. */
+function Ordered({ order }: { readonly order: NonNullable<Domain['certificate_order']> }) {
+  const { state, error, next_try_at } = order;
+  if (state === 'queued' || state === 'ordering') return <p class="muted">One is being ordered by ACME.</p>;
+  if (state === 'issued' || error === null) return null;
+  return (
+    <p>
+      It could not be ordered by ACME: <Visible text={error} isOneLine />
+      {next_try_at !== null && (
+        <>
+          {' '}
+          It is tried again at <At at={next_try_at} />.
+        </>
+      )}
+    </p>
   );
 }
 

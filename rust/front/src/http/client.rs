@@ -1,12 +1,22 @@
 //! The client of one request, as an exchange needs it, whichever version of HTTP it speaks.
 use super::exchange::Next;
+use super::guard::Watch;
 use super::response::ResponseHead;
 use super::stream::Broken;
 
-pub trait Client {
-    /// Whether the connection has TLS.
+/// What a request comes over.
+pub trait Link {
+    /// Whether it has TLS.
     fn is_secure(&self) -> bool;
 
+    /// What is waited for.
+    fn watch(&self) -> &Watch;
+
+    /// Does work for the client, as long as that has not left in a way that can be seen.
+    async fn unless_reset<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken>;
+}
+
+pub trait Client: Link {
     /// Whether all of the body has been read. At first: whether there is none.
     fn is_complete(&self) -> bool;
 
@@ -18,9 +28,6 @@ pub trait Client {
 
     /// The request has been read: gives memory back that it has left.
     fn give_back(&mut self);
-
-    /// Does work for the client, as long as that has not left in a way that can be seen.
-    async fn unless_reset<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken>;
 
     /// Sends a whole response; the client has to take it fast enough.
     async fn send(&mut self, head: ResponseHead<'_>, body: &[u8]) -> Result<Next, Broken>;

@@ -1,13 +1,15 @@
-//! The connection of a client: its requests, one after the other.
+//! The connection of a client: its requests, one after the other, unless it begins as one of HTTP/2.
 use std::future::poll_fn;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::task::Poll;
 
+use super::client::Link;
 use super::exchange::{Exchange, Next};
 use super::guard::Phase;
 use super::head::{HeadEnd, MAX_HEAD_BYTES, check_beginning};
 use super::http1::Http1;
+use super::http2;
 use super::refusal::Refusal;
 use super::request::Request;
 use super::response::{Persistence, ResponseHead};
@@ -22,7 +24,13 @@ pub async fn serve(transport: Transport, peer: IpAddr, thread: Rc<Thread>) {
     let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
     let reply = Reply::new(waker.clone());
     let mut stream = ClientStream::new(transport, thread.guard.watch(waker));
-    match serve_requests(&mut stream, peer, &thread, &reply).await {
+    stream.watch().begin(Phase::Head);
+    let served = match http2::begins(&mut stream).await {
+        Ok(true) => return http2::serve(stream, peer, thread).await,
+        Ok(false) => serve_requests(&mut stream, peer, &thread, &reply).await,
+        Err(broken) => Err(broken),
+    };
+    match served {
         Ok(()) => stream.close().await,
         Err(Broken::Gone) => {}
         Err(Broken::Refused(refusal)) => refuse(stream, &thread, refusal).await,
@@ -36,13 +44,12 @@ async fn serve_requests(
     thread: &Rc<Thread>,
     reply: &Rc<Reply>,
 ) -> Result<(), Broken> {
-    stream.watch().begin(Phase::Head);
     loop {
         let length = next_head(stream).await?;
-        let request = read_request(stream, length, peer, thread).await?;
+        let request = read_request(stream, &stream.buffered[..length], peer, thread).await?;
         stream.buffered.drain(..length);
         stream.watch().begin(Phase::Unwatched);
-        let client = Http1::new(stream, &thread.dates, &request);
+        let client = &mut Http1::new(stream, &thread.dates, &request);
         if (Exchange { thread, client, reply }).answer(request).await? == Next::Close {
             return Ok(());
         }
@@ -52,22 +59,17 @@ async fn serve_requests(
 
 /// Reads a request; again when its policies have been made ready, when it was counted, and when the key of its token
 /// may have come.
-async fn read_request(
-    stream: &ClientStream,
-    length: usize,
-    peer: IpAddr,
-    thread: &Rc<Thread>,
-) -> Result<Request, Broken> {
+pub async fn read_request(link: &impl Link, head: &[u8], peer: IpAddr, thread: &Rc<Thread>) -> Result<Request, Broken> {
     let mut patience = Patience::default();
     loop {
-        let mut request = Request::read(thread, &stream.buffered[..length], peer, stream.is_secure(), &mut patience)?;
+        let mut request = Request::read(thread, head, peer, link.is_secure(), &mut patience)?;
         if let Some(validator) = patience.unprepared.take() {
-            stream.watch().begin(Phase::Unwatched);
-            stream.unless_reset(patience.prepare(&validator, request.timeout())).await?;
+            link.watch().begin(Phase::Unwatched);
+            link.unless_reset(patience.prepare(&validator, request.timeout())).await?;
             continue;
         }
         if std::mem::take(&mut patience.counts_first) {
-            stream.watch().begin(Phase::Unwatched);
+            link.watch().begin(Phase::Unwatched);
             if request.is_over_limit(thread, &mut patience).await {
                 return Ok(request);
             }
@@ -78,7 +80,7 @@ async fn read_request(
             request.ask_for_key(thread);
         }
         let Some(wait) = wait else { return Ok(request) };
-        stream.watch().begin(Phase::Unwatched);
+        link.watch().begin(Phase::Unwatched);
         if !request.gets_other_policies(thread, &wait).await {
             return Ok(request);
         }

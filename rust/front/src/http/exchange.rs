@@ -35,7 +35,7 @@ pub enum Next {
 /// A request with what it takes to answer it.
 pub struct Exchange<'a, C> {
     pub thread: &'a Thread,
-    pub client: C,
+    pub client: &'a mut C,
     pub reply: &'a Rc<Reply>,
 }
 
@@ -263,8 +263,7 @@ impl<'a, C: Client> Exchange<'a, C> {
 
     async fn write_refusal(&mut self, request: &Request, refusal: &Refusal, keep_alive: bool) -> Result<Next, Broken> {
         let body = refusal.body();
-        let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
-        let mut lines = format!("{kind}{}", refusal.lines);
+        let mut lines = format!("{}{}", refusal.content_type(), refusal.lines);
         if let Some((policies, judged)) = request.to.as_ref().ok().and_then(Addressed::policies) {
             lines = policies.own_lines(judged, &lines);
         }

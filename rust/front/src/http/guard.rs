@@ -144,6 +144,8 @@ impl Guard {
             if watch.phase() == Phase::Idle {
                 watch.waited.set(None);
             }
+            // A client of HTTP/2 is told at once.
+            watch.waker.wake_by_ref();
         }
     }
 

@@ -3,9 +3,9 @@ use std::io::Write;
 use std::pin::pin;
 
 use super::body::Body;
-use super::client::Client;
+use super::client::{Client, Link};
 use super::exchange::Next;
-use super::guard::Phase;
+use super::guard::{Phase, Watch};
 use super::head::Framing;
 use super::refusal::Refusal;
 use super::request::Request;
@@ -70,11 +70,21 @@ impl<'a> Http1<'a> {
     }
 }
 
-impl Client for Http1<'_> {
+impl Link for Http1<'_> {
     fn is_secure(&self) -> bool {
         self.stream.is_secure()
     }
 
+    fn watch(&self) -> &Watch {
+        self.stream.watch()
+    }
+
+    async fn unless_reset<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
+        self.stream.unless_reset(work).await
+    }
+}
+
+impl Client for Http1<'_> {
     fn is_complete(&self) -> bool {
         self.body.is_complete()
     }
@@ -116,11 +126,6 @@ impl Client for Http1<'_> {
 
     fn give_back(&mut self) {
         self.stream.give_back();
-    }
-
-    /// One that closes its sending side waits for its answer, and one that has closed all of it looks the same.
-    async fn unless_reset<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
-        self.stream.unless_reset(work).await
     }
 
     async fn send(&mut self, head: ResponseHead<'_>, body: &[u8]) -> Result<Next, Broken> {

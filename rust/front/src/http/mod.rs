@@ -1,5 +1,5 @@
-//! HTTP/1: the connections of clients. The front passes on unambiguous requests and rejects all others; `docs/HTTP.md`
-//! lists the response to each kind of input.
+//! HTTP/1 and HTTP/2: the connections of clients. The front passes on unambiguous requests and rejects all others;
+//! `docs/HTTP.md` lists the response to each kind of input.
 mod body;
 mod chunks;
 mod client;
@@ -10,6 +10,7 @@ mod guard;
 mod handler_head;
 mod head;
 mod http1;
+mod http2;
 mod refusal;
 mod request;
 mod request_id;

@@ -2,6 +2,9 @@
 use std::cell::{Cell, RefCell};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use http::StatusCode;
+use http::header::{CONTENT_LENGTH, DATE, HeaderName, HeaderValue};
+
 /// The text of a status.
 pub fn reason(status: u16) -> &'static str {
     http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("unknown")
@@ -32,6 +35,38 @@ pub struct ResponseHead<'a> {
 }
 
 impl ResponseHead<'_> {
+    /// The head for HTTP/2, which has nothing to say about the connection.
+    pub fn response(&self, dates: &Dates) -> http::Response<()> {
+        let mut response = http::Response::new(());
+        // Those of handlers and policies are from 200 to 999.
+        *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        let lines = self.lines.split(|&byte| byte == b'\n');
+        for line in lines.chain(self.transport_lines.as_bytes().split(|&byte| byte == b'\n')) {
+            let Some(colon) = memchr::memchr(b':', line) else { continue };
+            let name = HeaderName::from_bytes(&line[..colon]);
+            let value = HeaderValue::from_bytes(line[colon + 1..].trim_ascii());
+            // They have been checked.
+            if let (Ok(name), Ok(value)) = (name, value) {
+                headers.append(name, value);
+            }
+        }
+        if let Ok(id) = HeaderValue::from_str(self.request_id) {
+            headers.insert("x-request-id", id);
+        }
+        if !self.has_date {
+            dates.with_now(&mut |text| {
+                if let Ok(date) = HeaderValue::from_bytes(text) {
+                    headers.insert(DATE, date);
+                }
+            });
+        }
+        if let Some(length) = self.content_length {
+            headers.insert(CONTENT_LENGTH, length.into());
+        }
+        response
+    }
+
     /// The bytes of the head, with room for so many more.
     pub fn bytes(&self, dates: &Dates, room: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(256 + self.lines.len() + room);

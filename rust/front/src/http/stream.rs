@@ -2,13 +2,13 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
-use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, Interest, ReadBuf};
 use tokio::time::{Instant, timeout};
 
+use super::client::Link;
 use super::guard::{Phase, Verdict, Watch, Watched};
 use super::refusal::Refusal;
 use crate::scratch;
@@ -54,12 +54,14 @@ impl ClientStream {
         Self { transport, watched, buffered: Vec::new(), latest: None }
     }
 
-    pub fn is_secure(&self) -> bool {
-        self.transport.is_secure()
+    /// What it consists of, for another protocol than HTTP/1; the bytes have been read and not taken.
+    pub fn into_parts(self) -> (Transport, Watched, Vec<u8>) {
+        (self.transport, self.watched, self.buffered)
     }
 
-    pub fn watch(&self) -> &Rc<Watch> {
-        &self.watched.watch
+    /// Whether client and server have agreed on HTTP/2.
+    pub fn is_http2(&self) -> bool {
+        self.transport.is_http2()
     }
 
     /// The client is to see that the connection does not end as it should.
@@ -126,16 +128,6 @@ impl ClientStream {
                 Some(Verdict::SlowSender) => Poll::Ready(Err(Refusal::too_slow().into())),
                 Some(_) => Poll::Ready(Err(Broken::Gone)),
             },
-        }
-    }
-
-    /// Does work for the client, as long as that has not reset the connection. One that closes its sending side waits
-    /// for its answer, and one that has closed all of it looks the same.
-    pub async fn unless_reset<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
-        tokio::select! {
-            biased;
-            outcome = work => Ok(outcome),
-            _ = self.transport.tcp().ready(Interest::ERROR) => Err(Broken::Gone),
         }
     }
 
@@ -216,6 +208,26 @@ impl ClientStream {
                 Ok(false) => {}
                 Ok(true) | Err(_) => return,
             }
+        }
+    }
+}
+
+impl Link for ClientStream {
+    fn is_secure(&self) -> bool {
+        self.transport.is_secure()
+    }
+
+    fn watch(&self) -> &Watch {
+        &self.watched.watch
+    }
+
+    /// A client that closes its sending side waits for its answer, and one that has closed all of it looks the same:
+    /// only one that resets the connection is seen.
+    async fn unless_reset<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
+        tokio::select! {
+            biased;
+            outcome = work => Ok(outcome),
+            _ = self.transport.tcp().ready(Interest::ERROR) => Err(Broken::Gone),
         }
     }
 }

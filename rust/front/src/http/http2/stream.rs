@@ -1,0 +1,216 @@
+//! A stream: one request, and its response.
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use h2::server::SendResponse;
+use h2::{Reason, RecvStream, SendStream};
+use http::{Request, Response, StatusCode};
+
+use super::super::client::{Client, Link};
+use super::super::connection::read_request;
+use super::super::exchange::{Exchange, Next};
+use super::super::guard::{Phase, Watch, Watched};
+use super::super::head::Framing;
+use super::super::refusal::Refusal;
+use super::super::response::{Persistence, ResponseHead};
+use super::super::stream::Broken;
+use super::wire::OpenStream;
+use super::{SEND_BYTES, head};
+use crate::thread::Thread;
+use crate::upstream::Reply;
+
+/// Answers a request.
+pub async fn answer(
+    request: Request<RecvStream>,
+    respond: SendResponse<Bytes>,
+    peer: IpAddr,
+    is_secure: bool,
+    thread: Rc<Thread>,
+    _open: OpenStream,
+) {
+    let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
+    let reply = Reply::new(waker.clone());
+    let (parts, body) = request.into_parts();
+    let is_complete = body.is_end_stream();
+    let mut client = Http2 {
+        thread: &thread,
+        watched: thread.guard.watch(waker),
+        respond: RefCell::new(respond),
+        body,
+        is_complete,
+        expects_continue: !is_complete && head::expects_continue(&parts),
+        is_secure,
+    };
+    let head = head::write(&parts);
+    drop(parts);
+    let answered = client.answer(head, peer, &thread, &reply).await;
+    let answered = match answered {
+        Err(Broken::Refused(refusal)) => client.refuse(&refusal).await,
+        answered => answered,
+    };
+    if answered.is_err() {
+        client.respond.borrow_mut().send_reset(Reason::CANCEL);
+    }
+}
+
+/// The client of one stream.
+struct Http2<'a> {
+    thread: &'a Thread,
+    watched: Watched,
+    respond: RefCell<SendResponse<Bytes>>,
+    body: RecvStream,
+    is_complete: bool,
+    expects_continue: bool,
+    is_secure: bool,
+}
+
+impl Http2<'_> {
+    async fn answer(
+        &mut self,
+        head: Result<Vec<u8>, Refusal>,
+        peer: IpAddr,
+        thread: &Rc<Thread>,
+        reply: &Rc<Reply>,
+    ) -> Result<Next, Broken> {
+        let mut request = read_request(self, &head?, peer, thread).await?;
+        self.watch().begin(Phase::Unwatched);
+        if request.framing == Framing::None && !self.is_complete {
+            // Its length is not known.
+            request.framing = Framing::Chunked;
+        }
+        Exchange { thread, client: self, reply }.answer(request).await
+    }
+
+    /// Answers what cannot be read. Other streams go on.
+    async fn refuse(&mut self, refusal: &Refusal) -> Result<Next, Broken> {
+        self.thread.refused(refusal.status);
+        let body = refusal.body();
+        let lines = format!("Content-Type: application/json\r\n{}", refusal.lines);
+        let head = ResponseHead {
+            status: refusal.status,
+            lines: lines.as_bytes(),
+            has_date: false,
+            request_id: &self.thread.request_ids.next(),
+            transport_lines: "",
+            persistence: Persistence::Default,
+            content_length: Some(body.len()),
+        };
+        self.send(head, &body).await
+    }
+
+    /// What has arrived counts before what the guard says.
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Broken>> {
+        match self.body.poll_data(cx) {
+            Poll::Ready(Some(Ok(data))) => {
+                self.watch().transferred(data.len());
+                Poll::Ready(Ok(Some(data)))
+            }
+            Poll::Ready(None) => Poll::Ready(Ok(None)),
+            Poll::Ready(Some(Err(_))) => Poll::Ready(Err(Broken::Gone)),
+            Poll::Pending => match self.watch().verdict() {
+                None => Poll::Pending,
+                Some(_) => Poll::Ready(Err(Refusal::too_slow().into())),
+            },
+        }
+    }
+
+    /// Waits until the client, and the connection, take more of a response. Returns how many bytes.
+    async fn room(&self, stream: &mut SendStream<Bytes>, wanted: usize) -> Result<usize, Broken> {
+        stream.reserve_capacity(wanted);
+        poll_fn(|cx| {
+            // Nobody is woken for what there is already.
+            if stream.capacity() > 0 {
+                return Poll::Ready(Ok(stream.capacity().min(wanted)));
+            }
+            match stream.poll_capacity(cx) {
+                Poll::Ready(Some(Ok(bytes))) => Poll::Ready(Ok(bytes.min(wanted))),
+                Poll::Ready(Some(Err(_)) | None) => Poll::Ready(Err(Broken::Gone)),
+                Poll::Pending if self.watch().verdict().is_some() => Poll::Ready(Err(Broken::Gone)),
+                Poll::Pending => Poll::Pending,
+            }
+        })
+        .await
+    }
+}
+
+impl Link for Http2<'_> {
+    fn is_secure(&self) -> bool {
+        self.is_secure
+    }
+
+    fn watch(&self) -> &Watch {
+        &self.watched.watch
+    }
+
+    async fn unless_reset<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
+        tokio::select! {
+            biased;
+            outcome = work => Ok(outcome),
+            _ = poll_fn(|cx| self.respond.borrow_mut().poll_reset(cx)) => Err(Broken::Gone),
+        }
+    }
+}
+
+impl Client for Http2<'_> {
+    fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    async fn begin_body(&mut self) -> Result<(), Broken> {
+        if self.expects_continue {
+            let mut response = Response::new(());
+            *response.status_mut() = StatusCode::CONTINUE;
+            self.respond.get_mut().send_informational(response).map_err(|_| Broken::Gone)?;
+        }
+        self.watch().begin(Phase::Body);
+        Ok(())
+    }
+
+    async fn read_body(&mut self, bytes: &mut Vec<u8>) -> Result<(), Broken> {
+        match poll_fn(|cx| self.poll_data(cx)).await? {
+            Some(data) => {
+                bytes.extend_from_slice(&data);
+                // The client may send so much more. It fails for a stream that has ended.
+                let _ = self.body.flow_control().release_capacity(data.len());
+                self.is_complete = self.body.is_end_stream();
+            }
+            // Trailers, if there are any, are dropped.
+            None => self.is_complete = true,
+        }
+        if self.is_complete {
+            self.watch().begin(Phase::Unwatched);
+        }
+        Ok(())
+    }
+
+    /// It has nothing.
+    fn give_back(&mut self) {}
+
+    async fn send(&mut self, head: ResponseHead<'_>, body: &[u8]) -> Result<Next, Broken> {
+        let response = head.response(&self.thread.dates);
+        let stream = self.respond.get_mut().send_response(response, body.is_empty());
+        let mut stream = stream.map_err(|_| Broken::Gone)?;
+        self.watch().begin(Phase::Response);
+        let mut rest = body;
+        while !rest.is_empty() {
+            let room = self.room(&mut stream, rest.len().min(SEND_BYTES)).await?;
+            let (piece, behind) = rest.split_at(room);
+            stream.send_data(Bytes::copy_from_slice(piece), behind.is_empty()).map_err(|_| Broken::Gone)?;
+            self.watch().transferred(piece.len());
+            rest = behind;
+        }
+        self.watch().begin(Phase::Unwatched);
+        Ok(Next::Request)
+    }
+
+    /// The stream ends with the answer. What is left of the body is not the next request.
+    async fn drop_at_once(&mut self) -> Result<bool, Broken> {
+        Ok(true)
+    }
+
+    async fn drop_rest(&mut self) {}
+}
