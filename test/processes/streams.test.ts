@@ -1,6 +1,7 @@
 /** Responses that handlers stream, over HTTP/1: piece by piece, held back by slow readers, cut off, drained. */
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
+import { connect as connectHttp2, constants } from 'node:http2';
 import { expect } from 'chai';
 import { EventSource } from 'eventsource';
 import { eventually } from '../support/eventually.js';
@@ -176,6 +177,44 @@ describe('streamed responses', () => {
     expect(lasting.received).not.to.contain(LAST_CHUNK);
     expect(ending.received).to.contain('first').and.not.to.contain(LAST_CHUNK);
     await eventually(() => expect(isRunning(old)).to.equal(false));
+  });
+
+  it('go over HTTP/2 as over HTTP/1', async () => {
+    const client = connectHttp2(stack.gatewayUrl);
+    const stream = (query: string) => {
+      const opened = client.request({ ':path': `/stream?${query}` }).setEncoding('utf8');
+      const seen = { text: '', ended: false, error: '' };
+      opened.on('data', (text: string) => {
+        seen.text += text;
+      });
+      opened.on('end', () => {
+        seen.ended = true;
+      });
+      opened.on('error', ({ message }: Error) => {
+        seen.error = message;
+      });
+      return { opened, seen };
+    };
+    try {
+      const pieces = stream('do=pieces&mark=http2');
+      await eventually(() => expect(pieces.seen.text).to.equal('first'));
+      const much = stream('do=much&kib=2048');
+      await eventually(() => expect(much.seen.ended).to.equal(true));
+      expect(much.seen.text).to.have.length(2 * MEGABYTE);
+      await mark('http2');
+      await eventually(() => expect(pieces.seen).to.include({ text: 'firstsecond', ended: true }));
+      const left = stream('do=endless&mark=http2-left');
+      await eventually(() => expect(left.seen.text).to.contain('more'));
+      left.opened.close(constants.NGHTTP2_CANCEL);
+      expect((await at('do=wait&mark=http2-left')).status).to.equal(204);
+      const failed = stream('do=fails');
+      await eventually(() => expect(failed.seen.error).to.contain('NGHTTP2_INTERNAL_ERROR'));
+      const gone = stream('do=endless&mark=http2-gone');
+      await eventually(() => expect(gone.seen.text).to.contain('more'));
+    } finally {
+      client.destroy();
+    }
+    expect((await at('do=wait&mark=http2-gone')).status).to.equal(204);
   });
 
   it('are server-sent events for a real client', async () => {
