@@ -20,6 +20,7 @@ import { routes } from './routes.js';
 import { services } from './services.js';
 import { sleep } from './sleep.js';
 import { start } from './start.js';
+import { streams } from './streams.js';
 import type { Benchmark } from './support/main.js';
 import { isMet, type Row, table } from './support/report.js';
 import { machine, writeMainResults } from './support/results.js';
@@ -33,6 +34,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'compile-many': compileMany,
   throughput,
   tls,
+  streams,
   'many-endpoints': manyEndpoints,
   'front-memory': frontMemory,
   routes,
