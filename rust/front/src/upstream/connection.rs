@@ -1,4 +1,6 @@
 //! The connection of a thread to one handler process. It carries many requests at a time, and enforces their deadlines.
+mod streams;
+
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
@@ -9,16 +11,16 @@ use std::sync::Arc;
 use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 
-use edge_wire::{Decoded, Frame, HEADER_BYTES, INITIAL_CREDIT, Kind, credit, decode, header, problem_of};
+use edge_wire::{Decoded, Frame, HEADER_BYTES, Kind, decode, problem_of};
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
-use super::body_stream::{Arrived, BodyStream, End, NotTaken};
-use super::in_flight::{InFlight, Pending, Stream};
+use super::body_stream::End;
+use super::in_flight::{InFlight, Pending};
 use super::incoming::Incoming;
 use super::outgoing::{Outgoing, RequestBody};
-use super::reply::{Answer, AnswerBody, Outcome, Reply, Streamed};
+use super::reply::{Answer, AnswerBody, Outcome, Reply};
 use super::response_head::ResponseHead;
 use super::socket;
 use crate::memory::Share;
@@ -145,39 +147,6 @@ impl HandlerConnection {
             self.retired.set(Some(Instant::now()));
         }
         self.close_if_done();
-    }
-
-    /// Ends all streams before their end.
-    pub fn end_streams(&self) {
-        let streams = self.in_flight.borrow().streams();
-        for (number, arrived) in streams {
-            arrived.end(End::Broken(DRAINED.into()));
-            self.drop_stream(number);
-        }
-    }
-
-    /// The handler may send so many more bytes of a stream.
-    pub fn give_credit(&self, number: u32, bytes: u32) {
-        // It knows of none that has ended.
-        if matches!(self.in_flight.borrow_mut().stream(number), Some(Stream::Wanted(_))) {
-            self.tell(&credit(number, bytes));
-        }
-    }
-
-    /// Nobody wants the rest of a stream, if there is any.
-    pub fn drop_stream(&self, number: u32) {
-        if self.in_flight.borrow_mut().drop_stream(number) {
-            self.tell(&header(Kind::Reset, number, 0, 0));
-            self.close_if_done();
-        }
-    }
-
-    /// Writes a frame about a stream.
-    fn tell(&self, frame: &[u8]) {
-        if self.is_open() {
-            self.outgoing.borrow_mut().add_frame(frame);
-            self.has_outgoing.notify_one();
-        }
     }
 
     /// Resolves when the connection is closed.
@@ -351,74 +320,6 @@ impl HandlerConnection {
         Ok(())
     }
 
-    /// Takes a frame of a streamed answer.
-    fn streamed(self: &Rc<Self>, kind: Kind, number: u32, head: &[u8], body: &[u8]) -> Result<(), String> {
-        match kind {
-            Kind::Stream => self.begin_stream(number, head),
-            Kind::Data => self.piece(number, body),
-            Kind::End => self.end_stream(number, End::Complete),
-            Kind::Reset => {
-                let reason = String::from_utf8_lossy(body);
-                self.end_stream(number, End::Broken(if reason.is_empty() { RESET.into() } else { (*reason).into() }))
-            }
-            Kind::Request | Kind::Response | Kind::Credit => Err(violated("it sent what only a gateway sends")),
-        }
-    }
-
-    fn begin_stream(self: &Rc<Self>, number: u32, head: &[u8]) -> Result<(), String> {
-        let arrived = Arrived::new(self.memory.another());
-        let mut in_flight = self.in_flight.borrow_mut();
-        let Some(Pending { reply, .. }) = in_flight.begin_stream(number, &arrived) else {
-            if !in_flight.begin_late(number, INITIAL_CREDIT) {
-                return Err(violated(UNASKED));
-            }
-            drop(in_flight);
-            self.tell(&header(Kind::Reset, number, 0, 0));
-            return Ok(());
-        };
-        drop(in_flight);
-        // Dropped with its reply, should nobody want it.
-        let body = BodyStream { arrived, connection: self.clone(), number, uncredited: 0 };
-        reply.set(match self.parse_head(head) {
-            Ok(head) => Outcome::Streamed(Streamed { head, body }),
-            Err(reason) => Outcome::Aborted(reason.into()),
-        });
-        Ok(())
-    }
-
-    fn piece(&self, number: u32, piece: &[u8]) -> Result<(), String> {
-        let mut in_flight = self.in_flight.borrow_mut();
-        let taken = match in_flight.stream(number) {
-            Some(Stream::Wanted(arrived)) => arrived.push(piece),
-            Some(Stream::Unwanted(credit)) => match credit.checked_sub(piece.len()) {
-                Some(rest) => {
-                    *credit = rest;
-                    Ok(())
-                }
-                None => Err(NotTaken::BeyondCredit),
-            },
-            None => return Err(violated("it sent a piece of no stream")),
-        };
-        drop(in_flight);
-        match taken {
-            Ok(()) => {}
-            Err(NotTaken::BeyondCredit) => return Err(violated("it sent more of a stream than it may")),
-            Err(NotTaken::OutOfMemory) => self.drop_stream(number),
-        }
-        Ok(())
-    }
-
-    fn end_stream(&self, number: u32, end: End) -> Result<(), String> {
-        let mut in_flight = self.in_flight.borrow_mut();
-        if let Some(Stream::Wanted(arrived)) = in_flight.stream(number) {
-            arrived.end(end);
-        }
-        match in_flight.end_stream(number) {
-            true => Ok(()),
-            false => Err(violated("it ended no stream")),
-        }
-    }
-
     /// Drops the frame that is held if its request is past its deadline, or its endpoint can have no memory for it.
     fn drop_unwanted(&self, incoming: &mut Incoming, is_beyond_part: bool) -> Result<bool, String> {
         let Some(number) = incoming.number() else { return Ok(false) };
@@ -449,8 +350,6 @@ impl HandlerConnection {
 }
 
 const GONE: &str = "it closed its connection to the gateway";
-const RESET: &str = "it has ended its stream early";
-const DRAINED: &str = "its handler has been replaced or stopped";
 const UNASKED: &str = "it sent a response to no request, or a second one";
 
 /// An answer to a request past its deadline is late, any other to no request a violation.
