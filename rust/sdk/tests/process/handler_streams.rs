@@ -49,6 +49,13 @@ fn handle(req: Request) -> Result<StreamResponse, HandlerError> {
             }
             written
         }),
+        "/endless" => StreamResponse::new(move |out| loop {
+            let written = out.write_all(b"more").and_then(|()| out.flush());
+            if written.is_err() {
+                set(&mark);
+            }
+            written?;
+        }),
         "/fails" => StreamResponse::new(|out| {
             write!(out, "some")?;
             out.flush()?;

@@ -115,6 +115,20 @@ fn credit_is_read_when_all_threads_wait_for_it() {
 }
 
 #[test]
+fn the_only_thread_learns_that_the_client_has_left() {
+    let handler = Handler::start_with(SYNC, &[("EDGE_MAX_THREADS", "1")]);
+    let mut connection = handler.connect();
+    connection.send(1, "/endless", b"");
+    connection.receive_head(1);
+    connection.give_credit(1, u32::MAX);
+    assert_eq!(connection.receive_piece(1), b"more");
+    connection.send(2, "/quick", b"");
+    connection.reset(1);
+    while connection.receive_frame().0 != Kind::Reset {}
+    assert_eq!(connection.receive().body, b"quick");
+}
+
+#[test]
 fn a_handler_learns_that_the_client_has_left() {
     for handler in HANDLERS.map(Handler::start) {
         let mut connection = handler.connect();

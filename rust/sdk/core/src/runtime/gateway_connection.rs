@@ -151,9 +151,10 @@ impl GatewayConnection {
         }
     }
 
-    /// Reads for a thread that waits for credit, if no other thread reads: at most once, and until there is something
-    /// new. Requests that come are set aside; whether there are any. `None` if another thread reads.
-    pub fn read_aside(&self) -> Option<bool> {
+    /// Reads for a thread that streams, if no other thread reads: at most once, and until there is something new, which
+    /// it waits for if it `waits`. Requests that come are set aside; whether there are any. `None` if another thread
+    /// reads.
+    pub fn read_aside(&self, waits: bool) -> Option<bool> {
         let mut received = match self.received.try_lock() {
             Ok(received) => received,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -170,6 +171,7 @@ impl GatewayConnection {
                 }
                 Taken::Control => has_read = true,
                 Taken::Nothing if has_read || has_request || self.closed.load(SeqCst) => return Some(has_request),
+                Taken::Nothing if !waits && !poll::is_readable(&self.stream) => return Some(false),
                 Taken::Nothing => {
                     self.flush();
                     self.read(&mut received);

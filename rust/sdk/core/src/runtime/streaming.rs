@@ -20,6 +20,7 @@ struct ConnectionSink {
 
 impl Sink for ConnectionSink {
     fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        self.look();
         while !bytes.is_empty() {
             let allowed = self.take(bytes.len().min(MAX_DATA_BYTES))?;
             let (piece, rest) = bytes.split_at(allowed);
@@ -30,6 +31,7 @@ impl Sink for ConnectionSink {
     }
 
     fn is_over(&self) -> bool {
+        self.look();
         self.connection.streams.is_over(self.number)
     }
 }
@@ -53,15 +55,25 @@ impl ConnectionSink {
             // Asked with the table locked: whoever gives the right to read back tells this thread after it waits.
             if !self.connection.is_read() {
                 drop(table);
-                if let Some(has_request) = self.connection.read_aside() {
-                    streams.reader_has_left();
-                    if has_request {
-                        self.runtime.request_thread(&self.connection);
-                    }
-                }
+                self.read(true);
                 continue;
             }
             drop(streams.wait(table));
+        }
+    }
+
+    /// Takes what has come, if no thread is left to do so: the client may have left.
+    fn look(&self) {
+        if self.runtime.pool.is_exhausted() {
+            self.read(false);
+        }
+    }
+
+    fn read(&self, waits: bool) {
+        let Some(has_request) = self.connection.read_aside(waits) else { return };
+        self.connection.streams.reader_has_left();
+        if has_request {
+            self.runtime.request_thread(&self.connection);
         }
     }
 }
