@@ -13,6 +13,7 @@ import { expectData } from '../support/expect.js';
 import { call } from '../support/http.js';
 import { type Pebble, preparePebble } from '../support/pebble.js';
 import { freePort } from '../support/ports.js';
+import { frontOf } from '../support/process-state.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { SECRET_KEY } from '../support/test-services.js';
 
@@ -244,6 +245,12 @@ describe('certificates by ACME', function () {
     ]);
     expect((await ask('by-http', { headers: { host: `${HOST.toUpperCase()}:80` } })).text).to.equal(answer);
     expect((await ask('by-http?query', { method: 'HEAD' })).status).to.equal(200);
+    // A front that takes over knows it from the beginning.
+    const gateway = stack.processes.get('gateway');
+    gateway?.logged.expectErrors(/front exited, starting another/);
+    process.kill(frontOf(gateway?.pid ?? 0) ?? 0, 'SIGKILL');
+    // A connection of the one that was killed breaks.
+    expect((await eventually(() => ask('by-http'))).status).to.equal(200);
     for (const [token, options] of [
       ['by-tls', {}],
       ['by-http/', {}],
