@@ -9,7 +9,7 @@ import { addChallenge, removeChallenge } from '../../src/store/acme-challenges.j
 import { type Database, openDatabase } from '../../src/store/database.js';
 import { startAuthority } from '../support/authority.js';
 import { eventually } from '../support/eventually.js';
-import { expectData } from '../support/expect.js';
+import { expectData, expectFailure, NO_ID } from '../support/expect.js';
 import { call } from '../support/http.js';
 import { type Pebble, preparePebble } from '../support/pebble.js';
 import { freePort } from '../support/ports.js';
@@ -139,6 +139,19 @@ describe('certificates by ACME', function () {
     // Not before it was said.
     expect(Date.parse(issued?.tried_at ?? '')).to.be.at.least(Date.parse(failed?.next_try_at ?? ''));
     await eventually(async () => expect(await shown(host)).to.equal((await certificate(id)).fingerprint));
+  });
+
+  it('tries again at once when told to', async () => {
+    const host = 'put-right.example';
+    await pebble.setAddress(host, NOWHERE);
+    const id = await addDomain(host);
+    const path = `/api/domains/${id}/certificate/order`;
+    const { certificate_order: failed } = await reaches(id, 'failed');
+    await pebble.setAddress(host, null);
+    expectData(await stack.api.post(path));
+    const { certificate_order: issued } = await reaches(id, 'issued');
+    expect(Date.parse(issued?.tried_at ?? '')).to.be.below(Date.parse(failed?.next_try_at ?? ''));
+    expectFailure(await stack.api.post(`/api/domains/${NO_ID}/certificate/order`), 'not_found');
   });
 
   it('never replaces a certificate that a user has set', async () => {
