@@ -111,6 +111,17 @@ export async function failOrder(
   );
 }
 
+/** One that has failed is due now. @returns whether there is an order of the domain */
+export async function retryOrder(store: Store, domainId: string): Promise<boolean> {
+  const { rowCount } = await store.knex.raw<{ rowCount: number }>(
+    `UPDATE acme_orders
+        SET next_try_at = CASE WHEN state = 'failed' THEN clock_timestamp() ELSE next_try_at END
+      WHERE domain_id = ?`,
+    [domainId],
+  );
+  return rowCount > 0;
+}
+
 /**
  * Makes what was issued the certificate of its domain.
  * @returns false when it is not wanted any more: the domain is gone or has another host, a user has set a certificate,
