@@ -21,6 +21,7 @@ import { routes } from './routes.js';
 import { services } from './services.js';
 import { sleep } from './sleep.js';
 import { start } from './start.js';
+import { streams } from './streams.js';
 import type { Benchmark } from './support/main.js';
 import { isMet, type Row, table } from './support/report.js';
 import { machine, writeMainResults } from './support/results.js';
@@ -35,6 +36,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   throughput,
   tls,
   http2,
+  streams,
   'many-endpoints': manyEndpoints,
   'front-memory': frontMemory,
   routes,

@@ -20,6 +20,8 @@ import { Gateways } from '../src/internal/gateways.js';
 import { registrySource, serveMetrics } from '../src/metrics/process-metrics.js';
 import { type Preparation, TOOLCHAIN } from '../src/model/preparation.js';
 import {
+  ACME_QUEUE,
+  type AcmeJob,
   ALERT_QUEUE,
   type AlertJob,
   APPLY_QUEUE,
@@ -50,6 +52,7 @@ import type { Logger } from '../src/util/log.js';
 import { PeriodicTask } from '../src/util/periodic-task.js';
 import { PROCESS_PATTERN, THIS_PROCESS } from '../src/util/process-liveness.js';
 import { HAS_UNTRUSTED_USERS, makePassable } from '../src/util/untrusted-users.js';
+import { type AcmeContext, orderDue, runOrder } from './acme.js';
 import { ActiveJobs } from './active-jobs.js';
 import { sendAlert, watchAlerts } from './alerts.js';
 import { runApply } from './apply.js';
@@ -90,6 +93,10 @@ const DROP_LOGS_EVERY_MS = 10_000;
 const WATCH_ALERTS_EVERY_MS = 5_000;
 /** These jobs wait for the receivers of webhooks. */
 const WEBHOOKS_AT_A_TIME = 8;
+/** A new domain gets its certificate as soon. */
+const ORDER_CERTIFICATES_EVERY_MS = 5_000;
+/** These jobs wait for ACME servers. */
+const ORDERS_AT_A_TIME = 4;
 const CONDENSE_FIGURES_EVERY_MS = 60_000;
 /** Active builds may take this long to finish after the worker was asked to stop; then another worker repeats them. */
 const DRAIN_MS = 10_000;
@@ -197,7 +204,11 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   shutdown.add('sweeping', () => sweeping.stop());
   const slots = pLimit(config.WORKER_CONCURRENCY);
   const builder = new Builder({ toolchain, sandbox, sets, artifacts, scratch, env, limits, slots });
-  const changes = new Changes(config.DATABASE_URL, ['build', 'observation', 'service_observation'], log);
+  const changes = new Changes(
+    config.DATABASE_URL,
+    ['build', 'observation', 'service_observation', 'node'],
+    log,
+  );
   shutdown.add('changes', () => changes.stop());
   const context = {
     store,
@@ -232,6 +243,15 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     consume<AlertJob>(config, ALERT_QUEUE, (job) => sendAlert(job.data, alerts), WEBHOOKS_AT_A_TIME, log),
     consume<ScheduleJob>(config, SCHEDULE_QUEUE, (job) => startRun(job.data, delivery), 1, log),
   ];
+  const { ACME_DIRECTORY_URL: directory, ACME_EMAIL: email, ACME_CHALLENGE: challengeType } = config;
+  const acme: AcmeContext | undefined =
+    directory === undefined
+      ? undefined
+      : { store, changes, queues, secrets, directory, email, challengeType, log };
+  if (acme)
+    deliveries.push(
+      consume<AcmeJob>(config, ACME_QUEUE, (job) => runOrder(job.data, acme), ORDERS_AT_A_TIME, log),
+    );
   const consumers: Consumer[] = deliveries;
   // All stop taking jobs at once. A request whose answer takes longer is sent again by another worker.
   shutdown.add('jobs', async () => {
@@ -249,6 +269,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   periodic('retention of the log', DROP_LOGS_EVERY_MS, () => dropLogs(store, config, log));
   periodic('retention of the audit', DROP_LOGS_EVERY_MS, () => dropAccess(store, config));
   periodic('watching for alerts', WATCH_ALERTS_EVERY_MS, () => watchAlerts(alerts));
+  if (acme) periodic('ordering certificates', ORDER_CERTIFICATES_EVERY_MS, () => orderDue(acme));
   periodic('retention of figures', CONDENSE_FIGURES_EVERY_MS, () => condenseFigures(store));
   periodic('restoring schedules', RESTORE_SCHEDULES_EVERY_MS, () => restoreSchedules(delivery));
   const slotsFor = (jobsPerCompiler: number) => config.WORKER_CONCURRENCY * jobsPerCompiler;

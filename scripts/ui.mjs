@@ -49,25 +49,35 @@ if (values.watch) {
 /** Removes what an earlier build has left, compresses, and writes the page. */
 function finish({ errors, metafile }) {
   if (errors.length > 0 || !metafile) return;
-  const outputs = Object.entries(metafile.outputs).map(([path, { entryPoint }]) => ({
-    file: path.slice(path.lastIndexOf('/') + 1),
-    entryPoint,
+  const outputs = Object.entries(metafile.outputs).map(([path, { imports }]) => ({
+    file: fileOf(path),
+    imports: imports.filter(({ kind }) => kind === 'import-statement').map((one) => fileOf(one.path)),
   }));
   const names = new Set(outputs.map(({ file }) => file));
   for (const file of readdirSync(ASSETS)) if (!names.has(file)) rmSync(join(ASSETS, file));
   if (!values.watch) for (const name of names) compress(join(ASSETS, name));
 
-  const asset = (pattern) => {
-    const file = outputs.find((output) => pattern.test(output.file))?.file;
-    if (file === undefined) throw new Error(`The bundle has no file like ${pattern}`);
-    return `${PUBLIC_PATH}/${file}`;
+  const output = (pattern) => {
+    const found = outputs.find(({ file }) => pattern.test(file));
+    if (!found) throw new Error(`The bundle has no file like ${pattern}`);
+    return found;
   };
+  const asset = (pattern) => `${PUBLIC_PATH}/${output(pattern).file}`;
+  // Otherwise the browser learns of them when it has read the script.
+  const preloads = output(/^main-\w+\.js$/).imports.map(
+    (file) => `<link rel="modulepreload" href="${PUBLIC_PATH}/${file}">`,
+  );
   const page = readFileSync(join(UI, 'index.html'), 'utf8')
     .replace('%ICON%', asset(/^icon-\w+\.svg$/))
     .replace('%STYLES%', asset(/^main-\w+\.css$/))
-    .replace('%SCRIPT%', asset(/^main-\w+\.js$/));
+    .replace('%SCRIPT%', asset(/^main-\w+\.js$/))
+    .replace('%PRELOADS%', preloads.join('\n'));
   // The last step: a page that is there has all that it loads.
   writeFileSync(join(OUT, 'index.html'), page);
+}
+
+function fileOf(path) {
+  return path.slice(path.lastIndexOf('/') + 1);
 }
 
 function compress(path) {

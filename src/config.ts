@@ -31,6 +31,8 @@ export function loadConfig(environment: Environment = process.env): Config {
   }
   if (values['HTTP_REDIRECT'] === true && values['TLS_PORT'] === undefined)
     problems.push('HTTP_REDIRECT: needs TLS_PORT, where requests are redirected to.');
+  if (values['ACME_DIRECTORY_URL'] !== undefined && values['TLS_PORT'] === undefined)
+    problems.push('ACME_DIRECTORY_URL: needs TLS_PORT, where certificates are shown.');
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
   const config = values as Values;
   return { ...config, DATA_DIR: resolve(config.DATA_DIR) };

@@ -57,6 +57,32 @@ export function webAddress(
   };
 }
 
+/** An address of a web server that is reached over TLS only. */
+export function tlsAddress(description: string, example: string): Setting<string | undefined> {
+  return {
+    shown: 'none',
+    description,
+    read: (value) => {
+      const url = value !== undefined && URL.canParse(value) ? new URL(value) : undefined;
+      if (value !== undefined && (url?.protocol !== 'https:' || url.username !== '' || url.hash !== ''))
+        throw new Error(`must be a URL such as ${example}`);
+      return value;
+    },
+  };
+}
+
+export function emailAddress(description: string): Setting<string | undefined> {
+  return {
+    shown: 'none',
+    description,
+    read: (value) => {
+      if (value !== undefined && !/^[^\s@<>",;:?]{1,64}@[^\s@<>",;:?]{1,189}$/.test(value))
+        throw new Error('must be an e-mail address such as ada@example.com');
+      return value;
+    },
+  };
+}
+
 /** An object in JSON; who uses it checks its members. */
 export function jsonObject(description: string): Setting<Readonly<Record<string, unknown>> | undefined> {
   return {

@@ -5,6 +5,7 @@
 import { availableParallelism, totalmem } from 'node:os';
 
 import {
+  emailAddress,
   flag,
   integer,
   jsonObject,
@@ -16,12 +17,14 @@ import {
   type Setting,
   text,
   textWithDefault,
+  tlsAddress,
   webAddress,
 } from './setting.js';
 
 export type { Setting };
 /** Values of `SANDBOX`. */
 export const SANDBOX_MODES = ['auto', 'required', 'landlock', 'off'] as const;
+const ACME_CHALLENGES = ['http-01', 'tls-alpn-01'] as const;
 const HANDLER_NETWORKS = ['none', 'host'] as const;
 const SAMPLERS = [
   ...(['always_on', 'always_off', 'traceidratio'] as const),
@@ -59,6 +62,16 @@ export const SETTING_GROUPS = {
       0,
       4_294_967_295,
       'When set, answers over TLS have `Strict-Transport-Security`: for so long, browsers use nothing else for the host. `31536000` is a year.',
+    ),
+    ACME_DIRECTORY_URL: tlsAddress(
+      'The directory of an ACME server, such as `https://acme-v02.api.letsencrypt.org/directory`. When set, workers order certificates for all domains that have none that a user has set; who sets it agrees to the terms of the server. Needs TLS_PORT. docs/TLS.md has the steps.',
+      'https://acme-v02.api.letsencrypt.org/directory',
+    ),
+    ACME_EMAIL: emailAddress('Where the ACME server writes to, should something be wrong with certificates.'),
+    ACME_CHALLENGE: oneOf(
+      ACME_CHALLENGES,
+      'http-01',
+      'How the ACME server finds out whether a host leads here: `http-01` asks on port 80, which has to lead to GATEWAY_PORT, `tls-alpn-01` on port 443, which has to lead to TLS_PORT.',
     ),
     GATEWAY_INTERNAL_PORT: optionalInteger(
       1,
@@ -229,7 +242,13 @@ export const SETTING_GROUPS = {
       30_000,
       1,
       3_600_000,
-      'Deadline of one request in a handler, milliseconds. An endpoint can set a lower value for this and the next six in its `limits`.',
+      'Deadline of one request in a handler, milliseconds. An endpoint can set a lower value for this and the next seven in its `limits`.',
+    ),
+    STREAM_IDLE_TIMEOUT_MS: integer(
+      60_000,
+      1,
+      3_600_000,
+      'Longest time between two pieces of a streamed response, milliseconds. Beyond it, the response is cut off.',
     ),
     HANDLER_MEMORY_MB: integer(1024, 64, 1_048_576, 'Memory of all processes of one handler, MiB.'),
     HANDLER_PROCESSES: integer(
@@ -260,6 +279,12 @@ export const SETTING_GROUPS = {
       HANDLER_NETWORKS,
       'none',
       'What handlers in a sandbox can connect to: `none` allows only services bound to them, those of the type `http` included, `host` everything this machine can reach.',
+    ),
+    STREAM_DRAIN_MS: integer(
+      10_000,
+      0,
+      30_000,
+      'How long a streamed response may go on when its handler is replaced or stopped, or the gateway stops, milliseconds. Then it is cut off.',
     ),
     HANDLER_THREADS: integer(64, 1, 4096, 'Requests that one handler process handles concurrently.'),
   },

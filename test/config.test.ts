@@ -42,6 +42,25 @@ describe('configuration', () => {
     expect(config).to.include({ PORT: 0, LOG_LEVEL: 'debug', HANDLER_MEMORY_MB: 512, METRICS_PORT: 9100 });
   });
 
+  it('orders certificates from servers that are reached over TLS, and only where they are shown', () => {
+    const directory = 'https://acme.example/directory';
+    expect(loadConfig({})).to.include({ ACME_DIRECTORY_URL: undefined, ACME_CHALLENGE: 'http-01' });
+    const set = {
+      ACME_DIRECTORY_URL: directory,
+      ACME_EMAIL: 'ada@example.com',
+      ACME_CHALLENGE: 'tls-alpn-01',
+    };
+    expect(loadConfig({ ...set, TLS_PORT: '443' })).to.include(set);
+    expect(problem(set)).to.equal('ACME_DIRECTORY_URL: needs TLS_PORT, where certificates are shown.');
+    for (const wrong of ['http://acme.example', 'acme.example', 'https://user@acme.example/'])
+      expect(problem({ ACME_DIRECTORY_URL: wrong, TLS_PORT: '443' }), wrong).to.match(
+        /^ACME_DIRECTORY_URL: must be a URL such as https:/,
+      );
+    for (const wrong of ['ada', 'ada@example.com,bob@example.com', 'ada@example.com?cc=bob'])
+      expect(problem({ ACME_EMAIL: wrong }), wrong).to.match(/^ACME_EMAIL: must be an e-mail address/);
+    expect(problem({ ACME_CHALLENGE: 'dns-01' })).to.match(/^ACME_CHALLENGE: /);
+  });
+
   it('reads addresses and networks, and names the one that is neither', () => {
     expect(loadConfig({}).TRUSTED_PROXIES).to.deep.equal([]);
     expect(

@@ -73,3 +73,46 @@ fn handle(req: Request) -> Result<Response, HandlerError> {
 
 handler_loop_result!(handle);
 `;
+
+/** Streams `count` times of now, each a piece: microseconds since 1970 between line breaks. */
+export const STREAMED_TIMES = `
+use rust_edge_gateway_sdk::prelude::*;
+use std::io::Write;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+fn handle(req: Request) -> StreamResponse {
+    let count = req.query_param_as("count").unwrap_or(0);
+    StreamResponse::new(move |out| {
+        for _ in 0..count {
+            std::thread::sleep(Duration::from_millis(10));
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            write!(out, "\\n{}\\n", now.as_micros())?;
+            out.flush()?;
+        }
+        Ok(())
+    })
+}
+
+handler_loop!(handle);
+`;
+
+/** Streams so many `bytes`. */
+export const STREAMED_DOWNLOAD = `
+use rust_edge_gateway_sdk::prelude::*;
+use std::io::Write;
+
+fn handle(req: Request) -> StreamResponse {
+    let mut left: usize = req.query_param_as("bytes").unwrap_or(0);
+    StreamResponse::new(move |out| {
+        let piece = [b'x'; 32 * 1024];
+        while left > 0 {
+            let length = left.min(piece.len());
+            out.write_all(&piece[..length])?;
+            left -= length;
+        }
+        Ok(())
+    })
+}
+
+handler_loop!(handle);
+`;

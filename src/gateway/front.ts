@@ -16,6 +16,7 @@ import {
   type EndpointInterval,
   type EndpointState,
   type FinishedRequest,
+  type FrontChallenges,
   type FrontReport,
   type FrontRequest,
   type FrontSettings,
@@ -26,6 +27,7 @@ import {
   TRIAL,
 } from './messages.js';
 import { cannotOpen, openPublicSockets, type PublicSockets } from './public-socket.js';
+import { messagesOf } from './state-messages.js';
 
 /** Events that the front reports. */
 export interface FrontEvents {
@@ -81,8 +83,6 @@ const UNRESPONSIVE_MS = 10_000;
 const PING_EVERY_MS = 1_000;
 /** States sent to a new process in one message, to keep messages small. */
 const BATCH = 500;
-/** Characters of large policies in one message; one state may have more. */
-const MESSAGE_CHARACTERS = 4 * 1024 * 1024;
 
 export class Front {
   readonly #options: FrontOptions;
@@ -93,6 +93,7 @@ export class Front {
   readonly #counts = new FrontCounts();
   #share: Share | undefined;
   #certificates: readonly HostCertificate[] = [];
+  #challenges: FrontChallenges = { http: [], tls: [] };
   #sockets: PublicSockets | undefined;
   #shortLives = 0;
   #isStopping = false;
@@ -118,6 +119,12 @@ export class Front {
   async setCertificates(certificates: readonly HostCertificate[]): Promise<void> {
     this.#certificates = certificates;
     await this.#ask({ type: 'certificates', certificates });
+  }
+
+  /** Tells the front all challenges of ACME servers that are pending; resolves when they are answered. */
+  async setChallenges(challenges: FrontChallenges): Promise<void> {
+    this.#challenges = challenges;
+    await this.#ask({ type: 'challenges', ...challenges });
   }
 
   /** Tells the front of changed endpoints; resolves when all new requests go accordingly. */
@@ -222,6 +229,7 @@ export class Front {
     this.#processes.set(process, 'starting');
     if (this.#share) process.tell(this.#share);
     if (sockets.secure) void process.request({ type: 'certificates', certificates: this.#certificates });
+    void process.request({ type: 'challenges', ...this.#challenges });
     void process.ended.then((how) => this.#ended(process, how));
 
     const ids = this.#ids();
@@ -377,21 +385,4 @@ function notServed(): AppError {
 
 function describe({ code, signal, error }: FrontEnd): string {
   return error?.message ?? signal ?? `exit code ${code}`;
-}
-
-/** States in messages that are not too large. */
-function* messagesOf(states: readonly EndpointState[]): Generator<readonly EndpointState[]> {
-  let message: EndpointState[] = [];
-  let characters = 0;
-  for (const state of states) {
-    const length = state.policies?.validate?.length ?? 0;
-    if (message.length > 0 && characters + length > MESSAGE_CHARACTERS) {
-      yield message;
-      message = [];
-      characters = 0;
-    }
-    message.push(state);
-    characters += length;
-  }
-  if (message.length > 0) yield message;
 }

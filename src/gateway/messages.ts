@@ -69,6 +69,8 @@ export interface EndpointState {
 export interface RequestLimits {
   /** Deadline of one request, milliseconds. */
   readonly timeoutMs: number;
+  /** Longest time between two pieces of a streamed response, milliseconds. */
+  readonly idleTimeoutMs: number;
   /** Requests of the endpoint at a time, in a handler or queued. */
   readonly concurrentRequests: number;
 }
@@ -85,6 +87,8 @@ export interface FrontSettings {
   readonly idleTimeoutMs: number;
   readonly stallTimeoutMs: number;
   readonly minBytesPerSecond: number;
+  /** How long a streamed response may go on when its handler is replaced or stopped, or the front stops. */
+  readonly streamDrainMs: number;
   /** Networks whose `X-Forwarded-For` and `Forwarded` are believed. */
   readonly trustedProxies: readonly string[];
   /** Whether the front tells of all requests, not only of those that have an entry in the log. */
@@ -112,6 +116,14 @@ export interface HostCertificate {
   readonly key: string;
 }
 
+/** What ACME servers ask for. */
+export interface FrontChallenges {
+  /** Below `/.well-known/acme-challenge/` of a host. */
+  readonly http: readonly { readonly host: string; readonly token: string; readonly answer: string }[];
+  /** In handshakes by the protocol `acme-tls/1`, and in no others. */
+  readonly tls: readonly HostCertificate[];
+}
+
 /** Which traces are exported. */
 export interface Sampling {
   /** Those that the client has sampled, where it has a trace. */
@@ -135,6 +147,8 @@ export type FrontRequest =
     }
   /** Use these certificates from now on, and no others. */
   | { readonly type: 'certificates'; readonly certificates: readonly HostCertificate[] }
+  /** Answer these challenges of ACME servers from now on, and no others. */
+  | ({ readonly type: 'challenges' } & FrontChallenges)
   /** Open the ports: all endpoints have been applied. */
   | { readonly type: 'listen' }
   /** Answered when no request is in flight in a replaced instance. */

@@ -45,6 +45,8 @@ export interface SupervisorOptions extends Omit<HandlerStartsOptions, 'endpointO
   readonly endpointLog: Pick<EndpointLog, 'output'>;
   /** What they use. */
   readonly figures: Pick<MinuteFigures, 'used' | 'restarted'>;
+  /** How long the front lets streams of a replaced handler go on. */
+  readonly streamDrainMs: number;
 }
 
 const COUNT_EVERY_MS = 1_000;
@@ -276,7 +278,11 @@ export class Supervisor {
   /** An endpoint as the front is to know it. */
   stateOf(endpoint: RoutedEndpoint): EndpointState {
     const { id, domain, method, route, routed, deployment } = endpoint;
-    const { timeout_ms: timeoutMs, concurrent_requests: concurrentRequests } = this.#limitsOf(endpoint);
+    const {
+      timeout_ms: timeoutMs,
+      idle_timeout_ms: idleTimeoutMs,
+      concurrent_requests: concurrentRequests,
+    } = this.#limitsOf(endpoint);
     const sticky = deployment?.sticky;
     const unserved: ServingState = deployment
       ? { kind: 'asleep', ...(sticky && { sticky }) }
@@ -285,6 +291,7 @@ export class Supervisor {
     const policies = this.#policies.of(id);
     const limits = {
       timeoutMs: Math.min(timeoutMs, policies?.timeout ?? timeoutMs),
+      idleTimeoutMs,
       concurrentRequests,
     };
     return { id, domain, method, route, routed, limits, ...(policies && { policies }), serving };
@@ -296,7 +303,7 @@ export class Supervisor {
 
   /** @param asleep called when its runner is not needed until the next request */
   #hostOf(endpointId: string, asleep: () => void): EndpointRunnerHost {
-    const { store, front, limits } = this.#options;
+    const { store, front, limits, streamDrainMs } = this.#options;
     return {
       asleep,
       log: this.#options.log.child({ endpoint_id: endpointId }),
@@ -319,7 +326,7 @@ export class Supervisor {
       },
       drained: ({ instance }) =>
         pTimeout(front.drained(endpointId, instance.id), {
-          milliseconds: limits.REQUEST_TIMEOUT_MS + DRAIN_SLACK_MS,
+          milliseconds: Math.max(limits.REQUEST_TIMEOUT_MS, streamDrainMs) + DRAIN_SLACK_MS,
           fallback: () => undefined,
         }),
       saveObservation: (observation) => this.#observations.write({ endpoint_id: endpointId, ...observation }),

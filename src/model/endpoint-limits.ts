@@ -47,7 +47,15 @@ const KINDS = {
     setting: 'REQUEST_TIMEOUT_MS',
     minimum: 1,
     maximum: 3_600_000,
-    description: 'Deadline of one request, milliseconds. Beyond it, the answer is 504',
+    description:
+      'Deadline of one request, of a streamed response until it begins, milliseconds. Beyond it, the answer is 504',
+  },
+  idle_timeout_ms: {
+    setting: 'STREAM_IDLE_TIMEOUT_MS',
+    minimum: 1,
+    maximum: 3_600_000,
+    description:
+      'Longest time between two pieces of a streamed response, milliseconds. Beyond it, it is cut off',
   },
   concurrent_requests: {
     setting: 'HANDLER_CONCURRENT_REQUESTS',
@@ -158,6 +166,7 @@ export function limitsInForce(limits: EndpointLimits | null, settings: LimitSett
     processes: least('processes', settings.HANDLER_PROCESSES),
     open_files: least('open_files', settings.HANDLER_OPEN_FILES),
     timeout_ms: least('timeout_ms', settings.REQUEST_TIMEOUT_MS),
+    idle_timeout_ms: least('idle_timeout_ms', settings.STREAM_IDLE_TIMEOUT_MS),
     concurrent_requests: least('concurrent_requests', settings.HANDLER_CONCURRENT_REQUESTS),
     idle_ms: least('idle_ms', settings.HANDLER_IDLE_MS),
     min_instances: limits?.min_instances ?? 0,

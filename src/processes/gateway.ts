@@ -16,6 +16,7 @@ import { startProcess } from '../bootstrap/start-process.js';
 import { type Config, toolEnvironment } from '../config.js';
 import { ArtifactCache } from '../gateway/artifact-cache.js';
 import { Certificates } from '../gateway/certificates.js';
+import { Challenges } from '../gateway/challenges.js';
 import { EndpointLog } from '../gateway/endpoint-log.js';
 import { Environments } from '../gateway/environments.js';
 import { Front } from '../gateway/front.js';
@@ -79,7 +80,11 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   );
   shutdown.add('tidying', () => tidying.stop());
 
-  const changes = new Changes(config.DATABASE_URL, ['endpoint', 'node', 'certificate'], log);
+  const changes = new Changes(
+    config.DATABASE_URL,
+    ['endpoint', 'node', 'certificate', 'acme_challenge'],
+    log,
+  );
   shutdown.add('changes', () => changes.stop());
 
   let supervisor: Supervisor | undefined;
@@ -162,6 +167,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
       startTimeoutMs: config.START_TIMEOUT_MS,
     },
     limits: config,
+    streamDrainMs: config.STREAM_DRAIN_MS,
     registry,
     endpointLog,
     figures,
@@ -173,10 +179,13 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
 
   // Routes are loaded before the port is opened, so that no request gets a premature 404.
   await supervisor.start();
+  const decrypt = (encrypted: string) => secrets.open(encrypted);
+  const challenges = new Challenges({ store, changes, decrypt, front, node, info, log });
+  shutdown.add('challenges', () => challenges.stop());
+  await challenges.start();
   if (config.TLS_PORT !== undefined) {
     const certificates = new Certificates({
-      ...{ store, changes, front, registry, log },
-      decrypt: (encrypted) => secrets.open(encrypted),
+      ...{ store, changes, decrypt, front, registry, log },
     });
     shutdown.add('certificates', () => certificates.stop());
     await certificates.start();
@@ -219,6 +228,7 @@ function frontSettings(config: Config, logsRequests: boolean): FrontSettings {
     idleTimeoutMs: config.HTTP_IDLE_TIMEOUT_MS,
     stallTimeoutMs: config.HTTP_STALL_TIMEOUT_MS,
     minBytesPerSecond: config.HTTP_MIN_BYTES_PER_SECOND,
+    streamDrainMs: config.STREAM_DRAIN_MS,
     trustedProxies: config.TRUSTED_PROXIES,
     logsRequests,
     logRequestsPerSecond: config.LOG_REQUESTS_PER_SECOND,

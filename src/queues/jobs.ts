@@ -19,6 +19,16 @@ export const ALERT_QUEUE = 'alert';
 /** The queue of applies. */
 export const APPLY_QUEUE = 'apply';
 
+/** The queue of certificates that are ordered by ACME. */
+export const ACME_QUEUE = 'acme';
+
+/** A job of the ACME queue: one try to order a certificate. */
+export interface AcmeJob {
+  readonly domainId: string;
+  /** Of this try. */
+  readonly ticket: string;
+}
+
 /** A job of the apply queue: one try. */
 export interface ApplyJob {
   readonly applyId: string;

@@ -9,6 +9,8 @@ import { openQueuePool } from '../store/queue-pool.js';
 import type { Logger } from '../util/log.js';
 import { JOB_RETENTION, openBackend, type QueueConfig, rateLimited } from './backend.js';
 import {
+  ACME_QUEUE,
+  type AcmeJob,
   ALERT_QUEUE,
   type AlertJob,
   APPLY_QUEUE,
@@ -82,6 +84,11 @@ export interface Queues {
    */
   enqueueAlert(job: AlertJob): Promise<void>;
   /**
+   * Puts a try to order a certificate on the queue. Idempotent.
+   * @throws AppError `queue_unavailable` when the queue cannot be reached.
+   */
+  enqueueAcme(job: AcmeJob): Promise<void>;
+  /**
    * Puts a try of an apply on the queue. Idempotent.
    * @throws AppError `queue_unavailable` when the queue cannot be reached.
    */
@@ -115,7 +122,8 @@ export function openQueues(config: QueueConfig, log: Logger): Queues {
   const scheduling = open(SCHEDULE_QUEUE);
   const alerting = open(ALERT_QUEUE);
   const applying = open(APPLY_QUEUE);
-  const all = [compiling, open(IMPORT_QUEUE), handlers, invoking, scheduling, alerting, applying];
+  const ordering = open(ACME_QUEUE);
+  const all = [compiling, open(IMPORT_QUEUE), handlers, invoking, scheduling, alerting, applying, ordering];
   const flows = backend.flowProducer();
   flows.on('error', rateLimited(warnFailed(log, IMPORT_QUEUE)));
   const warnUncounted = rateLimited((error) =>
@@ -155,6 +163,9 @@ export function openQueues(config: QueueConfig, log: Logger): Queues {
     hasInvokeJob: (job) => hasJob(invoking, invokeJobId(job)),
     enqueueAlert: async (job) => {
       await reaching(alerting.add('alert', job, { ...JOB_RETENTION, jobId: alertJobId(job) }));
+    },
+    enqueueAcme: async (job) => {
+      await reaching(ordering.add('acme', job, { ...JOB_RETENTION, jobId: job.ticket }));
     },
     enqueueApply: async (job) => {
       await reaching(applying.add('apply', job, { ...JOB_RETENTION, jobId: applyJobId(job) }));

@@ -21,7 +21,8 @@ export type Topic =
   | 'service_observation'
   | 'node'
   | 'log'
-  | 'certificate';
+  | 'certificate'
+  | 'acme_challenge';
 
 /** One changed row. */
 export interface Announcement {

@@ -14,6 +14,8 @@ export interface Certificate {
   readonly fingerprint: string;
   readonly valid_from: Date;
   readonly expires_at: Date;
+  /** The directory of the ACME server that has issued it; null: a user has set it. */
+  readonly ordered_from: string | null;
   readonly updated_at: Date;
 }
 

@@ -15,6 +15,16 @@ import {
   touchEndpoints,
 } from './routed-endpoints.js';
 
+/** An order of a certificate from an ACME server (`acme.ts`). Times are ISO 8601. */
+export interface CertificateOrder {
+  readonly state: 'queued' | 'ordering' | 'issued' | 'failed';
+  /** Of the last try that has failed, while no later one was successful. */
+  readonly error: string | null;
+  readonly tried_at: string | null;
+  /** Of one that has failed. */
+  readonly next_try_at: string | null;
+}
+
 /** A row. */
 export interface Domain {
   readonly id: string;
@@ -28,6 +38,8 @@ export interface Domain {
   readonly stack: string | null;
   /** Of its certificate for TLS; null: none. */
   readonly certificate_expires_at: Date | null;
+  /** What became of the last order of a certificate; null: none was ordered, or a user has set one since. */
+  readonly certificate_order: CertificateOrder | null;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
@@ -37,11 +49,22 @@ const USER_COLUMNS = ['name', 'host', 'description', 'policies', 'enabled'] as c
 export type NewDomain = Pick<Domain, Exclude<(typeof USER_COLUMNS)[number], 'policies'>> &
   Partial<Pick<Domain, 'policies' | 'stack'>>;
 
-/** Also from another table: when the certificate expires. */
-const COLUMNS = `domains.*, (
-  SELECT expires_at FROM certificates WHERE domain_id = domains.id) AS certificate_expires_at`;
+/** Also from other tables: when the certificate expires, and how it is ordered. */
+const COLUMNS = `domains.*,
+  (SELECT expires_at FROM certificates WHERE domain_id = domains.id) AS certificate_expires_at,
+  (SELECT jsonb_build_object(
+            'state', state, 'error', error, 'tried_at', ${isoTime('tried_at')},
+            'next_try_at', CASE WHEN state = 'failed' THEN ${isoTime('next_try_at')} END)
+     FROM acme_orders
+    WHERE domain_id = domains.id AND NOT EXISTS (
+      SELECT FROM certificates WHERE domain_id = domains.id AND ordered_from IS NULL)) AS certificate_order`;
 
-type Inserted = Omit<Domain, 'certificate_expires_at'>;
+/** SQL: a time in JSON. */
+function isoTime(column: string): string {
+  return `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+}
+
+type Inserted = Omit<Domain, 'certificate_expires_at' | 'certificate_order'>;
 const insertRow = insertInto<NewDomain & Pick<Domain, 'id'>, Inserted>('domains', [
   'id',
   ...USER_COLUMNS,
@@ -49,7 +72,7 @@ const insertRow = insertInto<NewDomain & Pick<Domain, 'id'>, Inserted>('domains'
 ]);
 
 async function insertDomain(store: Store, domain: NewDomain & Pick<Domain, 'id'>): Promise<Domain> {
-  return { ...(await insertRow(store, domain)), certificate_expires_at: null };
+  return { ...(await insertRow(store, domain)), certificate_expires_at: null, certificate_order: null };
 }
 
 const ORDER = byCreation('domains', 'asc', ['name', 'host', 'description'], 'domain');

@@ -15,6 +15,8 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
   { table: 'alerts', column: 'secret_encrypted' },
   { table: 'apply_undo', column: 'sealed' },
   { table: 'certificates', column: 'key_encrypted' },
+  { table: 'acme_accounts', column: 'key_encrypted' },
+  { table: 'acme_challenges', column: 'key_encrypted' },
 ];
 
 /** A value, and the same value encrypted again. */

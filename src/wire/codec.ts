@@ -1,6 +1,7 @@
 /**
  * The frames that handlers exchange with the gateway and with the actor host, version 1: bytes in, frames out, no
- * sockets. The gateway's end is in Rust (`rust/wire`).
+ * sockets. The gateway's end is in Rust (`rust/wire`), and has those of streams, too, which are version 2
+ * (`rust/sdk/core/src/wire/frame.rs`): services do not have them.
  *
  * A frame is a header of 16 bytes, big-endian, then the head (JSON, UTF-8), then the body (raw bytes):
  *

@@ -20,6 +20,7 @@ const LIMITS: LimitsInForce = {
   processes: 50,
   open_files: 50,
   timeout_ms: 1_000,
+  idle_timeout_ms: 1_000,
   concurrent_requests: 10,
   idle_ms: 900_000,
   min_instances: 0,

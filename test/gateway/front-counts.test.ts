@@ -13,6 +13,7 @@ const SETTINGS = {
   idleTimeoutMs: 1_000,
   stallTimeoutMs: 1_000,
   minBytesPerSecond: 1,
+  streamDrainMs: 1_000,
   trustedProxies: [],
   logsRequests: false,
   logRequestsPerSecond: 1,

@@ -10,7 +10,7 @@ const STATE: EndpointState = {
   method: 'GET',
   route: '/items/{id}',
   routed: true,
-  limits: { timeoutMs: 1, concurrentRequests: 1 },
+  limits: { timeoutMs: 1, idleTimeoutMs: 1, concurrentRequests: 1 },
   serving: { kind: 'none' },
 };
 const FIGURES: FrontFigures = {

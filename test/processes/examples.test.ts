@@ -21,6 +21,7 @@ const PLAIN: Readonly<Record<string, Call>> = {
   upload: (gateway) =>
     gateway.post('/upload', FORM, { headers: { 'content-type': 'multipart/form-data; boundary=b' } }),
   'async-sleep': (gateway) => gateway.get('/sleep/5'),
+  'server-sent-events': (gateway) => gateway.get('/countdown/2?every=1'),
 };
 
 /** One example for each service type: how it is called, and what it answers then. */

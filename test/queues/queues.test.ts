@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { AppError } from '../../src/errors.js';
 import {
+  ACME_QUEUE,
   ALERT_QUEUE,
   APPLY_QUEUE,
   COMPILE_QUEUE,
@@ -214,6 +215,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
       SCHEDULE_QUEUE,
       ALERT_QUEUE,
       APPLY_QUEUE,
+      ACME_QUEUE,
     ];
     expect(queues.all.map(({ name }) => name)).to.deep.equal(names);
     const counts = await queues.all[0]?.getJobCounts('waiting');

@@ -62,6 +62,101 @@ fn handle(req: Request) -> Response {
 handler_loop!(handle);
 `;
 
+/** Streams what the query parameter `do` says. What waits for a mark goes on when another request sets it. */
+export const STREAMS = `
+use rust_edge_gateway_sdk::prelude::*;
+use std::io::{Error, ErrorKind, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{collections::HashSet, process, sync::{Condvar, Mutex}, thread, time::Duration};
+
+static MARKS: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+static CHANGED: Condvar = Condvar::new();
+/// By the stream that is marked \`slow\`.
+static WRITTEN: AtomicUsize = AtomicUsize::new(0);
+
+fn set(mark: &str) {
+    MARKS.lock().unwrap().get_or_insert_with(HashSet::new).insert(mark.to_owned());
+    CHANGED.notify_all();
+}
+
+fn wait(mark: &str) {
+    let mut marks = MARKS.lock().unwrap();
+    while !marks.as_ref().is_some_and(|marks| marks.contains(mark)) {
+        marks = CHANGED.wait(marks).unwrap();
+    }
+}
+
+fn some(then: impl FnOnce() -> std::io::Result<()> + Send + 'static) -> StreamResponse {
+    StreamResponse::new(|out| {
+        write!(out, "some")?;
+        out.flush()?;
+        then()
+    })
+}
+
+fn handle(req: Request) -> StreamResponse {
+    let count: usize = req.query_param_as("count").unwrap_or(0);
+    let kib: usize = req.query_param_as("kib").unwrap_or(0);
+    let ms = req.query_param_as("ms").unwrap_or(0);
+    let mark = req.query_param("mark").cloned().unwrap_or_default();
+    match req.query_param("do").map_or("", String::as_str) {
+        "whole" => Response::text(200, "whole").into(),
+        "written" => Response::text(200, WRITTEN.load(Ordering::Relaxed).to_string()).into(),
+        "set" => {
+            set(&mark);
+            Response::no_content().into()
+        }
+        "wait" => {
+            wait(&mark);
+            Response::no_content().into()
+        }
+        "pieces" => StreamResponse::new(move |out| {
+            write!(out, "first")?;
+            out.flush()?;
+            wait(&mark);
+            write!(out, "second")
+        }).with_status(203).with_header("X-Kind", "pieces"),
+        "sized" => StreamResponse::new(|out| write!(out, "four"))
+            .with_header("Content-Length", req.query_param("length").cloned().unwrap_or_default()),
+        "much" => StreamResponse::new(move |out| {
+            for _ in 0..kib {
+                out.write_all(&[b'x'; 1024])?;
+                if mark == "slow" {
+                    WRITTEN.fetch_add(1024, Ordering::Relaxed);
+                }
+            }
+            Ok(())
+        }),
+        "endless" => StreamResponse::new(move |out| loop {
+            let written = writeln!(out, "more").and_then(|()| out.flush());
+            if written.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+                set(&mark);
+            }
+            written?;
+            thread::sleep(Duration::from_millis(5));
+        }),
+        "ticks" => StreamResponse::new(move |out| {
+            for _ in 0..count {
+                writeln!(out, "tick")?;
+                out.flush()?;
+                thread::sleep(Duration::from_millis(ms));
+            }
+            Ok(())
+        }),
+        "events" => Sse::new(move |events| {
+            events.send(Event::new().id("1").event("tick").data("one\\ntwo"))?;
+            wait(&mark);
+            Ok(())
+        }).into(),
+        "fails" => some(|| Err(Error::other("on purpose"))),
+        "panics" => some(|| panic!("on purpose")),
+        "exits" => some(|| process::exit(3)),
+        _ => Response::not_found().into(),
+    }
+}
+handler_loop!(handle);
+`;
+
 /** Answers with its number. */
 export function numbered(number: number): string {
   return `

@@ -1,6 +1,6 @@
 /** Which page is at which address. The first two come with the application, the others when they are opened. */
 import type { FunctionComponent } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 import { Link, Route, Switch } from 'wouter-preact';
 import { type Later, later, type PageProps } from './base/later.js';
 import { Empty } from './base/notices.js';
@@ -72,6 +72,6 @@ export function PreloadedPage() {
 }
 
 function Preloaded({ content }: { readonly content: Later<PageProps> }) {
-  useEffect(() => content.preload(), [content]);
+  useLayoutEffect(() => content.preload(), [content]);
   return null;
 }

@@ -1,7 +1,7 @@
 //! The certificates of hosts, as the supervisor has told them.
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use edge_front::Certificate;
 use rustls::crypto::ring::sign::any_supported_type;
@@ -10,9 +10,19 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 
+/// The protocol by which ACME servers ask whether a host leads here (TLS-ALPN-01, RFC 8737).
+pub const ACME: &[u8] = b"acme-tls/1";
+
 /// By host, in lower case.
 #[derive(Default)]
 pub struct Certificates(HashMap<Box<str>, Arc<CertifiedKey>>);
+
+/// What a client is shown: ACME servers, who offer their protocol and no other, get answers to their challenges, and
+/// nobody else does.
+pub struct Shown {
+    pub certificates: Certificates,
+    pub challenges: Arc<RwLock<Certificates>>,
+}
 
 impl Certificates {
     /// Also returns what is wrong with those that cannot be read: their hosts are served without.
@@ -40,18 +50,23 @@ fn read(chain: &str, key: &str) -> Result<CertifiedKey, String> {
     Ok(CertifiedKey::new(chain, key))
 }
 
-impl ResolvesServerCert for Certificates {
+impl ResolvesServerCert for Shown {
     /// A client that asks for no host, or for one without a certificate, is refused: any other certificate would be
     /// wrong.
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         // rustls gives names in lower case.
-        self.0.get(hello.server_name()?).cloned()
+        let host = hello.server_name()?;
+        if hello.alpn().is_some_and(|offered| offered.eq([ACME])) {
+            let challenges = self.challenges.read().unwrap_or_else(PoisonError::into_inner);
+            return challenges.0.get(host).cloned();
+        }
+        self.certificates.0.get(host).cloned()
     }
 }
 
 /// Without the keys.
-impl fmt::Debug for Certificates {
+impl fmt::Debug for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Certificates")
+        f.write_str("Shown")
     }
 }

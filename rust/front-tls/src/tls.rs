@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::certificates::Certificates;
+use crate::certificates::{ACME, Certificates, Shown};
 
 /// As clients and servers name it (ALPN).
 const HTTP2: &[u8] = b"h2";
@@ -21,24 +21,27 @@ pub struct Rustls {
     provider: Arc<CryptoProvider>,
     /// All threads use the same.
     acceptor: RwLock<TlsAcceptor>,
+    challenges: Arc<RwLock<Certificates>>,
 }
 
 impl Rustls {
     pub fn new() -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let acceptor = RwLock::new(acceptor(&provider, Certificates::default()));
-        Self { provider, acceptor }
+        let challenges = Arc::<RwLock<Certificates>>::default();
+        let shown = Shown { certificates: Certificates::default(), challenges: challenges.clone() };
+        let acceptor = RwLock::new(acceptor(&provider, shown));
+        Self { provider, acceptor, challenges }
     }
 }
 
 /// Each has sessions of its own: none is resumed with a certificate that has been replaced or deleted.
-fn acceptor(provider: &Arc<CryptoProvider>, certificates: Certificates) -> TlsAcceptor {
+fn acceptor(provider: &Arc<CryptoProvider>, shown: Shown) -> TlsAcceptor {
     let mut config = ServerConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .unwrap_or_else(|error| panic!("rustls does not know its own versions: {error}"))
         .with_no_client_auth()
-        .with_cert_resolver(Arc::new(certificates));
-    config.alpn_protocols = vec![HTTP2.to_vec(), b"http/1.1".to_vec()];
+        .with_cert_resolver(Arc::new(shown));
+    config.alpn_protocols = vec![HTTP2.to_vec(), b"http/1.1".to_vec(), ACME.to_vec()];
     TlsAcceptor::from(Arc::new(config))
 }
 
@@ -46,14 +49,28 @@ impl Tls for Rustls {
     /// Connections that are open keep theirs.
     fn set_certificates(&self, certificates: Vec<Certificate>) -> Vec<String> {
         let (certificates, problems) = Certificates::read(certificates);
-        let acceptor = acceptor(&self.provider, certificates);
+        let acceptor = acceptor(&self.provider, Shown { certificates, challenges: self.challenges.clone() });
         *self.acceptor.write().unwrap_or_else(PoisonError::into_inner) = acceptor;
+        problems
+    }
+
+    /// Sessions of clients stay as they are.
+    fn set_challenges(&self, certificates: Vec<Certificate>) -> Vec<String> {
+        let (certificates, problems) = Certificates::read(certificates);
+        *self.challenges.write().unwrap_or_else(PoisonError::into_inner) = certificates;
         problems
     }
 
     fn accept(&self, tcp: TcpStream) -> Handshake {
         let accept = self.acceptor.read().unwrap_or_else(PoisonError::into_inner).accept(tcp);
-        Box::pin(async move { Ok(Box::new(Secure(accept.await?)) as Box<dyn SecureStream>) })
+        Box::pin(async move {
+            let stream = accept.await?;
+            // The handshake is the answer to an ACME server; there is nothing more to say.
+            if stream.get_ref().1.alpn_protocol() == Some(ACME) {
+                return Err(io::Error::other("it was a challenge"));
+            }
+            Ok(Box::new(Secure(stream)) as Box<dyn SecureStream>)
+        })
     }
 }
 

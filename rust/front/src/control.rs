@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, spawn_local};
 
 use crate::accept::Acceptor;
+use crate::challenges::Challenges;
 use crate::client_ip::TrustedProxies;
 use crate::endpoint_state::{EndpointState, NamedState};
 use crate::figures::{self, ThreadFigures};
@@ -164,6 +165,7 @@ struct Control {
     /// Until it listens.
     sockets: Option<Sockets>,
     tls: Option<Arc<dyn Tls>>,
+    challenges: Arc<Challenges>,
     /// They end when no connections are accepted any more.
     accepting: Vec<JoinHandle<()>>,
     endpoints: HashSet<ById<Arc<SharedEndpoint>>>,
@@ -190,6 +192,7 @@ impl Control {
             handled: Arc::default(),
             supervisor: supervisor.clone(),
             tls: tls.clone(),
+            challenges: Arc::default(),
             settings,
         };
         let start = |_| ThreadHandle::start(shared.clone());
@@ -199,6 +202,7 @@ impl Control {
             threads,
             sockets: Some(sockets),
             tls,
+            challenges: shared.challenges,
             accepting: Vec::new(),
             endpoints: HashSet::new(),
             handled: shared.handled,
@@ -213,10 +217,12 @@ impl Control {
             ToFront::Apply { seq, upserts, removals } => self.apply(seq, upserts, removals),
             ToFront::Certificates { seq, certificates } => {
                 let problems = self.tls.as_ref().map_or_else(Vec::new, |tls| tls.set_certificates(certificates));
-                for problem in problems {
-                    self.supervisor.log(Level::Warn, json!({ "problem": problem }), "a certificate cannot be used");
-                }
-                self.supervisor.done(Done { seq, ..Done::default() });
+                self.certificates_set(seq, problems);
+            }
+            ToFront::Challenges { seq, http, tls: certificates } => {
+                self.challenges.set(http);
+                let problems = self.tls.as_ref().map_or_else(Vec::new, |tls| tls.set_challenges(certificates));
+                self.certificates_set(seq, problems);
             }
             ToFront::Listen { seq } => {
                 let error = self.listen().err().map(|error| error.to_string());
@@ -246,6 +252,13 @@ impl Control {
             }
             ToFront::Stop { seq } => self.stop(seq),
         }
+    }
+
+    fn certificates_set(&self, seq: u64, problems: Vec<String>) {
+        for problem in problems {
+            self.supervisor.log(Level::Warn, json!({ "problem": problem }), "a certificate cannot be used");
+        }
+        self.supervisor.done(Done { seq, ..Done::default() });
     }
 
     fn listen(&mut self) -> io::Result<()> {

@@ -77,6 +77,8 @@ fn interned(text: &str) -> Arc<str> {
 pub struct Limits {
     /// Deadline of one request, milliseconds.
     pub timeout_ms: u32,
+    /// Longest time between two pieces of a streamed response, milliseconds.
+    pub idle_timeout_ms: u32,
     /// Requests of the endpoint at a time, in a handler or waiting for one.
     pub concurrent_requests: u32,
 }

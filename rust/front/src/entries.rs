@@ -43,6 +43,8 @@ pub struct Finished<'a> {
     pub version: Option<u32>,
     /// Why the front answers instead of the handler.
     pub refusal: Option<&'a Refusal>,
+    /// Why the response has no end.
+    pub cut: Option<&'a str>,
     /// Who sent it, as a policy has found.
     pub identity: Option<&'a Identity>,
     /// What a policy has found wrong with a request that it let through.
@@ -123,7 +125,7 @@ pub fn report(thread: &Thread, finished: &Finished<'_>) {
         client_ip: head.client_ip.into_owned(),
         scheme: finished.scheme,
         version: finished.version,
-        error: finished.refusal.map(|refusal| refusal.logged().into_owned()),
+        error: finished.refusal.map(|refusal| refusal.logged().into_owned()).or(finished.cut.map(str::to_owned)),
         policy: finished.refusal.and_then(|refusal| refusal.policy),
         subject: finished.identity.and_then(|identity| identity.subject.clone()),
         key_label: finished.identity.and_then(|identity| identity.key_label.clone()),

@@ -18,8 +18,8 @@ use crate::intervals;
 use crate::messages::{Match, Response, Routed};
 use crate::routes::{Lookup, Params, RouteTable};
 use crate::thread::Thread;
-use crate::upstream::endpoint::Endpoint;
-use crate::upstream::{Answer, Reply, RequestBody};
+use crate::upstream::endpoint::{Answered, Endpoint, Failure};
+use crate::upstream::{Answer, AnswerBody, End, Reply, RequestBody, Streamed};
 
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The longest answer that is passed on: it is held in memory several times.
@@ -94,7 +94,11 @@ async fn ask(
     let sent = Arc::new(RequestBody::new(body, Some(share)));
     let deadline = Instant::now() + Duration::from_millis(timeout_ms);
     let reply = Reply::new(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await);
-    let outcome = endpoint.request(&sent_head, &sent, &reply, deadline, http::place(&state, head)).await;
+    let outcome = match endpoint.request(&sent_head, &sent, &reply, deadline, http::place(&state, head)).await {
+        Ok(Answered::Whole(answer)) => Ok(answer),
+        Ok(Answered::Streamed(streamed, _active)) => whole(streamed, request.attempt.is_none(), deadline).await,
+        Err(failure) => Err(failure),
+    };
     let answered = outcome.map_err(|failure| http::refusal_of(failure, thread, endpoint, &state, id));
     if !endpoint.shared.id.starts_with(TRIAL) {
         let (status, bytes) = match &answered {
@@ -112,6 +116,7 @@ async fn ask(
             duration: started.elapsed(),
             version: reply.version.get(),
             refusal: answered.as_ref().err(),
+            cut: None,
             identity: None,
             reported: None,
         };
@@ -119,6 +124,26 @@ async fn ask(
         entries::report(thread, &finished);
     }
     answered
+}
+
+/// Reads a streamed answer to its end. What is not shown is not kept; of what is, a little more than is shown.
+async fn whole(streamed: Streamed, is_shown: bool, deadline: Instant) -> Result<Answer, Failure> {
+    let Streamed { head, mut body } = streamed;
+    let mut bytes = Vec::new();
+    while bytes.len() <= MAX_SHOWN_BYTES {
+        match tokio::time::timeout_at(deadline.into(), body.next()).await {
+            Ok(Ok(piece)) => {
+                if is_shown {
+                    bytes.extend_from_slice(&piece);
+                }
+                body.taken(piece.len());
+            }
+            Ok(Err(End::Complete)) => break,
+            Ok(Err(End::Broken(reason))) => return Err(Failure::Aborted(reason)),
+            Err(_) => return Err(Failure::Expired),
+        }
+    }
+    Ok(Answer { head, body: AnswerBody { bytes, start: 0, share: None } })
 }
 
 /// The parameters of the endpoint's own route.

@@ -1,6 +1,7 @@
 //! The front of a gateway: serves the public port, and sends requests to handlers. The supervisor (`src/gateway`)
 //! starts it, gives it the listening socket, and tells it which endpoints there are and what serves them.
 mod accept;
+mod challenges;
 mod client_ip;
 mod control;
 mod durations;

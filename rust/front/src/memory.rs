@@ -56,6 +56,11 @@ impl Share {
         Self { whole, part, taken: 0 }
     }
 
+    /// An empty one of the same budgets.
+    pub fn another(&self) -> Self {
+        Self::new(self.whole.clone(), self.part.clone())
+    }
+
     /// Whether so much is more than all, or than what others leave of the part. Otherwise others may give it back soon.
     pub fn is_beyond_part(&self, bytes: usize) -> bool {
         let exceeds = |part: &Arc<MemoryBudget>| {
@@ -72,7 +77,7 @@ impl Share {
 
     /// What is held, for another owner. Nothing is held here any more.
     pub fn hand_over(&mut self) -> Self {
-        let empty = Self::new(self.whole.clone(), self.part.clone());
+        let empty = self.another();
         std::mem::replace(self, empty)
     }
 

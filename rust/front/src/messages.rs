@@ -5,6 +5,7 @@
 //! has just started gets all of them.
 use std::collections::BTreeMap;
 
+use crate::challenges::Challenge;
 use crate::endpoint_state::NamedState;
 use crate::tls::Certificate;
 use serde::{Deserialize, Serialize};
@@ -25,6 +26,13 @@ pub enum ToFront {
     Certificates {
         seq: u64,
         certificates: Vec<Certificate>,
+    },
+    /// Answer these challenges of ACME servers from now on, and no others.
+    Challenges {
+        seq: u64,
+        http: Vec<Challenge>,
+        /// Shown to servers that ask by TLS-ALPN-01.
+        tls: Vec<Certificate>,
     },
     /// Open the ports: all endpoints have been applied.
     Listen {
@@ -110,6 +118,8 @@ pub struct Settings {
     pub idle_timeout_ms: u64,
     pub stall_timeout_ms: u64,
     pub min_bytes_per_second: u64,
+    /// How long a stream may go on when its handler is replaced or stopped, or the front stops.
+    pub stream_drain_ms: u64,
     pub trusted_proxies: Vec<String>,
     /// Whether the supervisor wants to know of every request.
     pub logs_requests: bool,
@@ -268,7 +278,7 @@ pub struct RequestEntry {
     /// Of the handler that it was sent to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
-    /// Why the front answers instead of the handler.
+    /// Why the front answers instead of the handler, or why the response has no end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The policy that has refused it.

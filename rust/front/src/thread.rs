@@ -13,6 +13,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
 use tokio::task::spawn_local;
 
+use crate::challenges::Challenges;
 use crate::client_ip::TrustedProxies;
 use crate::endpoint_state::EndpointState;
 use crate::entries;
@@ -34,7 +35,8 @@ const EXPIRE_EVERY: Duration = Duration::from_millis(100);
 const GUARD_EVERY: u32 = 5;
 /// How often it is told how many requests have no entry in the log.
 const LEFT_OUT_EVERY: u32 = 10;
-/// How long a client that keeps its connection busy can delay the exit of a front.
+/// How long a client that keeps its connection busy can delay the exit of a front. Streams end before that, see
+/// `stream_drain_ms`.
 const DRAIN_LIMIT: Duration = Duration::from_secs(35);
 
 /// What all threads share.
@@ -46,6 +48,7 @@ pub struct Shared {
     pub handled: Arc<AtomicU64>,
     pub supervisor: Supervisor,
     pub tls: Option<Arc<dyn Tls>>,
+    pub challenges: Arc<Challenges>,
 }
 
 /// Changed endpoints.
@@ -141,6 +144,7 @@ pub struct Thread {
     pub memory: Arc<MemoryBudget>,
     pub supervisor: Supervisor,
     tls: Option<Arc<dyn Tls>>,
+    pub challenges: Arc<Challenges>,
     /// A header line of responses over TLS.
     pub strict_transport: Option<Box<str>>,
     pub routes: RefCell<RouteTable<Rc<Endpoint>>>,
@@ -179,6 +183,7 @@ impl Thread {
             strict_transport: strict_transport(&shared.settings),
             settings: shared.settings,
             tls: shared.tls,
+            challenges: shared.challenges,
             proxies: shared.proxies,
             memory: shared.memory,
             supervisor: shared.supervisor,
@@ -355,10 +360,11 @@ impl Thread {
     /// Checks deadlines and connections, again and again.
     async fn tick(self: Rc<Self>) {
         let mut last_guard = Instant::now();
+        let stream_drain = Duration::from_millis(self.settings.stream_drain_ms);
         for count in 1_u32.. {
             tokio::time::sleep(EXPIRE_EVERY).await;
             let now = Instant::now();
-            self.context.pool.expire(now);
+            self.context.pool.expire(now, now.checked_sub(stream_drain));
             self.all_handled.fetch_add(self.handled.take(), Ordering::Relaxed);
             if count % LEFT_OUT_EVERY == 0 {
                 entries::report_left_out(&self);
@@ -378,8 +384,12 @@ impl Thread {
     /// Finishes what is in flight.
     async fn drain(self: Rc<Self>, done: oneshot::Sender<()>) {
         self.guard.drain();
+        let streams_until = Instant::now() + Duration::from_millis(self.settings.stream_drain_ms);
         let limit = Instant::now() + DRAIN_LIMIT;
         while self.connections.load(Ordering::Relaxed) > 0 && Instant::now() < limit {
+            if Instant::now() >= streams_until {
+                self.context.pool.end_streams();
+            }
             tokio::time::sleep(EXPIRE_EVERY / 10).await;
         }
         self.all_handled.fetch_add(self.handled.take(), Ordering::Relaxed);

@@ -25,6 +25,10 @@ pub trait Tls: Send + Sync {
     /// Replaces all certificates. Returns what is wrong with those that cannot be used.
     fn set_certificates(&self, certificates: Vec<Certificate>) -> Vec<String>;
 
+    /// Replaces the certificates that are shown to ACME servers only (TLS-ALPN-01, RFC 8737). Returns what is wrong
+    /// with those that cannot be used.
+    fn set_challenges(&self, certificates: Vec<Certificate>) -> Vec<String>;
+
     /// Begins a connection.
     fn accept(&self, tcp: TcpStream) -> Handshake;
 }

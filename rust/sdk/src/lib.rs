@@ -20,7 +20,8 @@
 //! | `handler_loop_async!` | `async fn(Request) -> Response`, feature `async` |
 //! | `handler_loop_async_result!` | `async fn(Request) -> Result<Response, HandlerError>`, feature `async` |
 //!
-//! `handler_loop_result_async!` is another name of the last one.
+//! `handler_loop_result_async!` is another name of the last one. Instead of [`Response`], all take [`StreamResponse`]
+//! and [`Sse`], whose bodies are sent while they are made.
 //!
 //! One process serves many requests at once, on several threads: a handler that waits delays no other. A panic is a
 //! 500 for its own request. What a handler prints, the gateway keeps as the endpoint's log.

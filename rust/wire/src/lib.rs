@@ -5,7 +5,8 @@
 mod frame;
 
 pub use frame::{
-    Decoded, Frame, FrameError, HEADER_BYTES, Kind, MAX_BODY_BYTES, MAX_HEAD_BYTES, decode, header, parse_header,
+    Decoded, Frame, FrameError, HEADER_BYTES, INITIAL_CREDIT, Kind, MAX_BODY_BYTES, MAX_HEAD_BYTES, credit, decode,
+    header, parse_header,
 };
 
 /// What is wrong with a frame, in the words of `src/wire/codec.ts`.
@@ -16,7 +17,7 @@ pub fn problem_of(error: FrameError) -> String {
         FrameError::Version(version) => format!("Unknown protocol version {version}"),
         FrameError::Kind(kind) => format!("Unknown frame kind {kind}"),
         FrameError::Reserved(_) => "Reserved bytes are not 0".to_owned(),
-        FrameError::HeadTooLong(length) => too_long("Head", length, MAX_HEAD_BYTES),
-        FrameError::BodyTooLong(length) => too_long("Body", length, MAX_BODY_BYTES),
+        FrameError::HeadTooLong(length, limit) => too_long("Head", length, limit),
+        FrameError::BodyTooLong(length, limit) => too_long("Body", length, limit),
     }
 }

@@ -1,6 +1,8 @@
 /** The certificates of domains, for TLS. */
 import { Type } from '@sinclair/typebox';
 import { notFound, requireFound } from '../../errors.js';
+import { checkCertificate } from '../../model/certificate.js';
+import { retryOrder } from '../../store/acme.js';
 import {
   type Certificate,
   deleteCertificate,
@@ -10,8 +12,8 @@ import {
 import { findDomain } from '../../store/domains.js';
 import { presenter } from '../present.js';
 import { defineRoute, Reply } from '../route.js';
-import { IdParams, Timestamp } from '../schemas.js';
-import { checkCertificate } from './certificate.js';
+import { IdParams, nullable, Timestamp } from '../schemas.js';
+import { DomainView } from './schema.js';
 
 const tag = 'Domains';
 const path = '/api/domains/{id}/certificate';
@@ -30,12 +32,18 @@ const CertificateView = Type.Object(
     fingerprint: Type.String({ description: 'sha256, in hexadecimal digits' }),
     valid_from: Timestamp,
     expires_at: Timestamp,
+    ordered_from: nullable(
+      Type.String({
+        description: 'The directory of the ACME server that has issued it; null: a user has set it',
+      }),
+    ),
     chain: Type.String({ description: 'PEM, as clients get it' }),
     updated_at: Timestamp,
   },
   { title: 'Certificate' },
 );
 const presentColumns = presenter(CertificateView);
+const presentDomain = presenter(DomainView);
 const present = (certificate: Certificate) =>
   presentColumns({ ...certificate, names: [...certificate.names] });
 const NO_TLS = 'It is stored. This installation serves no TLS: set TLS_PORT for its gateways.';
@@ -68,9 +76,30 @@ export const certificateRoutes = [
       const { host } = requireFound(await findDomain(store, id), 'domain', id);
       const checked = checkCertificate(body, host);
       const key_encrypted = secrets.seal(body.private_key);
-      const saved = await saveCertificate(store, { ...checked, domain_id: id, key_encrypted });
+      const saved = await saveCertificate(store, {
+        ...checked,
+        domain_id: id,
+        key_encrypted,
+        ordered_from: null,
+      });
       const certificate = requireFound(saved, 'domain', id);
       return new Reply(200, present(certificate), {}, config.TLS_PORT === undefined ? [NO_TLS] : []);
+    },
+  }),
+
+  defineRoute({
+    method: 'POST',
+    path: `${path}/order`,
+    permission: 'domains:write',
+    summary:
+      'Order the certificate of a domain by ACME now, where that has failed, instead of at `next_try_at`',
+    tag,
+    params,
+    data: DomainView,
+    handle: async ({ params: { id } }, { store }) => {
+      requireFound(await findDomain(store, id), 'domain', id);
+      if (!(await retryOrder(store, id))) throw notFound('order of a certificate of domain', id);
+      return presentDomain(requireFound(await findDomain(store, id), 'domain', id));
     },
   }),
 

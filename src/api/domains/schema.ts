@@ -20,6 +20,21 @@ const OPTIONAL = { description: Description, policies: PoliciesField };
 /** What is stored of an optional member that is not given. */
 export const DOMAIN_DEFAULTS = { description: null, policies: null, enabled: true, stack: null };
 
+const CertificateOrder = Type.Object(
+  {
+    state: Type.Union([
+      Type.Literal('queued'),
+      Type.Literal('ordering'),
+      Type.Literal('issued'),
+      Type.Literal('failed'),
+    ]),
+    error: nullable(Type.String({ description: 'Why it has failed, until a later one is successful' })),
+    tried_at: nullable(Type.String({ format: 'date-time' })),
+    next_try_at: nullable(Type.String({ format: 'date-time', description: 'Of one that has failed' })),
+  },
+  { description: 'The last order of a certificate by ACME; null: none, or a user has set a certificate' },
+);
+
 export const DomainView = Type.Object(
   {
     id: Id,
@@ -30,6 +45,7 @@ export const DomainView = Type.Object(
     certificate_expires_at: nullable(
       Type.String({ format: 'date-time', description: 'Of its certificate for TLS; null: it has none' }),
     ),
+    certificate_order: nullable(CertificateOrder),
     created_at: Timestamp,
     updated_at: Timestamp,
   },

@@ -3,7 +3,7 @@
  * changed.
  */
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 import { ApiError, type Data, type Input, type RouteName, send, target, whenChanged } from './client.js';
 
 export interface Result<T> {
@@ -36,7 +36,8 @@ export function useQuery<K extends RouteName & `GET ${string}`>(
 ): Result<Data<K>> & { readonly refresh: () => void; readonly more: () => Promise<void> } {
   const path = input === undefined ? '' : target(route, input).path;
   const entry = entryOf(path);
-  useEffect(() => {
+  // Not after it is painted: what is shown first waits for the answer.
+  useLayoutEffect(() => {
     if (path === '') return;
     entry.users++;
     if (entry.isStale) void read(entry);

@@ -3,7 +3,7 @@
  * where it was.
  */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { ApiError } from '../api/client.js';
 import { toApiError } from '../api/query.js';
 import { Button } from './controls.js';
@@ -21,7 +21,8 @@ export function Dialog({ title, onClose, isWide, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const isTyped = useRef(false);
   const isOver = useRef(false);
-  useEffect(() => {
+  // Before the next key or click, which is meant for the dialog.
+  useLayoutEffect(() => {
     const dialog = ref.current;
     const before = document.activeElement;
     dialog?.showModal();

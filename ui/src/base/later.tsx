@@ -1,6 +1,6 @@
 /** Pages, and parts of them, whose code comes when they are opened. */
 import type { ComponentChildren, FunctionComponent } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { isOutdated } from '../api/live.js';
 import { toApiError } from '../api/query.js';
 import { ErrorNotice, Skeleton } from './notices.js';
@@ -63,7 +63,7 @@ function lazily<P extends object>(
         },
       );
     };
-    useEffect(() => {
+    useLayoutEffect(() => {
       if (!Loaded) open();
     }, []);
     if (Loaded) return <Loaded {...props} />;

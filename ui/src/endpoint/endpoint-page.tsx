@@ -1,5 +1,5 @@
 /** One endpoint: what it is and how it is, and a tab for each thing that one does with it. */
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { useQuery } from '../api/query.js';
 import { may, type Permission } from '../api/session.js';
@@ -54,7 +54,7 @@ export function EndpointPage({ params: { id = '', tab = 'code' } }: PageProps) {
   const result = useQuery('GET /api/endpoints/{id}', { params: { id } });
   const { data: endpoint } = result;
   // Its code comes while the endpoint is read.
-  useEffect(() => tabOf(tab)?.Content.preload(), [tab]);
+  useLayoutEffect(() => tabOf(tab)?.Content.preload(), [tab]);
   // What is typed in one endpoint's tabs is not taken for another's.
   if (endpoint) return <EndpointFrame key={id} endpoint={endpoint} tab={tab} />;
   return (

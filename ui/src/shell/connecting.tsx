@@ -1,5 +1,5 @@
 /** What is there until the API has said who this is. */
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import type { ApiError } from '../api/client.js';
 import { toApiError } from '../api/query.js';
 import { loadSession } from '../api/session.js';
@@ -15,7 +15,8 @@ export function Connecting() {
     setError(undefined);
     loadSession().catch((thrown: unknown) => setError(toApiError(thrown)));
   };
-  useEffect(() => {
+  // All waits for the answer: it is asked for before anything is painted.
+  useLayoutEffect(() => {
     load();
     const timer = setTimeout(() => setSlow(true), SHOWN_AFTER_MS);
     return () => clearTimeout(timer);

@@ -32,6 +32,21 @@ pub trait Client: Link {
     /// Sends a whole response; the client has to take it fast enough.
     async fn send(&mut self, head: ResponseHead<'_>, body: &[u8]) -> Result<Next, Broken>;
 
+    /// Begins a response whose body comes piece by piece; without a content length, it is as long as the pieces.
+    async fn begin_stream(&mut self, head: ResponseHead<'_>) -> Result<(), Broken>;
+
+    /// Sends a piece of the body at once; the client has to take it fast enough.
+    async fn send_piece(&mut self, piece: &[u8]) -> Result<(), Broken>;
+
+    /// The body is complete.
+    async fn end_stream(&mut self) -> Result<Next, Broken>;
+
+    /// The body ends before its end: the connection, or the stream, is to be closed in a way that the client sees.
+    fn cut_off(&mut self);
+
+    /// Does work for the client, as long as that is there: one that sends no more has left, too.
+    async fn unless_left<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Broken>;
+
     /// Before an answer without the body: drops it, if it is small and there. Returns whether nothing of it is left.
     async fn drop_at_once(&mut self) -> Result<bool, Broken>;
 

@@ -19,7 +19,7 @@ use crate::memory::Share;
 use crate::messages::Level;
 use crate::policies::{self, Begun, Unchecked, Verdict, lines_of};
 use crate::thread::Thread;
-use crate::upstream::endpoint::Endpoint;
+use crate::upstream::endpoint::{Answered, Endpoint};
 use crate::upstream::{Answer, Reply, RequestBody};
 
 /// What a request may have in memory without asking for it.
@@ -91,13 +91,17 @@ impl<'a, C: Client> Exchange<'a, C> {
         // A handler that has answered needs no more of it than what is being written.
         drop(sent);
         let refusal = match outcome {
-            Ok(answer) => match self.respond(&request, endpoint, answer).await? {
+            Ok(Answered::Streamed(streamed, _active)) => {
+                // Apart, so that other requests need no room for it.
+                return Box::pin(self.stream(&request, streamed)).await;
+            }
+            Ok(Answered::Whole(answer)) => match self.respond(&request, endpoint, answer).await? {
                 Ok(next) => return Ok(next),
                 Err(refusal) => refusal,
             },
             Err(failure) => refusal_of(failure, self.thread, endpoint, state, &request.id),
         };
-        self.finished(&request, refusal.status, refusal.body().len(), Some(&refusal));
+        self.finished(&request, refusal.status, refusal.body().len(), Some(&refusal), None);
         self.write_refusal(&request, &refusal, request.keep_alive).await
     }
 
@@ -221,7 +225,7 @@ impl<'a, C: Client> Exchange<'a, C> {
             lines = changed.into();
         }
         self.thread.handled.set(self.thread.handled.get() + 1);
-        self.finished(request, head.status, body.len(), None);
+        self.finished(request, head.status, body.len(), None, None);
         let response = ResponseHead {
             status: head.status,
             lines: &lines,
@@ -243,7 +247,7 @@ impl<'a, C: Client> Exchange<'a, C> {
         match request.to {
             Ok(_) => {
                 self.reply.version.set(None);
-                self.finished(request, refusal.status, refusal.body().len(), Some(refusal));
+                self.finished(request, refusal.status, refusal.body().len(), Some(refusal), None);
             }
             Err(_) => match refusal.policy {
                 Some(policy) => self.thread.answered_by(policy),
@@ -259,8 +263,7 @@ impl<'a, C: Client> Exchange<'a, C> {
 
     async fn write_refusal(&mut self, request: &Request, refusal: &Refusal, keep_alive: bool) -> Result<Next, Broken> {
         let body = refusal.body();
-        let kind = if body.is_empty() { "" } else { "Content-Type: application/json\r\n" };
-        let mut lines = format!("{kind}{}", refusal.lines);
+        let mut lines = format!("{}{}", refusal.content_type(), refusal.lines);
         if let Some((policies, judged)) = request.to.as_ref().ok().and_then(Addressed::policies) {
             lines = policies.own_lines(judged, &lines);
         }
@@ -277,7 +280,7 @@ impl<'a, C: Client> Exchange<'a, C> {
     }
 
     /// A handler, or a policy, may say something else.
-    fn transport_lines(&self, lines: &[u8]) -> &'a str {
+    pub(super) fn transport_lines(&self, lines: &[u8]) -> &'a str {
         let name = b"strict-transport-security:";
         let says = |line: &[u8]| line.len() > name.len() && line[..name.len()].eq_ignore_ascii_case(name);
         match self.thread.strict_transport.as_deref() {
@@ -286,7 +289,7 @@ impl<'a, C: Client> Exchange<'a, C> {
         }
     }
 
-    fn persistence(&self, request: &Request, keep_alive: bool) -> Persistence {
+    pub(super) fn persistence(&self, request: &Request, keep_alive: bool) -> Persistence {
         match keep_alive && !self.thread.guard.is_draining() {
             false => Persistence::Close,
             true if request.is_old => Persistence::KeepAlive,
@@ -294,8 +297,16 @@ impl<'a, C: Client> Exchange<'a, C> {
         }
     }
 
-    /// Counts a request of an endpoint, and tells of it; `bytes` is the length of the response's body.
-    fn finished(&self, request: &Request, status: u16, bytes: usize, refusal: Option<&Refusal>) {
+    /// Counts a request of an endpoint, and tells of it; `bytes` is the length of the response's body, and `cut` says
+    /// why there is no more of it.
+    pub(super) fn finished(
+        &self,
+        request: &Request,
+        status: u16,
+        bytes: usize,
+        refusal: Option<&Refusal>,
+        cut: Option<&str>,
+    ) {
         let Ok(addressed) = &request.to else { return };
         let Addressed { endpoint, head, span, .. } = addressed;
         let duration = request.started.get().elapsed();
@@ -318,6 +329,7 @@ impl<'a, C: Client> Exchange<'a, C> {
             duration,
             version: self.reply.version.get(),
             refusal,
+            cut,
             identity: addressed.identity(),
             reported: reported.map(|problems| &**problems),
         };

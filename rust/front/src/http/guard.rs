@@ -213,6 +213,7 @@ pub mod tests {
             idle_timeout_ms: 5_000,
             stall_timeout_ms: 2_000,
             min_bytes_per_second: 10,
+            stream_drain_ms: 0,
             trusted_proxies: Vec::new(),
             logs_requests: false,
             shares_rates: false,

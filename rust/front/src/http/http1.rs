@@ -1,4 +1,7 @@
 //! The client of one request of HTTP/1.
+use std::io::Write;
+use std::pin::pin;
+
 use super::body::Body;
 use super::client::{Client, Link};
 use super::exchange::Next;
@@ -15,7 +18,11 @@ const SMALL_BODY_BYTES: usize = 16 * 1024;
 const EARNEST: usize = 16;
 /// A rejected body up to this size is read at once, if it is there, so that the connection can stay open.
 const DROPPED_BYTES: usize = 256 * 1024;
+/// What a client may send while a response is streamed to it: beyond that, it waits for its end.
+const AHEAD_BYTES: usize = 16 * 1024;
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+const CHUNKED: &[u8] = b"Transfer-Encoding: chunked\r\n\r\n";
+const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 pub struct Http1<'a> {
     stream: &'a mut ClientStream,
@@ -24,6 +31,23 @@ pub struct Http1<'a> {
     /// Of the body, if the head says it.
     length: usize,
     expects_continue: bool,
+    /// Whether it knows no chunks.
+    is_old: bool,
+    streams: Streams,
+}
+
+/// By what the body of a streamed response is told from what follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Delimited {
+    Length,
+    Chunks,
+    Close,
+}
+
+/// The response that is being streamed, if there is one.
+struct Streams {
+    delimited: Delimited,
+    next: Next,
 }
 
 impl<'a> Http1<'a> {
@@ -34,7 +58,9 @@ impl<'a> Http1<'a> {
             Framing::None | Framing::Chunked => 0,
         };
         let body = Body::new(request.framing);
-        Self { stream, dates, body, length, expects_continue: request.expects_continue }
+        let streams = Streams { delimited: Delimited::Length, next: Next::Close };
+        let Request { expects_continue, is_old, .. } = *request;
+        Self { stream, dates, body, length, expects_continue, is_old, streams }
     }
 
     fn take_buffered(&mut self, bytes: &mut Vec<u8>) -> Result<(), Broken> {
@@ -114,6 +140,64 @@ impl Client for Http1<'_> {
             self.stream.write(body).await?;
         }
         Ok(next)
+    }
+
+    async fn begin_stream(&mut self, head: ResponseHead<'_>) -> Result<(), Broken> {
+        let delimited = match head.content_length {
+            Some(_) => Delimited::Length,
+            None if self.is_old => Delimited::Close,
+            None => Delimited::Chunks,
+        };
+        let next = if head.persistence == Persistence::Close { Next::Close } else { Next::Request };
+        self.streams = Streams { delimited, next };
+        let mut bytes = head.bytes(self.dates, CHUNKED.len());
+        if delimited == Delimited::Chunks {
+            bytes.truncate(bytes.len() - 2);
+            bytes.extend_from_slice(CHUNKED);
+        }
+        self.stream.write(&bytes).await
+    }
+
+    async fn send_piece(&mut self, piece: &[u8]) -> Result<(), Broken> {
+        if self.streams.delimited != Delimited::Chunks {
+            return self.stream.write(piece).await;
+        }
+        let mut chunk = Vec::with_capacity(piece.len() + 16);
+        // Memory takes all that is written to it.
+        let _ = write!(chunk, "{:x}\r\n", piece.len());
+        chunk.extend_from_slice(piece);
+        chunk.extend_from_slice(b"\r\n");
+        self.stream.write(&chunk).await
+    }
+
+    async fn end_stream(&mut self) -> Result<Next, Broken> {
+        if self.streams.delimited == Delimited::Chunks {
+            self.stream.write(LAST_CHUNK).await?;
+        }
+        Ok(self.streams.next)
+    }
+
+    fn cut_off(&mut self) {
+        // A connection that is just closed would be the end.
+        if self.streams.delimited == Delimited::Close {
+            self.stream.reset_on_close();
+        }
+    }
+
+    async fn unless_left<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Broken> {
+        let mut work = pin!(work);
+        loop {
+            if self.stream.buffered.len() > AHEAD_BYTES {
+                return self.stream.unless_reset(work).await;
+            }
+            tokio::select! {
+                biased;
+                outcome = &mut work => return Ok(outcome),
+                read = self.stream.fill() => if read? == 0 {
+                    return Err(Broken::Gone);
+                },
+            }
+        }
     }
 
     /// A client that waits for `100 Continue` does not send its body.

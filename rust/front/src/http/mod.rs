@@ -17,6 +17,7 @@ mod request_id;
 mod response;
 mod session_cookie;
 mod stream;
+mod streamed;
 mod target;
 mod trace;
 

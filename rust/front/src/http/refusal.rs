@@ -20,6 +20,8 @@ pub struct Refusal {
     pub problems: Option<Box<str>>,
     /// The policy that answers.
     pub policy: Option<&'static str>,
+    /// The body is the message as it is, and no JSON.
+    pub is_text: bool,
 }
 
 const RETRY_AFTER: Cow<'static, str> = Cow::Borrowed("Retry-After: 1\r\n");
@@ -27,12 +29,17 @@ const METHODS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
 
 impl Refusal {
     fn new(status: u16, message: Cow<'static, str>) -> Self {
-        Self { status, message, lines: Cow::Borrowed(""), reason: None, problems: None, policy: None }
+        Self { status, message, lines: Cow::Borrowed(""), reason: None, problems: None, policy: None, is_text: false }
     }
 
     /// An answer of a policy; one with an empty message has no body.
     pub fn policy(name: &'static str, status: u16, message: &'static str) -> Self {
         Self { policy: Some(name), ..Self::new(status, Cow::Borrowed(message)) }
+    }
+
+    /// What an ACME server expects, octet by octet.
+    pub fn challenge(answer: String) -> Self {
+        Self { is_text: true, ..Self::new(200, answer.into()) }
     }
 
     /// Not HTTP, or ambiguous.
@@ -135,10 +142,19 @@ impl Refusal {
         }
     }
 
+    /// A header line.
+    pub fn content_type(&self) -> &'static str {
+        match &*self.message {
+            "" => "",
+            _ if self.is_text => "Content-Type: application/octet-stream\r\n",
+            _ => "Content-Type: application/json\r\n",
+        }
+    }
+
     /// The body of the response.
     pub fn body(&self) -> Vec<u8> {
-        if self.message.is_empty() {
-            return Vec::new();
+        if self.message.is_empty() || self.is_text {
+            return self.message.as_bytes().to_vec();
         }
         let mut body = json!({ "error": self.message }).to_string();
         if let Some(problems) = &self.problems {

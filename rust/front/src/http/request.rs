@@ -11,6 +11,7 @@ use super::head::{self, Framing, Head};
 use super::refusal::Refusal;
 use super::target::host_name;
 use super::trace::RequestSpan;
+use crate::challenges;
 use crate::client_ip::HTTP;
 use crate::endpoint_state::{EndpointState, Serving};
 use crate::messages::FromFront;
@@ -79,8 +80,8 @@ impl Request {
         let headers = head.headers.iter().map(|header| (header.name.as_bytes(), header.value));
         let client = thread.proxies.client(peer, is_secure, headers);
         Ok(Self {
-            to: match to_tls(&head, client.scheme, thread.settings.redirect_port) {
-                Some(redirect) => Err(redirect),
+            to: match to_acme(thread, &head).or_else(|| to_tls(&head, client.scheme, thread.settings.redirect_port)) {
+                Some(answer) => Err(answer),
                 None => address(thread, &head, client.ip, &id, patience),
             },
             scheme: client.scheme,
@@ -134,6 +135,15 @@ impl Request {
         wait.give_up();
         false
     }
+}
+
+/// The answer to an ACME server, which comes before routes and redirects.
+fn to_acme(thread: &Thread, head: &Head<'_, '_>) -> Option<Refusal> {
+    if !head.target.path_and_query.starts_with(challenges::PREFIX) {
+        return None;
+    }
+    let host = host_name(head.target.authority);
+    thread.challenges.answer(head.method, &host, head.target.path()).map(Refusal::challenge)
 }
 
 /// The same address over TLS, for a request without it.

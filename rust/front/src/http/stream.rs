@@ -64,6 +64,12 @@ impl ClientStream {
         self.transport.is_http2()
     }
 
+    /// The client is to see that the connection does not end as it should.
+    pub fn reset_on_close(&self) {
+        // What has not been sent is dropped.
+        let _ = self.transport.tcp().set_zero_linger();
+    }
+
     /// Waits for more of a request, and buffers it. Returns how many bytes, 0 at the end.
     pub async fn fill(&mut self) -> Result<usize, Broken> {
         if self.buffered.is_empty() {

@@ -1,4 +1,6 @@
 //! The connection of a thread to one handler process. It carries many requests at a time, and enforces their deadlines.
+mod streams;
+
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
@@ -14,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
+use super::body_stream::End;
 use super::in_flight::{InFlight, Pending};
 use super::incoming::Incoming;
 use super::outgoing::{Outgoing, RequestBody};
@@ -50,8 +53,10 @@ pub struct HandlerConnection {
     /// Requests have exceeded their deadline: what is held may not be wanted any more.
     has_expired: Notify,
     is_open: Cell<bool>,
-    /// Another one has taken its place: it closes when nothing is in flight.
-    is_retired: Cell<bool>,
+    /// Since when another one has its place: it closes when nothing is in flight.
+    retired: Cell<Option<Instant>>,
+    /// For what has arrived of streams.
+    memory: Share,
     may_close: Notify,
     closed: Notify,
 }
@@ -79,7 +84,8 @@ impl HandlerConnection {
             is_paused: Cell::default(),
             has_expired: Notify::new(),
             is_open: Cell::new(true),
-            is_retired: Cell::default(),
+            retired: Cell::default(),
+            memory: share.another(),
             may_close: Notify::new(),
             closed: Notify::new(),
         });
@@ -92,7 +98,7 @@ impl HandlerConnection {
     }
 
     pub fn is_retired(&self) -> bool {
-        self.is_retired.get()
+        self.retired.get().is_some()
     }
 
     pub fn in_flight(&self) -> usize {
@@ -112,10 +118,13 @@ impl HandlerConnection {
         true
     }
 
-    /// Ends the requests past their deadline.
-    pub fn expire(&self, now: Instant) {
+    /// Ends the requests past their deadline; also the streams of a connection that was retired before `streams_until`.
+    pub fn expire(&self, now: Instant, streams_until: Option<Instant>) {
         if self.in_flight() == 0 {
             return;
+        }
+        if streams_until.is_some_and(|until| self.retired.get().is_some_and(|retired| retired <= until)) {
+            self.end_streams();
         }
         let late = self.in_flight.borrow_mut().expire(|pending| pending.deadline <= now);
         if late.is_empty() {
@@ -134,7 +143,9 @@ impl HandlerConnection {
 
     /// No request is sent any more. The connection closes when none is in flight.
     pub fn retire(&self) {
-        self.is_retired.set(true);
+        if !self.is_retired() {
+            self.retired.set(Some(Instant::now()));
+        }
         self.close_if_done();
     }
 
@@ -169,6 +180,11 @@ impl HandlerConnection {
         drop(outgoing);
         let aborted = self.in_flight.borrow_mut().expire(|_| true);
         let because: Rc<str> = reason.as_str().into();
+        let streams = self.in_flight.borrow().streams();
+        for (number, arrived) in streams {
+            arrived.end(End::Broken(because.clone()));
+            self.in_flight.borrow_mut().end_stream(number);
+        }
         for Pending { reply, .. } in aborted {
             reply.set(Outcome::Aborted(because.clone()));
         }
@@ -197,7 +213,7 @@ impl HandlerConnection {
     }
 
     /// Reads answers until the connection ends. Returns why.
-    async fn read(&self, reader: &mut OwnedReadHalf, mut share: Share) -> String {
+    async fn read(self: &Rc<Self>, reader: &mut OwnedReadHalf, mut share: Share) -> String {
         let mut incoming = Incoming::default();
         loop {
             let held = incoming.held();
@@ -243,7 +259,7 @@ impl HandlerConnection {
     }
 
     /// Reads into the memory that the connections of the thread share.
-    async fn read_frames(&self, reader: &mut OwnedReadHalf, incoming: &mut Incoming) -> Result<(), String> {
+    async fn read_frames(self: &Rc<Self>, reader: &mut OwnedReadHalf, incoming: &mut Incoming) -> Result<(), String> {
         poll_fn(|cx| {
             scratch::with(|bytes| {
                 let mut buffer = ReadBuf::new(bytes);
@@ -252,9 +268,11 @@ impl HandlerConnection {
                 }
                 let mut answered = Ok(());
                 let read = incoming.read(buffer.filled(), |Frame { kind, number, head, body }| {
-                    if answered.is_ok() {
+                    if answered.is_ok() && kind != Kind::Response {
+                        answered = self.streamed(kind, number, head, body);
+                    } else if answered.is_ok() {
                         let body = || AnswerBody { bytes: body.to_vec(), start: 0, share: None };
-                        answered = self.answered(kind, number, head, body);
+                        answered = self.answered(number, head, body);
                     }
                 });
                 Poll::Ready(read.map_err(violation).and(answered))
@@ -265,7 +283,7 @@ impl HandlerConnection {
 
     /// Reads more of a frame that has arrived in part.
     async fn read_held(
-        &self,
+        self: &Rc<Self>,
         reader: &mut OwnedReadHalf,
         incoming: &mut Incoming,
         share: &mut Share,
@@ -276,20 +294,20 @@ impl HandlerConnection {
             return Err(GONE.to_owned());
         }
         let Some(frame) = incoming.whole().map_err(violation)? else { return Ok(()) };
-        let Decoded::Frame(Frame { kind, number, head, .. }, _) = decode(&frame).map_err(violation)? else {
+        let Decoded::Frame(Frame { kind, number, head, body }, _) = decode(&frame).map_err(violation)? else {
             return Ok(());
         };
+        if kind != Kind::Response {
+            return self.streamed(kind, number, head, body);
+        }
         let start = HEADER_BYTES + head.len();
         let head = head.to_vec();
         // With its memory, or other answers would take it first.
         let share = Some(share.hand_over());
-        self.answered(kind, number, &head, || AnswerBody { bytes: frame, start, share })
+        self.answered(number, &head, || AnswerBody { bytes: frame, start, share })
     }
 
-    fn answered(&self, kind: Kind, number: u32, head: &[u8], body: impl FnOnce() -> AnswerBody) -> Result<(), String> {
-        if kind != Kind::Response {
-            return Err(violated("it sent a request"));
-        }
+    fn answered(&self, number: u32, head: &[u8], body: impl FnOnce() -> AnswerBody) -> Result<(), String> {
         let mut in_flight = self.in_flight.borrow_mut();
         let Some(Pending { reply, .. }) = in_flight.take(number) else {
             return answered_late(&mut in_flight, number);
@@ -332,12 +350,13 @@ impl HandlerConnection {
 }
 
 const GONE: &str = "it closed its connection to the gateway";
+const UNASKED: &str = "it sent a response to no request, or a second one";
 
 /// An answer to a request past its deadline is late, any other to no request a violation.
 fn answered_late(in_flight: &mut InFlight, number: u32) -> Result<(), String> {
     match in_flight.answered_late(number) {
         true => Ok(()),
-        false => Err(violated("it sent a response to no request, or a second one")),
+        false => Err(violated(UNASKED)),
     }
 }
 

@@ -11,8 +11,8 @@ use tokio::sync::Notify;
 use super::connection::{Events, HandlerConnection};
 use super::outgoing::{self, RequestBody};
 use super::pool::HandlerPool;
-use super::reply::{Answer, AnswerBody, Outcome, Reply};
-use super::shared::SharedEndpoint;
+use super::reply::{Answer, AnswerBody, Outcome, Reply, Streamed};
+use super::shared::{Active, SharedEndpoint};
 use super::socket::is_out_of_descriptors;
 use crate::endpoint_state::{EndpointState, Serving, Target};
 use crate::figures::Figures;
@@ -41,6 +41,13 @@ pub enum Failure {
     TooLarge(String),
     /// There is no memory for the answer.
     OutOfMemory,
+}
+
+/// What a handler answers with.
+pub enum Answered<'a> {
+    Whole(Answer),
+    /// The request counts as active until the end of the stream.
+    Streamed(Streamed, Active<'a>),
 }
 
 /// Of 2^32.
@@ -150,7 +157,7 @@ impl Endpoint {
         reply: &Rc<Reply>,
         deadline: Instant,
         place: Option<u32>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Answered<'_>, Failure> {
         reply.version.set(None);
         if let Some(problem) = outgoing::problem(head, &body.bytes) {
             return Err(Failure::TooLarge(problem));
@@ -169,7 +176,8 @@ impl Endpoint {
             }
             drop(connection);
             match reply.outcome().await {
-                Outcome::Answered(answer) => return Ok(answer),
+                Outcome::Answered(answer) => return Ok(Answered::Whole(answer)),
+                Outcome::Streamed(streamed) => return Ok(Answered::Streamed(streamed, active)),
                 Outcome::Aborted(reason) => return Err(Failure::Aborted(reason)),
                 Outcome::TooLarge => return Err(Failure::OutOfMemory),
                 Outcome::Expired => return Err(Failure::Expired),

@@ -2,6 +2,7 @@
 use std::rc::Rc;
 use std::time::Instant;
 
+use super::body_stream::Arrived;
 use super::reply::Reply;
 
 const SLOT_BITS: u32 = 16;
@@ -28,6 +29,19 @@ enum State {
     Pending(Pending),
     /// Past its deadline. An answer may still come, and must not be taken for that of another request.
     Expired,
+    /// Its answer is arriving piece by piece.
+    Streaming(Rc<Arrived>),
+    /// Nobody wants the rest of its answer: the handler was told, and may still send so many bytes until it confirms.
+    Dropped {
+        credit: usize,
+    },
+}
+
+/// A stream that a frame is about.
+pub enum Stream<'a> {
+    Wanted(&'a Rc<Arrived>),
+    /// The bytes that may still come of it.
+    Unwanted(&'a mut usize),
 }
 
 /// A number has 32 bits: the uses of a slot, and the slot.
@@ -39,7 +53,7 @@ pub struct InFlight {
 }
 
 impl InFlight {
-    /// Requests that are waited for.
+    /// Requests that are waited for, or whose answers are arriving.
     pub fn len(&self) -> usize {
         self.pending
     }
@@ -85,6 +99,68 @@ impl InFlight {
         slot.state = State::Free;
         self.free.push(number as u16);
         true
+    }
+
+    /// The answer to a request begins, and `arrived` gets the rest of it. `None` if it is not waited for.
+    pub fn begin_stream(&mut self, number: u32, arrived: &Rc<Arrived>) -> Option<Pending> {
+        let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number))?;
+        let pending = slot.take_if(|_| true)?;
+        slot.state = State::Streaming(arrived.clone());
+        Some(pending)
+    }
+
+    /// The answer to a request past its deadline begins, which nobody wants. Returns false when there is none of this
+    /// number.
+    pub fn begin_late(&mut self, number: u32, credit: usize) -> bool {
+        let slot = self.slots.get_mut(usize::from(number as u16));
+        let Some(slot) = slot.filter(|slot| slot.has(number) && matches!(slot.state, State::Expired)) else {
+            return false;
+        };
+        slot.state = State::Dropped { credit };
+        true
+    }
+
+    /// The stream of this number.
+    pub fn stream(&mut self, number: u32) -> Option<Stream<'_>> {
+        let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number))?;
+        match &mut slot.state {
+            State::Streaming(arrived) => Some(Stream::Wanted(arrived)),
+            State::Dropped { credit } => Some(Stream::Unwanted(credit)),
+            _ => None,
+        }
+    }
+
+    /// Nobody wants the rest of a stream. Returns false when it has ended already.
+    pub fn drop_stream(&mut self, number: u32) -> bool {
+        let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number));
+        let Some(Slot { state, .. }) = slot else { return false };
+        let State::Streaming(arrived) = state else { return false };
+        *state = State::Dropped { credit: arrived.credit() };
+        self.pending -= 1;
+        true
+    }
+
+    /// The handler has ended a stream. Returns false when there is none of this number.
+    pub fn end_stream(&mut self, number: u32) -> bool {
+        let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number));
+        let Some(slot) = slot else { return false };
+        match slot.state {
+            State::Streaming(_) => self.pending -= 1,
+            State::Dropped { .. } => {}
+            _ => return false,
+        }
+        slot.state = State::Free;
+        self.free.push(number as u16);
+        true
+    }
+
+    /// The streams that are arriving, with their numbers.
+    pub fn streams(&self) -> Vec<(u32, Rc<Arrived>)> {
+        let streams = self.slots.iter().enumerate().filter_map(|(at, slot)| match &slot.state {
+            State::Streaming(arrived) => Some((u32::from(slot.uses) << SLOT_BITS | at as u32, arrived.clone())),
+            _ => None,
+        });
+        streams.collect()
     }
 
     /// Takes the requests that meet a condition. Their answers may still come.
@@ -151,6 +227,31 @@ mod tests {
         assert_ne!(other as u16, late as u16);
         assert!(in_flight.answered_late(late) && !in_flight.answered_late(late));
         assert_eq!(in_flight.add(pending(now)).unwrap() as u16, late as u16);
+    }
+
+    #[test]
+    fn a_stream_has_its_number_until_the_handler_ends_it() {
+        let now = Instant::now();
+        let memory = crate::memory::MemoryBudget::new(0);
+        let arrived = Arrived::new(crate::memory::Share::new(memory.into(), None));
+        let mut in_flight = InFlight::default();
+        let number = in_flight.add(pending(now)).unwrap();
+        assert!(in_flight.stream(number).is_none() && !in_flight.end_stream(number));
+        assert!(in_flight.begin_stream(number, &arrived).is_some());
+        assert!(in_flight.begin_stream(number, &arrived).is_none() && in_flight.take(number).is_none());
+        assert_eq!((in_flight.expire(|_| true).len(), in_flight.len()), (0, 1));
+        assert_eq!(in_flight.streams().len(), 1);
+        assert!(in_flight.drop_stream(number) && !in_flight.drop_stream(number));
+        assert!(matches!(in_flight.stream(number), Some(Stream::Unwanted(_))));
+        assert_eq!((in_flight.streams().len(), in_flight.len()), (0, 0));
+        assert_ne!(in_flight.add(pending(now)).unwrap() as u16, number as u16);
+        assert!(in_flight.end_stream(number) && !in_flight.end_stream(number));
+        assert_eq!(in_flight.add(pending(now)).unwrap() as u16, number as u16);
+        // One that begins past its deadline.
+        let late = in_flight.add(pending(now)).unwrap();
+        assert!(!in_flight.begin_late(late, 1));
+        in_flight.expire(|_| true);
+        assert!(in_flight.begin_late(late, 1) && in_flight.end_stream(late));
     }
 
     #[test]

@@ -1,4 +1,5 @@
 //! Handlers: which ones serve an endpoint, and the connections to them.
+mod body_stream;
 mod by_id;
 mod connection;
 mod counted;
@@ -13,13 +14,16 @@ mod shared;
 mod socket;
 pub mod sticky;
 
+pub use body_stream::{BodyStream, End};
 pub use by_id::ById;
 pub use outgoing::RequestBody;
 pub use pool::HandlerPool;
-pub use reply::{Answer, Reply};
+pub use reply::{Answer, AnswerBody, Reply, Streamed};
 pub use shared::SharedEndpoint;
 
 #[cfg(test)]
 mod sleep_tests;
+#[cfg(test)]
+mod stream_tests;
 #[cfg(test)]
 mod tests;

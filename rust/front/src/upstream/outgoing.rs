@@ -94,6 +94,12 @@ impl Outgoing {
         self.unsent.push(number);
     }
 
+    /// Adds a whole frame about a stream.
+    pub fn add_frame(&mut self, frame: &[u8]) {
+        self.buffer.extend_from_slice(frame);
+        self.copied += frame.len();
+    }
+
     /// The next bytes to write.
     pub fn take(&mut self) -> Option<Piece> {
         self.unsent.clear();

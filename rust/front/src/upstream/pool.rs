@@ -53,10 +53,17 @@ impl HandlerPool {
         self.connections.borrow().iter().map(|(_, connection)| connection.in_flight()).sum()
     }
 
-    /// Ends the requests past their deadline.
-    pub fn expire(&self, now: Instant) {
+    /// Ends the requests past their deadline, and the streams of handlers that were replaced before `streams_until`.
+    pub fn expire(&self, now: Instant, streams_until: Option<Instant>) {
         for (_, connection) in &*self.connections.borrow() {
-            connection.expire(now);
+            connection.expire(now, streams_until);
+        }
+    }
+
+    /// Ends all streams before their end.
+    pub fn end_streams(&self) {
+        for (_, connection) in &*self.connections.borrow() {
+            connection.end_streams();
         }
     }
 

@@ -5,6 +5,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
+use super::body_stream::BodyStream;
 use super::response_head::ResponseHead;
 use crate::memory::Share;
 
@@ -28,8 +29,15 @@ impl AnswerBody {
     }
 }
 
+/// An answer whose body follows.
+pub struct Streamed {
+    pub head: Rc<ResponseHead>,
+    pub body: BodyStream,
+}
+
 pub enum Outcome {
     Answered(Answer),
+    Streamed(Streamed),
     /// The handler exited, or violated the protocol.
     Aborted(Rc<str>),
     /// The answer is larger than the memory for all, or than what the endpoint may have of it.

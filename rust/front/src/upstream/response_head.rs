@@ -26,6 +26,8 @@ pub struct ResponseHead {
     /// The header lines for the client.
     pub lines: Vec<u8>,
     pub has_date: bool,
+    /// The length that the handler gives its body. It matters for one that is streamed only.
+    pub content_length: Option<u64>,
 }
 
 impl ResponseHead {
@@ -46,11 +48,14 @@ impl ResponseHead {
         let Some(headers) = headers else {
             return Err(invalid("headers must be a list of names and values in turn"));
         };
-        let mut parsed = Self { status: status as u16, lines: Vec::new(), has_date: false };
+        let mut parsed = Self { status: status as u16, lines: Vec::new(), has_date: false, content_length: None };
         for pair in headers.chunks_exact(2) {
             let (name, value) = (pair[0].as_str().unwrap_or(""), pair[1].as_str().unwrap_or(""));
             if !is_name(name) || !is_value(value) {
                 return Err("the handler sent headers that HTTP does not allow".to_owned());
+            }
+            if name.eq_ignore_ascii_case("content-length") {
+                parsed.content_length = value.parse().ok();
             }
             let is_session = name.eq_ignore_ascii_case("set-cookie") && is_session_set_by(value.as_bytes());
             if is_session || NOT_FORWARDED.iter().any(|one| one.eq_ignore_ascii_case(name)) {

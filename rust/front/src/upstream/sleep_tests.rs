@@ -13,7 +13,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::{JoinHandle, spawn_local, yield_now};
 
-use super::endpoint::{Context, Endpoint, Failure};
+use super::endpoint::{Answered, Context, Endpoint, Failure};
 use super::reply::Reply;
 use super::{HandlerPool, RequestBody, SharedEndpoint};
 use crate::endpoint_state::{Address, EndpointState, Instance, Limits, Serving, Target};
@@ -61,7 +61,10 @@ impl Sleeping {
         let request = spawn_local(async move {
             let reply = Reply::new(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await);
             let body = Arc::new(RequestBody::new(Vec::new(), None));
-            endpoint.request(b"{}", &body, &reply, deadline, None).await.map(|answer| answer.head.status)
+            endpoint.request(b"{}", &body, &reply, deadline, None).await.map(|answered| match answered {
+                Answered::Whole(answer) => answer.head.status,
+                Answered::Streamed(..) => panic!("it is whole"),
+            })
         });
         yield_now().await;
         request
@@ -81,7 +84,7 @@ fn asleep() -> Serving {
 
 fn state(serving: Serving) -> Arc<EndpointState> {
     let address = Address { domain: "*".into(), method: "GET".into(), route: "/".into(), routed: true };
-    let limits = Limits { timeout_ms: 30_000, concurrent_requests: 10 };
+    let limits = Limits { timeout_ms: 30_000, idle_timeout_ms: 60_000, concurrent_requests: 10 };
     Arc::new(EndpointState { address, limits, policies: None, serving })
 }
 

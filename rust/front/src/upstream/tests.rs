@@ -23,7 +23,7 @@ const WHOLE: usize = 1 << 20;
 const COUNTED: usize = 70_000;
 
 #[derive(Default)]
-struct Lost(RefCell<Vec<String>>);
+pub(super) struct Lost(pub RefCell<Vec<String>>);
 
 impl Events for Lost {
     fn deadline_exceeded(&self, _: u64) {}
@@ -34,11 +34,11 @@ impl Events for Lost {
 }
 
 /// Both ends of a connection, and what its answers may take.
-struct Ends {
-    connection: Rc<HandlerConnection>,
-    handler: UnixStream,
+pub(super) struct Ends {
+    pub connection: Rc<HandlerConnection>,
+    pub handler: UnixStream,
     memory: Arc<MemoryBudget>,
-    lost: Rc<Lost>,
+    pub lost: Rc<Lost>,
     socket: PathBuf,
 }
 
@@ -49,7 +49,7 @@ impl Drop for Ends {
 }
 
 impl Ends {
-    async fn open() -> Self {
+    pub async fn open() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("front-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let socket = std::env::temp_dir().join(name);
@@ -63,7 +63,7 @@ impl Ends {
     }
 
     /// Sends a request without a body. Returns its number, as the handler sees it.
-    async fn request(&mut self, reply: &Rc<Reply>, deadline: Instant) -> u32 {
+    pub async fn request(&mut self, reply: &Rc<Reply>, deadline: Instant) -> u32 {
         let body = Arc::new(RequestBody::new(Vec::new(), None));
         assert!(self.connection.send(b"{}", &body, reply, deadline));
         let mut bytes = [0; HEADER_BYTES + 2];
@@ -72,32 +72,32 @@ impl Ends {
     }
 
     /// Begins an answer with so much of its body.
-    async fn begin_answer(&mut self, number: u32, body: usize, sent: usize) {
+    pub async fn begin_answer(&mut self, number: u32, body: usize, sent: usize) {
         let frame = [&header(Kind::Response, number, 2, body)[..], b"{}", &vec![7; sent]].concat();
         self.handler.write_all(&frame).await.unwrap();
     }
 
-    fn is_free(&self) -> bool {
+    pub fn is_free(&self) -> bool {
         Share::new(self.memory.clone(), None).set(WHOLE)
     }
 }
 
-fn run(test: impl Future<Output = ()>) {
+pub(super) fn run(test: impl Future<Output = ()>) {
     let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default()).unwrap();
     runtime.block_on(async { tokio::time::timeout(Duration::from_secs(30), test).await.expect("it ends") });
 }
 
-async fn until(condition: impl Fn() -> bool) {
+pub(super) async fn until(condition: impl Fn() -> bool) {
     while !condition() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
-async fn reply() -> Rc<Reply> {
+pub(super) async fn reply() -> Rc<Reply> {
     Reply::new(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await)
 }
 
-fn later() -> Instant {
+pub(super) fn later() -> Instant {
     Instant::now() + Duration::from_secs(600)
 }
 
@@ -109,7 +109,7 @@ fn part_of_an_answer_has_no_memory_once_its_request_has_expired() {
         let number = ends.request(&reply, later()).await;
         ends.begin_answer(number, WHOLE / 4, COUNTED).await;
         until(|| !ends.is_free()).await;
-        ends.connection.expire(later());
+        ends.connection.expire(later(), None);
         assert!(matches!(reply.outcome().await, Outcome::Expired));
         until(|| ends.is_free()).await;
         // The rest of it is no violation.
@@ -157,7 +157,7 @@ fn bodies_that_cannot_be_written_have_memory_until_the_connection_closes() {
             let body = Arc::new(RequestBody::new(vec![7; WHOLE / 2], Some(share)));
             assert!(ends.connection.send(b"{}", &body, &reply().await, later()));
         }
-        ends.connection.expire(later());
+        ends.connection.expire(later(), None);
         tokio::task::yield_now().await;
         assert!(!Share::new(ends.memory.clone(), None).set(1));
         ends.connection.retire();

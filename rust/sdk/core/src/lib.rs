@@ -13,6 +13,8 @@ pub mod request;
 pub mod response;
 mod runtime;
 pub mod services;
+mod sse;
+mod stream;
 mod values;
 pub mod storage {
     //! [`Storage`]: JSON records by id. The same items as in [`crate::services`].
@@ -37,6 +39,12 @@ pub use runtime::{call_in_request, in_request, InRequest};
 pub use runtime::{spawn, spawn_blocking};
 pub use services::{Storage, StorageType};
 #[cfg(feature = "async")]
+pub use sse::AsyncEventWriter;
+pub use sse::{Event, EventWriter, Sse};
+#[cfg(feature = "async")]
+pub use stream::AsyncBodyWriter;
+pub use stream::{BodyWriter, StreamResponse};
+#[cfg(feature = "async")]
 pub use tokio;
 pub use values::{one_of, Values};
 
@@ -59,7 +67,7 @@ pub mod prelude {
     pub use crate::{handler_loop_async, handler_loop_async_result, handler_loop_result_async};
     #[cfg(feature = "async")]
     pub use crate::{spawn, spawn_blocking};
-    pub use crate::{HandlerError, MultipartData, MultipartFile, Pairs, Request, Response};
+    pub use crate::{Event, HandlerError, MultipartData, MultipartFile, Pairs, Request, Response, Sse, StreamResponse};
     pub use log::{debug, error, info, trace, warn};
     pub use serde::{Deserialize, Serialize};
     pub use serde_json::Value as JsonValue;

@@ -1,7 +1,7 @@
 //! The gateway's side, as small as it can be.
 
 use rust_edge_gateway_sdk::wire::buffer::Buffer;
-use rust_edge_gateway_sdk::wire::frame::{header, Kind};
+use rust_edge_gateway_sdk::wire::frame::{credit, header, Kind};
 use serde_json::{json, Value};
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
@@ -150,6 +150,26 @@ impl Connection {
             assert_ne!(n, 0, "the handler closed the connection");
             self.received.filled(n);
         }
+    }
+
+    /// The next frame, whatever it is: its kind, its number, its head and its body.
+    pub fn receive_frame(&mut self) -> (Kind, u32, Vec<u8>, Vec<u8>) {
+        loop {
+            if let Some(frame) = self.received.next_frame().unwrap() {
+                return (frame.kind, frame.number, frame.head.to_vec(), frame.body.to_vec());
+            }
+            let n = self.stream.read(self.received.room()).expect("a frame in time");
+            assert_ne!(n, 0, "the handler closed the connection");
+            self.received.filled(n);
+        }
+    }
+
+    pub fn give_credit(&mut self, number: u32, bytes: u32) {
+        self.send_raw(&credit(number, bytes));
+    }
+
+    pub fn reset(&mut self, number: u32) {
+        self.send_raw(&header(Kind::Reset, number, 0, 0));
     }
 
     /// Whether the handler closes the connection, having sent nothing more.

@@ -1,6 +1,7 @@
 //! Real handler processes, spoken to as the gateway does.
 
 mod client;
+mod streams;
 
 use client::{Connection, Handler};
 use rust_edge_gateway_sdk::wire::buffer::Buffer;
@@ -334,7 +335,7 @@ mod asynchronous {
         connection.send(2, "/large?n=67108865", b"");
         assert_eq!(connection.receive().status, 500);
         let mut bad = handler.connect();
-        bad.send_raw(b"\x02");
+        bad.send_raw(b"\x03");
         assert!(bad.is_closed());
         connection.send(3, "/quick", b"");
         assert_eq!(connection.receive().status, 200);

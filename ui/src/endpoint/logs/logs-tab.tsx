@@ -1,5 +1,5 @@
 /** The log of an endpoint: what was written and what comes, in one list, the newest at its end. */
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
 import { useSearchParams } from 'wouter-preact';
 import { may } from '../../api/session.js';
 import { Button } from '../../base/controls.js';
@@ -24,7 +24,7 @@ export function LogsTab({ endpoint }: { readonly endpoint: Endpoint }) {
   const filter = filterOf(address);
   const key = JSON.stringify(filter);
   const feed = useMemo(() => new LogFeed(endpoint.id, filter), [endpoint.id, key]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     feed.start();
     return () => feed.close();
   }, [feed]);

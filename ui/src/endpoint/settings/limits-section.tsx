@@ -17,6 +17,10 @@ const LIMITS: Readonly<Record<LimitName, readonly [label: string, hint: string]>
   open_files: ['Open files and connections', 'Of one process; more cannot be opened'],
   cpu_percent: ['Processor time', 'Percent of one core over ten seconds; beyond it, they are ended'],
   timeout_ms: ['Deadline of a request', 'Milliseconds; beyond it, the answer is 504'],
+  idle_timeout_ms: [
+    'Pause in a streamed response',
+    'Milliseconds between two pieces; beyond it, it is cut off',
+  ],
   concurrent_requests: ['Requests at the same time', 'On each gateway; beyond it, the answer is 429'],
   idle_ms: ['Sleeps after', 'Milliseconds without a request; the next one wakes it. 0 is never'],
   min_instances: ['Handlers kept awake', '0 or 1; with 1 it does not sleep'],

@@ -44,6 +44,7 @@ pub async fn answer(
         is_complete,
         expects_continue: !is_complete && head::expects_continue(&parts),
         is_secure,
+        sending: None,
     };
     let head = head::write(&parts);
     drop(parts);
@@ -66,6 +67,8 @@ struct Http2<'a> {
     is_complete: bool,
     expects_continue: bool,
     is_secure: bool,
+    /// The body of a response that is streamed.
+    sending: Option<SendStream<Bytes>>,
 }
 
 impl Http2<'_> {
@@ -116,6 +119,22 @@ impl Http2<'_> {
                 Some(_) => Poll::Ready(Err(Refusal::too_slow().into())),
             },
         }
+    }
+
+    /// Sends a body, or a piece of one; the client has to take it fast enough.
+    async fn send_body(&self, stream: &mut SendStream<Bytes>, body: &[u8], is_last: bool) -> Result<(), Broken> {
+        self.watch().begin(Phase::Response);
+        let mut rest = body;
+        while !rest.is_empty() {
+            let room = self.room(stream, rest.len().min(SEND_BYTES)).await?;
+            let (piece, behind) = rest.split_at(room);
+            let is_end = is_last && behind.is_empty();
+            stream.send_data(Bytes::copy_from_slice(piece), is_end).map_err(|_| Broken::Gone)?;
+            self.watch().transferred(piece.len());
+            rest = behind;
+        }
+        self.watch().begin(Phase::Unwatched);
+        Ok(())
     }
 
     /// Waits until the client, and the connection, take more of a response. Returns how many bytes.
@@ -194,17 +213,43 @@ impl Client for Http2<'_> {
         let response = head.response(&self.thread.dates);
         let stream = self.respond.get_mut().send_response(response, body.is_empty());
         let mut stream = stream.map_err(|_| Broken::Gone)?;
-        self.watch().begin(Phase::Response);
-        let mut rest = body;
-        while !rest.is_empty() {
-            let room = self.room(&mut stream, rest.len().min(SEND_BYTES)).await?;
-            let (piece, behind) = rest.split_at(room);
-            stream.send_data(Bytes::copy_from_slice(piece), behind.is_empty()).map_err(|_| Broken::Gone)?;
-            self.watch().transferred(piece.len());
-            rest = behind;
-        }
-        self.watch().begin(Phase::Unwatched);
+        self.send_body(&mut stream, body, true).await?;
         Ok(Next::Request)
+    }
+
+    async fn begin_stream(&mut self, head: ResponseHead<'_>) -> Result<(), Broken> {
+        let response = head.response(&self.thread.dates);
+        let stream = self.respond.get_mut().send_response(response, false);
+        self.sending = Some(stream.map_err(|_| Broken::Gone)?);
+        Ok(())
+    }
+
+    async fn send_piece(&mut self, piece: &[u8]) -> Result<(), Broken> {
+        let mut stream = self.sending.take().ok_or(Broken::Gone)?;
+        self.send_body(&mut stream, piece, false).await?;
+        self.sending = Some(stream);
+        Ok(())
+    }
+
+    async fn end_stream(&mut self) -> Result<Next, Broken> {
+        let mut stream = self.sending.take().ok_or(Broken::Gone)?;
+        stream.send_data(Bytes::new(), true).map_err(|_| Broken::Gone)?;
+        Ok(Next::Request)
+    }
+
+    fn cut_off(&mut self) {
+        if let Some(mut stream) = self.sending.take() {
+            stream.send_reset(Reason::INTERNAL_ERROR);
+        }
+    }
+
+    async fn unless_left<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Broken> {
+        let stream = self.sending.as_mut().ok_or(Broken::Gone)?;
+        tokio::select! {
+            biased;
+            outcome = work => Ok(outcome),
+            _ = poll_fn(|cx| stream.poll_reset(cx)) => Err(Broken::Gone),
+        }
     }
 
     /// The stream ends with the answer. What is left of the body is not the next request.

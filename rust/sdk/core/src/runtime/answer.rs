@@ -1,21 +1,46 @@
 //! What the functions that the macros are given may return. Each macro has a trait of its own, by which the compiler
 //! says that the function does not fit, and which macro does.
 
-use super::{current, records};
-use crate::Response;
+use super::{current, records, CurrentRequest};
+use crate::stream::{Body, StreamResponse};
+use crate::{Response, Sse};
+
+/// What is sent to the gateway.
+pub enum Answered {
+    /// In one frame.
+    Whole(Response),
+    /// Piece by piece.
+    Stream(Box<StreamResponse>),
+}
 
 /// What a handler answers with.
 pub trait Answer {
-    /// As a response.
-    fn into_response(self) -> Response;
+    /// As it is sent. Called while the thread works on the request.
+    fn into_answered(self) -> Answered;
 }
 
 impl Answer for Response {
-    fn into_response(self) -> Response {
+    fn into_answered(self) -> Answered {
         if self.status >= 500 {
             note_error(&self);
         }
-        self
+        Answered::Whole(self)
+    }
+}
+
+impl Answer for StreamResponse {
+    fn into_answered(mut self) -> Answered {
+        if matches!(self.body, Body::Whole) {
+            return self.head.into_answered();
+        }
+        self.request = CurrentRequest::get();
+        Answered::Stream(Box::new(self))
+    }
+}
+
+impl Answer for Sse {
+    fn into_answered(self) -> Answered {
+        StreamResponse::from(self).into_answered()
     }
 }
 
@@ -37,9 +62,12 @@ struct Failure {
     error: String,
 }
 
-impl<E: Into<Response>> Answer for Result<Response, E> {
-    fn into_response(self) -> Response {
-        self.unwrap_or_else(Into::into).into_response()
+impl<A: PlainAnswer, E: Into<Response>> Answer for Result<A, E> {
+    fn into_answered(self) -> Answered {
+        match self {
+            Ok(answer) => answer.into_answered(),
+            Err(error) => error.into().into_answered(),
+        }
     }
 }
 
@@ -52,6 +80,10 @@ impl<E: Into<Response>> Answer for Result<Response, E> {
 pub trait PlainAnswer: Answer {}
 
 impl PlainAnswer for Response {}
+#[diagnostic::do_not_recommend]
+impl PlainAnswer for StreamResponse {}
+#[diagnostic::do_not_recommend]
+impl PlainAnswer for Sse {}
 
 /// What a function for `handler_loop_result!` returns.
 #[diagnostic::on_unimplemented(
@@ -61,7 +93,7 @@ impl PlainAnswer for Response {}
 )]
 pub trait ResultAnswer: Answer {}
 
-impl<E: Into<Response>> ResultAnswer for Result<Response, E> {}
+impl<A: PlainAnswer, E: Into<Response>> ResultAnswer for Result<A, E> {}
 
 /// What a function for `handler_loop_async!` returns.
 #[cfg(feature = "async")]

@@ -1,10 +1,15 @@
 //! The loop on tokio: a task for every request, any number of them waiting at once.
 
 mod local;
+mod stream;
 
-use super::answer::{Answer, AsyncAnswer};
+pub use stream::AsyncBodyWriter;
+
+use super::answer::{Answer, Answered, AsyncAnswer};
 use super::current::{self, Current};
+use super::streams::Streams;
 use super::{panics, process};
+use crate::wire::frame::Kind;
 use crate::wire::{buffer::Buffer, head};
 use crate::{Request, Response};
 use std::future::Future;
@@ -19,9 +24,9 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 
 /// A running call. Boxed, so that tokio's tasks are compiled here and not in every handler.
-type Call = Pin<Box<dyn Future<Output = Response> + Send>>;
+type Call = Pin<Box<dyn Future<Output = Answered> + Send>>;
 /// A running call that must stay on the thread it began on.
-type LocalCall = Pin<Box<dyn Future<Output = Response>>>;
+type LocalCall = Pin<Box<dyn Future<Output = Answered>>>;
 
 /// How calls are made.
 #[derive(Clone, Copy)]
@@ -68,7 +73,7 @@ where
         let handler = self.0;
         let call = move |request| {
             let future = handler(request);
-            Box::pin(async move { future.await.into_response() }) as Call
+            Box::pin(async move { future.await.into_answered() }) as Call
         };
         run(Start::Shared(Box::new(call)))
     }
@@ -89,7 +94,7 @@ where
         let handler = self.0;
         let call = move |request| {
             let future = handler(request);
-            Box::pin(async move { future.await.into_response() }) as LocalCall
+            Box::pin(async move { future.await.into_answered() }) as LocalCall
         };
         run(Start::Local(Box::new(call)))
     }
@@ -140,7 +145,11 @@ async fn serve(stream: UnixStream, caller: Caller) {
     let (mut read_half, write_half) = stream.into_split();
     let (answers, waiting) = unbounded_channel();
     let writer = tokio::spawn(write(write_half, waiting));
-    if let Err(why) = read(&mut read_half, caller, Answers(answers)).await {
+    let answers = Answers { sender: answers, streams: Arc::default() };
+    let streams = answers.streams.clone();
+    let read = read(&mut read_half, caller, answers).await;
+    streams.close();
+    if let Err(why) = read {
         eprintln!("edge-gateway-sdk: a connection is closed: {why}");
         // The answers of calls that still run have nowhere to go.
         writer.abort();
@@ -159,12 +168,16 @@ async fn read(stream: &mut OwnedReadHalf, caller: Caller, answers: Answers) -> R
         }
         received.filled(n);
         while let Some(frame) = received.next_frame().map_err(|error| error.to_string())? {
+            if matches!(frame.kind, Kind::Credit | Kind::Reset) {
+                answers.streams.control(&frame)?;
+                continue;
+            }
             let number = frame.number;
             let request = head::request(&frame)?;
             let answers = answers.clone();
             match caller {
                 Caller::Shared(handler) => {
-                    tokio::spawn(async move { answers.answer(number, call(handler, request).await) });
+                    tokio::spawn(async move { answers.answer(number, call(handler, request).await).await });
                 }
                 Caller::Local(threads) => threads.call(number, request, answers),
             }
@@ -172,14 +185,32 @@ async fn read(stream: &mut OwnedReadHalf, caller: Caller, answers: Answers) -> R
     }
 }
 
-/// Where the answers of a connection go.
+/// Where the answers of a connection go, and the credit of its streams.
 #[derive(Clone)]
-struct Answers(UnboundedSender<(u32, Response)>);
+struct Answers {
+    sender: UnboundedSender<Outgoing>,
+    streams: Arc<Streams>,
+}
+
+/// What is to be written.
+enum Outgoing {
+    Answer(u32, Response),
+    /// Frames of a stream.
+    Frames(Vec<u8>),
+}
 
 impl Answers {
-    fn answer(&self, number: u32, response: Response) {
+    /// Answers a request. Returns at the end of the answer, if it is a stream.
+    async fn answer(&self, number: u32, answered: Answered) {
+        match answered {
+            Answered::Whole(response) => self.send(Outgoing::Answer(number, response)),
+            Answered::Stream(answer) => stream::answer(self, number, *answer).await,
+        }
+    }
+
+    fn send(&self, outgoing: Outgoing) {
         // Fails only if the connection is closed.
-        let _ = self.0.send((number, response));
+        let _ = self.sender.send(outgoing);
     }
 }
 
@@ -189,9 +220,9 @@ pub fn can_block_in_place() -> bool {
 }
 
 /// Makes a call; a panic becomes a 500.
-async fn call<F>(handler: &(dyn Fn(Request) -> F + Sync), request: Request) -> Response
+async fn call<F>(handler: &(dyn Fn(Request) -> F + Sync), request: Request) -> Answered
 where
-    F: Future<Output = Response> + Unpin,
+    F: Future<Output = Answered> + Unpin,
 {
     let current = Current::of(&request);
     // Calling an async fn runs none of it; but a handler may be an ordinary function that returns a future.
@@ -200,37 +231,42 @@ where
         panic::catch_unwind(AssertUnwindSafe(|| handler(request)))
     };
     match future {
-        Ok(future) => Guarded { future, current }.await,
+        Ok(future) => Guarded { future, current }.await.unwrap_or_else(panics::answer),
         Err(_) => panics::answer(),
     }
 }
 
-/// A call whose panics become a 500, with its request named to the panic hook.
+/// A call whose panics become `None`, with its request named to the panic hook.
 struct Guarded<F> {
     future: F,
     current: Arc<Current>,
 }
 
-impl<F: Future<Output = Response> + Unpin> Future for Guarded<F> {
-    type Output = Response;
+impl<F: Future + Unpin> Future for Guarded<F> {
+    type Output = Option<F::Output>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Response> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let _working = current::work_on(Some(self.current.clone()));
-        // A future that panicked is not polled again: the answer below ends it.
+        // A future that panicked is not polled again.
         let polled = panic::catch_unwind(AssertUnwindSafe(|| Pin::new(&mut self.future).poll(context)));
-        polled.unwrap_or_else(|_| Poll::Ready(panics::answer()))
+        polled.map_or(Poll::Ready(None), |polled| polled.map(Some))
     }
 }
 
 /// Writes all answers that are ready at once.
-async fn write(mut stream: OwnedWriteHalf, mut waiting: UnboundedReceiver<(u32, Response)>) {
+async fn write(mut stream: OwnedWriteHalf, mut waiting: UnboundedReceiver<Outgoing>) {
     const MOST_AT_ONCE: usize = 256;
     let mut ready = Vec::new();
     let mut out = Vec::new();
     while waiting.recv_many(&mut ready, MOST_AT_ONCE).await > 0 {
-        for (number, response) in ready.drain(..) {
-            let body = head::response(&mut out, number, response);
-            out.extend_from_slice(&body);
+        for outgoing in ready.drain(..) {
+            match outgoing {
+                Outgoing::Answer(number, response) => {
+                    let body = head::response(&mut out, number, response);
+                    out.extend_from_slice(&body);
+                }
+                Outgoing::Frames(frames) => out.extend_from_slice(&frames),
+            }
         }
         if stream.write_all(&out).await.is_err() {
             return;

@@ -66,6 +66,28 @@ impl Trace {
     }
 }
 
+/// A request that a thread worked on, to go on with it elsewhere.
+#[derive(Default)]
+pub struct CurrentRequest(Option<Arc<Current>>);
+
+impl CurrentRequest {
+    /// The one that this thread works on.
+    pub fn get() -> Self {
+        CurrentRequest(get())
+    }
+
+    /// What it is; one without an id outside of a request.
+    #[cfg(feature = "async")]
+    pub fn current(&self) -> Arc<Current> {
+        self.0.clone().unwrap_or_else(|| Current::of(&Request::default()))
+    }
+
+    /// Makes it the one that this thread works on, see [`work_on`].
+    pub fn work_on(&self) -> Working {
+        work_on(self.0.clone())
+    }
+}
+
 /// The request that this thread works on.
 pub fn get() -> Option<Arc<Current>> {
     // Nothing in with_borrow's closure can panic; at the end of a thread there may be none.

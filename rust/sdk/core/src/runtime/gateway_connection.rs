@@ -2,10 +2,13 @@
 //! handlers one after the other, and writes all answers at once. No thread is woken, however many requests a read
 //! brings. Other threads join when handlers take long; see [`super::Runtime::serve`] and [`super::monitor`].
 
+use super::streams::Streams;
 use super::{lock, poll};
 use crate::wire::buffer::Buffer;
+use crate::wire::frame::Kind;
 use crate::wire::head;
 use crate::{Request, Response};
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -33,6 +36,20 @@ pub struct GatewayConnection {
     thread_requested: AtomicBool,
     started: AtomicU64,
     finished: AtomicU64,
+    pub streams: Streams,
+    /// Requests that were read by a thread which waited for credit, and whether there have ever been any.
+    set_aside: Mutex<VecDeque<(u32, Request)>>,
+    has_set_aside: AtomicBool,
+}
+
+/// What the next frame is.
+#[allow(clippy::large_enum_variant)] // A box would cost each request an allocation.
+enum Taken {
+    Request(u32, Request),
+    /// About a stream.
+    Control,
+    /// It has not arrived yet.
+    Nothing,
 }
 
 impl GatewayConnection {
@@ -47,6 +64,9 @@ impl GatewayConnection {
             thread_requested: AtomicBool::new(false),
             started: AtomicU64::new(0),
             finished: AtomicU64::new(0),
+            streams: Streams::default(),
+            set_aside: Mutex::default(),
+            has_set_aside: AtomicBool::new(false),
         }
     }
 
@@ -63,12 +83,19 @@ impl GatewayConnection {
 
     /// Whether a whole request has been read that no thread works on.
     pub fn has_request(&self) -> bool {
-        match self.received.try_lock() {
+        let has_request = match self.received.try_lock() {
             Ok(received) => received.has_frame(),
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().has_frame(),
             // Another thread is taking it, or waits for one.
-            Err(TryLockError::WouldBlock) => false,
-        }
+            Err(TryLockError::WouldBlock) => return false,
+        };
+        self.streams.reader_has_left();
+        has_request
+    }
+
+    /// Whether a thread has the right to read. It calls [`Streams::reader_has_left`] when it gives that back.
+    pub fn is_read(&self) -> bool {
+        matches!(self.received.try_lock(), Err(TryLockError::WouldBlock))
     }
 
     /// Waits at most `limit` until this connection or `other` can be read. Whether this one can.
@@ -96,38 +123,120 @@ impl GatewayConnection {
     ///
     /// Buffered answers are written before this waits or returns `None`.
     pub fn next(&self) -> Option<(u32, Request)> {
+        let next = self.read_request();
+        self.streams.reader_has_left();
+        next
+    }
+
+    fn read_request(&self) -> Option<(u32, Request)> {
+        if let Some(request) = self.take_set_aside() {
+            return Some(request);
+        }
         let mut received = self.lock_received()?;
         loop {
+            // While this thread waited for the right to read, another one may have read for it.
+            if let Some(request) = self.take_set_aside() {
+                return Some(request);
+            }
             match self.take(&mut received) {
-                Ok(Some(request)) => return Some(request),
-                Ok(None) => {}
-                Err(why) => {
-                    eprintln!("edge-gateway-sdk: a connection is closed: {why}");
-                    self.close();
-                }
+                Taken::Request(number, request) => return Some((number, request)),
+                Taken::Control => continue,
+                Taken::Nothing => {}
             }
             self.flush();
             if self.closed.load(SeqCst) {
                 return None;
             }
-            self.has_reader.store(true, SeqCst);
-            let result = (&self.stream).read(received.room());
-            self.has_reader.store(false, SeqCst);
-            match result {
-                Ok(0) => {
-                    if received.is_mid_frame() {
-                        eprintln!("edge-gateway-sdk: a connection ended inside a frame");
-                    }
-                    self.close();
+            self.read(&mut received);
+        }
+    }
+
+    /// Reads for a thread that streams, if no other thread reads: at most once, and until there is something new, which
+    /// it waits for if it `waits`. Requests that come are set aside; whether there are any. `None` if another thread
+    /// reads.
+    pub fn read_aside(&self, waits: bool) -> Option<bool> {
+        let mut received = match self.received.try_lock() {
+            Ok(received) => received,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        let mut has_request = false;
+        let mut has_read = false;
+        loop {
+            match self.take(&mut received) {
+                Taken::Request(number, request) => {
+                    lock(&self.set_aside).push_back((number, request));
+                    self.has_set_aside.store(true, SeqCst);
+                    has_request = true;
                 }
-                Ok(n) => received.filled(n),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    eprintln!("edge-gateway-sdk: reading a connection failed: {error}");
-                    self.close();
+                Taken::Control => has_read = true,
+                Taken::Nothing if has_read || has_request || self.closed.load(SeqCst) => return Some(has_request),
+                Taken::Nothing if !waits && !poll::is_readable(&self.stream) => return Some(false),
+                Taken::Nothing => {
+                    self.flush();
+                    self.read(&mut received);
+                    has_read = true;
                 }
             }
         }
+    }
+
+    fn take_set_aside(&self) -> Option<(u32, Request)> {
+        if !self.has_set_aside.load(SeqCst) {
+            return None;
+        }
+        lock(&self.set_aside).pop_front()
+    }
+
+    /// Waits for bytes.
+    fn read(&self, received: &mut Buffer) {
+        self.has_reader.store(true, SeqCst);
+        let result = (&self.stream).read(received.room());
+        self.has_reader.store(false, SeqCst);
+        match result {
+            Ok(0) => {
+                if received.is_mid_frame() {
+                    eprintln!("edge-gateway-sdk: a connection ended inside a frame");
+                }
+                self.close();
+            }
+            Ok(n) => received.filled(n),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => {
+                eprintln!("edge-gateway-sdk: reading a connection failed: {error}");
+                self.close();
+            }
+        }
+    }
+
+    /// Begins to answer with a stream: the gateway has its head when this returns. False if it cannot be sent, and a
+    /// 500 is the answer.
+    pub fn begin_stream(&self, number: u32, head: &Response) -> bool {
+        let mut answers = lock(&self.answers);
+        // Credit may come as soon as the head is written.
+        self.streams.open(number);
+        let is_stream = head::stream(&mut answers, number, head);
+        if !is_stream {
+            self.streams.remove(number);
+            self.finished.fetch_add(1, SeqCst);
+        }
+        self.write_out(&mut answers);
+        is_stream
+    }
+
+    /// Writes a frame of a stream at once.
+    pub fn write_frame(&self, header: &[u8], body: &[u8]) {
+        let mut answers = lock(&self.answers);
+        answers.extend_from_slice(header);
+        answers.extend_from_slice(body);
+        self.write_out(&mut answers);
+    }
+
+    /// Ends a stream with its last frame.
+    pub fn end_stream(&self, number: u32, frame: &[u8]) {
+        self.streams.remove(number);
+        self.finished.fetch_add(1, SeqCst);
+        self.write_frame(frame, b"");
     }
 
     /// Buffers the answer to a request, and writes the buffer if `now` or if it is large enough.
@@ -172,16 +281,29 @@ impl GatewayConnection {
         }
     }
 
-    fn take(&self, received: &mut Buffer) -> Result<Option<(u32, Request)>, String> {
+    /// The next frame. One that cannot be understood closes the connection.
+    fn take(&self, received: &mut Buffer) -> Taken {
         if self.closed.load(SeqCst) {
-            return Ok(None);
+            return Taken::Nothing;
         }
+        self.try_take(received).unwrap_or_else(|why| {
+            eprintln!("edge-gateway-sdk: a connection is closed: {why}");
+            self.close();
+            Taken::Nothing
+        })
+    }
+
+    fn try_take(&self, received: &mut Buffer) -> Result<Taken, String> {
         let Some(frame) = received.next_frame().map_err(|error| error.to_string())? else {
-            return Ok(None);
+            return Ok(Taken::Nothing);
         };
+        if matches!(frame.kind, Kind::Credit | Kind::Reset) {
+            self.streams.control(&frame)?;
+            return Ok(Taken::Control);
+        }
         let request = head::request(&frame)?;
         self.started.fetch_add(1, SeqCst);
-        Ok(Some((frame.number, request)))
+        Ok(Taken::Request(frame.number, request))
     }
 
     fn write_out(&self, answers: &mut Vec<u8>) {
@@ -205,5 +327,6 @@ impl GatewayConnection {
         self.closed.store(true, SeqCst);
         // Fails only if the other side has closed already.
         let _ = self.stream.shutdown(Shutdown::Both);
+        self.streams.close();
     }
 }

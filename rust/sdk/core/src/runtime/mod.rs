@@ -3,7 +3,8 @@
 //! [`process`] is the contract with the gateway about the process (socket, readiness, end); [`answer`] says what a
 //! handler may return; [`panics`] confines a panic to its own request; [`records`] is for the log; [`current`] knows
 //! which request a thread works on, and [`in_request`] takes that elsewhere; [`gateway_connection`], [`pool`],
-//! [`monitor`] and [`latency`] distribute requests to threads; `asynchronous` does the same with tokio.
+//! [`monitor`] and [`latency`] distribute requests to threads; [`streaming`] sends answers piece by piece, as
+//! [`streams`] allows; `asynchronous` does the same with tokio.
 
 mod answer;
 #[cfg(feature = "async")]
@@ -18,9 +19,12 @@ mod poll;
 mod pool;
 mod process;
 pub(crate) mod records;
+mod streaming;
+mod streams;
 
-use crate::{Request, Response};
-use answer::{PlainAnswer, ResultAnswer};
+use crate::Request;
+use answer::{Answered, PlainAnswer, ResultAnswer};
+pub(crate) use current::CurrentRequest;
 use gateway_connection::GatewayConnection;
 pub use in_request::{call_in_request, in_request, InRequest};
 #[cfg(feature = "async")]
@@ -33,7 +37,7 @@ use std::time::Duration;
 
 /// What all threads of a process share.
 struct Runtime {
-    handler: Box<dyn Fn(Request) -> Response + Send + Sync>,
+    handler: Box<dyn Fn(Request) -> Answered + Send + Sync>,
     pool: pool::Pool,
     monitor: monitor::Monitor,
     latency: latency::Latency,
@@ -49,17 +53,17 @@ thread_local! {
 /// Serves requests with `handler` until the gateway stops the process. What `handler_loop!` expands to.
 #[inline(never)]
 pub fn run<A: PlainAnswer + 'static>(handler: fn(Request) -> A) -> ! {
-    serve(Box::new(move |request| handler(request).into_response()))
+    serve(Box::new(move |request| handler(request).into_answered()))
 }
 
 /// What `handler_loop_result!` expands to.
 #[inline(never)]
 pub fn run_result<A: ResultAnswer + 'static>(handler: fn(Request) -> A) -> ! {
-    serve(Box::new(move |request| handler(request).into_response()))
+    serve(Box::new(move |request| handler(request).into_answered()))
 }
 
 #[inline(never)]
-fn serve(handler: Box<dyn Fn(Request) -> Response + Send + Sync>) -> ! {
+fn serve(handler: Box<dyn Fn(Request) -> Answered + Send + Sync>) -> ! {
     let mut process = process::Process::from_environment();
     records::install(process.log.take());
     panics::install_hook();
@@ -147,8 +151,10 @@ impl Runtime {
                 // No other thread could flush if this call blocks.
                 connection.flush();
             }
-            let response = self.latency.measure(|| panics::catch(&self.handler, request));
-            connection.answer(number, response, slow);
+            match self.latency.measure(|| panics::catch(&self.handler, request)) {
+                Answered::Whole(response) => connection.answer(number, response, slow),
+                Answered::Stream(stream) => self.stream(connection, number, *stream),
+            }
         }
         CURRENT_CONNECTION.set(None);
     }

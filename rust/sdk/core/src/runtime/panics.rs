@@ -1,5 +1,6 @@
 //! A panic is a 500 for its own request, and does not affect others.
 
+use super::answer::Answered;
 use super::current::{self, Current};
 use super::records;
 use crate::{Request, Response};
@@ -46,18 +47,17 @@ fn short_path(file: &str) -> String {
 }
 
 /// Calls the handler; a panic becomes a 500.
-pub fn catch(handler: &dyn Fn(Request) -> Response, request: Request) -> Response {
+pub fn catch(handler: &dyn Fn(Request) -> Answered, request: Request) -> Answered {
     let _working = current::work_on(Some(Current::of(&request)));
     // Unwind safety is about broken invariants behind shared references; the handler owns its request, and statics of
     // the handler are as exposed to a panicking thread as in any Rust program.
     let result = panic::catch_unwind(AssertUnwindSafe(|| handler(request)));
-    result.unwrap_or_else(|_| Response::internal_error(ANSWER))
+    result.unwrap_or_else(|_| answer())
 }
 
-/// The answer to a request whose handler panicked elsewhere.
-#[cfg(feature = "async")]
-pub fn answer() -> Response {
-    Response::internal_error(ANSWER)
+/// The answer to a request whose handler panicked.
+pub fn answer() -> Answered {
+    Answered::Whole(Response::internal_error(ANSWER))
 }
 
 #[cfg(test)]

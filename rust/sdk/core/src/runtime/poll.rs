@@ -12,6 +12,13 @@ pub fn is_writable(stream: &impl AsRawFd) -> bool {
     unsafe { libc::poll(&mut fd, 1, 0) == 1 && fd.revents & libc::POLLOUT != 0 }
 }
 
+/// Whether there is something to read, or the end.
+pub fn is_readable(stream: &UnixStream) -> bool {
+    let mut fd = libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: there is one, and its descriptor is open for as long as the stream is borrowed.
+    unsafe { libc::poll(&mut fd, 1, 0) == 1 }
+}
+
 /// Waits until one of them can be read, or has ended. Which one, the first before the second; `None` after `limit`.
 pub fn first_readable(first: &UnixStream, second: &UnixStream, limit: Duration) -> Option<usize> {
     let mut fds =

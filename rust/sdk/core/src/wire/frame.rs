@@ -1,40 +1,113 @@
-//! The frame format, version 1.
+//! The frame format, versions 1 and 2.
 //!
 //! A frame is a header of 16 bytes, a head (UTF-8 JSON) and a body (any bytes). Numbers are big-endian.
 //!
 //! | offset | size | field |
 //! |---|---|---|
-//! | 0 | 1 | version, 1 |
-//! | 1 | 1 | kind: 1 request (gateway to handler), 2 response (handler to gateway) |
+//! | 0 | 1 | version: 1 for kinds 1 and 2, 2 for all others |
+//! | 1 | 1 | kind, see below |
 //! | 2 | 2 | reserved, 0 |
 //! | 4 | 4 | request number: chosen by the gateway, unique among the requests in flight on a connection, echoed |
 //! | 8 | 4 | length of the head in bytes, at most [`MAX_HEAD_BYTES`] |
 //! | 12 | 4 | length of the body in bytes, at most [`MAX_BODY_BYTES`] |
+//!
+//! | kind | sent by | what it is |
+//! |---|---|---|
+//! | 1 request | gateway | a whole request |
+//! | 2 response | handler | a whole response |
+//! | 3 stream | handler | the head of a response whose body follows as data, at most [`MAX_STREAM_HEAD_BYTES`]; no body |
+//! | 4 data | handler | a piece of that body, at most [`MAX_DATA_BYTES`]; no head |
+//! | 5 end | handler | the body is complete; neither head nor body |
+//! | 6 reset | either | the stream is over before its end; the body says why, at most [`MAX_REASON_BYTES`] of text |
+//! | 7 credit | gateway | so many more bytes may be sent: a number of 4 bytes in the body |
+//!
+//! A handler may send [`INITIAL_CREDIT`] bytes of each stream, and what credit frames add. So what a slow client has
+//! not taken holds back its own stream and no other. A stream that the gateway resets is over for it at once; the
+//! handler confirms that with a reset or an end of its own, and until then the number is not used again. Versions are
+//! not negotiated: a handler sends the kinds of version 2 where it streams, and a gateway only about requests that are
+//! answered with a stream. So a handler that knows version 1 only never gets any.
 
 use std::fmt;
 
-/// The only protocol version there is.
+/// The version of requests and responses that are one frame.
 pub const VERSION: u8 = 1;
+/// The version of the frames of streams.
+pub const STREAM_VERSION: u8 = 2;
 /// Length of the fixed header, in bytes.
 pub const HEADER_BYTES: usize = 16;
 /// Longest head, in bytes (1 MiB).
 pub const MAX_HEAD_BYTES: usize = 1 << 20;
 /// Longest body, in bytes (64 MiB).
 pub const MAX_BODY_BYTES: usize = 64 << 20;
+/// Longest head of a stream, in bytes (32 KiB).
+pub const MAX_STREAM_HEAD_BYTES: usize = 32 << 10;
+/// Longest piece of a stream, in bytes (32 KiB).
+pub const MAX_DATA_BYTES: usize = 32 << 10;
+/// Longest reason of a reset, in bytes (1 KiB).
+pub const MAX_REASON_BYTES: usize = 1 << 10;
+/// Bytes of a stream that may be sent before any credit has come (256 KiB).
+pub const INITIAL_CREDIT: usize = 256 << 10;
+/// Length of the body of a credit frame.
+const CREDIT_BYTES: usize = 4;
 
-/// Which way a frame travels.
+/// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Gateway to handler.
     Request = 1,
     /// Handler to gateway.
     Response = 2,
+    /// Handler to gateway: the head of a response whose body follows.
+    Stream = 3,
+    /// Handler to gateway: a piece of a body.
+    Data = 4,
+    /// Handler to gateway: the end of a body.
+    End = 5,
+    /// Either way: the stream is over before its end.
+    Reset = 6,
+    /// Gateway to handler: more may be sent.
+    Credit = 7,
+}
+
+impl Kind {
+    fn of(version: u8, kind: u8) -> Option<Self> {
+        Some(match (version, kind) {
+            (VERSION, 1) => Kind::Request,
+            (VERSION, 2) => Kind::Response,
+            (STREAM_VERSION, 3) => Kind::Stream,
+            (STREAM_VERSION, 4) => Kind::Data,
+            (STREAM_VERSION, 5) => Kind::End,
+            (STREAM_VERSION, 6) => Kind::Reset,
+            (STREAM_VERSION, 7) => Kind::Credit,
+            _ => return None,
+        })
+    }
+
+    /// The version of its frames.
+    pub fn version(self) -> u8 {
+        match self {
+            Kind::Request | Kind::Response => VERSION,
+            _ => STREAM_VERSION,
+        }
+    }
+
+    /// The longest head and body that it may have, in bytes.
+    fn limits(self) -> (usize, usize) {
+        match self {
+            Kind::Request | Kind::Response => (MAX_HEAD_BYTES, MAX_BODY_BYTES),
+            Kind::Stream => (MAX_STREAM_HEAD_BYTES, 0),
+            Kind::Data => (0, MAX_DATA_BYTES),
+            Kind::End => (0, 0),
+            Kind::Reset => (0, MAX_REASON_BYTES),
+            Kind::Credit => (0, CREDIT_BYTES),
+        }
+    }
 }
 
 /// One frame, borrowed from the bytes it was decoded from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// Request or response.
+    /// What it is.
     pub kind: Kind,
     /// The number that pairs a response with its request.
     pub number: u32,
@@ -47,16 +120,16 @@ pub struct Frame<'a> {
 /// Why bytes can never become a frame. The connection that carried them has to be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameError {
-    /// The first byte is not [`VERSION`].
+    /// The first byte is neither [`VERSION`] nor [`STREAM_VERSION`].
     Version(u8),
-    /// The second byte is neither request nor response.
+    /// The second byte is no kind of that version.
     Kind(u8),
     /// Bytes 2 and 3 are not zero.
     Reserved(u16),
-    /// The head would be longer than [`MAX_HEAD_BYTES`].
-    HeadTooLong(u32),
-    /// The body would be longer than [`MAX_BODY_BYTES`].
-    BodyTooLong(u32),
+    /// The head would be of a length above its limit.
+    HeadTooLong(u32, usize),
+    /// The body would be of a length above its limit.
+    BodyTooLong(u32, usize),
 }
 
 impl FrameError {
@@ -66,8 +139,8 @@ impl FrameError {
             FrameError::Version(_) => "version",
             FrameError::Kind(_) => "kind",
             FrameError::Reserved(_) => "reserved",
-            FrameError::HeadTooLong(_) => "head_too_long",
-            FrameError::BodyTooLong(_) => "body_too_long",
+            FrameError::HeadTooLong(..) => "head_too_long",
+            FrameError::BodyTooLong(..) => "body_too_long",
         }
     }
 }
@@ -75,11 +148,11 @@ impl FrameError {
 impl fmt::Display for FrameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            FrameError::Version(v) => write!(f, "protocol version {v}, expected {VERSION}"),
-            FrameError::Kind(k) => write!(f, "frame kind {k}, expected 1 (request) or 2 (response)"),
+            FrameError::Version(v) => write!(f, "protocol version {v}, expected {VERSION} or {STREAM_VERSION}"),
+            FrameError::Kind(k) => write!(f, "frame kind {k}, which its version does not have"),
             FrameError::Reserved(r) => write!(f, "reserved bytes are {r:#06x}, expected 0"),
-            FrameError::HeadTooLong(n) => write!(f, "head of {n} bytes, the limit is {MAX_HEAD_BYTES}"),
-            FrameError::BodyTooLong(n) => write!(f, "body of {n} bytes, the limit is {MAX_BODY_BYTES}"),
+            FrameError::HeadTooLong(n, limit) => write!(f, "head of {n} bytes, the limit is {limit}"),
+            FrameError::BodyTooLong(n, limit) => write!(f, "body of {n} bytes, the limit is {limit}"),
         }
     }
 }
@@ -98,7 +171,7 @@ pub enum Decoded<'a> {
 /// The fixed header of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
-    /// Request or response.
+    /// What it is.
     pub kind: Kind,
     /// The number that pairs a response with its request.
     pub number: u32,
@@ -113,16 +186,13 @@ pub struct Header {
 /// # Errors
 /// [`FrameError`] as soon as a field that is already there is wrong, however few bytes have arrived.
 pub fn parse_header(bytes: &[u8]) -> Result<Option<Header>, FrameError> {
-    if let Some(&version) = bytes.first() {
-        if version != VERSION {
-            return Err(FrameError::Version(version));
-        }
+    let Some(&version) = bytes.first() else { return Ok(None) };
+    if version != VERSION && version != STREAM_VERSION {
+        return Err(FrameError::Version(version));
     }
-    let kind = match bytes.get(1) {
-        Some(1) | None => Kind::Request,
-        Some(2) => Kind::Response,
-        Some(&other) => return Err(FrameError::Kind(other)),
-    };
+    let Some(&kind) = bytes.get(1) else { return Ok(None) };
+    let kind = Kind::of(version, kind).ok_or(FrameError::Kind(kind))?;
+    let (max_head, max_body) = kind.limits();
     if let Some(reserved) = bytes.get(2..4) {
         if reserved != [0, 0] {
             return Err(FrameError::Reserved(u16::from_be_bytes([reserved[0], reserved[1]])));
@@ -130,12 +200,12 @@ pub fn parse_header(bytes: &[u8]) -> Result<Option<Header>, FrameError> {
     }
     // Checked before any length is used, so that no buffer is ever sized by an unchecked number.
     let head_len = u32_at(bytes, 8);
-    if let Some(n) = head_len.filter(|&n| n as usize > MAX_HEAD_BYTES) {
-        return Err(FrameError::HeadTooLong(n));
+    if let Some(n) = head_len.filter(|&n| n as usize > max_head) {
+        return Err(FrameError::HeadTooLong(n, max_head));
     }
     let body_len = u32_at(bytes, 12);
-    if let Some(n) = body_len.filter(|&n| n as usize > MAX_BODY_BYTES) {
-        return Err(FrameError::BodyTooLong(n));
+    if let Some(n) = body_len.filter(|&n| n as usize > max_body) {
+        return Err(FrameError::BodyTooLong(n, max_body));
     }
     let (Some(number), Some(head_len), Some(body_len)) = (u32_at(bytes, 4), head_len, body_len) else {
         return Ok(None);
@@ -165,17 +235,31 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded<'_>, FrameError> {
 /// # Panics
 /// If a length is over its limit: the caller checks first, because only it knows what to send instead.
 pub fn header(kind: Kind, number: u32, head_len: usize, body_len: usize) -> [u8; HEADER_BYTES] {
+    let (max_head, max_body) = kind.limits();
     assert!(
-        head_len <= MAX_HEAD_BYTES && body_len <= MAX_BODY_BYTES,
+        head_len <= max_head && body_len <= max_body,
         "frame over its limits: head {head_len}, body {body_len} bytes"
     );
     let mut bytes = [0; HEADER_BYTES];
-    bytes[0] = VERSION;
+    bytes[0] = kind.version();
     bytes[1] = kind as u8;
     bytes[4..8].copy_from_slice(&number.to_be_bytes());
     bytes[8..12].copy_from_slice(&(head_len as u32).to_be_bytes());
     bytes[12..16].copy_from_slice(&(body_len as u32).to_be_bytes());
     bytes
+}
+
+/// A whole credit frame: `bytes` more of a stream may be sent.
+pub fn credit(number: u32, bytes: u32) -> [u8; HEADER_BYTES + CREDIT_BYTES] {
+    let mut frame = [0; HEADER_BYTES + CREDIT_BYTES];
+    frame[..HEADER_BYTES].copy_from_slice(&header(Kind::Credit, number, 0, CREDIT_BYTES));
+    frame[HEADER_BYTES..].copy_from_slice(&bytes.to_be_bytes());
+    frame
+}
+
+/// What the body of a credit frame says; `None` if it is none.
+pub fn credited(body: &[u8]) -> Option<u32> {
+    Some(u32::from_be_bytes(body.try_into().ok()?))
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {

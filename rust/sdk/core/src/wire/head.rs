@@ -1,6 +1,6 @@
 //! The JSON heads: a request's becomes a [`Request`], a [`Response`] becomes its own.
 
-use super::frame::{self, Frame, Kind, HEADER_BYTES, MAX_BODY_BYTES, MAX_HEAD_BYTES};
+use super::frame::{self, Frame, Kind, HEADER_BYTES, MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_STREAM_HEAD_BYTES};
 use crate::request::{header_separator, Caller, Received};
 use crate::runtime::records;
 use crate::{Request, Response};
@@ -43,7 +43,7 @@ struct RequestHead<'a> {
 /// A sentence for the log. The gateway sent something this version does not understand: close the connection.
 pub fn request(frame: &Frame<'_>) -> Result<Request, String> {
     if frame.kind != Kind::Request {
-        return Err("a response frame where only requests are expected".into());
+        return Err("a frame that only handlers send".into());
     }
     let head: RequestHead = serde_json::from_slice(frame.head)
         .map_err(|error| format!("the head of request frame {} is not readable: {error}", frame.number))?;
@@ -130,14 +130,51 @@ pub fn response(out: &mut Vec<u8>, number: u32, response: Response) -> Vec<u8> {
         Ok(body) => body,
         Err(reason) => {
             out.truncate(frame_at);
-            records::error(&format!("a response was replaced by a 500: {reason}"), serde_json::Map::new());
-            let fallback = Response::internal_error(format!("The handler's response cannot be sent: {reason}"));
-            try_response(out, number, fallback).expect("a short error with one plain header fits")
+            refused(out, number, &reason)
         }
     }
 }
 
+/// Appends the frame that begins a stream, with `head` but for its body. One that cannot be sent is replaced by a whole
+/// 500, as with [`response`]; false then: no stream may follow.
+pub fn stream(out: &mut Vec<u8>, number: u32, head: &Response) -> bool {
+    let frame_at = out.len();
+    match write_head(out, head, MAX_STREAM_HEAD_BYTES) {
+        Ok(head_len) => {
+            let header = frame::header(Kind::Stream, number, head_len, 0);
+            out[frame_at..frame_at + HEADER_BYTES].copy_from_slice(&header);
+            true
+        }
+        Err(reason) => {
+            out.truncate(frame_at);
+            let body = refused(out, number, &reason);
+            out.extend_from_slice(&body);
+            false
+        }
+    }
+}
+
+/// Appends the frame of the 500 that replaces a response, its body excepted.
+fn refused(out: &mut Vec<u8>, number: u32, reason: &str) -> Vec<u8> {
+    records::error(&format!("a response was replaced by a 500: {reason}"), serde_json::Map::new());
+    let fallback = Response::internal_error(format!("The handler's response cannot be sent: {reason}"));
+    try_response(out, number, fallback).expect("a short error with one plain header fits")
+}
+
 fn try_response(out: &mut Vec<u8>, number: u32, response: Response) -> Result<Vec<u8>, String> {
+    let frame_at = out.len();
+    let head_len = write_head(out, &response, MAX_HEAD_BYTES)?;
+    let body = response.into_body_bytes()?;
+    if body.len() > MAX_BODY_BYTES {
+        return Err(format!("its body has {} bytes, the limit is {MAX_BODY_BYTES}", body.len()));
+    }
+    let header = frame::header(Kind::Response, number, head_len, body.len());
+    out[frame_at..frame_at + HEADER_BYTES].copy_from_slice(&header);
+    Ok(body)
+}
+
+/// Appends room for a header, and the head. Returns its length in bytes.
+fn write_head(out: &mut Vec<u8>, response: &Response, limit: usize) -> Result<usize, String> {
     if !(200..=999).contains(&response.status) {
         return Err(format!("status {} is not between 200 and 999", response.status));
     }
@@ -164,16 +201,10 @@ fn try_response(out: &mut Vec<u8>, number: u32, response: Response) -> Result<Ve
     }
     out.extend_from_slice(b"]}");
     let head_len = out.len() - frame_at - HEADER_BYTES;
-    if head_len > MAX_HEAD_BYTES {
-        return Err(format!("its headers take {head_len} bytes, the limit is {MAX_HEAD_BYTES}"));
+    if head_len > limit {
+        return Err(format!("its headers take {head_len} bytes, the limit is {limit}"));
     }
-    let body = response.into_body_bytes()?;
-    if body.len() > MAX_BODY_BYTES {
-        return Err(format!("its body has {} bytes, the limit is {MAX_BODY_BYTES}", body.len()));
-    }
-    let header = frame::header(Kind::Response, number, head_len, body.len());
-    out[frame_at..frame_at + HEADER_BYTES].copy_from_slice(&header);
-    Ok(body)
+    Ok(head_len)
 }
 
 /// RFC 9110 5.1 and 5.5: a name is a token; a value holds no control character but the tab.

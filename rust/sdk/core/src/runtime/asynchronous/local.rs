@@ -51,6 +51,6 @@ fn start_thread(handler: Handler) -> UnboundedSender<Job> {
 
 async fn work(handler: Handler, mut jobs: UnboundedReceiver<Job>) {
     while let Some((number, request, answers)) = jobs.recv().await {
-        spawn_local(async move { answers.answer(number, call(handler, request).await) });
+        spawn_local(async move { answers.answer(number, call(handler, request).await).await });
     }
 }

@@ -1,7 +1,7 @@
 /** Reads certificates, and says what is wrong with them before they are shown to anybody. */
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { AppError } from '../../errors.js';
-import { isForHost } from '../../model/certificate-names.js';
+import { AppError } from '../errors.js';
+import { isForHost } from './certificate-names.js';
 
 /** What is known of a certificate that fits its host and its key. */
 export interface CheckedCertificate {

@@ -1,0 +1,75 @@
+/**
+ * Certificates by ACME: finds domains that need one, and orders it. Rows say what is due, and when; the queue only
+ * spreads the work.
+ */
+import pTimeout from 'p-timeout';
+import { toError } from '../src/errors.js';
+import { checkCertificate } from '../src/model/certificate.js';
+import type { AcmeJob } from '../src/queues/jobs.js';
+import type { Queues } from '../src/queues/queues.js';
+import {
+  type ClaimedOrder,
+  claimOrder,
+  dueOrders,
+  failOrder,
+  saveOrdered,
+  updateAccount,
+} from '../src/store/acme.js';
+import { dropExpiredChallenges } from '../src/store/acme-challenges.js';
+import { type AcmeOrderContext, type Issued, orderCertificate } from './acme-order.js';
+
+/** Orders that are put on the queue in one look. */
+const AT_A_TIME = 100;
+/** All of an order; it gives up long before another worker takes it. */
+const ORDER_LIMIT_MS = 4 * 60_000;
+const LEASE_MS = 5 * 60_000;
+/**
+ * Pauses after a failure, the last one again and again: public servers take few failed orders of a host in an hour, and
+ * what is wrong, such as an address in the DNS, has to be put right by somebody.
+ */
+const RETRIES_MS = [30_000, 120_000, 600_000, 1_800_000, 3_600_000, 10_800_000, 21_600_000, 43_200_000];
+
+export interface AcmeContext extends AcmeOrderContext {
+  readonly queues: Queues;
+}
+
+/** Queues orders for the domains that need a certificate now. */
+export async function orderDue({ store, queues, directory }: AcmeContext): Promise<void> {
+  await dropExpiredChallenges(store);
+  // Those that are on the queue already are not put on it again: a try is one job.
+  for (const { domain_id, ticket } of await dueOrders(store, directory, AT_A_TIME))
+    await queues.enqueueAcme({ domainId: domain_id, ticket });
+}
+
+/** The job `acme`: tries once to order a certificate. It is due again later, should this worker be lost meanwhile. */
+export async function runOrder({ domainId, ticket }: AcmeJob, context: AcmeContext): Promise<void> {
+  const { store, directory, log } = context;
+  const claimed = await claimOrder(store, { domain_id: domainId, ticket }, directory, LEASE_MS);
+  if (!claimed) return;
+  const { host } = claimed;
+  try {
+    const issued = await pTimeout(orderCertificate(claimed, context), {
+      milliseconds: ORDER_LIMIT_MS,
+      message: `The order has not ended within ${ORDER_LIMIT_MS / 60_000} minutes`,
+    });
+    await save(claimed, issued, context);
+  } catch (thrown) {
+    const { message } = toError(thrown);
+    const retryMs = RETRIES_MS[Math.min(claimed.failures, RETRIES_MS.length - 1)] ?? 0;
+    // The server may have forgotten the account: the next try asks for it.
+    await updateAccount(store, directory, { url: null, email: null });
+    await failOrder(store, claimed, message, retryMs);
+    const fields = { host, domain_id: domainId, reason: message, retry_seconds: retryMs / 1000 };
+    log.warn(fields, 'a certificate could not be ordered; it is tried again');
+  }
+}
+
+async function save(order: ClaimedOrder, issued: Issued, context: AcmeContext): Promise<void> {
+  const { store, secrets, directory, log } = context;
+  const { host } = order;
+  const checked = checkCertificate({ certificate: issued.chain, private_key: issued.key }, host);
+  const key_encrypted = secrets.seal(issued.key);
+  const isSaved = await saveOrdered(store, order, { ...checked, key_encrypted, ordered_from: directory });
+  if (isSaved) log.info({ host, expires_at: checked.expires_at }, 'a certificate was ordered');
+  else log.info({ host }, 'a certificate that was ordered is not wanted any more');
+}

@@ -1,0 +1,126 @@
+//! Sends an answer to the client piece by piece, while the handler makes it.
+use std::borrow::Cow;
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::timeout;
+
+use super::client::Client;
+use super::exchange::{Exchange, Next};
+use super::request::Request;
+use super::response::ResponseHead;
+use super::stream::Broken;
+use crate::messages::Level;
+use crate::upstream::{BodyStream, End, Streamed};
+
+/// Why a body has not come to its end.
+enum Cut {
+    /// The client has left, or takes it too slowly.
+    Client(Broken),
+    /// The reason, for logs.
+    Handler(Rc<str>),
+}
+
+impl From<Broken> for Cut {
+    fn from(broken: Broken) -> Self {
+        Self::Client(broken)
+    }
+}
+
+const LEFT: &str = "the client has left before the end of the stream";
+
+impl<C: Client> Exchange<'_, C> {
+    /// Sends an answer whose body follows. The request counts until the end of it.
+    ///
+    /// # Errors
+    /// When the connection cannot go on; also when the body has no end, which the client sees by that.
+    pub(super) async fn stream(&mut self, request: &Request, streamed: Streamed) -> Result<Next, Broken> {
+        let Streamed { head, mut body } = streamed;
+        let Ok(addressed) = &request.to else { return Err(Broken::Gone) };
+        let mut lines = Cow::Borrowed(&head.lines[..]);
+        if let Some((policies, judged)) = addressed.policies() {
+            let mut changed = policies.response_lines(judged, &lines).into_owned();
+            if policies.compresses() {
+                changed.extend_from_slice(b"Vary: Accept-Encoding\r\n");
+            }
+            lines = changed.into();
+        }
+        let length = head.content_length.filter(|_| head.status != 204 && head.status != 304);
+        // HTTP/1.0 has no other way to say where a body of unknown length ends.
+        let keep_alive = request.keep_alive && (length.is_some() || !request.is_old);
+        let response = ResponseHead {
+            status: head.status,
+            lines: &lines,
+            has_date: head.has_date,
+            request_id: &request.id,
+            transport_lines: self.transport_lines(&lines),
+            persistence: self.persistence(request, keep_alive),
+            content_length: length.map(|length| length as usize),
+        };
+        self.thread.handled.set(self.thread.handled.get() + 1);
+        if request.is_head || head.status == 204 || head.status == 304 {
+            drop(body);
+            self.finished(request, head.status, 0, None, None);
+            return self.client.send(response, b"").await;
+        }
+        let idle = Duration::from_millis(addressed.state.limits.idle_timeout_ms.into());
+        let mut bytes = 0;
+        let sent = self.send_pieces(response, &mut body, length, idle, &mut bytes).await;
+        // The handler is told before anything else is done.
+        drop(body);
+        let cut = match &sent {
+            Ok(_) => None,
+            Err(Cut::Client(_)) => Some(LEFT),
+            Err(Cut::Handler(reason)) => Some(&**reason),
+        };
+        self.finished(request, head.status, bytes, None, cut);
+        match sent {
+            Ok(next) => Ok(next),
+            Err(Cut::Client(broken)) => Err(broken),
+            Err(Cut::Handler(reason)) => {
+                let endpoint_id = &*addressed.endpoint.shared.id;
+                let fields = json!({ "request_id": request.id, "endpoint_id": endpoint_id, "reason": &*reason });
+                self.thread.supervisor.log(Level::Warn, fields, "a streamed response was cut off");
+                self.client.cut_off();
+                Err(Broken::Gone)
+            }
+        }
+    }
+
+    async fn send_pieces(
+        &mut self,
+        head: ResponseHead<'_>,
+        body: &mut BodyStream,
+        length: Option<u64>,
+        idle: Duration,
+        bytes: &mut usize,
+    ) -> Result<Next, Cut> {
+        self.client.begin_stream(head).await?;
+        let mut missing = length;
+        loop {
+            let next = self.client.unless_left(timeout(idle, body.next())).await?;
+            let piece = match next {
+                Ok(Ok(piece)) => piece,
+                Ok(Err(End::Complete)) if missing.is_none_or(|missing| missing == 0) => {
+                    return Ok(self.client.end_stream().await?);
+                }
+                Ok(Err(End::Complete)) => return Err(Cut::Handler("its body is shorter than it said".into())),
+                Ok(Err(End::Broken(reason))) => return Err(Cut::Handler(reason)),
+                Err(_) => {
+                    let idle = idle.as_millis();
+                    return Err(Cut::Handler(format!("no more of its body has come for {idle} ms").into()));
+                }
+            };
+            if let Some(before) = missing {
+                let Some(after) = before.checked_sub(piece.len() as u64) else {
+                    return Err(Cut::Handler("its body is longer than it said".into()));
+                };
+                missing = Some(after);
+            }
+            self.client.send_piece(&piece).await?;
+            *bytes += piece.len();
+            body.taken(piece.len());
+        }
+    }
+}

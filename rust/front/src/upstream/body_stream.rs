@@ -1,0 +1,209 @@
+//! A body that a handler sends piece by piece. The handler may send no more than its credit, which grows with what the
+//! client takes: so a slow client holds back its own stream, and a stream has at most that much in memory.
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use edge_wire::INITIAL_CREDIT;
+
+use super::connection::HandlerConnection;
+use crate::memory::Share;
+
+/// What a stream may have in memory without asking for it.
+const FREE_BYTES: usize = 64 * 1024;
+/// Credit is given back when the client has taken so much: less would be many small frames.
+const CREDITED_BYTES: usize = INITIAL_CREDIT / 2;
+const OUT_OF_MEMORY: &str = "there is no memory for what its client has not read yet";
+
+/// How a body ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    Complete,
+    /// Why there is no more of it.
+    Broken(Rc<str>),
+}
+
+/// What has arrived of a body.
+pub struct Arrived {
+    pieces: RefCell<VecDeque<Vec<u8>>>,
+    /// Bytes of these.
+    held: Cell<usize>,
+    /// The memory that they take, if it is much.
+    share: RefCell<Share>,
+    /// Bytes that the handler may still send.
+    credit: Cell<usize>,
+    end: RefCell<Option<End>>,
+    waker: RefCell<Option<Waker>>,
+}
+
+/// Why a piece is not taken.
+#[derive(Debug, PartialEq, Eq)]
+pub enum NotTaken {
+    /// The handler has sent more than it may.
+    BeyondCredit,
+    OutOfMemory,
+}
+
+impl Arrived {
+    /// `share` is for what is not taken at once.
+    pub fn new(share: Share) -> Rc<Self> {
+        Rc::new(Self {
+            pieces: RefCell::default(),
+            held: Cell::default(),
+            share: RefCell::new(share),
+            credit: Cell::new(INITIAL_CREDIT),
+            end: RefCell::default(),
+            waker: RefCell::default(),
+        })
+    }
+
+    /// Bytes that the handler may still send.
+    pub fn credit(&self) -> usize {
+        self.credit.get()
+    }
+
+    /// A piece has arrived.
+    ///
+    /// # Errors
+    /// Why it is not taken. Without memory, the stream has ended.
+    pub fn push(&self, piece: &[u8]) -> Result<(), NotTaken> {
+        let Some(credit) = self.credit.get().checked_sub(piece.len()) else { return Err(NotTaken::BeyondCredit) };
+        self.credit.set(credit);
+        if piece.is_empty() {
+            return Ok(());
+        }
+        let held = self.held.get() + piece.len();
+        if held > FREE_BYTES && !self.share.borrow_mut().set(held) {
+            self.end(End::Broken(OUT_OF_MEMORY.into()));
+            return Err(NotTaken::OutOfMemory);
+        }
+        self.held.set(held);
+        self.pieces.borrow_mut().push_back(piece.to_vec());
+        self.wake();
+        Ok(())
+    }
+
+    /// Nothing more comes. A stream ends once.
+    pub fn end(&self, end: End) {
+        self.end.borrow_mut().get_or_insert(end);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// The next piece, or the end once all pieces were taken.
+    fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Result<Vec<u8>, End>> {
+        if let Some(piece) = self.pieces.borrow_mut().pop_front() {
+            return Poll::Ready(Ok(piece));
+        }
+        if let Some(end) = &*self.end.borrow() {
+            return Poll::Ready(Err(end.clone()));
+        }
+        *self.waker.borrow_mut() = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// The client has taken so much of what was held.
+    fn taken(&self, bytes: usize) {
+        let held = self.held.get() - bytes;
+        self.held.set(held);
+        self.share.borrow_mut().set(if held > FREE_BYTES { held } else { 0 });
+    }
+}
+
+/// A body as its reader has it. The handler is told when it is dropped before its end.
+pub struct BodyStream {
+    pub arrived: Rc<Arrived>,
+    pub connection: Rc<HandlerConnection>,
+    pub number: u32,
+    /// What the reader has taken, and the handler has no credit for yet.
+    pub uncredited: usize,
+}
+
+impl BodyStream {
+    /// The next piece; the end when there is none.
+    pub async fn next(&mut self) -> Result<Vec<u8>, End> {
+        poll_fn(|cx| self.arrived.poll_next(cx)).await
+    }
+
+    /// So many bytes are not needed any more: the handler may send as many.
+    pub fn taken(&mut self, bytes: usize) {
+        self.arrived.taken(bytes);
+        self.uncredited += bytes;
+        if self.uncredited >= CREDITED_BYTES {
+            self.arrived.credit.set(self.arrived.credit() + self.uncredited);
+            self.connection.give_credit(self.number, self.uncredited as u32);
+            self.uncredited = 0;
+        }
+    }
+}
+
+impl Drop for BodyStream {
+    fn drop(&mut self) {
+        self.connection.drop_stream(self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::memory::MemoryBudget;
+
+    fn arrived(memory: usize) -> Rc<Arrived> {
+        Arrived::new(Share::new(Arc::new(MemoryBudget::new(memory)), None))
+    }
+
+    fn next(arrived: &Arrived) -> Poll<Result<Vec<u8>, End>> {
+        arrived.poll_next(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn pieces_come_before_the_end_and_there_is_one_end() {
+        for end in [End::Complete, End::Broken("it has ended".into())] {
+            let stream = arrived(0);
+            assert!(next(&stream).is_pending());
+            stream.push(b"a").unwrap();
+            stream.push(b"").unwrap();
+            stream.end(end.clone());
+            stream.end(End::Broken("late".into()));
+            assert_eq!(next(&stream), Poll::Ready(Ok(b"a".to_vec())));
+            assert_eq!(next(&stream), Poll::Ready(Err(end)));
+        }
+    }
+
+    #[test]
+    fn nothing_beyond_the_credit_is_taken() {
+        let stream = arrived(INITIAL_CREDIT);
+        let piece = vec![7; INITIAL_CREDIT / 8];
+        for _ in 0..8 {
+            stream.push(&piece).unwrap();
+        }
+        assert_eq!(stream.push(b"x"), Err(NotTaken::BeyondCredit));
+    }
+
+    #[test]
+    fn what_waits_takes_memory_and_gives_it_back() {
+        let stream = arrived(FREE_BYTES + 10);
+        let piece = vec![7; FREE_BYTES / 2];
+        for _ in 0..2 {
+            stream.push(&piece).unwrap();
+        }
+        stream.push(b"0123456789").unwrap();
+        assert!(matches!(next(&stream), Poll::Ready(Ok(_))));
+        stream.taken(piece.len());
+        stream.push(&piece).unwrap();
+        assert_eq!(stream.push(b"x"), Err(NotTaken::OutOfMemory));
+        for _ in 0..3 {
+            assert!(matches!(next(&stream), Poll::Ready(Ok(_))));
+        }
+        assert_eq!(next(&stream), Poll::Ready(Err(End::Broken(OUT_OF_MEMORY.into()))));
+    }
+}

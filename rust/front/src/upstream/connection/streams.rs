@@ -1,0 +1,115 @@
+//! Streamed answers on a connection: their pieces, credit for more of them, and their end.
+use std::rc::Rc;
+
+use edge_wire::{INITIAL_CREDIT, Kind, credit, header};
+
+use super::super::body_stream::{Arrived, BodyStream, End, NotTaken};
+use super::super::in_flight::{Pending, Stream};
+use super::super::reply::{Outcome, Streamed};
+use super::{HandlerConnection, UNASKED, violated};
+
+const RESET: &str = "it has ended its stream early";
+const DRAINED: &str = "its handler has been replaced or stopped";
+
+impl HandlerConnection {
+    /// Ends all streams before their end.
+    pub fn end_streams(&self) {
+        let streams = self.in_flight.borrow().streams();
+        for (number, arrived) in streams {
+            arrived.end(End::Broken(DRAINED.into()));
+            self.drop_stream(number);
+        }
+    }
+
+    /// The handler may send so many more bytes of a stream.
+    pub fn give_credit(&self, number: u32, bytes: u32) {
+        // It knows of none that has ended.
+        if matches!(self.in_flight.borrow_mut().stream(number), Some(Stream::Wanted(_))) {
+            self.tell(&credit(number, bytes));
+        }
+    }
+
+    /// Nobody wants the rest of a stream, if there is any.
+    pub fn drop_stream(&self, number: u32) {
+        if self.in_flight.borrow_mut().drop_stream(number) {
+            self.tell(&header(Kind::Reset, number, 0, 0));
+            self.close_if_done();
+        }
+    }
+
+    /// Writes a frame about a stream.
+    fn tell(&self, frame: &[u8]) {
+        if self.is_open() {
+            self.outgoing.borrow_mut().add_frame(frame);
+            self.has_outgoing.notify_one();
+        }
+    }
+
+    /// Takes a frame of a streamed answer.
+    pub(super) fn streamed(self: &Rc<Self>, kind: Kind, number: u32, head: &[u8], body: &[u8]) -> Result<(), String> {
+        match kind {
+            Kind::Stream => self.begin_stream(number, head),
+            Kind::Data => self.piece(number, body),
+            Kind::End => self.end_stream(number, End::Complete),
+            Kind::Reset => {
+                let reason = String::from_utf8_lossy(body);
+                self.end_stream(number, End::Broken(if reason.is_empty() { RESET.into() } else { (*reason).into() }))
+            }
+            Kind::Request | Kind::Response | Kind::Credit => Err(violated("it sent what only a gateway sends")),
+        }
+    }
+
+    fn begin_stream(self: &Rc<Self>, number: u32, head: &[u8]) -> Result<(), String> {
+        let arrived = Arrived::new(self.memory.another());
+        let mut in_flight = self.in_flight.borrow_mut();
+        let Some(Pending { reply, .. }) = in_flight.begin_stream(number, &arrived) else {
+            if !in_flight.begin_late(number, INITIAL_CREDIT) {
+                return Err(violated(UNASKED));
+            }
+            drop(in_flight);
+            self.tell(&header(Kind::Reset, number, 0, 0));
+            return Ok(());
+        };
+        drop(in_flight);
+        // Dropped with its reply, should nobody want it.
+        let body = BodyStream { arrived, connection: self.clone(), number, uncredited: 0 };
+        reply.set(match self.parse_head(head) {
+            Ok(head) => Outcome::Streamed(Streamed { head, body }),
+            Err(reason) => Outcome::Aborted(reason.into()),
+        });
+        Ok(())
+    }
+
+    fn piece(&self, number: u32, piece: &[u8]) -> Result<(), String> {
+        let mut in_flight = self.in_flight.borrow_mut();
+        let taken = match in_flight.stream(number) {
+            Some(Stream::Wanted(arrived)) => arrived.push(piece),
+            Some(Stream::Unwanted(credit)) => match credit.checked_sub(piece.len()) {
+                Some(rest) => {
+                    *credit = rest;
+                    Ok(())
+                }
+                None => Err(NotTaken::BeyondCredit),
+            },
+            None => return Err(violated("it sent a piece of no stream")),
+        };
+        drop(in_flight);
+        match taken {
+            Ok(()) => {}
+            Err(NotTaken::BeyondCredit) => return Err(violated("it sent more of a stream than it may")),
+            Err(NotTaken::OutOfMemory) => self.drop_stream(number),
+        }
+        Ok(())
+    }
+
+    fn end_stream(&self, number: u32, end: End) -> Result<(), String> {
+        let mut in_flight = self.in_flight.borrow_mut();
+        if let Some(Stream::Wanted(arrived)) = in_flight.stream(number) {
+            arrived.end(end);
+        }
+        match in_flight.end_stream(number) {
+            true => Ok(()),
+            false => Err(violated("it ended no stream")),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Sends answers piece by piece, from tasks.
+
+use super::{Answers, Guarded, Outgoing};
+use crate::runtime::streaming::{last_frame, outcome, written};
+use crate::stream::{Body, Sink, Start, StreamResponse, WriteBody};
+use crate::wire::frame::{header, Kind, MAX_DATA_BYTES};
+use crate::wire::head;
+use std::future::poll_fn;
+use std::io;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::pin::Pin;
+use std::task::{ready, Context, Poll};
+use tokio::io::AsyncWrite;
+
+use crate::runtime::CurrentRequest;
+
+/// Answers with a stream. Returns at its end.
+pub async fn answer(answers: &Answers, number: u32, stream: StreamResponse) {
+    let StreamResponse { head, body, request } = stream;
+    let mut begin = Vec::new();
+    let is_stream = {
+        let _working = request.work_on();
+        head::stream(&mut begin, number, &head)
+    };
+    if is_stream {
+        answers.streams.open(number);
+    }
+    answers.send(Outgoing::Frames(begin));
+    if !is_stream {
+        return;
+    }
+    let outcome = match body {
+        Body::Whole => Ok(()),
+        Body::Written(write) => write_on_thread(answers, number, write, request).await,
+        Body::Task(start) => write_as_task(answers, number, start, request).await,
+    };
+    answers.streams.remove(number);
+    answers.send(Outgoing::Frames(last_frame(number, outcome)));
+}
+
+async fn write_on_thread(
+    answers: &Answers,
+    number: u32,
+    write: WriteBody,
+    request: CurrentRequest,
+) -> Result<(), String> {
+    let sink = Box::new(TaskSink { answers: answers.clone(), number });
+    let writing = tokio::task::spawn_blocking(move || {
+        let _working = request.work_on();
+        written(write, sink)
+    });
+    // A panic is caught within.
+    writing.await.unwrap_or_else(|error| Err(error.to_string()))
+}
+
+async fn write_as_task(answers: &Answers, number: u32, start: Start, request: CurrentRequest) -> Result<(), String> {
+    let writer = AsyncBodyWriter { answers: answers.clone(), number };
+    let started = {
+        let _working = request.work_on();
+        catch_unwind(AssertUnwindSafe(|| start(writer)))
+    };
+    let result = match started {
+        Ok(future) => {
+            let writing = Guarded { future, current: request.current() };
+            tokio::select! {
+                biased;
+                result = writing => result,
+                // What it does not do any more is dropped.
+                () = answers.streams.over(number) => return Err(String::new()),
+            }
+        }
+        Err(_) => None,
+    };
+    let _working = request.work_on();
+    outcome(result, answers.streams.is_over(number))
+}
+
+/// The pieces of one stream, from a thread that may be blocked.
+struct TaskSink {
+    answers: Answers,
+    number: u32,
+}
+
+impl Sink for TaskSink {
+    fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let allowed = self.answers.streams.take(self.number, bytes.len().min(MAX_DATA_BYTES))?;
+            let (piece, rest) = bytes.split_at(allowed);
+            self.answers.send(data(self.number, piece));
+            bytes = rest;
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.answers.streams.is_over(self.number)
+    }
+}
+
+fn data(number: u32, piece: &[u8]) -> Outgoing {
+    Outgoing::Frames([&header(Kind::Data, number, 0, piece.len())[..], piece].concat())
+}
+
+/// Writes the body of a [`StreamResponse`] from a task. What is written is sent at once; a write waits while the client
+/// has not read what was written before. It is also a [`tokio::io::AsyncWrite`], for `tokio::io::copy` and the like.
+pub struct AsyncBodyWriter {
+    answers: Answers,
+    number: u32,
+}
+
+impl AsyncBodyWriter {
+    /// Sends bytes.
+    ///
+    /// # Errors
+    /// `BrokenPipe` when the client has left.
+    pub async fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        self.send_bytes(bytes.as_ref()).await
+    }
+
+    /// Whether the client has left: all further writes fail.
+    pub fn is_closed(&self) -> bool {
+        self.answers.streams.is_over(self.number)
+    }
+
+    /// Resolves when the client has left: for tasks that the stream has started. What it awaits itself is dropped then.
+    pub async fn closed(&self) {
+        self.answers.streams.over(self.number).await
+    }
+
+    async fn send_bytes(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let sent = poll_fn(|context| self.poll_send(context, bytes)).await?;
+            bytes = &bytes[sent..];
+        }
+        Ok(())
+    }
+
+    fn poll_send(&self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let max = bytes.len().min(MAX_DATA_BYTES);
+        let allowed = ready!(self.answers.streams.poll_take(self.number, max, context))?;
+        self.answers.send(data(self.number, &bytes[..allowed]));
+        Poll::Ready(Ok(allowed))
+    }
+}
+
+impl AsyncWrite for AsyncBodyWriter {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match bytes.is_empty() {
+            true => Poll::Ready(Ok(0)),
+            false => self.poll_send(context, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,156 @@
+//! Sends an answer piece by piece, on the thread that has made the call.
+
+use super::gateway_connection::GatewayConnection;
+use super::{panics, records, Answered, Runtime};
+use crate::stream::{Body, BodyWriter, Sink, StreamResponse, WriteBody};
+use crate::wire::frame::{header, Kind, MAX_DATA_BYTES, MAX_REASON_BYTES};
+use std::io::{self, Write};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::Arc;
+
+/// Why a stream ends before its end, for the gateway.
+const PANICKED: &str = "the handler panicked while it wrote its response";
+
+/// The pieces of one stream on a connection of [`GatewayConnection`].
+struct ConnectionSink {
+    runtime: &'static Runtime,
+    connection: Arc<GatewayConnection>,
+    number: u32,
+}
+
+impl Sink for ConnectionSink {
+    fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        self.look();
+        while !bytes.is_empty() {
+            let allowed = self.take(bytes.len().min(MAX_DATA_BYTES))?;
+            let (piece, rest) = bytes.split_at(allowed);
+            self.connection.write_frame(&header(Kind::Data, self.number, 0, piece.len()), piece);
+            bytes = rest;
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.look();
+        self.connection.streams.is_over(self.number)
+    }
+}
+
+impl ConnectionSink {
+    /// Waits until bytes may be sent, at most `max`. Credit comes on the connection: if all threads are busy, this one
+    /// reads it.
+    fn take(&self, max: usize) -> io::Result<usize> {
+        let streams = &self.connection.streams;
+        let taken = streams.lock().take(self.number, max)?;
+        if taken > 0 {
+            return Ok(taken);
+        }
+        let _waiting = streams.begin_waiting();
+        loop {
+            let mut table = streams.lock();
+            let taken = table.take(self.number, max)?;
+            if taken > 0 {
+                return Ok(taken);
+            }
+            // Asked with the table locked: whoever gives the right to read back tells this thread after it waits.
+            if !self.connection.is_read() {
+                drop(table);
+                self.read(true);
+                continue;
+            }
+            drop(streams.wait(table));
+        }
+    }
+
+    /// Takes what has come, if no thread is left to do so: the client may have left.
+    fn look(&self) {
+        if self.runtime.pool.is_exhausted() {
+            self.read(false);
+        }
+    }
+
+    fn read(&self, waits: bool) {
+        let Some(has_request) = self.connection.read_aside(waits) else { return };
+        self.connection.streams.reader_has_left();
+        if has_request {
+            self.runtime.request_thread(&self.connection);
+        }
+    }
+}
+
+impl Runtime {
+    /// Answers with a stream, and returns at its end.
+    pub(super) fn stream(&'static self, connection: &Arc<GatewayConnection>, number: u32, stream: StreamResponse) {
+        let StreamResponse { head, body, request } = stream;
+        let _working = request.work_on();
+        let Body::Written(write) = body else {
+            let text = "an async stream is an answer for handler_loop_async! only";
+            records::error(text, serde_json::Map::new());
+            if let Answered::Whole(response) = panics::answer() {
+                connection.answer(number, response, true);
+            }
+            return;
+        };
+        if !connection.begin_stream(number, &head) {
+            return;
+        }
+        // It takes as long as its client likes.
+        self.request_thread(connection);
+        let sink = ConnectionSink { runtime: self, connection: connection.clone(), number };
+        connection.end_stream(number, &last_frame(number, written(write, Box::new(sink))));
+    }
+}
+
+/// Writes a body to its end. An error is in the log, unless nobody wants the body any more: then the error has no text.
+///
+/// # Errors
+/// Why there is no end, for the gateway.
+pub fn written(write: WriteBody, sink: Box<dyn Sink>) -> Result<(), String> {
+    let mut writer = BodyWriter::new(sink);
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        write(&mut writer)?;
+        writer.flush()
+    }));
+    outcome(result.ok(), writer.is_closed())
+}
+
+/// What became of a body; `None` if it panicked. See [`written`].
+///
+/// # Errors
+/// Why there is no end, for the gateway.
+pub fn outcome(result: Option<io::Result<()>>, is_over: bool) -> Result<(), String> {
+    match result {
+        Some(Ok(())) => Ok(()),
+        _ if is_over => Err(String::new()),
+        Some(Err(error)) => {
+            records::error(&format!("a streamed response has failed: {error}"), serde_json::Map::new());
+            Err(format!("its stream has failed: {error}"))
+        }
+        None => Err(PANICKED.to_owned()),
+    }
+}
+
+/// The last frame of a stream: its end, or a reset that says why there is none.
+pub fn last_frame(number: u32, outcome: Result<(), String>) -> Vec<u8> {
+    let Err(reason) = outcome else { return header(Kind::End, number, 0, 0).to_vec() };
+    let mut length = reason.len().min(MAX_REASON_BYTES);
+    while !reason.is_char_boundary(length) {
+        length -= 1;
+    }
+    [&header(Kind::Reset, number, 0, length)[..], &reason.as_bytes()[..length]].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::frame::HEADER_BYTES;
+
+    #[test]
+    fn a_long_reason_is_cut_between_two_characters() {
+        let frame = last_frame(1, Err("ä".repeat(MAX_REASON_BYTES)));
+        assert_eq!(frame.len(), HEADER_BYTES + MAX_REASON_BYTES);
+        let frame = last_frame(1, Err(format!("a{}", "ä".repeat(MAX_REASON_BYTES))));
+        assert_eq!(frame.len(), HEADER_BYTES + MAX_REASON_BYTES - 1);
+        assert!(std::str::from_utf8(&frame[HEADER_BYTES..]).is_ok());
+    }
+}

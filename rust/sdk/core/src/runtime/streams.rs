@@ -1,0 +1,250 @@
+//! The streams under way on a connection: how many bytes of each may be sent, and whether the gateway still wants it.
+
+use super::lock;
+use crate::wire::frame::{credited, Frame, Kind, INITIAL_CREDIT};
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{fence, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+#[cfg(feature = "async")]
+use std::task::{Context, Poll, Waker};
+
+/// All streams of a connection.
+#[derive(Default)]
+pub struct Streams {
+    table: Mutex<Table>,
+    /// A stream has got credit, or is over; or nobody reads the connection any more.
+    changed: Condvar,
+    /// Threads that wait for credit.
+    waiting: AtomicUsize,
+}
+
+/// Streams by the numbers of their requests.
+#[derive(Default)]
+pub struct Table {
+    streams: HashMap<u32, Stream>,
+    is_closed: bool,
+}
+
+struct Stream {
+    /// Bytes that may be sent.
+    credit: usize,
+    /// The gateway does not want it any more.
+    is_reset: bool,
+    /// Tasks that wait for credit, or for the end.
+    #[cfg(feature = "async")]
+    wakers: Vec<Waker>,
+}
+
+/// Counts a thread that waits for credit.
+pub struct Waiting<'a>(&'a AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
+}
+
+impl Streams {
+    /// Begins a stream.
+    pub fn open(&self, number: u32) {
+        let stream = Stream {
+            credit: INITIAL_CREDIT,
+            is_reset: false,
+            #[cfg(feature = "async")]
+            wakers: Vec::new(),
+        };
+        lock(&self.table).streams.insert(number, stream);
+    }
+
+    /// Forgets a stream, which has ended.
+    pub fn remove(&self, number: u32) {
+        lock(&self.table).streams.remove(&number);
+    }
+
+    /// Takes a credit or a reset. One for a stream that has just ended is late.
+    ///
+    /// # Errors
+    /// A sentence for the log: the gateway sent something that only handlers send.
+    pub fn control(&self, frame: &Frame<'_>) -> Result<(), String> {
+        let mut table = lock(&self.table);
+        let stream = table.streams.get_mut(&frame.number);
+        match frame.kind {
+            Kind::Credit => {
+                let bytes = credited(frame.body).ok_or("a credit frame without a number")?;
+                let Some(stream) = stream else { return Ok(()) };
+                stream.credit = stream.credit.saturating_add(bytes as usize);
+                stream.wake();
+            }
+            Kind::Reset => {
+                let Some(stream) = stream else { return Ok(()) };
+                stream.is_reset = true;
+                stream.wake();
+            }
+            _ => return Err("a frame that only handlers send".into()),
+        }
+        drop(table);
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// The connection is closed: nobody wants any of its streams.
+    pub fn close(&self) {
+        let mut table = lock(&self.table);
+        table.is_closed = true;
+        table.streams.values_mut().for_each(Stream::wake);
+        drop(table);
+        self.changed.notify_all();
+    }
+
+    /// Whether nobody wants a stream any more.
+    pub fn is_over(&self, number: u32) -> bool {
+        lock(&self.table).is_over(number)
+    }
+
+    /// For [`Table::take`] and [`Streams::wait`].
+    pub fn lock(&self) -> MutexGuard<'_, Table> {
+        lock(&self.table)
+    }
+
+    /// Says that this thread waits, so that whoever stops reading tells it.
+    pub fn begin_waiting(&self) -> Waiting<'_> {
+        self.waiting.fetch_add(1, SeqCst);
+        fence(SeqCst);
+        Waiting(&self.waiting)
+    }
+
+    /// Waits until something has changed.
+    pub fn wait<'a>(&self, table: MutexGuard<'a, Table>) -> MutexGuard<'a, Table> {
+        self.changed.wait(table).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// To be called by a thread that has stopped reading: one that waits for credit has to read instead.
+    pub fn reader_has_left(&self) {
+        fence(SeqCst);
+        if self.waiting.load(SeqCst) > 0 {
+            // With the lock, or it could be about to wait.
+            drop(lock(&self.table));
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits until bytes of a stream may be sent, at most `max`, while another thread reads the connection.
+    ///
+    /// # Errors
+    /// `BrokenPipe` when nobody wants the stream any more.
+    #[cfg(feature = "async")]
+    pub fn take(&self, number: u32, max: usize) -> io::Result<usize> {
+        let mut table = lock(&self.table);
+        loop {
+            match table.take(number, max)? {
+                0 => table = self.wait(table),
+                bytes => return Ok(bytes),
+            }
+        }
+    }
+
+    /// The same for a task.
+    #[cfg(feature = "async")]
+    pub fn poll_take(&self, number: u32, max: usize, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut table = lock(&self.table);
+        match table.take(number, max) {
+            Ok(0) => {
+                table.wake_later(number, context);
+                Poll::Pending
+            }
+            taken => Poll::Ready(taken),
+        }
+    }
+
+    /// Resolves when nobody wants a stream any more.
+    #[cfg(feature = "async")]
+    pub async fn over(&self, number: u32) {
+        std::future::poll_fn(|context| {
+            let mut table = lock(&self.table);
+            if table.is_over(number) {
+                return Poll::Ready(());
+            }
+            table.wake_later(number, context);
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+impl Table {
+    /// Takes credit of a stream: at most `max` bytes, 0 if there is none.
+    ///
+    /// # Errors
+    /// `BrokenPipe` when nobody wants the stream any more.
+    pub fn take(&mut self, number: u32, max: usize) -> io::Result<usize> {
+        if self.is_over(number) {
+            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "the client has left"));
+        }
+        let Some(stream) = self.streams.get_mut(&number) else { return Ok(0) };
+        let taken = stream.credit.min(max);
+        stream.credit -= taken;
+        Ok(taken)
+    }
+
+    fn is_over(&self, number: u32) -> bool {
+        self.is_closed || self.streams.get(&number).is_none_or(|stream| stream.is_reset)
+    }
+
+    #[cfg(feature = "async")]
+    fn wake_later(&mut self, number: u32, context: &Context<'_>) {
+        let Some(stream) = self.streams.get_mut(&number) else { return };
+        if !stream.wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+            stream.wakers.push(context.waker().clone());
+        }
+    }
+}
+
+impl Stream {
+    fn wake(&mut self) {
+        #[cfg(feature = "async")]
+        self.wakers.drain(..).for_each(Waker::wake);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::frame::{credit, decode, header, Decoded};
+
+    fn control(streams: &Streams, bytes: &[u8]) -> Result<(), String> {
+        let Ok(Decoded::Frame(frame, _)) = decode(bytes) else { panic!("it is whole") };
+        streams.control(&frame)
+    }
+
+    #[test]
+    fn credit_is_taken_and_given_back() {
+        let streams = Streams::default();
+        streams.open(1);
+        assert_eq!(streams.lock().take(1, 10).unwrap(), 10);
+        assert_eq!(streams.lock().take(1, usize::MAX).unwrap(), INITIAL_CREDIT - 10);
+        assert_eq!(streams.lock().take(1, 10).unwrap(), 0);
+        control(&streams, &credit(1, 4)).unwrap();
+        control(&streams, &credit(2, 4)).unwrap();
+        assert_eq!(streams.lock().take(1, 10).unwrap(), 4);
+        control(&streams, &credit(1, u32::MAX)).unwrap();
+        control(&streams, &credit(1, u32::MAX)).unwrap();
+        assert_eq!(streams.lock().take(1, 10).unwrap(), 10);
+    }
+
+    #[test]
+    fn nobody_wants_what_is_reset_or_closed() {
+        let streams = Streams::default();
+        streams.open(1);
+        streams.open(2);
+        control(&streams, &header(Kind::Reset, 1, 0, 0)).unwrap();
+        assert_eq!(streams.lock().take(1, 10).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert!(streams.is_over(1) && !streams.is_over(2));
+        streams.close();
+        assert!(streams.is_over(2));
+        assert!(streams.lock().take(2, 10).is_err());
+        assert!(control(&streams, &header(Kind::End, 1, 0, 0)).is_err());
+        let short = [&header(Kind::Credit, 1, 0, 3)[..], b"123"].concat();
+        assert!(control(&streams, &short).is_err());
+    }
+}

@@ -1,0 +1,22 @@
+/** States of endpoints on their way to a front. */
+import type { EndpointState } from './messages.js';
+
+/** Characters of large policies in one message; one state may have more. */
+const MESSAGE_CHARACTERS = 4 * 1024 * 1024;
+
+/** States in messages that are not too large. */
+export function* messagesOf(states: readonly EndpointState[]): Generator<readonly EndpointState[]> {
+  let message: EndpointState[] = [];
+  let characters = 0;
+  for (const state of states) {
+    const length = state.policies?.validate?.length ?? 0;
+    if (message.length > 0 && characters + length > MESSAGE_CHARACTERS) {
+      yield message;
+      message = [];
+      characters = 0;
+    }
+    message.push(state);
+    characters += length;
+  }
+  if (message.length > 0) yield message;
+}

@@ -1,0 +1,356 @@
+/** Certificates by ACME, from a real ACME server (Pebble) to a handshake with a client; real processes. */
+import { X509Certificate } from 'node:crypto';
+import { Agent, type RequestOptions, request } from 'node:https';
+import { connect, type TLSSocket } from 'node:tls';
+import * as acme from 'acme-client';
+import { expect } from 'chai';
+import { createSecretBox } from '../../src/secrets/secret-box.js';
+import { addChallenge, removeChallenge } from '../../src/store/acme-challenges.js';
+import { type Database, openDatabase } from '../../src/store/database.js';
+import { startAuthority } from '../support/authority.js';
+import { eventually } from '../support/eventually.js';
+import { expectData, expectFailure, NO_ID } from '../support/expect.js';
+import { call } from '../support/http.js';
+import { type Pebble, preparePebble } from '../support/pebble.js';
+import { freePort } from '../support/ports.js';
+import { frontOf } from '../support/process-state.js';
+import { type Stack, startStack } from '../support/processes.js';
+import { SECRET_KEY } from '../support/test-services.js';
+
+/** An order takes seconds, and the first pause after one that has failed is half a minute. */
+const LIMIT_MS = 150_000;
+const HOST = 'shop.example';
+/** An address of this machine where nothing listens. */
+const NOWHERE = '127.0.0.9';
+
+interface DomainState {
+  readonly id: string;
+  readonly certificate_expires_at: string | null;
+  readonly certificate_order: {
+    readonly state: string;
+    readonly error: string | null;
+    readonly tried_at: string | null;
+    readonly next_try_at: string | null;
+  } | null;
+}
+
+describe('certificates by ACME', function () {
+  this.timeout(300_000);
+  let stack: Stack;
+  let store: Database;
+  let pebble: Pebble;
+  let tlsPort: number;
+  let ports: { http: number; tls: number };
+
+  before(async () => {
+    pebble = await preparePebble();
+    tlsPort = await freePort();
+    stack = await startStack({
+      env: {
+        ...{ TLS_PORT: String(tlsPort), SECRET_KEY, HTTP_REDIRECT: 'true' },
+        ...{ ACME_DIRECTORY_URL: pebble.directory, ACME_EMAIL: 'ada@example.com' },
+        NODE_EXTRA_CA_CERTS: pebble.caFile,
+      },
+      processes: ['web', 'worker', 'gateway'],
+    });
+    ports = { http: Number(new URL(stack.gatewayUrl).port), tls: tlsPort };
+    await pebble.start(ports);
+    store = openDatabase(stack.databaseUrl, () => undefined);
+  });
+  after(async () => {
+    await store?.close();
+    await stack?.close();
+    await pebble?.remove();
+  });
+
+  const addDomain = async (host: string): Promise<string> =>
+    expectData<DomainState>(await stack.api.post('/api/domains', { name: host, host }), 201).id;
+  const domain = async (id: string): Promise<DomainState> =>
+    expectData<DomainState>(await stack.api.get(`/api/domains/${id}`));
+  const certificate = async (id: string) =>
+    expectData<{ ordered_from: string | null; fingerprint: string; names: string[] }>(
+      await stack.api.get(`/api/domains/${id}/certificate`),
+    );
+  const reaches = (id: string, state: string): Promise<DomainState> =>
+    eventually(async () => {
+      const found = await domain(id);
+      expect(found.certificate_order, JSON.stringify(found)).to.include({ state });
+      return found;
+    }, LIMIT_MS);
+  /** @throws when the handshake fails, or the certificate is not for the host, or its issuer is not known */
+  const handshake = (host: string, ca: string, options: object = {}): Promise<TLSSocket> =>
+    new Promise((resolve, reject) => {
+      const given = { host: '127.0.0.1', port: tlsPort, servername: host, ca, ...options };
+      const socket = connect(given, () => resolve(socket));
+      socket.on('error', reject);
+    });
+  const shown = async (host: string): Promise<string> => {
+    const socket = await handshake(host, await pebble.root());
+    const { fingerprint256 } = socket.getPeerCertificate();
+    socket.destroy();
+    return fingerprint256.replaceAll(':', '').toLowerCase();
+  };
+  const logOf = (name: 'worker' | 'gateway') => stack.processes.get(name)?.printed() ?? '';
+
+  it('orders a certificate for a new domain by HTTP-01, which comes before redirects', async () => {
+    const id = await addDomain(HOST);
+    await reaches(id, 'issued');
+    const found = await certificate(id);
+    expect(found).to.deep.include({ ordered_from: pebble.directory, names: [HOST] });
+    await eventually(async () => expect(await shown(HOST)).to.equal(found.fingerprint));
+    // Other paths, and tokens that are not pending, go the usual way.
+    const unknown = await call(`${stack.gatewayUrl}/.well-known/acme-challenge/unknown`, {
+      headers: { host: HOST },
+    });
+    expect(unknown.status).to.equal(308);
+    expect(logOf('worker')).not.to.include('PRIVATE KEY');
+  });
+
+  it('leaves hosts alone that are no names in the internet, and domains that are deleted', async () => {
+    const others = [await addDomain('127.0.0.1'), await addDomain('intranet')];
+    await pebble.setAddress('deleted.example', NOWHERE);
+    const deleted = await addDomain('deleted.example');
+    await reaches(deleted, 'failed');
+    expectData(await stack.api.delete(`/api/domains/${deleted}`));
+    // One that was added later has its certificate.
+    await reaches(await addDomain('later.example'), 'issued');
+    for (const id of others) expect((await domain(id)).certificate_order).to.equal(null);
+    for (const table of ['acme_orders', 'acme_challenges'])
+      expect(await store.knex(table).where({ domain_id: deleted }), table).to.deep.equal([]);
+  });
+
+  it('says what went wrong, and when it is tried again, and is successful then', async () => {
+    const host = 'elsewhere.example';
+    await pebble.setAddress(host, NOWHERE);
+    const id = await addDomain(host);
+    const { certificate_order: failed } = await reaches(id, 'failed');
+    expect(failed?.error).to.match(/127\.0\.0\.9.*connection refused/i);
+    expect(Date.parse(failed?.next_try_at ?? '')).to.be.above(Date.parse(failed?.tried_at ?? ''));
+    const line = await eventually(() => {
+      const found = stack.processes.get('worker')?.logged.lines.find((one) => one['host'] === host);
+      expect(found).not.to.equal(undefined);
+      return found;
+    });
+    expect(line).to.include({ host, reason: failed?.error, retry_seconds: 30 });
+    expect(await store.knex('acme_challenges')).to.deep.equal([]);
+    await pebble.setAddress(host, null);
+    const { certificate_order: issued } = await reaches(id, 'issued');
+    expect(issued).to.include({ error: null, next_try_at: null });
+    // Not before it was said.
+    expect(Date.parse(issued?.tried_at ?? '')).to.be.at.least(Date.parse(failed?.next_try_at ?? ''));
+    await eventually(async () => expect(await shown(host)).to.equal((await certificate(id)).fingerprint));
+  });
+
+  it('tries again at once when told to', async () => {
+    const host = 'put-right.example';
+    await pebble.setAddress(host, NOWHERE);
+    const id = await addDomain(host);
+    const path = `/api/domains/${id}/certificate/order`;
+    const { certificate_order: failed } = await reaches(id, 'failed');
+    await pebble.setAddress(host, null);
+    expectData(await stack.api.post(path));
+    const { certificate_order: issued } = await reaches(id, 'issued');
+    expect(Date.parse(issued?.tried_at ?? '')).to.be.below(Date.parse(failed?.next_try_at ?? ''));
+    expectFailure(await stack.api.post(`/api/domains/${NO_ID}/certificate/order`), 'not_found');
+  });
+
+  it('never replaces a certificate that a user has set', async () => {
+    const authority = await startAuthority();
+    const host = 'own.example';
+    const id = await addDomain(host);
+    await reaches(id, 'issued');
+    // One of these days it would be renewed, were it ordered.
+    const own = await authority.issue([host], { days: 1 });
+    await authority.remove();
+    const saved = expectData<object>(await stack.api.put(`/api/domains/${id}/certificate`, own));
+    expect(saved).to.include({ ordered_from: null });
+    expect(await domain(id)).to.include({ certificate_order: null });
+    await store
+      .knex('certificates')
+      .where({ domain_id: id })
+      .update({ valid_from: new Date(Date.now() - 30 * 24 * 3600 * 1000) });
+    const { fingerprint } = await certificate(id);
+    await reaches(await addDomain('after-own.example'), 'issued');
+    expect(await certificate(id)).to.include({ fingerprint, ordered_from: null });
+    // Without it, one is ordered.
+    expectData(await stack.api.delete(`/api/domains/${id}/certificate`));
+    await eventually(
+      async () => expect(await certificate(id)).to.include({ ordered_from: pebble.directory }),
+      LIMIT_MS,
+    );
+  });
+
+  it('orders one for the new host of a domain', async () => {
+    const id = await addDomain('before.example');
+    await reaches(id, 'issued');
+    expectData(await stack.api.put(`/api/domains/${id}`, { host: 'renamed.example' }));
+    await eventually(
+      async () => expect((await certificate(id)).names).to.deep.equal(['renamed.example']),
+      LIMIT_MS,
+    );
+  });
+
+  it('has the server ask only when the gateway answers', async () => {
+    const gateway = stack.processes.get('gateway')?.pid ?? 0;
+    // Its front goes on, and would not know the challenge.
+    process.kill(gateway, 'SIGSTOP');
+    let id: string;
+    try {
+      id = await addDomain('waiting.example');
+      await eventually(async () => expect(await store.knex('acme_challenges')).to.have.length(1));
+    } finally {
+      process.kill(gateway, 'SIGCONT');
+    }
+    await eventually(async () =>
+      expect((await domain(id)).certificate_order).not.to.include({ state: 'ordering' }),
+    );
+    expect((await domain(id)).certificate_order).to.include({ state: 'issued', error: null });
+  });
+
+  it('orders once for each domain with two workers', async () => {
+    const second = stack.launch('worker', { METRICS_PORT: '' });
+    try {
+      await second.ready;
+      const hosts = [1, 2, 3, 4, 5, 6].map((number) => `many-${number}.example`);
+      const ids = await Promise.all(hosts.map(addDomain));
+      await Promise.all(ids.map((id) => reaches(id, 'issued')));
+      // It finishes what it has begun.
+      await second.end();
+      const lines = () => [...(stack.processes.get('worker')?.logged.lines ?? []), ...second.logged.lines];
+      await eventually(() => {
+        const told = lines().filter(({ host }) => hosts.includes(String(host)));
+        expect(told.map(({ host, msg }) => `${host}: ${msg}`).toSorted()).to.deep.equal(
+          hosts.map((host) => `${host}: a certificate was ordered`),
+        );
+      });
+    } finally {
+      await second.end();
+    }
+  });
+
+  it('answers pending challenges to those who ask for them, and to nobody else', async () => {
+    const own = await shown(HOST);
+    const secrets = createSecretBox(SECRET_KEY);
+    const { id } = (await store.knex('domains').where({ host: HOST }).first('id')) as { id: string };
+    const answer = 'pending.thumbprint';
+    const [key, chain] = await acme.crypto.createAlpnCertificate(
+      { identifier: { type: 'dns', value: HOST } } as acme.Authorization,
+      answer,
+      await acme.crypto.createPrivateEcdsaKey(),
+    );
+    const challenge = { domain_id: id, host: HOST, answer, chain: null, key_encrypted: null };
+    const overTls = { chain: chain.toString(), key_encrypted: secrets.seal(key.toString()) };
+    await addChallenge(store, { ...challenge, token: 'by-http', type: 'http-01' });
+    await addChallenge(store, { ...challenge, ...overTls, token: 'by-tls', type: 'tls-alpn-01' });
+    const ask = (token: string, options: object = {}) =>
+      call(`${stack.gatewayUrl}/.well-known/acme-challenge/${token}`, {
+        headers: { host: HOST },
+        ...options,
+      });
+    const answered = await eventually(async () => {
+      const found = await ask('by-http');
+      expect(found.status).to.equal(200);
+      return found;
+    });
+    expect([answered.text, answered.headers['content-type']]).to.deep.equal([
+      answer,
+      'application/octet-stream',
+    ]);
+    expect((await ask('by-http', { headers: { host: `${HOST.toUpperCase()}:80` } })).text).to.equal(answer);
+    expect((await ask('by-http?query', { method: 'HEAD' })).status).to.equal(200);
+    // A front that takes over knows it from the beginning.
+    const gateway = stack.processes.get('gateway');
+    gateway?.logged.expectErrors(/front exited, starting another/);
+    process.kill(frontOf(gateway?.pid ?? 0) ?? 0, 'SIGKILL');
+    // A connection of the one that was killed breaks.
+    expect((await eventually(() => ask('by-http'))).status).to.equal(200);
+    for (const [token, options] of [
+      ['by-tls', {}],
+      ['by-http/', {}],
+      ['by-http', { method: 'POST' }],
+      ['by-http', { headers: { host: 'other.example' } }],
+    ] as const)
+      expect((await ask(token, options)).status, `${token} ${JSON.stringify(options)}`).to.equal(308);
+
+    const certificateFor = async (host: string, ALPNProtocols: readonly string[]) => {
+      const socket = await handshake(host, '', { ALPNProtocols, rejectUnauthorized: false });
+      const found = { alpn: socket.alpnProtocol, der: socket.getPeerCertificate().raw };
+      socket.destroy();
+      return found;
+    };
+    const expected = new X509Certificate(chain).raw;
+    await eventually(async () => {
+      const { alpn, der } = await certificateFor(HOST, ['acme-tls/1']);
+      expect(alpn).to.equal('acme-tls/1');
+      expect(der.equals(expected)).to.equal(true);
+    });
+    for (const offered of [[], ['http/1.1'], ['acme-tls/1', 'http/1.1']]) {
+      const { alpn, der } = await certificateFor(HOST, offered);
+      expect(alpn).not.to.equal('acme-tls/1');
+      expect(new X509Certificate(der).fingerprint256.replaceAll(':', '').toLowerCase()).to.equal(own);
+    }
+    const refused = await certificateFor('later.example', ['acme-tls/1']).then(
+      () => 'not refused',
+      (error: Error) => error.message,
+    );
+    expect(refused).to.match(/alert|handshake|ECONNRESET/i);
+    await removeChallenge(store, { ...challenge, token: 'by-http', type: 'http-01' });
+    await removeChallenge(store, { ...challenge, token: 'by-tls', type: 'tls-alpn-01' });
+    await eventually(async () => expect((await ask('by-http')).status).to.equal(308));
+    await eventually(async () => {
+      const how = await certificateFor(HOST, ['acme-tls/1']).then(
+        () => 'not refused',
+        () => 'refused',
+      );
+      expect(how).to.equal('refused');
+    });
+  });
+
+  it('orders by TLS-ALPN-01', async () => {
+    await stack.processes.get('worker')?.end();
+    await stack.start('worker', { ACME_CHALLENGE: 'tls-alpn-01' });
+    const host = 'by-tls.example';
+    const id = await addDomain(host);
+    expect((await reaches(id, 'issued')).certificate_order).to.include({ error: null });
+    await eventually(async () => expect(await shown(host)).to.equal((await certificate(id)).fingerprint));
+    const lines = stack.processes.get('worker')?.logged.lines ?? [];
+    expect(lines.filter(({ msg }) => /could not be ordered/.test(msg ?? ''))).to.deep.equal([]);
+  });
+
+  it('goes on with a server that has forgotten its account, and renews without a failed request', async () => {
+    await pebble.start(ports, { validitySeconds: 60 });
+    const host = 'short.example';
+    const id = await addDomain(host);
+    const { certificate_order: failed } = await reaches(id, 'failed');
+    expect(failed?.error).to.match(/account/i);
+    await reaches(id, 'issued');
+    const first = (await certificate(id)).fingerprint;
+    await eventually(async () => expect(await shown(host)).to.equal(first));
+    const ca = await pebble.root();
+    const kept = new Agent({ keepAlive: true, maxSockets: 1 });
+    const get = (agent: Agent | false) => answerOf({ port: tlsPort, servername: host, ca, agent });
+    expect(await get(kept)).to.equal('404 on a new connection');
+    let current = first;
+    // On a connection from before, and on new ones, all the time.
+    while (current === first) {
+      expect(await get(kept)).to.equal('404 on the same connection');
+      expect(await get(false)).to.equal('404 on a new connection');
+      current = (await certificate(id)).fingerprint;
+    }
+    await eventually(async () => expect(await shown(host)).to.equal(current));
+    expect(await get(kept)).to.equal('404 on the same connection');
+    kept.destroy();
+  });
+});
+
+/** Sends a request to no endpoint. @throws when there is no answer */
+function answerOf(options: RequestOptions): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const headers = { host: options.servername };
+    const sent = request({ host: '127.0.0.1', path: '/nothing', headers, ...options }, (answer) => {
+      const connection = sent.reusedSocket ? 'the same connection' : 'a new connection';
+      answer.resume().on('end', () => resolve(`${answer.statusCode} on ${connection}`));
+    });
+    sent.on('error', reject).end();
+  });
+}
