@@ -21,7 +21,7 @@ export interface ClaimedOrder extends DueOrder {
 
 /** Of the lock that the worker has that looks for what is due. */
 const LOCK = "hashtextextended('acme', 0)";
-/** SQL: an order that has just ended, or was just lost, is not placed again at once. */
+/** SQL: for so long no other one is placed after a successful one, whatever was issued. */
 const PAUSE = "interval '10 seconds'";
 const MAX_ERROR_CHARACTERS = 2_000;
 
