@@ -9,6 +9,7 @@ import { creates } from './creates.js';
 import { dev } from './dev.js';
 import { frontMemory } from './front-memory.js';
 import { frontRestarts } from './front-restarts.js';
+import { http2 } from './http2.js';
 import { imports } from './import.js';
 import { launcher } from './launcher.js';
 import { logs } from './logs.js';
@@ -34,6 +35,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   'compile-many': compileMany,
   throughput,
   tls,
+  http2,
   streams,
   'many-endpoints': manyEndpoints,
   'front-memory': frontMemory,

@@ -80,6 +80,8 @@ async function loadAcme(): Promise<Acme> {
   const { defaults } = acme.axios;
   defaults.timeout = TIMEOUT_MS;
   defaults.maxContentLength = MAX_ANSWER_BYTES;
+  // They could lead to where there is no TLS.
+  defaults.maxRedirects = 0;
   // What a server says to be tried later is tried by a later job.
   Object.assign(defaults, { acmeSettings: { retryMaxAttempts: 0, retryDefaultDelay: 0 } });
   return acme;

@@ -9,23 +9,25 @@ import { ensureLargeDocument } from './test-servers.mjs';
 requireNode();
 await requireRust();
 await buildAll(ensureAllPackages);
-await ensureWrk();
+await ensureLoad('wrk', 'wrk');
+await ensureLoad('h2load', 'nghttp2-client');
 await ensureLargeDocument();
 const [name = 'all', ...args] = process.argv.slice(2);
 process.exitCode = await run(process.execPath, [`${ROOT}dist/bench/${name}.js`, ...args]);
 
-async function ensureWrk() {
+/** Installs a load generator unless it starts. */
+async function ensureLoad(program, name) {
   // wrk has no option that exits with 0; starting at all is enough.
-  const found = await run('wrk', ['--version'], { stdio: 'ignore' }).then(
+  const found = await run(program, ['--version'], { stdio: 'ignore' }).then(
     () => true,
     () => false,
   );
   if (found) return;
-  if (process.getuid?.() !== 0) fail('The benchmarks need `wrk`: apt-get install wrk');
-  step('Installing wrk');
+  if (process.getuid?.() !== 0) fail(`The benchmarks need \`${program}\`: apt-get install ${name}`);
+  step(`Installing ${name}`);
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   await run('apt-get', ['update', '-qq'], { env });
-  if ((await run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'wrk'], { env })) !== 0) {
-    fail('wrk could not be installed; apt-get said why above.');
+  if ((await run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', name], { env })) !== 0) {
+    fail(`${name} could not be installed; apt-get said why above.`);
   }
 }

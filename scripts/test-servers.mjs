@@ -165,7 +165,9 @@ async function installGoPrograms({ packages, version, suffix = '' }) {
     await ensureGo(env);
     step(`Building ${path} ${version}`);
     const folder = mkdtempSync(join(SERVER_CACHE, 'build-'));
-    const code = await run('go', ['install', `${path}@${version}${suffix}`], { env: { ...env, GOBIN: folder } });
+    const code = await run('go', ['install', `${path}@${version}${suffix}`], {
+      env: { ...env, GOBIN: folder },
+    });
     if (code === 0) renameSync(join(folder, name), executable);
     rmSync(folder, { recursive: true, force: true });
     if (code !== 0) fail(`${path} could not be built; go said why above.`);

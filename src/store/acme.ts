@@ -21,7 +21,7 @@ export interface ClaimedOrder extends DueOrder {
 
 /** Of the lock that the worker has that looks for what is due. */
 const LOCK = "hashtextextended('acme', 0)";
-/** SQL: an order that has just ended, or was just lost, is not placed again at once. */
+/** SQL: for so long no other one is placed after a successful one, whatever was issued. */
 const PAUSE = "interval '10 seconds'";
 const MAX_ERROR_CHARACTERS = 2_000;
 
@@ -109,6 +109,17 @@ export async function failOrder(
       WHERE domain_id = :domain_id AND ticket = :ticket`,
     { domain_id, ticket, error, retryMs },
   );
+}
+
+/** One that has failed is due now. @returns whether there is an order of the domain */
+export async function retryOrder(store: Store, domainId: string): Promise<boolean> {
+  const { rowCount } = await store.knex.raw<{ rowCount: number }>(
+    `UPDATE acme_orders
+        SET next_try_at = CASE WHEN state = 'failed' THEN clock_timestamp() ELSE next_try_at END
+      WHERE domain_id = ?`,
+    [domainId],
+  );
+  return rowCount > 0;
 }
 
 /**

@@ -116,7 +116,7 @@ describe('TLS of the gateway', function () {
     expect(JSON.parse(body)).to.deep.include({ path: '/any' });
   });
 
-  it('serves TLS 1.2 and 1.3 with HTTP/1.1, and nothing older', async () => {
+  it('serves TLS 1.2 and 1.3 with HTTP/2 and HTTP/1.1, and nothing older', async () => {
     for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
       const socket = await handshake({
         minVersion: version,
@@ -126,6 +126,10 @@ describe('TLS of the gateway', function () {
       expect([socket.getProtocol(), socket.alpnProtocol]).to.deep.equal([version, 'http/1.1']);
       socket.destroy();
     }
+    const newer = await handshake({ ALPNProtocols: ['http/1.1', 'h2'] });
+    expect(newer.alpnProtocol).to.equal('h2');
+    newer.destroy();
+    expect(await rejected(handshake({ ALPNProtocols: ['spdy/3'] }))).to.match(/alert|ECONNRESET/i);
     const old = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' };
     expect(await rejected(handshake(old))).to.match(/protocol version|unsupported|alert/i);
     const weak = { maxVersion: 'TLSv1.2', ciphers: 'AES128-SHA:AES256-SHA:ECDHE-RSA-AES128-SHA' };

@@ -6,6 +6,7 @@ import {
   dueOrders,
   failOrder,
   findOrMakeAccount,
+  retryOrder,
   saveOrdered,
   updateAccount,
 } from '../../src/store/acme.js';
@@ -141,6 +142,13 @@ describe('orders of certificates', () => {
     expect(await orderOf(id)).to.include({ state: 'failed', error: 'failure 2' });
     expect((await orderOf(id))?.next_try_at).to.match(/^\d{4}-\d\d-\d\dT[\d:]{8}\.\d{3}Z$/);
     expect(await due()).to.deep.equal([]);
+    expect(await retryOrder(store, NO_ID)).to.equal(false);
+    expect(await retryOrder(store, id)).to.equal(true);
+    const again = await claimOrder(store, await onlyDue(), DIRECTORY, LEASE_MS);
+    expect(again).to.include({ failures: 3 });
+    expect(await retryOrder(store, id), 'what is being ordered is not disturbed').to.equal(true);
+    expect(await due()).to.deep.equal([]);
+    if (again) await failOrder(store, again, 'failure 3', LEASE_MS);
     await updateDomain(store, id, { host: 'b.example' });
     expect(await claimOrder(store, await onlyDue(), DIRECTORY, LEASE_MS)).to.include({
       host: 'b.example',

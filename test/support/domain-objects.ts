@@ -55,6 +55,7 @@ export async function fillDomain(api: TestApi, admin: Person, host: string): Pro
     ...{ domain_id: domains, chain: '', key_encrypted: '', names: [host], issuer: 'i', fingerprint: 'f' },
     ...{ valid_from: new Date(), expires_at: new Date() },
   });
+  await store.knex('acme_orders').insert({ domain_id: domains, host, state: 'failed' });
   const applies = randomUUID();
   await store.knex('applies').insert({
     ...{

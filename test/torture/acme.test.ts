@@ -9,10 +9,11 @@ import { addChallenge, removeChallenge } from '../../src/store/acme-challenges.j
 import { type Database, openDatabase } from '../../src/store/database.js';
 import { startAuthority } from '../support/authority.js';
 import { eventually } from '../support/eventually.js';
-import { expectData } from '../support/expect.js';
+import { expectData, expectFailure, NO_ID } from '../support/expect.js';
 import { call } from '../support/http.js';
 import { type Pebble, preparePebble } from '../support/pebble.js';
 import { freePort } from '../support/ports.js';
+import { frontOf } from '../support/process-state.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { SECRET_KEY } from '../support/test-services.js';
 
@@ -140,6 +141,19 @@ describe('certificates by ACME', function () {
     await eventually(async () => expect(await shown(host)).to.equal((await certificate(id)).fingerprint));
   });
 
+  it('tries again at once when told to', async () => {
+    const host = 'put-right.example';
+    await pebble.setAddress(host, NOWHERE);
+    const id = await addDomain(host);
+    const path = `/api/domains/${id}/certificate/order`;
+    const { certificate_order: failed } = await reaches(id, 'failed');
+    await pebble.setAddress(host, null);
+    expectData(await stack.api.post(path));
+    const { certificate_order: issued } = await reaches(id, 'issued');
+    expect(Date.parse(issued?.tried_at ?? '')).to.be.below(Date.parse(failed?.next_try_at ?? ''));
+    expectFailure(await stack.api.post(`/api/domains/${NO_ID}/certificate/order`), 'not_found');
+  });
+
   it('never replaces a certificate that a user has set', async () => {
     const authority = await startAuthority();
     const host = 'own.example';
@@ -244,6 +258,12 @@ describe('certificates by ACME', function () {
     ]);
     expect((await ask('by-http', { headers: { host: `${HOST.toUpperCase()}:80` } })).text).to.equal(answer);
     expect((await ask('by-http?query', { method: 'HEAD' })).status).to.equal(200);
+    // A front that takes over knows it from the beginning.
+    const gateway = stack.processes.get('gateway');
+    gateway?.logged.expectErrors(/front exited, starting another/);
+    process.kill(frontOf(gateway?.pid ?? 0) ?? 0, 'SIGKILL');
+    // A connection of the one that was killed breaks.
+    expect((await eventually(() => ask('by-http'))).status).to.equal(200);
     for (const [token, options] of [
       ['by-tls', {}],
       ['by-http/', {}],

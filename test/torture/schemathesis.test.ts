@@ -170,6 +170,11 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404",
 include-path = "/api/domains/{id}/certificate"
 checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404"]
 
+# Most domains have no order.
+[[operations]]
+include-path = "/api/domains/{id}/certificate/order"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "404"]
+
 # Who has no sessions any more is still there: the list is empty.
 [[operations]]
 include-name = "GET /api/users/{id}/sessions"

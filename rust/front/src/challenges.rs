@@ -5,7 +5,7 @@ use std::sync::{PoisonError, RwLock};
 use serde::Deserialize;
 
 /// Where they are asked for.
-const PREFIX: &str = "/.well-known/acme-challenge/";
+pub const PREFIX: &str = "/.well-known/acme-challenge/";
 
 /// What an ACME server asks for, and what it expects.
 #[derive(Deserialize)]

@@ -2,6 +2,7 @@
 import { Type } from '@sinclair/typebox';
 import { notFound, requireFound } from '../../errors.js';
 import { checkCertificate } from '../../model/certificate.js';
+import { retryOrder } from '../../store/acme.js';
 import {
   type Certificate,
   deleteCertificate,
@@ -12,6 +13,7 @@ import { findDomain } from '../../store/domains.js';
 import { presenter } from '../present.js';
 import { defineRoute, Reply } from '../route.js';
 import { IdParams, nullable, Timestamp } from '../schemas.js';
+import { DomainView } from './schema.js';
 
 const tag = 'Domains';
 const path = '/api/domains/{id}/certificate';
@@ -41,6 +43,7 @@ const CertificateView = Type.Object(
   { title: 'Certificate' },
 );
 const presentColumns = presenter(CertificateView);
+const presentDomain = presenter(DomainView);
 const present = (certificate: Certificate) =>
   presentColumns({ ...certificate, names: [...certificate.names] });
 const NO_TLS = 'It is stored. This installation serves no TLS: set TLS_PORT for its gateways.';
@@ -81,6 +84,22 @@ export const certificateRoutes = [
       });
       const certificate = requireFound(saved, 'domain', id);
       return new Reply(200, present(certificate), {}, config.TLS_PORT === undefined ? [NO_TLS] : []);
+    },
+  }),
+
+  defineRoute({
+    method: 'POST',
+    path: `${path}/order`,
+    permission: 'domains:write',
+    summary:
+      'Order the certificate of a domain by ACME now, where that has failed, instead of at `next_try_at`',
+    tag,
+    params,
+    data: DomainView,
+    handle: async ({ params: { id } }, { store }) => {
+      requireFound(await findDomain(store, id), 'domain', id);
+      if (!(await retryOrder(store, id))) throw notFound('order of a certificate of domain', id);
+      return presentDomain(requireFound(await findDomain(store, id), 'domain', id));
     },
   }),
 

@@ -10,10 +10,13 @@ import { ANYTHING } from '../../support/handler-sources.js';
 import { call } from '../../support/http.js';
 import { frontOf } from '../../support/process-state.js';
 import { type ProcessName, type Stack, startStack } from '../../support/processes.js';
+import { CODE, RawHttp2 } from '../../support/raw-http2.js';
 
 const IDLE = 10_000;
 /** For each connection, of all memory of the process. */
 const BYTES_FOR_ONE = 40_000;
+const IDLE_HTTP2 = 500;
+const BYTES_FOR_HTTP2 = 40_000;
 
 describe('many connections', function () {
   this.timeout(120_000);
@@ -41,6 +44,33 @@ describe('many connections', function () {
   const front = () => frontOf(pidOf('gateway')) ?? 0;
   const memoryOf = (pid: number) =>
     Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
+
+  it(`${IDLE_HTTP2} of HTTP/2, idle, take little memory, and are closed`, async () => {
+    const before = memoryOf(front());
+    const fields = [
+      [':method', 'GET'],
+      [':scheme', 'http'],
+      [':authority', 'localhost'],
+      [':path', '/any'],
+    ] as const;
+    const connections: RawHttp2[] = [];
+    try {
+      for (let count = 0; count < IDLE_HTTP2; count++) {
+        const connection = await RawHttp2.open(stack.gatewayUrl);
+        connections.push(connection);
+        expect((await connection.ended(connection.request(fields))).status).to.equal(200);
+      }
+      expect(connections.filter(({ isEnded }) => isEnded)).to.deep.equal([]);
+      const used = memoryOf(front()) - before;
+      expect(used / IDLE_HTTP2, 'bytes for a connection').to.be.below(BYTES_FOR_HTTP2);
+      for (const connection of connections) {
+        await connection.closed();
+        expect(connection.goAway).to.equal(CODE.none);
+      }
+    } finally {
+      for (const connection of connections) connection.close();
+    }
+  });
 
   it(`${IDLE}, idle, do not affect other requests, and are closed`, async () => {
     const hold = async (url: string, pid: number) => {

@@ -8,7 +8,7 @@ import { Dialog, FormDialog } from '../base/dialog.js';
 import { ErrorNotice, Loaded } from '../base/notices.js';
 import { isAtOneOf, problemAt } from '../base/problems.js';
 import { Ago, At } from '../base/text.js';
-import { done } from '../base/toasts.js';
+import { done, failed } from '../base/toasts.js';
 import { Visible } from '../base/visible.js';
 import type { Certificate, Domain } from '../generated/routes.js';
 import { SecretField } from './secret-field.js';
@@ -32,7 +32,7 @@ export function CertificateSection({ domain }: { readonly domain: Domain }) {
       ) : (
         <p class="muted">There is none: this host is not served over TLS.</p>
       )}
-      {domain.certificate_order && <Ordered order={domain.certificate_order} />}
+      {domain.certificate_order && <Ordered domain={domain} order={domain.certificate_order} />}
       {has && mayEdit && (
         <div>
           <Button look="plain" onClick={() => setOpen('delete')}>
@@ -61,10 +61,25 @@ export function CertificateSection({ domain }: { readonly domain: Domain }) {
 }
 
 /** How the order of one by ACME goes, where it is not simply there. */
-function Ordered({ order }: { readonly order: NonNullable<Domain['certificate_order']> }) {
+function Ordered({
+  domain: { id },
+  order,
+}: {
+  readonly domain: Domain;
+  readonly order: NonNullable<Domain['certificate_order']>;
+}) {
   const { state, error, next_try_at } = order;
   if (state === 'queued' || state === 'ordering') return <p class="muted">One is being ordered by ACME.</p>;
   if (state === 'issued' || error === null) return null;
+  const tryNow = async () => {
+    try {
+      await call('POST /api/domains/{id}/certificate/order', { params: { id } });
+      done('It is ordered now');
+    } catch (thrown) {
+      failed(thrown);
+    }
+    invalidate('/api/domains');
+  };
   return (
     <p>
       It could not be ordered by ACME: <Visible text={error} isOneLine />
@@ -73,6 +88,11 @@ function Ordered({ order }: { readonly order: NonNullable<Domain['certificate_or
           {' '}
           It is tried again at <At at={next_try_at} />.
         </>
+      )}{' '}
+      {may('domains:write') && (
+        <Button look="plain" onClick={() => void tryNow()}>
+          Try now
+        </Button>
       )}
     </p>
   );

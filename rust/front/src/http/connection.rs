@@ -26,7 +26,8 @@ pub async fn serve(transport: Transport, peer: IpAddr, thread: Rc<Thread>) {
     let mut stream = ClientStream::new(transport, thread.guard.watch(waker));
     stream.watch().begin(Phase::Head);
     let served = match http2::begins(&mut stream).await {
-        Ok(true) => return http2::serve(stream, peer, thread).await,
+        // Apart, so that a connection of HTTP/1 has no memory for it.
+        Ok(true) => return Box::pin(http2::serve(stream, peer, thread)).await,
         Ok(false) => serve_requests(&mut stream, peer, &thread, &reply).await,
         Err(broken) => Err(broken),
     };

@@ -11,6 +11,7 @@ use super::head::{self, Framing, Head};
 use super::refusal::Refusal;
 use super::target::host_name;
 use super::trace::RequestSpan;
+use crate::challenges;
 use crate::client_ip::HTTP;
 use crate::endpoint_state::{EndpointState, Serving};
 use crate::messages::FromFront;
@@ -138,6 +139,9 @@ impl Request {
 
 /// The answer to an ACME server, which comes before routes and redirects.
 fn to_acme(thread: &Thread, head: &Head<'_, '_>) -> Option<Refusal> {
+    if !head.target.path_and_query.starts_with(challenges::PREFIX) {
+        return None;
+    }
     let host = host_name(head.target.authority);
     thread.challenges.answer(head.method, &host, head.target.path()).map(Refusal::challenge)
 }

@@ -1,0 +1,330 @@
+/** HTTP/2 at the gateway, plain and with TLS: Node's client against the real processes. */
+import { once } from 'node:events';
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type IncomingHttpHeaders,
+  type IncomingHttpStatusHeader,
+  type OutgoingHttpHeaders,
+} from 'node:http2';
+import { setTimeout as delay } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { expect } from 'chai';
+import { type Authority, startAuthority } from '../support/authority.js';
+import { eventually } from '../support/eventually.js';
+import { expectData } from '../support/expect.js';
+import { ANYTHING, numbered } from '../support/handler-sources.js';
+import { freePort } from '../support/ports.js';
+import { frontOf } from '../support/process-state.js';
+import { must, type Stack, startStack } from '../support/processes.js';
+import { RawConnection } from '../support/raw-http.js';
+import { frame, KIND, PREFACE } from '../support/raw-http2.js';
+import { SECRET_KEY } from '../support/test-services.js';
+
+const HOST = 'localhost';
+const BODY_LIMIT = 4 * 1024 * 1024;
+
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+describe('HTTP/2 at the gateway', function () {
+  this.timeout(180_000);
+  let stack: Stack;
+  let authority: Authority;
+  let tlsPort: number;
+  const sessions: ClientHttp2Session[] = [];
+
+  before(async () => {
+    authority = await startAuthority();
+    tlsPort = await freePort();
+    const env = { TLS_PORT: String(tlsPort), SECRET_KEY, GATEWAY_BODY_LIMIT_BYTES: String(BODY_LIMIT) };
+    stack = await startStack({ env });
+    const domain = await stack.api.post('/api/domains', { name: HOST, host: HOST });
+    const { id } = expectData<{ id: string }>(domain, 201);
+    for (const method of ['GET', 'POST'])
+      await stack.deploy({ path: '/any', method, domain: '*', code: ANYTHING });
+    expectData(await stack.api.put(`/api/domains/${id}/certificate`, await authority.issue([HOST])));
+    const tls = { port: tlsPort, servername: HOST, ca: authority.root, ALPNProtocols: ['h2', 'http/1.1'] };
+    await eventually(async () => {
+      const socket = connectTls({ host: '127.0.0.1', ...tls });
+      await once(socket, 'secureConnect');
+      expect(socket.alpnProtocol).to.equal('h2');
+      socket.destroy();
+    });
+  });
+  afterEach(() => {
+    for (const session of sessions.splice(0)) session.destroy();
+  });
+  after(async () => {
+    await stack?.close();
+    await authority?.remove();
+  });
+
+  const open = async (isSecure = false): Promise<ClientHttp2Session> => {
+    const session = isSecure
+      ? connect(`https://${HOST}:${tlsPort}`, { ca: authority.root })
+      : connect(stack.gatewayUrl.replace('127.0.0.1', HOST));
+    sessions.push(session);
+    session.on('error', () => undefined);
+    await once(session, 'connect');
+    return session;
+  };
+  /** @throws when the stream is reset before its end */
+  const received = (stream: ClientHttp2Stream): Promise<Answer> =>
+    new Promise((resolve, reject) => {
+      const pieces: Buffer[] = [];
+      let headers: IncomingHttpHeaders & IncomingHttpStatusHeader = {};
+      stream.on('response', (given) => {
+        headers = given;
+      });
+      stream.on('data', (piece: Buffer) => pieces.push(piece));
+      stream.on('error', reject);
+      stream.on('end', () => {
+        if (headers[':status'] === undefined) return reject(new Error('no response'));
+        return resolve({ status: headers[':status'], headers, body: Buffer.concat(pieces) });
+      });
+    });
+  const send = (
+    session: ClientHttp2Session,
+    path: string,
+    headers: OutgoingHttpHeaders = {},
+    body?: Buffer | string,
+  ): Promise<Answer> => {
+    const method = body === undefined ? 'GET' : 'POST';
+    const stream = session.request({ ':method': method, ':path': path, ...headers }, { endStream: !body });
+    if (body) stream.end(body);
+    return received(stream);
+  };
+  const random = (length: number) => Buffer.alloc(length, `${Math.random()} `);
+
+  for (const isSecure of [false, true]) {
+    describe(isSecure ? 'with TLS' : 'without TLS', () => {
+      it('serves requests as over HTTP/1', async () => {
+        const session = await open(isSecure);
+        const cookie = ['a=b', 'c=d'];
+        const { status, headers, body } = await send(session, '/any?x=1', { 'X-Own': 'yes', cookie });
+        expect(status).to.equal(200);
+        expect(headers).to.include({
+          'content-type': 'application/json',
+          'content-length': `${body.length}`,
+        });
+        expect(headers['x-request-id']).to.match(/^[\w-]+$/);
+        expect(headers).to.have.property('date').and.not.have.property('connection');
+        const seen = JSON.parse(String(body)) as { headers: Record<string, string> };
+        expect(seen).to.deep.include({
+          method: 'GET',
+          path: '/any',
+          query: { x: '1' },
+          client_ip: '127.0.0.1',
+        });
+        const port = isSecure ? tlsPort : new URL(stack.gatewayUrl).port;
+        expect(seen.headers).to.include({ host: `${HOST}:${port}`, 'x-own': 'yes', cookie: 'a=b; c=d' });
+        const own = await send(session, '/any', { 'x-request-id': 'my-own' });
+        expect(own.headers['x-request-id']).to.equal('my-own');
+      });
+
+      it('passes bodies of any size both ways, side by side', async () => {
+        const session = await open(isSecure);
+        const bodies = [1, 16_384, 65_536, 300_000, 1_000_000, 3_500_000].map(random);
+        const answers = await Promise.all(bodies.map((body) => send(session, '/any?do=echo', {}, body)));
+        for (const [at, { status, body }] of answers.entries()) {
+          expect(status).to.equal(200);
+          expect(body.equals(bodies[at] as Buffer)).to.equal(true);
+        }
+      });
+
+      it('serves more requests at once than a connection may have streams', async () => {
+        const session = await open(isSecure);
+        const answers = await Promise.all(
+          Array.from({ length: 400 }, (_, at) => send(session, '/any?do=echo', {}, `number ${at}`)),
+        );
+        expect(answers.map(({ body }) => String(body))).to.deep.equal(
+          Array.from({ length: 400 }, (_, at) => `number ${at}`),
+        );
+        expect(session.remoteSettings.maxConcurrentStreams).to.equal(100);
+      });
+
+      it('answers errors in JSON, and the connection stays open', async () => {
+        const session = await open(isSecure);
+        const tooLarge = Buffer.alloc(BODY_LIMIT + 1);
+        const announced = { 'content-length': String(tooLarge.length) };
+        for (const [expected, answer] of [
+          [404, send(session, '/nothing')],
+          [405, send(session, '/any', { ':method': 'DELETE' })],
+          [413, send(session, '/any', announced, tooLarge)],
+          [413, send(session, '/any', {}, tooLarge)],
+          [500, send(session, '/any?do=panic')],
+        ] as const) {
+          const { status, headers, body } = await answer;
+          expect(status, String(body)).to.equal(expected);
+          expect(headers['content-type']).to.equal('application/json');
+          expect(headers['x-request-id']).to.match(/^[\w-]+$/);
+          expect(JSON.parse(String(body))).to.have.all.keys('error');
+        }
+        expect((await send(session, '/any', { ':method': 'DELETE' })).headers['allow']).to.include('GET');
+        expect((await send(session, '/any')).status).to.equal(200);
+        expect(session.closed).to.equal(false);
+      });
+    });
+  }
+
+  it('is not spoken by clients of TLS that do not ask for it', async () => {
+    const tls = { host: '127.0.0.1', port: tlsPort, servername: HOST, ca: authority.root };
+    const socket = connectTls(tls);
+    await once(socket, 'secureConnect');
+    expect(socket.alpnProtocol).to.equal(false);
+    socket.write(`GET /any HTTP/1.1\r\nHost: ${HOST}\r\nConnection: close\r\n\r\n`);
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(String(answer)).to.match(/^HTTP\/1\.1 200 /);
+    socket.destroy();
+  });
+
+  it('takes a preface that comes in pieces', async () => {
+    const connection = await RawConnection.open(stack.gatewayUrl);
+    connection.socket.setNoDelay(true);
+    for (const byte of PREFACE.toString('latin1')) await connection.send(byte).read();
+    connection.send(frame(KIND.settings, 0, 0).toString('latin1'));
+    // Its settings, and then that it has taken ours.
+    await eventually(() => expect(connection.received).to.include('\x00\x00\x00\x04\x01\x00\x00\x00\x00'));
+    connection.close();
+  });
+
+  it('sends no body with HEAD, 204 and 304', async () => {
+    const session = await open();
+    for (const [path, headers, status, length] of [
+      ['/any?do=bytes', { ':method': 'HEAD' }, 200, '256'],
+      ['/any?do=status&code=304', {}, 304, undefined],
+      ['/any?do=print', {}, 204, undefined],
+    ] as const) {
+      const answer = await send(session, path, headers);
+      expect(answer.status).to.equal(status);
+      expect(answer.headers['content-length']).to.equal(length);
+      expect(answer.body).to.have.length(0);
+    }
+  });
+
+  it('asks for a body with 100 Continue where the client waits for that', async () => {
+    const session = await open();
+    const stream = session.request({ ':method': 'POST', ':path': '/any?do=echo', expect: '100-continue' });
+    await once(stream, 'continue');
+    stream.end('now');
+    expect(String((await received(stream)).body)).to.equal('now');
+    const refused = session.request({ ':method': 'POST', ':path': '/nothing', expect: '100-continue' });
+    refused.on('continue', () => expect.fail('the body is not wanted'));
+    expect((await received(refused)).status).to.equal(404);
+  });
+
+  it('drops the trailers of a request', async () => {
+    const session = await open();
+    const options = { endStream: false, waitForTrailers: true };
+    const stream = session.request({ ':method': 'POST', ':path': '/any' }, options);
+    let isSent = false;
+    stream.on('wantTrailers', () => {
+      stream.sendTrailers({ 'x-trailer': 'secret' });
+      isSent = true;
+    });
+    stream.end('{}');
+    const { status, body } = await received(stream);
+    expect([status, isSent]).to.deep.equal([200, true]);
+    expect(JSON.parse(String(body))).to.include({ body: '{}' });
+    expect(String(body)).not.to.include('trailer');
+  });
+
+  it('holds back a stream that is not read, and no other', async () => {
+    const session = await open();
+    // Node gives all streams together no more than one of them otherwise.
+    session.setLocalWindowSize(16 * 1024 * 1024);
+    const body = random(3_000_000);
+    const slow = session.request({ ':method': 'POST', ':path': '/any?do=echo' });
+    slow.end(body);
+    await once(slow, 'response');
+    for (let count = 0; count < 20; count++) {
+      expect((await send(session, '/any?do=echo', {}, random(200_000))).body).to.have.length(200_000);
+    }
+    expect(slow.readableLength).to.be.below(1_000_000);
+    const pieces: Buffer[] = [];
+    for await (const piece of slow) pieces.push(piece as Buffer);
+    expect(Buffer.concat(pieces).equals(body)).to.equal(true);
+  });
+
+  it('goes on when streams are aborted, before, while and after they are answered', async () => {
+    const session = await open();
+    session.setLocalWindowSize(16 * 1024 * 1024);
+    for (const path of ['/any?do=sleep&ms=200', '/any?do=echo']) {
+      for (let count = 0; count < 20; count++) {
+        const stream = session.request({ ':method': 'POST', ':path': path });
+        stream.on('error', () => undefined);
+        stream.write(random(100_000));
+        if (count % 2 === 0) {
+          stream.end();
+          if (path.includes('echo')) await once(stream, 'response');
+        }
+        stream.close(constants.NGHTTP2_CANCEL);
+      }
+    }
+    const body = random(1_000_000);
+    expect((await send(session, '/any?do=echo', {}, body)).body.equals(body)).to.equal(true);
+    await eventually(async () => {
+      const { body: metrics } = await stack.api.get('/metrics');
+      expect(String(metrics)).to.match(/^edge_gateway_requests_in_flight 0$/m);
+    });
+  });
+
+  it('loses no request when handlers are redeployed under load', async () => {
+    const id = await stack.deploy({ path: '/numbered', domain: '*', method: 'POST', code: numbered(1) });
+    const failures: string[] = [];
+    const seen = new Set<string>();
+    let isOver = false;
+    const clients = [false, true].map(async (isSecure) => {
+      const session = await open(isSecure);
+      const one = async () => {
+        for (let count = 0; !isOver; count++) {
+          try {
+            const { status, body } = await send(session, '/numbered?ms=5', {}, `${count}`);
+            const [number = '', echoed] = String(body).split(' ');
+            if (status !== 200 || echoed !== `${count}`) failures.push(`${status} ${body}`);
+            else seen.add(number);
+          } catch (error) {
+            failures.push(String(error));
+          }
+        }
+      };
+      await Promise.all(Array.from({ length: 10 }, one));
+    });
+    for (const number of [2, 3, 4]) {
+      await must(stack.api.put(`/api/endpoints/${id}`, { code: numbered(number) }));
+      await must(stack.api.post(`/api/endpoints/${id}/compile`));
+      await must(stack.api.post(`/api/endpoints/${id}/start`));
+      await eventually(() => expect([...seen]).to.include(String(number)));
+    }
+    isOver = true;
+    await Promise.all(clients);
+    expect(failures).to.deep.equal([]);
+  });
+
+  it('tells clients when the front ends, and finishes what is open', async () => {
+    const session = await open();
+    let isTold = false;
+    session.on('goaway', (code) => {
+      expect(code).to.equal(constants.NGHTTP2_NO_ERROR);
+      isTold = true;
+    });
+    const gateway = stack.processes.get('gateway');
+    const before = frontOf(gateway?.pid ?? 0);
+    const answer = send(session, '/any?do=sleep&ms=3000');
+    await delay(0);
+    await send(session, '/any');
+    const ended = gateway?.end();
+    await eventually(() => expect(isTold).to.equal(true));
+    expect((await answer).status).to.equal(200);
+    await once(session, 'close');
+    expect((await ended)?.code).to.equal(0);
+    await stack.start('gateway');
+    expect(frontOf(stack.processes.get('gateway')?.pid ?? 0)).not.to.equal(before);
+  });
+});
