@@ -64,14 +64,14 @@ export function PreloadedPage() {
     <Switch>
       {PAGES.map(([path, Content]) => (
         <Route key={path} path={path}>
-          {'preload' in Content && <Preloaded content={Content} />}
+          {(params) => 'preload' in Content && <Preloaded content={Content} params={params} />}
         </Route>
       ))}
     </Switch>
   );
 }
 
-function Preloaded({ content }: { readonly content: Later<PageProps> }) {
-  useLayoutEffect(() => content.preload(), [content]);
+function Preloaded({ content, params }: PageProps & { readonly content: Later<PageProps> }) {
+  useLayoutEffect(() => content.preload({ params }), [content]);
   return null;
 }

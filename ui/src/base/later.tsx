@@ -14,15 +14,22 @@ export interface PageProps {
 /** A component whose code comes later. */
 export interface Later<P extends object> extends FunctionComponent<P> {
   /** Begins to load its code, which will be needed soon. A failure is said when it is shown. */
-  preload(): void;
+  preload(props?: P): void;
+}
+
+/** A component, perhaps of parts whose code comes later. */
+interface Loadable<P extends object> extends FunctionComponent<P> {
+  /** Begins to load the parts that it will show. */
+  readonly preloadParts?: ((props: P) => void) | undefined;
 }
 
 /** A page whose code is loaded when it is opened. */
-export function later(load: () => Promise<FunctionComponent<PageProps>>): Later<PageProps> {
+export function later(load: () => Promise<Loadable<PageProps>>): Later<PageProps> {
   // A page of another object is another page: nothing that was typed goes along.
   const loadKeyed = async () => {
     const Loaded = await load();
-    return (props: PageProps) => <Loaded key={props.params['id']} {...props} />;
+    const Keyed = (props: PageProps) => <Loaded key={props.params['id']} {...props} />;
+    return Object.assign(Keyed, { preloadParts: Loaded.preloadParts });
   };
   return lazily(loadKeyed, (waiting) => <Page title="Loading">{waiting}</Page>);
 }
@@ -33,11 +40,11 @@ export function laterPart<P extends object>(load: () => Promise<FunctionComponen
 }
 
 function lazily<P extends object>(
-  load: () => Promise<FunctionComponent<P>>,
+  load: () => Promise<Loadable<P>>,
   frame: (waiting: ComponentChildren) => ComponentChildren,
 ): Later<P> {
-  let loaded: FunctionComponent<P> | undefined;
-  let loading: Promise<FunctionComponent<P>> | undefined;
+  let loaded: Loadable<P> | undefined;
+  let loading: Promise<Loadable<P>> | undefined;
   /** Tried again after a failure. */
   const loadOnce = async () => {
     loading ??= load();
@@ -71,8 +78,11 @@ function lazily<P extends object>(
       failure === undefined ? <Skeleton /> : <ErrorNotice error={toApiError(failure)} onRetry={open} />,
     );
   }
-  const preload = () => {
-    loadOnce().catch(() => undefined);
+  const preload = (props?: P) => {
+    loadOnce().then(
+      (component) => props && component.preloadParts?.(props),
+      () => undefined,
+    );
   };
   return Object.assign(Later, { preload });
 }

@@ -66,6 +66,11 @@ export function EndpointPage({ params: { id = '', tab = 'code' } }: PageProps) {
   );
 }
 
+/** Before it is known who looks. */
+EndpointPage.preloadParts = ({ params: { tab } }: PageProps) => {
+  (TABS.find(({ name }) => name === tab) ?? TABS[0])?.Content.preload();
+};
+
 function visibleTabs(): readonly Tab[] {
   return TABS.filter(({ needs }) => may(needs));
 }
