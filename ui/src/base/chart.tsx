@@ -4,6 +4,7 @@
  */
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import uPlot from 'uplot';
+import { once } from './once.js';
 import { ScrollArea } from './scroll-area.js';
 
 export interface ChartLine {
@@ -33,12 +34,17 @@ interface Pointed {
 }
 
 const DAY = 86_400;
-const CLOCK = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-const DATE = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' });
-const MOMENT = new Intl.DateTimeFormat(undefined, {
-  ...{ month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' },
-  hourCycle: 'h23',
-});
+const CLOCK = once(
+  () => new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }),
+);
+const DATE = once(() => new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' }));
+const MOMENT = once(
+  () =>
+    new Intl.DateTimeFormat(undefined, {
+      ...{ month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit' },
+      hourCycle: 'h23',
+    }),
+);
 
 export function Chart({ title, times, lines, format, steps }: ChartProps) {
   const [pointed, setPointed] = useState<Pointed>();
@@ -85,7 +91,7 @@ function Tip({ pointed, times, lines, format }: Omit<ChartProps, 'title'> & { re
   if (at === undefined) return null;
   return (
     <div class={`chart-tip ${isRightHalf ? 'left' : 'right'}`} style={{ left: `${left}px` }}>
-      <strong>{MOMENT.format(at * 1_000)}</strong>
+      <strong>{MOMENT().format(at * 1_000)}</strong>
       <ul>
         {lines.map((line) => (
           <li key={line.label}>
@@ -121,7 +127,7 @@ function Table({ title, times, lines, format }: ChartProps) {
           {times
             .map((at, index) => (
               <tr key={at}>
-                <th scope="row">{MOMENT.format(at * 1_000)}</th>
+                <th scope="row">{MOMENT().format(at * 1_000)}</th>
                 {lines.map(({ label, values }) => (
                   <td key={label} class="number">
                     {shown(values[index], format)}
@@ -230,7 +236,7 @@ function timesOf(plot: uPlot, ticks: number[]): string[] {
   return ticks.map((at) => {
     const date = new Date(at * 1_000);
     const isMidnight = date.getHours() === 0 && date.getMinutes() === 0;
-    return (isLong || isMidnight ? DATE : CLOCK).format(date);
+    return (isLong || isMidnight ? DATE : CLOCK)().format(date);
   });
 }
 

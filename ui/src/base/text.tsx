@@ -1,5 +1,6 @@
 /** Short texts in one form: methods, states, times, numbers. */
 import { useEffect, useState } from 'preact/hooks';
+import { once } from './once.js';
 
 export function Method({ name }: { readonly name: string }) {
   return <span class={`method ${name}`}>{name}</span>;
@@ -15,8 +16,8 @@ export function Badge({ tone, children }: { readonly tone: Tone; readonly childr
   );
 }
 
-const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+const FULL = once(() => new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' }));
+const RELATIVE = once(() => new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' }));
 const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['day', 86_400],
   ['hour', 3_600],
@@ -36,19 +37,19 @@ export function Ago({ at }: { readonly at: string }) {
   const seconds = (date.getTime() - Date.now()) / 1_000;
   const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1];
   return (
-    <time dateTime={at} title={FULL.format(date)}>
-      {RELATIVE.format(Math.trunc(seconds / size), unit)}
+    <time dateTime={at} title={FULL().format(date)}>
+      {RELATIVE().format(Math.trunc(seconds / size), unit)}
     </time>
   );
 }
 
 /** A time in the reader's zone. */
 export function At({ at }: { readonly at: string }) {
-  return <time dateTime={at}>{FULL.format(new Date(at))}</time>;
+  return <time dateTime={at}>{FULL().format(new Date(at))}</time>;
 }
 
-const COUNT = new Intl.NumberFormat();
-export const count = (value: number) => COUNT.format(value);
+const COUNT = once(() => new Intl.NumberFormat());
+export const count = (value: number) => COUNT().format(value);
 
 /** A size in the units of 1,024 bytes. */
 export function bytes(value: number): string {

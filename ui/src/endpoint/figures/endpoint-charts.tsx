@@ -1,6 +1,7 @@
 /** The charts of an endpoint, and what they add up to. */
 import { useMemo } from 'preact/hooks';
 import { Chart, type ChartLine } from '../../base/chart.js';
+import { once } from '../../base/once.js';
 import { bytes, count, duration } from '../../base/text.js';
 import type { Series, SeriesPoint } from '../../generated/routes.js';
 import { secondsOf } from './ranges.js';
@@ -8,7 +9,7 @@ import { secondsOf } from './ranges.js';
 /** Of the step that goes on, less than this is too short to say how many there are a second. */
 const SHORTEST_SECONDS = 10;
 const POWERS_OF_TWO = Array.from({ length: 50 }, (_, power) => 2 ** power);
-const RATE = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 });
+const RATE = once(() => new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 }));
 
 interface Drawn {
   readonly title: string;
@@ -61,11 +62,11 @@ function Totals({ points }: { readonly points: readonly SeriesPoint[] }) {
 }
 
 function percent(share: number): string {
-  return `${RATE.format(share * 100)} %`;
+  return `${RATE().format(share * 100)} %`;
 }
 
 function aSecond(value: number): string {
-  return `${RATE.format(value)}/s`;
+  return `${RATE().format(value)}/s`;
 }
 
 function processors(value: number): string {

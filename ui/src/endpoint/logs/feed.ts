@@ -5,6 +5,7 @@
 import { signal } from '@preact/signals';
 import { type ApiError, call, target } from '../../api/client.js';
 import { toApiError } from '../../api/query.js';
+import { once } from '../../base/once.js';
 import type { LogEntry } from '../../generated/routes.js';
 import { type LogFilter, type LogQuery, queryOf } from './filter.js';
 
@@ -29,7 +30,7 @@ const MOST_OF_A_TURN = 1_000;
 const MOST_PAUSED = 2_000;
 const MOST_KEPT = 50_000;
 const RECONNECT_MS = 3_000;
-const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+const TIME = once(() => new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' }));
 
 export class LogFeed {
   /** Counts changes of `rows` and `shift`. */
@@ -217,7 +218,7 @@ export class LogFeed {
   }
 
   #sayResumed(since: Date): void {
-    const span = `from ${TIME.format(since)} to ${TIME.format(new Date())}`;
+    const span = `from ${TIME().format(since)} to ${TIME().format(new Date())}`;
     this.#note(`The connection was lost ${span}. What came meanwhile follows.`);
     this.#lostAt = undefined;
   }

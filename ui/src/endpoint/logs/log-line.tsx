@@ -1,5 +1,6 @@
 /** One line of the log: when, how serious, what was said, and of which request. */
 import { Link } from 'wouter-preact';
+import { once } from '../../base/once.js';
 import { duration } from '../../base/text.js';
 import { Visible } from '../../base/visible.js';
 import type { LogEntry } from '../../generated/routes.js';
@@ -102,20 +103,23 @@ export function Place({ entry: { endpoint_id: id, fields } }: { readonly entry: 
   );
 }
 
-const FULL = new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' });
+const FULL = once(() => new Intl.DateTimeFormat(undefined, { dateStyle: 'full', timeStyle: 'long' }));
 const CLOCK = { hour: '2-digit', minute: '2-digit', second: '2-digit', fractionalSecondDigits: 3 } as const;
-const TODAY = new Intl.DateTimeFormat(undefined, { ...CLOCK, hourCycle: 'h23' });
-const OTHER_DAY = new Intl.DateTimeFormat(undefined, {
-  ...{ month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit' },
-  hourCycle: 'h23',
-});
+const TODAY = once(() => new Intl.DateTimeFormat(undefined, { ...CLOCK, hourCycle: 'h23' }));
+const OTHER_DAY = once(
+  () =>
+    new Intl.DateTimeFormat(undefined, {
+      ...{ month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit' },
+      hourCycle: 'h23',
+    }),
+);
 
 function LogTime({ at }: Pick<LogEntry, 'at'>) {
   const date = new Date(at);
   const isToday = date.toDateString() === new Date().toDateString();
   return (
-    <time dateTime={at} title={FULL.format(date)}>
-      {(isToday ? TODAY : OTHER_DAY).format(date)}
+    <time dateTime={at} title={FULL().format(date)}>
+      {(isToday ? TODAY : OTHER_DAY)().format(date)}
     </time>
   );
 }
