@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { type ApiError, call } from '../../api/client.js';
 import { toApiError } from '../../api/query.js';
 import type { Series } from '../../generated/routes.js';
@@ -19,7 +19,7 @@ export function useSeries(endpointId: string, range: Range, version: string | un
   const key = `${endpointId} ${range} ${version}`;
   const [state, setState] = useState<{ key: string; data?: Series; error?: ApiError }>({ key });
   const [attempt, setAttempt] = useState(0);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const closed = new AbortController();
     const read = async () => {
       const since = new Date(Date.now() - RANGES[range] * 1_000).toISOString();

@@ -57,6 +57,8 @@ export class LogFeed {
   #lastTurn = Number.NEGATIVE_INFINITY;
   #source: EventSource | undefined;
   #reconnect: number | undefined;
+  /** Until it is said that there is nothing. */
+  #quiet: number | undefined;
   /** Which entries are read next, once that is known by a cursor. */
   #older: LogQuery | undefined;
   #isReading = false;
@@ -84,6 +86,7 @@ export class LogFeed {
     this.#source?.close();
     clearTimeout(this.#turn);
     clearTimeout(this.#reconnect);
+    clearTimeout(this.#quiet);
   }
 
   pause(): void {
@@ -134,8 +137,12 @@ export class LogFeed {
     source.addEventListener('open', () => {
       this.state.value = 'live';
       this.error.value = undefined;
-      this.isLoading.value = false;
-      this.#takeInSoon();
+      // What was written follows at once.
+      clearTimeout(this.#quiet);
+      this.#quiet = window.setTimeout(() => {
+        this.isLoading.value = false;
+      }, TURN_MS);
+      if (this.#lostAt) this.#takeInSoon();
     });
     source.addEventListener('entry', ({ data }: MessageEvent<string>) => this.#receive(data));
     source.addEventListener('error', () => this.#lose(source));
@@ -205,7 +212,10 @@ export class LogFeed {
     const entries = this.#pending.map((data) => JSON.parse(data) as LogEntry);
     this.#pending = [];
     for (const entry of entries) if (!this.#known?.has(entry.id)) this.rows.push(rowOf(entry));
-    if (entries.length > 0) this.#known = undefined;
+    if (entries.length > 0) {
+      this.#known = undefined;
+      this.isLoading.value = false;
+    }
     const tooMany = this.rows.length - MOST_KEPT;
     if (tooMany > 0) {
       this.rows = this.rows.slice(tooMany);
