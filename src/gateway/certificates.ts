@@ -6,15 +6,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { Gauge, type Registry } from 'prom-client';
 import { isForHost } from '../model/certificate-names.js';
 import type { Changes } from '../reconcile/changes.js';
+import { Rereading } from '../reconcile/rereading.js';
 import { type CertificateOfHost, certificatesOfHosts } from '../store/certificates.js';
 import type { Store } from '../store/database.js';
 import type { Logger } from '../util/log.js';
-import { PeriodicTask } from '../util/periodic-task.js';
 import type { Front } from './front.js';
 import type { HostCertificate } from './messages.js';
-
-/** Announcements can be lost. */
-const READ_EVERY_MS = 30_000;
 
 interface CertificatesOptions {
   readonly store: Store;
@@ -28,8 +25,7 @@ interface CertificatesOptions {
 
 export class Certificates {
   readonly #options: CertificatesOptions;
-  #reading: PeriodicTask | undefined;
-  #unsubscribe: readonly (() => void)[] = [];
+  #reading: Rereading | undefined;
   #known: readonly CertificateOfHost[] = [];
   /** What the front has been told. */
   #told: readonly HostCertificate[] | undefined;
@@ -53,17 +49,13 @@ export class Certificates {
   /** Tells the front of all there are, from now on. @throws Error when they cannot be read at first */
   async start(): Promise<void> {
     const { changes, log } = this.#options;
-    await this.#read();
-    const reading = new PeriodicTask(
-      READ_EVERY_MS,
-      () => this.#read(),
-      (error) => log.warn({ err: error }, 'certificates could not be read; those of before are served'),
-    );
-    this.#reading = reading;
-    const readSoon = () => reading.runSoon();
-    this.#unsubscribe = [changes.onChange('certificate', readSoon), changes.onConnected(readSoon)];
-    // Some may have changed since the first time.
-    readSoon();
+    this.#reading = await Rereading.start({
+      changes,
+      topic: 'certificate',
+      read: () => this.#read(),
+      onError: (error) =>
+        log.warn({ err: error }, 'certificates could not be read; those of before are served'),
+    });
   }
 
   async #read(): Promise<void> {
@@ -79,7 +71,6 @@ export class Certificates {
   }
 
   async stop(): Promise<void> {
-    for (const end of this.#unsubscribe) end();
     await this.#reading?.stop();
   }
 

@@ -5,15 +5,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Changes } from '../reconcile/changes.js';
 import type { NodeRegistration } from '../reconcile/nodes.js';
+import { Rereading } from '../reconcile/rereading.js';
 import { type AcmeChallenge, pendingChallenges } from '../store/acme-challenges.js';
 import type { Store } from '../store/database.js';
 import type { Logger } from '../util/log.js';
-import { PeriodicTask } from '../util/periodic-task.js';
 import type { Front } from './front.js';
 import type { FrontChallenges } from './messages.js';
-
-/** Announcements can be lost, and challenges expire. */
-const READ_EVERY_MS = 30_000;
 
 interface ChallengesOptions {
   readonly store: Store;
@@ -29,8 +26,7 @@ interface ChallengesOptions {
 
 export class Challenges {
   readonly #options: ChallengesOptions;
-  #reading: PeriodicTask | undefined;
-  #unsubscribe: readonly (() => void)[] = [];
+  #reading: Rereading | undefined;
   #known: readonly AcmeChallenge[] = [];
 
   constructor(options: ChallengesOptions) {
@@ -40,21 +36,15 @@ export class Challenges {
   /** Tells the front of those that are pending, from now on. @throws Error when they cannot be read at first */
   async start(): Promise<void> {
     const { changes, log } = this.#options;
-    await this.#read();
-    const reading = new PeriodicTask(
-      READ_EVERY_MS,
-      () => this.#read(),
-      (error) => log.warn({ err: error }, 'challenges of ACME servers could not be read'),
-    );
-    this.#reading = reading;
-    const readSoon = () => reading.runSoon();
-    this.#unsubscribe = [changes.onChange('acme_challenge', readSoon), changes.onConnected(readSoon)];
-    // Some may have changed since the first time.
-    readSoon();
+    this.#reading = await Rereading.start({
+      changes,
+      topic: 'acme_challenge',
+      read: () => this.#read(),
+      onError: (error) => log.warn({ err: error }, 'challenges of ACME servers could not be read'),
+    });
   }
 
   async stop(): Promise<void> {
-    for (const end of this.#unsubscribe) end();
     await this.#reading?.stop();
   }
 
