@@ -217,6 +217,7 @@ function importSuite(): void {
       'schedule',
       'alert',
       'apply',
+      'acme',
     ]);
     await eventually(async () => {
       const parent = JSON.parse((await call(`${stack.apiUrl}/queues/api/queues/import/${id}`)).text);

@@ -124,6 +124,7 @@ describe('operating', () => {
           'schedule',
           'alert',
           'apply',
+          'acme',
         ]);
         expect(queues[0]?.counts).to.include({ completed: 1, failed: 1 });
         const [job] = queues[0]?.jobs ?? [];
