@@ -135,7 +135,7 @@ export const PROTOCOL = {
   'unasked: it is ended and started again': same('a response to no request', OTHER_RESPONSE),
   'unasked-part: it is ended and started again': same('a part of a response to no request', OTHER_RESPONSE),
   'flood: it is ended and started again': same('responses without end', OTHER_RESPONSE),
-  'request: it is ended and started again': same('a request to the front', /sent a request/),
+  'request: it is ended and started again': same('a request to the front', /sent what only a gateway sends/),
   'garbage: it is ended and started again': same('no frame', /Unknown protocol version 165/),
   'huge: it is ended and started again': same(
     'a body of 1 GiB, announced',
