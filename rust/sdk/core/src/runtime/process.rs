@@ -50,8 +50,8 @@ impl Process {
         }
     }
 
-    /// Listens, and reports it to the gateway, with what the handler takes. From here on the process ends when the gateway closes the control
-    /// stream.
+    /// Listens, and reports it to the gateway, with what the handler takes. From here on the process ends when the
+    /// gateway closes the control stream.
     pub fn listen(self, takes: Takes) -> UnixListener {
         let listener = UnixListener::bind(&self.socket)
             .unwrap_or_else(|error| fatal(&format!("cannot listen on {}: {error}", self.socket.display())));

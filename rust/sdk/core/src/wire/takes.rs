@@ -1,5 +1,5 @@
-//! What a handler takes besides whole requests. It says so when it becomes ready, because those made with an earlier SDK
-//! know only some kinds of frames.
+//! What a handler takes besides whole requests. It says so when it becomes ready, because those made with an earlier
+//! SDK know only some kinds of frames.
 
 /// What a handler takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
