@@ -97,8 +97,13 @@ impl Arriving {
             }
             Some(0) => {
                 client.watch().begin(Phase::Unwatched);
-                let has_room = client.unless_reset(self.upload.has_room());
-                timeout(self.idle, has_room).await.map_err(|_| Stop::Unread)??;
+                let has_room = timeout(self.idle, self.upload.has_room());
+                let in_time = match client.is_complete() && !self.is_answered {
+                    // It may have closed its sending side, and wait for the answer.
+                    true => client.unless_reset(has_room).await?,
+                    false => client.unless_left(has_room).await?,
+                };
+                in_time.map_err(|_| Stop::Unread)?;
             }
             Some(_) => self.sent += self.upload.send(&self.piece[self.sent..]).await,
         }

@@ -111,8 +111,7 @@ impl HandlerConnection {
         if self.outgoing.borrow().is_full() {
             return false;
         }
-        let Some(number) =
-            self.in_flight.borrow_mut().add(Pending { reply: reply.clone(), deadline: Some(deadline) })
+        let Some(number) = self.in_flight.borrow_mut().add(Pending { reply: reply.clone(), deadline: Some(deadline) })
         else {
             return false;
         };
@@ -129,7 +128,8 @@ impl HandlerConnection {
         if streams_until.is_some_and(|until| self.retired.get().is_some_and(|retired| retired <= until)) {
             self.end_streams();
         }
-        let late = self.in_flight.borrow_mut().expire(|pending| pending.deadline.is_some_and(|deadline| deadline <= now));
+        let late =
+            self.in_flight.borrow_mut().expire(|pending| pending.deadline.is_some_and(|deadline| deadline <= now));
         if late.is_empty() {
             return;
         }

@@ -1,5 +1,5 @@
-//! The body of a request on its way to a handler, piece by piece. No more is sent than the handler has given credit for:
-//! so a slow handler holds back this client, and no other.
+//! The body of a request on its way to a handler, piece by piece. No more is sent than the handler has given credit
+//! for: so a slow handler holds back this client, and no other.
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;

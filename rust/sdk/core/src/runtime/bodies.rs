@@ -16,7 +16,9 @@ const CREDITED_BYTES: usize = INITIAL_CREDIT / 2;
 /// A sentence for the log: the handler does not take such requests.
 pub fn is_opening(kind: Kind, takes: Takes) -> Result<bool, String> {
     match kind {
-        Kind::Open if takes == Takes::Whole => Err("a request whose body follows, which this handler does not take".into()),
+        Kind::Open if takes == Takes::Whole => {
+            Err("a request whose body follows, which this handler does not take".into())
+        }
         _ => Ok(kind == Kind::Open),
     }
 }

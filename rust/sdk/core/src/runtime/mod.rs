@@ -29,13 +29,13 @@ mod waiting;
 
 use crate::wire::takes::Takes;
 use answer::{Answered, PlainAnswer, ResultAnswer};
-pub(crate) use current::CurrentRequest;
 use body_source::BodySource;
+pub(crate) use current::CurrentRequest;
 use gateway_connection::{Asked, GatewayConnection};
 pub use in_request::{call_in_request, in_request, InRequest};
-use input::{Incoming, Input};
 #[cfg(feature = "async")]
 pub use in_request::{spawn, spawn_blocking};
+use input::{Incoming, Input};
 pub(crate) use process::spawn_small;
 use std::cell::RefCell;
 use std::os::unix::net::UnixStream;
