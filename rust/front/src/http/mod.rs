@@ -20,6 +20,7 @@ mod stream;
 mod streamed;
 mod target;
 mod trace;
+mod upload;
 
 pub use connection::serve;
 pub use failure::refusal_of;

@@ -14,7 +14,8 @@ use super::pool::HandlerPool;
 use super::reply::{Answer, AnswerBody, Outcome, Reply, Streamed};
 use super::shared::{Active, SharedEndpoint};
 use super::socket::is_out_of_descriptors;
-use crate::endpoint_state::{EndpointState, Serving, Target};
+use super::upload::Upload;
+use crate::endpoint_state::{EndpointState, Serving, Takes, Target};
 use crate::figures::Figures;
 use crate::intervals::Interval;
 use crate::memory::{MemoryBudget, Share};
@@ -58,6 +59,7 @@ struct Upstream {
     weight: u32,
     version: u32,
     connection: Rc<HandlerConnection>,
+    takes: Takes,
 }
 
 /// A handler for one request.
@@ -186,6 +188,38 @@ impl Endpoint {
         }
     }
 
+    /// Sends a request whose body follows, once there is a handler. `None` if one of those that serve takes whole
+    /// requests only: it must not depend on chance what a client may send.
+    ///
+    /// # Errors
+    /// Why it cannot be sent.
+    pub async fn open(
+        &self,
+        head: &[u8],
+        reply: &Rc<Reply>,
+        deadline: Instant,
+        place: Option<u32>,
+        memory: &Arc<MemoryBudget>,
+    ) -> Result<Option<(Upload, Active<'_>)>, Failure> {
+        reply.version.set(None);
+        if let Some(problem) = outgoing::problem(head, b"") {
+            return Err(Failure::TooLarge(problem));
+        }
+        let limit = self.state.borrow().limits.concurrent_requests;
+        let Some(active) = self.shared.begin(limit) else { return Err(Failure::Overloaded) };
+        let Picked { version, connection } = match self.pick(place) {
+            Some(picked) => picked,
+            None => self.wait_for_handler(deadline, place).await?,
+        };
+        if self.traffic().upstreams.borrow().iter().any(|upstream| upstream.takes == Takes::Whole) {
+            return Ok(None);
+        }
+        self.interval().began(active.count());
+        reply.version.set(Some(version));
+        let upload = connection.open_request(head, reply, self.share(memory)).ok_or(Failure::Unavailable)?;
+        Ok(Some((upload, active)))
+    }
+
     async fn wait_for_handler(&self, deadline: Instant, place: Option<u32>) -> Result<Picked, Failure> {
         let mut until = deadline.min(Instant::now() + WAIT);
         let Some(_waiting) = self.shared.wait() else { return Err(Failure::Unavailable) };
@@ -299,7 +333,9 @@ impl Endpoint {
                 None => self.connect_to(number, instance).await,
             };
             match connection {
-                Ok(connection) => upstreams.push(Upstream { weight: *weight, version: *version, connection }),
+                Ok(connection) => {
+                    upstreams.push(Upstream { weight: *weight, version: *version, connection, takes: instance.takes })
+                }
                 // It has just ended. Those before it are being replaced all the same: requests wait for the next.
                 Err(error) if self.traffic().received.get() == number => {
                     self.context.supervisor.send(FromFront::ConnectionLost {

@@ -9,11 +9,12 @@ use super::super::reply::{Outcome, Streamed};
 use super::{HandlerConnection, UNASKED, violated};
 
 const RESET: &str = "it has ended its stream early";
-const DRAINED: &str = "its handler has been replaced or stopped";
+pub(super) const DRAINED: &str = "its handler has been replaced or stopped";
 
 impl HandlerConnection {
-    /// Ends all streams before their end.
+    /// Ends all streams before their end, in both directions.
     pub fn end_streams(&self) {
+        self.end_uploads();
         let streams = self.in_flight.borrow().streams();
         for (number, arrived) in streams {
             arrived.end(End::Broken(DRAINED.into()));
@@ -32,13 +33,17 @@ impl HandlerConnection {
     /// Nobody wants the rest of a stream, if there is any.
     pub fn drop_stream(&self, number: u32) {
         if self.in_flight.borrow_mut().drop_stream(number) {
+            // The end of both directions.
+            if let Some(wanted) = self.in_flight.borrow_mut().take_body(number) {
+                wanted.end();
+            }
             self.tell(&header(Kind::Reset, number, 0, 0));
             self.close_if_done();
         }
     }
 
     /// Writes a frame about a stream.
-    fn tell(&self, frame: &[u8]) {
+    pub(super) fn tell(&self, frame: &[u8]) {
         if self.is_open() {
             self.outgoing.borrow_mut().add_frame(frame);
             self.has_outgoing.notify_one();
@@ -55,6 +60,7 @@ impl HandlerConnection {
                 let reason = String::from_utf8_lossy(body);
                 self.end_stream(number, End::Broken(if reason.is_empty() { RESET.into() } else { (*reason).into() }))
             }
+            Kind::Credit => self.credited(number, body),
             _ => Err(violated("it sent what only a gateway sends")),
         }
     }
@@ -107,7 +113,10 @@ impl HandlerConnection {
         if let Some(Stream::Wanted(arrived)) = in_flight.stream(number) {
             arrived.end(end);
         }
-        match in_flight.end_stream(number) {
+        let has_ended = in_flight.end_stream(number);
+        drop(in_flight);
+        self.close_body(number);
+        match has_ended {
             true => Ok(()),
             false => Err(violated("it ended no stream")),
         }
