@@ -9,14 +9,13 @@ use super::super::reply::{Outcome, Streamed};
 use super::{HandlerConnection, UNASKED, violated};
 
 const RESET: &str = "it has ended its stream early";
-const DRAINED: &str = "its handler has been replaced or stopped";
 
 impl HandlerConnection {
-    /// Ends all streams before their end.
-    pub fn end_streams(&self) {
+    /// Ends all streams before their end. The reason is one for logs.
+    pub fn end_streams(&self, reason: &'static str) {
         let streams = self.in_flight.borrow().streams();
         for (number, arrived) in streams {
-            arrived.end(End::Broken(DRAINED.into()));
+            arrived.end(End::Broken(reason.into()));
             self.drop_stream(number);
         }
     }
