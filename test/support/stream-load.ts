@@ -1,6 +1,6 @@
 /** Load of streamed responses: clients that read one after the other to its end, and have each judged. */
 import { type RequestOptions, request } from 'node:http';
-import type { ClientHttp2Session } from 'node:http2';
+import { type ClientHttp2Session, constants } from 'node:http2';
 import { request as requestWithTls } from 'node:https';
 
 /** How a streamed response has ended, as its client sees it. */
@@ -63,7 +63,11 @@ export function overHttp2(session: ClientHttp2Session): ReadStream {
       stream.on('error', ({ message }: Error) => {
         error = message;
       });
-      stream.on('close', () => resolve({ ...seen, error }));
+      stream.on('close', () => {
+        // Node does not call it an error that the connection is closed.
+        if (stream.rstCode !== constants.NGHTTP2_NO_ERROR) error ??= `closed with code ${stream.rstCode}`;
+        resolve({ ...seen, error });
+      });
     });
     stream.end();
     return withEnd(seen, ended);
