@@ -4,6 +4,7 @@ use std::sync::Arc;
 use edge_wire::{HEADER_BYTES, INITIAL_CREDIT, Kind, MAX_DATA_BYTES, credit, header, parse_header};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use super::body_stream::HANDLER_DRAINED;
 use super::reply::Outcome;
 use super::tests::{Ends, later, reply, run, until};
 use super::{Reply, Upload};
@@ -144,7 +145,7 @@ fn uploads_of_a_replaced_handler_end_when_their_time_is_over() {
         let reply = reply().await;
         let upload = ends.uploaded(&reply).await;
         ends.connection.retire();
-        ends.connection.end_streams();
+        ends.connection.end_streams(HANDLER_DRAINED);
         let Outcome::Aborted(reason) = reply.outcome().await else { panic!("it is aborted") };
         assert!(reason.contains("replaced or stopped"));
         assert_eq!(upload.room(), None);
