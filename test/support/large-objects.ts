@@ -37,7 +37,6 @@ export async function expectSentAndRead(stack: Stack, bytes: number): Promise<vo
   const read = await get(url);
   expect(read).to.deep.equal({ hash: sent, bytes });
   for (const { name, pid, bytes: least } of before) {
-    console.log(name, (memory(pid, 'VmHWM') - least) / MEGABYTE, least / MEGABYTE);
     expect(memory(pid, 'VmHWM') - least, `growth of the ${name}`).to.be.below(MOST_BYTES);
   }
 }
