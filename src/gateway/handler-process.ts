@@ -10,6 +10,7 @@ import type { Sandbox } from '../sandbox/sandbox.js';
 import type { Logger } from '../util/log.js';
 import { type HandlerFiles, makeHandlerFiles } from './handler-files.js';
 import { captureOutput, type OutputListeners } from './handler-output.js';
+import { ABANDONED, becameReady } from './handler-readiness.js';
 import { type HandlerNetwork, TMP_MB, viewOf } from './handler-view.js';
 import type { HandlerWatch } from './handler-watch.js';
 import type { InstanceRef } from './messages.js';
@@ -93,6 +94,8 @@ export interface HandlerProcess {
 /** Grace period before a handler is killed. */
 const STOP_GRACE_MS = 1_000;
 const MEGABYTE = 1024 * 1024;
+/** The version of frames that handlers may use. */
+const PROTOCOL = '2';
 const CONTROL_FD = 3;
 const RECORDS_FD = 4;
 /** Largest file it may write, MiB. */
@@ -173,16 +176,16 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
     await files.remove();
   };
 
-  const readiness = await firstOf(ready(control), ended, settings.startTimeoutMs, options.abandoned);
-  if (readiness !== 'ready' || pid === undefined) {
+  const started = await becameReady(control, ended, settings.startTimeoutMs, options.abandoned);
+  if ('failure' in started || pid === undefined) {
     // Killed without a grace period, because it never became ready.
     await stop(0);
     await Promise.race([output.ended, sleep(STOP_GRACE_MS)]);
-    const why = readiness === 'timeout' ? `it was not ready within ${settings.startTimeoutMs} ms` : readiness;
+    const why = 'failure' in started ? started.failure : await ended;
     throw new HandlerStartError(withOutput(`The handler did not start: ${why}.`, output.lastLines()));
   }
   const { lastLines, ended: outputEnded } = output;
-  const instance = { id: instanceId, socket: files.socketOutside(pid) };
+  const instance = { id: instanceId, socket: files.socketOutside(pid), takes: started.takes };
   const startedAt = performance.now();
   return { pid, instance, startedAt, ended, outputEnded, lastLines, fail, stop: () => stop() };
 }
@@ -213,6 +216,7 @@ function spawnHandler(
       ...(tmp === '/tmp' ? {} : { TMPDIR: tmp }),
       EDGE_SOCKET: socket,
       EDGE_CONTROL_FD: String(CONTROL_FD),
+      EDGE_PROTOCOL: PROTOCOL,
       EDGE_LOG_FD: String(RECORDS_FD),
       EDGE_MAX_THREADS: String(Math.min(settings.threads, limits.processes - OTHER_THREADS)),
       EDGE_ENDPOINT_ID: endpointId,
@@ -242,44 +246,6 @@ function describeEnd({ code, signal }: ProgramEnd): string {
 /** Appends the last output of the handler, if any, to a sentence. */
 export function withOutput(sentence: string, lastLines: string): string {
   return lastLines === '' ? sentence : `${sentence}\nIts last output:\n${lastLines}`;
-}
-
-const READY = 'ready\n';
-const ABANDONED = 'it is not wanted any more';
-
-/** The handler writes this to its control stream when it listens. Nothing is read after it. */
-function ready(control: Duplex): Promise<'ready'> {
-  return new Promise((resolve) => {
-    const read = () => {
-      const first: Buffer | null = control.read(READY.length);
-      if (first === null) return;
-      control.off('readable', read);
-      if (first.toString('latin1') === READY) resolve('ready');
-    };
-    control.on('readable', read);
-  });
-}
-
-async function firstOf(
-  isReady: Promise<'ready'>,
-  ended: Promise<string>,
-  timeoutMs: number,
-  abandoned: AbortSignal | undefined,
-): Promise<string> {
-  if (abandoned?.aborted) return ABANDONED;
-  let timer: NodeJS.Timeout | undefined;
-  let giveUp = (): void => undefined;
-  const given = new Promise<string>((resolve) => {
-    giveUp = () => resolve(ABANDONED);
-  });
-  abandoned?.addEventListener('abort', giveUp);
-  const timeout = new Promise<'timeout'>((resolve) => {
-    timer = setTimeout(() => resolve('timeout'), timeoutMs);
-  });
-  const first = await Promise.race([isReady, ended, timeout, given]);
-  clearTimeout(timer);
-  abandoned?.removeEventListener('abort', giveUp);
-  return first;
 }
 
 function sleep(ms: number): Promise<void> {

@@ -15,7 +15,11 @@ export interface InstanceRef {
   readonly id: number;
   /** Path of its Unix socket for the front; it may lead into the handler's sandbox. */
   readonly socket: string;
+  readonly takes: Takes;
 }
+
+/** What a handler takes: whole requests, those whose body follows as well, or WebSockets as well. */
+export type Takes = 'whole' | 'streams' | 'websockets';
 
 /** A handler process, and its share of the requests. */
 export interface Target {

@@ -87,7 +87,7 @@ describe('endpoint runner', () => {
       const process: FakeProcess = {
         artifact,
         pid: 1000 + id,
-        instance: { id, socket: '' },
+        instance: { id, socket: '', takes: 'whole' },
         startedAt: 0,
         ended,
         outputEnded: ended,

@@ -125,4 +125,16 @@ pub struct Instance {
     pub id: u64,
     /// Its Unix socket; the path may lead into the handler's sandbox.
     pub socket: PathBuf,
+    pub takes: Takes,
+}
+
+/// What a handler takes besides whole requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Takes {
+    /// Nothing else: as those do that were made with an earlier SDK.
+    Whole,
+    /// Requests whose body follows.
+    Streams,
+    Websockets,
 }

@@ -23,6 +23,22 @@ struct GoldenFrame {
     body_hex: String,
 }
 
+const KINDS: [Kind; 13] = [
+    Kind::Request,
+    Kind::Response,
+    Kind::Stream,
+    Kind::Data,
+    Kind::End,
+    Kind::Reset,
+    Kind::Credit,
+    Kind::Open,
+    Kind::Text,
+    Kind::Binary,
+    Kind::Ping,
+    Kind::Pong,
+    Kind::Close,
+];
+
 fn golden() -> Vec<Golden> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../test/golden/frames.json");
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
@@ -88,8 +104,7 @@ fn golden_frames_decode_as_written() {
 fn golden_frames_encode_as_written() {
     for g in golden() {
         let Some(frame) = g.frame else { continue };
-        let kinds = [Kind::Request, Kind::Response, Kind::Stream, Kind::Data, Kind::End, Kind::Reset, Kind::Credit];
-        let kind = kinds[usize::from(frame.kind) - 1];
+        let kind = KINDS[usize::from(frame.kind) - 1];
         let (head, body) = (frame.head.as_bytes(), bytes(&frame.body_hex));
         let encoded = [&header(kind, frame.number, head.len(), body.len()), head, &body].concat();
         assert_eq!(encoded, bytes(&g.hex), "{}", g.name);

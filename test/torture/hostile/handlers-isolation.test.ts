@@ -185,6 +185,7 @@ for (const user of USERS)
         expect(JSON.parse(await answerTo(attacker, 'environment'))).to.have.members([
           'EDGE_SOCKET',
           'EDGE_CONTROL_FD',
+          'EDGE_PROTOCOL',
           'EDGE_LOG_FD',
           'EDGE_MAX_THREADS',
           'EDGE_ENDPOINT_ID',

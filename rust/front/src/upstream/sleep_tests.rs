@@ -16,7 +16,7 @@ use tokio::task::{JoinHandle, spawn_local, yield_now};
 use super::endpoint::{Answered, Context, Endpoint, Failure};
 use super::reply::Reply;
 use super::{HandlerPool, RequestBody, SharedEndpoint};
-use crate::endpoint_state::{Address, EndpointState, Instance, Limits, Serving, Target};
+use crate::endpoint_state::{Address, EndpointState, Instance, Limits, Serving, Takes, Target};
 use crate::memory::MemoryBudget;
 use crate::messages::FromFront;
 use crate::supervisor::{Messages, channel};
@@ -90,7 +90,11 @@ fn state(serving: Serving) -> Arc<EndpointState> {
 
 fn running(socket: PathBuf) -> Serving {
     Serving::Running {
-        targets: Box::new([Target { weight: 100, version: 1, instance: Instance { id: 1, socket } }]),
+        targets: Box::new([Target {
+            weight: 100,
+            version: 1,
+            instance: Instance { id: 1, socket, takes: Takes::Whole },
+        }]),
         sticky: None,
     }
 }

@@ -55,7 +55,7 @@ impl HandlerConnection {
                 let reason = String::from_utf8_lossy(body);
                 self.end_stream(number, End::Broken(if reason.is_empty() { RESET.into() } else { (*reason).into() }))
             }
-            Kind::Request | Kind::Response | Kind::Credit => Err(violated("it sent what only a gateway sends")),
+            _ => Err(violated("it sent what only a gateway sends")),
         }
     }
 

@@ -10,6 +10,7 @@ use super::current::{self, Current};
 use super::streams::Streams;
 use super::{panics, process};
 use crate::wire::frame::Kind;
+use crate::wire::takes::Takes;
 use crate::wire::{buffer::Buffer, head};
 use crate::{Request, Response};
 use std::future::Future;
@@ -122,7 +123,7 @@ fn run(start: Start) -> ! {
         Start::Shared(call) => Caller::Shared(Box::leak(call)),
         Start::Local(call) => Caller::Local(Box::leak(Box::new(local::Threads::start(Box::leak(call))))),
     };
-    let listener = process.listen();
+    let listener = process.listen(Takes::Whole);
     runtime.block_on(accept(listener, caller))
 }
 

@@ -22,6 +22,7 @@ pub(crate) mod records;
 mod streaming;
 mod streams;
 
+use crate::wire::takes::Takes;
 use crate::Request;
 use answer::{Answered, PlainAnswer, ResultAnswer};
 pub(crate) use current::CurrentRequest;
@@ -74,7 +75,7 @@ fn serve(handler: Box<dyn Fn(Request) -> Answered + Send + Sync>) -> ! {
         latency: latency::Latency::default(),
     });
     runtime.monitor.start(runtime);
-    let listener = process.listen();
+    let listener = process.listen(Takes::Whole);
     loop {
         match listener.accept() {
             Ok((stream, _)) => runtime.open_connection(stream),

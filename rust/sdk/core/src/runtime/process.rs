@@ -3,10 +3,13 @@
 //! | variable | meaning |
 //! |---|---|
 //! | `EDGE_SOCKET` | path of the Unix socket to bind and listen on |
-//! | `EDGE_CONTROL_FD` | an inherited, connected stream: `ready\n` is written to it; the process ends at its end |
+//! | `EDGE_CONTROL_FD` | an inherited, connected stream: [`Takes::ready_line`] is written to it; the process ends at its end |
+//! | `EDGE_PROTOCOL` | the version of frames that the gateway knows, 1 if it is not set: that expects `ready\n` of all |
 //! | `EDGE_LOG_FD` | an inherited stream for records of the log, see `records.rs` |
 //! | `EDGE_MAX_THREADS` | most threads that run handlers at once, default 64; every connection has at least one |
 
+use crate::wire::frame::{STREAM_VERSION, VERSION};
+use crate::wire::takes::Takes;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -26,6 +29,7 @@ pub struct Process {
     pub max_threads: usize,
     socket: PathBuf,
     control: Option<File>,
+    protocol: u8,
     /// For records of the log.
     pub log: Option<File>,
 }
@@ -40,18 +44,20 @@ impl Process {
         Process {
             max_threads: number("EDGE_MAX_THREADS").unwrap_or(DEFAULT_MAX_THREADS).max(1),
             socket: socket.into(),
+            protocol: number("EDGE_PROTOCOL").unwrap_or(VERSION),
             control: number("EDGE_CONTROL_FD").map(|fd| inherit("EDGE_CONTROL_FD", fd)),
             log: number("EDGE_LOG_FD").map(|fd| inherit("EDGE_LOG_FD", fd)),
         }
     }
 
-    /// Listens, and reports it to the gateway. From here on the process ends when the gateway closes the control
-    /// stream.
-    pub fn listen(self) -> UnixListener {
+    /// Listens, and reports it to the gateway, with what the handler takes. From here on the process ends when the
+    /// gateway closes the control stream.
+    pub fn listen(self, takes: Takes) -> UnixListener {
         let listener = UnixListener::bind(&self.socket)
             .unwrap_or_else(|error| fatal(&format!("cannot listen on {}: {error}", self.socket.display())));
         if let Some(mut control) = self.control {
-            if let Err(error) = control.write_all(b"ready\n") {
+            let line = if self.protocol >= STREAM_VERSION { takes } else { Takes::Whole }.ready_line();
+            if let Err(error) = control.write_all(line.as_bytes()) {
                 fatal(&format!("cannot write to the control stream (EDGE_CONTROL_FD): {error}"));
             }
             spawn_or_exit("control", move || {

@@ -16,16 +16,31 @@
 //! | 1 request | gateway | a whole request |
 //! | 2 response | handler | a whole response |
 //! | 3 stream | handler | the head of a response whose body follows as data, at most [`MAX_STREAM_HEAD_BYTES`]; no body |
-//! | 4 data | handler | a piece of that body, at most [`MAX_DATA_BYTES`]; no head |
-//! | 5 end | handler | the body is complete; neither head nor body |
+//! | 4 data | either | a piece of a body or of a message, at most [`MAX_DATA_BYTES`]; no head |
+//! | 5 end | either | the body is complete; neither head nor body |
 //! | 6 reset | either | the stream is over before its end; the body says why, at most [`MAX_REASON_BYTES`] of text |
-//! | 7 credit | gateway | so many more bytes may be sent: a number of 4 bytes in the body |
+//! | 7 credit | either | so many more bytes may be sent: a number of 4 bytes in the body |
+//! | 8 open | gateway | the head of a request whose body follows as data, or of a WebSocket; no body |
+//! | 9 text | either | the last piece of a text message of a WebSocket, at most [`MAX_DATA_BYTES`]; no head |
+//! | 10 binary | either | the last piece of a binary message, at most [`MAX_DATA_BYTES`]; no head |
+//! | 11 ping | either | a ping of a WebSocket, at most [`MAX_CONTROL_BYTES`]; no head |
+//! | 12 pong | either | a pong, at most [`MAX_CONTROL_BYTES`]; no head |
+//! | 13 close | either | the end of a WebSocket: nothing, or a code of 2 bytes and a reason, at most [`MAX_CONTROL_BYTES`]; no head |
 //!
-//! A handler may send [`INITIAL_CREDIT`] bytes of each stream, and what credit frames add. So what a slow client has
-//! not taken holds back its own stream and no other. A stream that the gateway resets is over for it at once; the
-//! handler confirms that with a reset or an end of its own, and until then the number is not used again. Versions are
-//! not negotiated: a handler sends the kinds of version 2 where it streams, and a gateway only about requests that are
-//! answered with a stream. So a handler that knows version 1 only never gets any.
+//! Each side may send [`INITIAL_CREDIT`] bytes of each body, and what credit frames of the other add. So what a slow
+//! client, or a slow handler, has not taken holds back its own stream and no other. The bodies of a request and of its
+//! response have credit of their own. A stream that the gateway resets is over for it at once, in both directions; the
+//! handler confirms that with a reset, an end or a response of its own, and until then the number is not used again. A
+//! handler that has answered wants no more of the request's body: it drops what still comes, and the gateway ends that
+//! body, with a reset if it is not complete, before it uses the number again.
+//!
+//! The gateway answers an upgrade itself once the handler accepts it with a stream of status 101. Then both sides send
+//! messages, whose bytes (of data, text and binary) count against the credit, until both have sent a close; the handler
+//! sends an end behind its own.
+//!
+//! A handler says what it takes besides whole requests when it becomes ready, see `takes.rs`: it
+//! never gets a kind that it does not know. Only handlers that stream send kinds 3 to 7, and a gateway sends them only
+//! about streams.
 
 use std::fmt;
 
@@ -45,7 +60,9 @@ pub const MAX_STREAM_HEAD_BYTES: usize = 32 << 10;
 pub const MAX_DATA_BYTES: usize = 32 << 10;
 /// Longest reason of a reset, in bytes (1 KiB).
 pub const MAX_REASON_BYTES: usize = 1 << 10;
-/// Bytes of a stream that may be sent before any credit has come (256 KiB).
+/// Longest payload of a ping, a pong or a close, in bytes: that of a control frame of a WebSocket (RFC 6455, 5.5).
+pub const MAX_CONTROL_BYTES: usize = 125;
+/// Bytes of a body that may be sent before any credit has come (256 KiB).
 pub const INITIAL_CREDIT: usize = 256 << 10;
 /// Length of the body of a credit frame.
 const CREDIT_BYTES: usize = 4;
@@ -59,14 +76,26 @@ pub enum Kind {
     Response = 2,
     /// Handler to gateway: the head of a response whose body follows.
     Stream = 3,
-    /// Handler to gateway: a piece of a body.
+    /// Either way: a piece of a body, or of a message.
     Data = 4,
-    /// Handler to gateway: the end of a body.
+    /// Either way: the end of a body.
     End = 5,
     /// Either way: the stream is over before its end.
     Reset = 6,
-    /// Gateway to handler: more may be sent.
+    /// Either way: more may be sent.
     Credit = 7,
+    /// Gateway to handler: the head of a request whose body follows, or of a WebSocket.
+    Open = 8,
+    /// Either way: the last piece of a text message.
+    Text = 9,
+    /// Either way: the last piece of a binary message.
+    Binary = 10,
+    /// Either way: a ping of a WebSocket.
+    Ping = 11,
+    /// Either way: a pong of a WebSocket.
+    Pong = 12,
+    /// Either way: the end of a WebSocket.
+    Close = 13,
 }
 
 impl Kind {
@@ -79,6 +108,12 @@ impl Kind {
             (STREAM_VERSION, 5) => Kind::End,
             (STREAM_VERSION, 6) => Kind::Reset,
             (STREAM_VERSION, 7) => Kind::Credit,
+            (STREAM_VERSION, 8) => Kind::Open,
+            (STREAM_VERSION, 9) => Kind::Text,
+            (STREAM_VERSION, 10) => Kind::Binary,
+            (STREAM_VERSION, 11) => Kind::Ping,
+            (STREAM_VERSION, 12) => Kind::Pong,
+            (STREAM_VERSION, 13) => Kind::Close,
             _ => return None,
         })
     }
@@ -96,7 +131,9 @@ impl Kind {
         match self {
             Kind::Request | Kind::Response => (MAX_HEAD_BYTES, MAX_BODY_BYTES),
             Kind::Stream => (MAX_STREAM_HEAD_BYTES, 0),
-            Kind::Data => (0, MAX_DATA_BYTES),
+            Kind::Open => (MAX_HEAD_BYTES, 0),
+            Kind::Data | Kind::Text | Kind::Binary => (0, MAX_DATA_BYTES),
+            Kind::Ping | Kind::Pong | Kind::Close => (0, MAX_CONTROL_BYTES),
             Kind::End => (0, 0),
             Kind::Reset => (0, MAX_REASON_BYTES),
             Kind::Credit => (0, CREDIT_BYTES),
