@@ -20,6 +20,8 @@ mod stream;
 mod streamed;
 mod target;
 mod trace;
+mod upgrade;
+mod websocket;
 
 pub use connection::serve;
 pub use failure::refusal_of;

@@ -1,0 +1,2 @@
+//! WebSockets: the front speaks the protocol with the client, and exchanges messages with the handler.
+mod codec;
