@@ -25,8 +25,9 @@ pub struct Refusal {
 }
 
 const RETRY_AFTER: Cow<'static, str> = Cow::Borrowed("Retry-After: 1\r\n");
-/// Of the only version there is. `Upgrade` is about the connection, so that it is named in `Connection`, too.
-const SOCKET_LINES: Cow<'static, str> = Cow::Borrowed("Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
+/// Of the only version there is.
+const SOCKET_LINES: Cow<'static, str> =
+    Cow::Borrowed("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
 const METHODS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
 
 impl Refusal {

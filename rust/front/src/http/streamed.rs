@@ -28,6 +28,7 @@ impl From<Broken> for Cut {
     }
 }
 
+pub const DRAINED: &str = "its handler has been replaced or stopped";
 const LEFT: &str = "the client has left before the end of the stream";
 
 impl<C: Client> Exchange<'_, C> {
@@ -107,6 +108,7 @@ impl<C: Client> Exchange<'_, C> {
                 }
                 Ok(Err(End::Complete)) => return Err(Cut::Handler("its body is shorter than it said".into())),
                 Ok(Err(End::Broken(reason))) => return Err(Cut::Handler(reason)),
+                Ok(Err(End::Drained)) => return Err(Cut::Handler(DRAINED.into())),
                 Err(_) => {
                     let idle = idle.as_millis();
                     return Err(Cut::Handler(format!("no more of its body has come for {idle} ms").into()));

@@ -87,8 +87,7 @@ impl Cors {
     /// answer, with credentials and headers, and does not ask for them one by one.
     fn admits(&self, method: &str, head: &Head<'_, '_>, answered: &Self) -> bool {
         self.allows_method(method)
-            && (self.origins.allows_any
-                || text_header(head, "origin").is_some_and(|origin| self.origins.allow(origin)))
+            && (self.origins.allows_any || text_header(head, "origin").is_some_and(|origin| self.origins.allow(origin)))
             && self.preflight_lines == answered.preflight_lines
             && self.headers == answered.headers
     }

@@ -16,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
+use self::streams::{SWITCHING, UNASKED_SOCKET};
 use super::body_stream::End;
 use super::in_flight::{InFlight, Pending};
 use super::incoming::Incoming;
@@ -105,15 +106,27 @@ impl HandlerConnection {
         self.in_flight.borrow().len()
     }
 
-    /// Sends a request, whose outcome the reply gets. Returns false when too many are in flight, or wait to be written.
-    pub fn send(&self, head: &[u8], body: &Arc<RequestBody>, reply: &Rc<Reply>, deadline: Instant) -> bool {
+    /// Sends a request, or asks for a WebSocket; the reply gets the outcome. Returns false when too many are in flight,
+    /// or wait to be written.
+    pub fn send(
+        &self,
+        head: &[u8],
+        body: &Arc<RequestBody>,
+        reply: &Rc<Reply>,
+        deadline: Instant,
+        is_socket: bool,
+    ) -> bool {
         if self.outgoing.borrow().is_full() {
             return false;
         }
-        let Some(number) = self.in_flight.borrow_mut().add(Pending { reply: reply.clone(), deadline }) else {
+        let Some(number) = self.in_flight.borrow_mut().add(Pending { reply: reply.clone(), deadline, is_socket })
+        else {
             return false;
         };
-        self.outgoing.borrow_mut().add(number, head, body);
+        match is_socket {
+            true => self.outgoing.borrow_mut().add_open(number, head),
+            false => self.outgoing.borrow_mut().add(number, head, body),
+        }
         self.has_outgoing.notify_one();
         true
     }
@@ -314,6 +327,7 @@ impl HandlerConnection {
         };
         drop(in_flight);
         reply.set(match self.parse_head(head) {
+            Ok(head) if head.status == SWITCHING => Outcome::Aborted(UNASKED_SOCKET.into()),
             Ok(head) => Outcome::Answered(Answer { head, body: body() }),
             Err(reason) => Outcome::Aborted(reason.into()),
         });

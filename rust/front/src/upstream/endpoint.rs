@@ -14,7 +14,7 @@ use super::pool::HandlerPool;
 use super::reply::{Answer, AnswerBody, Outcome, Reply, Streamed};
 use super::shared::{Active, SharedEndpoint};
 use super::socket::is_out_of_descriptors;
-use crate::endpoint_state::{EndpointState, Serving, Target};
+use crate::endpoint_state::{EndpointState, Serving, Takes, Target};
 use crate::figures::Figures;
 use crate::intervals::Interval;
 use crate::memory::{MemoryBudget, Share};
@@ -41,6 +41,8 @@ pub enum Failure {
     TooLarge(String),
     /// There is no memory for the answer.
     OutOfMemory,
+    /// The handler takes WebSockets only, and this is none.
+    NoSocket,
 }
 
 /// What a handler answers with.
@@ -57,18 +59,20 @@ const GOLDEN_RATIO: u32 = 0x9E37_79B9;
 struct Upstream {
     weight: u32,
     version: u32,
+    takes: Takes,
     connection: Rc<HandlerConnection>,
 }
 
 /// A handler for one request.
 struct Picked {
     version: u32,
+    takes: Takes,
     connection: Rc<HandlerConnection>,
 }
 
 impl Upstream {
     fn picked(&self) -> Picked {
-        Picked { version: self.version, connection: self.connection.clone() }
+        Picked { version: self.version, takes: self.takes, connection: self.connection.clone() }
     }
 }
 
@@ -147,6 +151,7 @@ impl Endpoint {
 
     /// Sends a request, and waits for its answer. It waits for a handler that is being started, and goes to another one
     /// if its handler ends before it was sent. `place` is that of a caller that keeps its handler, see `sticky.rs`.
+    /// `socket_head`: of a request that asks for a WebSocket, for handlers that take those.
     ///
     /// # Errors
     /// Why there is no answer.
@@ -157,6 +162,7 @@ impl Endpoint {
         reply: &Rc<Reply>,
         deadline: Instant,
         place: Option<u32>,
+        socket_head: Option<&[u8]>,
     ) -> Result<Answered<'_>, Failure> {
         reply.version.set(None);
         if let Some(problem) = outgoing::problem(head, &body.bytes) {
@@ -166,12 +172,17 @@ impl Endpoint {
         let Some(active) = self.shared.begin(limit) else { return Err(Failure::Overloaded) };
         self.interval().began(active.count());
         loop {
-            let Picked { version, connection } = match self.pick(place) {
+            let Picked { version, takes, connection } = match self.pick(place) {
                 Some(picked) => picked,
                 None => self.wait_for_handler(deadline, place).await?,
             };
             reply.version.set(Some(version));
-            if !connection.send(head, body, reply, deadline) {
+            let is_sent = match (takes, socket_head) {
+                (Takes::Websockets, None) => return Err(Failure::NoSocket),
+                (Takes::Websockets, Some(head)) => connection.send(head, body, reply, deadline, true),
+                _ => connection.send(head, body, reply, deadline, false),
+            };
+            if !is_sent {
                 return Err(Failure::Unavailable);
             }
             drop(connection);
@@ -299,7 +310,9 @@ impl Endpoint {
                 None => self.connect_to(number, instance).await,
             };
             match connection {
-                Ok(connection) => upstreams.push(Upstream { weight: *weight, version: *version, connection }),
+                Ok(connection) => {
+                    upstreams.push(Upstream { weight: *weight, version: *version, takes: instance.takes, connection })
+                }
                 // It has just ended. Those before it are being replaced all the same: requests wait for the next.
                 Err(error) if self.traffic().received.get() == number => {
                     self.context.supervisor.send(FromFront::ConnectionLost {

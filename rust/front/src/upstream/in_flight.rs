@@ -13,6 +13,8 @@ pub const MAX_IN_FLIGHT: usize = 1 << SLOT_BITS;
 pub struct Pending {
     pub reply: Rc<Reply>,
     pub deadline: Instant,
+    /// It asks for a WebSocket.
+    pub is_socket: bool,
 }
 
 #[derive(Default)]
@@ -196,7 +198,7 @@ mod tests {
     use super::*;
 
     fn pending(deadline: Instant) -> Pending {
-        Pending { reply: Reply::new(Waker::noop().clone()), deadline }
+        Pending { reply: Reply::new(Waker::noop().clone()), deadline, is_socket: false }
     }
 
     #[test]

@@ -94,6 +94,13 @@ impl Outgoing {
         self.unsent.push(number);
     }
 
+    /// Adds a request for a WebSocket, or one whose body follows.
+    pub fn add_open(&mut self, number: u32, head: &[u8]) {
+        self.add_frame(&header(Kind::Open, number, head.len(), 0));
+        self.add_frame(head);
+        self.unsent.push(number);
+    }
+
     /// Adds a whole frame about a stream.
     pub fn add_frame(&mut self, frame: &[u8]) {
         self.buffer.extend_from_slice(frame);

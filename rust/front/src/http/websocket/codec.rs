@@ -11,6 +11,9 @@ use tungstenite::protocol::{CloseFrame, Message, Role, WebSocketConfig, WebSocke
 /// Memory that a connection without traffic has for what arrives.
 const READ_BYTES: usize = 4 * 1024;
 
+/// The header of a control frame of a client, with its mask.
+const CONTROL_HEADER_BYTES: usize = 6;
+
 /// Why a socket is closed, as its client is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Closing {
@@ -93,9 +96,16 @@ impl Codec {
             let received = match read {
                 Ok(Message::Text(text)) => Received::Text(Bytes::from(text)),
                 Ok(Message::Binary(bytes)) => Received::Binary(bytes),
-                Ok(Message::Pong(bytes)) => Received::Pong(bytes),
+                Ok(Message::Pong(bytes)) => {
+                    self.forget(bytes.len());
+                    Received::Pong(bytes)
+                }
                 // It is answered.
-                Ok(Message::Ping(_) | Message::Frame(_)) => continue,
+                Ok(Message::Ping(bytes)) => {
+                    self.forget(bytes.len());
+                    continue;
+                }
+                Ok(Message::Frame(_)) => continue,
                 Ok(Message::Close(frame)) => {
                     // With the answer to it.
                     let _ = self.context.flush(&mut Wire { arrived: &[], out: &mut self.out });
@@ -110,6 +120,11 @@ impl Codec {
             }
             return Ok(Some(received));
         }
+    }
+
+    /// A control frame, which may come within a message, is no part of it.
+    fn forget(&mut self, payload: usize) {
+        self.held = self.held.saturating_sub(CONTROL_HEADER_BYTES + payload);
     }
 
     /// Bytes of a message that has arrived in part.
@@ -163,8 +178,9 @@ impl Codec {
         std::mem::take(&mut self.out)
     }
 
-    pub fn has_out(&self) -> bool {
-        !self.out.is_empty()
+    /// How many bytes are to be written.
+    pub fn out_bytes(&self) -> usize {
+        self.out.len()
     }
 }
 

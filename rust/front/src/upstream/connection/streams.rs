@@ -1,22 +1,24 @@
 //! Streamed answers on a connection: their pieces, credit for more of them, and their end.
 use std::rc::Rc;
 
-use edge_wire::{INITIAL_CREDIT, Kind, credit, header};
+use edge_wire::{INITIAL_CREDIT, Kind, cost, credit, credited, header};
 
 use super::super::body_stream::{Arrived, BodyStream, End, NotTaken};
 use super::super::in_flight::{Pending, Stream};
 use super::super::reply::{Outcome, Streamed};
 use super::{HandlerConnection, UNASKED, violated};
 
+/// The status of a WebSocket that the handler accepts.
+pub(super) const SWITCHING: u16 = 101;
+pub(super) const UNASKED_SOCKET: &str = "its response is invalid: 101 is an answer to a request for a WebSocket only";
 const RESET: &str = "it has ended its stream early";
-const DRAINED: &str = "its handler has been replaced or stopped";
 
 impl HandlerConnection {
     /// Ends all streams before their end.
     pub fn end_streams(&self) {
         let streams = self.in_flight.borrow().streams();
         for (number, arrived) in streams {
-            arrived.end(End::Broken(DRAINED.into()));
+            arrived.end(End::Drained);
             self.drop_stream(number);
         }
     }
@@ -37,6 +39,13 @@ impl HandlerConnection {
         }
     }
 
+    /// Sends a frame of a WebSocket, unless the handler has ended it.
+    pub fn send_frame(&self, number: u32, kind: Kind, payload: &[u8]) {
+        if matches!(self.in_flight.borrow_mut().stream(number), Some(Stream::Wanted(_))) {
+            self.tell(&[&header(kind, number, 0, payload.len())[..], payload].concat());
+        }
+    }
+
     /// Writes a frame about a stream.
     fn tell(&self, frame: &[u8]) {
         if self.is_open() {
@@ -49,7 +58,10 @@ impl HandlerConnection {
     pub(super) fn streamed(self: &Rc<Self>, kind: Kind, number: u32, head: &[u8], body: &[u8]) -> Result<(), String> {
         match kind {
             Kind::Stream => self.begin_stream(number, head),
-            Kind::Data => self.piece(number, body),
+            Kind::Credit => self.credited(number, body),
+            Kind::Data | Kind::Text | Kind::Binary | Kind::Ping | Kind::Pong | Kind::Close => {
+                self.piece(kind, number, body)
+            }
             Kind::End => self.end_stream(number, End::Complete),
             Kind::Reset => {
                 let reason = String::from_utf8_lossy(body);
@@ -62,7 +74,7 @@ impl HandlerConnection {
     fn begin_stream(self: &Rc<Self>, number: u32, head: &[u8]) -> Result<(), String> {
         let arrived = Arrived::new(self.memory.another());
         let mut in_flight = self.in_flight.borrow_mut();
-        let Some(Pending { reply, .. }) = in_flight.begin_stream(number, &arrived) else {
+        let Some(Pending { reply, is_socket, .. }) = in_flight.begin_stream(number, &arrived) else {
             if !in_flight.begin_late(number, INITIAL_CREDIT) {
                 return Err(violated(UNASKED));
             }
@@ -74,17 +86,18 @@ impl HandlerConnection {
         // Dropped with its reply, should nobody want it.
         let body = BodyStream { arrived, connection: self.clone(), number, uncredited: 0 };
         reply.set(match self.parse_head(head) {
+            Ok(head) if head.status == SWITCHING && !is_socket => Outcome::Aborted(UNASKED_SOCKET.into()),
             Ok(head) => Outcome::Streamed(Streamed { head, body }),
             Err(reason) => Outcome::Aborted(reason.into()),
         });
         Ok(())
     }
 
-    fn piece(&self, number: u32, piece: &[u8]) -> Result<(), String> {
+    fn piece(&self, kind: Kind, number: u32, piece: &[u8]) -> Result<(), String> {
         let mut in_flight = self.in_flight.borrow_mut();
         let taken = match in_flight.stream(number) {
-            Some(Stream::Wanted(arrived)) => arrived.push(piece),
-            Some(Stream::Unwanted(credit)) => match credit.checked_sub(piece.len()) {
+            Some(Stream::Wanted(arrived)) => arrived.push(kind, piece),
+            Some(Stream::Unwanted(credit)) => match credit.checked_sub(cost(kind, piece.len())) {
                 Some(rest) => {
                     *credit = rest;
                     Ok(())
@@ -98,6 +111,15 @@ impl HandlerConnection {
             Ok(()) => {}
             Err(NotTaken::BeyondCredit) => return Err(violated("it sent more of a stream than it may")),
             Err(NotTaken::OutOfMemory) => self.drop_stream(number),
+        }
+        Ok(())
+    }
+
+    fn credited(&self, number: u32, body: &[u8]) -> Result<(), String> {
+        let bytes = credited(body).ok_or_else(|| violated("it sent credit without a number"))?;
+        // Credit for one that nobody wants any more is late.
+        if let Some(Stream::Wanted(arrived)) = self.in_flight.borrow_mut().stream(number) {
+            arrived.credited(bytes as usize);
         }
         Ok(())
     }
