@@ -15,6 +15,7 @@ mod runtime;
 pub mod services;
 mod sse;
 mod stream;
+mod stream_request;
 mod values;
 pub mod storage {
     //! [`Storage`]: JSON records by id. The same items as in [`crate::services`].
@@ -45,6 +46,9 @@ pub use sse::{Event, EventWriter, Sse};
 pub use stream::AsyncBodyWriter;
 pub use stream::{BodyWriter, StreamResponse};
 #[cfg(feature = "async")]
+pub use stream_request::AsyncBodyReader;
+pub use stream_request::{BodyReader, StreamRequest};
+#[cfg(feature = "async")]
 pub use tokio;
 pub use values::{one_of, Values};
 
@@ -67,7 +71,9 @@ pub mod prelude {
     pub use crate::{handler_loop_async, handler_loop_async_result, handler_loop_result_async};
     #[cfg(feature = "async")]
     pub use crate::{spawn, spawn_blocking};
-    pub use crate::{Event, HandlerError, MultipartData, MultipartFile, Pairs, Request, Response, Sse, StreamResponse};
+    pub use crate::{
+        Event, HandlerError, MultipartData, MultipartFile, Pairs, Request, Response, Sse, StreamRequest, StreamResponse,
+    };
     pub use log::{debug, error, info, trace, warn};
     pub use serde::{Deserialize, Serialize};
     pub use serde_json::Value as JsonValue;

@@ -1,5 +1,6 @@
 //! Real handler processes, spoken to as the gateway does.
 
+mod bodies;
 mod client;
 mod streams;
 

@@ -37,12 +37,12 @@ struct RequestHead<'a> {
     auth: Option<Caller>,
 }
 
-/// Reads a request frame.
+/// Reads the frame of a request, also of one whose body follows.
 ///
 /// # Errors
 /// A sentence for the log. The gateway sent something this version does not understand: close the connection.
 pub fn request(frame: &Frame<'_>) -> Result<Request, String> {
-    if frame.kind != Kind::Request {
+    if !matches!(frame.kind, Kind::Request | Kind::Open) {
         return Err("a frame that only handlers send".into());
     }
     let head: RequestHead = serde_json::from_slice(frame.head)
