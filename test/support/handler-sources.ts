@@ -225,3 +225,80 @@ fn main() {
 }`,
   );
 }
+
+/** Reads the body of its request as the query parameter `do` says. What waits for a mark goes on when one sets it. */
+export const UPLOADS = `
+use rust_edge_gateway_sdk::prelude::*;
+use std::io::{BufRead, Read, Write};
+use std::{collections::HashMap, sync::{Condvar, Mutex}};
+
+/// What was said of each mark.
+static MARKS: Mutex<Option<HashMap<String, String>>> = Mutex::new(None);
+static CHANGED: Condvar = Condvar::new();
+
+fn set(mark: &str, text: String) {
+    MARKS.lock().unwrap().get_or_insert_default().insert(mark.to_owned(), text);
+    CHANGED.notify_all();
+}
+
+fn wait(mark: &str) -> String {
+    let mut marks = MARKS.lock().unwrap();
+    loop {
+        if let Some(text) = marks.as_ref().and_then(|marks| marks.get(mark)) {
+            return text.clone();
+        }
+        marks = CHANGED.wait(marks).unwrap();
+    }
+}
+
+fn count(body: &mut impl Read) -> std::io::Result<u64> {
+    std::io::copy(body, &mut std::io::sink())
+}
+
+fn handle(req: StreamRequest) -> Result<StreamResponse, HandlerError> {
+    let mark = req.query_param("mark").cloned().unwrap_or_default();
+    let mut body = req.body_reader();
+    Ok(match req.query_param("do").map_or("", String::as_str) {
+        "count" => Response::text(200, count(&mut body)?.to_string()).into(),
+        "set" => {
+            set(&mark, String::new());
+            Response::no_content().into()
+        }
+        "wait" => Response::text(200, wait(&mark)).into(),
+        // Reads nothing before the mark is set.
+        "hold" => {
+            wait(&mark);
+            Response::text(200, count(&mut body)?.to_string()).into()
+        }
+        // Says at the mark how reading has ended.
+        "tell" => {
+            let mut first = [0; 1];
+            body.read_exact(&mut first)?;
+            set(&(mark.clone() + "-begun"), String::new());
+            let outcome = count(&mut body);
+            set(&mark, outcome.as_ref().map_or_else(ToString::to_string, u64::to_string));
+            outcome?;
+            Response::no_content().into()
+        }
+        // Answers, and leaves the rest.
+        "first" => {
+            let mut first = [0; 1];
+            body.read_exact(&mut first)?;
+            Response::text(200, (first[0] as char).to_string()).into()
+        }
+        "refuse" => Response::json(403, json!({"error": "not here"})).into(),
+        "echo" => StreamResponse::new(move |out| loop {
+            let piece = body.fill_buf()?;
+            if piece.is_empty() {
+                return Ok(());
+            }
+            out.write_all(piece)?;
+            out.flush()?;
+            let length = piece.len();
+            body.consume(length);
+        }).into(),
+        _ => Response::not_found().into(),
+    })
+}
+handler_loop_result!(handle);
+`;

@@ -23,8 +23,9 @@ pub trait Client: Link {
     /// The body is wanted: a client that waits for `100 Continue` gets it.
     async fn begin_body(&mut self) -> Result<(), Broken>;
 
-    /// Reads more of the body behind what is in `bytes`, a piece at a time, so that its memory can be accounted for.
-    async fn read_body(&mut self, bytes: &mut Vec<u8>) -> Result<(), Broken>;
+    /// Reads more of the body behind what is in `bytes`, a piece at a time, so that its memory can be accounted for: at
+    /// most `limit` bytes, or as many as had arrived before. Nothing is lost when the future is dropped.
+    async fn read_body(&mut self, bytes: &mut Vec<u8>, limit: usize) -> Result<(), Broken>;
 
     /// The request has been read: gives memory back that it has left.
     fn give_back(&mut self);

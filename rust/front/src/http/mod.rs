@@ -21,6 +21,7 @@ mod streamed;
 mod target;
 mod trace;
 mod upgrade;
+mod upload;
 mod websocket;
 
 pub use connection::serve;

@@ -60,6 +60,11 @@ impl Addressed {
         Some((self.state.policies.as_deref()?, self.judged.as_deref()?))
     }
 
+    /// The longest body that a policy allows, bytes.
+    pub fn body_limit(&self) -> Option<usize> {
+        self.state.policies.as_ref()?.body_limit
+    }
+
     pub fn identity(&self) -> Option<&Identity> {
         self.judged.as_ref()?.identity.as_deref()
     }

@@ -228,6 +228,11 @@ impl Policies {
             .or_else(|| Some(self.maintenance.as_ref()?.answer()))
     }
 
+    /// Whether the body of a request is to be there before a handler gets anything of it.
+    pub fn needs_body(&self, judged: &Judged) -> bool {
+        judged.signature.is_some() || self.validator.as_ref().is_some_and(|validator| validator.checks_bodies())
+    }
+
     /// Checks a signature of the body, if the head has one and nothing else lets the caller in.
     pub fn refuse_body(&self, judged: &Judged, body: &[u8]) -> Option<Refusal> {
         let signature = judged.signature.as_ref()?;

@@ -2,13 +2,14 @@
 //! client takes: so a slow client holds back its own stream, and a stream has at most that much in memory.
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use edge_wire::{INITIAL_CREDIT, Kind, cost};
 
 use super::connection::HandlerConnection;
+use super::upload::Wanted;
 use crate::memory::Share;
 
 /// What a stream may have in memory without asking for it.
@@ -36,8 +37,6 @@ pub struct Arrived {
     share: RefCell<Share>,
     /// Bytes that the handler may still send.
     credit: Cell<usize>,
-    /// Bytes that may still be sent to the handler, of a WebSocket.
-    sendable: Cell<usize>,
     end: RefCell<Option<End>>,
     waker: RefCell<Option<Waker>>,
 }
@@ -58,7 +57,6 @@ impl Arrived {
             held: Cell::default(),
             share: RefCell::new(share),
             credit: Cell::new(INITIAL_CREDIT),
-            sendable: Cell::new(INITIAL_CREDIT),
             end: RefCell::default(),
             waker: RefCell::default(),
         })
@@ -67,12 +65,6 @@ impl Arrived {
     /// Bytes that the handler may still send.
     pub fn credit(&self) -> usize {
         self.credit.get()
-    }
-
-    /// The handler takes so many more bytes.
-    pub fn credited(&self, bytes: usize) {
-        self.sendable.set(self.sendable.get().saturating_add(bytes));
-        self.wake();
     }
 
     /// A piece has arrived.
@@ -109,15 +101,6 @@ impl Arrived {
         }
     }
 
-    /// Waits until the handler takes more than before.
-    fn poll_sendable(&self, before: usize, cx: &mut Context<'_>) -> Poll<()> {
-        if self.sendable.get() > before {
-            return Poll::Ready(());
-        }
-        *self.waker.borrow_mut() = Some(cx.waker().clone());
-        Poll::Pending
-    }
-
     /// The next piece, or the end once all pieces were taken; `None` when neither is there.
     fn next(&self) -> Option<Result<(Kind, Vec<u8>), End>> {
         if let Some(piece) = self.pieces.borrow_mut().pop_front() {
@@ -149,6 +132,8 @@ pub struct BodyStream {
     pub number: u32,
     /// What the reader has taken, and the handler has no credit for yet.
     pub uncredited: usize,
+    /// What the handler takes, of a WebSocket.
+    pub wanted: Option<Rc<Wanted>>,
 }
 
 impl BodyStream {
@@ -169,19 +154,22 @@ impl BodyStream {
 
     /// How many bytes of messages may be sent to the handler.
     pub fn sendable(&self) -> usize {
-        self.arrived.sendable.get()
+        self.wanted.as_ref().map_or(0, |wanted| wanted.credit())
     }
 
     /// Waits until more may be sent than before.
     pub async fn more_sendable(&self) {
-        let before = self.sendable();
-        poll_fn(|cx| self.arrived.poll_sendable(before, cx)).await
+        match &self.wanted {
+            Some(wanted) => wanted.grows().await,
+            None => pending().await,
+        }
     }
 
     /// Sends a frame of a WebSocket to the handler, which may be no longer than `sendable`.
     pub fn send(&self, kind: Kind, payload: &[u8]) {
-        let left = self.sendable().saturating_sub(cost(kind, payload.len()));
-        self.arrived.sendable.set(left);
+        if let Some(wanted) = &self.wanted {
+            wanted.spend(cost(kind, payload.len()));
+        }
         self.connection.send_frame(self.number, kind, payload);
     }
 

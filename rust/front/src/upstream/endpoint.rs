@@ -14,6 +14,7 @@ use super::pool::HandlerPool;
 use super::reply::{Answer, AnswerBody, Outcome, Reply, Streamed};
 use super::shared::{Active, SharedEndpoint};
 use super::socket::is_out_of_descriptors;
+use super::upload::Upload;
 use crate::endpoint_state::{EndpointState, Serving, Takes, Target};
 use crate::figures::Figures;
 use crate::intervals::Interval;
@@ -59,8 +60,8 @@ const GOLDEN_RATIO: u32 = 0x9E37_79B9;
 struct Upstream {
     weight: u32,
     version: u32,
-    takes: Takes,
     connection: Rc<HandlerConnection>,
+    takes: Takes,
 }
 
 /// A handler for one request.
@@ -179,8 +180,8 @@ impl Endpoint {
             reply.version.set(Some(version));
             let is_sent = match (takes, socket_head) {
                 (Takes::Websockets, None) => return Err(Failure::NoSocket),
-                (Takes::Websockets, Some(head)) => connection.send(head, body, reply, deadline, true),
-                _ => connection.send(head, body, reply, deadline, false),
+                (Takes::Websockets, Some(head)) => connection.open_socket(head, reply, deadline),
+                _ => connection.send(head, body, reply, deadline),
             };
             if !is_sent {
                 return Err(Failure::Unavailable);
@@ -195,6 +196,41 @@ impl Endpoint {
                 Outcome::Unsent => {}
             }
         }
+    }
+
+    /// Sends a request whose body follows, once there is a handler. `None` if one of those that serve takes whole
+    /// requests only: it must not depend on chance what a client may send.
+    ///
+    /// # Errors
+    /// Why it cannot be sent.
+    pub async fn open(
+        &self,
+        head: &[u8],
+        reply: &Rc<Reply>,
+        deadline: Instant,
+        place: Option<u32>,
+        memory: &Arc<MemoryBudget>,
+    ) -> Result<Option<(Upload, Active<'_>)>, Failure> {
+        reply.version.set(None);
+        if let Some(problem) = outgoing::problem(head, b"") {
+            return Err(Failure::TooLarge(problem));
+        }
+        let limit = self.state.borrow().limits.concurrent_requests;
+        let Some(active) = self.shared.begin(limit) else { return Err(Failure::Overloaded) };
+        let Picked { version, takes, connection } = match self.pick(place) {
+            Some(picked) => picked,
+            None => self.wait_for_handler(deadline, place).await?,
+        };
+        if self.traffic().upstreams.borrow().iter().any(|upstream| upstream.takes == Takes::Whole) {
+            return Ok(None);
+        }
+        if takes == Takes::Websockets {
+            return Err(Failure::NoSocket);
+        }
+        self.interval().began(active.count());
+        reply.version.set(Some(version));
+        let upload = connection.open_request(head, reply, self.share(memory)).ok_or(Failure::Unavailable)?;
+        Ok(Some((upload, active)))
     }
 
     async fn wait_for_handler(&self, deadline: Instant, place: Option<u32>) -> Result<Picked, Failure> {
@@ -311,7 +347,7 @@ impl Endpoint {
             };
             match connection {
                 Ok(connection) => {
-                    upstreams.push(Upstream { weight: *weight, version: *version, takes: instance.takes, connection })
+                    upstreams.push(Upstream { weight: *weight, version: *version, connection, takes: instance.takes })
                 }
                 // It has just ended. Those before it are being replaced all the same: requests wait for the next.
                 Err(error) if self.traffic().received.get() == number => {

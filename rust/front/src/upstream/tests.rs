@@ -65,7 +65,7 @@ impl Ends {
     /// Sends a request without a body. Returns its number, as the handler sees it.
     pub async fn request(&mut self, reply: &Rc<Reply>, deadline: Instant) -> u32 {
         let body = Arc::new(RequestBody::new(Vec::new(), None));
-        assert!(self.connection.send(b"{}", &body, reply, deadline, false));
+        assert!(self.connection.send(b"{}", &body, reply, deadline));
         let mut bytes = [0; HEADER_BYTES + 2];
         self.handler.read_exact(&mut bytes).await.unwrap();
         parse_header(&bytes).unwrap().unwrap().number
@@ -155,7 +155,7 @@ fn bodies_that_cannot_be_written_have_memory_until_the_connection_closes() {
             let mut share = Share::new(ends.memory.clone(), None);
             assert!(share.set(WHOLE / 2));
             let body = Arc::new(RequestBody::new(vec![7; WHOLE / 2], Some(share)));
-            assert!(ends.connection.send(b"{}", &body, &reply().await, later(), false));
+            assert!(ends.connection.send(b"{}", &body, &reply().await, later()));
         }
         ends.connection.expire(later(), None);
         tokio::task::yield_now().await;

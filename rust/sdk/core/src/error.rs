@@ -199,11 +199,13 @@ impl From<serde_json::Error> for HandlerError {
 }
 
 impl From<std::io::Error> for HandlerError {
-    /// The body of a request that does not come to its end is the client's doing; all else is [`Self::InternalError`].
+    /// That of a call of a service is what it was. The body of a request that does not come to its end is the client's
+    /// doing; all else is [`Self::InternalError`].
     fn from(error: std::io::Error) -> Self {
-        match error.kind() {
-            std::io::ErrorKind::ConnectionAborted => Self::BadRequest(error.to_string()),
-            _ => Self::InternalError(error.to_string()),
+        match error.downcast::<Self>() {
+            Ok(error) => error,
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => Self::BadRequest(error.to_string()),
+            Err(error) => Self::InternalError(error.to_string()),
         }
     }
 }

@@ -189,7 +189,8 @@ impl Client for Http2<'_> {
         Ok(())
     }
 
-    async fn read_body(&mut self, bytes: &mut Vec<u8>) -> Result<(), Broken> {
+    /// A frame at a time, which is small.
+    async fn read_body(&mut self, bytes: &mut Vec<u8>, _limit: usize) -> Result<(), Broken> {
         match poll_fn(|cx| self.poll_data(cx)).await? {
             Some(data) => {
                 bytes.extend_from_slice(&data);

@@ -168,7 +168,6 @@ impl Codec {
         let _ = self.context.close(&mut Wire { arrived: &[], out: &mut self.out }, frame);
     }
 
-
     /// What is to be written.
     pub fn take_out(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.out)
@@ -269,7 +268,6 @@ mod tests {
         codec.add_binary(vec![1]);
         codec.add_close(None);
         assert_eq!(codec.take_out(), b"\x88\x05\x03\xe9bye");
-
     }
 
     #[test]

@@ -1,21 +1,21 @@
 //! Streamed answers on a connection: their pieces, credit for more of them, and their end.
 use std::rc::Rc;
 
-use edge_wire::{INITIAL_CREDIT, Kind, cost, credit, credited, header};
+use edge_wire::{INITIAL_CREDIT, Kind, cost, credit, header};
 
 use super::super::body_stream::{Arrived, BodyStream, End, NotTaken};
 use super::super::in_flight::{Pending, Stream};
 use super::super::reply::{Outcome, Streamed};
+use super::sockets::{SWITCHING, UNASKED_SOCKET};
 use super::{HandlerConnection, UNASKED, violated};
 
-/// The status of a WebSocket that the handler accepts.
-pub(super) const SWITCHING: u16 = 101;
-pub(super) const UNASKED_SOCKET: &str = "its response is invalid: 101 is an answer to a request for a WebSocket only";
 const RESET: &str = "it has ended its stream early";
+pub(super) const DRAINED: &str = "its handler has been replaced or stopped";
 
 impl HandlerConnection {
-    /// Ends all streams before their end.
+    /// Ends all streams before their end, in both directions.
     pub fn end_streams(&self) {
+        self.end_uploads();
         let streams = self.in_flight.borrow().streams();
         for (number, arrived) in streams {
             arrived.end(End::Drained);
@@ -34,20 +34,17 @@ impl HandlerConnection {
     /// Nobody wants the rest of a stream, if there is any.
     pub fn drop_stream(&self, number: u32) {
         if self.in_flight.borrow_mut().drop_stream(number) {
+            // The end of both directions.
+            if let Some(wanted) = self.in_flight.borrow_mut().take_body(number) {
+                wanted.end();
+            }
             self.tell(&header(Kind::Reset, number, 0, 0));
             self.close_if_done();
         }
     }
 
-    /// Sends a frame of a WebSocket, unless the handler has ended it.
-    pub fn send_frame(&self, number: u32, kind: Kind, payload: &[u8]) {
-        if matches!(self.in_flight.borrow_mut().stream(number), Some(Stream::Wanted(_))) {
-            self.tell(&[&header(kind, number, 0, payload.len())[..], payload].concat());
-        }
-    }
-
     /// Writes a frame about a stream.
-    fn tell(&self, frame: &[u8]) {
+    pub(super) fn tell(&self, frame: &[u8]) {
         if self.is_open() {
             self.outgoing.borrow_mut().add_frame(frame);
             self.has_outgoing.notify_one();
@@ -82,9 +79,10 @@ impl HandlerConnection {
             self.tell(&header(Kind::Reset, number, 0, 0));
             return Ok(());
         };
+        let wanted = if is_socket { in_flight.body(number).cloned() } else { None };
         drop(in_flight);
         // Dropped with its reply, should nobody want it.
-        let body = BodyStream { arrived, connection: self.clone(), number, uncredited: 0 };
+        let body = BodyStream { arrived, connection: self.clone(), number, uncredited: 0, wanted };
         reply.set(match self.parse_head(head) {
             Ok(head) if head.status == SWITCHING && !is_socket => Outcome::Aborted(UNASKED_SOCKET.into()),
             Ok(head) => Outcome::Streamed(Streamed { head, body }),
@@ -115,21 +113,15 @@ impl HandlerConnection {
         Ok(())
     }
 
-    fn credited(&self, number: u32, body: &[u8]) -> Result<(), String> {
-        let bytes = credited(body).ok_or_else(|| violated("it sent credit without a number"))?;
-        // Credit for one that nobody wants any more is late.
-        if let Some(Stream::Wanted(arrived)) = self.in_flight.borrow_mut().stream(number) {
-            arrived.credited(bytes as usize);
-        }
-        Ok(())
-    }
-
     fn end_stream(&self, number: u32, end: End) -> Result<(), String> {
         let mut in_flight = self.in_flight.borrow_mut();
         if let Some(Stream::Wanted(arrived)) = in_flight.stream(number) {
             arrived.end(end);
         }
-        match in_flight.end_stream(number) {
+        let has_ended = in_flight.end_stream(number);
+        drop(in_flight);
+        self.close_body(number);
+        match has_ended {
             true => Ok(()),
             false => Err(violated("it ended no stream")),
         }

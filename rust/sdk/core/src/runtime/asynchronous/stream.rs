@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::task::{ready, Context, Poll};
 use tokio::io::AsyncWrite;
 
-use crate::runtime::CurrentRequest;
+use crate::runtime::{blocking, CurrentRequest};
 
 /// Answers with a stream. Returns at its end.
 pub async fn answer(answers: &Answers, number: u32, stream: StreamResponse) {
@@ -95,7 +95,8 @@ impl TaskBody {
     /// # Errors
     /// `ConnectionAborted` when the body has no end.
     pub fn next(&mut self) -> io::Result<Option<(Kind, Vec<u8>)>> {
-        self.answers.streams.take_of_body(self.id).map(|taken| self.credited(taken))
+        // The task that reads the connection may be one of this thread.
+        blocking(|| self.answers.streams.take_of_body(self.id)).map(|taken| self.credited(taken))
     }
 
     /// The same for a task.
