@@ -194,7 +194,12 @@ export const POLICY_FORMS: Readonly<Record<PolicyName, PolicyForm>> = {
         kind: 'list',
         hint: 'A line each: https://app.example.com, https://*.example.com, or *',
       },
-      { path: 'max_message_bytes', label: 'Longest message', kind: 'number', hint: 'Bytes; 1 MiB unless given' },
+      {
+        path: 'max_message_bytes',
+        label: 'Longest message',
+        kind: 'number',
+        hint: 'Bytes; 1 MiB unless given',
+      },
       { path: 'messages_per_second', label: 'Messages a second', kind: 'number', hint: 'Of one client' },
     ],
   },

@@ -164,8 +164,8 @@ impl Assembler {
 /// the endpoint's log, unless the client has left before. Before a socket is accepted, an error is its answer, as
 /// in [`crate::handler_loop_result!`].
 ///
-/// A socket keeps its thread, and there are 64 (`EDGE_MAX_THREADS`): where many clients stay for long, use
-/// [`crate::handler_ws_async!`].
+/// A socket keeps its thread: a handler has up to 48 sockets (three quarters of its threads), and answers further ones
+/// with 503. Where many clients stay for long, use [`crate::handler_ws_async!`].
 pub struct WebSocket {
     request: Request,
     receiver: SocketReceiver,

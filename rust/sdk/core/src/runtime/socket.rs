@@ -5,17 +5,19 @@ use super::body_source::BodySource;
 use super::input::Incoming;
 use super::streaming::last_frame;
 use super::waiting::Waiter;
-use super::{lock, panics, records};
+use super::{lock, panics, records, RUNTIME};
 use crate::websocket::{CloseFrame, WebSocket};
 use crate::wire::frame::{cost, header, Kind, MAX_DATA_BYTES};
 use crate::wire::head::SWITCHING;
 use crate::{HandlerError, Request, Response};
 use std::io;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
 /// Why a socket ends before its end, for the gateway. The log has the details.
 const FAILED: &str = "its handler has failed";
+const NO_THREAD: &str = "All threads of this handler have a WebSocket; try again in a moment.";
 const REFUSED: u16 = 1008;
 const DONE: u16 = 1000;
 
@@ -68,11 +70,14 @@ impl SocketLink {
 
     /// Waits until so many bytes may be sent.
     fn take(&self, bytes: usize) -> io::Result<()> {
-        let SocketLink::Connection(waiter, number) = self else {
-            return Err(io::Error::other("this WebSocket is one of handler_ws_async!"));
-        };
-        waiter.look();
-        waiter.wait_for(|table| Ok(table.take_all(*number, bytes)?.then_some(())))
+        match self {
+            SocketLink::Connection(waiter, number) => {
+                waiter.look();
+                waiter.wait_for(|table| Ok(table.take_all(*number, bytes)?.then_some(())))
+            }
+            #[cfg(feature = "async")]
+            SocketLink::Task(_) => Err(io::Error::other("this WebSocket is one of handler_ws_async!")),
+        }
     }
 
     fn write(&self, kind: Kind, payload: &[u8]) {
@@ -334,12 +339,39 @@ pub fn asked(incoming: Incoming) -> Result<(Request, BodySource, Arc<Line>), Ans
     Ok((incoming.request, body, Arc::new(Line::new(link))))
 }
 
+/// Sockets that have a thread.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts a socket that has a thread.
+struct Open {
+    is_one_too_many: bool,
+}
+
+impl Open {
+    /// A quarter of the threads stays free: those that read the connections with the gateway, and refuse what is too
+    /// much.
+    fn count() -> Self {
+        let limit = RUNTIME.get().map_or(usize::MAX, |runtime| (runtime.pool.max() * 3 / 4).max(1));
+        Open { is_one_too_many: OPEN.fetch_add(1, SeqCst) >= limit }
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, SeqCst);
+    }
+}
+
 /// Calls the function of a handler.
 pub fn serve<E: SocketEnd>(handler: fn(WebSocket) -> E, incoming: Incoming) -> Answered {
     let (request, body, line) = match asked(incoming) {
         Ok(asked) => asked,
         Err(answer) => return answer,
     };
+    let open = Open::count();
+    if open.is_one_too_many {
+        return Answered::Whole(Response::error(503, NO_THREAD).with_header("Retry-After", "1"));
+    }
     let socket = WebSocket::new(request, body, line.clone());
     // As in `panics::catch`, which would take an accepted socket for one that is only asked for.
     let result = catch_unwind(AssertUnwindSafe(|| handler(socket).into_end()));

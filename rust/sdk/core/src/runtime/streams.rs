@@ -1,7 +1,9 @@
 //! The streams under way on a connection. Of those that are sent: how many bytes of each may be sent, and whether the
 //! gateway still wants it. Those that arrive are in [`super::bodies`].
 
-use super::bodies::{Bodies, BodyId, Taken};
+#[cfg(feature = "async")]
+use super::bodies::Taken;
+use super::bodies::{Bodies, BodyId};
 use super::lock;
 use crate::wire::frame::{credited, Frame, Kind, INITIAL_CREDIT};
 use std::collections::HashMap;
