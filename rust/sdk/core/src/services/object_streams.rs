@@ -42,23 +42,13 @@ impl ObjectStore {
     ///
     /// # Errors
     /// See [`ObjectStore`]; that of the reader, as `HandlerError::from` makes one of it.
-    pub fn upload(
-        &self,
-        key: &str,
-        content_type: &str,
-        mut content: impl Read,
-    ) -> Result<StoredObject, HandlerError> {
+    pub fn upload(&self, key: &str, content_type: &str, mut content: impl Read) -> Result<StoredObject, HandlerError> {
         self.upload_from(key, content_type, &mut content)
     }
 
     // Not generic: compiled here, and not in every handler.
     #[inline(never)]
-    fn upload_from(
-        &self,
-        key: &str,
-        content_type: &str,
-        content: &mut dyn Read,
-    ) -> Result<StoredObject, HandlerError> {
+    fn upload_from(&self, key: &str, content_type: &str, content: &mut dyn Read) -> Result<StoredObject, HandlerError> {
         let mut part = Vec::new();
         read_part(content, &mut part)?;
         if part.len() < PART_BYTES {
@@ -125,14 +115,8 @@ impl ObjectStore {
     /// # Errors
     /// See [`ObjectStore`].
     pub fn download(&self, key: &str) -> Result<Option<ObjectReader>, HandlerError> {
-        let reader = |info| ObjectReader {
-            store: self.clone(),
-            key: key.to_owned(),
-            info,
-            read: 0,
-            piece: Vec::new(),
-            at: 0,
-        };
+        let reader =
+            |info| ObjectReader { store: self.clone(), key: key.to_owned(), info, read: 0, piece: Vec::new(), at: 0 };
         Ok(self.head(key)?.map(reader))
     }
 }

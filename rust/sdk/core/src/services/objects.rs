@@ -172,7 +172,12 @@ impl ObjectStore {
         self.call("put", &[("key", Arg::Text(key)), ("content_type", content_type.into())], content).result()
     }
 
-    pub(super) fn call<'a>(&'a self, operation: &'static str, args: &'a [(&'static str, Arg<'a>)], payload: &'a [u8]) -> Call<'a> {
+    pub(super) fn call<'a>(
+        &'a self,
+        operation: &'static str,
+        args: &'a [(&'static str, Arg<'a>)],
+        payload: &'a [u8],
+    ) -> Call<'a> {
         Call::new(Family::Storage, &self.pool_id, operation, args, payload)
     }
 }
