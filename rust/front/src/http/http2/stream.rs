@@ -234,7 +234,7 @@ impl Client for Http2<'_> {
     }
 
     async fn unless_left<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Broken> {
-        let stream = self.sending.as_mut().ok_or(Broken::Gone)?;
+        let Some(stream) = &mut self.sending else { return self.unless_reset(work).await };
         tokio::select! {
             biased;
             outcome = work => Ok(outcome),
