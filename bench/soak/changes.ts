@@ -135,7 +135,9 @@ export async function importBundle(
 async function alone(endpoint: SoakEndpoint, work: () => Promise<void>): Promise<void> {
   if (busy.has(endpoint)) return;
   busy.add(endpoint);
+  endpoint.changes++;
   await work();
+  endpoint.changes++;
   busy.delete(endpoint);
 }
 

@@ -13,6 +13,8 @@ import { soakHandler } from './handlers.js';
 export const ITEMS = 1_000;
 /** Small, so that bodies that are too large cost little. */
 export const BODY_LIMIT = 64 * 1024;
+/** Short, so that streams of replaced handlers are cut off all the time. */
+const STREAM_DRAIN_MS = 2_000;
 /** One of so many endpoints has handlers that sleep between two requests, after so long. */
 const SLEEPS = 5;
 const IDLE_MS = 20;
@@ -27,6 +29,8 @@ export interface SoakEndpoint {
   readonly variants: Set<string>;
   /** True while it is stopped, being stopped, or not yet started again. */
   mayBeDown: boolean;
+  /** Incremented before and after its handler is replaced or stopped, which ends its streams after a while. */
+  changes: number;
 }
 
 /** The stack and its resources. */
@@ -56,6 +60,7 @@ export async function openLandscape(count: number): Promise<Landscape> {
         LOG_LEVEL: 'warn',
         GATEWAY_CONCURRENCY: '2',
         GATEWAY_BODY_LIMIT_BYTES: String(BODY_LIMIT),
+        STREAM_DRAIN_MS: String(STREAM_DRAIN_MS),
       },
     });
     await fillPostgres(items.url);
@@ -91,7 +96,7 @@ async function defineEndpoints(
     const id = await stack.deploy({ path: `${path}/{n}`, code: soakHandler(variant), limits });
     for (const [pool_id, service_id] of Object.entries(services))
       await must(stack.api.post(`/api/endpoints/${id}/services`, { service_id, pool_id }));
-    endpoints.push({ id, path, variants: new Set([variant]), mayBeDown: false });
+    endpoints.push({ id, path, variants: new Set([variant]), mayBeDown: false, changes: 0 });
   };
   let next = 0;
   await Promise.all(

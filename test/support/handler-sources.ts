@@ -376,3 +376,151 @@ fn handle(req: StreamRequest) -> Result<StreamResponse, HandlerError> {
 }
 handler_loop_result!(handle);
 `;
+
+/**
+ * WebSockets that do what the query parameter `do` says; without it, send back what comes. What waits for a mark goes on
+ * when another socket sets it.
+ */
+export const SOCKETS = `
+use rust_edge_gateway_sdk::prelude::*;
+use rust_edge_gateway_sdk::tokio::{sync::watch, time::{sleep, Duration}};
+use std::{collections::HashSet, sync::LazyLock};
+
+static MARKS: LazyLock<watch::Sender<HashSet<String>>> = LazyLock::new(|| watch::channel(HashSet::new()).0);
+
+fn set(mark: &str) {
+    MARKS.send_modify(|marks| { marks.insert(mark.to_owned()); });
+}
+
+async fn wait(mark: &str) {
+    MARKS.subscribe().wait_for(|marks| marks.contains(mark)).await.expect("the sender is static");
+}
+
+async fn echo(socket: &mut AsyncWebSocket) -> Result<(), HandlerError> {
+    while let Some(message) = socket.recv().await {
+        if let Message::Text(_) | Message::Binary(_) = message {
+            socket.send(message).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn handle(mut socket: AsyncWebSocket) -> Result<(), HandlerError> {
+    let request = socket.request().clone();
+    let mark = request.query_param("mark").cloned().unwrap_or_default();
+    let count: usize = request.query_param_as("count").unwrap_or(0);
+    match request.query_param("do").map_or("", String::as_str) {
+        "head" => {
+            let about = json!({"path": request.path, "subject": request.subject(), "protocols": socket.protocols()});
+            socket.send(about.to_string()).await?;
+        }
+        "chooses" => {
+            let mut socket = socket.with_protocol("v2").with_header("X-Own", "kept");
+            echo(&mut socket).await?;
+        }
+        "chooses-other" => {
+            let mut socket = socket.with_protocol("v9");
+            echo(&mut socket).await?;
+        }
+        "refuses" => return socket.refuse(Response::text(403, "members only")),
+        "missing" => return Err(HandlerError::NotFound),
+        "returns" => {}
+        "closes" => socket.close(4001, "done").await?,
+        "fails" => {
+            socket.recv().await;
+            return Err(HandlerError::Internal("on purpose".into()));
+        }
+        "panics" => {
+            socket.recv().await;
+            panic!("on purpose");
+        }
+        "exits" => {
+            socket.recv().await;
+            std::process::exit(3);
+        }
+        "pings" => {
+            socket.send(Message::Ping(b"there".to_vec())).await?;
+            while let Some(message) = socket.recv().await {
+                socket.send(format!("{message:?}")).await?;
+            }
+        }
+        "tells" => {
+            while let Some(message) = socket.recv().await {
+                if let Message::Close(Some(frame)) = message {
+                    set(&format!("{mark}-{}-{}", frame.code, frame.reason));
+                }
+            }
+            set(&mark);
+        }
+        "set" => {
+            set(&mark);
+            socket.send("set").await?;
+        }
+        "wait" => {
+            wait(&mark).await;
+            socket.send(mark).await?;
+        }
+        "slow" => {
+            socket.accept()?;
+            wait(&mark).await;
+            echo(&mut socket).await?;
+        }
+        "much" => {
+            for n in 0..count {
+                socket.send(vec![n as u8; 1024]).await?;
+            }
+            set(&mark);
+        }
+        "empties" => {
+            for _ in 0..count {
+                socket.send("").await?;
+            }
+        }
+        "ticks" => {
+            let (sender, mut receiver) = socket.split()?;
+            let ticking = sender.clone();
+            spawn(async move {
+                while ticking.send("tick").await.is_ok() {
+                    sleep(Duration::from_millis(5)).await;
+                }
+            });
+            while let Some(message) = receiver.recv().await {
+                if let Message::Text(_) = message {
+                    sender.send(message).await?;
+                }
+            }
+        }
+        _ => echo(&mut socket).await?,
+    }
+    Ok(())
+}
+handler_ws_async!(handle);
+`;
+
+/** The same with threads: sends back what comes, and ticks. */
+export const BLOCKING_SOCKETS = `
+use rust_edge_gateway_sdk::prelude::*;
+use std::{thread, time::Duration};
+
+fn handle(socket: WebSocket) -> Result<(), HandlerError> {
+    let ticks = socket.request().query_param("do").is_some_and(|what| what == "ticks");
+    let (sender, mut receiver) = socket.split()?;
+    if ticks {
+        let ticking = sender.clone();
+        thread::spawn(move || {
+            while ticking.send("tick").is_ok() {
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+    }
+    while let Some(message) = receiver.recv() {
+        match message {
+            Message::Text(text) if text == "panic" => panic!("on purpose"),
+            Message::Text(_) | Message::Binary(_) => sender.send(message)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+handler_ws!(handle);
+`;

@@ -1,16 +1,23 @@
 /** Certificates by ACME, from a real ACME server (Pebble) to a handshake with a client; real processes. */
 import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { Agent, type RequestOptions, request } from 'node:https';
+import { createServer, type Socket } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
 import * as acme from 'acme-client';
 import { expect } from 'chai';
+import { runOrder } from '../../jobs/acme.js';
+import { Changes } from '../../src/reconcile/changes.js';
 import { createSecretBox } from '../../src/secrets/secret-box.js';
+import { dueOrders } from '../../src/store/acme.js';
 import { addChallenge, removeChallenge } from '../../src/store/acme-challenges.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
 import { startAuthority } from '../support/authority.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure, NO_ID } from '../support/expect.js';
 import { call } from '../support/http.js';
+import { createTestLog } from '../support/log.js';
 import { type Pebble, preparePebble } from '../support/pebble.js';
 import { freePort } from '../support/ports.js';
 import { frontOf } from '../support/process-state.js';
@@ -22,6 +29,9 @@ const LIMIT_MS = 150_000;
 const HOST = 'shop.example';
 /** An address of this machine where nothing listens. */
 const NOWHERE = '127.0.0.9';
+/** One where nothing answers, and one of another gateway. */
+const [SILENT, SECOND] = ['127.0.0.8', '127.0.0.2'];
+const ELSEWHERE = 'elsewhere.example';
 
 interface DomainState {
   readonly id: string;
@@ -41,6 +51,9 @@ describe('certificates by ACME', function () {
   let pebble: Pebble;
   let tlsPort: number;
   let ports: { http: number; tls: number };
+  /** A domain whose first order has failed, and when the next one is due. */
+  let elsewhere: string;
+  let nextTryAt: number;
 
   before(async () => {
     pebble = await preparePebble();
@@ -119,11 +132,11 @@ describe('certificates by ACME', function () {
       expect(await store.knex(table).where({ domain_id: deleted }), table).to.deep.equal([]);
   });
 
-  it('says what went wrong, and when it is tried again, and is successful then', async () => {
-    const host = 'elsewhere.example';
+  it('says what went wrong, and when it is tried again', async () => {
+    const host = ELSEWHERE;
     await pebble.setAddress(host, NOWHERE);
-    const id = await addDomain(host);
-    const { certificate_order: failed } = await reaches(id, 'failed');
+    elsewhere = await addDomain(host);
+    const { certificate_order: failed } = await reaches(elsewhere, 'failed');
     expect(failed?.error).to.match(/127\.0\.0\.9.*connection refused/i);
     expect(Date.parse(failed?.next_try_at ?? '')).to.be.above(Date.parse(failed?.tried_at ?? ''));
     const line = await eventually(() => {
@@ -133,12 +146,8 @@ describe('certificates by ACME', function () {
     });
     expect(line).to.include({ host, reason: failed?.error, retry_seconds: 30 });
     expect(await store.knex('acme_challenges')).to.deep.equal([]);
+    nextTryAt = Date.parse(failed?.next_try_at ?? '');
     await pebble.setAddress(host, null);
-    const { certificate_order: issued } = await reaches(id, 'issued');
-    expect(issued).to.include({ error: null, next_try_at: null });
-    // Not before it was said.
-    expect(Date.parse(issued?.tried_at ?? '')).to.be.at.least(Date.parse(failed?.next_try_at ?? ''));
-    await eventually(async () => expect(await shown(host)).to.equal((await certificate(id)).fingerprint));
   });
 
   it('tries again at once when told to', async () => {
@@ -228,6 +237,41 @@ describe('certificates by ACME', function () {
     }
   });
 
+  it('is successful when it is tried again, not before it was said', async () => {
+    const { certificate_order: issued } = await reaches(elsewhere, 'issued');
+    expect(issued).to.include({ error: null, next_try_at: null });
+    expect(Date.parse(issued?.tried_at ?? '')).to.be.at.least(nextTryAt);
+    const { fingerprint } = await certificate(elsewhere);
+    await eventually(async () => expect(await shown(ELSEWHERE)).to.equal(fingerprint));
+  });
+
+  it('answers challenges by each gateway of several', async () => {
+    // At another address with the same ports: the address of a host decides who is asked.
+    const second = stack.launch('gateway', { HOST: SECOND, METRICS_PORT: '' });
+    try {
+      await second.ready;
+      await pebble.setAddress('second.example', SECOND);
+      const ids = await Promise.all(['first.example', 'second.example'].map(addDomain));
+      for (const id of ids) expect((await reaches(id, 'issued')).certificate_order?.error).to.equal(null);
+      // Who asks for the challenge of one host gets it from both.
+      const { id } = (await store.knex('domains').where({ host: HOST }).first('id')) as { id: string };
+      const pending = { domain_id: id, host: HOST, token: 'of-both', answer: 'of-both.thumbprint' };
+      const challenge = { ...pending, type: 'http-01', chain: null, key_encrypted: null } as const;
+      await addChallenge(store, challenge);
+      const { port } = new URL(stack.gatewayUrl);
+      for (const address of ['127.0.0.1', SECOND])
+        await eventually(async () => {
+          const url = `http://${address}:${port}/.well-known/acme-challenge/of-both`;
+          expect((await call(url, { headers: { host: HOST } })).text).to.equal('of-both.thumbprint');
+        });
+      await removeChallenge(store, challenge);
+    } finally {
+      await second.end();
+    }
+    // Nobody waits for one that has ended.
+    await reaches(await addDomain('alone.example'), 'issued');
+  });
+
   it('answers pending challenges to those who ask for them, and to nobody else', async () => {
     const own = await shown(HOST);
     const secrets = createSecretBox(SECRET_KEY);
@@ -306,8 +350,36 @@ describe('certificates by ACME', function () {
     });
   });
 
-  it('orders by TLS-ALPN-01', async () => {
+  it('gives an order up at its time limit: nothing of it goes on', async () => {
     await stack.processes.get('worker')?.end();
+    const silent = createServer();
+    await new Promise<void>((resolve) => silent.listen(ports.http, SILENT, resolve));
+    const asked = once(silent, 'connection') as Promise<[Socket]>;
+    const { log, lines } = createTestLog();
+    const changes = new Changes(stack.databaseUrl, ['node'], log);
+    try {
+      await pebble.setAddress('silent.example', SILENT);
+      const id = await addDomain('silent.example');
+      const [due] = await dueOrders(store, pebble.directory, 1);
+      acme.axios.defaults.httpsAgent = new Agent({ ca: await readFile(pebble.caFile) });
+      const context = {
+        ...{ store, changes, log, secrets: createSecretBox(SECRET_KEY), directory: pebble.directory },
+        ...({ email: 'ada@example.com', challengeType: 'http-01', orderLimitMs: 6_000 } as const),
+      };
+      await runOrder({ domainId: id, ticket: due?.ticket ?? '' }, context);
+      // The server was waiting for the answer.
+      const [connection] = await asked;
+      connection.destroy();
+      expect(lines.at(-1)).to.include({ reason: 'The order has not ended within 6 seconds' });
+      expect((await domain(id)).certificate_order).to.include({ state: 'failed' });
+      expect(await store.knex('acme_challenges')).to.deep.equal([]);
+    } finally {
+      await changes.stop();
+      silent.close();
+    }
+  });
+
+  it('orders by TLS-ALPN-01', async () => {
     await stack.start('worker', { ACME_CHALLENGE: 'tls-alpn-01' });
     const host = 'by-tls.example';
     const id = await addDomain(host);
@@ -318,11 +390,12 @@ describe('certificates by ACME', function () {
   });
 
   it('goes on with a server that has forgotten its account, and renews without a failed request', async () => {
-    await pebble.start(ports, { validitySeconds: 60 });
+    await pebble.start(ports, { validitySeconds: 36 });
     const host = 'short.example';
     const id = await addDomain(host);
     const { certificate_order: failed } = await reaches(id, 'failed');
     expect(failed?.error).to.match(/account/i);
+    expectData(await stack.api.post(`/api/domains/${id}/certificate/order`));
     await reaches(id, 'issued');
     const first = (await certificate(id)).fingerprint;
     await eventually(async () => expect(await shown(host)).to.equal(first));

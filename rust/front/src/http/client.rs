@@ -2,7 +2,7 @@
 use super::exchange::Next;
 use super::guard::Watch;
 use super::response::ResponseHead;
-use super::stream::Broken;
+use super::stream::{Broken, ClientStream};
 
 /// What a request comes over.
 pub trait Link {
@@ -47,6 +47,9 @@ pub trait Client: Link {
 
     /// Does work for the client, as long as that is there: one that sends no more has left, too.
     async fn unless_left<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Broken>;
+
+    /// The connection, to go on as a WebSocket; none where it carries other requests, too.
+    fn raw(&mut self) -> Option<&mut ClientStream>;
 
     /// Before an answer without the body: drops it, if it is small and there. Returns whether nothing of it is left.
     async fn drop_at_once(&mut self) -> Result<bool, Broken>;

@@ -13,13 +13,14 @@ use super::refusal::Refusal;
 use super::request::{Addressed, Request};
 use super::response::{Persistence, ResponseHead};
 use super::stream::Broken;
+use super::websocket;
 use crate::entries::{self, Finished};
 use crate::intervals;
 use crate::memory::Share;
 use crate::messages::Level;
 use crate::policies::{self, Begun, Unchecked, Verdict, lines_of};
 use crate::thread::Thread;
-use crate::upstream::endpoint::{Answered, Endpoint};
+use crate::upstream::endpoint::{Answered, Endpoint, Failure};
 use crate::upstream::{Answer, Reply, RequestBody};
 
 /// What a request may have in memory without asking for it.
@@ -101,10 +102,18 @@ impl<'a, C: Client> Exchange<'a, C> {
             Err(refusal) => return self.refuse(&request, &refusal).await,
         };
         self.client.give_back();
-        let outcome = endpoint.request(head, &sent, self.reply, deadline, *place).await;
+        let socket_head = matches!(request.upgrade, Some(Ok(_))).then(|| websocket::asking(head));
+        let outcome = endpoint.request(head, &sent, self.reply, deadline, *place, socket_head.as_deref()).await;
         // A handler that has answered needs no more of it than what is being written.
         drop(sent);
+        if let (Err(Failure::NoSocket), Some(Err(refusal))) = (&outcome, &request.upgrade) {
+            self.finished(&request, refusal.status, refusal.body().len(), Some(refusal), None);
+            return self.write_refusal(&request, refusal, request.keep_alive).await;
+        }
         let refusal = match outcome {
+            Ok(Answered::Streamed(streamed, _active)) if streamed.head.status == websocket::STATUS => {
+                return Box::pin(self.socket(&request, streamed)).await;
+            }
             Ok(Answered::Streamed(streamed, _active)) => {
                 // Apart, so that other requests need no room for it.
                 return Box::pin(self.stream(&request, streamed, None)).await;

@@ -201,6 +201,10 @@ impl Client for Http1<'_> {
         }
     }
 
+    fn raw(&mut self) -> Option<&mut ClientStream> {
+        Some(self.stream)
+    }
+
     /// A client that waits for `100 Continue` does not send its body.
     async fn drop_at_once(&mut self) -> Result<bool, Broken> {
         let mut dropped = 0;

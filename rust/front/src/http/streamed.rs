@@ -142,6 +142,7 @@ impl<C: Client> Exchange<'_, C> {
                 }
                 Ok(Err(End::Complete)) => return Err(Cut::Handler("its body is shorter than it said".into())),
                 Ok(Err(End::Broken(reason))) => return Err(Cut::Handler(reason)),
+                Ok(Err(End::Drained(reason))) => return Err(Cut::Handler(reason.into())),
                 Err(_) => {
                     let idle = idle.as_millis();
                     return Err(Cut::Handler(format!("no more of its body has come for {idle} ms").into()));

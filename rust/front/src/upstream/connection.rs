@@ -1,4 +1,5 @@
 //! The connection of a thread to one handler process. It carries many requests at a time, and enforces their deadlines.
+mod sockets;
 mod streams;
 mod uploads;
 
@@ -17,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
+use self::sockets::{SWITCHING, UNASKED_SOCKET};
 use super::body_stream::{End, HANDLER_DRAINED};
 use super::in_flight::{InFlight, Pending};
 use super::incoming::Incoming;
@@ -111,8 +113,8 @@ impl HandlerConnection {
         if self.outgoing.borrow().is_full() {
             return false;
         }
-        let Some(number) = self.in_flight.borrow_mut().add(Pending { reply: reply.clone(), deadline: Some(deadline) })
-        else {
+        let pending = Pending { reply: reply.clone(), deadline: Some(deadline), is_socket: false };
+        let Some(number) = self.in_flight.borrow_mut().add(pending) else {
             return false;
         };
         self.outgoing.borrow_mut().add(number, head, body);
@@ -319,6 +321,7 @@ impl HandlerConnection {
         drop(in_flight);
         self.close_body(number);
         reply.set(match self.parse_head(head) {
+            Ok(head) if head.status == SWITCHING => Outcome::Aborted(UNASKED_SOCKET.into()),
             Ok(head) => Outcome::Answered(Answer { head, body: body() }),
             Err(reason) => Outcome::Aborted(reason.into()),
         });

@@ -42,6 +42,8 @@ pub enum Failure {
     TooLarge(String),
     /// There is no memory for the answer.
     OutOfMemory,
+    /// The handler takes WebSockets only, and this is none.
+    NoSocket,
 }
 
 /// What a handler answers with.
@@ -65,12 +67,13 @@ struct Upstream {
 /// A handler for one request.
 struct Picked {
     version: u32,
+    takes: Takes,
     connection: Rc<HandlerConnection>,
 }
 
 impl Upstream {
     fn picked(&self) -> Picked {
-        Picked { version: self.version, connection: self.connection.clone() }
+        Picked { version: self.version, takes: self.takes, connection: self.connection.clone() }
     }
 }
 
@@ -149,6 +152,7 @@ impl Endpoint {
 
     /// Sends a request, and waits for its answer. It waits for a handler that is being started, and goes to another one
     /// if its handler ends before it was sent. `place` is that of a caller that keeps its handler, see `sticky.rs`.
+    /// `socket_head`: of a request that asks for a WebSocket, for handlers that take those.
     ///
     /// # Errors
     /// Why there is no answer.
@@ -159,6 +163,7 @@ impl Endpoint {
         reply: &Rc<Reply>,
         deadline: Instant,
         place: Option<u32>,
+        socket_head: Option<&[u8]>,
     ) -> Result<Answered<'_>, Failure> {
         reply.version.set(None);
         if let Some(problem) = outgoing::problem(head, &body.bytes) {
@@ -168,12 +173,17 @@ impl Endpoint {
         let Some(active) = self.shared.begin(limit) else { return Err(Failure::Overloaded) };
         self.interval().began(active.count());
         loop {
-            let Picked { version, connection } = match self.pick(place) {
+            let Picked { version, takes, connection } = match self.pick(place) {
                 Some(picked) => picked,
                 None => self.wait_for_handler(deadline, place).await?,
             };
             reply.version.set(Some(version));
-            if !connection.send(head, body, reply, deadline) {
+            let is_sent = match (takes, socket_head) {
+                (Takes::Websockets, None) => return Err(Failure::NoSocket),
+                (Takes::Websockets, Some(head)) => connection.open_socket(head, reply, deadline),
+                _ => connection.send(head, body, reply, deadline),
+            };
+            if !is_sent {
                 return Err(Failure::Unavailable);
             }
             drop(connection);
@@ -207,12 +217,15 @@ impl Endpoint {
         }
         let limit = self.state.borrow().limits.concurrent_requests;
         let Some(active) = self.shared.begin(limit) else { return Err(Failure::Overloaded) };
-        let Picked { version, connection } = match self.pick(place) {
+        let Picked { version, takes, connection } = match self.pick(place) {
             Some(picked) => picked,
             None => self.wait_for_handler(deadline, place).await?,
         };
         if self.traffic().upstreams.borrow().iter().any(|upstream| upstream.takes == Takes::Whole) {
             return Ok(None);
+        }
+        if takes == Takes::Websockets {
+            return Err(Failure::NoSocket);
         }
         self.interval().began(active.count());
         reply.version.set(Some(version));

@@ -15,6 +15,8 @@ pub struct Pending {
     pub reply: Rc<Reply>,
     /// None while its body is still arriving.
     pub deadline: Option<Instant>,
+    /// It asks for a WebSocket.
+    pub is_socket: bool,
 }
 
 #[derive(Default)]
@@ -248,7 +250,7 @@ mod tests {
     use super::*;
 
     fn pending(deadline: Instant) -> Pending {
-        Pending { reply: Reply::new(Waker::noop().clone()), deadline: Some(deadline) }
+        Pending { reply: Reply::new(Waker::noop().clone()), deadline: Some(deadline), is_socket: false }
     }
 
     #[test]

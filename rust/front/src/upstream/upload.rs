@@ -43,6 +43,29 @@ impl Wanted {
         self.wake();
     }
 
+    /// Bytes that may be sent.
+    pub fn credit(&self) -> usize {
+        self.credit.get()
+    }
+
+    /// So many were sent.
+    pub fn spend(&self, bytes: usize) {
+        self.credit.set(self.credit.get().saturating_sub(bytes));
+    }
+
+    /// Waits until more may be sent than before.
+    pub async fn grows(&self) {
+        let before = self.credit();
+        poll_fn(|cx| {
+            if self.credit() > before {
+                return Poll::Ready(());
+            }
+            *self.waker.borrow_mut() = Some(cx.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+
     fn wake(&self) {
         if let Some(waker) = self.waker.borrow_mut().take() {
             waker.wake();

@@ -80,3 +80,26 @@ macro_rules! handler_loop_async {
         }
     };
 }
+
+/// Serves WebSockets with a `fn(WebSocket)`, or one that returns `Result<(), HandlerError>`. See [`crate::WebSocket`].
+/// Its endpoint has the method GET; requests that ask for no WebSocket get 426.
+#[macro_export]
+macro_rules! handler_ws {
+    ($handler:expr) => {
+        fn main() {
+            $crate::__private::run_socket($handler)
+        }
+    };
+}
+
+/// Serves WebSockets with an `async fn(AsyncWebSocket)`, or one that returns `Result<(), HandlerError>`, on a tokio
+/// runtime that this macro starts; its future has to be `Send`. See [`crate::AsyncWebSocket`].
+#[cfg(feature = "async")]
+#[macro_export]
+macro_rules! handler_ws_async {
+    ($handler:expr) => {
+        fn main() {
+            $crate::__private::run_async_socket($handler)
+        }
+    };
+}

@@ -2,6 +2,7 @@
 
 mod bodies;
 mod client;
+mod sockets;
 mod streams;
 
 use client::{Connection, Handler};

@@ -17,7 +17,7 @@ use super::super::guard::{Phase, Watch, Watched};
 use super::super::head::Framing;
 use super::super::refusal::{Refusal, Unread};
 use super::super::response::{Persistence, ResponseHead};
-use super::super::stream::Broken;
+use super::super::stream::{Broken, ClientStream};
 use super::wire::OpenStream;
 use super::{SEND_BYTES, head};
 use crate::thread::Thread;
@@ -243,6 +243,11 @@ impl Client for Http2<'_> {
     }
 
     /// The stream ends with the answer. What is left of the body is not the next request.
+    /// Extended CONNECT (RFC 8441) is not offered.
+    fn raw(&mut self) -> Option<&mut ClientStream> {
+        None
+    }
+
     async fn drop_at_once(&mut self) -> Result<bool, Broken> {
         Ok(true)
     }

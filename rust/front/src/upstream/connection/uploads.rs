@@ -19,7 +19,7 @@ impl HandlerConnection {
             return None;
         }
         let wanted = Wanted::new();
-        let pending = Pending { reply: reply.clone(), deadline: None };
+        let pending = Pending { reply: reply.clone(), deadline: None, is_socket: false };
         let number = self.in_flight.borrow_mut().add_opened(pending, wanted.clone())?;
         self.outgoing.borrow_mut().add_head(number, head);
         self.has_outgoing.notify_one();

@@ -1,8 +1,10 @@
 //! The loop on tokio: a task for every request, any number of them waiting at once.
 
 mod local;
+mod socket;
 mod stream;
 
+pub use socket::{run_socket, TaskSocket};
 pub use stream::{AsyncBodyWriter, TaskBody};
 
 use super::answer::{Answer, Answered, AsyncAnswer};
@@ -220,6 +222,7 @@ impl Answers {
                 self.send(Outgoing::Answer(number, response));
             }
             Answered::Stream(answer) => stream::answer(self, number, *answer).await,
+            Answered::Socket(last_frames) => socket::end(self, number, last_frames),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The bodies of requests that arrive piece by piece on a connection, and what their readers have not taken yet.
 
-use crate::wire::frame::{Frame, Kind, INITIAL_CREDIT};
+use crate::wire::frame::{cost, Frame, Kind, INITIAL_CREDIT};
 use crate::wire::takes::Takes;
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -40,7 +40,8 @@ pub struct BodyId {
 
 struct Body {
     id: BodyId,
-    pieces: VecDeque<Vec<u8>>,
+    /// Also messages of a WebSocket.
+    pieces: VecDeque<(Kind, Vec<u8>)>,
     end: Option<Ending>,
     /// What the reader has taken, and the gateway has no credit for yet.
     uncredited: usize,
@@ -59,6 +60,7 @@ enum Ending {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Taken {
     Piece {
+        kind: Kind,
         bytes: Vec<u8>,
         /// The gateway is to be told that it may send so many more bytes; 0 for nothing.
         credit: u32,
@@ -89,7 +91,9 @@ impl Bodies {
         let Some(body) = self.by_number.get_mut(&frame.number) else { return };
         match frame.kind {
             Kind::Data if frame.body.is_empty() => {}
-            Kind::Data => body.pieces.push_back(frame.body.to_vec()),
+            Kind::Data | Kind::Text | Kind::Binary | Kind::Ping | Kind::Pong | Kind::Close => {
+                body.pieces.push_back((frame.kind, frame.body.to_vec()));
+            }
             Kind::End => body.end = Some(Ending::Complete),
             _ => body.end = Some(Ending::Broken(String::from_utf8_lossy(frame.body).into_owned())),
         }
@@ -105,11 +109,11 @@ impl Bodies {
             return Err(aborted("its request has been answered"));
         };
         match (body.pieces.pop_front(), &body.end) {
-            (Some(bytes), end) => {
-                body.uncredited += bytes.len();
+            (Some((kind, bytes)), end) => {
+                body.uncredited += cost(kind, bytes.len());
                 let is_due = end.is_none() && body.uncredited >= CREDITED_BYTES;
                 let credit = if is_due { std::mem::take(&mut body.uncredited) as u32 } else { 0 };
-                Ok(Some(Taken::Piece { bytes, credit }))
+                Ok(Some(Taken::Piece { kind, bytes, credit }))
             }
             (None, Some(Ending::Complete)) => Ok(Some(Taken::End)),
             (None, Some(Ending::Broken(reason))) => Err(aborted(reason)),
@@ -174,7 +178,7 @@ mod tests {
     }
 
     fn piece(bytes: &[u8]) -> Option<Taken> {
-        Some(Taken::Piece { bytes: bytes.to_vec(), credit: 0 })
+        Some(Taken::Piece { kind: Kind::Data, bytes: bytes.to_vec(), credit: 0 })
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 #[cfg(feature = "async")]
 use super::asynchronous::TaskBody;
+use super::socket::SocketLink;
 use super::streaming::ConnectionBody;
+use crate::wire::frame::Kind;
 use std::io;
 #[cfg(feature = "async")]
 use std::task::{Context, Poll};
@@ -26,6 +28,24 @@ impl BodySource {
     /// # Errors
     /// `ConnectionAborted` when the body has no end.
     pub fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        self.next_frame().map(|next| next.map(|(_, bytes)| bytes))
+    }
+
+    /// The connection of the WebSocket whose messages it brings; none of a request that has come whole.
+    pub fn socket(&self) -> Option<SocketLink> {
+        match self {
+            BodySource::Connection(body) => Some(body.socket()),
+            #[cfg(feature = "async")]
+            BodySource::Task(body) => Some(SocketLink::Task(body.socket())),
+            BodySource::Whole(_) | BodySource::Taken => None,
+        }
+    }
+
+    /// The same with what it is, for WebSockets.
+    ///
+    /// # Errors
+    /// See [`BodySource::next`].
+    pub fn next_frame(&mut self) -> io::Result<Option<(Kind, Vec<u8>)>> {
         match self {
             BodySource::Whole(bytes) => Ok(take(bytes)),
             BodySource::Connection(body) => body.next(),
@@ -38,6 +58,12 @@ impl BodySource {
     /// The same for a task.
     #[cfg(feature = "async")]
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<Vec<u8>>>> {
+        self.poll_frame(context).map_ok(|next| next.map(|(_, bytes)| bytes))
+    }
+
+    /// See [`BodySource::next_frame`].
+    #[cfg(feature = "async")]
+    pub fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<(Kind, Vec<u8>)>>> {
         match self {
             BodySource::Whole(bytes) => Poll::Ready(Ok(take(bytes))),
             BodySource::Connection(_) => {
@@ -49,8 +75,8 @@ impl BodySource {
     }
 }
 
-fn take(bytes: &mut Vec<u8>) -> Option<Vec<u8>> {
-    (!bytes.is_empty()).then(|| std::mem::take(bytes))
+fn take(bytes: &mut Vec<u8>) -> Option<(Kind, Vec<u8>)> {
+    (!bytes.is_empty()).then(|| (Kind::Data, std::mem::take(bytes)))
 }
 
 fn taken() -> io::Error {

@@ -224,10 +224,19 @@ impl GatewayConnection {
     /// Begins to answer with a stream: the gateway has its head when this returns. False if it cannot be sent, and a
     /// 500 is the answer.
     pub fn begin_stream(&self, number: u32, head: &Response) -> bool {
+        self.begin(number, |answers| head::stream(answers, number, head))
+    }
+
+    /// The same for a WebSocket.
+    pub fn begin_socket(&self, number: u32, head: &Response) -> bool {
+        self.begin(number, |answers| head::socket(answers, number, head))
+    }
+
+    fn begin(&self, number: u32, write_head: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
         let mut answers = lock(&self.answers);
         // Credit may come as soon as the head is written.
         self.streams.open(number);
-        let is_stream = head::stream(&mut answers, number, head);
+        let is_stream = write_head(&mut answers);
         if !is_stream {
             self.streams.remove(number);
             self.finished.fetch_add(1, SeqCst);

@@ -5,7 +5,7 @@
 //! which request a thread works on, and [`in_request`] takes that elsewhere; [`gateway_connection`], [`pool`],
 //! [`monitor`] and [`latency`] distribute requests to threads; [`streaming`] sends answers piece by piece, as
 //! [`streams`] allows, and [`bodies`] has what comes of requests so, for [`body_source`]; [`input`] says what a handler
-//! may take; `asynchronous` does the same with tokio.
+//! may take; [`socket`] serves WebSockets; `asynchronous` does the same with tokio.
 
 mod answer;
 #[cfg(feature = "async")]
@@ -23,11 +23,13 @@ mod poll;
 mod pool;
 mod process;
 pub(crate) mod records;
+pub(crate) mod socket;
 mod streaming;
 mod streams;
 mod waiting;
 
 use crate::wire::takes::Takes;
+use crate::WebSocket;
 use answer::{Answered, PlainAnswer, ResultAnswer};
 use body_source::BodySource;
 pub(crate) use current::CurrentRequest;
@@ -37,6 +39,7 @@ pub use in_request::{call_in_request, in_request, InRequest};
 pub use in_request::{spawn, spawn_blocking};
 use input::{Incoming, Input};
 pub(crate) use process::spawn_small;
+use socket::SocketEnd;
 use std::cell::RefCell;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, OnceLock};
@@ -71,6 +74,12 @@ pub fn run<I: Input + 'static, A: PlainAnswer + 'static>(handler: fn(I) -> A) ->
 #[inline(never)]
 pub fn run_result<I: Input + 'static, A: ResultAnswer + 'static>(handler: fn(I) -> A) -> ! {
     serve(I::TAKES, Box::new(move |incoming| handler(I::of(incoming)).into_answered()))
+}
+
+/// Serves WebSockets with `handler`. What `handler_ws!` expands to.
+#[inline(never)]
+pub fn run_socket<E: SocketEnd + 'static>(handler: fn(WebSocket) -> E) -> ! {
+    serve(Takes::Websockets, Box::new(move |incoming| socket::serve(handler, incoming)))
 }
 
 #[inline(never)]
@@ -167,6 +176,8 @@ impl Runtime {
             match self.latency.measure(|| panics::catch(&self.handler, Incoming { request, body })) {
                 Answered::Whole(response) => connection.answer(number, response, slow),
                 Answered::Stream(stream) => self.stream(connection, number, *stream),
+                Answered::Socket(last_frames) if last_frames.is_empty() => {}
+                Answered::Socket(last_frames) => connection.end_stream(number, &last_frames),
             }
         }
         CURRENT_CONNECTION.set(None);

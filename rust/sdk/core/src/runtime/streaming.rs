@@ -3,6 +3,7 @@
 use super::bodies::{BodyId, Taken};
 use super::gateway_connection::GatewayConnection;
 use super::latency::waiting;
+use super::socket::SocketLink;
 use super::waiting::Waiter;
 use super::{panics, records, Answered, Runtime};
 use crate::stream::{Body, BodyWriter, Sink, StreamResponse, WriteBody};
@@ -58,11 +59,17 @@ impl ConnectionBody {
         ConnectionBody { waiter: Waiter { runtime, connection: connection.clone() }, id, is_waiting: false }
     }
 
-    /// The next piece, which is waited for; `None` at the end.
+    /// The connection of the WebSocket whose messages it brings.
+    pub fn socket(&self) -> SocketLink {
+        let Waiter { runtime, connection } = &self.waiter;
+        SocketLink::Connection(Waiter { runtime, connection: connection.clone() }, self.id.number)
+    }
+
+    /// The next piece, which is waited for, and what it is; `None` at the end.
     ///
     /// # Errors
     /// `ConnectionAborted` when the body has no end.
-    pub fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+    pub fn next(&mut self) -> io::Result<Option<(Kind, Vec<u8>)>> {
         let Waiter { runtime, connection } = &self.waiter;
         let mut taken = connection.streams.lock().bodies.take(self.id)?;
         if taken.is_none() && !self.is_waiting {
@@ -78,11 +85,11 @@ impl ConnectionBody {
             Some(taken) => taken,
             None => waiting(|| self.waiter.wait_for(|table| table.bodies.take(self.id)))?,
         };
-        let Taken::Piece { bytes, credit: bytes_more } = taken else { return Ok(None) };
+        let Taken::Piece { kind, bytes, credit: bytes_more } = taken else { return Ok(None) };
         if bytes_more > 0 {
             connection.write_frame(&credit(self.id.number, bytes_more), b"");
         }
-        Ok(Some(bytes))
+        Ok(Some((kind, bytes)))
     }
 }
 

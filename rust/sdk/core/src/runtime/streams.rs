@@ -1,7 +1,9 @@
 //! The streams under way on a connection. Of those that are sent: how many bytes of each may be sent, and whether the
 //! gateway still wants it. Those that arrive are in [`super::bodies`].
 
-use super::bodies::{Bodies, BodyId, Taken};
+#[cfg(feature = "async")]
+use super::bodies::Taken;
+use super::bodies::{Bodies, BodyId};
 use super::lock;
 use crate::wire::frame::{credited, Frame, Kind, INITIAL_CREDIT};
 use std::collections::HashMap;
@@ -109,8 +111,12 @@ impl Streams {
                 }
                 table.bodies.take_frame(frame);
             }
-            Kind::Data | Kind::End => table.bodies.take_frame(frame),
-            _ => return Err("a frame that only handlers send".into()),
+            Kind::Data | Kind::End | Kind::Text | Kind::Binary | Kind::Ping | Kind::Pong | Kind::Close => {
+                table.bodies.take_frame(frame);
+            }
+            Kind::Request | Kind::Open | Kind::Response | Kind::Stream => {
+                return Err("a frame that only handlers send".into())
+            }
         }
         drop(table);
         self.changed.notify_all();
@@ -187,6 +193,22 @@ impl Streams {
         }
     }
 
+    /// Takes credit for so many bytes at once.
+    ///
+    /// # Errors
+    /// `BrokenPipe` when nobody wants the stream any more.
+    #[cfg(feature = "async")]
+    pub fn poll_take_all(&self, number: u32, bytes: usize, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut table = lock(&self.table);
+        match table.take_all(number, bytes) {
+            Ok(false) => {
+                table.wake_later(number, context);
+                Poll::Pending
+            }
+            taken => Poll::Ready(taken.map(|_| ())),
+        }
+    }
+
     /// The next of a body, while another thread reads the connection.
     ///
     /// # Errors
@@ -245,6 +267,16 @@ impl Table {
         Ok(taken)
     }
 
+    /// Takes credit for so many bytes, or nothing. Whether it has.
+    ///
+    /// # Errors
+    /// `BrokenPipe` when nobody wants the stream any more.
+    pub fn take_all(&mut self, number: u32, bytes: usize) -> io::Result<bool> {
+        let has_credit = self.streams.get(&number).is_some_and(|stream| stream.credit >= bytes);
+        let taken = self.take(number, if has_credit { bytes } else { 0 });
+        taken.map(|_| has_credit)
+    }
+
     fn is_over(&self, number: u32) -> bool {
         self.is_closed || self.streams.get(&number).is_none_or(|stream| stream.is_reset)
     }
@@ -301,7 +333,7 @@ mod tests {
         streams.close();
         assert!(streams.is_over(2));
         assert!(streams.lock().take(2, 10).is_err());
-        assert!(control(&streams, &header(Kind::Pong, 1, 0, 0)).is_err());
+        assert!(control(&streams, &header(Kind::Stream, 1, 0, 0)).is_err());
         let short = [&header(Kind::Credit, 1, 0, 3)[..], b"123"].concat();
         assert!(control(&streams, &short).is_err());
     }

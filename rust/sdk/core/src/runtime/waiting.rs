@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// The connection of a thread that waits.
 pub struct Waiter {
-    pub runtime: &'static Runtime,
+    pub(super) runtime: &'static Runtime,
     pub connection: Arc<GatewayConnection>,
 }
 

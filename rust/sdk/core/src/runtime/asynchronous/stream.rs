@@ -80,8 +80,8 @@ async fn write_as_task(answers: &Answers, number: u32, start: Start, request: Cu
 
 /// The body of a request, which arrives on a connection.
 pub struct TaskBody {
-    answers: Answers,
-    id: BodyId,
+    pub(super) answers: Answers,
+    pub(super) id: BodyId,
 }
 
 impl TaskBody {
@@ -90,26 +90,26 @@ impl TaskBody {
         TaskBody { answers: answers.clone(), id: answers.streams.open_body(number) }
     }
 
-    /// The next piece, which is waited for; `None` at the end.
+    /// The next piece, which is waited for, and what it is; `None` at the end.
     ///
     /// # Errors
     /// `ConnectionAborted` when the body has no end.
-    pub fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+    pub fn next(&mut self) -> io::Result<Option<(Kind, Vec<u8>)>> {
         // The task that reads the connection may be one of this thread.
         blocking(|| self.answers.streams.take_of_body(self.id)).map(|taken| self.credited(taken))
     }
 
     /// The same for a task.
-    pub fn poll_next(&mut self, context: &Context<'_>) -> Poll<io::Result<Option<Vec<u8>>>> {
+    pub fn poll_next(&mut self, context: &Context<'_>) -> Poll<io::Result<Option<(Kind, Vec<u8>)>>> {
         self.answers.streams.poll_of_body(self.id, context).map_ok(|taken| self.credited(taken))
     }
 
-    fn credited(&self, taken: Taken) -> Option<Vec<u8>> {
-        let Taken::Piece { bytes, credit: bytes_more } = taken else { return None };
+    fn credited(&self, taken: Taken) -> Option<(Kind, Vec<u8>)> {
+        let Taken::Piece { kind, bytes, credit: bytes_more } = taken else { return None };
         if bytes_more > 0 {
             self.answers.send(Outgoing::Frames(credit(self.id.number, bytes_more).to_vec()));
         }
-        Some(bytes)
+        Some((kind, bytes))
     }
 }
 
