@@ -90,7 +90,17 @@ const H2SPEC = {
 };
 
 /** The tool that tests the management API against its description, in `test/torture/schemathesis.test.ts`. */
-const SCHEMATHESIS = { requirements: 'scripts/schemathesis-requirements.txt', version: '4.32.5' };
+const SCHEMATHESIS = {
+  name: 'schemathesis',
+  version: '4.32.5',
+  packages: ['-r', 'scripts/schemathesis-requirements.txt'],
+};
+
+/**
+ * The cases of Autobahn's test suite for WebSockets, with a runner that needs no Python 2;
+ * `test/torture/http/autobahn.test.ts`.
+ */
+const AUTOBAHN = { name: 'kosoku', version: '0.1.0', packages: ['kosoku==0.1.0'] };
 
 /**
  * A large published OpenAPI document. The package has fifteen of them, 390 MB: one is kept, outside node_modules.
@@ -118,7 +128,7 @@ export async function ensureTestServers() {
   mkdirSync(SERVER_CACHE, { recursive: true });
   for (const server of [S3_SERVER, ACME_SERVER, H2SPEC]) await installGoPrograms(server);
   await installMongodbServer();
-  await installSchemathesis();
+  for (const tool of [SCHEMATHESIS, AUTOBAHN]) await installPythonTool(tool);
   await ensureLargeDocument();
   await ensurePublishedDocuments(SERVER_CACHE);
   for (const node of NODES) await ensurePackageFile(node, `node-${node.version}`);
@@ -131,6 +141,7 @@ export async function ensureTestServers() {
   process.stdout.write(`  FerretDB (MongoDB): ${MONGODB_SERVER.version}\n`);
   process.stdout.write(`  h2spec (HTTP/2): ${H2SPEC.version}\n`);
   process.stdout.write(`  Schemathesis: ${SCHEMATHESIS.version}\n`);
+  process.stdout.write(`  Autobahn (WebSockets): kosoku ${AUTOBAHN.version}\n`);
   process.stdout.write(`  Node: ${NODES.map(({ version }) => version).join(', ')}\n`);
 }
 
@@ -206,12 +217,11 @@ async function installMongodbServer() {
 }
 
 /**
- * Installs the pinned packages of Schemathesis unless they exist: into a folder that can be renamed, unlike a Python
+ * Installs the pinned packages of a tool unless they exist: into a folder that can be renamed, unlike a Python
  * environment.
  */
-async function installSchemathesis() {
-  const { requirements, version } = SCHEMATHESIS;
-  const installed = join(SERVER_CACHE, `schemathesis-${version}`);
+async function installPythonTool({ name, version, packages: pinned }) {
+  const installed = join(SERVER_CACHE, `${name}-${version}`);
   if (existsSync(installed)) return;
   const folder = mkdtempSync(join(SERVER_CACHE, 'build-'));
   const environment = join(folder, 'environment');
@@ -220,15 +230,15 @@ async function installSchemathesis() {
     spawnSync('python3', ['-m', 'venv', '--clear', environment], { stdio: 'ignore' }).status === 0;
   // Debian has the venv module in a separate package.
   if (!makeEnvironment()) await installPackages([{ package: 'python3' }, { package: 'python3-venv' }]);
-  step(`Installing Schemathesis ${version}`);
+  step(`Installing ${name} ${version}`);
   const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps'];
   const isInstalled =
     (existsSync(join(environment, 'bin', 'pip')) || makeEnvironment()) &&
-    (await run(join(environment, 'bin', 'python'), [...pip, '--target', packages, '-r', requirements])) === 0;
+    (await run(join(environment, 'bin', 'python'), [...pip, '--target', packages, ...pinned])) === 0;
   if (isInstalled && !existsSync(installed)) renameSync(packages, installed);
   rmSync(folder, { recursive: true, force: true });
   if (!isInstalled)
-    fail('Schemathesis could not be installed; pip said why above. It needs Python 3.10 or newer.');
+    fail(`${name} could not be installed; pip said why above. It needs Python 3.10 or newer.`);
 }
 
 /** Downloads the large document unless it exists; benchmarks need it too. */

@@ -102,7 +102,7 @@ function throwIfDiskFull({ diskMayBeFull, diagnostics }: FailedTool): void {
 
 /** The async macros need the SDK with tokio. A mention in a comment is harmless: it only links more than needed. */
 function usesAsync(code: string): boolean {
-  return /\bhandler_loop(_async|_async_result|_result_async)\s*!/.test(code);
+  return /\bhandler_(loop(_async|_async_result|_result_async)|ws_async)\s*!/.test(code);
 }
 
 /** Each call returns the whole milliseconds since the one before. */

@@ -175,13 +175,14 @@ const NO_EXECUTABLE = plain(
 );
 
 /** A macro of the SDK, or the loop of SDK 0.1: a program with neither would exit at once. */
-const SERVES = /\bhandler_loop\w*\s*(!|as\s)|\bread_request\b/;
+const SERVES = /\bhandler_(loop\w*|ws|ws_async)\s*(!|as\s)|\bread_request\b/;
 
 const NO_ENTRY_POINT = plain(
   'This handler has no entry point. End the source with a macro that names your function and makes the `main`: ' +
     '`handler_loop!(handle);` for `fn handle(req: Request) -> Response`, `handler_loop_result!(handle);` for one that ' +
     'returns `Result<Response, HandlerError>`, and `handler_loop_async!(handle);` or ' +
-    '`handler_loop_async_result!(handle);` if it is an `async fn`.',
+    '`handler_loop_async_result!(handle);` if it is an `async fn`; `handler_ws!(handle);` and `handler_ws_async!(handle);` ' +
+    'for WebSockets.',
 );
 
 /**
@@ -190,7 +191,7 @@ const NO_ENTRY_POINT = plain(
  */
 function entryPointHint(diagnostics: readonly Diagnostic[]): Diagnostic[] {
   if (!diagnostics.some(({ code }) => code === 'E0601')) return [];
-  if (diagnostics.some(({ message }) => message.includes('handler_loop'))) return [];
+  if (diagnostics.some(({ message }) => /handler_(loop|ws)/.test(message))) return [];
   return [NO_ENTRY_POINT];
 }
 

@@ -9,6 +9,7 @@ import type {
   JwtPolicy,
   MaintenancePolicy,
   RedirectPolicy,
+  WebSocketPolicy,
 } from '../model/policies/policies.js';
 
 /** A key of a caller. */
@@ -64,6 +65,7 @@ export interface CompiledPolicies {
   readonly compress?: CompressPolicy;
   /** A `CompiledValidate` as JSON: it may be large, and the front reads it when it needs it. */
   readonly validate?: string;
+  readonly websocket?: WebSocketPolicy;
 }
 
 export function withDigest(policies: Omit<CompiledPolicies, 'digest'>): CompiledPolicies {

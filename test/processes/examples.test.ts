@@ -9,6 +9,8 @@ import type { HttpClient, HttpResponse } from '../support/client.js';
 import { deployExample, EXAMPLES_FOLDER, importExample } from '../support/examples.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { type Activity, bind, createService } from '../support/test-services.js';
+import { launchBrowser } from '../support/ui.js';
+import { openSocket, refusedSocket } from '../support/websocket.js';
 
 type Call = (gateway: HttpClient) => Promise<HttpResponse>;
 
@@ -22,6 +24,7 @@ const PLAIN: Readonly<Record<string, Call>> = {
     gateway.post('/upload', FORM, { headers: { 'content-type': 'multipart/form-data; boundary=b' } }),
   'async-sleep': (gateway) => gateway.get('/sleep/5'),
   'server-sent-events': (gateway) => gateway.get('/countdown/2?every=1'),
+  'websocket-chat-page': (gateway) => gateway.get('/chat/lobby'),
 };
 
 /** One example for each service type: how it is called, and what it answers then. */
@@ -115,7 +118,8 @@ describe('examples', function () {
     const called = [...Object.keys(PLAIN), ...Object.values(WITH_SERVICE).map(({ example }) => example)];
     const entries = await readdir(EXAMPLES_FOLDER, { withFileTypes: true });
     const examples = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-    expect(examples).to.have.same.members([...called, 'petstore']);
+    // One is called in large-objects.test.ts.
+    expect(examples).to.have.same.members([...called, 'petstore', 'upload-stream', 'websocket-chat']);
   });
 
   describe('without services', () => {
@@ -195,6 +199,71 @@ describe('examples', function () {
       expect((await gateway.get('/pets')).body).to.deep.equal([]);
     });
   }
+
+  describe('websocket-chat', () => {
+    before(async () => {
+      await deployExample(stack.api, 'websocket-chat', async (type) => {
+        const id = await service(type);
+        expect((await activity(id, 'activate')).success).to.equal(true);
+        return id;
+      });
+    });
+    const enter = (room: string, name: string) =>
+      openSocket(`${stack.gatewayUrl}/chat/${room}/socket?name=${name}`);
+
+    it('lets people in a room talk to each other, and tells who comes later what was said', async () => {
+      const [ada, bob, other] = await Promise.all([
+        enter('lobby', 'Ada'),
+        enter('lobby', 'Bob'),
+        enter('attic', 'Eve'),
+      ]);
+      ada.socket.send('hello');
+      await bob.has(1);
+      bob.socket.send('<b>hi</b>');
+      await ada.has(2);
+      const said = [
+        { name: 'Ada', text: 'hello' },
+        { name: 'Bob', text: '<b>hi</b>' },
+      ];
+      const heard = ({ messages }: { messages: readonly unknown[] }) =>
+        messages.map((text) => JSON.parse(String(text)));
+      expect([heard(ada), heard(bob)]).to.deep.equal([said, said]);
+      const late = await enter('lobby', 'Cleo');
+      await late.has(2);
+      expect(heard(late)).to.deep.equal(said);
+      expect(other.messages).to.be.empty;
+      late.socket.send('x'.repeat(2001));
+      await late.has(3);
+      expect(heard(late)[2]).to.have.property('error');
+      for (const { socket } of [ada, bob, other, late]) socket.close();
+      expect((await refusedSocket(`${stack.gatewayUrl}/chat/lobby/socket?name=`)).status).to.equal(400);
+    });
+
+    it('is used by people with a browser', async () => {
+      await deployExample(stack.api, 'websocket-chat-page', service);
+      const browser = await launchBrowser();
+      try {
+        const pages = await Promise.all(
+          ['Ada', 'Bob'].map(async (name) => {
+            const page = await browser.newPage();
+            await page.goto(`${stack.gatewayUrl}/chat/hall`);
+            await page.getByLabel('Your name').fill(name);
+            await page.getByRole('textbox', { name: 'Message' }).fill(`I am ${name}`);
+            await page.getByRole('button', { name: 'Send' }).click();
+            return page;
+          }),
+        );
+        for (const page of pages)
+          for (const text of ['Ada: I am Ada', 'Bob: I am Bob']) await page.getByText(text).waitFor();
+        // Names and texts are texts.
+        await pages[0]?.getByRole('textbox', { name: 'Message' }).fill('<i>x</i>');
+        await pages[0]?.getByRole('button', { name: 'Send' }).click();
+        await pages[1]?.getByText('Ada: <i>x</i>').waitFor();
+      } finally {
+        await browser.close();
+      }
+    });
+  });
 
   async function endpointsOf(path: string): Promise<{ id: string }[]> {
     const { data } = (await stack.api.get('/api/endpoints')).body as { data: { id: string; path: string }[] };

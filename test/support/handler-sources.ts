@@ -299,3 +299,228 @@ fn main() {
 }`,
   );
 }
+
+/** Reads the body of its request as the query parameter `do` says. What waits for a mark goes on when one sets it. */
+export const UPLOADS = `
+use rust_edge_gateway_sdk::prelude::*;
+use std::io::{BufRead, Read, Write};
+use std::{collections::HashMap, sync::{Condvar, Mutex}};
+
+/// What was said of each mark.
+static MARKS: Mutex<Option<HashMap<String, String>>> = Mutex::new(None);
+static CHANGED: Condvar = Condvar::new();
+
+fn set(mark: &str, text: String) {
+    MARKS.lock().unwrap().get_or_insert_default().insert(mark.to_owned(), text);
+    CHANGED.notify_all();
+}
+
+fn wait(mark: &str) -> String {
+    let mut marks = MARKS.lock().unwrap();
+    loop {
+        if let Some(text) = marks.as_ref().and_then(|marks| marks.get(mark)) {
+            return text.clone();
+        }
+        marks = CHANGED.wait(marks).unwrap();
+    }
+}
+
+fn count(body: &mut impl Read) -> std::io::Result<u64> {
+    std::io::copy(body, &mut std::io::sink())
+}
+
+fn handle(req: StreamRequest) -> Result<StreamResponse, HandlerError> {
+    let mark = req.query_param("mark").cloned().unwrap_or_default();
+    let mut body = req.body_reader();
+    Ok(match req.query_param("do").map_or("", String::as_str) {
+        "count" => Response::text(200, count(&mut body)?.to_string()).into(),
+        "set" => {
+            set(&mark, String::new());
+            Response::no_content().into()
+        }
+        "wait" => Response::text(200, wait(&mark)).into(),
+        // Reads nothing before the mark is set.
+        "hold" => {
+            wait(&mark);
+            Response::text(200, count(&mut body)?.to_string()).into()
+        }
+        // Says at the mark how reading has ended.
+        "tell" => {
+            let mut first = [0; 1];
+            body.read_exact(&mut first)?;
+            set(&(mark.clone() + "-begun"), String::new());
+            let outcome = count(&mut body);
+            set(&mark, outcome.as_ref().map_or_else(ToString::to_string, u64::to_string));
+            outcome?;
+            Response::no_content().into()
+        }
+        // Answers, and leaves the rest.
+        "first" => {
+            let mut first = [0; 1];
+            body.read_exact(&mut first)?;
+            Response::text(200, (first[0] as char).to_string()).into()
+        }
+        "refuse" => Response::json(403, json!({"error": "not here"})).into(),
+        "echo" => StreamResponse::new(move |out| loop {
+            let piece = body.fill_buf()?;
+            if piece.is_empty() {
+                return Ok(());
+            }
+            out.write_all(piece)?;
+            out.flush()?;
+            let length = piece.len();
+            body.consume(length);
+        }).into(),
+        _ => Response::not_found().into(),
+    })
+}
+handler_loop_result!(handle);
+`;
+
+/**
+ * WebSockets that do what the query parameter `do` says; without it, send back what comes. What waits for a mark goes on
+ * when another socket sets it.
+ */
+export const SOCKETS = `
+use rust_edge_gateway_sdk::prelude::*;
+use rust_edge_gateway_sdk::tokio::{sync::watch, time::{sleep, Duration}};
+use std::{collections::HashSet, sync::LazyLock};
+
+static MARKS: LazyLock<watch::Sender<HashSet<String>>> = LazyLock::new(|| watch::channel(HashSet::new()).0);
+
+fn set(mark: &str) {
+    MARKS.send_modify(|marks| { marks.insert(mark.to_owned()); });
+}
+
+async fn wait(mark: &str) {
+    MARKS.subscribe().wait_for(|marks| marks.contains(mark)).await.expect("the sender is static");
+}
+
+async fn echo(socket: &mut AsyncWebSocket) -> Result<(), HandlerError> {
+    while let Some(message) = socket.recv().await {
+        if let Message::Text(_) | Message::Binary(_) = message {
+            socket.send(message).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn handle(mut socket: AsyncWebSocket) -> Result<(), HandlerError> {
+    let request = socket.request().clone();
+    let mark = request.query_param("mark").cloned().unwrap_or_default();
+    let count: usize = request.query_param_as("count").unwrap_or(0);
+    match request.query_param("do").map_or("", String::as_str) {
+        "head" => {
+            let about = json!({"path": request.path, "subject": request.subject(), "protocols": socket.protocols()});
+            socket.send(about.to_string()).await?;
+        }
+        "chooses" => {
+            let mut socket = socket.with_protocol("v2").with_header("X-Own", "kept");
+            echo(&mut socket).await?;
+        }
+        "chooses-other" => {
+            let mut socket = socket.with_protocol("v9");
+            echo(&mut socket).await?;
+        }
+        "refuses" => return socket.refuse(Response::text(403, "members only")),
+        "missing" => return Err(HandlerError::NotFound),
+        "returns" => {}
+        "closes" => socket.close(4001, "done").await?,
+        "fails" => {
+            socket.recv().await;
+            return Err(HandlerError::Internal("on purpose".into()));
+        }
+        "panics" => {
+            socket.recv().await;
+            panic!("on purpose");
+        }
+        "exits" => {
+            socket.recv().await;
+            std::process::exit(3);
+        }
+        "pings" => {
+            socket.send(Message::Ping(b"there".to_vec())).await?;
+            while let Some(message) = socket.recv().await {
+                socket.send(format!("{message:?}")).await?;
+            }
+        }
+        "tells" => {
+            while let Some(message) = socket.recv().await {
+                if let Message::Close(Some(frame)) = message {
+                    set(&format!("{mark}-{}-{}", frame.code, frame.reason));
+                }
+            }
+            set(&mark);
+        }
+        "set" => {
+            set(&mark);
+            socket.send("set").await?;
+        }
+        "wait" => {
+            wait(&mark).await;
+            socket.send(mark).await?;
+        }
+        "slow" => {
+            socket.accept()?;
+            wait(&mark).await;
+            echo(&mut socket).await?;
+        }
+        "much" => {
+            for n in 0..count {
+                socket.send(vec![n as u8; 1024]).await?;
+            }
+            set(&mark);
+        }
+        "empties" => {
+            for _ in 0..count {
+                socket.send("").await?;
+            }
+        }
+        "ticks" => {
+            let (sender, mut receiver) = socket.split()?;
+            let ticking = sender.clone();
+            spawn(async move {
+                while ticking.send("tick").await.is_ok() {
+                    sleep(Duration::from_millis(5)).await;
+                }
+            });
+            while let Some(message) = receiver.recv().await {
+                if let Message::Text(_) = message {
+                    sender.send(message).await?;
+                }
+            }
+        }
+        _ => echo(&mut socket).await?,
+    }
+    Ok(())
+}
+handler_ws_async!(handle);
+`;
+
+/** The same with threads: sends back what comes, and ticks. */
+export const BLOCKING_SOCKETS = `
+use rust_edge_gateway_sdk::prelude::*;
+use std::{thread, time::Duration};
+
+fn handle(socket: WebSocket) -> Result<(), HandlerError> {
+    let ticks = socket.request().query_param("do").is_some_and(|what| what == "ticks");
+    let (sender, mut receiver) = socket.split()?;
+    if ticks {
+        let ticking = sender.clone();
+        thread::spawn(move || {
+            while ticking.send("tick").is_ok() {
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+    }
+    while let Some(message) = receiver.recv() {
+        match message {
+            Message::Text(text) if text == "panic" => panic!("on purpose"),
+            Message::Text(_) | Message::Binary(_) => sender.send(message)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+handler_ws!(handle);
+`;

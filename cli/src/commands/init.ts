@@ -53,7 +53,7 @@ function requireHost(host: string): void {
 function filesOf(name: string, host: string, { endpoints, pools, code }: Template): Record<string, string> {
   const [first] = endpoints;
   const file = `src/${(first?.name ?? name).replace(/\W+/g, '_')}.rs`;
-  const isAsync = /handler_loop_async/.test(code);
+  const isAsync = /handler_(loop|ws)_async/.test(code);
   return {
     [PROJECT_FILE]: projectFile(name, host, file, endpoints, pools),
     [file]: code,

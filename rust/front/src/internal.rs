@@ -94,7 +94,7 @@ async fn ask(
     let sent = Arc::new(RequestBody::new(body, Some(share)));
     let deadline = Instant::now() + Duration::from_millis(timeout_ms);
     let reply = Reply::new(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await);
-    let outcome = match endpoint.request(&sent_head, &sent, &reply, deadline, http::place(&state, head)).await {
+    let outcome = match endpoint.request(&sent_head, &sent, &reply, deadline, http::place(&state, head), None).await {
         Ok(Answered::Whole(answer)) => Ok(answer),
         Ok(Answered::Streamed(streamed, _active)) => whole(streamed, request.attempt.is_none(), deadline).await,
         Err(failure) => Err(failure),
@@ -140,6 +140,7 @@ async fn whole(streamed: Streamed, is_shown: bool, deadline: Instant) -> Result<
             }
             Ok(Err(End::Complete)) => break,
             Ok(Err(End::Broken(reason))) => return Err(Failure::Aborted(reason)),
+            Ok(Err(End::Drained(_))) => return Err(Failure::Unavailable),
             Err(_) => return Err(Failure::Expired),
         }
     }

@@ -18,8 +18,8 @@ use std::hint::black_box;
 #[doc(hidden)]
 pub fn instances(request: Request, error: HandlerError, result: Result<Response, HandlerError>) {
     drop((request, error, result));
-    black_box(run::<Response> as fn(_) -> _);
-    black_box(run_result::<Result<Response, HandlerError>> as fn(_) -> _);
+    black_box(run::<Request, Response> as fn(_) -> _);
+    black_box(run_result::<Request, Result<Response, HandlerError>> as fn(_) -> _);
     both::<Fields>();
     both::<Value>();
     both::<Map<String, Value>>();

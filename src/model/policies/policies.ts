@@ -92,6 +92,16 @@ export interface CompressPolicy {
   readonly algorithms?: readonly ('br' | 'gzip' | 'zstd')[];
 }
 
+/** Connections of WebSockets; without it, pages of the same host may open them. */
+export interface WebSocketPolicy {
+  /** Besides the own host: exact, `*`, or `https://*.example.com`. */
+  readonly allowed_origins?: readonly string[];
+  /** Longest message, bytes; a longer one closes with 1009. */
+  readonly max_message_bytes?: number;
+  /** Of one client; more of them close with 1008. */
+  readonly messages_per_second?: number;
+}
+
 /** All policies by name. Null: none here, whatever is set farther away. */
 export interface Policies {
   readonly cors?: CorsPolicy | null;
@@ -107,6 +117,7 @@ export interface Policies {
   readonly timeout?: number | null;
   readonly compress?: CompressPolicy | null;
   readonly validate?: ValidatePolicy | null;
+  readonly websocket?: WebSocketPolicy | null;
 }
 
 export type PolicyName = keyof Policies;

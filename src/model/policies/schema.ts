@@ -203,6 +203,19 @@ const VALIDATE = object(
   },
 );
 
+const WEBSOCKET = object(
+  {
+    allowed_origins: {
+      ...listOf({ type: 'string', format: 'cors-origin' }),
+      description:
+        'Origins of pages besides those of the same host: exact, `*`, or `https://*.example.com`; others get 403',
+    },
+    max_message_bytes: integer(1, 67_108_864, 'Longest message, bytes; 1 MiB by default'),
+    messages_per_second: integer(1, 1_000_000, 'Messages of one client; any number by default'),
+  },
+  { description: 'From which pages WebSockets are opened, and what may be sent over one' },
+);
+
 /** JSON Schema of `Policies`. */
 export const POLICIES_SCHEMA = object(
   {
@@ -217,6 +230,7 @@ export const POLICIES_SCHEMA = object(
     timeout: orNull(integer(1, 3_600_000, 'Deadline of one request, milliseconds; beyond it, 504')),
     compress: orNull(COMPRESS),
     validate: orNull(VALIDATE),
+    websocket: orNull(WEBSOCKET),
   },
   { description: 'What the gateway does with requests and answers; of each policy the nearest counts' },
 );

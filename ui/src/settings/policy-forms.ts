@@ -14,7 +14,8 @@ export type PolicyName =
   | 'body_limit'
   | 'timeout'
   | 'compress'
-  | 'validate';
+  | 'validate'
+  | 'websocket';
 
 export interface PolicyField {
   /** Where its value is in the policy, such as `request.set`; empty where it is the policy. */
@@ -181,6 +182,26 @@ export const POLICY_FORMS: Readonly<Record<PolicyName, PolicyForm>> = {
     hint: 'What parameters and bodies have to be, as JSON Schemas.',
     base: undefined,
     fields: [],
+  },
+  websocket: {
+    title: 'WebSockets',
+    hint: 'From which pages they are opened, and what clients may send.',
+    base: {},
+    fields: [
+      {
+        path: 'allowed_origins',
+        label: 'Origins besides the own host',
+        kind: 'list',
+        hint: 'A line each: https://app.example.com, https://*.example.com, or *',
+      },
+      {
+        path: 'max_message_bytes',
+        label: 'Longest message',
+        kind: 'number',
+        hint: 'Bytes; 1 MiB unless given',
+      },
+      { path: 'messages_per_second', label: 'Messages a second', kind: 'number', hint: 'Of one client' },
+    ],
   },
 };
 

@@ -2,7 +2,7 @@
 use super::exchange::Next;
 use super::guard::Watch;
 use super::response::ResponseHead;
-use super::stream::Broken;
+use super::stream::{Broken, ClientStream};
 
 /// What a request comes over.
 pub trait Link {
@@ -23,8 +23,9 @@ pub trait Client: Link {
     /// The body is wanted: a client that waits for `100 Continue` gets it.
     async fn begin_body(&mut self) -> Result<(), Broken>;
 
-    /// Reads more of the body behind what is in `bytes`, a piece at a time, so that its memory can be accounted for.
-    async fn read_body(&mut self, bytes: &mut Vec<u8>) -> Result<(), Broken>;
+    /// Reads more of the body behind what is in `bytes`, a piece at a time, so that its memory can be accounted for: at
+    /// most `limit` bytes, or as many as had arrived before. Nothing is lost when the future is dropped.
+    async fn read_body(&mut self, bytes: &mut Vec<u8>, limit: usize) -> Result<(), Broken>;
 
     /// The request has been read: gives memory back that it has left.
     fn give_back(&mut self);
@@ -46,6 +47,9 @@ pub trait Client: Link {
 
     /// Does work for the client, as long as that is there: one that sends no more has left, too.
     async fn unless_left<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Broken>;
+
+    /// The connection, to go on as a WebSocket; none where it carries other requests, too.
+    fn raw(&mut self) -> Option<&mut ClientStream>;
 
     /// Before an answer without the body: drops it, if it is small and there. Returns whether nothing of it is left.
     async fn drop_at_once(&mut self) -> Result<bool, Broken>;

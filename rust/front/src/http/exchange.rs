@@ -13,13 +13,14 @@ use super::refusal::Refusal;
 use super::request::{Addressed, Request};
 use super::response::{Persistence, ResponseHead};
 use super::stream::Broken;
+use super::websocket;
 use crate::entries::{self, Finished};
 use crate::intervals;
 use crate::memory::Share;
 use crate::messages::Level;
 use crate::policies::{self, Begun, Unchecked, Verdict, lines_of};
 use crate::thread::Thread;
-use crate::upstream::endpoint::{Answered, Endpoint};
+use crate::upstream::endpoint::{Answered, Endpoint, Failure};
 use crate::upstream::{Answer, Reply, RequestBody};
 
 /// What a request may have in memory without asking for it.
@@ -60,6 +61,20 @@ impl<'a, C: Client> Exchange<'a, C> {
         if let Some(refusal) = judged.as_ref().and_then(|judged| judged.refusal.as_ref()) {
             return self.refuse(&request, refusal).await;
         }
+        if Self::may_upload(&request, addressed) {
+            let checked = match begun.take() {
+                // It looks at the head only.
+                Some(begun) => self.validate(&request, addressed, begun, &Arc::default()).await?,
+                None => Ok(()),
+            };
+            if let Err(refusal) = checked {
+                return self.refuse(&request, &refusal).await;
+            }
+            // Apart, so that other requests need no room for it.
+            if let Some(next) = Box::pin(self.upload(&request, addressed)).await? {
+                return Ok(next);
+            }
+        }
         let mut share = None;
         let read = self.read_body(&request, endpoint, &mut share).await?;
         let started = Instant::now() - request.waited;
@@ -87,15 +102,23 @@ impl<'a, C: Client> Exchange<'a, C> {
             Err(refusal) => return self.refuse(&request, &refusal).await,
         };
         self.client.give_back();
-        let outcome = endpoint.request(head, &sent, self.reply, deadline, *place).await;
+        let socket_head = matches!(request.upgrade, Some(Ok(_))).then(|| websocket::asking(head));
+        let outcome = endpoint.request(head, &sent, self.reply, deadline, *place, socket_head.as_deref()).await;
         // A handler that has answered needs no more of it than what is being written.
         drop(sent);
+        if let (Err(Failure::NoSocket), Some(Err(refusal))) = (&outcome, &request.upgrade) {
+            self.finished(&request, refusal.status, refusal.body().len(), Some(refusal), None);
+            return self.write_refusal(&request, refusal, request.keep_alive).await;
+        }
         let refusal = match outcome {
+            Ok(Answered::Streamed(streamed, _active)) if streamed.head.status == websocket::STATUS => {
+                return Box::pin(self.socket(&request, streamed)).await;
+            }
             Ok(Answered::Streamed(streamed, _active)) => {
                 // Apart, so that other requests need no room for it.
-                return Box::pin(self.stream(&request, streamed)).await;
+                return Box::pin(self.stream(&request, streamed, None)).await;
             }
-            Ok(Answered::Whole(answer)) => match self.respond(&request, endpoint, answer).await? {
+            Ok(Answered::Whole(answer)) => match self.respond(&request, endpoint, answer, request.keep_alive).await? {
                 Ok(next) => return Ok(next),
                 Err(refusal) => refusal,
             },
@@ -158,7 +181,7 @@ impl<'a, C: Client> Exchange<'a, C> {
         endpoint: &Endpoint,
         share: &mut Option<Share>,
     ) -> Result<Result<Vec<u8>, Refusal>, Broken> {
-        let own = request.to.as_ref().ok().and_then(|to| to.state.policies.as_ref()?.body_limit);
+        let own = request.to.as_ref().ok().and_then(Addressed::body_limit);
         let limit = own.unwrap_or(usize::MAX).min(self.thread.settings.body_limit);
         let large_body = || match own {
             Some(own) if own == limit => Refusal { policy: Some("body_limit"), ..Refusal::large_body(limit) },
@@ -173,7 +196,7 @@ impl<'a, C: Client> Exchange<'a, C> {
         }
         self.client.begin_body().await?;
         while !self.client.is_complete() {
-            self.client.read_body(&mut bytes).await?;
+            self.client.read_body(&mut bytes, usize::MAX).await?;
             if bytes.len() > limit {
                 return Ok(Err(large_body()));
             }
@@ -187,11 +210,12 @@ impl<'a, C: Client> Exchange<'a, C> {
     }
 
     /// Sends the answer of a handler; refused when there is no memory to hold it meanwhile.
-    async fn respond(
+    pub(super) async fn respond(
         &mut self,
         request: &Request,
         endpoint: &Endpoint,
         answer: Answer,
+        keep_alive: bool,
     ) -> Result<Result<Next, Refusal>, Broken> {
         let Answer { head, mut body } = answer;
         let has_body = head.status != 204 && head.status != 304;
@@ -228,7 +252,7 @@ impl<'a, C: Client> Exchange<'a, C> {
             has_date: head.has_date,
             request_id: &request.id,
             transport_lines: self.transport_lines(&lines),
-            persistence: self.persistence(request, request.keep_alive),
+            persistence: self.persistence(request, keep_alive),
             content_length: has_body.then_some(body.len()),
         };
         let sent = if request.is_head { b"" } else { body };
@@ -238,7 +262,7 @@ impl<'a, C: Client> Exchange<'a, C> {
     }
 
     /// Answers a request that no handler gets.
-    async fn refuse(&mut self, request: &Request, refusal: &Refusal) -> Result<Next, Broken> {
+    pub(super) async fn refuse(&mut self, request: &Request, refusal: &Refusal) -> Result<Next, Broken> {
         let is_complete = self.client.drop_at_once().await?;
         match request.to {
             Ok(_) => {

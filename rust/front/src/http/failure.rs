@@ -31,5 +31,6 @@ pub fn refusal_of(
         Failure::Overloaded => Refusal::overloaded(state.limits.concurrent_requests),
         Failure::TooLarge(problem) => Refusal::large_request(problem),
         Failure::OutOfMemory => Refusal::out_of_memory(),
+        Failure::NoSocket => Refusal::no_socket(),
     }
 }

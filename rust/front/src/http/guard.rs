@@ -28,8 +28,10 @@ pub enum Phase {
     Idle,
     /// For the rest of a head, or for the first one.
     Head,
-    /// For a body.
+    /// For a whole body.
     Body,
+    /// For more of a body that the handler reads meanwhile.
+    Piece,
     /// Until the client takes a response.
     Response,
 }
@@ -176,6 +178,7 @@ impl Guard {
             Phase::Idle => (waited >= limit(self.idle)).then_some(Verdict::Idle),
             Phase::Head => (waited >= limit(self.head)).then_some(Verdict::SlowSender),
             Phase::Body => (waited >= RECEIVE_LIMIT || self.is_slow(watch, passed)).then_some(Verdict::SlowSender),
+            Phase::Piece => self.is_slow(watch, passed).then_some(Verdict::SlowSender),
             Phase::Response => self.is_slow(watch, passed).then_some(Verdict::SlowReceiver),
         }
     }

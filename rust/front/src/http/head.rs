@@ -79,14 +79,27 @@ pub struct Head<'h, 'b> {
     pub request_id: Option<&'b str>,
     /// Its `traceparent`, if there is one and it is valid.
     pub trace: Option<TraceParent>,
+    /// It asks to go on as a WebSocket: GET of HTTP/1.1 with `Connection: upgrade` and `Upgrade: websocket`.
+    pub asks_for_socket: bool,
 }
 
 impl<'b> Head<'_, 'b> {
     /// The same head with other headers.
     pub fn with_headers<'n>(&self, headers: &'n [Header<'b>]) -> Head<'n, 'b> {
-        let Self { method, framing, is_old, keep_alive, expects_continue, request_id, .. } = *self;
+        let Self { method, framing, is_old, keep_alive, expects_continue, request_id, asks_for_socket, .. } = *self;
         let (target, trace) = (self.target.clone(), self.trace);
-        Head { method, target, headers, framing, is_old, keep_alive, expects_continue, request_id, trace }
+        Head {
+            method,
+            target,
+            headers,
+            framing,
+            is_old,
+            keep_alive,
+            expects_continue,
+            request_id,
+            trace,
+            asks_for_socket,
+        }
     }
 }
 
@@ -171,6 +184,11 @@ pub fn read<'h, 'b>(bytes: &'b [u8], space: &'h mut HeaderSpace<'b>) -> Result<H
         expects_continue: fields.expects_continue && fields.framing != Framing::None,
         request_id: fields.request_id,
         trace: fields.trace,
+        asks_for_socket: method == "GET"
+            && minor > 0
+            && fields.says_upgrade
+            && fields.names_websocket
+            && fields.framing == Framing::None,
     })
 }
 
@@ -181,6 +199,8 @@ struct Fields<'b> {
     framing: Framing,
     says_close: bool,
     says_keep_alive: bool,
+    says_upgrade: bool,
+    names_websocket: bool,
     expects_continue: bool,
     has_unmet_expectation: bool,
     request_id: Option<&'b str>,
@@ -195,6 +215,8 @@ impl<'b> Fields<'b> {
             framing: Framing::None,
             says_close: false,
             says_keep_alive: false,
+            says_upgrade: false,
+            names_websocket: false,
             expects_continue: false,
             has_unmet_expectation: false,
             request_id: None,
@@ -214,9 +236,14 @@ impl<'b> Fields<'b> {
                     fields.expects_continue |= is_known;
                     fields.has_unmet_expectation |= !is_known;
                 }
+                7 if is(name, "upgrade") => {
+                    let mut tokens = value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+                    fields.names_websocket |= tokens.any(|token| token.eq_ignore_ascii_case(b"websocket"));
+                }
                 10 if is(name, "connection") => {
                     for token in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
                         fields.says_close |= token.eq_ignore_ascii_case(b"close");
+                        fields.says_upgrade |= token.eq_ignore_ascii_case(b"upgrade");
                         fields.says_keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
                     }
                 }

@@ -97,15 +97,16 @@ impl Client for Http1<'_> {
         Ok(())
     }
 
-    async fn read_body(&mut self, bytes: &mut Vec<u8>) -> Result<(), Broken> {
+    async fn read_body(&mut self, bytes: &mut Vec<u8>, limit: usize) -> Result<(), Broken> {
         match &mut self.body {
             _ if !self.stream.buffered.is_empty() => self.take_buffered(bytes)?,
             Body::Length(missing) => {
+                let wanted = limit.min(*missing as usize);
                 // The rest of a long body goes where it belongs.
                 if bytes.len() >= self.length / EARNEST {
-                    bytes.reserve_exact(*missing as usize);
+                    bytes.reserve_exact(wanted);
                 }
-                let read = self.stream.read_into(bytes, *missing as usize).await?;
+                let read = self.stream.read_into(bytes, wanted).await?;
                 if read == 0 {
                     return Err(Refusal::no_http().into());
                 }
@@ -198,6 +199,10 @@ impl Client for Http1<'_> {
                 },
             }
         }
+    }
+
+    fn raw(&mut self) -> Option<&mut ClientStream> {
+        Some(self.stream)
     }
 
     /// A client that waits for `100 Continue` does not send its body.

@@ -20,6 +20,9 @@ mod stream;
 mod streamed;
 mod target;
 mod trace;
+mod upgrade;
+mod upload;
+mod websocket;
 
 pub use connection::serve;
 pub use failure::refusal_of;

@@ -26,6 +26,9 @@ pub struct Refusal {
 }
 
 const RETRY_AFTER: Cow<'static, str> = Cow::Borrowed("Retry-After: 1\r\n");
+/// Of the only version there is.
+const SOCKET_LINES: Cow<'static, str> =
+    Cow::Borrowed("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
 const METHODS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
 
 impl Refusal {
@@ -133,6 +136,20 @@ impl Refusal {
 
     fn many_connections(limit: usize) -> Self {
         Self { lines: RETRY_AFTER, ..Self::new(503, format!("All {limit} connections are in use.").into()) }
+    }
+
+    /// The handler takes WebSockets, and nothing else.
+    pub fn no_socket() -> Self {
+        Self { lines: SOCKET_LINES, ..Self::new(426, Cow::Borrowed("This endpoint takes WebSockets only (HTTP/1.1).")) }
+    }
+
+    pub fn other_socket_version() -> Self {
+        Self { lines: SOCKET_LINES, ..Self::new(426, Cow::Borrowed("The only version of WebSockets here is 13.")) }
+    }
+
+    /// A page of another host asks for a WebSocket.
+    pub fn foreign_page() -> Self {
+        Self::policy("websocket", 403, "Pages of this origin may not open a WebSocket of this endpoint.")
     }
 
     /// What the log says.

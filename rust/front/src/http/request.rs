@@ -11,6 +11,7 @@ use super::head::{self, Framing, Head};
 use super::refusal::Refusal;
 use super::target::host_name;
 use super::trace::RequestSpan;
+use super::upgrade::{self, Upgrade};
 use crate::challenges;
 use crate::client_ip::HTTP;
 use crate::endpoint_state::{EndpointState, Serving};
@@ -37,6 +38,8 @@ pub struct Request {
     pub keep_alive: bool,
     pub scheme: &'static str,
     pub to: Result<Addressed, Refusal>,
+    /// Of one that asks for a WebSocket, which matters where the handler takes those; or why it gets none.
+    pub upgrade: Option<Result<Upgrade, Refusal>>,
 }
 
 /// Where a request goes.
@@ -55,6 +58,11 @@ pub struct Addressed {
 impl Addressed {
     pub fn policies(&self) -> Option<(&Policies, &Judged)> {
         Some((self.state.policies.as_deref()?, self.judged.as_deref()?))
+    }
+
+    /// The longest body that a policy allows, bytes.
+    pub fn body_limit(&self) -> Option<usize> {
+        self.state.policies.as_ref()?.body_limit
     }
 
     pub fn identity(&self) -> Option<&Identity> {
@@ -79,11 +87,15 @@ impl Request {
         let id = head.request_id.map_or_else(|| thread.request_ids.next(), str::to_owned);
         let headers = head.headers.iter().map(|header| (header.name.as_bytes(), header.value));
         let client = thread.proxies.client(peer, is_secure, headers);
+        let to = match to_acme(thread, &head).or_else(|| to_tls(&head, client.scheme, thread.settings.redirect_port)) {
+            Some(answer) => Err(answer),
+            None => address(thread, &head, client.ip, &id, patience),
+        };
+        let policies = to.as_ref().ok().and_then(|to| to.state.policies.as_deref());
+        let upgrade = head.asks_for_socket.then(|| upgrade::read(&head, policies));
         Ok(Self {
-            to: match to_acme(thread, &head).or_else(|| to_tls(&head, client.scheme, thread.settings.redirect_port)) {
-                Some(answer) => Err(answer),
-                None => address(thread, &head, client.ip, &id, patience),
-            },
+            to,
+            upgrade,
             scheme: client.scheme,
             started: Cell::new(Instant::now()),
             waited: patience.prepared_for,

@@ -3,12 +3,15 @@ use std::cell::{Cell, RefCell};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use http::StatusCode;
-use http::header::{CONTENT_LENGTH, DATE, HeaderName, HeaderValue};
+use http::header::{CONNECTION, CONTENT_LENGTH, DATE, HeaderName, HeaderValue, UPGRADE};
 
 /// The text of a status.
 pub fn reason(status: u16) -> &'static str {
     http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("unknown")
 }
+
+/// Lines of our own that are about a connection of HTTP/1.
+const OF_CONNECTION: [HeaderName; 2] = [CONNECTION, UPGRADE];
 
 /// What a connection is told about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +50,9 @@ impl ResponseHead<'_> {
             let name = HeaderName::from_bytes(&line[..colon]);
             let value = HeaderValue::from_bytes(line[colon + 1..].trim_ascii());
             // They have been checked.
-            if let (Ok(name), Ok(value)) = (name, value) {
+            if let (Ok(name), Ok(value)) = (name, value)
+                && !OF_CONNECTION.contains(&name)
+            {
                 headers.append(name, value);
             }
         }

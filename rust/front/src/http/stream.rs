@@ -23,6 +23,8 @@ const KEPT_BYTES: usize = 4 * 1024;
 /// How long what a client still sends is read, and the longest pause in it. If the connection were closed at once, a
 /// client that is still sending would see a reset instead of the response.
 const LINGER: Duration = Duration::from_secs(30);
+/// How often it is looked whether a client has left of which nothing is read.
+const LEFT_LOOK: Duration = Duration::from_millis(50);
 const LINGER_IDLE: Duration = Duration::from_secs(1);
 
 /// Why a connection cannot go on.
@@ -178,6 +180,22 @@ impl ClientStream {
                 _ => Poll::Pending,
             },
         }
+    }
+
+    /// Resolves when the client has closed its sending side, or the connection, while nothing is read.
+    pub async fn left(&self) {
+        loop {
+            let ready = self.transport.tcp().ready(Interest::READABLE | Interest::ERROR).await;
+            if ready.is_ok_and(|ready| ready.is_read_closed() || ready.is_error()) {
+                return;
+            }
+            tokio::time::sleep(LEFT_LOOK).await;
+        }
+    }
+
+    /// Says that nothing more is sent. What arrives is still read.
+    pub async fn end(&mut self) -> Result<(), Broken> {
+        self.transport.shutdown().await.map_err(|_| Broken::Gone)
     }
 
     /// Closes the connection once the client has stopped sending. Nothing that it sends is read any more.

@@ -11,6 +11,7 @@ use super::exchange::{Exchange, Next};
 use super::request::Request;
 use super::response::ResponseHead;
 use super::stream::Broken;
+use super::upload::{Arriving, Stop};
 use crate::messages::Level;
 use crate::upstream::{BodyStream, End, Streamed};
 
@@ -22,6 +23,17 @@ enum Cut {
     Handler(Rc<str>),
 }
 
+impl From<Stop> for Cut {
+    fn from(stop: Stop) -> Self {
+        Self::Handler(match stop {
+            Stop::Client(broken) => return Self::Client(broken),
+            Stop::Idle => "nothing more of the request has come".into(),
+            Stop::Unread => "its handler reads no more of the request".into(),
+            Stop::TooLarge(limit) => format!("its request is larger than the {limit} bytes of body_limit").into(),
+        })
+    }
+}
+
 impl From<Broken> for Cut {
     fn from(broken: Broken) -> Self {
         Self::Client(broken)
@@ -31,11 +43,17 @@ impl From<Broken> for Cut {
 const LEFT: &str = "the client has left before the end of the stream";
 
 impl<C: Client> Exchange<'_, C> {
-    /// Sends an answer whose body follows. The request counts until the end of it.
+    /// Sends an answer whose body follows, and meanwhile what is still `arriving` of the request. That counts until the
+    /// end of the answer.
     ///
     /// # Errors
     /// When the connection cannot go on; also when the body has no end, which the client sees by that.
-    pub(super) async fn stream(&mut self, request: &Request, streamed: Streamed) -> Result<Next, Broken> {
+    pub(super) async fn stream(
+        &mut self,
+        request: &Request,
+        streamed: Streamed,
+        mut arriving: Option<Arriving>,
+    ) -> Result<Next, Broken> {
         let Streamed { head, mut body } = streamed;
         let Ok(addressed) = &request.to else { return Err(Broken::Gone) };
         let mut lines = Cow::Borrowed(&head.lines[..]);
@@ -56,15 +74,16 @@ impl<C: Client> Exchange<'_, C> {
         };
         self.thread.handled.set(self.thread.handled.get() + 1);
         if request.is_head || head.status == 204 || head.status == 304 {
-            drop(body);
+            drop((body, arriving));
             self.finished(request, head.status, 0, None, None);
-            return self.client.send(response, b"").await;
+            let next = self.client.send(response, b"").await?;
+            return self.end(next).await;
         }
         let idle = Duration::from_millis(addressed.state.limits.idle_timeout_ms.into());
         let mut bytes = 0;
-        let sent = self.send_pieces(response, &mut body, length, idle, &mut bytes).await;
+        let sent = self.send_pieces(response, &mut body, &mut arriving, length, idle, &mut bytes).await;
         // The handler is told before anything else is done.
-        drop(body);
+        drop((body, arriving));
         let cut = match &sent {
             Ok(_) => None,
             Err(Cut::Client(_)) => Some(LEFT),
@@ -72,7 +91,7 @@ impl<C: Client> Exchange<'_, C> {
         };
         self.finished(request, head.status, bytes, None, cut);
         match sent {
-            Ok(next) => Ok(next),
+            Ok(next) => self.end(next).await,
             Err(Cut::Client(broken)) => Err(broken),
             Err(Cut::Handler(reason)) => {
                 let endpoint_id = &*addressed.endpoint.shared.id;
@@ -84,10 +103,20 @@ impl<C: Client> Exchange<'_, C> {
         }
     }
 
+    /// The answer is complete. What is left of the request is dropped, and its connection with it.
+    async fn end(&mut self, next: Next) -> Result<Next, Broken> {
+        if self.client.is_complete() || self.client.drop_at_once().await? {
+            return Ok(next);
+        }
+        self.client.drop_rest().await;
+        Ok(Next::Close)
+    }
+
     async fn send_pieces(
         &mut self,
         head: ResponseHead<'_>,
         body: &mut BodyStream,
+        arriving: &mut Option<Arriving>,
         length: Option<u64>,
         idle: Duration,
         bytes: &mut usize,
@@ -95,7 +124,17 @@ impl<C: Client> Exchange<'_, C> {
         self.client.begin_stream(head).await?;
         let mut missing = length;
         loop {
-            let next = self.client.unless_left(timeout(idle, body.next())).await?;
+            let next = match arriving.as_mut().filter(|arriving| !arriving.is_done) {
+                None => self.client.unless_left(timeout(idle, body.next())).await?,
+                // By turns, as neither may wait for the end of the other.
+                Some(arriving) => tokio::select! {
+                    next = timeout(idle, body.next()) => next,
+                    moved = arriving.move_on(self.client) => {
+                        moved?;
+                        continue;
+                    }
+                },
+            };
             let piece = match next {
                 Ok(Ok(piece)) => piece,
                 Ok(Err(End::Complete)) if missing.is_none_or(|missing| missing == 0) => {
@@ -103,6 +142,7 @@ impl<C: Client> Exchange<'_, C> {
                 }
                 Ok(Err(End::Complete)) => return Err(Cut::Handler("its body is shorter than it said".into())),
                 Ok(Err(End::Broken(reason))) => return Err(Cut::Handler(reason)),
+                Ok(Err(End::Drained(reason))) => return Err(Cut::Handler(reason.into())),
                 Err(_) => {
                     let idle = idle.as_millis();
                     return Err(Cut::Handler(format!("no more of its body has come for {idle} ms").into()));

@@ -22,6 +22,7 @@ pub struct CompiledPolicies {
     pub compress: Option<Compress>,
     /// What `validate` needs, as JSON: it is read when the first request needs it.
     pub validate: Option<Box<str>>,
+    pub websocket: Option<Sockets>,
 }
 
 #[derive(Deserialize)]
@@ -207,6 +208,14 @@ impl Maintenance {
 pub struct Compress {
     pub min_bytes: Option<usize>,
     pub algorithms: Option<Vec<String>>,
+}
+
+#[derive(Default, Deserialize)]
+pub struct Sockets {
+    #[serde(default)]
+    pub allowed_origins: Vec<String>,
+    pub max_message_bytes: Option<usize>,
+    pub messages_per_second: Option<u32>,
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Pages of other origins (Fetch standard, "CORS protocol").
+use super::origins::Origins;
 use super::{Policies, compiled, text_header};
 use crate::http::{Head, Refusal};
 
 #[derive(Debug)]
 pub struct Cors {
-    allows_any: bool,
-    origins: Box<[Origin]>,
+    origins: Origins,
     methods: Option<Box<[String]>>,
     /// Header lines of answers to preflights, and of other answers.
     preflight_lines: String,
@@ -14,41 +14,8 @@ pub struct Cors {
     headers: Option<String>,
 }
 
-#[derive(Debug)]
-enum Origin {
-    Exact(String),
-    /// `https://*.example.com:8443`: what stands before and after the names of the subdomain.
-    Subdomains {
-        scheme: String,
-        rest: String,
-    },
-}
-
-impl Origin {
-    fn new(text: String) -> Self {
-        match text.split_once("*.") {
-            Some((scheme, rest)) => Self::Subdomains { scheme: scheme.to_owned(), rest: format!(".{rest}") },
-            None => Self::Exact(text),
-        }
-    }
-
-    fn is(&self, origin: &str) -> bool {
-        match self {
-            Self::Exact(text) => text == origin,
-            Self::Subdomains { scheme, rest } => {
-                let names = origin.strip_prefix(&**scheme).and_then(|host| host.strip_suffix(&**rest));
-                names.is_some_and(|names| {
-                    names.split('.').all(|name| !name.is_empty())
-                        && names.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
-                })
-            }
-        }
-    }
-}
-
 impl Cors {
     pub fn new(compiled: compiled::Cors) -> Self {
-        let allows_any = compiled.origins.iter().any(|origin| origin == "*");
         let mut lines = String::new();
         if compiled.credentials {
             lines.push_str("Access-Control-Allow-Credentials: true\r\n");
@@ -61,8 +28,7 @@ impl Cors {
             lines.push_str(&format!("Access-Control-Expose-Headers: {}\r\n", expose.join(", ")));
         }
         Self {
-            allows_any,
-            origins: compiled.origins.into_iter().map(Origin::new).collect(),
+            origins: Origins::new(compiled.origins),
             methods: compiled.methods.map(Into::into),
             preflight_lines,
             lines,
@@ -79,22 +45,18 @@ impl Cors {
     }
 
     fn add_origin(&self, head: &Head<'_, '_>, is_allowed: bool, lines: &mut String) -> bool {
-        if self.allows_any && is_allowed {
+        if self.origins.allows_any && is_allowed {
             lines.push_str("Access-Control-Allow-Origin: *\r\n");
             return true;
         }
         // Also without an origin: a cache must not give this answer to a page of another.
         lines.push_str("Vary: Origin\r\n");
-        let origin = text_header(head, "origin").filter(|origin| is_allowed && self.allows(origin));
+        let origin = text_header(head, "origin").filter(|origin| is_allowed && self.origins.allow(origin));
         let Some(origin) = origin else { return false };
         lines.push_str("Access-Control-Allow-Origin: ");
         lines.push_str(origin);
         lines.push_str("\r\n");
         true
-    }
-
-    fn allows(&self, origin: &str) -> bool {
-        self.origins.iter().any(|allowed| allowed.is(origin))
     }
 
     /// HEAD is a GET whose body is not sent.
@@ -125,7 +87,7 @@ impl Cors {
     /// answer, with credentials and headers, and does not ask for them one by one.
     fn admits(&self, method: &str, head: &Head<'_, '_>, answered: &Self) -> bool {
         self.allows_method(method)
-            && (self.allows_any || text_header(head, "origin").is_some_and(|origin| self.allows(origin)))
+            && (self.origins.allows_any || text_header(head, "origin").is_some_and(|origin| self.origins.allow(origin)))
             && self.preflight_lines == answered.preflight_lines
             && self.headers == answered.headers
     }

@@ -15,8 +15,10 @@ mod hmac;
 mod ip;
 mod jwt;
 mod key_wait;
+mod origins;
 mod rate_limit;
 mod shared_rates;
+mod sockets;
 mod validate;
 
 use std::borrow::Cow;
@@ -33,6 +35,7 @@ pub use cors::preflight;
 pub use counts::{COUNTS, now_ms, set_seed, set_share};
 pub use key_wait::{KeyWait, Patience};
 pub use shared_rates::{count, take, taken};
+pub use sockets::Sockets;
 pub use validate::{Begun, Unchecked, Verdict};
 
 use crate::http::{Head, Refusal};
@@ -66,6 +69,7 @@ pub struct Policies {
     pub body_limit: Option<usize>,
     compress: Option<Compress>,
     validator: Option<Arc<Validator>>,
+    sockets: Option<Sockets>,
 }
 
 /// What policies have found about a request.
@@ -130,6 +134,7 @@ impl Policies {
             body_limit: compiled.body_limit,
             compress: compiled.compress.map(Compress::new),
             validator: compiled.validate.map(|text| Arc::new(Validator::new(text))),
+            sockets: compiled.websocket.map(Sockets::new),
         }
     }
 
@@ -223,6 +228,11 @@ impl Policies {
             .or_else(|| Some(self.maintenance.as_ref()?.answer()))
     }
 
+    /// Whether the body of a request is to be there before a handler gets anything of it.
+    pub fn needs_body(&self, judged: &Judged) -> bool {
+        judged.signature.is_some() || self.validator.as_ref().is_some_and(|validator| validator.checks_bodies())
+    }
+
     /// Checks a signature of the body, if the head has one and nothing else lets the caller in.
     pub fn refuse_body(&self, judged: &Judged, body: &[u8]) -> Option<Refusal> {
         let signature = judged.signature.as_ref()?;
@@ -293,6 +303,11 @@ impl Policies {
     pub fn encoding(&self, judged: &Judged, status: u16, lines: &[u8], length: usize) -> Option<Encoding> {
         let encoding = judged.encoding?;
         self.compress.as_ref()?.suits(status, lines, length).then_some(encoding)
+    }
+
+    /// What is said of WebSockets.
+    pub fn sockets(&self) -> Option<&Sockets> {
+        self.sockets.as_ref()
     }
 }
 

@@ -2,13 +2,14 @@
 //! client takes: so a slow client holds back its own stream, and a stream has at most that much in memory.
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use edge_wire::INITIAL_CREDIT;
+use edge_wire::{INITIAL_CREDIT, Kind, cost};
 
 use super::connection::HandlerConnection;
+use super::upload::Wanted;
 use crate::memory::Share;
 
 /// What a stream may have in memory without asking for it.
@@ -26,11 +27,13 @@ pub enum End {
     Complete,
     /// Why there is no more of it.
     Broken(Rc<str>),
+    /// Its handler or the front has been replaced or stopped, and its time is up. Which of them, for logs.
+    Drained(&'static str),
 }
 
 /// What has arrived of a body.
 pub struct Arrived {
-    pieces: RefCell<VecDeque<Vec<u8>>>,
+    pieces: RefCell<VecDeque<(Kind, Vec<u8>)>>,
     /// Bytes of these.
     held: Cell<usize>,
     /// The memory that they take, if it is much.
@@ -71,19 +74,20 @@ impl Arrived {
     ///
     /// # Errors
     /// Why it is not taken. Without memory, the stream has ended.
-    pub fn push(&self, piece: &[u8]) -> Result<(), NotTaken> {
-        let Some(credit) = self.credit.get().checked_sub(piece.len()) else { return Err(NotTaken::BeyondCredit) };
+    pub fn push(&self, kind: Kind, piece: &[u8]) -> Result<(), NotTaken> {
+        let cost = cost(kind, piece.len());
+        let Some(credit) = self.credit.get().checked_sub(cost) else { return Err(NotTaken::BeyondCredit) };
         self.credit.set(credit);
-        if piece.is_empty() {
+        if kind == Kind::Data && piece.is_empty() {
             return Ok(());
         }
-        let held = self.held.get() + piece.len();
+        let held = self.held.get() + cost;
         if held > FREE_BYTES && !self.share.borrow_mut().set(held) {
             self.end(End::Broken(OUT_OF_MEMORY.into()));
             return Err(NotTaken::OutOfMemory);
         }
         self.held.set(held);
-        self.pieces.borrow_mut().push_back(piece.to_vec());
+        self.pieces.borrow_mut().push_back((kind, piece.to_vec()));
         self.wake();
         Ok(())
     }
@@ -100,13 +104,17 @@ impl Arrived {
         }
     }
 
-    /// The next piece, or the end once all pieces were taken.
-    fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Result<Vec<u8>, End>> {
+    /// The next piece, or the end once all pieces were taken; `None` when neither is there.
+    fn next(&self) -> Option<Result<(Kind, Vec<u8>), End>> {
         if let Some(piece) = self.pieces.borrow_mut().pop_front() {
-            return Poll::Ready(Ok(piece));
+            return Some(Ok(piece));
         }
-        if let Some(end) = &*self.end.borrow() {
-            return Poll::Ready(Err(end.clone()));
+        self.end.borrow().clone().map(Err)
+    }
+
+    fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Result<(Kind, Vec<u8>), End>> {
+        if let Some(next) = self.next() {
+            return Poll::Ready(next);
         }
         *self.waker.borrow_mut() = Some(cx.waker().clone());
         Poll::Pending
@@ -127,12 +135,45 @@ pub struct BodyStream {
     pub number: u32,
     /// What the reader has taken, and the handler has no credit for yet.
     pub uncredited: usize,
+    /// What the handler takes, of a WebSocket.
+    pub wanted: Option<Rc<Wanted>>,
 }
 
 impl BodyStream {
     /// The next piece; the end when there is none.
     pub async fn next(&mut self) -> Result<Vec<u8>, End> {
+        self.next_frame().await.map(|(_, piece)| piece)
+    }
+
+    /// The next frame of a WebSocket; the end when there is none.
+    pub async fn next_frame(&self) -> Result<(Kind, Vec<u8>), End> {
         poll_fn(|cx| self.arrived.poll_next(cx)).await
+    }
+
+    /// The same, if it is there.
+    pub fn next_frame_at_once(&self) -> Option<Result<(Kind, Vec<u8>), End>> {
+        self.arrived.next()
+    }
+
+    /// How many bytes of messages may be sent to the handler.
+    pub fn sendable(&self) -> usize {
+        self.wanted.as_ref().map_or(0, |wanted| wanted.credit())
+    }
+
+    /// Waits until more may be sent than before.
+    pub async fn more_sendable(&self) {
+        match &self.wanted {
+            Some(wanted) => wanted.grows().await,
+            None => pending().await,
+        }
+    }
+
+    /// Sends a frame of a WebSocket to the handler, which may be no longer than `sendable`.
+    pub fn send(&self, kind: Kind, payload: &[u8]) {
+        if let Some(wanted) = &self.wanted {
+            wanted.spend(cost(kind, payload.len()));
+        }
+        self.connection.send_frame(self.number, kind, payload);
     }
 
     /// So many bytes are not needed any more: the handler may send as many.
@@ -165,7 +206,7 @@ mod tests {
     }
 
     fn next(arrived: &Arrived) -> Poll<Result<Vec<u8>, End>> {
-        arrived.poll_next(&mut Context::from_waker(Waker::noop()))
+        arrived.poll_next(&mut Context::from_waker(Waker::noop())).map(|next| next.map(|(_, piece)| piece))
     }
 
     #[test]
@@ -173,8 +214,8 @@ mod tests {
         for end in [End::Complete, End::Broken("it has ended".into())] {
             let stream = arrived(0);
             assert!(next(&stream).is_pending());
-            stream.push(b"a").unwrap();
-            stream.push(b"").unwrap();
+            stream.push(Kind::Data, b"a").unwrap();
+            stream.push(Kind::Data, b"").unwrap();
             stream.end(end.clone());
             stream.end(End::Broken("late".into()));
             assert_eq!(next(&stream), Poll::Ready(Ok(b"a".to_vec())));
@@ -187,9 +228,9 @@ mod tests {
         let stream = arrived(INITIAL_CREDIT);
         let piece = vec![7; INITIAL_CREDIT / 8];
         for _ in 0..8 {
-            stream.push(&piece).unwrap();
+            stream.push(Kind::Data, &piece).unwrap();
         }
-        assert_eq!(stream.push(b"x"), Err(NotTaken::BeyondCredit));
+        assert_eq!(stream.push(Kind::Data, b"x"), Err(NotTaken::BeyondCredit));
     }
 
     #[test]
@@ -197,13 +238,13 @@ mod tests {
         let stream = arrived(FREE_BYTES + 10);
         let piece = vec![7; FREE_BYTES / 2];
         for _ in 0..2 {
-            stream.push(&piece).unwrap();
+            stream.push(Kind::Data, &piece).unwrap();
         }
-        stream.push(b"0123456789").unwrap();
+        stream.push(Kind::Data, b"0123456789").unwrap();
         assert!(matches!(next(&stream), Poll::Ready(Ok(_))));
         stream.taken(piece.len());
-        stream.push(&piece).unwrap();
-        assert_eq!(stream.push(b"x"), Err(NotTaken::OutOfMemory));
+        stream.push(Kind::Data, &piece).unwrap();
+        assert_eq!(stream.push(Kind::Data, b"x"), Err(NotTaken::OutOfMemory));
         for _ in 0..3 {
             assert!(matches!(next(&stream), Poll::Ready(Ok(_))));
         }

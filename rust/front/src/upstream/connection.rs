@@ -1,5 +1,7 @@
 //! The connection of a thread to one handler process. It carries many requests at a time, and enforces their deadlines.
+mod sockets;
 mod streams;
+mod uploads;
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -16,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
+use self::sockets::{SWITCHING, UNASKED_SOCKET};
 use super::body_stream::{End, HANDLER_DRAINED};
 use super::in_flight::{InFlight, Pending};
 use super::incoming::Incoming;
@@ -110,7 +113,8 @@ impl HandlerConnection {
         if self.outgoing.borrow().is_full() {
             return false;
         }
-        let Some(number) = self.in_flight.borrow_mut().add(Pending { reply: reply.clone(), deadline }) else {
+        let pending = Pending { reply: reply.clone(), deadline: Some(deadline), is_socket: false };
+        let Some(number) = self.in_flight.borrow_mut().add(pending) else {
             return false;
         };
         self.outgoing.borrow_mut().add(number, head, body);
@@ -126,7 +130,8 @@ impl HandlerConnection {
         if streams_until.is_some_and(|until| self.retired.get().is_some_and(|retired| retired <= until)) {
             self.end_streams(HANDLER_DRAINED);
         }
-        let late = self.in_flight.borrow_mut().expire(|pending| pending.deadline <= now);
+        let late =
+            self.in_flight.borrow_mut().expire(|pending| pending.deadline.is_some_and(|deadline| deadline <= now));
         if late.is_empty() {
             return;
         }
@@ -179,6 +184,7 @@ impl HandlerConnection {
         };
         drop(outgoing);
         let aborted = self.in_flight.borrow_mut().expire(|_| true);
+        self.in_flight.borrow_mut().take_bodies().iter().for_each(|wanted| wanted.end());
         let because: Rc<str> = reason.as_str().into();
         let streams = self.in_flight.borrow().streams();
         for (number, arrived) in streams {
@@ -313,7 +319,9 @@ impl HandlerConnection {
             return answered_late(&mut in_flight, number);
         };
         drop(in_flight);
+        self.close_body(number);
         reply.set(match self.parse_head(head) {
+            Ok(head) if head.status == SWITCHING => Outcome::Aborted(UNASKED_SOCKET.into()),
             Ok(head) => Outcome::Answered(Answer { head, body: body() }),
             Err(reason) => Outcome::Aborted(reason.into()),
         });
@@ -327,7 +335,10 @@ impl HandlerConnection {
         if !in_flight.has(number) {
             answered_late(&mut in_flight, number)?;
         } else if is_beyond_part {
-            if let Some(Pending { reply, .. }) = in_flight.take(number) {
+            let taken = in_flight.take(number);
+            drop(in_flight);
+            self.close_body(number);
+            if let Some(Pending { reply, .. }) = taken {
                 reply.set(Outcome::TooLarge);
             }
         } else {

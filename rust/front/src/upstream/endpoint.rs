@@ -14,7 +14,8 @@ use super::pool::HandlerPool;
 use super::reply::{Answer, AnswerBody, Outcome, Reply, Streamed};
 use super::shared::{Active, SharedEndpoint};
 use super::socket::is_out_of_descriptors;
-use crate::endpoint_state::{EndpointState, Serving, Target};
+use super::upload::Upload;
+use crate::endpoint_state::{EndpointState, Serving, Takes, Target};
 use crate::figures::Figures;
 use crate::intervals::Interval;
 use crate::memory::{MemoryBudget, Share};
@@ -41,6 +42,8 @@ pub enum Failure {
     TooLarge(String),
     /// There is no memory for the answer.
     OutOfMemory,
+    /// The handler takes WebSockets only, and this is none.
+    NoSocket,
 }
 
 /// What a handler answers with.
@@ -58,17 +61,19 @@ struct Upstream {
     weight: u32,
     version: u32,
     connection: Rc<HandlerConnection>,
+    takes: Takes,
 }
 
 /// A handler for one request.
 struct Picked {
     version: u32,
+    takes: Takes,
     connection: Rc<HandlerConnection>,
 }
 
 impl Upstream {
     fn picked(&self) -> Picked {
-        Picked { version: self.version, connection: self.connection.clone() }
+        Picked { version: self.version, takes: self.takes, connection: self.connection.clone() }
     }
 }
 
@@ -147,6 +152,7 @@ impl Endpoint {
 
     /// Sends a request, and waits for its answer. It waits for a handler that is being started, and goes to another one
     /// if its handler ends before it was sent. `place` is that of a caller that keeps its handler, see `sticky.rs`.
+    /// `socket_head`: of a request that asks for a WebSocket, for handlers that take those.
     ///
     /// # Errors
     /// Why there is no answer.
@@ -157,6 +163,7 @@ impl Endpoint {
         reply: &Rc<Reply>,
         deadline: Instant,
         place: Option<u32>,
+        socket_head: Option<&[u8]>,
     ) -> Result<Answered<'_>, Failure> {
         reply.version.set(None);
         if let Some(problem) = outgoing::problem(head, &body.bytes) {
@@ -166,12 +173,17 @@ impl Endpoint {
         let Some(active) = self.shared.begin(limit) else { return Err(Failure::Overloaded) };
         self.interval().began(active.count());
         loop {
-            let Picked { version, connection } = match self.pick(place) {
+            let Picked { version, takes, connection } = match self.pick(place) {
                 Some(picked) => picked,
                 None => self.wait_for_handler(deadline, place).await?,
             };
             reply.version.set(Some(version));
-            if !connection.send(head, body, reply, deadline) {
+            let is_sent = match (takes, socket_head) {
+                (Takes::Websockets, None) => return Err(Failure::NoSocket),
+                (Takes::Websockets, Some(head)) => connection.open_socket(head, reply, deadline),
+                _ => connection.send(head, body, reply, deadline),
+            };
+            if !is_sent {
                 return Err(Failure::Unavailable);
             }
             drop(connection);
@@ -184,6 +196,41 @@ impl Endpoint {
                 Outcome::Unsent => {}
             }
         }
+    }
+
+    /// Sends a request whose body follows, once there is a handler. `None` if one of those that serve takes whole
+    /// requests only: it must not depend on chance what a client may send.
+    ///
+    /// # Errors
+    /// Why it cannot be sent.
+    pub async fn open(
+        &self,
+        head: &[u8],
+        reply: &Rc<Reply>,
+        deadline: Instant,
+        place: Option<u32>,
+        memory: &Arc<MemoryBudget>,
+    ) -> Result<Option<(Upload, Active<'_>)>, Failure> {
+        reply.version.set(None);
+        if let Some(problem) = outgoing::problem(head, b"") {
+            return Err(Failure::TooLarge(problem));
+        }
+        let limit = self.state.borrow().limits.concurrent_requests;
+        let Some(active) = self.shared.begin(limit) else { return Err(Failure::Overloaded) };
+        let Picked { version, takes, connection } = match self.pick(place) {
+            Some(picked) => picked,
+            None => self.wait_for_handler(deadline, place).await?,
+        };
+        if self.traffic().upstreams.borrow().iter().any(|upstream| upstream.takes == Takes::Whole) {
+            return Ok(None);
+        }
+        if takes == Takes::Websockets {
+            return Err(Failure::NoSocket);
+        }
+        self.interval().began(active.count());
+        reply.version.set(Some(version));
+        let upload = connection.open_request(head, reply, self.share(memory)).ok_or(Failure::Unavailable)?;
+        Ok(Some((upload, active)))
     }
 
     async fn wait_for_handler(&self, deadline: Instant, place: Option<u32>) -> Result<Picked, Failure> {
@@ -299,7 +346,9 @@ impl Endpoint {
                 None => self.connect_to(number, instance).await,
             };
             match connection {
-                Ok(connection) => upstreams.push(Upstream { weight: *weight, version: *version, connection }),
+                Ok(connection) => {
+                    upstreams.push(Upstream { weight: *weight, version: *version, connection, takes: instance.takes })
+                }
                 // It has just ended. Those before it are being replaced all the same: requests wait for the next.
                 Err(error) if self.traffic().received.get() == number => {
                     self.context.supervisor.send(FromFront::ConnectionLost {

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::body_stream::Arrived;
 use super::reply::Reply;
+use super::upload::Wanted;
 
 const SLOT_BITS: u32 = 16;
 /// Requests that can be in flight on one connection.
@@ -12,7 +13,10 @@ pub const MAX_IN_FLIGHT: usize = 1 << SLOT_BITS;
 /// A request that is not answered yet.
 pub struct Pending {
     pub reply: Rc<Reply>,
-    pub deadline: Instant,
+    /// None while its body is still arriving.
+    pub deadline: Option<Instant>,
+    /// It asks for a WebSocket.
+    pub is_socket: bool,
 }
 
 #[derive(Default)]
@@ -20,6 +24,8 @@ struct Slot {
     /// How often it has been used, so that numbers repeat late.
     uses: u16,
     state: State,
+    /// The body that is still being sent.
+    body: Option<Rc<Wanted>>,
 }
 
 #[derive(Default)]
@@ -75,9 +81,53 @@ impl InFlight {
         Some(u32::from(slot.uses) << SLOT_BITS | u32::from(at))
     }
 
+    /// Adds a request whose body follows.
+    pub fn add_opened(&mut self, pending: Pending, body: Rc<Wanted>) -> Option<u32> {
+        let number = self.add(pending)?;
+        self.slots[usize::from(number as u16)].body = Some(body);
+        Some(number)
+    }
+
+    /// The body of this number, if it is still being sent.
+    pub fn body(&self, number: u32) -> Option<&Rc<Wanted>> {
+        self.slots.get(usize::from(number as u16)).filter(|slot| slot.has(number))?.body.as_ref()
+    }
+
+    /// No more of this body is sent.
+    pub fn take_body(&mut self, number: u32) -> Option<Rc<Wanted>> {
+        self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number))?.body.take()
+    }
+
+    /// All that are still being sent.
+    pub fn take_bodies(&mut self) -> Vec<Rc<Wanted>> {
+        self.slots.iter_mut().filter_map(|slot| slot.body.take()).collect()
+    }
+
+    /// The requests whose body is still being sent, and that are not answered yet.
+    pub fn opened(&self) -> Vec<u32> {
+        let opened = self.slots.iter().enumerate().filter(|(_, slot)| slot.body.is_some() && slot.is_pending());
+        opened.map(|(at, slot)| u32::from(slot.uses) << SLOT_BITS | at as u32).collect()
+    }
+
+    /// The time for the answer to a request, once it has been sent.
+    pub fn set_deadline(&mut self, number: u32, deadline: Instant) {
+        let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number));
+        if let Some(Slot { state: State::Pending(pending), .. }) = slot {
+            pending.deadline = Some(deadline);
+        }
+    }
+
+    /// Nobody waits for the answer to a request any more. It may still come.
+    pub fn abandon(&mut self, number: u32) -> Option<Pending> {
+        let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number))?;
+        let pending = slot.take_if(|_| true)?;
+        self.pending -= 1;
+        Some(pending)
+    }
+
     pub fn has(&self, number: u32) -> bool {
         let slot = self.slots.get(usize::from(number as u16));
-        slot.is_some_and(|slot| slot.has(number) && matches!(slot.state, State::Pending(_)))
+        slot.is_some_and(|slot| slot.has(number) && slot.is_pending())
     }
 
     /// Takes a request that is waited for.
@@ -176,6 +226,10 @@ impl Slot {
         u32::from(self.uses) == number >> SLOT_BITS
     }
 
+    fn is_pending(&self) -> bool {
+        matches!(self.state, State::Pending(_))
+    }
+
     /// Its request, which has expired then.
     fn take_if(&mut self, condition: impl Fn(&Pending) -> bool) -> Option<Pending> {
         match std::mem::replace(&mut self.state, State::Expired) {
@@ -196,7 +250,7 @@ mod tests {
     use super::*;
 
     fn pending(deadline: Instant) -> Pending {
-        Pending { reply: Reply::new(Waker::noop().clone()), deadline }
+        Pending { reply: Reply::new(Waker::noop().clone()), deadline: Some(deadline), is_socket: false }
     }
 
     #[test]
@@ -218,7 +272,7 @@ mod tests {
         let mut in_flight = InFlight::default();
         let late = in_flight.add(pending(now)).unwrap();
         let early = in_flight.add(pending(now + Duration::from_secs(1))).unwrap();
-        assert_eq!(in_flight.expire(|pending| pending.deadline <= now).len(), 1);
+        assert_eq!(in_flight.expire(|pending| pending.deadline.is_some_and(|deadline| deadline <= now)).len(), 1);
         assert!(!in_flight.has(late) && in_flight.take(late).is_none());
         assert!(in_flight.take(early).is_some() && !in_flight.answered_late(early));
         assert_eq!(in_flight.len(), 0);

@@ -13,13 +13,15 @@ mod response_head;
 mod shared;
 mod socket;
 pub mod sticky;
+mod upload;
 
 pub use body_stream::{BodyStream, End};
 pub use by_id::ById;
 pub use outgoing::RequestBody;
 pub use pool::HandlerPool;
-pub use reply::{Answer, AnswerBody, Reply, Streamed};
+pub use reply::{Answer, AnswerBody, Outcome, Reply, Streamed};
 pub use shared::SharedEndpoint;
+pub use upload::Upload;
 
 #[cfg(test)]
 mod sleep_tests;
@@ -27,3 +29,5 @@ mod sleep_tests;
 mod stream_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod upload_tests;

@@ -23,6 +23,7 @@ thread_local! {
 const FULL_BYTES: usize = 16 * 1024 * 1024;
 
 /// The body of a request, with the memory that it takes: until it is written, also if nobody waits for it any more.
+#[derive(Default)]
 pub struct RequestBody {
     pub bytes: Vec<u8>,
     _share: Option<Share>,
@@ -92,6 +93,22 @@ impl Outgoing {
             self.pieces.push_back(Piece::Body(body.clone()));
         }
         self.unsent.push(number);
+    }
+
+    /// Adds the head of a request whose body follows.
+    pub fn add_head(&mut self, number: u32, head: &[u8]) {
+        self.buffer.extend_from_slice(&header(Kind::Open, number, head.len(), 0));
+        self.buffer.extend_from_slice(head);
+        self.copied += HEADER_BYTES + head.len();
+        self.unsent.push(number);
+    }
+
+    /// Adds a piece of a body that follows; a whole frame.
+    pub fn add_piece(&mut self, frame: RequestBody) {
+        if !self.buffer.is_empty() {
+            self.pieces.push_back(Piece::Buffer(std::mem::take(&mut self.buffer)));
+        }
+        self.pieces.push_back(Piece::Body(Arc::new(frame)));
     }
 
     /// Adds a whole frame about a stream.

@@ -41,7 +41,7 @@ impl ResponseHead {
         let (Some(status), Some(headers)) = (head.get("status"), head.get("headers")) else {
             return Err(invalid("a response head needs status and headers"));
         };
-        let Some(status) = status.as_u64().filter(|status| (200..=999).contains(status)) else {
+        let Some(status) = status.as_u64().filter(|status| matches!(status, 101 | 200..=999)) else {
             return Err(invalid(format!("{status} is not a status a response can have (200 to 999)")));
         };
         let headers = headers.as_array().filter(|items| items.len() % 2 == 0 && items.iter().all(Value::is_string));

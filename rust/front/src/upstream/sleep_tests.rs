@@ -61,7 +61,7 @@ impl Sleeping {
         let request = spawn_local(async move {
             let reply = Reply::new(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await);
             let body = Arc::new(RequestBody::new(Vec::new(), None));
-            endpoint.request(b"{}", &body, &reply, deadline, None).await.map(|answered| match answered {
+            endpoint.request(b"{}", &body, &reply, deadline, None, None).await.map(|answered| match answered {
                 Answered::Whole(answer) => answer.head.status,
                 Answered::Streamed(..) => panic!("it is whole"),
             })

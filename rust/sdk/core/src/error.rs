@@ -198,6 +198,18 @@ impl From<serde_json::Error> for HandlerError {
     }
 }
 
+impl From<std::io::Error> for HandlerError {
+    /// That of a call of a service is what it was. The body of a request that does not come to its end is the client's
+    /// doing; all else is [`Self::InternalError`].
+    fn from(error: std::io::Error) -> Self {
+        match error.downcast::<Self>() {
+            Ok(error) => error,
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => Self::BadRequest(error.to_string()),
+            Err(error) => Self::InternalError(error.to_string()),
+        }
+    }
+}
+
 impl From<HandlerError> for Response {
     #[track_caller]
     fn from(error: HandlerError) -> Self {

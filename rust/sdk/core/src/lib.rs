@@ -15,7 +15,9 @@ mod runtime;
 pub mod services;
 mod sse;
 mod stream;
+mod stream_request;
 mod values;
+mod websocket;
 pub mod storage {
     //! [`Storage`]: JSON records by id. The same items as in [`crate::services`].
 
@@ -45,8 +47,14 @@ pub use sse::{Event, EventWriter, Sse};
 pub use stream::AsyncBodyWriter;
 pub use stream::{BodyWriter, StreamResponse};
 #[cfg(feature = "async")]
+pub use stream_request::AsyncBodyReader;
+pub use stream_request::{BodyReader, StreamRequest};
+#[cfg(feature = "async")]
 pub use tokio;
 pub use values::{one_of, Values};
+#[cfg(feature = "async")]
+pub use websocket::{AsyncSocketReceiver, AsyncSocketSender, AsyncWebSocket};
+pub use websocket::{CloseFrame, Message, SocketReceiver, SocketSender, WebSocket};
 
 /// The async twin of [`handler_loop_result!`]; [`handler_loop_async!`] takes both kinds of handlers.
 #[cfg(feature = "async")]
@@ -62,12 +70,17 @@ pub mod prelude {
         DbPool, DbResult, EmailMessage, EmailPool, FindOptions, FtpPool, HttpPool, HttpRequest, HttpResponse,
         MemcachedPool, MongoPool, ObjectStore, RedisPool, Storage, StorageType, Transaction, UpdateOptions,
     };
-    pub use crate::{handler_loop, handler_loop_result, json};
     #[cfg(feature = "async")]
-    pub use crate::{handler_loop_async, handler_loop_async_result, handler_loop_result_async};
+    pub use crate::AsyncWebSocket;
+    pub use crate::{handler_loop, handler_loop_result, handler_ws, json};
+    #[cfg(feature = "async")]
+    pub use crate::{handler_loop_async, handler_loop_async_result, handler_loop_result_async, handler_ws_async};
     #[cfg(feature = "async")]
     pub use crate::{spawn, spawn_blocking};
-    pub use crate::{Event, HandlerError, MultipartData, MultipartFile, Pairs, Request, Response, Sse, StreamResponse};
+    pub use crate::{CloseFrame, Message, WebSocket};
+    pub use crate::{
+        Event, HandlerError, MultipartData, MultipartFile, Pairs, Request, Response, Sse, StreamRequest, StreamResponse,
+    };
     pub use log::{debug, error, info, trace, warn};
     pub use serde::{Deserialize, Serialize};
     pub use serde_json::Value as JsonValue;
@@ -79,7 +92,7 @@ pub mod __private {
     pub use crate::json_bridge::macros::{ArrayBuilder, ObjectBuilder};
     pub use crate::json_bridge::{from_bytes, to_value};
     #[cfg(feature = "async")]
-    pub use crate::runtime::asynchronous::{AsyncHandler, RunLocal, RunShared};
-    pub use crate::runtime::{run, run_result};
+    pub use crate::runtime::asynchronous::{run_socket as run_async_socket, AsyncHandler, RunLocal, RunShared};
+    pub use crate::runtime::{run, run_result, run_socket};
     pub use serde_json::Value;
 }

@@ -1,6 +1,7 @@
 //! The macros that make a `main` out of a handler.
 
-/// Serves requests with a `fn(Request) -> Response`.
+/// Serves requests with a `fn(Request) -> Response`. The function may take a [`StreamRequest`](crate::StreamRequest)
+/// instead, and return a [`StreamResponse`](crate::StreamResponse) or an [`Sse`](crate::Sse); so with all these macros.
 ///
 /// ```no_run
 /// use rust_edge_gateway_sdk_core::prelude::*;
@@ -13,6 +14,10 @@
 /// ```
 #[macro_export]
 macro_rules! handler_loop {
+    // A closure that does not say what it takes.
+    (|$request:pat_param| $($body:tt)+) => {
+        $crate::handler_loop!(|$request: $crate::Request| $($body)+);
+    };
     ($handler:expr) => {
         fn main() {
             $crate::__private::run($handler)
@@ -35,6 +40,10 @@ macro_rules! handler_loop {
 /// ```
 #[macro_export]
 macro_rules! handler_loop_result {
+    // A closure that does not say what it takes.
+    (|$request:pat_param| $($body:tt)+) => {
+        $crate::handler_loop_result!(|$request: $crate::Request| $($body)+);
+    };
     ($handler:expr) => {
         fn main() {
             $crate::__private::run_result($handler)
@@ -59,11 +68,38 @@ macro_rules! handler_loop_result {
 #[cfg(feature = "async")]
 #[macro_export]
 macro_rules! handler_loop_async {
+    // A closure that does not say what it takes.
+    (|$request:pat_param| $($body:tt)+) => {
+        $crate::handler_loop_async!(|$request: $crate::Request| $($body)+);
+    };
     ($handler:expr) => {
         fn main() {
             #[allow(unused_imports)]
             use $crate::__private::{RunLocal as _, RunShared as _};
             (&&$crate::__private::AsyncHandler::new($handler)).run()
+        }
+    };
+}
+
+/// Serves WebSockets with a `fn(WebSocket)`, or one that returns `Result<(), HandlerError>`. See [`crate::WebSocket`].
+/// Its endpoint has the method GET; requests that ask for no WebSocket get 426.
+#[macro_export]
+macro_rules! handler_ws {
+    ($handler:expr) => {
+        fn main() {
+            $crate::__private::run_socket($handler)
+        }
+    };
+}
+
+/// Serves WebSockets with an `async fn(AsyncWebSocket)`, or one that returns `Result<(), HandlerError>`, on a tokio
+/// runtime that this macro starts; its future has to be `Send`. See [`crate::AsyncWebSocket`].
+#[cfg(feature = "async")]
+#[macro_export]
+macro_rules! handler_ws_async {
+    ($handler:expr) => {
+        fn main() {
+            $crate::__private::run_async_socket($handler)
         }
     };
 }

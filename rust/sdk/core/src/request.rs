@@ -284,6 +284,14 @@ impl Request {
         }
     }
 
+    /// Takes the body out of it.
+    pub(crate) fn take_body(&mut self) -> Vec<u8> {
+        match self.body.take() {
+            Some(text) => text.into_bytes(),
+            None => std::mem::take(&mut self.received.binary_body),
+        }
+    }
+
     /// Puts received bytes where they belong: text into `body`, other bytes beside it, nothing nowhere.
     pub(crate) fn set_body_bytes(&mut self, bytes: &[u8]) {
         match std::str::from_utf8(bytes) {

@@ -1,4 +1,4 @@
-//! The loop macros take any expression that is a handler.
+//! The loop macros take any expression that is a handler, also a closure that does not say what it takes.
 
 use rust_edge_gateway_sdk::prelude::*;
 
@@ -24,7 +24,7 @@ fn main_by_path() {
     let _ = by_path::check();
 }
 
-handler_loop!(|req: Request| {
+handler_loop!(|req| {
     main_by_path();
     Response::ok(json!([req.method, 1, null]))
 });

@@ -27,6 +27,11 @@ impl Handler {
     }
 
     pub fn start_with(program: &str, environment: &[(&str, &str)]) -> Self {
+        Self::start_that_takes(program, "ready\n", environment)
+    }
+
+    /// One that writes this when it is ready.
+    pub fn start_that_takes(program: &str, ready_line: &str, environment: &[(&str, &str)]) -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("edge-sdk-test-{}-{count}", std::process::id()));
@@ -43,9 +48,9 @@ impl Handler {
             .spawn()
             .unwrap();
         control.set_read_timeout(Some(TIMEOUT)).unwrap();
-        let mut ready = [0; 6];
+        let mut ready = vec![0; ready_line.len()];
         control.read_exact(&mut ready).unwrap();
-        assert_eq!(&ready, b"ready\n");
+        assert_eq!(ready, ready_line.as_bytes());
         Handler { child, control: Some(control), folder }
     }
 

@@ -1,6 +1,8 @@
 //! Real handler processes, spoken to as the gateway does.
 
+mod bodies;
 mod client;
+mod sockets;
 mod streams;
 
 use client::{Connection, Handler};

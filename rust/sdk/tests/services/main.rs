@@ -4,6 +4,7 @@ mod databases;
 mod handles;
 mod mongo;
 mod moves;
+mod object_streams;
 mod params;
 mod server;
 mod storage;

@@ -236,6 +236,11 @@ export function isMissing(thrown: unknown): boolean {
   return ['NoSuchKey', 'NotFound'].includes(errorCode(thrown.cause) ?? '');
 }
 
+/** Whether an error means that an upload in parts has been completed or aborted. */
+export function isGone(thrown: unknown): boolean {
+  return thrown instanceof ServiceError && errorCode(thrown.cause) === 'NoSuchUpload';
+}
+
 /** Whether an error means that the object has a different etag. */
 export function isReplaced(thrown: unknown): boolean {
   return thrown instanceof ServiceError && errorCode(thrown.cause) === 'PreconditionFailed';

@@ -14,15 +14,26 @@ import {
   describeObject,
   headObject,
   putObject,
+  readRange,
   type StoredObject,
 } from './files.js';
 import { objectPages } from './listing.js';
+import { abortUpload, beginUpload, completeUpload, MAX_PARTS, uploadPart } from './uploads.js';
 
 /** Concurrent calls, each with a connection. */
 const CONCURRENCY = 16;
 
 const key = Type.String({ refine: objectKeyProblem });
 const KeyArgs = Type.Object({ key });
+const contentType = Type.String({
+  format: 'line',
+  maxLength: 255,
+  pattern: '^[ -~]*$',
+  default: 'application/octet-stream',
+});
+const uploadId = Type.String({ minLength: 1, maxLength: 2048, pattern: '^[!-~]*$' });
+const etag = Type.String({ minLength: 1, maxLength: 255, pattern: '^[!-~]*$' });
+const byte = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
 export const objstoreDriver = defineDriver({
   type: 'objstore',
@@ -43,19 +54,51 @@ export const objstoreDriver = defineDriver({
       },
     },
     put: {
-      args: Type.Object({
-        key,
-        content_type: Type.String({
-          format: 'line',
-          maxLength: 255,
-          pattern: '^[ -~]*$',
-          default: 'application/octet-stream',
-        }),
-      }),
+      args: Type.Object({ key, content_type: contentType }),
       run: async ({ bucket }, { key, content_type }, call) => {
         const { etag } = await putObject(bucket, key, call.payload, content_type, signalOf(call));
         return { result: { etag, size: call.payload.length } };
       },
+    },
+    get_range: {
+      args: Type.Object({ key, start: byte, end: byte, etag }),
+      run: async (connection, { key, start, end, etag }, call) => {
+        requireRange(connection, start, end);
+        return { payload: await readRange(connection.bucket, key, { start, end }, etag, signalOf(call)) };
+      },
+    },
+    begin_upload: {
+      args: Type.Object({ key, content_type: contentType }),
+      run: async ({ bucket }, { key, content_type }, call) => {
+        const { uploadId } = await beginUpload(bucket, key, content_type, signalOf(call));
+        return { result: { upload_id: uploadId } };
+      },
+    },
+    upload_part: {
+      args: Type.Object({
+        key,
+        upload_id: uploadId,
+        number: Type.Integer({ minimum: 1, maximum: MAX_PARTS }),
+      }),
+      run: async ({ bucket }, { key, upload_id, number }, call) => ({
+        result: await uploadPart(bucket, { key, uploadId: upload_id }, number, call.payload, signalOf(call)),
+      }),
+    },
+    complete_upload: {
+      args: Type.Object({
+        key,
+        upload_id: uploadId,
+        etags: Type.Array(etag, { minItems: 1, maxItems: MAX_PARTS }),
+      }),
+      run: async ({ bucket }, { key, upload_id, etags }, call) => ({
+        result: await completeUpload(bucket, { key, uploadId: upload_id }, etags, signalOf(call)),
+      }),
+    },
+    abort_upload: {
+      args: Type.Object({ key, upload_id: uploadId }),
+      run: async ({ bucket }, { key, upload_id }, call) => ({
+        result: { aborted: await abortUpload(bucket, { key, uploadId: upload_id }, signalOf(call)) },
+      }),
     },
     delete: {
       args: KeyArgs,
@@ -117,6 +160,14 @@ async function get(
   }
   const object = describeObject(key, response.headers);
   return { result: present(object), payload: await readContent(bucket, response, object.size, limitBytes) };
+}
+
+/** @throws ServiceError `invalid` when it is no range, or a larger one than a handler can get */
+function requireRange({ limitBytes }: BucketConnection, start: number, end: number): void {
+  const bytes = end - start + 1;
+  if (bytes >= 1 && bytes <= limitBytes) return;
+  const reason = `from ${start} to ${end} are ${bytes} bytes, and must be 1 to ${limitBytes} (SERVICE_ANSWER_MB)`;
+  throw new ServiceError('invalid', reason);
 }
 
 async function readContent(

@@ -1,14 +1,15 @@
 /** The files of a bucket as streams, which are not buffered as a whole. */
 import type { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { toError } from '../../../errors.js';
 import type { ObjectFiles, ObjectInfo } from '../../driver.js';
 import { ServiceError } from '../../service-error.js';
-import { type Bucket, isMissing, isReplaced } from './bucket.js';
-import { allObjects, escapeQuery, unquote } from './listing.js';
+import { type Bucket, type BucketRequest, isMissing, isReplaced } from './bucket.js';
+import { allObjects, unquote } from './listing.js';
+import { abortUpload, beginUpload, completeUpload, MAX_PARTS, uploadPart } from './uploads.js';
 
 /** Larger files are sent in parts, one of which is in memory at a time. S3 requires at least 5 MiB. */
 const PART_BYTES = 8 * 1024 * 1024;
-const MAX_PARTS = 10_000;
 
 /** An object with its content type. */
 export interface StoredObject extends ObjectInfo {
@@ -77,13 +78,44 @@ export async function putObject(
   return { etag: unquote(etag) };
 }
 
-async function readObject(
+async function readObject(bucket: Bucket, key: string, range?: ByteRange, etag?: string): Promise<Readable> {
+  const { headers, content } = await unlessReplaced(key, () =>
+    bucket.download(rangeRequest(key, range, etag)),
+  );
+  if (!range || Number(headers['content-length']) === range.end - range.start + 1) return content;
+  content.destroy();
+  throw shortened(key);
+}
+
+/**
+ * A part of an object, which has to have this etag.
+ * @throws ServiceError `backend` when the object has been replaced or deleted
+ */
+export async function readRange(
   bucket: Bucket,
   key: string,
-  range?: { readonly start: number; readonly end: number },
-  etag?: string,
-): Promise<Readable> {
-  const request = {
+  range: ByteRange,
+  etag: string,
+  signal: AbortSignal,
+): Promise<Buffer> {
+  const response = await unlessReplaced(key, () => bucket.send(rangeRequest(key, range, etag), signal));
+  const bytes = range.end - range.start + 1;
+  if (Number(response.headers['content-length']) !== bytes) {
+    response.destroy();
+    throw shortened(key);
+  }
+  // All of it is there, or the request fails.
+  return bucket.use(() => buffer(response));
+}
+
+/** From `start` to `end`, inclusive. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+function rangeRequest(key: string, range?: ByteRange, etag?: string): BucketRequest {
+  return {
     method: 'GET',
     key,
     headers: {
@@ -91,11 +123,12 @@ async function readObject(
       ...(etag && { 'if-match': `"${etag}"` }),
     },
     expected: [range ? 206 : 200],
-  } as const;
+  };
+}
+
+async function unlessReplaced<T>(key: string, work: () => Promise<T>): Promise<T> {
   try {
-    const { headers, content } = await bucket.download(request);
-    if (!range || Number(headers['content-length']) === range.end - range.start + 1) return content;
-    content.destroy();
+    return await work();
   } catch (thrown) {
     if (isMissing(thrown)) throw new ServiceError('backend', `there is no object "${key}" any more`);
     if (isReplaced(thrown)) {
@@ -106,7 +139,10 @@ async function readObject(
     }
     throw thrown;
   }
-  throw new ServiceError('backend', `the object "${key}" was replaced by a shorter one meanwhile`);
+}
+
+function shortened(key: string): ServiceError {
+  return new ServiceError('backend', `the object "${key}" was replaced by a shorter one meanwhile`);
 }
 
 async function writeObject(
@@ -124,23 +160,17 @@ async function writeObject(
     await parts.next();
     return putObject(bucket, key, value ?? Buffer.alloc(0), contentType);
   }
-  const uploadId = await bucket.use((client) =>
-    client.initiateNewMultipartUpload(bucket.name, key, { 'content-type': contentType }),
-  );
+  const upload = await beginUpload(bucket, key, contentType);
   try {
-    const etags: { part: number; etag: string }[] = [];
+    const etags: string[] = [];
     for await (const payload of parts) {
-      const part = etags.length + 1;
-      const query = `partNumber=${part}&uploadId=${escapeQuery(uploadId)}`;
-      const { etag = '' } = await bucket.sendForHeaders({ method: 'PUT', key, query, payload });
-      etags.push({ part, etag: unquote(etag) });
+      const { etag } = await uploadPart(bucket, upload, etags.length + 1, payload);
+      etags.push(etag);
     }
-    return await bucket.use((client) => client.completeMultipartUpload(bucket.name, key, uploadId, etags));
+    return await completeUpload(bucket, upload, etags);
   } catch (thrown) {
-    await bucket
-      .use((client) => client.abortMultipartUpload(bucket.name, key, uploadId))
-      // Incomplete uploads expire on the server; the error of the upload is reported.
-      .catch(() => undefined);
+    // Incomplete uploads expire on the server; the error of the upload is reported.
+    await abortUpload(bucket, upload).catch(() => undefined);
     throw thrown;
   }
 }

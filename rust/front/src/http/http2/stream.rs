@@ -17,7 +17,7 @@ use super::super::guard::{Phase, Watch, Watched};
 use super::super::head::Framing;
 use super::super::refusal::{Refusal, Unread};
 use super::super::response::{Persistence, ResponseHead};
-use super::super::stream::Broken;
+use super::super::stream::{Broken, ClientStream};
 use super::wire::OpenStream;
 use super::{SEND_BYTES, head};
 use crate::thread::Thread;
@@ -178,7 +178,8 @@ impl Client for Http2<'_> {
         Ok(())
     }
 
-    async fn read_body(&mut self, bytes: &mut Vec<u8>) -> Result<(), Broken> {
+    /// A frame at a time, which is small.
+    async fn read_body(&mut self, bytes: &mut Vec<u8>, _limit: usize) -> Result<(), Broken> {
         match poll_fn(|cx| self.poll_data(cx)).await? {
             Some(data) => {
                 bytes.extend_from_slice(&data);
@@ -233,7 +234,7 @@ impl Client for Http2<'_> {
     }
 
     async fn unless_left<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Broken> {
-        let stream = self.sending.as_mut().ok_or(Broken::Gone)?;
+        let Some(stream) = &mut self.sending else { return self.unless_reset(work).await };
         tokio::select! {
             biased;
             outcome = work => Ok(outcome),
@@ -242,6 +243,11 @@ impl Client for Http2<'_> {
     }
 
     /// The stream ends with the answer. What is left of the body is not the next request.
+    /// Extended CONNECT (RFC 8441) is not offered.
+    fn raw(&mut self) -> Option<&mut ClientStream> {
+        None
+    }
+
     async fn drop_at_once(&mut self) -> Result<bool, Broken> {
         Ok(true)
     }

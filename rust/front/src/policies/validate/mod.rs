@@ -173,6 +173,11 @@ impl Validator {
         }
     }
 
+    /// Whether it has to see bodies.
+    pub fn checks_bodies(&self) -> bool {
+        self.ready().is_ok_and(|ready| ready.body.is_some())
+    }
+
     /// Checks the head of a request; its parameters only if that costs little. `params`: names and values of the path.
     ///
     /// # Errors

@@ -1,21 +1,23 @@
 //! Streamed answers on a connection: their pieces, credit for more of them, and their end.
 use std::rc::Rc;
 
-use edge_wire::{INITIAL_CREDIT, Kind, credit, header};
+use edge_wire::{INITIAL_CREDIT, Kind, cost, credit, header};
 
 use super::super::body_stream::{Arrived, BodyStream, End, NotTaken};
 use super::super::in_flight::{Pending, Stream};
 use super::super::reply::{Outcome, Streamed};
+use super::sockets::{SWITCHING, UNASKED_SOCKET};
 use super::{HandlerConnection, UNASKED, violated};
 
 const RESET: &str = "it has ended its stream early";
 
 impl HandlerConnection {
-    /// Ends all streams before their end. The reason is one for logs.
+    /// Ends all streams before their end, in both directions. The reason is one for logs.
     pub fn end_streams(&self, reason: &'static str) {
+        self.end_uploads(reason);
         let streams = self.in_flight.borrow().streams();
         for (number, arrived) in streams {
-            arrived.end(End::Broken(reason.into()));
+            arrived.end(End::Drained(reason));
             self.drop_stream(number);
         }
     }
@@ -31,13 +33,17 @@ impl HandlerConnection {
     /// Nobody wants the rest of a stream, if there is any.
     pub fn drop_stream(&self, number: u32) {
         if self.in_flight.borrow_mut().drop_stream(number) {
+            // The end of both directions.
+            if let Some(wanted) = self.in_flight.borrow_mut().take_body(number) {
+                wanted.end();
+            }
             self.tell(&header(Kind::Reset, number, 0, 0));
             self.close_if_done();
         }
     }
 
     /// Writes a frame about a stream.
-    fn tell(&self, frame: &[u8]) {
+    pub(super) fn tell(&self, frame: &[u8]) {
         if self.is_open() {
             self.outgoing.borrow_mut().add_frame(frame);
             self.has_outgoing.notify_one();
@@ -48,7 +54,10 @@ impl HandlerConnection {
     pub(super) fn streamed(self: &Rc<Self>, kind: Kind, number: u32, head: &[u8], body: &[u8]) -> Result<(), String> {
         match kind {
             Kind::Stream => self.begin_stream(number, head),
-            Kind::Data => self.piece(number, body),
+            Kind::Credit => self.credited(number, body),
+            Kind::Data | Kind::Text | Kind::Binary | Kind::Ping | Kind::Pong | Kind::Close => {
+                self.piece(kind, number, body)
+            }
             Kind::End => self.end_stream(number, End::Complete),
             Kind::Reset => {
                 let reason = String::from_utf8_lossy(body);
@@ -61,7 +70,7 @@ impl HandlerConnection {
     fn begin_stream(self: &Rc<Self>, number: u32, head: &[u8]) -> Result<(), String> {
         let arrived = Arrived::new(self.memory.another());
         let mut in_flight = self.in_flight.borrow_mut();
-        let Some(Pending { reply, .. }) = in_flight.begin_stream(number, &arrived) else {
+        let Some(Pending { reply, is_socket, .. }) = in_flight.begin_stream(number, &arrived) else {
             if !in_flight.begin_late(number, INITIAL_CREDIT) {
                 return Err(violated(UNASKED));
             }
@@ -69,21 +78,23 @@ impl HandlerConnection {
             self.tell(&header(Kind::Reset, number, 0, 0));
             return Ok(());
         };
+        let wanted = if is_socket { in_flight.body(number).cloned() } else { None };
         drop(in_flight);
         // Dropped with its reply, should nobody want it.
-        let body = BodyStream { arrived, connection: self.clone(), number, uncredited: 0 };
+        let body = BodyStream { arrived, connection: self.clone(), number, uncredited: 0, wanted };
         reply.set(match self.parse_head(head) {
+            Ok(head) if head.status == SWITCHING && !is_socket => Outcome::Aborted(UNASKED_SOCKET.into()),
             Ok(head) => Outcome::Streamed(Streamed { head, body }),
             Err(reason) => Outcome::Aborted(reason.into()),
         });
         Ok(())
     }
 
-    fn piece(&self, number: u32, piece: &[u8]) -> Result<(), String> {
+    fn piece(&self, kind: Kind, number: u32, piece: &[u8]) -> Result<(), String> {
         let mut in_flight = self.in_flight.borrow_mut();
         let taken = match in_flight.stream(number) {
-            Some(Stream::Wanted(arrived)) => arrived.push(piece),
-            Some(Stream::Unwanted(credit)) => match credit.checked_sub(piece.len()) {
+            Some(Stream::Wanted(arrived)) => arrived.push(kind, piece),
+            Some(Stream::Unwanted(credit)) => match credit.checked_sub(cost(kind, piece.len())) {
                 Some(rest) => {
                     *credit = rest;
                     Ok(())
@@ -106,7 +117,10 @@ impl HandlerConnection {
         if let Some(Stream::Wanted(arrived)) = in_flight.stream(number) {
             arrived.end(end);
         }
-        match in_flight.end_stream(number) {
+        let has_ended = in_flight.end_stream(number);
+        drop(in_flight);
+        self.close_body(number);
+        match has_ended {
             true => Ok(()),
             false => Err(violated("it ended no stream")),
         }

@@ -11,6 +11,8 @@ pub enum Answered {
     Whole(Response),
     /// Piece by piece.
     Stream(Box<StreamResponse>),
+    /// It was a WebSocket, which ends with these frames; none if it has ended.
+    Socket(Vec<u8>),
 }
 
 /// What a handler answers with.

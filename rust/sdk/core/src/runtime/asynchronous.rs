@@ -1,19 +1,25 @@
 //! The loop on tokio: a task for every request, any number of them waiting at once.
 
 mod local;
+mod socket;
 mod stream;
 
-pub use stream::AsyncBodyWriter;
+pub use socket::{run_socket, TaskSocket};
+pub use stream::{AsyncBodyWriter, TaskBody};
 
 use super::answer::{Answer, Answered, AsyncAnswer};
+use super::bodies::is_opening;
+use super::body_source::BodySource;
 use super::current::{self, Current};
+use super::input::{Incoming, Input};
 use super::streams::Streams;
 use super::{panics, process};
 use crate::wire::frame::Kind;
 use crate::wire::takes::Takes;
 use crate::wire::{buffer::Buffer, head};
-use crate::{Request, Response};
+use crate::Response;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -33,7 +39,7 @@ type LocalCall = Pin<Box<dyn Future<Output = Answered>>>;
 #[derive(Clone, Copy)]
 enum Caller {
     /// On any thread of the runtime.
-    Shared(&'static (dyn Fn(Request) -> Call + Sync)),
+    Shared(&'static (dyn Fn(Incoming) -> Call + Sync)),
     /// On threads that keep what they began.
     Local(&'static local::Threads),
 }
@@ -41,16 +47,19 @@ enum Caller {
 /// An async handler. Of the three methods `run`, the compiler takes the first that fits: by the rules of method lookup,
 /// on a `&&AsyncHandler`, that of [`RunShared`] if the future may move between threads, then that of [`RunLocal`], then
 /// its own.
-pub struct AsyncHandler<F>(F);
+pub struct AsyncHandler<F, I> {
+    handler: F,
+    input: PhantomData<fn(I)>,
+}
 
-impl<F> AsyncHandler<F> {
+impl<F, I: Input> AsyncHandler<F, I> {
     /// Wraps a handler.
     pub fn new<Fut>(handler: F) -> Self
     where
-        F: Fn(Request) -> Fut,
+        F: Fn(I) -> Fut,
         Fut: AsyncAnswer,
     {
-        AsyncHandler(handler)
+        AsyncHandler { handler, input: PhantomData }
     }
 
     /// For functions that `new` refuses, so that the compiler reports that and no missing method as well.
@@ -65,18 +74,19 @@ pub trait RunShared {
     fn run(&self) -> !;
 }
 
-impl<F, Fut> RunShared for &AsyncHandler<F>
+impl<F, I, Fut> RunShared for &AsyncHandler<F, I>
 where
-    F: Fn(Request) -> Fut + Copy + Sync + 'static,
+    I: Input + 'static,
+    F: Fn(I) -> Fut + Copy + Sync + 'static,
     Fut: Future<Output: Answer> + Send + 'static,
 {
     fn run(&self) -> ! {
-        let handler = self.0;
-        let call = move |request| {
-            let future = handler(request);
+        let handler = self.handler;
+        let call = move |incoming| {
+            let future = handler(I::of(incoming));
             Box::pin(async move { future.await.into_answered() }) as Call
         };
-        run(Start::Shared(Box::new(call)))
+        run(I::TAKES, Start::Shared(Box::new(call)))
     }
 }
 
@@ -86,30 +96,31 @@ pub trait RunLocal {
     fn run(&self) -> !;
 }
 
-impl<F, Fut> RunLocal for &&AsyncHandler<F>
+impl<F, I, Fut> RunLocal for &&AsyncHandler<F, I>
 where
-    F: Fn(Request) -> Fut + Copy + Sync + 'static,
+    I: Input + 'static,
+    F: Fn(I) -> Fut + Copy + Sync + 'static,
     Fut: Future<Output: Answer> + 'static,
 {
     fn run(&self) -> ! {
-        let handler = self.0;
-        let call = move |request| {
-            let future = handler(request);
+        let handler = self.handler;
+        let call = move |incoming| {
+            let future = handler(I::of(incoming));
             Box::pin(async move { future.await.into_answered() }) as LocalCall
         };
-        run(Start::Local(Box::new(call)))
+        run(I::TAKES, Start::Local(Box::new(call)))
     }
 }
 
 /// A handler before the process is set up.
 enum Start {
-    Shared(Box<dyn Fn(Request) -> Call + Sync>),
-    Local(Box<dyn Fn(Request) -> LocalCall + Sync>),
+    Shared(Box<dyn Fn(Incoming) -> Call + Sync>),
+    Local(Box<dyn Fn(Incoming) -> LocalCall + Sync>),
 }
 
 // Not generic: compiled here, with all of tokio that it needs, and not in every handler.
 #[inline(never)]
-fn run(start: Start) -> ! {
+fn run(takes: Takes, start: Start) -> ! {
     let mut process = process::Process::from_environment();
     super::records::install(process.log.take());
     panics::install_hook();
@@ -123,11 +134,11 @@ fn run(start: Start) -> ! {
         Start::Shared(call) => Caller::Shared(Box::leak(call)),
         Start::Local(call) => Caller::Local(Box::leak(Box::new(local::Threads::start(Box::leak(call))))),
     };
-    let listener = process.listen(Takes::Whole);
-    runtime.block_on(accept(listener, caller))
+    let listener = process.listen(takes);
+    runtime.block_on(accept(listener, caller, takes))
 }
 
-async fn accept(listener: std::os::unix::net::UnixListener, caller: Caller) -> ! {
+async fn accept(listener: std::os::unix::net::UnixListener, caller: Caller, takes: Takes) -> ! {
     let listener = listener
         .set_nonblocking(true)
         .and_then(|()| UnixListener::from_std(listener))
@@ -135,20 +146,20 @@ async fn accept(listener: std::os::unix::net::UnixListener, caller: Caller) -> !
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                tokio::spawn(serve(stream, caller));
+                tokio::spawn(serve(stream, caller, takes));
             }
             Err(error) => process::accept_failed(&error),
         }
     }
 }
 
-async fn serve(stream: UnixStream, caller: Caller) {
+async fn serve(stream: UnixStream, caller: Caller, takes: Takes) {
     let (mut read_half, write_half) = stream.into_split();
     let (answers, waiting) = unbounded_channel();
     let writer = tokio::spawn(write(write_half, waiting));
     let answers = Answers { sender: answers, streams: Arc::default() };
     let streams = answers.streams.clone();
-    let read = read(&mut read_half, caller, answers).await;
+    let read = read(&mut read_half, caller, takes, answers).await;
     streams.close();
     if let Err(why) = read {
         eprintln!("edge-gateway-sdk: a connection is closed: {why}");
@@ -157,7 +168,7 @@ async fn serve(stream: UnixStream, caller: Caller) {
     }
 }
 
-async fn read(stream: &mut OwnedReadHalf, caller: Caller, answers: Answers) -> Result<(), String> {
+async fn read(stream: &mut OwnedReadHalf, caller: Caller, takes: Takes, answers: Answers) -> Result<(), String> {
     let mut received = Buffer::new();
     loop {
         let n = stream.read(received.room()).await.map_err(|error| format!("reading failed: {error}"))?;
@@ -169,18 +180,20 @@ async fn read(stream: &mut OwnedReadHalf, caller: Caller, answers: Answers) -> R
         }
         received.filled(n);
         while let Some(frame) = received.next_frame().map_err(|error| error.to_string())? {
-            if matches!(frame.kind, Kind::Credit | Kind::Reset) {
+            if !matches!(frame.kind, Kind::Request | Kind::Open) {
                 answers.streams.control(&frame)?;
                 continue;
             }
             let number = frame.number;
             let request = head::request(&frame)?;
             let answers = answers.clone();
+            let body = is_opening(frame.kind, takes)?.then(|| BodySource::Task(TaskBody::open(&answers, number)));
+            let incoming = Incoming { request, body };
             match caller {
                 Caller::Shared(handler) => {
-                    tokio::spawn(async move { answers.answer(number, call(handler, request).await).await });
+                    tokio::spawn(async move { answers.answer(number, call(handler, incoming).await).await });
                 }
-                Caller::Local(threads) => threads.call(number, request, answers),
+                Caller::Local(threads) => threads.call(number, incoming, answers),
             }
         }
     }
@@ -204,8 +217,12 @@ impl Answers {
     /// Answers a request. Returns at the end of the answer, if it is a stream.
     async fn answer(&self, number: u32, answered: Answered) {
         match answered {
-            Answered::Whole(response) => self.send(Outgoing::Answer(number, response)),
+            Answered::Whole(response) => {
+                self.streams.answered(number);
+                self.send(Outgoing::Answer(number, response));
+            }
             Answered::Stream(answer) => stream::answer(self, number, *answer).await,
+            Answered::Socket(last_frames) => socket::end(self, number, last_frames),
         }
     }
 
@@ -221,15 +238,15 @@ pub fn can_block_in_place() -> bool {
 }
 
 /// Makes a call; a panic becomes a 500.
-async fn call<F>(handler: &(dyn Fn(Request) -> F + Sync), request: Request) -> Answered
+async fn call<F>(handler: &(dyn Fn(Incoming) -> F + Sync), incoming: Incoming) -> Answered
 where
     F: Future<Output = Answered> + Unpin,
 {
-    let current = Current::of(&request);
+    let current = Current::of(&incoming.request);
     // Calling an async fn runs none of it; but a handler may be an ordinary function that returns a future.
     let future = {
         let _working = current::work_on(Some(current.clone()));
-        panic::catch_unwind(AssertUnwindSafe(|| handler(request)))
+        panic::catch_unwind(AssertUnwindSafe(|| handler(incoming)))
     };
     match future {
         Ok(future) => Guarded { future, current }.await.unwrap_or_else(panics::answer),

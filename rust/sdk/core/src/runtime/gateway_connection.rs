@@ -2,11 +2,13 @@
 //! handlers one after the other, and writes all answers at once. No thread is woken, however many requests a read
 //! brings. Other threads join when handlers take long; see [`super::Runtime::serve`] and [`super::monitor`].
 
+use super::bodies::{is_opening, BodyId};
 use super::streams::Streams;
 use super::{lock, poll};
 use crate::wire::buffer::Buffer;
 use crate::wire::frame::Kind;
 use crate::wire::head;
+use crate::wire::takes::Takes;
 use crate::{Request, Response};
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -37,15 +39,24 @@ pub struct GatewayConnection {
     started: AtomicU64,
     finished: AtomicU64,
     pub streams: Streams,
-    /// Requests that were read by a thread which waited for credit, and whether there have ever been any.
-    set_aside: Mutex<VecDeque<(u32, Request)>>,
+    /// Requests that were read by a thread which waited for something else, and whether there have ever been any.
+    set_aside: Mutex<VecDeque<Asked>>,
     has_set_aside: AtomicBool,
+    takes: Takes,
+}
+
+/// A request that has been read.
+pub struct Asked {
+    pub number: u32,
+    pub request: Request,
+    /// The body that follows, unless the request has come whole.
+    pub body: Option<BodyId>,
 }
 
 /// What the next frame is.
 #[allow(clippy::large_enum_variant)] // A box would cost each request an allocation.
 enum Taken {
-    Request(u32, Request),
+    Request(Asked),
     /// About a stream.
     Control,
     /// It has not arrived yet.
@@ -53,8 +64,8 @@ enum Taken {
 }
 
 impl GatewayConnection {
-    /// Wraps an accepted stream.
-    pub fn new(stream: UnixStream) -> Self {
+    /// Wraps an accepted stream, to a handler that takes this.
+    pub fn new(stream: UnixStream, takes: Takes) -> Self {
         GatewayConnection {
             stream,
             received: Mutex::new(Buffer::new()),
@@ -67,6 +78,7 @@ impl GatewayConnection {
             streams: Streams::default(),
             set_aside: Mutex::default(),
             has_set_aside: AtomicBool::new(false),
+            takes,
         }
     }
 
@@ -122,13 +134,13 @@ impl GatewayConnection {
     /// The next request. Waits for one if no other thread does; `None` if one does, or the connection is closed.
     ///
     /// Buffered answers are written before this waits or returns `None`.
-    pub fn next(&self) -> Option<(u32, Request)> {
+    pub fn next(&self) -> Option<Asked> {
         let next = self.read_request();
         self.streams.reader_has_left();
         next
     }
 
-    fn read_request(&self) -> Option<(u32, Request)> {
+    fn read_request(&self) -> Option<Asked> {
         if let Some(request) = self.take_set_aside() {
             return Some(request);
         }
@@ -139,7 +151,7 @@ impl GatewayConnection {
                 return Some(request);
             }
             match self.take(&mut received) {
-                Taken::Request(number, request) => return Some((number, request)),
+                Taken::Request(asked) => return Some(asked),
                 Taken::Control => continue,
                 Taken::Nothing => {}
             }
@@ -151,9 +163,9 @@ impl GatewayConnection {
         }
     }
 
-    /// Reads for a thread that streams, if no other thread reads: at most once, and until there is something new, which
-    /// it waits for if it `waits`. Requests that come are set aside; whether there are any. `None` if another thread
-    /// reads.
+    /// Reads for a thread that waits for something else than a request, if no other thread reads: at most once, and
+    /// until there is something new, which it waits for if it `waits`. Requests that come are set aside; whether there
+    /// are any. `None` if another thread reads.
     pub fn read_aside(&self, waits: bool) -> Option<bool> {
         let mut received = match self.received.try_lock() {
             Ok(received) => received,
@@ -164,8 +176,8 @@ impl GatewayConnection {
         let mut has_read = false;
         loop {
             match self.take(&mut received) {
-                Taken::Request(number, request) => {
-                    lock(&self.set_aside).push_back((number, request));
+                Taken::Request(asked) => {
+                    lock(&self.set_aside).push_back(asked);
                     self.has_set_aside.store(true, SeqCst);
                     has_request = true;
                 }
@@ -181,7 +193,7 @@ impl GatewayConnection {
         }
     }
 
-    fn take_set_aside(&self) -> Option<(u32, Request)> {
+    fn take_set_aside(&self) -> Option<Asked> {
         if !self.has_set_aside.load(SeqCst) {
             return None;
         }
@@ -212,10 +224,19 @@ impl GatewayConnection {
     /// Begins to answer with a stream: the gateway has its head when this returns. False if it cannot be sent, and a
     /// 500 is the answer.
     pub fn begin_stream(&self, number: u32, head: &Response) -> bool {
+        self.begin(number, |answers| head::stream(answers, number, head))
+    }
+
+    /// The same for a WebSocket.
+    pub fn begin_socket(&self, number: u32, head: &Response) -> bool {
+        self.begin(number, |answers| head::socket(answers, number, head))
+    }
+
+    fn begin(&self, number: u32, write_head: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
         let mut answers = lock(&self.answers);
         // Credit may come as soon as the head is written.
         self.streams.open(number);
-        let is_stream = head::stream(&mut answers, number, head);
+        let is_stream = write_head(&mut answers);
         if !is_stream {
             self.streams.remove(number);
             self.finished.fetch_add(1, SeqCst);
@@ -241,6 +262,7 @@ impl GatewayConnection {
 
     /// Buffers the answer to a request, and writes the buffer if `now` or if it is large enough.
     pub fn answer(&self, number: u32, response: Response, now: bool) {
+        self.streams.answered(number);
         self.finished.fetch_add(1, SeqCst);
         let mut answers = lock(&self.answers);
         let body = head::response(&mut answers, number, response);
@@ -297,13 +319,15 @@ impl GatewayConnection {
         let Some(frame) = received.next_frame().map_err(|error| error.to_string())? else {
             return Ok(Taken::Nothing);
         };
-        if matches!(frame.kind, Kind::Credit | Kind::Reset) {
+        if !matches!(frame.kind, Kind::Request | Kind::Open) {
             self.streams.control(&frame)?;
             return Ok(Taken::Control);
         }
         let request = head::request(&frame)?;
+        let number = frame.number;
+        let body = is_opening(frame.kind, self.takes)?.then(|| self.streams.open_body(number));
         self.started.fetch_add(1, SeqCst);
-        Ok(Taken::Request(frame.number, request))
+        Ok(Taken::Request(Asked { number, request, body }))
     }
 
     fn write_out(&self, answers: &mut Vec<u8>) {

@@ -4,14 +4,18 @@
 //! handler may return; [`panics`] confines a panic to its own request; [`records`] is for the log; [`current`] knows
 //! which request a thread works on, and [`in_request`] takes that elsewhere; [`gateway_connection`], [`pool`],
 //! [`monitor`] and [`latency`] distribute requests to threads; [`streaming`] sends answers piece by piece, as
-//! [`streams`] allows; `asynchronous` does the same with tokio.
+//! [`streams`] allows, and [`bodies`] has what comes of requests so, for [`body_source`]; [`input`] says what a handler
+//! may take; [`socket`] serves WebSockets; `asynchronous` does the same with tokio.
 
 mod answer;
 #[cfg(feature = "async")]
 pub mod asynchronous;
+mod bodies;
+pub(crate) mod body_source;
 pub(crate) mod current;
 mod gateway_connection;
 mod in_request;
+mod input;
 mod latency;
 mod monitor;
 pub(crate) mod panics;
@@ -19,26 +23,35 @@ mod poll;
 mod pool;
 mod process;
 pub(crate) mod records;
+pub(crate) mod socket;
 mod streaming;
 mod streams;
+mod waiting;
 
 use crate::wire::takes::Takes;
-use crate::Request;
+use crate::WebSocket;
 use answer::{Answered, PlainAnswer, ResultAnswer};
+use body_source::BodySource;
 pub(crate) use current::CurrentRequest;
-use gateway_connection::GatewayConnection;
+use gateway_connection::{Asked, GatewayConnection};
 pub use in_request::{call_in_request, in_request, InRequest};
 #[cfg(feature = "async")]
 pub use in_request::{spawn, spawn_blocking};
+use input::{Incoming, Input};
 pub(crate) use process::spawn_small;
+use socket::SocketEnd;
 use std::cell::RefCell;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use streaming::ConnectionBody;
+
+type Handler = dyn Fn(Incoming) -> Answered + Send + Sync;
 
 /// What all threads of a process share.
 struct Runtime {
-    handler: Box<dyn Fn(Request) -> Answered + Send + Sync>,
+    handler: Box<Handler>,
+    takes: Takes,
     pool: pool::Pool,
     monitor: monitor::Monitor,
     latency: latency::Latency,
@@ -53,29 +66,36 @@ thread_local! {
 
 /// Serves requests with `handler` until the gateway stops the process. What `handler_loop!` expands to.
 #[inline(never)]
-pub fn run<A: PlainAnswer + 'static>(handler: fn(Request) -> A) -> ! {
-    serve(Box::new(move |request| handler(request).into_answered()))
+pub fn run<I: Input + 'static, A: PlainAnswer + 'static>(handler: fn(I) -> A) -> ! {
+    serve(I::TAKES, Box::new(move |incoming| handler(I::of(incoming)).into_answered()))
 }
 
 /// What `handler_loop_result!` expands to.
 #[inline(never)]
-pub fn run_result<A: ResultAnswer + 'static>(handler: fn(Request) -> A) -> ! {
-    serve(Box::new(move |request| handler(request).into_answered()))
+pub fn run_result<I: Input + 'static, A: ResultAnswer + 'static>(handler: fn(I) -> A) -> ! {
+    serve(I::TAKES, Box::new(move |incoming| handler(I::of(incoming)).into_answered()))
+}
+
+/// Serves WebSockets with `handler`. What `handler_ws!` expands to.
+#[inline(never)]
+pub fn run_socket<E: SocketEnd + 'static>(handler: fn(WebSocket) -> E) -> ! {
+    serve(Takes::Websockets, Box::new(move |incoming| socket::serve(handler, incoming)))
 }
 
 #[inline(never)]
-fn serve(handler: Box<dyn Fn(Request) -> Answered + Send + Sync>) -> ! {
+fn serve(takes: Takes, handler: Box<Handler>) -> ! {
     let mut process = process::Process::from_environment();
     records::install(process.log.take());
     panics::install_hook();
     let runtime = RUNTIME.get_or_init(|| Runtime {
         handler,
+        takes,
         pool: pool::Pool::new(process.max_threads),
         monitor: monitor::Monitor::new(),
         latency: latency::Latency::default(),
     });
     runtime.monitor.start(runtime);
-    let listener = process.listen(Takes::Whole);
+    let listener = process.listen(takes);
     loop {
         match listener.accept() {
             Ok((stream, _)) => runtime.open_connection(stream),
@@ -129,7 +149,7 @@ fn connection_without_reader() -> Option<(Arc<GatewayConnection>, &'static Runti
 
 impl Runtime {
     fn open_connection(&'static self, stream: UnixStream) {
-        let connection = Arc::new(GatewayConnection::new(stream));
+        let connection = Arc::new(GatewayConnection::new(stream, self.takes));
         self.monitor.watch(&connection);
         // Every connection gets a thread, even beyond the bound: without one it would never be answered.
         if !self.pool.add_always(self, &connection) {
@@ -143,7 +163,7 @@ impl Runtime {
         // The thread that requested this one may block with answers to other requests still in the buffer.
         connection.flush();
         CURRENT_CONNECTION.set(Some(connection.clone()));
-        while let Some((number, request)) = connection.next() {
+        while let Some(Asked { number, request, body }) = connection.next() {
             self.monitor.wake();
             let slow = self.latency.is_slow();
             if slow {
@@ -152,9 +172,12 @@ impl Runtime {
                 // No other thread could flush if this call blocks.
                 connection.flush();
             }
-            match self.latency.measure(|| panics::catch(&self.handler, request)) {
+            let body = body.map(|id| BodySource::Connection(ConnectionBody::new(self, connection, id)));
+            match self.latency.measure(|| panics::catch(&self.handler, Incoming { request, body })) {
                 Answered::Whole(response) => connection.answer(number, response, slow),
                 Answered::Stream(stream) => self.stream(connection, number, *stream),
+                Answered::Socket(last_frames) if last_frames.is_empty() => {}
+                Answered::Socket(last_frames) => connection.end_stream(number, &last_frames),
             }
         }
         CURRENT_CONNECTION.set(None);

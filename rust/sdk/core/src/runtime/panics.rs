@@ -2,8 +2,9 @@
 
 use super::answer::Answered;
 use super::current::{self, Current};
+use super::input::Incoming;
 use super::records;
-use crate::{Request, Response};
+use crate::Response;
 use std::panic::{self, AssertUnwindSafe, Location};
 
 const SDK: &str = env!("CARGO_MANIFEST_DIR");
@@ -47,11 +48,11 @@ fn short_path(file: &str) -> String {
 }
 
 /// Calls the handler; a panic becomes a 500.
-pub fn catch(handler: &dyn Fn(Request) -> Answered, request: Request) -> Answered {
-    let _working = current::work_on(Some(Current::of(&request)));
+pub fn catch(handler: &dyn Fn(Incoming) -> Answered, incoming: Incoming) -> Answered {
+    let _working = current::work_on(Some(Current::of(&incoming.request)));
     // Unwind safety is about broken invariants behind shared references; the handler owns its request, and statics of
     // the handler are as exposed to a panicking thread as in any Rust program.
-    let result = panic::catch_unwind(AssertUnwindSafe(|| handler(request)));
+    let result = panic::catch_unwind(AssertUnwindSafe(|| handler(incoming)));
     result.unwrap_or_else(|_| answer())
 }
 

@@ -36,6 +36,11 @@ impl Pool {
         Pool { state: Mutex::default(), work: Condvar::new(), max, exhausted: AtomicBool::new(false) }
     }
 
+    /// The most threads that there may be, but for connections that would have none.
+    pub fn max(&self) -> usize {
+        self.max
+    }
+
     /// Whether [`Pool::add`] would fail.
     pub fn is_exhausted(&self) -> bool {
         self.exhausted.load(Relaxed)

@@ -1,9 +1,13 @@
-//! Sends an answer piece by piece, on the thread that has made the call.
+//! Sends an answer piece by piece, and takes the body of a request so, on the thread that has made the call.
 
+use super::bodies::{BodyId, Taken};
 use super::gateway_connection::GatewayConnection;
+use super::latency::waiting;
+use super::socket::SocketLink;
+use super::waiting::Waiter;
 use super::{panics, records, Answered, Runtime};
 use crate::stream::{Body, BodyWriter, Sink, StreamResponse, WriteBody};
-use crate::wire::frame::{header, Kind, MAX_DATA_BYTES, MAX_REASON_BYTES};
+use crate::wire::frame::{credit, header, Kind, MAX_DATA_BYTES, MAX_REASON_BYTES};
 use std::io::{self, Write};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
@@ -13,68 +17,85 @@ const PANICKED: &str = "the handler panicked while it wrote its response";
 
 /// The pieces of one stream on a connection of [`GatewayConnection`].
 struct ConnectionSink {
-    runtime: &'static Runtime,
-    connection: Arc<GatewayConnection>,
+    waiter: Waiter,
     number: u32,
 }
 
 impl Sink for ConnectionSink {
     fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        self.look();
+        self.waiter.look();
         while !bytes.is_empty() {
             let allowed = self.take(bytes.len().min(MAX_DATA_BYTES))?;
             let (piece, rest) = bytes.split_at(allowed);
-            self.connection.write_frame(&header(Kind::Data, self.number, 0, piece.len()), piece);
+            self.waiter.connection.write_frame(&header(Kind::Data, self.number, 0, piece.len()), piece);
             bytes = rest;
         }
         Ok(())
     }
 
     fn is_over(&self) -> bool {
-        self.look();
-        self.connection.streams.is_over(self.number)
+        self.waiter.look();
+        self.waiter.connection.streams.is_over(self.number)
     }
 }
 
 impl ConnectionSink {
-    /// Waits until bytes may be sent, at most `max`. Credit comes on the connection: if all threads are busy, this one
-    /// reads it.
+    /// Waits until bytes may be sent, at most `max`.
     fn take(&self, max: usize) -> io::Result<usize> {
-        let streams = &self.connection.streams;
-        let taken = streams.lock().take(self.number, max)?;
-        if taken > 0 {
-            return Ok(taken);
-        }
-        let _waiting = streams.begin_waiting();
-        loop {
-            let mut table = streams.lock();
-            let taken = table.take(self.number, max)?;
-            if taken > 0 {
-                return Ok(taken);
-            }
-            // Asked with the table locked: whoever gives the right to read back tells this thread after it waits.
-            if !self.connection.is_read() {
-                drop(table);
-                self.read(true);
-                continue;
-            }
-            drop(streams.wait(table));
-        }
+        self.waiter.wait_for(|table| Ok(Some(table.take(self.number, max)?).filter(|&taken| taken > 0)))
+    }
+}
+
+/// The body of a request, which arrives on a connection of [`GatewayConnection`].
+pub struct ConnectionBody {
+    waiter: Waiter,
+    id: BodyId,
+    /// Another thread was asked to read the connection meanwhile.
+    is_waiting: bool,
+}
+
+impl ConnectionBody {
+    pub(super) fn new(runtime: &'static Runtime, connection: &Arc<GatewayConnection>, id: BodyId) -> Self {
+        ConnectionBody { waiter: Waiter { runtime, connection: connection.clone() }, id, is_waiting: false }
     }
 
-    /// Takes what has come, if no thread is left to do so: the client may have left.
-    fn look(&self) {
-        if self.runtime.pool.is_exhausted() {
-            self.read(false);
-        }
+    /// The connection of the WebSocket whose messages it brings.
+    pub fn socket(&self) -> SocketLink {
+        let Waiter { runtime, connection } = &self.waiter;
+        SocketLink::Connection(Waiter { runtime, connection: connection.clone() }, self.id.number)
     }
 
-    fn read(&self, waits: bool) {
-        let Some(has_request) = self.connection.read_aside(waits) else { return };
-        self.connection.streams.reader_has_left();
-        if has_request {
-            self.runtime.request_thread(&self.connection);
+    /// The next piece, which is waited for, and what it is; `None` at the end.
+    ///
+    /// # Errors
+    /// `ConnectionAborted` when the body has no end.
+    pub fn next(&mut self) -> io::Result<Option<(Kind, Vec<u8>)>> {
+        let Waiter { runtime, connection } = &self.waiter;
+        let mut taken = connection.streams.lock().bodies.take(self.id)?;
+        if taken.is_none() && !self.is_waiting {
+            // It has come with its request, or takes as long as its client likes.
+            self.waiter.read(false);
+            taken = connection.streams.lock().bodies.take(self.id)?;
+            if taken.is_none() {
+                self.is_waiting = true;
+                runtime.request_thread(connection);
+            }
         }
+        let taken = match taken {
+            Some(taken) => taken,
+            None => waiting(|| self.waiter.wait_for(|table| table.bodies.take(self.id)))?,
+        };
+        let Taken::Piece { kind, bytes, credit: bytes_more } = taken else { return Ok(None) };
+        if bytes_more > 0 {
+            connection.write_frame(&credit(self.id.number, bytes_more), b"");
+        }
+        Ok(Some((kind, bytes)))
+    }
+}
+
+impl Drop for ConnectionBody {
+    fn drop(&mut self) {
+        self.waiter.connection.streams.close_body(self.id);
     }
 }
 
@@ -96,7 +117,7 @@ impl Runtime {
         }
         // It takes as long as its client likes.
         self.request_thread(connection);
-        let sink = ConnectionSink { runtime: self, connection: connection.clone(), number };
+        let sink = ConnectionSink { waiter: Waiter { runtime: self, connection: connection.clone() }, number };
         connection.end_stream(number, &last_frame(number, written(write, Box::new(sink))));
     }
 }

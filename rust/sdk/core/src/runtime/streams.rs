@@ -1,10 +1,14 @@
-//! The streams under way on a connection: how many bytes of each may be sent, and whether the gateway still wants it.
+//! The streams under way on a connection. Of those that are sent: how many bytes of each may be sent, and whether the
+//! gateway still wants it. Those that arrive are in [`super::bodies`].
 
+#[cfg(feature = "async")]
+use super::bodies::Taken;
+use super::bodies::{Bodies, BodyId};
 use super::lock;
 use crate::wire::frame::{credited, Frame, Kind, INITIAL_CREDIT};
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{fence, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{fence, AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 #[cfg(feature = "async")]
 use std::task::{Context, Poll, Waker};
@@ -13,16 +17,19 @@ use std::task::{Context, Poll, Waker};
 #[derive(Default)]
 pub struct Streams {
     table: Mutex<Table>,
-    /// A stream has got credit, or is over; or nobody reads the connection any more.
+    /// A stream has got credit, a piece or an end, or is over; or nobody reads the connection any more.
     changed: Condvar,
-    /// Threads that wait for credit.
+    /// Threads that wait for credit, or for a piece.
     waiting: AtomicUsize,
+    /// Whether there have ever been any bodies of requests.
+    has_bodies: AtomicBool,
 }
 
 /// Streams by the numbers of their requests.
 #[derive(Default)]
 pub struct Table {
     streams: HashMap<u32, Stream>,
+    pub bodies: Bodies,
     is_closed: bool,
 }
 
@@ -36,7 +43,7 @@ struct Stream {
     wakers: Vec<Waker>,
 }
 
-/// Counts a thread that waits for credit.
+/// Counts a thread that waits.
 pub struct Waiting<'a>(&'a AtomicUsize);
 
 impl Drop for Waiting<'_> {
@@ -57,12 +64,33 @@ impl Streams {
         lock(&self.table).streams.insert(number, stream);
     }
 
-    /// Forgets a stream, which has ended.
-    pub fn remove(&self, number: u32) {
-        lock(&self.table).streams.remove(&number);
+    /// Begins to take the body of a request.
+    pub fn open_body(&self, number: u32) -> BodyId {
+        self.has_bodies.store(true, SeqCst);
+        lock(&self.table).bodies.open(number)
     }
 
-    /// Takes a credit or a reset. One for a stream that has just ended is late.
+    /// Forgets a stream, which has ended, and the body of its request.
+    pub fn remove(&self, number: u32) {
+        let mut table = lock(&self.table);
+        table.streams.remove(&number);
+        table.bodies.remove(number);
+    }
+
+    /// To be called before a request is answered whole: nobody wants any more of its body.
+    pub fn answered(&self, number: u32) {
+        if self.has_bodies.load(SeqCst) {
+            self.remove(number);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Nobody reads any more of a body.
+    pub fn close_body(&self, id: BodyId) {
+        lock(&self.table).bodies.close(id);
+    }
+
+    /// Takes what the gateway sends about a stream. What is about one that has just ended is late.
     ///
     /// # Errors
     /// A sentence for the log: the gateway sent something that only handlers send.
@@ -77,11 +105,18 @@ impl Streams {
                 stream.wake();
             }
             Kind::Reset => {
-                let Some(stream) = stream else { return Ok(()) };
-                stream.is_reset = true;
-                stream.wake();
+                if let Some(stream) = stream {
+                    stream.is_reset = true;
+                    stream.wake();
+                }
+                table.bodies.take_frame(frame);
             }
-            _ => return Err("a frame that only handlers send".into()),
+            Kind::Data | Kind::End | Kind::Text | Kind::Binary | Kind::Ping | Kind::Pong | Kind::Close => {
+                table.bodies.take_frame(frame);
+            }
+            Kind::Request | Kind::Open | Kind::Response | Kind::Stream => {
+                return Err("a frame that only handlers send".into())
+            }
         }
         drop(table);
         self.changed.notify_all();
@@ -93,6 +128,7 @@ impl Streams {
         let mut table = lock(&self.table);
         table.is_closed = true;
         table.streams.values_mut().for_each(Stream::wake);
+        table.bodies.close_all();
         drop(table);
         self.changed.notify_all();
     }
@@ -119,7 +155,7 @@ impl Streams {
         self.changed.wait(table).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// To be called by a thread that has stopped reading: one that waits for credit has to read instead.
+    /// To be called by a thread that has stopped reading: one that waits has to read instead.
     pub fn reader_has_left(&self) {
         fence(SeqCst);
         if self.waiting.load(SeqCst) > 0 {
@@ -157,6 +193,50 @@ impl Streams {
         }
     }
 
+    /// Takes credit for so many bytes at once.
+    ///
+    /// # Errors
+    /// `BrokenPipe` when nobody wants the stream any more.
+    #[cfg(feature = "async")]
+    pub fn poll_take_all(&self, number: u32, bytes: usize, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut table = lock(&self.table);
+        match table.take_all(number, bytes) {
+            Ok(false) => {
+                table.wake_later(number, context);
+                Poll::Pending
+            }
+            taken => Poll::Ready(taken.map(|_| ())),
+        }
+    }
+
+    /// The next of a body, while another thread reads the connection.
+    ///
+    /// # Errors
+    /// See [`Bodies::take`].
+    #[cfg(feature = "async")]
+    pub fn take_of_body(&self, id: BodyId) -> io::Result<Taken> {
+        let mut table = lock(&self.table);
+        loop {
+            match table.bodies.take(id)? {
+                None => table = self.wait(table),
+                Some(taken) => return Ok(taken),
+            }
+        }
+    }
+
+    /// The same for a task.
+    #[cfg(feature = "async")]
+    pub fn poll_of_body(&self, id: BodyId, context: &Context<'_>) -> Poll<io::Result<Taken>> {
+        let mut table = lock(&self.table);
+        match table.bodies.take(id)? {
+            None => {
+                table.bodies.wake_later(id, context);
+                Poll::Pending
+            }
+            Some(taken) => Poll::Ready(Ok(taken)),
+        }
+    }
+
     /// Resolves when nobody wants a stream any more.
     #[cfg(feature = "async")]
     pub async fn over(&self, number: u32) {
@@ -185,6 +265,16 @@ impl Table {
         let taken = stream.credit.min(max);
         stream.credit -= taken;
         Ok(taken)
+    }
+
+    /// Takes credit for so many bytes, or nothing. Whether it has.
+    ///
+    /// # Errors
+    /// `BrokenPipe` when nobody wants the stream any more.
+    pub fn take_all(&mut self, number: u32, bytes: usize) -> io::Result<bool> {
+        let has_credit = self.streams.get(&number).is_some_and(|stream| stream.credit >= bytes);
+        let taken = self.take(number, if has_credit { bytes } else { 0 });
+        taken.map(|_| has_credit)
     }
 
     fn is_over(&self, number: u32) -> bool {
@@ -243,7 +333,7 @@ mod tests {
         streams.close();
         assert!(streams.is_over(2));
         assert!(streams.lock().take(2, 10).is_err());
-        assert!(control(&streams, &header(Kind::End, 1, 0, 0)).is_err());
+        assert!(control(&streams, &header(Kind::Stream, 1, 0, 0)).is_err());
         let short = [&header(Kind::Credit, 1, 0, 3)[..], b"123"].concat();
         assert!(control(&streams, &short).is_err());
     }

@@ -83,7 +83,7 @@ impl ObjectStore {
         ObjectStore { pool_id: pool_id.into() }
     }
 
-    /// The content of an object, if there is one: at most 64 MiB.
+    /// The content of an object, if there is one: at most 64 MiB. [`ObjectStore::download`] reads larger ones.
     ///
     /// # Errors
     /// See [`ObjectStore`].
@@ -172,7 +172,12 @@ impl ObjectStore {
         self.call("put", &[("key", Arg::Text(key)), ("content_type", content_type.into())], content).result()
     }
 
-    fn call<'a>(&'a self, operation: &'static str, args: &'a [(&'static str, Arg<'a>)], payload: &'a [u8]) -> Call<'a> {
+    pub(super) fn call<'a>(
+        &'a self,
+        operation: &'static str,
+        args: &'a [(&'static str, Arg<'a>)],
+        payload: &'a [u8],
+    ) -> Call<'a> {
         Call::new(Family::Storage, &self.pool_id, operation, args, payload)
     }
 }

@@ -91,6 +91,11 @@ pub fn optional_payload(reply: Reply<'_, Found>) -> Result<Option<Vec<u8>>, Stri
     }
 }
 
+/// The payload.
+pub fn payload(reply: Reply<'_, IgnoredAny>) -> Result<Vec<u8>, String> {
+    Ok(reply.body.into_vec())
+}
+
 /// Bytes as text.
 pub fn text(family: Family, pool_id: &str, what: &str, bytes: Option<Vec<u8>>) -> Result<Option<String>, HandlerError> {
     let not_text = |_| family.error(pool_id, "invalid", &format!("{what:?} is not text in UTF-8; read its bytes"));

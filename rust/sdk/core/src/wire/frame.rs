@@ -35,8 +35,8 @@
 //! body, with a reset if it is not complete, before it uses the number again.
 //!
 //! The gateway answers an upgrade itself once the handler accepts it with a stream of status 101. Then both sides send
-//! messages, whose bytes (of data, text and binary) count against the credit, until both have sent a close; the handler
-//! sends an end behind its own.
+//! messages until one has sent a close, which says why; the handler sends an end behind its own, and the gateway a
+//! reset. What counts against the credit is in [`cost`].
 //!
 //! A handler says what it takes besides whole requests when it becomes ready, see `takes.rs`: it
 //! never gets a kind that it does not know. Only handlers that stream send kinds 3 to 7, and a gateway sends them only
@@ -284,6 +284,16 @@ pub fn header(kind: Kind, number: u32, head_len: usize, body_len: usize) -> [u8;
     bytes[8..12].copy_from_slice(&(head_len as u32).to_be_bytes());
     bytes[12..16].copy_from_slice(&(body_len as u32).to_be_bytes());
     bytes
+}
+
+/// What a frame counts against the credit of its stream, in bytes. Messages count their header, too: without it, any
+/// number of empty ones would be allowed.
+pub fn cost(kind: Kind, body_len: usize) -> usize {
+    match kind {
+        Kind::Data => body_len,
+        Kind::Text | Kind::Binary | Kind::Ping | Kind::Pong => HEADER_BYTES + body_len,
+        _ => 0,
+    }
 }
 
 /// A whole credit frame: `bytes` more of a stream may be sent.

@@ -37,12 +37,12 @@ struct RequestHead<'a> {
     auth: Option<Caller>,
 }
 
-/// Reads a request frame.
+/// Reads the frame of a request, also of one whose body follows.
 ///
 /// # Errors
 /// A sentence for the log. The gateway sent something this version does not understand: close the connection.
 pub fn request(frame: &Frame<'_>) -> Result<Request, String> {
-    if frame.kind != Kind::Request {
+    if !matches!(frame.kind, Kind::Request | Kind::Open) {
         return Err("a frame that only handlers send".into());
     }
     let head: RequestHead = serde_json::from_slice(frame.head)
@@ -135,11 +135,31 @@ pub fn response(out: &mut Vec<u8>, number: u32, response: Response) -> Vec<u8> {
     }
 }
 
+/// The status that accepts a WebSocket.
+pub const SWITCHING: u16 = 101;
+
+/// Appends the frame that accepts a WebSocket, with the headers of `head`. One that cannot be sent is replaced by a whole
+/// 500; false then.
+pub fn socket(out: &mut Vec<u8>, number: u32, head: &Response) -> bool {
+    let frame_at = out.len();
+    let written = match head.status {
+        SWITCHING => write_head(out, head, MAX_STREAM_HEAD_BYTES),
+        status => Err(format!("a WebSocket is accepted with the status {SWITCHING}, not {status}")),
+    };
+    begun(out, frame_at, number, written)
+}
+
 /// Appends the frame that begins a stream, with `head` but for its body. One that cannot be sent is replaced by a whole
 /// 500, as with [`response`]; false then: no stream may follow.
 pub fn stream(out: &mut Vec<u8>, number: u32, head: &Response) -> bool {
     let frame_at = out.len();
-    match write_head(out, head, MAX_STREAM_HEAD_BYTES) {
+    let written = check_status(head.status).and_then(|()| write_head(out, head, MAX_STREAM_HEAD_BYTES));
+    begun(out, frame_at, number, written)
+}
+
+/// Completes the frame that begins a stream, or replaces it by a 500.
+fn begun(out: &mut Vec<u8>, frame_at: usize, number: u32, written: Result<usize, String>) -> bool {
+    match written {
         Ok(head_len) => {
             let header = frame::header(Kind::Stream, number, head_len, 0);
             out[frame_at..frame_at + HEADER_BYTES].copy_from_slice(&header);
@@ -163,6 +183,7 @@ fn refused(out: &mut Vec<u8>, number: u32, reason: &str) -> Vec<u8> {
 
 fn try_response(out: &mut Vec<u8>, number: u32, response: Response) -> Result<Vec<u8>, String> {
     let frame_at = out.len();
+    check_status(response.status)?;
     let head_len = write_head(out, &response, MAX_HEAD_BYTES)?;
     let body = response.into_body_bytes()?;
     if body.len() > MAX_BODY_BYTES {
@@ -173,11 +194,15 @@ fn try_response(out: &mut Vec<u8>, number: u32, response: Response) -> Result<Ve
     Ok(body)
 }
 
+fn check_status(status: u16) -> Result<(), String> {
+    match (200..=999).contains(&status) {
+        true => Ok(()),
+        false => Err(format!("status {status} is not between 200 and 999")),
+    }
+}
+
 /// Appends room for a header, and the head. Returns its length in bytes.
 fn write_head(out: &mut Vec<u8>, response: &Response, limit: usize) -> Result<usize, String> {
-    if !(200..=999).contains(&response.status) {
-        return Err(format!("status {} is not between 200 and 999", response.status));
-    }
     let frame_at = out.len();
     out.extend_from_slice(&[0; HEADER_BYTES]);
     out.extend_from_slice(b"{\"status\":");

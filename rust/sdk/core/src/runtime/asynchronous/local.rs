@@ -1,16 +1,16 @@
 //! Threads for handlers whose futures are not `Send`, as with an `Rc` held across an `.await`.
 
 use super::{call, Answers, LocalCall};
+use crate::runtime::input::Incoming;
 use crate::runtime::process::fatal;
-use crate::Request;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 use tokio::runtime::Builder;
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 use tokio::task::{spawn_local, LocalSet};
 
-type Job = (u32, Request, Answers);
-type Handler = &'static (dyn Fn(Request) -> LocalCall + Sync);
+type Job = (u32, Incoming, Answers);
+type Handler = &'static (dyn Fn(Incoming) -> LocalCall + Sync);
 
 /// As many threads as cores, each with its own tasks.
 pub struct Threads {
@@ -27,10 +27,10 @@ impl Threads {
     }
 
     /// Makes a call on the thread whose turn it is.
-    pub fn call(&self, number: u32, request: Request, answers: Answers) {
+    pub fn call(&self, number: u32, incoming: Incoming, answers: Answers) {
         let turn = self.next.fetch_add(1, Relaxed) % self.jobs.len();
         // The threads never end, so this never fails.
-        let _ = self.jobs[turn].send((number, request, answers));
+        let _ = self.jobs[turn].send((number, incoming, answers));
     }
 }
 
@@ -50,7 +50,7 @@ fn start_thread(handler: Handler) -> UnboundedSender<Job> {
 }
 
 async fn work(handler: Handler, mut jobs: UnboundedReceiver<Job>) {
-    while let Some((number, request, answers)) = jobs.recv().await {
-        spawn_local(async move { answers.answer(number, call(handler, request).await).await });
+    while let Some((number, incoming, answers)) = jobs.recv().await {
+        spawn_local(async move { answers.answer(number, call(handler, incoming).await).await });
     }
 }

@@ -1,9 +1,10 @@
-//! Sends answers piece by piece, from tasks.
+//! Sends answers piece by piece, and takes the bodies of requests so, in tasks.
 
 use super::{Answers, Guarded, Outgoing};
+use crate::runtime::bodies::{BodyId, Taken};
 use crate::runtime::streaming::{last_frame, outcome, written};
 use crate::stream::{Body, Sink, Start, StreamResponse, WriteBody};
-use crate::wire::frame::{header, Kind, MAX_DATA_BYTES};
+use crate::wire::frame::{credit, header, Kind, MAX_DATA_BYTES};
 use crate::wire::head;
 use std::future::poll_fn;
 use std::io;
@@ -12,7 +13,7 @@ use std::pin::Pin;
 use std::task::{ready, Context, Poll};
 use tokio::io::AsyncWrite;
 
-use crate::runtime::CurrentRequest;
+use crate::runtime::{blocking, CurrentRequest};
 
 /// Answers with a stream. Returns at its end.
 pub async fn answer(answers: &Answers, number: u32, stream: StreamResponse) {
@@ -24,6 +25,8 @@ pub async fn answer(answers: &Answers, number: u32, stream: StreamResponse) {
     };
     if is_stream {
         answers.streams.open(number);
+    } else {
+        answers.streams.answered(number);
     }
     answers.send(Outgoing::Frames(begin));
     if !is_stream {
@@ -73,6 +76,47 @@ async fn write_as_task(answers: &Answers, number: u32, start: Start, request: Cu
     };
     let _working = request.work_on();
     outcome(result, answers.streams.is_over(number))
+}
+
+/// The body of a request, which arrives on a connection.
+pub struct TaskBody {
+    pub(super) answers: Answers,
+    pub(super) id: BodyId,
+}
+
+impl TaskBody {
+    /// That of a request which has just come.
+    pub(super) fn open(answers: &Answers, number: u32) -> Self {
+        TaskBody { answers: answers.clone(), id: answers.streams.open_body(number) }
+    }
+
+    /// The next piece, which is waited for, and what it is; `None` at the end.
+    ///
+    /// # Errors
+    /// `ConnectionAborted` when the body has no end.
+    pub fn next(&mut self) -> io::Result<Option<(Kind, Vec<u8>)>> {
+        // The task that reads the connection may be one of this thread.
+        blocking(|| self.answers.streams.take_of_body(self.id)).map(|taken| self.credited(taken))
+    }
+
+    /// The same for a task.
+    pub fn poll_next(&mut self, context: &Context<'_>) -> Poll<io::Result<Option<(Kind, Vec<u8>)>>> {
+        self.answers.streams.poll_of_body(self.id, context).map_ok(|taken| self.credited(taken))
+    }
+
+    fn credited(&self, taken: Taken) -> Option<(Kind, Vec<u8>)> {
+        let Taken::Piece { kind, bytes, credit: bytes_more } = taken else { return None };
+        if bytes_more > 0 {
+            self.answers.send(Outgoing::Frames(credit(self.id.number, bytes_more).to_vec()));
+        }
+        Some((kind, bytes))
+    }
+}
+
+impl Drop for TaskBody {
+    fn drop(&mut self) {
+        self.answers.streams.close_body(self.id);
+    }
 }
 
 /// The pieces of one stream, from a thread that may be blocked.

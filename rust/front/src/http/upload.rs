@@ -1,0 +1,252 @@
+//! Sends a request to its handler while its body arrives, and the answer when there is one.
+use std::time::{Duration, Instant};
+
+use edge_wire::MAX_DATA_BYTES;
+use tokio::time::{sleep, timeout};
+
+use super::client::Client;
+use super::exchange::{Exchange, Next};
+use super::failure::refusal_of;
+use super::guard::Phase;
+use super::head::Framing;
+use super::refusal::Refusal;
+use super::request::{Addressed, Request};
+use super::stream::Broken;
+use crate::upstream::endpoint::Failure;
+use crate::upstream::{Outcome, Upload};
+
+/// Bodies up to this length are sent whole, if the client says how long they are.
+const WHOLE_BYTES: u64 = 256 * 1024;
+
+/// A piece that finds no memory tries again after this.
+const MEMORY_RETRY: Duration = Duration::from_millis(100);
+
+/// Why no more of a body is sent.
+pub enum Stop {
+    /// The client has left, or is too slow.
+    Client(Broken),
+    /// The client sends nothing.
+    Idle,
+    /// The handler reads nothing.
+    Unread,
+    /// It is longer than a policy allows.
+    TooLarge(usize),
+}
+
+impl From<Broken> for Stop {
+    fn from(broken: Broken) -> Self {
+        Self::Client(broken)
+    }
+}
+
+/// What has become of a body.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Moved {
+    /// A part of it was read, or sent.
+    On,
+    /// The handler has all of it, or wants no more.
+    Done,
+}
+
+/// A body on its way from the client to the handler, of which at most a piece is here.
+pub struct Arriving {
+    pub upload: Upload,
+    /// What was read of it last, and how much of that was sent.
+    piece: Vec<u8>,
+    sent: usize,
+    /// Bytes read so far.
+    length: u64,
+    limit: Option<usize>,
+    /// The longest time in which nothing moves.
+    idle: Duration,
+    /// For the answer, from the end of the body on.
+    timeout: Duration,
+    pub is_done: bool,
+    /// The answer has begun, which a client may wait for before it sends more.
+    pub is_answered: bool,
+}
+
+impl Arriving {
+    /// Reads a piece, or sends some of it, or says that there is no more. Nothing is lost when the future is dropped.
+    pub async fn move_on<C: Client>(&mut self, client: &mut C) -> Result<Moved, Stop> {
+        if self.sent < self.piece.len() {
+            return self.send(client).await;
+        }
+        if client.is_complete() {
+            self.upload.end(Instant::now() + self.timeout);
+            self.is_done = true;
+            return Ok(Moved::Done);
+        }
+        self.piece.clear();
+        self.sent = 0;
+        // What it was watched for goes on, unless the handler has held it back.
+        let phase = if self.is_answered { Phase::Unwatched } else { Phase::Piece };
+        if client.watch().phase() != phase {
+            client.watch().begin(phase);
+        }
+        timeout(self.idle, client.read_body(&mut self.piece, MAX_DATA_BYTES)).await.map_err(|_| Stop::Idle)??;
+        self.length += self.piece.len() as u64;
+        match self.limit {
+            Some(limit) if self.length > limit as u64 => Err(Stop::TooLarge(limit)),
+            _ => Ok(Moved::On),
+        }
+    }
+
+    async fn send<C: Client>(&mut self, client: &mut C) -> Result<Moved, Stop> {
+        match self.upload.room() {
+            None => {
+                self.is_done = true;
+                return Ok(Moved::Done);
+            }
+            Some(0) => {
+                client.watch().begin(Phase::Unwatched);
+                let has_room = timeout(self.idle, self.upload.has_room());
+                let in_time = match client.is_complete() && !self.is_answered {
+                    // It may have closed its sending side, and wait for the answer.
+                    true => client.unless_reset(has_room).await?,
+                    false => client.unless_left(has_room).await?,
+                };
+                in_time.map_err(|_| Stop::Unread)?;
+            }
+            Some(_) => match self.upload.send(&self.piece[self.sent..]) {
+                Some(sent) => self.sent += sent,
+                None => {
+                    // Others have it. It is not the client that is slow.
+                    client.watch().begin(Phase::Unwatched);
+                    sleep(MEMORY_RETRY).await;
+                }
+            },
+        }
+        Ok(Moved::On)
+    }
+}
+
+impl<C: Client> Exchange<'_, C> {
+    /// Whether a request is one whose body may be sent while it arrives.
+    pub(super) fn may_upload(request: &Request, addressed: &Addressed) -> bool {
+        let is_long = match request.framing {
+            Framing::None => false,
+            Framing::Length(length) => length > WHOLE_BYTES,
+            Framing::Chunked => true,
+        };
+        let limit = addressed.body_limit();
+        is_long
+            // One that is too long is refused before anything of it is read.
+            && !matches!((request.framing, limit), (Framing::Length(length), Some(limit)) if length > limit as u64)
+            && addressed.policies().is_none_or(|(policies, judged)| !policies.needs_body(judged))
+    }
+
+    /// Sends a request while its body arrives, and the answer to the client. `None` if its handler takes whole requests
+    /// only.
+    pub(super) async fn upload(&mut self, request: &Request, addressed: &Addressed) -> Result<Option<Next>, Broken> {
+        let Addressed { endpoint, state, head, place, .. } = addressed;
+        let memory = &self.thread.memory;
+        loop {
+            let deadline = Instant::now() + request.timeout();
+            let (upload, active) = match endpoint.open(head, self.reply, deadline, *place, memory).await {
+                Ok(Some(opened)) => opened,
+                Ok(None) => return Ok(None),
+                Err(failure) => {
+                    request.started.set(Instant::now() - request.waited);
+                    return self.fail(request, addressed, failure).await.map(Some);
+                }
+            };
+            request.started.set(Instant::now() - request.waited);
+            let mut arriving = Arriving {
+                upload,
+                piece: Vec::new(),
+                sent: 0,
+                length: 0,
+                limit: addressed.body_limit(),
+                idle: Duration::from_millis(state.limits.idle_timeout_ms.into()),
+                timeout: request.timeout(),
+                is_done: false,
+                is_answered: false,
+            };
+            let outcome = match self.outcome(&mut arriving).await {
+                Ok(outcome) => outcome,
+                Err(stop) => return self.stop(request, addressed, arriving, stop).await.map(Some),
+            };
+            let failure = match outcome {
+                Outcome::Streamed(streamed) => {
+                    arriving.is_answered = true;
+                    let next = self.stream(request, streamed, Some(arriving)).await;
+                    drop(active);
+                    return next.map(Some);
+                }
+                Outcome::Answered(answer) => {
+                    drop((arriving, active));
+                    let is_complete = self.client.drop_at_once().await?;
+                    let keep_alive = request.keep_alive && is_complete;
+                    let refusal = match self.respond(request, endpoint, answer, keep_alive).await? {
+                        Ok(next) => {
+                            if !is_complete {
+                                self.client.drop_rest().await;
+                            }
+                            return Ok(Some(next));
+                        }
+                        Err(refusal) => refusal,
+                    };
+                    return self.refuse(request, &refusal).await.map(Some);
+                }
+                // Nothing of it is lost: another handler gets it.
+                Outcome::Unsent if arriving.length == 0 => continue,
+                Outcome::Unsent => Failure::Aborted("it has ended".into()),
+                Outcome::Aborted(reason) => Failure::Aborted(reason),
+                Outcome::TooLarge => Failure::OutOfMemory,
+                Outcome::Expired => Failure::Expired,
+            };
+            return self.fail(request, addressed, failure).await.map(Some);
+        }
+    }
+
+    /// Sends the body, until its request is answered or has failed.
+    async fn outcome(&mut self, arriving: &mut Arriving) -> Result<Outcome, Stop> {
+        if !self.client.is_complete() {
+            self.client.begin_body().await?;
+        }
+        while !arriving.is_done {
+            tokio::select! {
+                biased;
+                outcome = self.reply.outcome() => return Ok(outcome),
+                moved = arriving.move_on(self.client) => moved?,
+            };
+        }
+        self.client.watch().begin(Phase::Unwatched);
+        self.client.give_back();
+        Ok(self.client.unless_reset(self.reply.outcome()).await?)
+    }
+
+    /// Answers a request whose body does not come to its end.
+    async fn stop(
+        &mut self,
+        request: &Request,
+        addressed: &Addressed,
+        mut arriving: Arriving,
+        stop: Stop,
+    ) -> Result<Next, Broken> {
+        match stop {
+            Stop::Client(broken) => Err(broken),
+            Stop::Idle => {
+                arriving.upload.reason = "the client has sent nothing for too long";
+                Err(Refusal::too_slow().into())
+            }
+            Stop::Unread => {
+                arriving.upload.expire();
+                drop(arriving);
+                self.fail(request, addressed, Failure::Expired).await
+            }
+            Stop::TooLarge(limit) => {
+                arriving.upload.reason = "it is larger than the policy body_limit allows";
+                drop(arriving);
+                let refusal = Refusal { policy: Some("body_limit"), ..Refusal::large_body(limit) };
+                self.refuse(request, &refusal).await
+            }
+        }
+    }
+
+    async fn fail(&mut self, request: &Request, addressed: &Addressed, failure: Failure) -> Result<Next, Broken> {
+        let refusal = refusal_of(failure, self.thread, &addressed.endpoint, &addressed.state, &request.id);
+        self.refuse(request, &refusal).await
+    }
+}

@@ -1,0 +1,284 @@
+//! The protocol of WebSockets (RFC 6455), by the crate tungstenite, between bytes in memory: who uses it reads and
+//! writes the connection. A ping of the client is answered here, and so is its close.
+use std::io::{self, Read, Write};
+
+use bytes::Bytes;
+use tungstenite::Error;
+use tungstenite::error::ProtocolError;
+use tungstenite::protocol::frame::coding::CloseCode;
+use tungstenite::protocol::{CloseFrame, Message, Role, WebSocketConfig, WebSocketContext};
+
+/// Memory that a connection without traffic has for what arrives.
+const READ_BYTES: usize = 4 * 1024;
+
+/// The header of a control frame of a client, with its mask.
+const CONTROL_HEADER_BYTES: usize = 6;
+
+/// Why a socket is closed, as its client is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closing {
+    pub code: u16,
+    pub reason: &'static str,
+}
+
+impl Closing {
+    pub const fn new(code: u16, reason: &'static str) -> Self {
+        Self { code, reason }
+    }
+}
+
+/// What a client has sent.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Received {
+    /// In UTF-8.
+    Text(Bytes),
+    Binary(Bytes),
+    Pong(Bytes),
+    /// The code and the reason of its close; nothing more comes.
+    Close(Option<(u16, Vec<u8>)>),
+}
+
+/// One end of a WebSocket: that of the server.
+pub struct Codec {
+    context: WebSocketContext,
+    out: Vec<u8>,
+    /// Bytes of a message that has arrived in part.
+    held: usize,
+}
+
+/// What tungstenite reads from and writes to.
+struct Wire<'a> {
+    arrived: &'a [u8],
+    out: &'a mut Vec<u8>,
+}
+
+impl Read for Wire<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.arrived.is_empty() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.arrived.read(buffer)
+    }
+}
+
+impl Write for Wire<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Codec {
+    /// `max_bytes`: of a message.
+    pub fn new(max_bytes: usize) -> Self {
+        let config = WebSocketConfig::default()
+            .read_buffer_size(READ_BYTES)
+            .write_buffer_size(0)
+            .max_message_size(Some(max_bytes))
+            .max_frame_size(Some(max_bytes));
+        Self { context: WebSocketContext::new(Role::Server, Some(config)), out: Vec::new(), held: 0 }
+    }
+
+    /// Takes bytes that have arrived, up to the end of what they bring. None: more are needed.
+    ///
+    /// # Errors
+    /// How the socket is to be closed, because the client violates the protocol.
+    pub fn read(&mut self, arrived: &mut Vec<u8>) -> Result<Option<Received>, Closing> {
+        loop {
+            let mut wire = Wire { arrived, out: &mut self.out };
+            let read = self.context.read(&mut wire);
+            let taken = arrived.len() - wire.arrived.len();
+            arrived.drain(..taken);
+            self.held += taken;
+            let received = match read {
+                Ok(Message::Text(text)) => Received::Text(Bytes::from(text)),
+                Ok(Message::Binary(bytes)) => Received::Binary(bytes),
+                Ok(Message::Pong(bytes)) => {
+                    self.forget(bytes.len());
+                    Received::Pong(bytes)
+                }
+                // It is answered.
+                Ok(Message::Ping(bytes)) => {
+                    self.forget(bytes.len());
+                    continue;
+                }
+                Ok(Message::Frame(_)) => continue,
+                Ok(Message::Close(frame)) => {
+                    // With the answer to it.
+                    let _ = self.context.flush(&mut Wire { arrived: &[], out: &mut self.out });
+                    Received::Close(frame.map(|CloseFrame { code, reason }| (code.into(), reason.as_bytes().to_vec())))
+                }
+                Err(Error::Io(_)) => return Ok(None),
+                Err(Error::ConnectionClosed | Error::AlreadyClosed) => Received::Close(None),
+                Err(error) => return Err(closing_of(&error)),
+            };
+            if matches!(received, Received::Text(_) | Received::Binary(_)) {
+                self.held = 0;
+            }
+            return Ok(Some(received));
+        }
+    }
+
+    /// A control frame, which may come within a message, is no part of it.
+    fn forget(&mut self, payload: usize) {
+        self.held = self.held.saturating_sub(CONTROL_HEADER_BYTES + payload);
+    }
+
+    /// Bytes of a message that has arrived in part.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Adds a message to what is to be written. Nothing is added after a close.
+    fn add(&mut self, message: Message) {
+        // Memory takes all that is written to it; what comes after a close is not wanted.
+        let _ = self.context.write(&mut Wire { arrived: &[], out: &mut self.out }, message);
+    }
+
+    /// Adds a text message.
+    ///
+    /// # Errors
+    /// When it is not UTF-8.
+    pub fn add_text(&mut self, text: Vec<u8>) -> Result<(), std::str::Utf8Error> {
+        self.add(Message::Text(Bytes::from(text).try_into()?));
+        Ok(())
+    }
+
+    pub fn add_binary(&mut self, bytes: Vec<u8>) {
+        self.add(Message::Binary(bytes.into()));
+    }
+
+    pub fn add_ping(&mut self, payload: Vec<u8>) {
+        self.add(Message::Ping(payload.into()));
+    }
+
+    pub fn add_pong(&mut self, payload: Vec<u8>) {
+        self.add(Message::Pong(payload.into()));
+    }
+
+    /// Adds a close, unless there has been one. A code that may not be sent becomes 1000.
+    pub fn add_close(&mut self, frame: Option<(u16, &str)>) {
+        let frame = frame.map(|(code, reason)| {
+            let code = CloseCode::from(code);
+            CloseFrame { code: if code.is_allowed() { code } else { CloseCode::Normal }, reason: reason.into() }
+        });
+        let _ = self.context.close(&mut Wire { arrived: &[], out: &mut self.out }, frame);
+    }
+
+    /// What is to be written.
+    pub fn take_out(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// How many bytes are to be written.
+    pub fn out_bytes(&self) -> usize {
+        self.out.len()
+    }
+}
+
+/// RFC 6455, section 7.4.1.
+fn closing_of(error: &Error) -> Closing {
+    match error {
+        Error::Capacity(_) => Closing::new(1009, "a message is longer than this endpoint takes"),
+        Error::Utf8(_) => Closing::new(1007, "a text is not UTF-8"),
+        Error::Protocol(ProtocolError::UnmaskedFrameFromClient) => Closing::new(1002, "a frame is not masked"),
+        _ => Closing::new(1002, "a frame violates the protocol"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame of a client, with a mask of zeros. `first`: its first byte.
+    fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![first];
+        match payload.len() {
+            length @ 0..126 => bytes.push(0x80 | length as u8),
+            length @ 126..65_536 => {
+                bytes.push(0x80 | 126);
+                bytes.extend_from_slice(&(length as u16).to_be_bytes());
+            }
+            length => {
+                bytes.push(0x80 | 127);
+                bytes.extend_from_slice(&(length as u64).to_be_bytes());
+            }
+        }
+        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(payload);
+        bytes
+    }
+
+    fn close_code(bytes: &[u8]) -> u16 {
+        let mut codec = Codec::new(1000);
+        let mut arrived = bytes.to_vec();
+        codec.read(&mut arrived).unwrap_err().code
+    }
+
+    #[test]
+    fn messages_come_out_of_any_pieces() {
+        let long = vec![b'x'; 70_000];
+        let bytes = [frame(0x01, b"he"), frame(0x89, b"ping"), frame(0x80, b"llo"), frame(0x82, &long)].concat();
+        for piece in [1, 7, 5_000, bytes.len()] {
+            let mut codec = Codec::new(100_000);
+            let mut received = Vec::new();
+            let mut arrived = Vec::new();
+            for part in bytes.chunks(piece) {
+                arrived.extend_from_slice(part);
+                while let Some(one) = codec.read(&mut arrived).unwrap() {
+                    received.push(one);
+                }
+                assert!(arrived.is_empty());
+            }
+            let hello = Received::Text(Bytes::from_static(b"hello"));
+            assert_eq!(received, [hello, Received::Binary(long.clone().into())], "{piece}");
+            assert_eq!((codec.take_out(), codec.held()), (b"\x8a\x04ping".to_vec(), 0));
+        }
+    }
+
+    #[test]
+    fn what_violates_the_protocol_is_closed_with_its_code() {
+        for (bytes, code) in [
+            (b"\x81\x02hi".to_vec(), 1002),
+            (frame(0xc1, b"hi"), 1002),
+            (frame(0x89, &[0; 126]), 1002),
+            (frame(0x09, b"x"), 1002),
+            (frame(0x83, b"x"), 1002),
+            (frame(0x80, b"x"), 1002),
+            ([frame(0x01, b"x"), frame(0x81, b"x")].concat(), 1002),
+            (frame(0x88, b"x"), 1002),
+            (frame(0x81, b"\xff"), 1007),
+            (frame(0x82, &[0; 1001]), 1009),
+            ([frame(0x02, &[0; 600]), frame(0x80, &[0; 600])].concat(), 1009),
+        ] {
+            assert_eq!(close_code(&bytes), code, "{bytes:02x?}");
+        }
+        // By the length that it claims.
+        assert_eq!(close_code(b"\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff\0\0\0\0"), 1009);
+    }
+
+    #[test]
+    fn a_close_is_answered_and_nothing_follows() {
+        let mut codec = Codec::new(1000);
+        let mut arrived = frame(0x88, b"\x03\xe9bye");
+        assert_eq!(codec.read(&mut arrived), Ok(Some(Received::Close(Some((1001, b"bye".to_vec()))))));
+        codec.add_binary(vec![1]);
+        codec.add_close(None);
+        assert_eq!(codec.take_out(), b"\x88\x05\x03\xe9bye");
+    }
+
+    #[test]
+    fn what_is_sent_is_not_masked_and_texts_are_checked() {
+        let mut codec = Codec::new(1000);
+        codec.add_text("ä".into()).unwrap();
+        assert!(codec.add_text(vec![0xff]).is_err());
+        codec.add_ping(vec![1]);
+        codec.add_pong(vec![2]);
+        codec.add_close(Some((1005, "reserved")));
+        let expected = [&b"\x81\x02\xc3\xa4\x89\x01\x01\x8a\x01\x02\x88\x0a\x03\xe8"[..], b"reserved"].concat();
+        assert_eq!(codec.take_out(), expected);
+    }
+}

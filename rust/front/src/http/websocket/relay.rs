@@ -1,0 +1,378 @@
+//! Carries messages between a client and its handler until one of them ends the socket. Neither gets more than it
+//! takes: while the handler does not take a message, nothing is read from the client, and while the client does not
+//! take what was written, nothing more is taken from the handler.
+use std::borrow::Cow;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use edge_wire::{Kind, cost};
+use tokio::time::timeout;
+
+use super::super::stream::{Broken, ClientStream};
+use super::codec::{Closing, Codec, Received};
+use super::forward::Forward;
+use super::rate::Rate;
+use crate::memory::Share;
+use crate::policies::Sockets;
+use crate::upstream::{BodyStream, End};
+
+/// What a socket may have in memory without asking for it.
+const FREE_BYTES: usize = 64 * 1024;
+/// Written at a time, of what a handler has sent.
+const WRITE_BYTES: usize = 32 * 1024;
+/// How long the answer to a close is waited for.
+const CLOSE_WAIT: Duration = Duration::from_secs(5);
+/// What the front itself asks with whether a client is there.
+const PING: &[u8] = b"gateway";
+
+const FAILED: Closing = Closing::new(1011, "the handler has failed");
+const RESTARTS: Closing = Closing::new(1012, "the endpoint restarts");
+const TOO_MANY: Closing = Closing::new(1008, "more messages in a second than this endpoint takes");
+const NO_MEMORY: Closing = Closing::new(1013, "the gateway has no memory left for this message");
+
+/// How a socket has ended.
+pub enum Left {
+    /// Both sides have said so.
+    Closed,
+    /// The gateway has closed it; why, for logs.
+    Ended(Cow<'static, str>),
+    /// The same, because of the handler.
+    Handler(Cow<'static, str>),
+    /// The client has left without saying so, or takes nothing; why, for logs.
+    Gone(Cow<'static, str>),
+}
+
+impl Left {
+    /// Why it has ended, unless both sides wanted it.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Closed => None,
+            Self::Ended(reason) | Self::Handler(reason) | Self::Gone(reason) => Some(reason),
+        }
+    }
+}
+
+impl From<Broken> for Left {
+    fn from(_: Broken) -> Self {
+        Self::Gone("the client has left without closing the WebSocket".into())
+    }
+}
+
+pub struct Relay<'a> {
+    stream: &'a mut ClientStream,
+    handler: BodyStream,
+    codec: Codec,
+    rate: Rate,
+    max_message_bytes: usize,
+    idle: Duration,
+    share: Share,
+    /// A message that the handler has not taken yet.
+    forward: Option<Forward>,
+    /// What has arrived of a message of the handler.
+    message: Vec<u8>,
+    /// What the handler has credit for when the client has taken it.
+    uncredited: usize,
+    /// Bytes of messages that were sent to the client.
+    sent: usize,
+    /// When the client was last heard, and whether it was asked since.
+    heard: Instant,
+    is_asked: bool,
+    /// Of the last ping of the handler, unless it was answered.
+    pinged: Option<Vec<u8>>,
+}
+
+impl<'a> Relay<'a> {
+    pub fn new(
+        stream: &'a mut ClientStream,
+        handler: BodyStream,
+        limits: &Sockets,
+        idle: Duration,
+        share: Share,
+    ) -> Self {
+        Self {
+            stream,
+            handler,
+            codec: Codec::new(limits.max_message_bytes),
+            rate: Rate::new(limits.messages_per_second),
+            max_message_bytes: limits.max_message_bytes,
+            idle,
+            share,
+            forward: None,
+            message: Vec::new(),
+            uncredited: 0,
+            sent: 0,
+            heard: Instant::now(),
+            is_asked: false,
+            pinged: None,
+        }
+    }
+
+    /// Bytes of messages that were sent to the client.
+    pub fn sent(&self) -> usize {
+        self.sent
+    }
+
+    /// Runs until the socket has ended. `head`: of the response.
+    pub async fn run(&mut self, head: &[u8]) -> Left {
+        let ended = match self.stream.write(head).await {
+            Ok(()) => self.carry().await,
+            Err(broken) => Err(broken.into()),
+        };
+        ended.unwrap_or_else(|left| left)
+    }
+
+    async fn carry(&mut self) -> Result<Left, Left> {
+        loop {
+            if let Some(left) = self.take_arrived().await? {
+                return Ok(left);
+            }
+            self.flush().await?;
+            let wait = self.until_idle();
+            let is_held_back = self.forward.is_some();
+            tokio::select! {
+                frame = self.handler.next_frame() => if let Some(left) = self.take_frames(frame).await? {
+                    return Ok(left);
+                },
+                read = arrival(self.stream, is_held_back) => {
+                    if read? == 0 {
+                        return Err(Broken::Gone.into());
+                    }
+                    self.hear();
+                }
+                () = self.handler.more_sendable(), if is_held_back => {}
+                () = tokio::time::sleep(wait), if !is_held_back => self.ask()?,
+            }
+        }
+    }
+
+    /// Takes what has arrived from the client, as far as the handler does. Returns how the socket has ended, if it has.
+    async fn take_arrived(&mut self) -> Result<Option<Left>, Left> {
+        loop {
+            self.send_forward();
+            if self.forward.is_some() {
+                return Ok(None);
+            }
+            match self.codec.read(&mut self.stream.buffered) {
+                Ok(None) => {
+                    let is_held = self.hold();
+                    return if is_held { Ok(None) } else { self.close(NO_MEMORY).await.map(Some) };
+                }
+                Ok(Some(Received::Text(text))) => self.forward(Kind::Text, text),
+                Ok(Some(Received::Binary(bytes))) => self.forward(Kind::Binary, bytes),
+                Ok(Some(Received::Pong(payload))) => {
+                    if self.pinged.as_deref() == Some(&payload[..]) {
+                        self.pinged = None;
+                        self.forward = Some(Forward::new(Kind::Pong, payload));
+                    }
+                    continue;
+                }
+                Ok(Some(Received::Close(frame))) => {
+                    self.tell_close(frame.as_ref().map(|(code, reason)| (*code, &reason[..])));
+                    self.flush().await?;
+                    self.stream.end().await?;
+                    return Ok(Some(Left::Closed));
+                }
+                Err(closing) => return self.close(closing).await.map(Some),
+            }
+            if !self.rate.admits(Instant::now()) {
+                self.forward = None;
+                return self.close(TOO_MANY).await.map(Some);
+            }
+            if !self.hold() {
+                return self.close(NO_MEMORY).await.map(Some);
+            }
+        }
+    }
+
+    fn forward(&mut self, kind: Kind, message: Bytes) {
+        self.forward = Some(Forward::new(kind, message));
+    }
+
+    /// Sends the message that waits, as far as the handler takes it.
+    fn send_forward(&mut self) {
+        while let Some(forward) = &mut self.forward {
+            let Some((kind, piece)) = forward.next(self.handler.sendable()) else { break };
+            self.handler.send(kind, &piece);
+            if kind != Kind::Data {
+                self.forward = None;
+                self.heard = Instant::now();
+            }
+        }
+    }
+
+    /// Takes the memory for what is held; false when there is none.
+    fn hold(&mut self) -> bool {
+        let forward = self.forward.as_ref().map_or(0, Forward::held);
+        let held = self.codec.held() + forward + self.message.len();
+        self.share.set(if held > FREE_BYTES { held } else { 0 })
+    }
+
+    /// Takes frames of the handler, as many as are there, up to what is written at a time.
+    async fn take_frames(&mut self, first: Result<(Kind, Vec<u8>), End>) -> Result<Option<Left>, Left> {
+        let mut next = Some(first);
+        while let Some(frame) = next {
+            let left = match frame {
+                Ok((kind, payload)) => self.take_frame(kind, payload).await?,
+                Err(End::Complete) => Some(self.finish(None).await?),
+                Err(End::Drained(reason)) => {
+                    self.shut(&RESTARTS).await?;
+                    Some(Left::Ended(reason.into()))
+                }
+                Err(End::Broken(reason)) => {
+                    self.shut(&FAILED).await?;
+                    Some(Left::Handler(reason.to_string().into()))
+                }
+            };
+            if left.is_some() {
+                return Ok(left);
+            }
+            next = if self.codec.out_bytes() < WRITE_BYTES { self.handler.next_frame_at_once() } else { None };
+        }
+        Ok(None)
+    }
+
+    async fn take_frame(&mut self, kind: Kind, payload: Vec<u8>) -> Result<Option<Left>, Left> {
+        let cost = cost(kind, payload.len());
+        match kind {
+            Kind::Data | Kind::Text | Kind::Binary => {
+                if self.message.len() + payload.len() > self.max_message_bytes {
+                    return self
+                        .fail("it has sent a longer message than its policy `websocket` allows")
+                        .await
+                        .map(Some);
+                }
+                if self.message.is_empty() {
+                    self.message = payload;
+                } else {
+                    self.message.extend_from_slice(&payload);
+                }
+            }
+            Kind::Ping => {
+                self.codec.add_ping(payload.clone());
+                self.pinged = Some(payload);
+            }
+            Kind::Pong => self.codec.add_pong(payload),
+            _ => return self.finish(Some(&payload)).await.map(Some),
+        }
+        if kind == Kind::Data {
+            // Otherwise it would not come to its end.
+            self.handler.taken(cost);
+            return if self.hold() { Ok(None) } else { self.close(NO_MEMORY).await.map(Some) };
+        }
+        self.uncredited += cost;
+        if matches!(kind, Kind::Text | Kind::Binary) {
+            let message = std::mem::take(&mut self.message);
+            self.sent += message.len();
+            match kind {
+                Kind::Binary => self.codec.add_binary(message),
+                _ if self.codec.add_text(message).is_err() => {
+                    return self.fail("it has sent a text message that is not UTF-8").await.map(Some);
+                }
+                _ => {}
+            }
+            self.hold();
+        }
+        Ok(None)
+    }
+
+    /// Writes what there is for the client.
+    async fn flush(&mut self) -> Result<(), Left> {
+        if self.codec.out_bytes() > 0 {
+            let bytes = self.codec.take_out();
+            self.stream.write(&bytes).await?;
+        }
+        let uncredited = std::mem::take(&mut self.uncredited);
+        if uncredited > 0 {
+            self.handler.taken(uncredited);
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self) {
+        self.heard = Instant::now();
+        self.is_asked = false;
+    }
+
+    /// How long nothing may be heard before something is done about it.
+    fn until_idle(&self) -> Duration {
+        let limit = if self.is_asked { self.idle } else { self.idle / 2 };
+        limit.saturating_sub(self.heard.elapsed())
+    }
+
+    /// Asks a client that was not heard whether it is there.
+    ///
+    /// # Errors
+    /// When it was asked before.
+    fn ask(&mut self) -> Result<(), Left> {
+        if self.is_asked {
+            let idle = self.idle.as_millis();
+            return Err(Left::Gone(format!("the client has answered no ping for {idle} ms").into()));
+        }
+        self.codec.add_ping(PING.to_vec());
+        self.is_asked = true;
+        Ok(())
+    }
+
+    /// The handler ends the socket, with the payload of its close if it has sent one.
+    async fn finish(&mut self, close: Option<&[u8]>) -> Result<Left, Left> {
+        let (code, reason) = match close {
+            Some([high, low, reason @ ..]) => (u16::from_be_bytes([*high, *low]), String::from_utf8_lossy(reason)),
+            _ => (1000, "".into()),
+        };
+        self.codec.add_close(Some((code, &reason)));
+        self.await_close().await?;
+        Ok(Left::Closed)
+    }
+
+    /// The handler has done what it may not.
+    async fn fail(&mut self, reason: &'static str) -> Result<Left, Left> {
+        self.shut(&FAILED).await?;
+        Ok(Left::Handler(reason.into()))
+    }
+
+    /// Ends a socket whose client has done what it may not.
+    async fn close(&mut self, closing: Closing) -> Result<Left, Left> {
+        self.tell_close(Some((closing.code, closing.reason.as_bytes())));
+        self.shut(&closing).await?;
+        Ok(Left::Ended(closing.reason.into()))
+    }
+
+    /// Tells the handler that the socket is closed.
+    fn tell_close(&self, frame: Option<(u16, &[u8])>) {
+        let payload = frame.map_or(Vec::new(), |(code, reason)| [&code.to_be_bytes()[..], reason].concat());
+        self.handler.send(Kind::Close, &payload);
+    }
+
+    async fn shut(&mut self, closing: &Closing) -> Result<(), Left> {
+        self.codec.add_close(Some((closing.code, closing.reason)));
+        self.await_close().await
+    }
+
+    /// Writes a close, and waits for a while for the answer; what else comes before that is dropped.
+    async fn await_close(&mut self) -> Result<(), Left> {
+        self.flush().await?;
+        let answered = async {
+            loop {
+                match self.codec.read(&mut self.stream.buffered) {
+                    Ok(Some(Received::Close(_))) | Err(_) => return,
+                    Ok(Some(_)) => {}
+                    Ok(None) if !matches!(self.stream.fill().await, Ok(1..)) => return,
+                    Ok(None) => {}
+                }
+            }
+        };
+        // One that does not answer is cut off all the same.
+        let _ = timeout(CLOSE_WAIT, answered).await;
+        self.stream.end().await?;
+        Ok(())
+    }
+}
+
+/// Waits for more of the client. Returns how many bytes, 0 when it has left. While it is held back, nothing is read.
+async fn arrival(stream: &mut ClientStream, is_held_back: bool) -> Result<usize, Broken> {
+    if is_held_back {
+        stream.left().await;
+        return Ok(0);
+    }
+    stream.fill().await
+}

@@ -1,0 +1,36 @@
+//! WebSockets on a connection.
+use std::rc::Rc;
+use std::time::Instant;
+
+use edge_wire::{Kind, header};
+
+use super::super::in_flight::{Pending, Stream};
+use super::super::reply::Reply;
+use super::super::upload::Wanted;
+use super::HandlerConnection;
+
+/// The status of a WebSocket that the handler accepts.
+pub(super) const SWITCHING: u16 = 101;
+pub(super) const UNASKED_SOCKET: &str = "its response is invalid: 101 is an answer to a request for a WebSocket only";
+
+impl HandlerConnection {
+    /// Asks for a WebSocket; the reply gets the outcome. Returns false when too many are in flight, or wait to be
+    /// written.
+    pub fn open_socket(&self, head: &[u8], reply: &Rc<Reply>, deadline: Instant) -> bool {
+        if self.outgoing.borrow().is_full() {
+            return false;
+        }
+        let pending = Pending { reply: reply.clone(), deadline: Some(deadline), is_socket: true };
+        let Some(number) = self.in_flight.borrow_mut().add_opened(pending, Wanted::new()) else { return false };
+        self.outgoing.borrow_mut().add_head(number, head);
+        self.has_outgoing.notify_one();
+        true
+    }
+
+    /// Sends a frame of a WebSocket, unless the handler has ended it.
+    pub fn send_frame(&self, number: u32, kind: Kind, payload: &[u8]) {
+        if matches!(self.in_flight.borrow_mut().stream(number), Some(Stream::Wanted(_))) {
+            self.tell(&[&header(kind, number, 0, payload.len())[..], payload].concat());
+        }
+    }
+}

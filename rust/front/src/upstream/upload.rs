@@ -1,0 +1,140 @@
+//! The body of a request on its way to a handler, piece by piece. No more is sent than the handler has given credit
+//! for: so a slow handler holds back this client, and no other.
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+use std::time::Instant;
+
+use edge_wire::{HEADER_BYTES, INITIAL_CREDIT, Kind, MAX_DATA_BYTES, header};
+
+use super::connection::HandlerConnection;
+use super::outgoing::RequestBody;
+use crate::memory::Share;
+
+const LEFT: &str = "the client has left";
+
+/// What the handler wants of a body.
+#[derive(Default)]
+pub struct Wanted {
+    /// Bytes that may be sent.
+    credit: Cell<usize>,
+    /// Nobody wants any more.
+    is_over: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Wanted {
+    pub fn new() -> Rc<Self> {
+        let wanted = Self::default();
+        wanted.credit.set(INITIAL_CREDIT);
+        Rc::new(wanted)
+    }
+
+    /// The handler takes more.
+    pub fn add(&self, bytes: usize) {
+        self.credit.set(self.credit.get().saturating_add(bytes));
+        self.wake();
+    }
+
+    /// The handler, or its connection, takes no more.
+    pub fn end(&self) {
+        self.is_over.set(true);
+        self.wake();
+    }
+
+    /// Bytes that may be sent.
+    pub fn credit(&self) -> usize {
+        self.credit.get()
+    }
+
+    /// So many were sent.
+    pub fn spend(&self, bytes: usize) {
+        self.credit.set(self.credit.get().saturating_sub(bytes));
+    }
+
+    /// Waits until more may be sent than before.
+    pub async fn grows(&self) {
+        let before = self.credit();
+        poll_fn(|cx| {
+            if self.credit() > before {
+                return Poll::Ready(());
+            }
+            *self.waker.borrow_mut() = Some(cx.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = self.waker.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+}
+
+/// A request that was sent without its body, and that body. The handler is told when this is dropped before there is
+/// an answer: then it is one that nobody waits for.
+pub struct Upload {
+    pub connection: Rc<HandlerConnection>,
+    pub number: u32,
+    pub wanted: Rc<Wanted>,
+    /// For what waits to be written.
+    pub memory: Share,
+    /// Why there is no more of it, should it be dropped.
+    pub reason: &'static str,
+}
+
+impl Upload {
+    pub fn new(connection: Rc<HandlerConnection>, number: u32, wanted: Rc<Wanted>, memory: Share) -> Self {
+        Self { connection, number, wanted, memory, reason: LEFT }
+    }
+
+    /// How many bytes may be sent; none when nobody wants more.
+    pub fn room(&self) -> Option<usize> {
+        (!self.wanted.is_over.get()).then(|| self.wanted.credit.get())
+    }
+
+    /// Waits until there is room, or nobody wants more.
+    pub async fn has_room(&self) {
+        poll_fn(|cx| {
+            if self.room().is_none_or(|room| room > 0) {
+                return Poll::Ready(());
+            }
+            *self.wanted.waker.borrow_mut() = Some(cx.waker().clone());
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Sends the beginning of these bytes, as many as there is room for. Returns how many; none when there is no memory
+    /// for them now.
+    pub fn send(&self, bytes: &[u8]) -> Option<usize> {
+        let length = bytes.len().min(MAX_DATA_BYTES).min(self.room().unwrap_or(0));
+        let mut share = self.memory.another();
+        if !share.set(HEADER_BYTES + length) {
+            return None;
+        }
+        let frame = [&header(Kind::Data, self.number, 0, length)[..], &bytes[..length]].concat();
+        self.wanted.credit.set(self.wanted.credit.get() - length);
+        self.connection.send_piece(RequestBody::new(frame, Some(share)));
+        Some(length)
+    }
+
+    /// The body is complete. The time of the handler begins.
+    pub fn end(&self, deadline: Instant) {
+        self.connection.end_body(self.number, deadline);
+    }
+
+    /// The handler has taken nothing for too long.
+    pub fn expire(&mut self) {
+        self.reason = "the handler has not read it in time";
+        self.connection.expire_request();
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        self.connection.leave(self.number, self.reason);
+    }
+}

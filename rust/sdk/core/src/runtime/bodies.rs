@@ -1,0 +1,242 @@
+//! The bodies of requests that arrive piece by piece on a connection, and what their readers have not taken yet.
+
+use crate::wire::frame::{cost, Frame, Kind, INITIAL_CREDIT};
+use crate::wire::takes::Takes;
+use std::collections::{HashMap, VecDeque};
+use std::io;
+#[cfg(feature = "async")]
+use std::task::{Context, Waker};
+
+/// Credit is given back when the reader has taken so much: less would be many small frames.
+const CREDITED_BYTES: usize = INITIAL_CREDIT / 2;
+
+/// Whether a frame begins a request whose body follows.
+///
+/// # Errors
+/// A sentence for the log: the handler does not take such requests.
+pub fn is_opening(kind: Kind, takes: Takes) -> Result<bool, String> {
+    match kind {
+        Kind::Open if takes == Takes::Whole => {
+            Err("a request whose body follows, which this handler does not take".into())
+        }
+        _ => Ok(kind == Kind::Open),
+    }
+}
+
+/// The bodies that the runtime wants more of.
+#[derive(Default)]
+pub struct Bodies {
+    by_number: HashMap<u32, Body>,
+    opened: u64,
+}
+
+/// A body, whatever the number of its request is used for later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BodyId {
+    /// Of its request.
+    pub number: u32,
+    opened: u64,
+}
+
+struct Body {
+    id: BodyId,
+    /// Also messages of a WebSocket.
+    pieces: VecDeque<(Kind, Vec<u8>)>,
+    end: Option<Ending>,
+    /// What the reader has taken, and the gateway has no credit for yet.
+    uncredited: usize,
+    /// Tasks that wait for a piece.
+    #[cfg(feature = "async")]
+    wakers: Vec<Waker>,
+}
+
+enum Ending {
+    Complete,
+    /// Why there is no more of it.
+    Broken(String),
+}
+
+/// What a reader gets.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Taken {
+    Piece {
+        kind: Kind,
+        bytes: Vec<u8>,
+        /// The gateway is to be told that it may send so many more bytes; 0 for nothing.
+        credit: u32,
+    },
+    /// The body is complete.
+    End,
+}
+
+impl Bodies {
+    /// Begins the body of a request.
+    pub fn open(&mut self, number: u32) -> BodyId {
+        self.opened += 1;
+        let id = BodyId { number, opened: self.opened };
+        let body = Body {
+            id,
+            pieces: VecDeque::new(),
+            end: None,
+            uncredited: 0,
+            #[cfg(feature = "async")]
+            wakers: Vec::new(),
+        };
+        self.by_number.insert(number, body);
+        id
+    }
+
+    /// Takes a piece, the end or the reset of a body. Those of a body that nobody wants any more are dropped.
+    pub fn take_frame(&mut self, frame: &Frame<'_>) {
+        let Some(body) = self.by_number.get_mut(&frame.number) else { return };
+        match frame.kind {
+            Kind::Data if frame.body.is_empty() => {}
+            Kind::Data | Kind::Text | Kind::Binary | Kind::Ping | Kind::Pong | Kind::Close => {
+                body.pieces.push_back((frame.kind, frame.body.to_vec()));
+            }
+            Kind::End => body.end = Some(Ending::Complete),
+            _ => body.end = Some(Ending::Broken(String::from_utf8_lossy(frame.body).into_owned())),
+        }
+        body.wake();
+    }
+
+    /// The next piece, or the end once all pieces were taken; `None` while neither is there.
+    ///
+    /// # Errors
+    /// `ConnectionAborted` when the body has no end, and when the request has been answered.
+    pub fn take(&mut self, id: BodyId) -> io::Result<Option<Taken>> {
+        let Some(body) = self.by_number.get_mut(&id.number).filter(|body| body.id == id) else {
+            return Err(aborted("its request has been answered"));
+        };
+        match (body.pieces.pop_front(), &body.end) {
+            (Some((kind, bytes)), end) => {
+                body.uncredited += cost(kind, bytes.len());
+                let is_due = end.is_none() && body.uncredited >= CREDITED_BYTES;
+                let credit = if is_due { std::mem::take(&mut body.uncredited) as u32 } else { 0 };
+                Ok(Some(Taken::Piece { kind, bytes, credit }))
+            }
+            (None, Some(Ending::Complete)) => Ok(Some(Taken::End)),
+            (None, Some(Ending::Broken(reason))) => Err(aborted(reason)),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Nobody wants any more of a body.
+    pub fn close(&mut self, id: BodyId) {
+        if self.by_number.get(&id.number).is_some_and(|body| body.id == id) {
+            self.remove(id.number);
+        }
+    }
+
+    /// The request of this number has been answered.
+    pub fn remove(&mut self, number: u32) {
+        if let Some(mut body) = self.by_number.remove(&number) {
+            body.wake();
+        }
+    }
+
+    /// The connection is closed: no more comes.
+    pub fn close_all(&mut self) {
+        for body in self.by_number.values_mut() {
+            body.end.get_or_insert_with(|| Ending::Broken("the gateway has closed its connection".to_owned()));
+            body.wake();
+        }
+    }
+
+    /// Wakes a task when there is more of a body, or its end.
+    #[cfg(feature = "async")]
+    pub fn wake_later(&mut self, id: BodyId, context: &Context<'_>) {
+        let Some(body) = self.by_number.get_mut(&id.number) else { return };
+        if !body.wakers.iter().any(|waker| waker.will_wake(context.waker())) {
+            body.wakers.push(context.waker().clone());
+        }
+    }
+}
+
+impl Body {
+    fn wake(&mut self) {
+        #[cfg(feature = "async")]
+        self.wakers.drain(..).for_each(Waker::wake);
+    }
+}
+
+fn aborted(reason: &str) -> io::Error {
+    let text = match reason {
+        "" => "the rest of the request body does not come".to_owned(),
+        _ => format!("the rest of the request body does not come: {reason}"),
+    };
+    io::Error::new(io::ErrorKind::ConnectionAborted, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::frame::MAX_DATA_BYTES;
+
+    fn send(bodies: &mut Bodies, kind: Kind, number: u32, body: &[u8]) {
+        bodies.take_frame(&Frame { kind, number, head: b"", body });
+    }
+
+    fn piece(bytes: &[u8]) -> Option<Taken> {
+        Some(Taken::Piece { kind: Kind::Data, bytes: bytes.to_vec(), credit: 0 })
+    }
+
+    #[test]
+    fn pieces_come_before_the_end() {
+        let mut bodies = Bodies::default();
+        let id = bodies.open(7);
+        assert_eq!(bodies.take(id).unwrap(), None);
+        send(&mut bodies, Kind::Data, 7, b"one");
+        send(&mut bodies, Kind::Data, 7, b"");
+        send(&mut bodies, Kind::End, 7, b"");
+        assert_eq!(bodies.take(id).unwrap(), piece(b"one"));
+        assert_eq!(bodies.take(id).unwrap(), Some(Taken::End));
+    }
+
+    #[test]
+    fn credit_is_given_for_what_was_taken_but_not_at_the_end() {
+        let mut bodies = Bodies::default();
+        let id = bodies.open(7);
+        let count = INITIAL_CREDIT / MAX_DATA_BYTES;
+        for _ in 0..count {
+            send(&mut bodies, Kind::Data, 7, &[1; MAX_DATA_BYTES]);
+        }
+        let mut take = || match bodies.take(id).unwrap() {
+            Some(Taken::Piece { credit, .. }) => credit as usize,
+            other => panic!("{other:?}"),
+        };
+        let credit: Vec<_> = (0..count / 2).map(|_| take()).collect();
+        assert_eq!((credit.iter().sum::<usize>(), credit.last()), (CREDITED_BYTES, Some(&CREDITED_BYTES)));
+        send(&mut bodies, Kind::End, 7, b"");
+        for _ in 0..count / 2 {
+            assert!(matches!(bodies.take(id).unwrap(), Some(Taken::Piece { credit: 0, .. })));
+        }
+    }
+
+    #[test]
+    fn a_broken_body_says_why() {
+        let mut bodies = Bodies::default();
+        let (left, cut) = (bodies.open(1), bodies.open(2));
+        send(&mut bodies, Kind::Data, 1, b"some");
+        send(&mut bodies, Kind::Reset, 1, b"the client has left");
+        assert_eq!(bodies.take(left).unwrap(), piece(b"some"));
+        let error = bodies.take(left).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionAborted);
+        assert!(error.to_string().ends_with("the client has left"));
+        bodies.close_all();
+        assert!(bodies.take(cut).unwrap_err().to_string().contains("closed its connection"));
+    }
+
+    #[test]
+    fn a_reader_of_before_gets_nothing_of_the_next_request() {
+        let mut bodies = Bodies::default();
+        let before = bodies.open(1);
+        bodies.remove(1);
+        send(&mut bodies, Kind::Data, 1, b"dropped");
+        let now = bodies.open(1);
+        send(&mut bodies, Kind::Data, 1, b"new");
+        assert!(bodies.take(before).unwrap_err().to_string().contains("answered"));
+        bodies.close(before);
+        assert_eq!(bodies.take(now).unwrap(), piece(b"new"));
+    }
+}
