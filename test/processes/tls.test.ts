@@ -127,10 +127,10 @@ describe('TLS of the gateway', function () {
     expect(newer.alpnProtocol).to.equal('h2');
     newer.destroy();
     expect(await rejected(handshakeWith({ ALPNProtocols: ['spdy/3'] }))).to.match(/alert|ECONNRESET/i);
-    const old = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' };
-    expect(await rejected(handshake(old))).to.match(/protocol version|unsupported|alert/i);
-    const weak = { maxVersion: 'TLSv1.2', ciphers: 'AES128-SHA:AES256-SHA:ECDHE-RSA-AES128-SHA' };
-    expect(await rejected(handshake(weak))).to.match(/handshake failure|alert/i);
+    const old = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
+    expect(await rejected(handshakeWith(old))).to.match(/protocol version|unsupported|alert/i);
+    const weak = { maxVersion: 'TLSv1.2', ciphers: 'AES128-SHA:AES256-SHA:ECDHE-RSA-AES128-SHA' } as const;
+    expect(await rejected(handshakeWith(weak))).to.match(/handshake failure|alert/i);
   });
 
   it('passes bodies of any size both ways', async () => {
