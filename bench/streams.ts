@@ -1,19 +1,25 @@
-/** How soon has a client what a handler streams, and how fast is a large download, against hyper by itself? */
+/**
+ * How soon has a client what a handler streams, how fast is a large download, against hyper by itself, and what do very
+ * many streams cost?
+ */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { execa } from 'execa';
 import { hyperServer } from './support/baselines.js';
+import { eventStreamsRow } from './support/event-streams.js';
 import { withStacks } from './support/gateway.js';
 import { STREAMED_DOWNLOAD, STREAMED_TIMES } from './support/handlers.js';
 import { type Benchmark, runAlone } from './support/main.js';
-import { median, round } from './support/report.js';
+import { median, type Row, round } from './support/report.js';
 import { measureInTurn, medianOf, ratioOf } from './support/rounds.js';
 
 const TICKS = 300;
 const ROUNDS = 5;
 const MEGABYTES = 100;
 
-export const streams: Benchmark = async () => {
+export const streams: Benchmark = async () => [...(await piecesRows()), await eventStreamsRow()];
+
+async function piecesRows(): Promise<Row[]> {
   const hyper = await hyperServer();
   try {
     return await withStacks([{ env: { GATEWAY_CONCURRENCY: '1' } }], async (stack) => {
@@ -49,7 +55,7 @@ export const streams: Benchmark = async () => {
   } finally {
     await hyper.stop();
   }
-};
+}
 
 /** Between the times that a handler writes, microseconds since 1970 on a line, and those at which they arrive. */
 async function delaysOf(url: string, target: string): Promise<number[]> {

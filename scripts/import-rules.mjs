@@ -11,7 +11,8 @@ import { fail, ROOT } from './prepare.mjs';
 /** `src` means the files in `src` itself: `config.ts`, `settings.ts` and `errors.ts`. */
 const MAY_IMPORT = {
   wire: [],
-  src: [],
+  settings: [],
+  src: ['settings'],
   util: ['src'],
   model: ['src', 'util'],
   apply: ['src', 'util', 'model'],

@@ -2,13 +2,12 @@
 import { AppError, notFound, requireFound } from '../errors.js';
 import type { Origin } from '../model/actor.js';
 import { awaitLiveNodes } from '../reconcile/nodes.js';
+import { confirmDeployment, revertDeployment } from '../store/deployment-outcomes.js';
 import {
-  confirmDeployment,
   type DeploymentRequest,
   type RequestedDeployment,
   requestDeployment,
   requestStop,
-  revertDeployment,
 } from '../store/deployments.js';
 import { observedRun, type RunObservation } from '../store/endpoint-runs.js';
 import { findEndpoint } from '../store/endpoints.js';

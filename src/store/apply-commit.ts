@@ -26,7 +26,7 @@ import {
 } from './apply-rows.js';
 import { writeChanges } from './apply-write.js';
 import { isLockTimeout, type Store, transaction } from './database.js';
-import { confirmDeployment, revertDeployment } from './deployments.js';
+import { confirmDeployment, revertDeployment } from './deployment-outcomes.js';
 import { lockSecrets, requireSecrets } from './service-secrets.js';
 
 /** An object of the installation. */

@@ -157,6 +157,56 @@ fn handle(req: Request) -> StreamResponse {
 handler_loop!(handle);
 `;
 
+/**
+ * Sends so many events (`count`), one each `ms`: their ids are their numbers, their data when they were made,
+ * microseconds since 1970. With `do=open`, answers with the number of streams that are open.
+ */
+export const TICKING_EVENTS = `
+use rust_edge_gateway_sdk::prelude::*;
+use rust_edge_gateway_sdk::tokio::time::{interval, Duration};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts a stream until it ends, or is dropped.
+struct Open;
+
+impl Open {
+    fn new() -> Self {
+        OPEN.fetch_add(1, Relaxed);
+        Open
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Relaxed);
+    }
+}
+
+async fn handle(req: Request) -> StreamResponse {
+    if req.query_param("do").is_some() {
+        return Response::text(200, OPEN.load(Relaxed).to_string()).into();
+    }
+    let count: u64 = req.query_param_as("count").unwrap_or(0);
+    let ms = req.query_param_as("ms").unwrap_or(1_000);
+    Sse::new_async(move |mut events| async move {
+        let _open = Open::new();
+        let mut ticks = interval(Duration::from_millis(ms));
+        for n in 1..=count {
+            ticks.tick().await;
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            events.send(Event::new().id(n.to_string()).data(now.as_micros().to_string())).await?;
+        }
+        Ok(())
+    })
+    .into()
+}
+
+handler_loop_async!(handle);
+`;
+
 /** Answers with its number. */
 export function numbered(number: number): string {
   return `
@@ -164,6 +214,30 @@ use rust_edge_gateway_sdk::prelude::*;
 fn handle(req: Request) -> Response {
     std::thread::sleep(std::time::Duration::from_millis(req.query_param_as("ms").unwrap_or(0)));
     Response::text(200, format!("${number} {}", req.body.unwrap_or_default()))
+}
+handler_loop!(handle);
+`;
+}
+
+/** The same; with the query parameter `pieces` it streams so many lines: its number, and theirs from 0 on. */
+export function numberedStreams(number: number): string {
+  return `
+use rust_edge_gateway_sdk::prelude::*;
+use std::{io::Write, thread::sleep, time::Duration};
+fn handle(req: Request) -> StreamResponse {
+    let pause = Duration::from_millis(req.query_param_as("ms").unwrap_or(0));
+    let Some(pieces) = req.query_param_as::<u64>("pieces") else {
+        sleep(pause);
+        return Response::text(200, format!("${number} {}", req.body.unwrap_or_default())).into();
+    };
+    StreamResponse::new(move |out| {
+        for piece in 0..pieces {
+            writeln!(out, "${number} {piece}")?;
+            out.flush()?;
+            sleep(pause);
+        }
+        Ok(())
+    })
 }
 handler_loop!(handle);
 `;

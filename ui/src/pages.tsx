@@ -2,13 +2,17 @@
 import type { FunctionComponent } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
 import { Link, Route, Switch } from 'wouter-preact';
+import { readAhead } from './api/query.js';
 import { type Later, later, type PageProps } from './base/later.js';
 import { Empty } from './base/notices.js';
 import { Page } from './base/page.js';
 import { EndpointsPage } from './endpoints/endpoints-page.js';
 import { OverviewPage } from './overview/overview-page.js';
 
-const EndpointPage = later(async () => (await import('./endpoint/endpoint-page.js')).EndpointPage);
+const EndpointPage = later(
+  async () => (await import('./endpoint/endpoint-page.js')).EndpointPage,
+  ({ params: { id = '' } }) => readAhead('GET /api/endpoints/{id}', { params: { id } }),
+);
 const DomainPage = later(async () => (await import('./settings/owner-page.js')).DomainPage);
 const CollectionPage = later(async () => (await import('./settings/owner-page.js')).CollectionPage);
 const ServicesPage = later(async () => (await import('./services/services-page.js')).ServicesPage);

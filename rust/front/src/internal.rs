@@ -140,7 +140,7 @@ async fn whole(streamed: Streamed, is_shown: bool, deadline: Instant) -> Result<
             }
             Ok(Err(End::Complete)) => break,
             Ok(Err(End::Broken(reason))) => return Err(Failure::Aborted(reason)),
-            Ok(Err(End::Drained)) => return Err(Failure::Unavailable),
+            Ok(Err(End::Drained(_))) => return Err(Failure::Unavailable),
             Err(_) => return Err(Failure::Expired),
         }
     }

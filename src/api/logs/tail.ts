@@ -38,11 +38,13 @@ export async function* logEvents(
   let told = first ?? textOf(seen);
   let toldAt = performance.now();
   let unreadFrom = Number.POSITIVE_INFINITY;
-  yield eventId(told);
+  // In one piece: they are there at once.
+  let newestEvents = eventId(told);
   for (const [place, row] of newestRows.entries()) {
     told = positions[place] ?? told;
-    yield event('entry', told, presentEntry(row));
+    newestEvents += event('entry', told, presentEntry(row));
   }
+  yield newestEvents;
   for (;;) {
     const read = async () => {
       const written = await logPosition(store);

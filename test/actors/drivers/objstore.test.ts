@@ -106,6 +106,61 @@ describe('driver objstore: operations', () => {
     expect((await call('head', { key: 'gone' })).result).to.deep.equal({ found: false });
   });
 
+  it('stores an object in parts, which is there when it is complete', async () => {
+    const parts = [randomBytes(5 * 1024 ** 2), randomBytes(1000)];
+    const key = 'parts/a b.bin';
+    const begun = await call('begin_upload', { key, content_type: 'image/png' });
+    const upload = { key, ...(begun.result as { upload_id: string }) };
+    const etags: string[] = [];
+    for (const [index, part] of parts.entries()) {
+      const { result } = await call('upload_part', { ...upload, number: index + 1 }, part);
+      etags.push((result as { etag: string }).etag);
+    }
+    expect((await call('head', { key })).result).to.deep.equal({ found: false });
+    const completed = await call('complete_upload', { ...upload, etags });
+    const { result, payload } = await call('get', { key });
+    expect(Buffer.concat(parts).equals(payload as Buffer)).to.equal(true);
+    expect(result).to.include({ content_type: 'image/png', ...(completed.result as object) });
+    expect((await call('abort_upload', upload)).result).to.deep.equal({ aborted: false });
+  });
+
+  it('keeps nothing of an upload that is aborted', async () => {
+    const key = 'aborted';
+    const { result } = await call('begin_upload', { key });
+    const upload = { key, ...(result as { upload_id: string }) };
+    await call('upload_part', { ...upload, number: 1 }, randomBytes(1000));
+    expect((await call('abort_upload', upload)).result).to.deep.equal({ aborted: true });
+    expect((await call('abort_upload', upload)).result).to.deep.equal({ aborted: false });
+    await expectServiceError(call('upload_part', { ...upload, number: 2 }, Buffer.from('x')), 'backend', /NoSuchUpload/);
+    expect((await call('head', { key })).result).to.deep.equal({ found: false });
+  });
+
+  it('returns ranges of one object only', async () => {
+    const content = randomBytes(1000);
+    const { result } = await call('put', { key: 'ranges' }, content);
+    const { etag } = result as { etag: string };
+    const range = (start: number, end: number, of = etag) =>
+      call('get_range', { key: 'ranges', start, end, etag: of });
+    for (const [start, end] of [
+      [0, 0],
+      [0, 999],
+      [10, 99],
+      [999, 999],
+    ] as const) {
+      expect(content.subarray(start, end + 1).equals((await range(start, end)).payload as Buffer)).to.equal(
+        true,
+      );
+    }
+    await expectServiceError(range(10, 9), 'invalid', /0 bytes/);
+    await expectServiceError(range(0, 128 * 1024 ** 2), 'invalid', /must be 1 to/);
+    await expectServiceError(range(990, 1000), 'backend', /shorter/);
+    await expectServiceError(range(2000, 2001), 'backend', /InvalidRange/);
+    await put('ranges', randomBytes(1000));
+    await expectServiceError(range(0, 9), 'backend', /replaced/);
+    await call('delete', { key: 'ranges' });
+    await expectServiceError(range(0, 9), 'backend', /any more/);
+  });
+
   it('keeps every key unchanged', async () => {
     for (const key of KEYS) {
       const name = `keys/${key}`;

@@ -23,15 +23,21 @@ interface Loadable<P extends object> extends FunctionComponent<P> {
   readonly preloadParts?: ((props: P) => void) | undefined;
 }
 
-/** A page whose code is loaded when it is opened. */
-export function later(load: () => Promise<Loadable<PageProps>>): Later<PageProps> {
+/**
+ * A page whose code is loaded when it is opened.
+ * @param ahead begins to read what it will show, while its code is loaded
+ */
+export function later(
+  load: () => Promise<Loadable<PageProps>>,
+  ahead?: (props: PageProps) => void,
+): Later<PageProps> {
   // A page of another object is another page: nothing that was typed goes along.
   const loadKeyed = async () => {
     const Loaded = await load();
     const Keyed = (props: PageProps) => <Loaded key={props.params['id']} {...props} />;
     return Object.assign(Keyed, { preloadParts: Loaded.preloadParts });
   };
-  return lazily(loadKeyed, (waiting) => <Page title="Loading">{waiting}</Page>);
+  return lazily(loadKeyed, (waiting) => <Page title="Loading">{waiting}</Page>, ahead);
 }
 
 /** A part of a page whose code is loaded when it is shown. */
@@ -42,6 +48,7 @@ export function laterPart<P extends object>(load: () => Promise<FunctionComponen
 function lazily<P extends object>(
   load: () => Promise<Loadable<P>>,
   frame: (waiting: ComponentChildren) => ComponentChildren,
+  ahead?: (props: P) => void,
 ): Later<P> {
   let loaded: Loadable<P> | undefined;
   let loading: Promise<Loadable<P>> | undefined;
@@ -71,7 +78,9 @@ function lazily<P extends object>(
       );
     };
     useLayoutEffect(() => {
-      if (!Loaded) open();
+      if (Loaded) return;
+      open();
+      ahead?.(props);
     }, []);
     if (Loaded) return <Loaded {...props} />;
     return frame(

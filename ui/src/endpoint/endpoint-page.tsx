@@ -21,6 +21,8 @@ interface Tab {
   readonly label: string;
   readonly needs: Permission;
   readonly Content: Later<{ readonly endpoint: Endpoint }>;
+  /** Begins to read what it shows, while the endpoint is read. A failure is said when it is shown. */
+  readonly ahead?: (endpointId: string, left: AbortSignal) => void;
 }
 
 const TABS: readonly Tab[] = [
@@ -35,6 +37,12 @@ const TABS: readonly Tab[] = [
   {
     ...{ name: 'logs', label: 'Logs', needs: 'logs:read' },
     Content: laterPart(async () => (await import('./logs/logs-tab.js')).LogsTab),
+    ahead: (id, left) => {
+      import('./logs/logs-tab.js').then(
+        ({ LogsTab }) => LogsTab.ahead(id, left),
+        () => undefined,
+      );
+    },
   },
   {
     ...{ name: 'figures', label: 'Figures', needs: 'statistics:read' },
@@ -55,6 +63,12 @@ export function EndpointPage({ params: { id = '', tab = 'code' } }: PageProps) {
   const { data: endpoint } = result;
   // Its code comes while the endpoint is read.
   useLayoutEffect(() => tabOf(tab)?.Content.preload(), [tab]);
+  useLayoutEffect(() => {
+    if (endpoint) return;
+    const left = new AbortController();
+    tabOf(tab)?.ahead?.(id, left.signal);
+    return () => left.abort();
+  }, []);
   // What is typed in one endpoint's tabs is not taken for another's.
   if (endpoint) return <EndpointFrame key={id} endpoint={endpoint} tab={tab} />;
   return (

@@ -10,9 +10,9 @@ use super::guard::Phase;
 use super::head::{HeadEnd, MAX_HEAD_BYTES, check_beginning};
 use super::http1::Http1;
 use super::http2;
-use super::refusal::Refusal;
+use super::refusal::{Refusal, Unread};
 use super::request::Request;
-use super::response::{Persistence, ResponseHead};
+use super::response::Persistence;
 use super::stream::{Broken, ClientStream};
 use crate::policies::Patience;
 use crate::thread::Thread;
@@ -126,20 +126,9 @@ fn skip_empty_lines(bytes: &mut Vec<u8>) {
 
 /// Answers what cannot be read, and closes the connection: where the next request would begin is not certain.
 async fn refuse(mut stream: ClientStream, thread: &Thread, refusal: Refusal) {
-    thread.refused(refusal.status);
-    let body = refusal.body();
-    let lines = format!("Content-Type: application/json\r\n{}", refusal.lines);
-    let head = ResponseHead {
-        status: refusal.status,
-        lines: lines.as_bytes(),
-        has_date: false,
-        request_id: &thread.request_ids.next(),
-        transport_lines: "",
-        persistence: Persistence::Close,
-        content_length: Some(body.len()),
-    };
-    let mut bytes = head.bytes(&thread.dates, body.len());
-    bytes.extend_from_slice(&body);
+    let unread = Unread::new(&refusal, thread);
+    let mut bytes = unread.head(Persistence::Close).bytes(&thread.dates, unread.body.len());
+    bytes.extend_from_slice(&unread.body);
     if stream.write(&bytes).await.is_ok() {
         stream.close().await;
     }

@@ -242,11 +242,7 @@ impl<'a, C: Client> Exchange<'a, C> {
                     body = packed;
                 }
             }
-            let mut changed = policies.response_lines(judged, &lines).into_owned();
-            if policies.compresses() {
-                changed.extend_from_slice(b"Vary: Accept-Encoding\r\n");
-            }
-            lines = changed.into();
+            lines = policies.response_lines(judged, lines);
         }
         self.thread.handled.set(self.thread.handled.get() + 1);
         self.finished(request, head.status, body.len(), None, None);

@@ -5,7 +5,8 @@ use std::net::TcpStream;
 
 use serde_json::json;
 
-use super::response::reason;
+use super::response::{Persistence, ResponseHead, reason};
+use crate::thread::Thread;
 
 /// Why a request gets an error, and which.
 #[derive(Debug, PartialEq, Eq)]
@@ -179,6 +180,39 @@ impl Refusal {
             body = format!("{body},\"problems\":{problems}}}");
         }
         body.into_bytes()
+    }
+}
+
+/// The response to what cannot be read as a request.
+pub struct Unread {
+    status: u16,
+    lines: String,
+    request_id: String,
+    pub body: Vec<u8>,
+}
+
+impl Unread {
+    /// Counts as a request that the thread has refused.
+    pub fn new(refusal: &Refusal, thread: &Thread) -> Self {
+        thread.refused(refusal.status);
+        Self {
+            status: refusal.status,
+            lines: format!("{}{}", refusal.content_type(), refusal.lines),
+            request_id: thread.request_ids.next(),
+            body: refusal.body(),
+        }
+    }
+
+    pub fn head(&self, persistence: Persistence) -> ResponseHead<'_> {
+        ResponseHead {
+            status: self.status,
+            lines: self.lines.as_bytes(),
+            has_date: false,
+            request_id: &self.request_id,
+            transport_lines: "",
+            persistence,
+            content_length: Some(self.body.len()),
+        }
     }
 }
 

@@ -40,7 +40,6 @@ impl From<Broken> for Cut {
     }
 }
 
-pub const DRAINED: &str = "its handler has been replaced or stopped";
 const LEFT: &str = "the client has left before the end of the stream";
 
 impl<C: Client> Exchange<'_, C> {
@@ -59,11 +58,7 @@ impl<C: Client> Exchange<'_, C> {
         let Ok(addressed) = &request.to else { return Err(Broken::Gone) };
         let mut lines = Cow::Borrowed(&head.lines[..]);
         if let Some((policies, judged)) = addressed.policies() {
-            let mut changed = policies.response_lines(judged, &lines).into_owned();
-            if policies.compresses() {
-                changed.extend_from_slice(b"Vary: Accept-Encoding\r\n");
-            }
-            lines = changed.into();
+            lines = policies.response_lines(judged, lines);
         }
         let length = head.content_length.filter(|_| head.status != 204 && head.status != 304);
         // HTTP/1.0 has no other way to say where a body of unknown length ends.
@@ -147,7 +142,7 @@ impl<C: Client> Exchange<'_, C> {
                 }
                 Ok(Err(End::Complete)) => return Err(Cut::Handler("its body is shorter than it said".into())),
                 Ok(Err(End::Broken(reason))) => return Err(Cut::Handler(reason)),
-                Ok(Err(End::Drained)) => return Err(Cut::Handler(DRAINED.into())),
+                Ok(Err(End::Drained(reason))) => return Err(Cut::Handler(reason.into())),
                 Err(_) => {
                     let idle = idle.as_millis();
                     return Err(Cut::Handler(format!("no more of its body has come for {idle} ms").into()));

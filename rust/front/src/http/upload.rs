@@ -2,7 +2,7 @@
 use std::time::{Duration, Instant};
 
 use edge_wire::MAX_DATA_BYTES;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::client::Client;
 use super::exchange::{Exchange, Next};
@@ -17,6 +17,9 @@ use crate::upstream::{Outcome, Upload};
 
 /// Bodies up to this length are sent whole, if the client says how long they are.
 const WHOLE_BYTES: u64 = 256 * 1024;
+
+/// A piece that finds no memory tries again after this.
+const MEMORY_RETRY: Duration = Duration::from_millis(100);
 
 /// Why no more of a body is sent.
 pub enum Stop {
@@ -97,10 +100,22 @@ impl Arriving {
             }
             Some(0) => {
                 client.watch().begin(Phase::Unwatched);
-                let has_room = client.unless_reset(self.upload.has_room());
-                timeout(self.idle, has_room).await.map_err(|_| Stop::Unread)??;
+                let has_room = timeout(self.idle, self.upload.has_room());
+                let in_time = match client.is_complete() && !self.is_answered {
+                    // It may have closed its sending side, and wait for the answer.
+                    true => client.unless_reset(has_room).await?,
+                    false => client.unless_left(has_room).await?,
+                };
+                in_time.map_err(|_| Stop::Unread)?;
             }
-            Some(_) => self.sent += self.upload.send(&self.piece[self.sent..]).await,
+            Some(_) => match self.upload.send(&self.piece[self.sent..]) {
+                Some(sent) => self.sent += sent,
+                None => {
+                    // Others have it. It is not the client that is slow.
+                    client.watch().begin(Phase::Unwatched);
+                    sleep(MEMORY_RETRY).await;
+                }
+            },
         }
         Ok(Moved::On)
     }

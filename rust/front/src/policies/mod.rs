@@ -277,14 +277,19 @@ impl Policies {
         self.request_headers.applied_to(headers)
     }
 
-    /// The header lines of an answer.
-    pub fn response_lines<'a>(&self, judged: &Judged, lines: &'a [u8]) -> Cow<'a, [u8]> {
-        if judged.lines.is_empty() && self.response_headers.is_empty() && self.cors.is_none() {
-            return Cow::Borrowed(lines);
+    /// The header lines of an answer of the handler.
+    pub fn response_lines<'a>(&self, judged: &Judged, lines: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
+        let mut lines = lines;
+        if !judged.lines.is_empty() || !self.response_headers.is_empty() || self.cors.is_some() {
+            let mut changed = self.response_headers.applied_to_lines(&lines, self.cors.is_some());
+            changed.extend_from_slice(judged.lines.as_bytes());
+            lines = changed.into();
         }
-        let mut changed = self.response_headers.applied_to_lines(lines, self.cors.is_some());
-        changed.extend_from_slice(judged.lines.as_bytes());
-        Cow::Owned(changed)
+        if self.compress.is_some() {
+            // Answers differ by what clients accept, also those that are sent as they are.
+            lines.to_mut().extend_from_slice(b"Vary: Accept-Encoding\r\n");
+        }
+        lines
     }
 
     /// Those of an answer of the gateway itself.
@@ -303,11 +308,6 @@ impl Policies {
     /// What is said of WebSockets.
     pub fn sockets(&self) -> Option<&Sockets> {
         self.sockets.as_ref()
-    }
-
-    /// Whether answers differ by what clients accept.
-    pub fn compresses(&self) -> bool {
-        self.compress.is_some()
     }
 }
 

@@ -16,6 +16,9 @@ use crate::memory::Share;
 const FREE_BYTES: usize = 64 * 1024;
 /// Credit is given back when the client has taken so much: less would be many small frames.
 const CREDITED_BYTES: usize = INITIAL_CREDIT / 2;
+/// Why streams have no end.
+pub const HANDLER_DRAINED: &str = "its handler has been replaced or stopped";
+pub const FRONT_DRAINED: &str = "the gateway stops, or its front is replaced";
 const OUT_OF_MEMORY: &str = "there is no memory for what its client has not read yet";
 
 /// How a body ends.
@@ -24,8 +27,8 @@ pub enum End {
     Complete,
     /// Why there is no more of it.
     Broken(Rc<str>),
-    /// Its handler has been replaced or stopped, and its time is up.
-    Drained,
+    /// Its handler, or the front, is ending, as this says for logs, and its time is up.
+    Drained(&'static str),
 }
 
 /// What has arrived of a body.

@@ -19,7 +19,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
 use self::sockets::{SWITCHING, UNASKED_SOCKET};
-use super::body_stream::End;
+use super::body_stream::{End, HANDLER_DRAINED};
 use super::in_flight::{InFlight, Pending};
 use super::incoming::Incoming;
 use super::outgoing::{Outgoing, RequestBody};
@@ -128,7 +128,7 @@ impl HandlerConnection {
             return;
         }
         if streams_until.is_some_and(|until| self.retired.get().is_some_and(|retired| retired <= until)) {
-            self.end_streams();
+            self.end_streams(HANDLER_DRAINED);
         }
         let late =
             self.in_flight.borrow_mut().expire(|pending| pending.deadline.is_some_and(|deadline| deadline <= now));

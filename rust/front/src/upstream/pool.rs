@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use slab::Slab;
 
+use super::body_stream::FRONT_DRAINED;
 use super::connection::{Events, HandlerConnection};
 use crate::memory::{MemoryBudget, Share};
 
@@ -60,10 +61,10 @@ impl HandlerPool {
         }
     }
 
-    /// Ends all streams before their end.
+    /// Ends all streams before their end, because this front ends.
     pub fn end_streams(&self) {
         for (_, connection) in &*self.connections.borrow() {
-            connection.end_streams();
+            connection.end_streams(FRONT_DRAINED);
         }
     }
 

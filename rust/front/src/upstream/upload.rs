@@ -1,10 +1,10 @@
-//! The body of a request on its way to a handler, piece by piece. No more is sent than the handler has given credit for:
-//! so a slow handler holds back this client, and no other.
+//! The body of a request on its way to a handler, piece by piece. No more is sent than the handler has given credit
+//! for: so a slow handler holds back this client, and no other.
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use edge_wire::{HEADER_BYTES, INITIAL_CREDIT, Kind, MAX_DATA_BYTES, header};
 
@@ -12,8 +12,6 @@ use super::connection::HandlerConnection;
 use super::outgoing::RequestBody;
 use crate::memory::Share;
 
-/// A body that finds no memory tries again after this.
-const MEMORY_RETRY: Duration = Duration::from_millis(100);
 const LEFT: &str = "the client has left";
 
 /// What the handler wants of a body.
@@ -109,18 +107,18 @@ impl Upload {
         .await
     }
 
-    /// Sends the beginning of these bytes, as many as there is room for. Returns how many. Waits for memory only: one
-    /// that is dropped has sent nothing.
-    pub async fn send(&self, bytes: &[u8]) -> usize {
+    /// Sends the beginning of these bytes, as many as there is room for. Returns how many; none when there is no memory
+    /// for them now.
+    pub fn send(&self, bytes: &[u8]) -> Option<usize> {
         let length = bytes.len().min(MAX_DATA_BYTES).min(self.room().unwrap_or(0));
         let mut share = self.memory.another();
-        while !share.set(HEADER_BYTES + length) {
-            tokio::time::sleep(MEMORY_RETRY).await;
+        if !share.set(HEADER_BYTES + length) {
+            return None;
         }
         let frame = [&header(Kind::Data, self.number, 0, length)[..], &bytes[..length]].concat();
         self.wanted.credit.set(self.wanted.credit.get() - length);
         self.connection.send_piece(RequestBody::new(frame, Some(share)));
-        length
+        Some(length)
     }
 
     /// The body is complete. The time of the handler begins.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use edge_wire::{HEADER_BYTES, INITIAL_CREDIT, Kind, MAX_DATA_BYTES, credit, header, parse_header};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+use super::body_stream::HANDLER_DRAINED;
 use super::reply::Outcome;
 use super::tests::{Ends, later, reply, run, until};
 use super::{Reply, Upload};
@@ -43,13 +44,13 @@ fn no_more_is_sent_than_there_is_credit_for() {
         let upload = ends.uploaded(&reply).await;
         let mut sent = 0;
         while upload.room() != Some(0) {
-            sent += upload.send(&[7; MAX_DATA_BYTES]).await;
+            sent += upload.send(&[7; MAX_DATA_BYTES]).unwrap();
             assert_eq!(ends.arrived().await.0, Kind::Data);
         }
         assert_eq!(sent, INITIAL_CREDIT);
         ends.handler.write_all(&credit(upload.number, 5)).await.unwrap();
         upload.has_room().await;
-        assert_eq!(upload.send(&[7; 100]).await, 5);
+        assert_eq!(upload.send(&[7; 100]), Some(5));
         assert_eq!(ends.arrived().await, (Kind::Data, upload.number, vec![7; 5]));
         upload.end(later());
         assert_eq!(ends.arrived().await, (Kind::End, upload.number, Vec::new()));
@@ -115,7 +116,7 @@ fn both_directions_have_an_end_each() {
         let upload = ends.uploaded(&reply).await;
         ends.says(Kind::Stream, upload.number, ANSWER).await;
         let Outcome::Streamed(streamed) = reply.outcome().await else { panic!("it is streamed") };
-        assert_eq!(upload.send(b"more").await, 4);
+        assert_eq!(upload.send(b"more"), Some(4));
         assert_eq!(ends.arrived().await.0, Kind::Data);
         upload.end(later());
         assert_eq!(ends.arrived().await.0, Kind::End);
@@ -144,7 +145,7 @@ fn uploads_of_a_replaced_handler_end_when_their_time_is_over() {
         let reply = reply().await;
         let upload = ends.uploaded(&reply).await;
         ends.connection.retire();
-        ends.connection.end_streams();
+        ends.connection.end_streams(HANDLER_DRAINED);
         let Outcome::Aborted(reason) = reply.outcome().await else { panic!("it is aborted") };
         assert!(reason.contains("replaced or stopped"));
         assert_eq!(upload.room(), None);

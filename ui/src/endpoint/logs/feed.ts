@@ -50,6 +50,7 @@ export class LogFeed {
   /** Rows that were added at the top, less those that were removed there. */
   shift = 0;
 
+  #hasStarted = false;
   #pending: string[] = [];
   #skipped = 0;
   #turn: number | undefined;
@@ -73,7 +74,10 @@ export class LogFeed {
     readonly filter: LogFilter,
   ) {}
 
+  /** Begins to read, unless it has begun. */
   start(): void {
+    if (this.#hasStarted) return;
+    this.#hasStarted = true;
     if (this.filter.until === undefined) this.#connect(FIRST);
     else {
       this.state.value = 'past';

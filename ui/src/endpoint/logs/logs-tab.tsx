@@ -8,7 +8,8 @@ import { Empty, ErrorNotice, Skeleton } from '../../base/notices.js';
 import { Badge, count, type Tone } from '../../base/text.js';
 import { useMedia } from '../../base/use-media.js';
 import type { Endpoint, LogEntry } from '../../generated/routes.js';
-import { type FeedState, LogFeed } from './feed.js';
+import { beginLog, openLog } from './ahead.js';
+import type { FeedState, LogFeed } from './feed.js';
 import { filterOf, type LogFilter, withFilter } from './filter.js';
 import { LogEntryDetails } from './log-entry-details.js';
 import { LogFilters } from './log-filters.js';
@@ -23,7 +24,7 @@ export function LogsTab({ endpoint }: { readonly endpoint: Endpoint }) {
   const [address, setAddress] = useSearchParams();
   const filter = filterOf(address);
   const key = JSON.stringify(filter);
-  const feed = useMemo(() => new LogFeed(endpoint.id, filter), [endpoint.id, key]);
+  const feed = useMemo(() => openLog(endpoint.id, filter), [endpoint.id, key]);
   useLayoutEffect(() => {
     feed.start();
     return () => feed.close();
@@ -48,6 +49,11 @@ export function LogsTab({ endpoint }: { readonly endpoint: Endpoint }) {
     </div>
   );
 }
+
+/** Begins to read the log that will be shown for this address. */
+LogsTab.ahead = (endpointId: string, left: AbortSignal) => {
+  beginLog(endpointId, filterOf(new URLSearchParams(location.search)), left);
+};
 
 interface LogProps {
   readonly feed: LogFeed;

@@ -15,7 +15,7 @@ use super::super::connection::read_request;
 use super::super::exchange::{Exchange, Next};
 use super::super::guard::{Phase, Watch, Watched};
 use super::super::head::Framing;
-use super::super::refusal::Refusal;
+use super::super::refusal::{Refusal, Unread};
 use super::super::response::{Persistence, ResponseHead};
 use super::super::stream::{Broken, ClientStream};
 use super::wire::OpenStream;
@@ -90,19 +90,8 @@ impl Http2<'_> {
 
     /// Answers what cannot be read. Other streams go on.
     async fn refuse(&mut self, refusal: &Refusal) -> Result<Next, Broken> {
-        self.thread.refused(refusal.status);
-        let body = refusal.body();
-        let lines = format!("Content-Type: application/json\r\n{}", refusal.lines);
-        let head = ResponseHead {
-            status: refusal.status,
-            lines: lines.as_bytes(),
-            has_date: false,
-            request_id: &self.thread.request_ids.next(),
-            transport_lines: "",
-            persistence: Persistence::Default,
-            content_length: Some(body.len()),
-        };
-        self.send(head, &body).await
+        let unread = Unread::new(refusal, self.thread);
+        self.send(unread.head(Persistence::Default), &unread.body).await
     }
 
     /// What has arrived counts before what the guard says.
@@ -245,7 +234,7 @@ impl Client for Http2<'_> {
     }
 
     async fn unless_left<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Broken> {
-        let stream = self.sending.as_mut().ok_or(Broken::Gone)?;
+        let Some(stream) = &mut self.sending else { return self.unless_reset(work).await };
         tokio::select! {
             biased;
             outcome = work => Ok(outcome),

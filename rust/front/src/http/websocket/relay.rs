@@ -9,7 +9,6 @@ use edge_wire::{Kind, cost};
 use tokio::time::timeout;
 
 use super::super::stream::{Broken, ClientStream};
-use super::super::streamed::DRAINED;
 use super::codec::{Closing, Codec, Received};
 use super::forward::Forward;
 use super::rate::Rate;
@@ -215,9 +214,9 @@ impl<'a> Relay<'a> {
             let left = match frame {
                 Ok((kind, payload)) => self.take_frame(kind, payload).await?,
                 Err(End::Complete) => Some(self.finish(None).await?),
-                Err(End::Drained) => {
+                Err(End::Drained(reason)) => {
                     self.shut(&RESTARTS).await?;
-                    Some(Left::Ended(DRAINED.into()))
+                    Some(Left::Ended(reason.into()))
                 }
                 Err(End::Broken(reason)) => {
                     self.shut(&FAILED).await?;

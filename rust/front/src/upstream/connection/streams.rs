@@ -10,15 +10,14 @@ use super::sockets::{SWITCHING, UNASKED_SOCKET};
 use super::{HandlerConnection, UNASKED, violated};
 
 const RESET: &str = "it has ended its stream early";
-pub(super) const DRAINED: &str = "its handler has been replaced or stopped";
 
 impl HandlerConnection {
-    /// Ends all streams before their end, in both directions.
-    pub fn end_streams(&self) {
-        self.end_uploads();
+    /// Ends all streams before their end, in both directions. The reason is one for logs.
+    pub fn end_streams(&self, reason: &'static str) {
+        self.end_uploads(reason);
         let streams = self.in_flight.borrow().streams();
         for (number, arrived) in streams {
-            arrived.end(End::Drained);
+            arrived.end(End::Drained(reason));
             self.drop_stream(number);
         }
     }

@@ -8,7 +8,6 @@ use super::super::in_flight::Pending;
 use super::super::outgoing::RequestBody;
 use super::super::reply::{Outcome, Reply};
 use super::super::upload::{Upload, Wanted};
-use super::streams::DRAINED;
 use super::{HandlerConnection, violated};
 use crate::memory::Share;
 
@@ -73,12 +72,12 @@ impl HandlerConnection {
     }
 
     /// Ends requests that are still arriving.
-    pub(super) fn end_uploads(&self) {
+    pub(super) fn end_uploads(&self, reason: &'static str) {
         let numbers = self.in_flight.borrow().opened();
         for number in numbers {
             let abandoned = self.in_flight.borrow_mut().abandon(number);
             if let Some(Pending { reply, .. }) = abandoned {
-                reply.set(Outcome::Aborted(DRAINED.into()));
+                reply.set(Outcome::Aborted(reason.into()));
             }
             self.close_body(number);
             self.close_if_done();

@@ -163,9 +163,9 @@ impl GatewayConnection {
         }
     }
 
-    /// Reads for a thread that waits for something else than a request, if no other thread reads: at most once, and until there is something new, which
-    /// it waits for if it `waits`. Requests that come are set aside; whether there are any. `None` if another thread
-    /// reads.
+    /// Reads for a thread that waits for something else than a request, if no other thread reads: at most once, and
+    /// until there is something new, which it waits for if it `waits`. Requests that come are set aside; whether there
+    /// are any. `None` if another thread reads.
     pub fn read_aside(&self, waits: bool) -> Option<bool> {
         let mut received = match self.received.try_lock() {
             Ok(received) => received,

@@ -4,8 +4,8 @@
 //! handler may return; [`panics`] confines a panic to its own request; [`records`] is for the log; [`current`] knows
 //! which request a thread works on, and [`in_request`] takes that elsewhere; [`gateway_connection`], [`pool`],
 //! [`monitor`] and [`latency`] distribute requests to threads; [`streaming`] sends answers piece by piece, as
-//! [`streams`] allows, and takes requests piece by piece ([`input`], [`body_source`], [`bodies`]); [`socket`] serves
-//! WebSockets; `asynchronous` does the same with tokio.
+//! [`streams`] allows, and [`bodies`] has what comes of requests so, for [`body_source`]; [`input`] says what a handler
+//! may take; [`socket`] serves WebSockets; `asynchronous` does the same with tokio.
 
 mod answer;
 #[cfg(feature = "async")]

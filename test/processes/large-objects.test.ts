@@ -1,0 +1,56 @@
+/** Files that are larger than what the processes on their way may take of memory. */
+import { execa } from 'execa';
+import { expect } from 'chai';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { deployLargeFiles, expectSentAndRead } from '../support/large-objects.js';
+import { type Stack, startStack } from '../support/processes.js';
+import { tempDir } from '../support/temp.js';
+
+const MEGABYTE = 1024 * 1024;
+
+describe('large files through a handler into an object storage', function () {
+  this.timeout(180_000);
+  let stack: Stack;
+  let removeStorage: () => Promise<void>;
+  before(async () => {
+    stack = await startStack();
+    removeStorage = await deployLargeFiles(stack);
+  });
+  after(async () => {
+    await stack.close();
+    await removeStorage?.();
+  });
+
+  it('come back as they were, and take little memory', () => expectSentAndRead(stack, 200 * MEGABYTE));
+
+  it('are sent and read with curl', async () => {
+    const folder = await tempDir('curl');
+    const [sent, read] = ['sent', 'read'].map((name) => join(folder.path, name)) as [string, string];
+    try {
+      await writeFile(sent, randomBytes(20 * MEGABYTE));
+      const url = `${stack.gatewayUrl}/large-files/film.mp4`;
+      const { stdout } = await execa('curl', ['--silent', '--fail-with-body', '-T', sent, url]);
+      expect(JSON.parse(stdout)).to.deep.equal({ name: 'film.mp4', size: 20 * MEGABYTE });
+      await execa('curl', ['--silent', '--fail-with-body', '-o', read, url]);
+      expect((await readFile(sent)).equals(await readFile(read))).to.equal(true);
+    } finally {
+      await folder.remove();
+    }
+  });
+
+  it('are no object when the client leaves before their end', async () => {
+    const sending = execa('curl', ['--silent', '-T', '-', `${stack.gatewayUrl}/large-files/half`], {
+      reject: false,
+      stdout: 'ignore',
+    });
+    // More than a part, and not the end.
+    sending.stdin?.write(randomBytes(12 * MEGABYTE));
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    sending.kill('SIGKILL');
+    await sending;
+    const { status } = await stack.gateway.get('/large-files/half');
+    expect(status).to.equal(404);
+  });
+});
