@@ -457,6 +457,7 @@ async fn handle(mut socket: AsyncWebSocket) -> Result<(), HandlerError> {
             socket.send("set").await?;
         }
         "wait" => {
+            socket.accept()?;
             wait(&mark).await;
             socket.send(mark).await?;
         }
