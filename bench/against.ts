@@ -1,7 +1,7 @@
 /**
- * What does a request that streams nothing cost, against another version of the product? `npm run bench -- against
- * <folder>`: a checkout of that version in which `npm ci` and `npm run build` were run. Each runs all of its own: front,
- * supervisor, SDK, and the handlers compiled with it.
+ * What does a request that streams nothing cost, against another version? `npm run bench -- against <folder>`: a
+ * checkout of that version in which `npm ci` and `npm run build` were run. Each runs all of its own: front, supervisor,
+ * SDK, and the handlers compiled with it.
  */
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
