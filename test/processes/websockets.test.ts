@@ -22,7 +22,7 @@ import {
 const MEGABYTE = 1024 * 1024;
 
 describe('WebSockets', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   let stack: Stack;
   let id: string;
   before(async () => {
@@ -34,10 +34,8 @@ describe('WebSockets', function () {
     await stack.deploy({ path: '/blocking', code: BLOCKING_SOCKETS });
     await stack.deploy({ path: '/plain', code: ANYTHING });
   });
-  after(async () => {
-    endSockets();
-    await stack?.close();
-  });
+  afterEach(endSockets);
+  after(() => stack?.close());
   const rawly = connector();
 
   const deploy = (path: string, limits: object | null = null) =>

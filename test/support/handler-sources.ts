@@ -378,8 +378,8 @@ handler_loop_result!(handle);
 `;
 
 /**
- * WebSockets that do what the query parameter `do` says; without it, send back what comes. What waits for a mark goes on
- * when another socket sets it.
+ * WebSockets that do what the query parameter `do` says; without it, send back what comes. What waits for a mark goes
+ * on when another socket sets it.
  */
 export const SOCKETS = `
 use rust_edge_gateway_sdk::prelude::*;
