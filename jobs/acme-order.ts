@@ -90,17 +90,19 @@ async function authorize({ acme, client, order, placed, authorization, context, 
   const answer = await client.getChallengeKeyAuthorization(offered);
   const challenge = await challengeOf(acme, order, authorization, offered.token, answer, context);
   await addChallenge(store, challenge);
+  let isWithServer = false;
   try {
     await answeredByGateways(challenge, context);
     signal.throwIfAborted();
     await client.completeChallenge(offered);
+    isWithServer = true;
     const look = async () =>
       (await client.getAuthorizations(placed)).find(({ url }) => url === authorization.url) ?? authorization;
     const judged = await settled(look, signal);
     if (judged.status !== 'valid') throw new Error(problemOf(judged, challengeType));
   } catch (thrown) {
-    // Servers allow few that are pending. One that is not is no concern.
-    await client.deactivateAuthorization(authorization).catch(() => undefined);
+    // It would stay pending, of which servers allow few.
+    if (!isWithServer) await client.deactivateAuthorization(authorization).catch(() => undefined);
     throw thrown;
   } finally {
     await removeChallenge(store, challenge);

@@ -57,3 +57,21 @@ fn handle(req: Request) -> Result<StreamResponse, HandlerError> {
 handler_loop_result!(handle);
 `;
 }
+
+/** A WebSocket that sends each message back, behind the variant. */
+export function socketHandler(variant: string): string {
+  return `use rust_edge_gateway_sdk::prelude::*;
+
+async fn handle(socket: AsyncWebSocket) -> Result<(), HandlerError> {
+    let (sender, mut receiver) = socket.split()?;
+    while let Some(message) = receiver.recv().await {
+        if let Message::Text(text) = message {
+            sender.send(format!("${variant} {text}")).await?;
+        }
+    }
+    Ok(())
+}
+
+handler_ws_async!(handle);
+`;
+}

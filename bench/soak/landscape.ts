@@ -7,7 +7,7 @@ import { must, type Stack, startStack } from '../../test/support/processes.js';
 import { startRedis } from '../../test/support/redis.js';
 import { tempDir } from '../../test/support/temp.js';
 import { activeService } from '../../test/support/test-services.js';
-import { soakHandler } from './handlers.js';
+import { soakHandler, socketHandler } from './handlers.js';
 
 /** Rows of the tables that handlers read. */
 export const ITEMS = 1_000;
@@ -18,6 +18,8 @@ const STREAM_DRAIN_MS = 2_000;
 /** One of so many endpoints has handlers that sleep between two requests, after so long. */
 const SLEEPS = 5;
 const IDLE_MS = 20;
+/** Endpoints of WebSockets. */
+const SOCKETS = 4;
 /** Endpoints created and started at a time. */
 const AT_A_TIME = 4;
 
@@ -37,6 +39,8 @@ export interface SoakEndpoint {
 export interface Landscape {
   readonly stack: Stack;
   readonly endpoints: readonly SoakEndpoint[];
+  /** Endpoints of WebSockets. */
+  readonly sockets: readonly SoakEndpoint[];
   /** Folder of temporary files of all processes. */
   readonly temp: string;
   close(): Promise<void>;
@@ -76,7 +80,8 @@ export async function openLandscape(count: number): Promise<Landscape> {
       cache: await activeService(stack.api, 'redis', { ...cache.config, pool_size: 4 }),
     };
     const endpoints = await defineEndpoints(stack, count, services);
-    return { stack, endpoints, temp: temp.path, close };
+    const sockets = await defineSockets(stack);
+    return { stack, endpoints, sockets, temp: temp.path, close };
   } catch (error) {
     await close();
     throw error;
@@ -104,6 +109,16 @@ async function defineEndpoints(
       while (next < count) await one(next++);
     }),
   );
+  return endpoints;
+}
+
+async function defineSockets(stack: Stack): Promise<SoakEndpoint[]> {
+  const endpoints: SoakEndpoint[] = [];
+  for (let number = 0; number < SOCKETS; number++) {
+    const [path, variant] = [`/socket/${number}`, `s${number}.0`];
+    const id = await stack.deploy({ path, code: socketHandler(variant) });
+    endpoints.push({ id, path, variants: new Set([variant]), mayBeDown: false, changes: 0 });
+  }
   return endpoints;
 }
 

@@ -1,11 +1,15 @@
-/** The mixed traffic: requests of many kinds, streams, redeployments, stops, API calls and imports, each checked and counted. */
+/**
+ * The mixed traffic: requests of many kinds, streams, WebSockets, redeployments, stops, API calls and imports, each
+ * checked and counted.
+ */
 import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { call } from '../../test/support/http.js';
 import { changeApi, importBundle, redeploy, stopAndStart } from './changes.js';
-import { SHORT_STREAM } from './handlers.js';
+import { SHORT_STREAM, socketHandler } from './handlers.js';
 import { BODY_LIMIT, ITEMS, type Landscape, type SoakEndpoint } from './landscape.js';
 import type { Outcomes } from './outcomes.js';
+import { talk } from './sockets.js';
 import { readEndless, streamOf } from './streams.js';
 
 export interface TrafficOptions {
@@ -71,11 +75,17 @@ export function startTraffic(landscape: Landscape, outcomes: Outcomes, options: 
       outcomes.run('stream without end', () => readEndless(landscape, pick(endpoints), pickItem())),
     ),
   );
+  const talkers = Array.from({ length: options.clients }, () =>
+    repeat(options.pauseMs, () => outcomes.run('WebSocket', () => talk(landscape, pick(landscape.sockets)))),
+  );
   // Every tenth endpoint is stopped and started; the others are redeployed.
   const stoppable = endpoints.filter((_, at) => at % 10 === 0);
   const replaceable = endpoints.filter((_, at) => at % 10 !== 0);
   const changes = [
     repeat(options.changeEveryMs, (turn) => redeploy(landscape, outcomes, pick(replaceable), turn)),
+    repeat(options.changeEveryMs * 4, (turn) =>
+      redeploy(landscape, outcomes, pick(landscape.sockets), turn, socketHandler),
+    ),
     repeat(options.changeEveryMs * 2, () => stopAndStart(landscape, outcomes, pick(stoppable))),
     repeat(options.changeEveryMs, (turn) => changeApi(landscape, outcomes, turn)),
     repeat(options.changeEveryMs * 4, (turn) => importBundle(landscape, outcomes, turn)),
@@ -83,7 +93,7 @@ export function startTraffic(landscape: Landscape, outcomes: Outcomes, options: 
   return {
     stop: async () => {
       isOver = true;
-      await Promise.all([...clients, churn, ...readers, ...changes]);
+      await Promise.all([...clients, churn, ...readers, ...talkers, ...changes]);
       for (const agent of agents) agent.destroy();
     },
   };

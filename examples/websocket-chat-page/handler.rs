@@ -1,5 +1,5 @@
-// GET /chat/{room}: the page of the example websocket-chat. A socket that is closed is opened again, as when the endpoint
-// is deployed anew (1012); the room tells the latest messages then.
+// GET /chat/{room}: the page of the example websocket-chat. A socket that is closed is opened again, as when the
+// endpoint is deployed anew (1012); the room tells the latest messages then.
 //
 //     http://localhost:8080/chat/lobby
 

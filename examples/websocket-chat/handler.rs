@@ -1,6 +1,6 @@
 // GET /chat/{room}/socket: a chat over WebSockets. Each room is a stream in Redis, so that people talk to each other
-// whichever gateway they are connected to, and who comes later reads the latest messages. Needs a Redis service bound as
-// "rooms". Its page is the example websocket-chat-page.
+// whichever gateway they are connected to, and who comes later reads the latest messages. Needs a Redis service bound
+// as "rooms". Its page is the example websocket-chat-page.
 //
 //     npx wscat -c 'ws://localhost:8080/chat/lobby/socket?name=Ada'
 //     > hello

@@ -128,7 +128,7 @@ export const HANDLERS = {
     10_000,
     0,
     30_000,
-    'How long a streamed response may go on when its handler is replaced or stopped, or the gateway stops, milliseconds. Then it is cut off.',
+    'How long a streamed response or a WebSocket may go on when its handler is replaced or stopped, or the gateway stops, milliseconds. Then it is cut off, or closed with 1012.',
   ),
   HANDLER_THREADS: integer(64, 1, 4096, 'Requests that one handler process handles concurrently.'),
 } as const;

@@ -10,6 +10,7 @@ import { isRunning } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { connector } from '../support/raw-http.js';
 import {
+  endSockets,
   frame,
   framesOf,
   openRawSocket,
@@ -21,7 +22,7 @@ import {
 const MEGABYTE = 1024 * 1024;
 
 describe('WebSockets', function () {
-  this.timeout(120_000);
+  this.timeout(300_000);
   let stack: Stack;
   let id: string;
   before(async () => {
@@ -33,6 +34,7 @@ describe('WebSockets', function () {
     await stack.deploy({ path: '/blocking', code: BLOCKING_SOCKETS });
     await stack.deploy({ path: '/plain', code: ANYTHING });
   });
+  afterEach(endSockets);
   after(() => stack?.close());
   const rawly = connector();
 
@@ -40,6 +42,7 @@ describe('WebSockets', function () {
     stack.deploy({ path, code: SOCKETS, limits: limits ?? { concurrent_requests: 1500 } });
   const url = (query = '', path = '/socket') => `${stack.gatewayUrl}${path}?${query}`;
   const open = (query = '', path = '/socket') => openSocket(url(query, path));
+  const openRaw = async (path: string) => openRawSocket(await rawly(stack.gatewayUrl), path);
   /** Resolves when the handler has set a mark. */
   const marked = async (mark: string, path = '/socket') => {
     const waiting = await open(`do=wait&mark=${encodeURIComponent(mark)}`, path);
@@ -82,10 +85,10 @@ describe('WebSockets', function () {
     });
 
   it('put fragments together, and answer pings between them', async () => {
-    const connection = await openRawSocket(stack.gatewayUrl, '/socket');
+    const connection = await openRaw('/socket');
     connection.send(frame(0x01, 'frag'));
     connection.send(frame(0x89, 'still there?'));
-    await eventually(() => expect(framesOf(connection).toString()).to.equal('\x8a\x0cstill there?'));
+    await eventually(() => expect(framesOf(connection).toString('latin1')).to.equal('\x8a\x0cstill there?'));
     connection.send(frame(0x00, 'men') + frame(0x80, 'ts'));
     await eventually(() => expect(framesOf(connection).toString('latin1')).to.contain('\x81\x09fragments'));
     connection.send(frame(0x88, Buffer.from([0x03, 0xe8])));
@@ -96,12 +99,14 @@ describe('WebSockets', function () {
   it('take frames that arrive with the request, and byte by byte', async () => {
     const connection = await rawly(stack.gatewayUrl);
     connection.send(upgradeHead('/socket') + frame(0x81, 'early'));
-    await eventually(() => expect(framesOf(connection).toString()).to.equal('\x81\x05early'));
+    await eventually(() => expect(framesOf(connection).toString('latin1')).to.equal('\x81\x05early'));
     for (const byte of frame(0x81, 'late')) {
       connection.send(byte);
       await connection.read();
     }
-    await eventually(() => expect(framesOf(connection).toString()).to.equal('\x81\x05early\x81\x04late'));
+    await eventually(() =>
+      expect(framesOf(connection).toString('latin1')).to.equal('\x81\x05early\x81\x04late'),
+    );
     expect(connection.received).to.contain('s3pPLMBiTxaQ9kYGzzhZRbK+xOo=');
   });
 
@@ -116,7 +121,9 @@ describe('WebSockets', function () {
   });
 
   it('tell the handler about the request, the protocols and who asks', async () => {
-    const { messages, closed } = await openSocket(url('do=head'), {}, ['v1', 'v2']);
+    const { messages, closed } = await openSocket(url('do=head'), {
+      headers: { 'sec-websocket-protocol': 'v1, v2' },
+    });
     expect(await closed).to.deep.equal({ code: 1000, reason: '' });
     const about = { path: '/socket', subject: null, protocols: ['v1', 'v2'] };
     expect(JSON.parse(String(messages[0]))).to.deep.equal(about);
@@ -160,7 +167,7 @@ describe('WebSockets', function () {
     await marked('closing-4002-enough');
     await marked('closing');
     for (const leave of ['reset', 'end'] as const) {
-      const raw = await openRawSocket(stack.gatewayUrl, `/socket?do=tells&mark=left-${leave}`);
+      const raw = await openRaw(`/socket?do=tells&mark=left-${leave}`);
       if (leave === 'reset') raw.socket.resetAndDestroy();
       else raw.socket.end();
       await marked(`left-${leave}`);
@@ -169,7 +176,7 @@ describe('WebSockets', function () {
   });
 
   it('count as requests until they end, and are logged with their bytes', async () => {
-    const raw = await openRawSocket(stack.gatewayUrl, '/socket');
+    const raw = await openRaw('/socket');
     await eventually(async () => expect(await inFlight()).to.equal(1));
     raw.send(frame(0x81, 'eleven bytes'));
     await eventually(() => expect(framesOf(raw).toString()).to.contain('eleven bytes'));
@@ -189,11 +196,11 @@ describe('WebSockets', function () {
 
   it('are what such a handler takes, and an ordinary request for others', async () => {
     const plain = await call(url());
-    expect([
-      plain.status,
-      plain.headers['sec-websocket-version'],
-      plain.headers['upgrade'],
-    ]).to.deep.equal([426, '13', 'websocket']);
+    expect([plain.status, plain.headers['sec-websocket-version'], plain.headers['upgrade']]).to.deep.equal([
+      426,
+      '13',
+      'websocket',
+    ]);
     const other = await rawly(stack.gatewayUrl);
     other.send(upgradeHead('/plain?do=echo'));
     const [answer] = await other.answered(1);
@@ -283,7 +290,7 @@ describe('WebSockets', function () {
       ['no UTF-8', frame(0x81, Buffer.from([0xff])), 1007],
       ['a claim of 2^63 bytes', '\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff\0\0\0\0', 1009],
     ] as const) {
-      const raw = await openRawSocket(stack.gatewayUrl, '/socket');
+      const raw = await openRaw('/socket');
       raw.send(bytes);
       await raw.ended();
       const frames = framesOf(raw);
@@ -299,7 +306,7 @@ describe('WebSockets', function () {
     answering.socket.on('ping', () => {
       pings += 1;
     });
-    const silent = await openRawSocket(stack.gatewayUrl, '/idle?do=tells&mark=silent');
+    const silent = await openRaw('/idle?do=tells&mark=silent');
     await silent.ended();
     expect(framesOf(silent).toString('latin1')).to.equal('\x89\x07gateway');
     await marked('silent', '/idle');
@@ -310,7 +317,7 @@ describe('WebSockets', function () {
   });
 
   it('are held back by a slow client, and no other is', async () => {
-    const slow = await openRawSocket(stack.gatewayUrl, '/socket?do=much&count=20480&mark=all-sent');
+    const slow = await openRaw('/socket?do=much&count=20480&mark=all-sent');
     slow.socket.pause();
     const other = await open();
     for (let number = 0; number < 50; number++) other.socket.send(`${number}`);

@@ -378,8 +378,8 @@ handler_loop_result!(handle);
 `;
 
 /**
- * WebSockets that do what the query parameter `do` says; without it, send back what comes. What waits for a mark goes on
- * when another socket sets it.
+ * WebSockets that do what the query parameter `do` says; without it, send back what comes. What waits for a mark goes
+ * on when another socket sets it.
  */
 export const SOCKETS = `
 use rust_edge_gateway_sdk::prelude::*;
@@ -457,6 +457,7 @@ async fn handle(mut socket: AsyncWebSocket) -> Result<(), HandlerError> {
             socket.send("set").await?;
         }
         "wait" => {
+            socket.accept()?;
             wait(&mark).await;
             socket.send(mark).await?;
         }

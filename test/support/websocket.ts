@@ -4,8 +4,9 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { type ClientOptions, WebSocket } from 'ws';
 import { eventually } from './eventually.js';
-import { RawConnection } from './raw-http.js';
+import type { RawConnection } from './raw-http.js';
 
+const opened = new Set<WebSocket>();
 const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
 
 /** How a socket has ended. */
@@ -48,6 +49,7 @@ export async function openSocket(
   const closed = new Promise<Closed>((resolve) => {
     socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() }));
   });
+  opened.add(socket);
   await once(socket, 'open');
   socket.on('error', () => undefined);
   const has = (count: number) =>
@@ -55,6 +57,12 @@ export async function openSocket(
       if (messages.length < count) throw new Error(`${messages.length} of ${count} messages have come`);
     });
   return { socket, messages, has, closed };
+}
+
+/** Ends all that are open. */
+export function endSockets(): void {
+  for (const socket of opened) socket.terminate();
+  opened.clear();
 }
 
 /** Asks for a WebSocket that the server is to refuse. */
@@ -81,9 +89,8 @@ export function upgradeHead(path: string, lines: readonly string[] = []): string
   ].join('\r\n');
 }
 
-/** Opens a WebSocket whose frames the test writes. */
-export async function openRawSocket(url: string, path: string): Promise<RawConnection> {
-  const connection = await RawConnection.open(url);
+/** Opens a WebSocket on a connection; the test writes its frames. */
+export async function openRawSocket(connection: RawConnection, path: string): Promise<RawConnection> {
   connection.send(upgradeHead(path));
   await eventually(() => {
     if (!/^HTTP\/1\.1 101 .*\r\n\r\n/s.test(connection.received)) throw new Error(connection.received);

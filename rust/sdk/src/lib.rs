@@ -19,6 +19,8 @@
 //! | [`handler_loop_result!`] | `fn(Request) -> Result<Response, HandlerError>` |
 //! | `handler_loop_async!` | `async fn(Request) -> Response`, feature `async` |
 //! | `handler_loop_async_result!` | `async fn(Request) -> Result<Response, HandlerError>`, feature `async` |
+//! | [`handler_ws!`] | `fn(WebSocket) -> Result<(), HandlerError>` |
+//! | `handler_ws_async!` | `async fn(AsyncWebSocket) -> Result<(), HandlerError>`, feature `async` |
 //!
 //! `handler_loop_result_async!` is another name of the last one. Instead of [`Response`], all take [`StreamResponse`]
 //! and [`Sse`], whose bodies are sent while they are made.

@@ -200,7 +200,7 @@ mod tests {
     fn a_whole_body_comes_through_the_reader() {
         for body in [&b"text"[..], b"\xff\x00", b""] {
             let request = request(body);
-            assert_eq!((&*request.path, &request.body), ("/upload", &None));
+            assert_eq!((&*request.path, &request.head.body), ("/upload", &None));
             let mut reader = request.body_reader();
             let mut first = [0; 1];
             let read = reader.read(&mut first).unwrap();

@@ -1,16 +1,19 @@
 //! The protocol of WebSockets (RFC 6455), by the crate tungstenite, between bytes in memory: who uses it reads and
 //! writes the connection. A ping of the client is answered here, and so is its close.
-use std::io::{self, Read, Write};
+use std::io::{self, Cursor, Read, Write};
 
 use bytes::Bytes;
 use tungstenite::Error;
 use tungstenite::error::ProtocolError;
+use tungstenite::protocol::frame::FrameHeader;
 use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::{CloseFrame, Message, Role, WebSocketConfig, WebSocketContext};
 
 /// Memory that a connection without traffic has for what arrives.
 const READ_BYTES: usize = 4 * 1024;
 
+/// What a longer message took is not kept for the next one.
+const KEPT_BYTES: usize = 64 * 1024;
 /// The header of a control frame of a client, with its mask.
 const CONTROL_HEADER_BYTES: usize = 6;
 
@@ -41,23 +44,44 @@ pub enum Received {
 /// One end of a WebSocket: that of the server.
 pub struct Codec {
     context: WebSocketContext,
+    config: WebSocketConfig,
     out: Vec<u8>,
     /// Bytes of a message that has arrived in part.
     held: usize,
+    /// Bytes to come of the frame that is being read.
+    frame: usize,
 }
 
-/// What tungstenite reads from and writes to.
+/// What tungstenite reads from and writes to. It never reads beyond the end of a frame.
 struct Wire<'a> {
     arrived: &'a [u8],
     out: &'a mut Vec<u8>,
+    frame: &'a mut usize,
 }
 
 impl Read for Wire<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.arrived.is_empty() {
+        if *self.frame == 0 {
+            *self.frame = frame_bytes(self.arrived).ok_or(io::ErrorKind::WouldBlock)?;
+        }
+        let room = buffer.len().min(*self.frame);
+        let read = self.arrived.read(&mut buffer[..room])?;
+        if read == 0 {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        self.arrived.read(buffer)
+        *self.frame -= read;
+        Ok(read)
+    }
+}
+
+/// The length of the frame that begins here, if its header is there. One that is no header is read as it is, to be
+/// refused.
+fn frame_bytes(bytes: &[u8]) -> Option<usize> {
+    let mut cursor = Cursor::new(bytes);
+    match FrameHeader::parse(&mut cursor) {
+        Ok(Some((_, length))) => Some((cursor.position() as usize).saturating_add(length as usize)),
+        Ok(None) => None,
+        Err(_) => Some(bytes.len()),
     }
 }
 
@@ -79,7 +103,8 @@ impl Codec {
             .write_buffer_size(0)
             .max_message_size(Some(max_bytes))
             .max_frame_size(Some(max_bytes));
-        Self { context: WebSocketContext::new(Role::Server, Some(config)), out: Vec::new(), held: 0 }
+        let context = WebSocketContext::new(Role::Server, Some(config));
+        Self { context, config, out: Vec::new(), held: 0, frame: 0 }
     }
 
     /// Takes bytes that have arrived, up to the end of what they bring. None: more are needed.
@@ -88,7 +113,7 @@ impl Codec {
     /// How the socket is to be closed, because the client violates the protocol.
     pub fn read(&mut self, arrived: &mut Vec<u8>) -> Result<Option<Received>, Closing> {
         loop {
-            let mut wire = Wire { arrived, out: &mut self.out };
+            let mut wire = Wire { arrived, out: &mut self.out, frame: &mut self.frame };
             let read = self.context.read(&mut wire);
             let taken = arrived.len() - wire.arrived.len();
             arrived.drain(..taken);
@@ -108,15 +133,19 @@ impl Codec {
                 Ok(Message::Frame(_)) => continue,
                 Ok(Message::Close(frame)) => {
                     // With the answer to it.
-                    let _ = self.context.flush(&mut Wire { arrived: &[], out: &mut self.out });
+                    self.flush();
                     Received::Close(frame.map(|CloseFrame { code, reason }| (code.into(), reason.as_bytes().to_vec())))
                 }
                 Err(Error::Io(_)) => return Ok(None),
                 Err(Error::ConnectionClosed | Error::AlreadyClosed) => Received::Close(None),
                 Err(error) => return Err(closing_of(&error)),
             };
-            if matches!(received, Received::Text(_) | Received::Binary(_)) {
-                self.held = 0;
+            if matches!(received, Received::Text(_) | Received::Binary(_))
+                && std::mem::take(&mut self.held) > KEPT_BYTES
+                && self.context.can_write()
+            {
+                // Nothing of the next frame was read: what has room for such a message is given back.
+                self.context = WebSocketContext::new(Role::Server, Some(self.config));
             }
             return Ok(Some(received));
         }
@@ -135,7 +164,8 @@ impl Codec {
     /// Adds a message to what is to be written. Nothing is added after a close.
     fn add(&mut self, message: Message) {
         // Memory takes all that is written to it; what comes after a close is not wanted.
-        let _ = self.context.write(&mut Wire { arrived: &[], out: &mut self.out }, message);
+        let mut wire = Wire { arrived: &[], out: &mut self.out, frame: &mut 0 };
+        let _ = self.context.write(&mut wire, message);
     }
 
     /// Adds a text message.
@@ -165,7 +195,11 @@ impl Codec {
             let code = CloseCode::from(code);
             CloseFrame { code: if code.is_allowed() { code } else { CloseCode::Normal }, reason: reason.into() }
         });
-        let _ = self.context.close(&mut Wire { arrived: &[], out: &mut self.out }, frame);
+        let _ = self.context.close(&mut Wire { arrived: &[], out: &mut self.out, frame: &mut 0 }, frame);
+    }
+
+    fn flush(&mut self) {
+        let _ = self.context.flush(&mut Wire { arrived: &[], out: &mut self.out, frame: &mut 0 });
     }
 
     /// What is to be written.
@@ -231,7 +265,8 @@ mod tests {
                 while let Some(one) = codec.read(&mut arrived).unwrap() {
                     received.push(one);
                 }
-                assert!(arrived.is_empty());
+                // Headers are taken when they are whole.
+                assert!(arrived.len() < 14);
             }
             let hello = Received::Text(Bytes::from_static(b"hello"));
             assert_eq!(received, [hello, Received::Binary(long.clone().into())], "{piece}");

@@ -333,7 +333,10 @@ impl<'a> Relay<'a> {
     /// Ends a socket whose client has done what it may not.
     async fn close(&mut self, closing: Closing) -> Result<Left, Left> {
         self.tell_close(Some((closing.code, closing.reason.as_bytes())));
-        self.shut(&closing).await?;
+        self.codec.add_close(Some((closing.code, closing.reason)));
+        // What it sends is not read any more: it may not be understood.
+        self.flush().await?;
+        self.stream.end().await?;
         Ok(Left::Ended(closing.reason.into()))
     }
 

@@ -56,6 +56,9 @@ enum Ending {
     Broken(String),
 }
 
+/// What has come: a piece of a body or of a message, and its kind. `None` at the end.
+pub type Arrived = Option<(Kind, Vec<u8>)>;
+
 /// What a reader gets.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Taken {

@@ -85,8 +85,8 @@ impl AsyncWebSocket {
         self.receiver.recv().await
     }
 
-    /// Sends a message. See [`super::WebSocket::send`]. A future that is dropped may have sent a part of a message, after
-    /// which nothing can be sent.
+    /// Sends a message. See [`super::WebSocket::send`]. A future that is dropped may have sent a part of a long one,
+    /// after which nothing can be sent.
     ///
     /// # Errors
     /// See there.

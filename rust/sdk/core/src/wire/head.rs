@@ -138,8 +138,8 @@ pub fn response(out: &mut Vec<u8>, number: u32, response: Response) -> Vec<u8> {
 /// The status that accepts a WebSocket.
 pub const SWITCHING: u16 = 101;
 
-/// Appends the frame that accepts a WebSocket, with the headers of `head`. One that cannot be sent is replaced by a whole
-/// 500; false then.
+/// Appends the frame that accepts a WebSocket, with the headers of `head`. One that cannot be sent is replaced by a
+/// whole 500; false then.
 pub fn socket(out: &mut Vec<u8>, number: u32, head: &Response) -> bool {
     let frame_at = out.len();
     let written = match head.status {
