@@ -82,6 +82,19 @@ describe('the versions of an endpoint in the web UI', function () {
     await close();
   });
 
+  it('lists what is new of a version that was compiled before it is deployed', async () => {
+    const body = { name: 'told', path: '/told', method: 'GET', domain: '*', code: numbered(7) };
+    const told = expectData<{ id: string }>(await stack.api.post('/api/endpoints', body), 201);
+    expectData(await stack.api.post(`/api/endpoints/${told.id}/compile`));
+    const { page, close } = await ui.open(`/ui/endpoints/${told.id}/versions`);
+    await list(page).getByText('Version 1').waitFor();
+    await page.getByRole('button', { name: 'Deploy …' }).click();
+    await page.getByLabel('What is new').fill('Greets by name');
+    await page.getByRole('dialog').getByRole('button', { name: 'Deploy' }).click();
+    await list(page).getByText('Greets by name').waitFor();
+    await close();
+  });
+
   it('compares any two, and one with the draft, by links that lead there', async () => {
     const draft = numbered(3, '// written, not deployed');
     expectData(await stack.api.put(`/api/endpoints/${id}`, { code: draft, dependencies: { regex: '1' } }));
