@@ -90,7 +90,7 @@ function CrateRow({ crate, isReadOnly, problem, onInput, onRemove }: CrateRowPro
         readOnly={isReadOnly}
         placeholder={placeholder}
         aria-invalid={problem !== undefined && name === 'name'}
-        aria-describedby={`${id}-problem`}
+        aria-describedby={problem === undefined ? undefined : `${id}-problem`}
         value={crate[name]}
         onInput={(event) => onInput({ [name]: event.currentTarget.value })}
       />
@@ -108,9 +108,11 @@ function CrateRow({ crate, isReadOnly, problem, onInput, onRemove }: CrateRowPro
           </Button>
         )}
       </div>
-      <p id={`${id}-problem`} class="problem small" role="alert">
-        {problem}
-      </p>
+      {problem !== undefined && (
+        <p id={`${id}-problem`} class="problem small" role="alert">
+          {problem}
+        </p>
+      )}
     </>
   );
 }
