@@ -1,7 +1,6 @@
 /** An API that is open to everybody on its machine says so, and offers to close it. */
 import { useState } from 'preact/hooks';
-import { call } from '../api/client.js';
-import { me, signIn } from '../api/session.js';
+import { makeFirstAdmin, me } from '../api/session.js';
 import { Button, TextField } from '../base/controls.js';
 import { FormDialog } from '../base/dialog.js';
 import { done } from '../base/toasts.js';
@@ -27,8 +26,7 @@ function AdminDialog({ onClose }: { readonly onClose: () => void }) {
   const [name, setName] = useState('');
   const [password, setPassword] = useState('');
   const create = async () => {
-    await call('POST /api/users', { body: { email, name: name || email, password, role: 'admin' } });
-    await signIn(email, password);
+    await makeFirstAdmin({ email, name: name || email, password });
     done('You are the first admin. From now on people have to sign in.');
   };
   return (

@@ -167,6 +167,7 @@ export class LogFeed {
 
   /** An event source does not say why it was refused. */
   async #askWhy(): Promise<void> {
+    let again = () => this.#connect(CAUGHT_UP);
     try {
       const query = { ...queryOf(this.filter), limit: 1 };
       await call(ROUTE, { params: { id: this.endpointId }, query }, this.#closed.signal);
@@ -177,8 +178,10 @@ export class LogFeed {
       this.error.value = error;
       // The same request would be refused again.
       if (error.status >= 400 && error.status < 500 && error.status !== 401 && error.status !== 429) return;
+      // Not before somebody has signed in: until then, this asks nothing.
+      if (error.status === 401) again = () => void this.#askWhy();
     }
-    this.#reconnect = window.setTimeout(() => this.#connect(CAUGHT_UP), RECONNECT_MS);
+    this.#reconnect = window.setTimeout(again, RECONNECT_MS);
   }
 
   #receive(data: string): void {
