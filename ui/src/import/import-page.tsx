@@ -6,7 +6,7 @@ import { invalidate, useQuery } from '../api/query.js';
 import { may, me } from '../api/session.js';
 import { Button } from '../base/controls.js';
 import { useDraft } from '../base/draft.js';
-import { Loaded } from '../base/notices.js';
+import { Empty, Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import { useSettled } from '../base/settled.js';
 import type { Domain } from '../generated/routes.js';
@@ -17,6 +17,18 @@ import { type Chosen, TargetFields } from './target-fields.js';
 import { usePlan } from './use-plan.js';
 
 export function ImportPage() {
+  if (!may('imports:write'))
+    return (
+      <Page title="Import">
+        <Empty title="You may not import">
+          <p>An admin or an editor can import an API.</p>
+        </Empty>
+      </Page>
+    );
+  return <ImportForms />;
+}
+
+function ImportForms() {
   const domains = useQuery('GET /api/domains', may('domains:read') ? {} : undefined);
   return (
     <Page title="Import">
