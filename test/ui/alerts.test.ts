@@ -44,6 +44,7 @@ describe('UI: alerts', () => {
     await row.getByRole('button', { name: 'Edit' }).click();
     await dialog.getByLabel('Percent of the requests').fill('30');
     await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('row', { name: /30 %/ }).waitFor();
     const [alert] = expectData<{ percent: number; scope: unknown }[]>(await stack.api.get('/api/alerts'));
     expect(alert).to.deep.include({ percent: 30, scope: { endpoint_id: id } });
     const changed = page.getByRole('row', { name: /30 %/ });

@@ -18,7 +18,7 @@ describe('UI: builds and queues', () => {
   let id = '';
 
   before(async () => {
-    stack = await startStack({ processes: ['web', 'worker'] });
+    stack = await startStack({ processes: ['web', 'worker', 'gateway'] });
     ui = await openBrowser(stack.apiUrl);
   });
   after(async () => {

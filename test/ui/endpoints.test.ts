@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { expectData } from '../support/expect.js';
-import { type Stack, startStack } from '../support/processes.js';
+import { must, type Stack, startStack } from '../support/processes.js';
 import { expectAccessible, expectFits, openBrowser, type Ui } from '../support/ui.js';
 
 const HOSTILE = `<img src=x onerror="document.title='broken'"><b>bold</b> \u202egnp.exe & 'quotes'`;
