@@ -204,6 +204,20 @@ describe('endpoints in the web UI', function () {
     await page.keyboard.type('databases');
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/ui\/services$/);
+    const type = async (text: string) => {
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox', { name: 'Search pages, endpoints and commands' }).waitFor();
+      await page.keyboard.type(text);
+    };
+    await type('api.example.com');
+    await page.getByRole('option', { name: 'api.example.com Domain', exact: true }).click();
+    await page.waitForURL(/\/ui\/domains\/[0-9a-f-]{36}$/);
+    await type('dark colours');
+    await page.keyboard.press('Enter');
+    await page.locator('html[data-theme="dark"]').waitFor();
+    await type('new endpoint');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: 'New endpoint' }).waitFor();
     await close();
   });
 

@@ -43,6 +43,11 @@ describe('the way into the web UI', function () {
       `${stack.gatewayUrl}/hello/Ada`,
     );
     expect((await stack.gateway.get('/hello/Ada')).body).to.deep.equal({ message: 'Hello, Ada!' });
+    // By its URL it is found, too.
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type(`${stack.gatewayUrl}/hello/Ada`);
+    await page.getByRole('option', { name: 'GET /hello/{name} Answers it' }).waitFor();
+    await page.keyboard.press('Escape');
     await page.getByRole('link', { name: 'Edit its code' }).click();
     await page.waitForURL(/\/ui\/endpoints\/[0-9a-f-]{36}$/);
     await close();

@@ -3,7 +3,7 @@
 import { may, me, signOut } from '../api/session.js';
 import { chooseTheme } from '../base/theme.js';
 import { failed } from '../base/toasts.js';
-import type { Collection, Domain, Service } from '../generated/routes.js';
+import type { Collection, Domain, Routing, Service } from '../generated/routes.js';
 import { visiblePlaces } from './places.js';
 
 /** Leads to a page, or does something. */
@@ -58,6 +58,12 @@ export const serviceChoice = ({ id, name }: Service) => page(name, `/ui/services
 export const domainChoice = ({ id, host }: Domain) => page(host, `/ui/domains/${id}`, 'Domain');
 export const collectionChoice = ({ id, name }: Collection) =>
   page(name, `/ui/collections/${id}`, 'Collection');
+
+/** The endpoint that answers a URL. */
+export const routeChoice = ({ endpoint_id: id, method, route }: NonNullable<Routing['match']>): Choice => ({
+  ...page(`${method} ${route}`, `/ui/endpoints/${id}`, 'Answers it'),
+  key: `route ${id}`,
+});
 
 function page(name: string, to: string, kind: string): Choice {
   return { key: to, name, to, kind };

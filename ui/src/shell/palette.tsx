@@ -7,7 +7,14 @@ import { may, type Permission } from '../api/session.js';
 import { Dialog } from '../base/dialog.js';
 import { useSettled } from '../base/settled.js';
 import { Visible } from '../base/visible.js';
-import { type Choice, collectionChoice, domainChoice, fixedChoices, serviceChoice } from './choices.js';
+import {
+  type Choice,
+  collectionChoice,
+  domainChoice,
+  fixedChoices,
+  routeChoice,
+  serviceChoice,
+} from './choices.js';
 
 const isOpen = signal(false);
 export const openPalette = () => {
@@ -60,6 +67,11 @@ function Search() {
   const services = useQuery('GET /api/services', askedFor('services:read'));
   const domains = useQuery('GET /api/domains', askedFor('domains:read'));
   const collections = useQuery('GET /api/collections', may('collections:read') ? {} : undefined);
+  const url = urlOf(search);
+  const routed = useQuery(
+    'GET /api/route',
+    url && may('endpoints:read') ? { query: { host: url.host, path: url.pathname } } : undefined,
+  );
   const isPending = search !== text.trim() || (canSearch && found.data === undefined && !found.error);
 
   const words = text.trim().toLowerCase();
@@ -67,6 +79,7 @@ function Search() {
     ...fixedChoices(location).filter(({ name, also = '', kind }) =>
       words === '' ? kind !== 'Command' : `${name} ${also}`.toLowerCase().includes(words),
     ),
+    ...(url && routed.data?.match ? [routeChoice(routed.data.match)] : []),
     ...(canSearch ? (found.data ?? []) : []).map(({ id, method, domain, route, name }) => ({
       key: `/ui/endpoints/${id}`,
       name: `${method} ${domain === '*' ? '' : domain}${route}`,
@@ -159,7 +172,22 @@ function Search() {
           </div>
         ))}
       </div>
-      {choices.length === 0 && !isPending && <p class="muted">Nothing has this in its name.</p>}
+      {choices.length === 0 && !isPending && (
+        <p class="muted">
+          {url && routed.data?.reason ? (
+            <>
+              No handler answers a GET of this: <Visible text={routed.data.reason} isOneLine />
+            </>
+          ) : (
+            'Nothing has this in its name.'
+          )}
+        </p>
+      )}
     </>
   );
+}
+
+/** A URL whose endpoint one looks for. */
+function urlOf(text: string): URL | undefined {
+  return /^https?:\/\//i.test(text) && URL.canParse(text) ? new URL(text) : undefined;
 }
