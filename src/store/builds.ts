@@ -192,7 +192,7 @@ export async function findBuild(store: Store, id: string): Promise<Build | undef
   return store.knex<Build>('builds').where({ id }).first();
 }
 
-/** An endpoint whose latest build one is. */
+/** An endpoint that a build is of. */
 export interface BuiltEndpoint {
   readonly id: string;
   readonly name: string;
@@ -209,10 +209,48 @@ export async function endpointsOfBuilds(
     .whereIn('build_id', [...ids])
     .orderBy('created_at')
     .select('id', 'name', 'build_id');
-  const byBuild = new Map<string, BuiltEndpoint[]>();
-  for (const { build_id, ...endpoint } of await visible(query, 'endpoint', scope))
-    byBuild.set(build_id, [...(byBuild.get(build_id) ?? []), endpoint]);
-  return byBuild;
+  return byBuild(await visible(query, 'endpoint', scope));
+}
+
+/** Many endpoints can have the same source: of each build, so many are told. */
+const MOST_OF_SOURCE = 20;
+
+/** The visible endpoints whose code is, or was in a version, the source of one of these builds; by build. */
+export async function endpointsOfSources(
+  store: Store,
+  ids: readonly string[],
+  scope: Scope,
+): Promise<ReadonlyMap<string, readonly BuiltEndpoint[]>> {
+  if (ids.length === 0) return new Map();
+  const { knex } = store;
+  const owners = knex.raw(
+    `SELECT builds.id AS build_id, endpoints.id AS endpoint_id
+       FROM builds JOIN endpoints USING (source_key) WHERE builds.id = ANY(:ids)
+      UNION
+     SELECT builds.id, endpoint_id FROM builds JOIN endpoint_versions USING (source_key) WHERE builds.id = ANY(:ids)`,
+    { ids: [...ids] },
+  );
+  const ranked = knex('endpoints')
+    .join('owners', 'owners.endpoint_id', 'endpoints.id')
+    .select('endpoints.id', 'endpoints.name', 'owners.build_id')
+    .select(
+      knex.raw('row_number() OVER (PARTITION BY owners.build_id ORDER BY endpoints.created_at) AS rank'),
+    );
+  const rows = await knex
+    .with('owners', owners)
+    .with('ranked', visible(ranked, 'endpoint', scope))
+    .from('ranked')
+    .where('rank', '<=', MOST_OF_SOURCE)
+    .orderBy('rank')
+    .select<(BuiltEndpoint & { readonly build_id: string })[]>('id', 'name', 'build_id');
+  return byBuild(rows);
+}
+
+function byBuild(rows: readonly (BuiltEndpoint & { readonly build_id: string })[]) {
+  const found = new Map<string, BuiltEndpoint[]>();
+  for (const { build_id, ...endpoint } of rows)
+    found.set(build_id, [...(found.get(build_id) ?? []), endpoint]);
+  return found;
 }
 
 /**

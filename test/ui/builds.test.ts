@@ -18,7 +18,7 @@ describe('UI: builds and queues', () => {
   let id = '';
 
   before(async () => {
-    stack = await startStack({ processes: ['web', 'worker'] });
+    stack = await startStack({ processes: ['web', 'worker', 'gateway'] });
     ui = await openBrowser(stack.apiUrl);
   });
   after(async () => {
@@ -71,16 +71,21 @@ describe('UI: builds and queues', () => {
     await close();
   });
 
-  it('one that goes on is cancelled', async () => {
+  it('one that goes on is of its endpoint everywhere, and is cancelled', async () => {
     const fields = { name: 'endless one', path: '/endless', method: 'GET', domain: '*', code: ENDLESS };
     const { id: endpoint } = (await must(stack.api.post('/api/endpoints', fields))) as { id: string };
     const headers = { prefer: 'respond-async' };
-    const accepted = await must(stack.api.post(`/api/endpoints/${endpoint}/compile`, undefined, { headers }));
-    const { page, close } = await ui.open(`/ui/builds/${(accepted as { build_id: string }).build_id}`);
+    const accepted = await must(stack.api.post(`/api/endpoints/${endpoint}/deploy`, {}, { headers }));
+    const { page, close } = await ui.open('/ui');
+    await page.getByRole('region', { name: 'Builds' }).getByText('endless one').waitFor();
+    await page.goto('/ui/builds');
+    await page.getByRole('row', { name: /endless one/ }).waitFor();
+    await page.goto(`/ui/builds/${(accepted as { build_id: string }).build_id}`);
     await page.getByRole('button', { name: 'Cancel' }).click();
     await page.getByText('build_cancelled').waitFor();
     await page.getByText('failed', { exact: true }).waitFor();
     expect(await page.getByRole('button', { name: 'Cancel' }).count()).to.equal(0);
+    await page.getByRole('link', { name: 'Mend the code' }).waitFor();
     await expectAccessible(page);
     await close();
   });

@@ -50,6 +50,21 @@ describe('the log of an endpoint in the web UI', function () {
     await close();
   });
 
+  it('is in the log of all endpoints, too, which leads to it', async () => {
+    const { page, close } = await ui.open('/ui/logs?search=good');
+    const said = line(page, 'good morning').first();
+    await said.waitFor();
+    const link = said.getByRole('link', { name: 'GET /said' });
+    expect(await link.getAttribute('href')).to.equal(`/ui/endpoints/${id}/logs`);
+    await page.getByText('Live', { exact: true }).waitFor();
+    await expectAccessible(page);
+    await page.setViewportSize({ width: 360, height: 740 });
+    await expectFits(page);
+    await link.click();
+    await page.waitForURL(`**/ui/endpoints/${id}/logs`);
+    await close();
+  });
+
   it('has what was said before, and hostile text as text', async () => {
     await say(HOSTILE);
     const { page, close } = await ui.open(`/ui/endpoints/${id}/logs`);

@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { expectData } from '../support/expect.js';
-import { type Stack, startStack } from '../support/processes.js';
+import { must, type Stack, startStack } from '../support/processes.js';
 import { expectAccessible, expectFits, openBrowser, type Ui } from '../support/ui.js';
 
 const HOSTILE = `<img src=x onerror="document.title='broken'"><b>bold</b> \u202egnp.exe & 'quotes'`;
@@ -86,7 +86,7 @@ describe('endpoints in the web UI', function () {
 
     await page.getByRole('button', { name: 'What to do with the domain api.example.com' }).click();
     await page.getByRole('menuitem', { name: 'Delete' }).click();
-    await page.getByText('Its 1 collections and all its endpoints are deleted with it').waitFor();
+    await page.getByText(/^Deleted with it: 1 collection and \d+ endpoints?, with their versions/).waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'What to do with the domain api.example.com' }).click();
@@ -94,6 +94,33 @@ describe('endpoints in the web UI', function () {
     await page.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('heading', { name: 'There are no endpoints yet' }).waitFor();
     expect(expectData(await stack.api.get('/api/collections'))).to.deep.equal([]);
+    await close();
+  });
+
+  it('makes keys for callers of a domain, shown once, and revokes them', async () => {
+    const domain = await create('/api/domains', { name: 'Keys', host: 'keys.example.com' });
+    const { page, close } = await ui.open(`/ui/domains/${domain.id}`);
+    await page.getByRole('link', { name: 'Keys of callers' }).click();
+    await page.getByText('There are none').waitFor();
+    await page.getByRole('button', { name: 'New key' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('Shop on iOS');
+    // What is typed is not lost unasked.
+    await page.keyboard.press('Escape');
+    await dialog.getByRole('button', { name: 'Go on typing' }).click();
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Make the key' }).click();
+    const key = await dialog.getByLabel('Key', { exact: true }).inputValue();
+    expect(key).to.match(/^egk_/);
+    await dialog.getByRole('button', { name: 'I have copied it' }).click();
+    const row = page.getByRole('row', { name: /Shop on iOS/ });
+    await row.getByText(key.slice(0, 10)).waitFor();
+    await expectAccessible(page);
+    await row.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('button', { name: 'Revoke the key' }).click();
+    await page.getByText('There are none').waitFor();
+    expect(expectData(await stack.api.get(`/api/domains/${domain.id}/keys`))).to.deep.equal([]);
+    await must(stack.api.delete(`/api/domains/${domain.id}`));
     await close();
   });
 
@@ -168,17 +195,31 @@ describe('endpoints in the web UI', function () {
     const { page, close } = await ui.open('/ui');
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await page.keyboard.press('Control+k');
-    await page.getByRole('combobox', { name: 'Search pages and endpoints' }).waitFor();
+    await page.getByRole('combobox', { name: 'Search pages, endpoints and commands' }).waitFor();
     await page.keyboard.type('POST api.example.com/pe');
     await page.getByRole('option', { name: 'POST api.example.com/pets' }).waitFor();
     await expectAccessible(page);
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/ui\/endpoints\/[0-9a-f-]{36}$/);
     await page.keyboard.press('Control+k');
-    await page.getByRole('combobox', { name: 'Search pages and endpoints' }).waitFor();
+    await page.getByRole('combobox', { name: 'Search pages, endpoints and commands' }).waitFor();
     await page.keyboard.type('databases');
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/ui\/services$/);
+    const type = async (text: string) => {
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox', { name: 'Search pages, endpoints and commands' }).waitFor();
+      await page.keyboard.type(text);
+    };
+    await type('api.example.com');
+    await page.getByRole('option', { name: 'api.example.com Domain', exact: true }).click();
+    await page.waitForURL(/\/ui\/domains\/[0-9a-f-]{36}$/);
+    await type('dark colours');
+    await page.keyboard.press('Enter');
+    await page.locator('html[data-theme="dark"]').waitFor();
+    await type('new endpoint');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: 'New endpoint' }).waitFor();
     await close();
   });
 

@@ -32,12 +32,22 @@ describe('the way into the web UI', function () {
     await page.getByRole('heading', { name: 'Your first endpoint' }).waitFor();
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Deploy' }).click();
+    await page.getByText('Deploying').waitFor();
+    // A reload meanwhile loses nothing, nor does one afterwards.
+    await page.reload();
+    await page.getByText('It is live at').waitFor();
+    await page.reload();
     await page.getByText('It is live at').waitFor();
     expect(await page.locator('pre').textContent()).to.equal('{"message":"Hello, Ada!"}');
     expect(await page.getByRole('link', { name: '/hello/Ada' }).getAttribute('href')).to.equal(
       `${stack.gatewayUrl}/hello/Ada`,
     );
     expect((await stack.gateway.get('/hello/Ada')).body).to.deep.equal({ message: 'Hello, Ada!' });
+    // By its URL it is found, too.
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type(`${stack.gatewayUrl}/hello/Ada`);
+    await page.getByRole('option', { name: 'GET /hello/{name} Answers it' }).waitFor();
+    await page.keyboard.press('Escape');
     await page.getByRole('link', { name: 'Edit its code' }).click();
     await page.waitForURL(/\/ui\/endpoints\/[0-9a-f-]{36}$/);
     await close();
@@ -60,7 +70,12 @@ describe('the way into the web UI', function () {
   });
 
   it('makes the first admin, and asks from then on who one is', async () => {
-    const { page, close } = await ui.open('/ui');
+    const other = await ui.open('/ui/endpoints');
+    await other.page.getByText('Open: nobody has to sign in').waitFor();
+    const { page, context, close } = await ui.open('/ui');
+    const tab = await context.newPage();
+    await tab.goto('/ui/endpoints');
+    await tab.getByText('Open: nobody has to sign in').waitFor();
     await page.getByRole('button', { name: 'Make the first admin' }).click();
     await page.getByLabel('Email').fill(EMAIL);
     await page.getByLabel('Password').fill('short');
@@ -70,6 +85,18 @@ describe('the way into the web UI', function () {
     await page.getByRole('button', { name: 'Create and sign in' }).click();
     await page.getByRole('link', { name: EMAIL }).waitFor();
     expect((await stack.api.get('/api/domains')).status).to.equal(401);
+    // Another tab of this browser knows it, too; another browser asks.
+    await tab.getByRole('link', { name: EMAIL }).waitFor();
+    await other.page.getByRole('dialog').getByText('From now on people have to sign in').waitFor();
+    await other.close();
+    // What the page shows was not asked for again by nobody.
+    const refused = await context.request.get('/api/audit?outcome=refused&limit=100');
+    const actions = ((await refused.json()) as { data: { action: string }[] }).data.map(
+      ({ action }) => action,
+    );
+    expect(actions.filter((action) => action !== '/api/events' && action !== '/api/domains')).to.deep.equal(
+      [],
+    );
     await close();
   });
 
@@ -124,7 +151,7 @@ describe('the first admin of an API with API_KEY', function () {
 
   it('is made by whoever has the key, which the browser does not keep', async () => {
     const { page, context, close } = await ui.open('/ui');
-    await page.getByText('There is no user yet').click();
+    await page.getByText('Make an admin with API_KEY').click();
     await page.getByLabel('API key').fill('a-wrong-key');
     await page.getByLabel('Email of the admin').fill(EMAIL);
     await page.getByLabel('Password of the admin').fill(PASSWORD);

@@ -33,7 +33,8 @@ describe('UI: everywhere', () => {
       'document.activeElement.ariaLabel ?? (document.activeElement.id || document.activeElement.textContent)',
     );
   const dialog = (page: Page) => page.getByRole('dialog');
-  const palette = (page: Page) => page.getByRole('combobox', { name: 'Search pages and endpoints' });
+  const palette = (page: Page) =>
+    page.getByRole('combobox', { name: 'Search pages, endpoints and commands' });
 
   describe('a page', () => {
     it('begins at its top when a link leads there; Back, Forward and a reload lead to where one was', async () => {

@@ -85,7 +85,7 @@ describe('UI: what an open page notices', function () {
     await page.clock.install();
     await page.goto(`http://127.0.0.1:${proxy.port}/ui/endpoints`);
     await shown(page, 'meanwhile.example.com');
-    await page.clock.runFor(30_000);
+    await page.clock.runFor(10_000);
     expect(await page.getByText(LOST).isVisible()).to.equal(false);
     proxy.stall();
     // The time of the page alone passes: longer than the server is ever silent.
@@ -96,6 +96,21 @@ describe('UI: what an open page notices', function () {
     await proxy.close();
     await close();
     await context.close();
+  });
+
+  it('a browser that goes offline, and one request without an answer', async () => {
+    const { page, context, close } = await ui.open('/ui/endpoints');
+    await shown(page, 'meanwhile.example.com');
+    await context.setOffline(true);
+    await page.getByText(LOST).waitFor();
+    await context.setOffline(false);
+    await page.getByText(LOST).waitFor({ state: 'detached' });
+    await context.route('**/api/**', (route) => route.abort('connectionrefused'));
+    await page.getByLabel('Search endpoints').fill('meanwhile');
+    await page.getByText(LOST).waitFor();
+    await context.unroute('**/api/**');
+    await page.getByText(LOST).waitFor({ state: 'detached' });
+    await close();
   });
 
   it('a new build, which a reload loads; not the same one in a new process', async () => {

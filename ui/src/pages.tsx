@@ -23,6 +23,8 @@ const ImportRunPage = later(async () => (await import('./import/import-run-page.
 const BuildsPage = later(async () => (await import('./builds/builds-page.js')).BuildsPage);
 const BuildPage = later(async () => (await import('./builds/build-page.js')).BuildPage);
 const QueuesPage = later(async () => (await import('./builds/queues-page.js')).QueuesPage);
+const LogsPage = later(async () => (await import('./endpoint/logs/logs-page.js')).LogsPage);
+const AlertsPage = later(async () => (await import('./alerts/alerts-page.js')).AlertsPage);
 const AccessPage = later(async () => (await import('./access/access-page.js')).AccessPage);
 const ReferencePage = later(async () => (await import('./reference/reference-page.js')).ReferencePage);
 
@@ -41,6 +43,8 @@ const PAGES: readonly (readonly [path: string, Content: FunctionComponent<PagePr
     ['/ui/builds', BuildsPage],
     ['/ui/builds/:id', BuildPage],
     ['/ui/queues', QueuesPage],
+    ['/ui/logs', LogsPage],
+    ['/ui/alerts', AlertsPage],
     ['/ui/access/:tab?', AccessPage],
     ['/ui/api/:host?', ReferencePage],
   ];

@@ -8,6 +8,7 @@ import {
   type BuiltEndpoint,
   cancelBuild,
   endpointsOfBuilds,
+  endpointsOfSources,
   findBuild,
   listBuilds,
 } from '../../store/builds.js';
@@ -20,6 +21,14 @@ import { Id, IdParams, nullable, oneOf, optional, Timestamp } from '../schemas.j
 const LISTED = 100;
 const State = oneOf(['queued', 'running', 'succeeded', 'failed']);
 
+const Endpoints = Type.Array(Type.Object({ id: Id, name: Type.String() }), {
+  description: 'Endpoints whose latest build this is, with their names',
+});
+const OfSource = Type.Array(Type.Object({ id: Id, name: Type.String() }), {
+  description:
+    'Where it is the latest build of none: endpoints whose code it is, or was in a version; at most 20',
+});
+
 const BuildView = Type.Object(
   {
     id: Id,
@@ -27,9 +36,8 @@ const BuildView = Type.Object(
     cached: Type.Boolean({ description: 'True when no compiler had to run' }),
     attempt: Type.Integer({ description: 'Above 1 when a lost build was queued again' }),
     endpoint_ids: Type.Array(Id, { description: 'Endpoints whose latest build this is' }),
-    endpoints: Type.Array(Type.Object({ id: Id, name: Type.String() }), {
-      description: 'The same endpoints, with their names',
-    }),
+    endpoints: Endpoints,
+    of_source: OfSource,
     error: nullable(Type.String({ description: 'Output of the compiler when it refused the code' })),
     error_code: nullable(Type.String()),
     diagnostics: Type.Array(Diagnostic),
@@ -50,8 +58,8 @@ const BuildView = Type.Object(
 const BuildSummary = Type.Pick(
   BuildView,
   [
-    ...(['id', 'state', 'cached', 'attempt', 'endpoints', 'error_code', 'artifact', 'request_id'] as const),
-    ...(['created_at', 'started_at', 'finished_at'] as const),
+    ...(['id', 'state', 'cached', 'attempt', 'endpoints', 'of_source', 'error_code', 'artifact'] as const),
+    ...(['request_id', 'created_at', 'started_at', 'finished_at'] as const),
   ],
   { title: 'BuildSummary' },
 );
@@ -72,8 +80,8 @@ export const buildRoutes = [
       const filter = { ...(state !== undefined && { state }) };
       const page = await listBuilds(store, filter, listOptions(request, LISTED));
       const ids = page.rows.map(({ id }) => id);
-      const endpoints = await endpointsOfBuilds(store, ids, scope);
-      const rows = page.rows.map((row) => ({ ...row, endpoints: [...(endpoints.get(row.id) ?? [])] }));
+      const owners = await ownersOf(store, ids, scope);
+      const rows = page.rows.map((row) => ({ ...row, ...owners(row.id) }));
       return pageReply(request.raw, page, rows.map(presentSummary));
     },
   }),
@@ -112,21 +120,35 @@ export const buildRoutes = [
 
 async function readBuild(store: Store, id: string, scope: Scope) {
   const build = requireFound(await findBuild(store, id), 'build', id);
-  const endpoints = await endpointsOfBuilds(store, [id], scope);
-  return presentBuild(build, endpoints.get(id) ?? []);
+  const owners = await ownersOf(store, [id], scope);
+  return presentBuild(build, owners(id));
+}
+
+interface Owners {
+  readonly endpoints: BuiltEndpoint[];
+  readonly of_source: BuiltEndpoint[];
+}
+
+/** A build that is deployed from, or was followed by another, is the latest of no endpoint. */
+async function ownersOf(store: Store, ids: readonly string[], scope: Scope): Promise<(id: string) => Owners> {
+  const latest = await endpointsOfBuilds(store, ids, scope);
+  const others = ids.filter((id) => !latest.has(id));
+  const ofSource = await endpointsOfSources(store, others, scope);
+  return (id) => ({ endpoints: [...(latest.get(id) ?? [])], of_source: [...(ofSource.get(id) ?? [])] });
 }
 
 /** Diagnostics stored by earlier versions lack these members. */
 const NO_DETAILS = { end_line: null, end_column: null, labels: [], suggestions: [] };
 
-function presentBuild(build: Build, endpoints: readonly BuiltEndpoint[]) {
+function presentBuild(build: Build, { endpoints, of_source }: Owners) {
   return {
     id: build.id,
     state: build.state,
     cached: build.cached,
     attempt: build.attempt,
     endpoint_ids: endpoints.map(({ id }) => id),
-    endpoints: [...endpoints],
+    endpoints,
+    of_source,
     error: build.error,
     error_code: build.error_code,
     diagnostics: build.diagnostics.map((diagnostic) => ({ ...NO_DETAILS, ...diagnostic })),

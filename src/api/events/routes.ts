@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Type } from '@sinclair/typebox';
 import type { Changes } from '../../reconcile/changes.js';
 import type { Topic } from '../../store/announcements.js';
-import { event, eventStream, KEEPALIVE_MS } from '../event-stream.js';
+import { event, eventStream } from '../event-stream.js';
 import { defineRoute } from '../route.js';
 import { newestUi } from '../ui-build.js';
 
@@ -20,6 +20,8 @@ const KINDS = {
   node: 'node',
 } as const satisfies Partial<Record<Topic, string>>;
 const TOPICS = Object.keys(KINDS) as (keyof typeof KINDS)[];
+/** A page that hears nothing for some of these knows that its connection is dead: `ui/src/api/live.ts`. */
+const ALIVE_MS = 5_000;
 /** Changes of so long are one event. */
 const COLLECT_MS = 500;
 
@@ -57,13 +59,13 @@ async function* changeEvents(changes: Changes, closed: AbortSignal): AsyncGenera
     // A client knows by it that it is connected.
     yield event('open', 0, { ui: (await newestUi())?.id ?? null });
     for (let id = 1; ; id++) {
-      await pause(KEEPALIVE_MS, AbortSignal.any([closed, awake.signal]));
+      await pause(ALIVE_MS, AbortSignal.any([closed, awake.signal]));
       await pause(COLLECT_MS, closed);
       if (closed.aborted) return undefined;
       const changed = [...kinds];
       kinds.clear();
       awake = new AbortController();
-      // Not a comment: a page that hears nothing for longer knows that its connection is dead.
+      // Not a comment: pages do not see those.
       yield changed.length > 0 ? event('change', id, { kinds: changed }) : event('alive', id, {});
     }
   } finally {

@@ -7,12 +7,19 @@ import { ChangeTable } from './change-table.js';
 
 export function AuditRow({ entry }: { readonly entry: AuditEntry }) {
   const { actor, outcome, status, at } = entry;
+  const signedIn = whoSignedIn(entry);
   return (
     <li>
       <details>
         <summary>
           <span class="what">
-            <strong>{nameOf(actor)}</strong> {sentenceOf(entry)} <Subject entry={entry} />
+            <strong>{signedIn ?? nameOf(actor)}</strong> {sentenceOf(entry)}
+            {signedIn === undefined && (
+              <>
+                {' '}
+                <Subject entry={entry} />
+              </>
+            )}
           </span>
           {outcome === 'refused' && <Badge tone="bad">{`refused, ${status}`}</Badge>}
           <span class="muted small">
@@ -23,6 +30,13 @@ export function AuditRow({ entry }: { readonly entry: AuditEntry }) {
       </details>
     </li>
   );
+}
+
+/** Nobody is known who asks to sign in; who has done it is. */
+function whoSignedIn({ method, action, outcome, after }: AuditEntry): string | undefined {
+  const email = after?.['email'];
+  const isSignIn = method === 'POST' && action === '/api/session' && outcome === 'changed';
+  return isSignIn && typeof email === 'string' ? email : undefined;
 }
 
 function Details({ entry }: { readonly entry: AuditEntry }) {
@@ -95,7 +109,7 @@ function nameOf({ kind, email, name }: AuditEntry['actor']): string {
 
 /** By method and last word of a route: what somebody did, and what they wanted to do. `%` is the kind of the object. */
 const VERBS: Readonly<Record<string, readonly [string, string]>> = {
-  'POST session': ['signed in', 'sign in'],
+  'POST session': ['signed in', 'sign in as'],
   'DELETE session': ['signed out', 'sign out'],
   'POST compile': ['compiled the %', 'compile the %'],
   'POST start': ['started the %', 'start the %'],
@@ -114,6 +128,7 @@ const VERBS: Readonly<Record<string, readonly [string, string]>> = {
 };
 const MAKING = ['made the %', 'make the %'] as const;
 const BY_METHOD: Readonly<Record<string, readonly [string, string]>> = {
+  GET: ['read %', 'read %'],
   POST: ['changed the %', 'change the %'],
   PUT: ['changed the %', 'change the %'],
   DELETE: ['deleted the %', 'delete the %'],
@@ -124,7 +139,8 @@ function sentenceOf({ method, action, outcome, before, object_kind, object_id }:
   const isMaking = method === 'POST' && before === null && !action.includes('{');
   const [did, want] =
     VERBS[`${method} ${words.at(-1)}`] ?? (isMaking ? MAKING : (BY_METHOD[method] ?? [method, method]));
-  const noun = object_kind ?? (object_id === null ? action : 'object');
+  // What is only read is told apart by its address alone.
+  const noun = method === 'GET' ? action : (object_kind ?? (object_id === null ? action : 'object'));
   return outcome === 'refused' ? `was refused to ${want.replace('%', noun)}` : did.replace('%', noun);
 }
 

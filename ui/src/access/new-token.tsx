@@ -3,21 +3,12 @@ import { useState } from 'preact/hooks';
 import { call } from '../api/client.js';
 import { invalidate } from '../api/query.js';
 import { me, type Permission } from '../api/session.js';
-import { Button, Check, SelectField, TextField } from '../base/controls.js';
+import { Button, Check, TextField } from '../base/controls.js';
 import { CopyField } from '../base/copy.js';
 import { Dialog } from '../base/dialog.js';
+import { ExpiryFields, expiryOf, FIRST_EXPIRY } from '../base/expiry.js';
 import { Form } from '../base/form.js';
 import { HostsField, hostsOf } from '../base/hosts-field.js';
-
-/** Days until it expires. */
-const EXPIRIES = [
-  { value: '30', label: 'in 30 days' },
-  { value: '90', label: 'in 90 days' },
-  { value: '365', label: 'in a year' },
-  { value: 'at', label: 'at a time …' },
-  { value: 'never', label: 'never' },
-];
-const DAY_MS = 86_400_000;
 
 /** What a pipeline needs that deploys. */
 const DEPLOYING: readonly string[] = [
@@ -38,6 +29,7 @@ export function NewToken({ onClose }: { readonly onClose: () => void }) {
     <Dialog
       title={token === undefined ? 'New token' : 'The new token'}
       isWide
+      losesNothing={token !== undefined}
       // Not by a click beside it: it is shown once.
       onClose={token === undefined ? onClose : () => undefined}
     >
@@ -71,10 +63,9 @@ function TokenForm({ onMade, onCancel }: TokenFormProps) {
   const [name, setName] = useState('');
   const [permissions, setPermissions] = useState<readonly Permission[]>([]);
   const [hosts, setHosts] = useState('');
-  const [expiry, setExpiry] = useState('90');
-  const [time, setTime] = useState('');
+  const [expiry, setExpiry] = useState(FIRST_EXPIRY);
   const make = async () => {
-    const expires_at = expiryOf(expiry, time);
+    const expires_at = expiryOf(expiry);
     const { data } = await call('POST /api/tokens', {
       body: { name, permissions, domains: hostsOf(hosts), expires_at },
     });
@@ -106,35 +97,11 @@ function TokenForm({ onMade, onCancel }: TokenFormProps) {
             problem={problemAt('body.domains')}
             hint="It sees only these; none: all that you see."
           />
-          <div class="settings">
-            <SelectField
-              label="Expires"
-              options={EXPIRIES}
-              value={expiry}
-              onChange={setExpiry}
-              problem={expiry === 'at' ? undefined : problemAt('body.expires_at')}
-            />
-            {expiry === 'at' && (
-              <TextField
-                label="Time"
-                type="datetime-local"
-                required
-                value={time}
-                onInput={setTime}
-                problem={problemAt('body.expires_at')}
-              />
-            )}
-          </div>
+          <ExpiryFields value={expiry} onChange={setExpiry} problem={problemAt('body.expires_at')} />
         </>
       )}
     </Form>
   );
-}
-
-function expiryOf(expiry: string, time: string): string | null {
-  if (expiry === 'never') return null;
-  if (expiry === 'at') return new Date(time).toISOString();
-  return new Date(Date.now() + Number(expiry) * DAY_MS).toISOString();
 }
 
 interface PermissionsProps {

@@ -6,8 +6,9 @@ import { may, me } from '../api/session.js';
 import { useAddress } from '../base/address.js';
 import { Button } from '../base/controls.js';
 import { FormDialog } from '../base/dialog.js';
+import { Expires } from '../base/expiry.js';
 import { Empty, Loaded } from '../base/notices.js';
-import { Ago, At, Badge } from '../base/text.js';
+import { Ago } from '../base/text.js';
 import { done } from '../base/toasts.js';
 import type { Token } from '../generated/routes.js';
 import { NewToken } from './new-token.js';
@@ -112,7 +113,7 @@ function TokenTable({ tokens, ownerOf, onRevoke }: TokenTableProps) {
                 )}
               </td>
               <td data-label="Expires">
-                <Expiry at={token.expires_at} />
+                <Expires at={token.expires_at} />
               </td>
               <td class="end">
                 {may('tokens:write') && (
@@ -132,9 +133,4 @@ function TokenTable({ tokens, ownerOf, onRevoke }: TokenTableProps) {
       </table>
     </div>
   );
-}
-
-function Expiry({ at }: { readonly at: string | null }) {
-  if (at === null) return <span class="muted">never</span>;
-  return new Date(at).getTime() < Date.now() ? <Badge tone="bad">expired</Badge> : <At at={at} />;
 }

@@ -2,7 +2,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { call } from '../api/client.js';
 import { invalidate } from '../api/query.js';
-import { loadSession, signIn } from '../api/session.js';
+import { loadSession, makeFirstAdmin } from '../api/session.js';
 import { Button, SelectField, TextField } from '../base/controls.js';
 import { CopyField } from '../base/copy.js';
 import { Dialog } from '../base/dialog.js';
@@ -36,8 +36,8 @@ export function UserDialog({ user, isFirst, onClose }: UserDialogProps) {
     // A provider of identities says who its users are.
     if (user)
       await call('PUT /api/users/{id}', { params: { id: user.id }, body: isOfProvider ? { name } : shared });
+    else if (isFirst) await makeFirstAdmin({ email: shared.email, name, password });
     else await call('POST /api/users', { body: { ...shared, password } });
-    if (isFirst) await signIn(shared.email, password);
     form.discard();
     invalidate('/api/users');
     await loadSession();
@@ -51,7 +51,7 @@ export function UserDialog({ user, isFirst, onClose }: UserDialogProps) {
     onClose();
   };
   return (
-    <Dialog title={user ? `Edit ${user.email}` : 'New user'} onClose={onClose}>
+    <Dialog title={user ? `Edit ${user.email}` : 'New user'} losesNothing onClose={onClose}>
       <Form action={user ? 'Save' : 'Create the user'} onSubmit={save} onCancel={cancel}>
         {(problemAt) => (
           <>

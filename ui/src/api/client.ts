@@ -66,6 +66,19 @@ export function whenChanged(callback: () => void): void {
   onChanged = callback;
 }
 
+/** Called when there was no answer. */
+let onUnreachable: () => void = () => undefined;
+export function whenUnreachable(callback: () => void): void {
+  onUnreachable = callback;
+}
+
+/** While it is known that nobody is signed in, nothing is read: it would be refused, and every refusal is audited. */
+let isPaused = false;
+export const isReadingPaused = () => isPaused;
+export function pauseReading(isNow: boolean): void {
+  isPaused = isNow;
+}
+
 /** Sends a request. @throws ApiError */
 export async function call<K extends RouteName>(
   route: K,
@@ -104,6 +117,9 @@ export function target(route: RouteName, input: object | undefined): { method: s
   return { method, path: given.length > 0 ? `${path}?${new URLSearchParams(given)}` : path };
 }
 
+/** Says who one is, also to those who are not signed in. */
+const SESSION_PATH = '/api/session';
+
 interface SendOptions {
   readonly signal?: AbortSignal;
   /** Instead of the session. */
@@ -117,9 +133,12 @@ export async function send(
   body?: unknown,
   { signal, key }: SendOptions = {},
 ): Promise<Answer<unknown>> {
+  if (isPaused && method === 'GET' && path !== SESSION_PATH)
+    throw new ApiError('Sign in to see this.', 'unauthorized', 401, undefined, undefined, []);
   const isForm = body instanceof FormData;
   const unreachable = (thrown: unknown): never => {
     if (signal?.aborted) throw thrown;
+    onUnreachable();
     throw new ApiError('The gateway cannot be reached.', 'unreachable', 0, undefined, undefined, []);
   };
   const response = await fetch(path, {
@@ -156,7 +175,7 @@ export function answerOf(
   const envelope: Envelope = isObject ? content : {};
   if (!isSuccess) {
     // A password that is wrong is no session that has ended.
-    if (status === 401 && envelope.code !== 'login_failed' && path !== '/api/session') onSignedOut();
+    if (status === 401 && envelope.code !== 'login_failed' && path !== SESSION_PATH) onSignedOut();
     throw failure(status, header('x-request-id') ?? undefined, envelope);
   }
   const [, next] = /<([^>]+)>; rel="next"/.exec(header('link') ?? '') ?? [];

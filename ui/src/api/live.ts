@@ -1,7 +1,8 @@
 /** Follows what changes in the gateway, so that what is shown is what is there, in all tabs. */
-import { signal } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
+import { whenUnreachable } from './client.js';
 import { invalidate } from './query.js';
-import { me } from './session.js';
+import { checkSession, isExpired, me } from './session.js';
 
 export type Connection = 'live' | 'lost';
 
@@ -12,8 +13,8 @@ export const isOutdated = signal(false);
 const BUILD = document.querySelector<HTMLMetaElement>('meta[name=edge-build]')?.content;
 /** Said only when it is lost for so long: a restart of the server is shorter. */
 const LOST_AFTER_MS = 3_000;
-/** The server says something every 15 seconds: a connection that is silent for longer is dead, whatever it says. */
-const SILENT_AFTER_MS = 40_000;
+/** The server says something every 5 seconds: a connection that is silent for longer is dead, whatever it says. */
+const SILENT_AFTER_MS = 12_000;
 /** What is read again when something of a kind has changed; figures and logs have their own pace. */
 const AFFECTED: Readonly<Record<string, readonly string[]>> = {
   change: [
@@ -35,12 +36,19 @@ let silenceTimer: number | undefined;
 /** Whether what is shown may have changed unnoticed. */
 let hasMissed = false;
 
-/** Connects as soon as the API knows who this is. */
-me.subscribe((value) => {
-  if (value?.kind && !source) connect();
-  else if (!value?.kind && source) disconnect();
+/** Connected while the API knows who this is: others are refused. */
+effect(() => {
+  const isWanted = Boolean(me.value?.kind) && !isExpired.value;
+  if (isWanted && !source) connect();
+  else if (!isWanted) leave();
 });
 addEventListener('online', () => source && reconnect());
+addEventListener('offline', () => source && lost());
+whenUnreachable(() => {
+  if (!source) return;
+  lost();
+  reconnect();
+});
 
 function connect(): void {
   source = new EventSource('/api/events');
@@ -59,12 +67,28 @@ function connect(): void {
     // Refused: the browser does not try again by itself.
     if (source?.readyState === EventSource.CLOSED) {
       disconnect();
-      setTimeout(() => {
-        if (me.peek()?.kind && !source) connect();
-      }, LOST_AFTER_MS);
+      void connectAgain();
     }
   });
   heard();
+}
+
+/** After a refusal: who this is may have changed. */
+async function connectAgain(): Promise<void> {
+  await checkSession().catch(() => undefined); // it cannot be reached either
+  setTimeout(() => {
+    if (me.peek()?.kind && !isExpired.peek() && !source) connect();
+  }, LOST_AFTER_MS);
+}
+
+/** Not lost: there is nobody to tell. */
+function leave(): void {
+  if (!source && lostTimer === undefined) return;
+  disconnect();
+  clearTimeout(lostTimer);
+  lostTimer = undefined;
+  connection.value = 'live';
+  hasMissed = true;
 }
 
 function disconnect(): void {
@@ -86,7 +110,11 @@ function opened({ ui }: { readonly ui: string | null }): void {
   connection.value = 'live';
   isOutdated.value = ui !== null && BUILD !== undefined && ui !== BUILD;
   // What happened meanwhile is made up for; what is shown stays until then.
-  if (hasMissed) invalidate('/api/');
+  if (hasMissed) {
+    invalidate('/api/');
+    // The server also ends it when whoever follows is somebody else now.
+    checkSession().catch(() => undefined); // the next loss of the connection says it
+  }
   hasMissed = false;
 }
 
@@ -97,7 +125,10 @@ function heard(): void {
 
 function missing(): void {
   hasMissed = true;
-  lostTimer ??= window.setTimeout(() => {
-    connection.value = 'lost';
-  }, LOST_AFTER_MS);
+  lostTimer ??= window.setTimeout(lost, LOST_AFTER_MS);
+}
+
+function lost(): void {
+  hasMissed = true;
+  connection.value = 'lost';
 }

@@ -4,7 +4,16 @@
  */
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import { useLayoutEffect } from 'preact/hooks';
-import { ApiError, type Data, type Input, type RouteName, send, target, whenChanged } from './client.js';
+import {
+  ApiError,
+  type Data,
+  type Input,
+  isReadingPaused,
+  type RouteName,
+  send,
+  target,
+  whenChanged,
+} from './client.js';
 
 export interface Result<T> {
   /** Undefined until there is a first answer; kept while it is read again. */
@@ -97,6 +106,11 @@ function entryOf(path: string): Entry {
 
 async function read(entry: Entry): Promise<void> {
   entry.running?.abort();
+  // It stays stale, and is read when somebody has signed in.
+  if (isReadingPaused()) {
+    entry.isStale = true;
+    return;
+  }
   const running = new AbortController();
   entry.running = running;
   entry.isStale = false;

@@ -1,8 +1,8 @@
 /** Who looks at this, and what they may do: what they may not is not offered. */
 import { computed, signal } from '@preact/signals';
 import type { Me } from '../generated/routes.js';
-import { call, whenSignedOut } from './client.js';
-import { forgetAll } from './query.js';
+import { call, pauseReading, whenSignedOut } from './client.js';
+import { forgetAll, invalidate } from './query.js';
 
 export type Permission = Me['permissions'][number];
 
@@ -22,23 +22,65 @@ export function may(permission: Permission): boolean {
 
 /** @throws ApiError */
 export async function signIn(email: string, password: string): Promise<void> {
-  const before = me.peek()?.user?.id;
   const { data } = await call('POST /api/session', { body: { email, password } });
-  // What the same person had typed stays when a session has expired.
-  if (before !== data.user?.id) forgetAll();
   isExpired.value = false;
-  me.value = data;
+  adopt(data);
 }
 
 /** @throws ApiError */
 export async function signOut(): Promise<void> {
-  me.value = (await call('DELETE /api/session')).data;
-  forgetAll();
+  pauseReading(true);
+  try {
+    me.value = (await call('DELETE /api/session')).data;
+    forgetAll();
+  } catch (thrown) {
+    pauseReading(false);
+    throw thrown;
+  }
+}
+
+interface FirstAdmin {
+  readonly email: string;
+  readonly name: string;
+  readonly password: string;
+}
+
+/**
+ * Makes the first user, from whom on the API asks everybody who they are, and signs them in.
+ * @throws ApiError
+ */
+export async function makeFirstAdmin(admin: FirstAdmin): Promise<void> {
+  pauseReading(true);
+  try {
+    await call('POST /api/users', { body: { ...admin, role: 'admin' } });
+    await signIn(admin.email, admin.password);
+  } finally {
+    pauseReading(false);
+  }
+}
+
+/** Asks again who this is: somebody may have signed in or out elsewhere, or got another role. @throws ApiError */
+export async function checkSession(): Promise<void> {
+  const { data } = await call('GET /api/session');
+  if (data.kind === null) expire();
+  else if (JSON.stringify(data) !== JSON.stringify(me.peek())) adopt(data);
+}
+
+/** What has been read for the same person is shown until it is read again; what they had typed stays. */
+function adopt(now: Me): void {
+  pauseReading(false);
+  if (me.peek()?.user?.id === now.user?.id) invalidate('/api/');
+  else forgetAll();
+  me.value = now;
 }
 
 /** The session has ended under an open page, which stays as it is under the form to sign in. */
 export const isExpired = signal(false);
 
-whenSignedOut(() => {
-  if (me.peek()?.kind) isExpired.value = true;
-});
+function expire(): void {
+  if (!me.peek()?.kind) return;
+  pauseReading(true);
+  isExpired.value = true;
+}
+
+whenSignedOut(expire);

@@ -1,21 +1,25 @@
 /**
- * Dialogs. Escape closes them, and so does a click beside them as long as nothing has been typed. The focus goes back to
- * where it was.
+ * Dialogs. Escape closes them, and so does a click beside them; what has been typed is not lost unasked. The focus goes
+ * back to where it was.
  */
 import type { ComponentChildren } from 'preact';
-import { useLayoutEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { Button } from './controls.js';
 import { giveFocusBack } from './focus.js';
 import { Form, type FormProps } from './form.js';
 
 interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
-  readonly isWide?: boolean;
+  readonly isWide?: boolean | undefined;
+  /** Whether what is typed is kept when it closes, or worth nothing: then nobody is asked. */
+  readonly losesNothing?: boolean | undefined;
   readonly children: ComponentChildren;
 }
 
-export function Dialog({ title, onClose, isWide, children }: DialogProps) {
+export function Dialog({ title, onClose, isWide, losesNothing, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
+  const [isAsking, setAsking] = useState(false);
   const isTyped = useRef(false);
   const isOver = useRef(false);
   // Before the next key or click, which is meant for the dialog.
@@ -30,10 +34,14 @@ export function Dialog({ title, onClose, isWide, children }: DialogProps) {
       requestAnimationFrame(() => giveFocusBack(before));
     };
   }, []);
+  const leave = () => {
+    if (isTyped.current && losesNothing !== true) setAsking((before) => !before);
+    else onClose();
+  };
   /** The browser closes it by itself when Escape is pressed again: it does not let a page keep people in a dialog. */
   const closed = () => {
     if (isOver.current) return;
-    onClose();
+    leave();
     // Whoever opened it may want it to stay: what it asks for, or shows once, is needed.
     requestAnimationFrame(() => {
       if (!isOver.current && ref.current?.open === false) ref.current.showModal();
@@ -46,7 +54,7 @@ export function Dialog({ title, onClose, isWide, children }: DialogProps) {
       aria-label={title}
       onCancel={(event) => {
         event.preventDefault();
-        onClose();
+        leave();
       }}
       onClose={closed}
       onInput={() => {
@@ -59,21 +67,45 @@ export function Dialog({ title, onClose, isWide, children }: DialogProps) {
       <div class="body">
         <h2>{title}</h2>
         {children}
+        {isAsking && <Discarding onDiscard={onClose} onKeep={() => setAsking(false)} />}
       </div>
     </dialog>
+  );
+}
+
+interface DiscardingProps {
+  readonly onDiscard: () => void;
+  readonly onKeep: () => void;
+}
+
+function Discarding({ onDiscard, onKeep }: DiscardingProps) {
+  const notice = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    notice.current?.scrollIntoView({ block: 'nearest' });
+  }, []);
+  return (
+    <div ref={notice} class="notice warn" role="alert">
+      <span>What you have typed is not saved.</span>
+      <Button isSmall onClick={onKeep}>
+        Go on typing
+      </Button>
+      <Button isSmall look="danger" onClick={onDiscard}>
+        Discard it
+      </Button>
+    </div>
   );
 }
 
 interface FormDialogProps extends Omit<DialogProps, 'children'>, Omit<FormProps, 'onCancel'> {}
 
 /** A dialog with a form, or with a question. It closes when what it asks for is done. */
-export function FormDialog({ title, isWide, onClose, onSubmit, ...form }: FormDialogProps) {
+export function FormDialog({ title, isWide, losesNothing, onClose, onSubmit, ...form }: FormDialogProps) {
   const submit = async () => {
     await onSubmit();
     onClose();
   };
   return (
-    <Dialog title={title} onClose={onClose} {...(isWide !== undefined && { isWide })}>
+    <Dialog {...{ title, isWide, losesNothing, onClose }}>
       <Form {...form} onSubmit={submit} onCancel={onClose} />
     </Dialog>
   );

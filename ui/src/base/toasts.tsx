@@ -8,6 +8,8 @@ interface Toast {
   readonly id: number;
   readonly text: string;
   readonly error?: ApiError;
+  /** Done, but not as one would want it. */
+  readonly isWarning?: boolean;
   readonly action?: ToastAction;
 }
 
@@ -30,6 +32,12 @@ export function done(text: string, action?: ToastAction): void {
   setTimeout(() => close(id), action ? SHOWN_WITH_ACTION_MS : SHOWN_MS);
 }
 
+/** Says that something has been done, and what is wrong with it. */
+export function warned(text: string): void {
+  const id = add({ text, isWarning: true });
+  setTimeout(() => close(id), SHOWN_WITH_ACTION_MS);
+}
+
 /** Shows why something could not be done. */
 export function failed(thrown: unknown): void {
   const error = toApiError(thrown);
@@ -50,11 +58,11 @@ function close(id: number): void {
 export function Toasts() {
   return (
     <div class="toasts" role="status" aria-live="polite">
-      {toasts.value.map(({ id, text, error, action }) =>
+      {toasts.value.map(({ id, text, error, action, isWarning }) =>
         error ? (
           <ErrorNotice key={id} error={error} onClose={() => close(id)} />
         ) : (
-          <div key={id} class="notice ok">
+          <div key={id} class={`notice ${isWarning ? 'warn' : 'ok'}`}>
             <span>{text}</span>
             {action && (
               <button

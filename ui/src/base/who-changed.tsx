@@ -13,7 +13,9 @@ export function WhoChanged({ kind, id }: WhoChangedProps) {
   return (
     <>
       {' · '}
-      <Link href={`/ui/access/audit?object_kind=${kind}&object_id=${id}`}>Who changed this?</Link>
+      <Link href={`/ui/access/audit?object_kind=${kind}&object_id=${id}&outcome=changed`}>
+        Who changed this?
+      </Link>
     </>
   );
 }

@@ -12,11 +12,11 @@ import { Page } from '../base/page.js';
 import { Ago, At, Badge, duration } from '../base/text.js';
 import { done, failed } from '../base/toasts.js';
 import type { Build } from '../generated/routes.js';
-import { BuildState, BuiltEndpoints, tookOf } from './parts.js';
+import { BuildState, BuiltEndpoints, endpointsOf, tookOf } from './parts.js';
 
 export function BuildPage({ params: { id = '' } }: PageProps) {
   const result = useQuery('GET /api/builds/{id}', { params: { id } });
-  const [endpoint] = result.data?.endpoints ?? [];
+  const [endpoint] = result.data ? endpointsOf(result.data) : [];
   const isGoingOn = result.data?.state === 'queued' || result.data?.state === 'running';
   return (
     <Page
@@ -61,7 +61,7 @@ function Cancel({ id }: { readonly id: string }) {
 }
 
 function Content({ build }: { readonly build: Build }) {
-  const { state, error, error_code, diagnostics, endpoints, attempt, request_id, artifact } = build;
+  const { state, error, error_code, diagnostics, attempt, request_id, artifact } = build;
   return (
     <>
       <div class="card pad">
@@ -73,11 +73,7 @@ function Content({ build }: { readonly build: Build }) {
           </dd>
           <dt>Endpoints</dt>
           <dd>
-            {endpoints.length > 0 ? (
-              <BuiltEndpoints endpoints={endpoints} />
-            ) : (
-              <span class="muted">none whose latest build this is</span>
-            )}
+            <BuiltEndpoints build={build} />
           </dd>
           <dt>Asked for</dt>
           <dd>
@@ -106,7 +102,9 @@ function Content({ build }: { readonly build: Build }) {
           </dd>
         </dl>
       </div>
-      {diagnostics.length > 0 && <Diagnostics diagnostics={diagnostics} endpointId={endpoints[0]?.id} />}
+      {diagnostics.length > 0 && (
+        <Diagnostics diagnostics={diagnostics} endpointId={endpointsOf(build)[0]?.id} />
+      )}
       {error !== null && (
         <section class="stack tight" aria-labelledby="output">
           <h2 id="output">{diagnostics.length > 0 ? 'Output of the compiler' : 'Why it failed'}</h2>

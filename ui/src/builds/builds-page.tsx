@@ -90,11 +90,7 @@ function BuildTable({ builds }: { readonly builds: readonly BuildSummary[] }) {
                 {build.error_code !== null && <span class="muted small">{build.error_code}</span>}
               </td>
               <td data-label="Endpoints" class="wrap">
-                {build.endpoints.length > 0 ? (
-                  <BuiltEndpoints endpoints={build.endpoints} />
-                ) : (
-                  <span class="muted">built again since</span>
-                )}
+                <BuiltEndpoints build={build} />
               </td>
               <td data-label="Asked for">
                 <Ago at={build.created_at} />

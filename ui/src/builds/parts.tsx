@@ -1,6 +1,7 @@
 /** How a build stands, and how long it took. */
 import { Link } from 'wouter-preact';
 import { Badge, duration, type Tone } from '../base/text.js';
+import { Visible } from '../base/visible.js';
 import type { Build, BuildSummary } from '../generated/routes.js';
 
 const TONES: Readonly<Record<Build['state'], Tone>> = {
@@ -21,13 +22,22 @@ export function tookOf({ started_at, finished_at, cached }: BuildSummary | Build
   return duration(new Date(finished_at).getTime() - new Date(started_at).getTime());
 }
 
-export function BuiltEndpoints({ endpoints }: Pick<Build, 'endpoints'>) {
+/** Whose latest build it is; where there is none, whose code it is or was. */
+export function endpointsOf({ endpoints, of_source }: Pick<Build, 'endpoints' | 'of_source'>) {
+  return endpoints.length > 0 ? endpoints : of_source;
+}
+
+export function BuiltEndpoints({ build }: { readonly build: Pick<Build, 'endpoints' | 'of_source'> }) {
+  const endpoints = endpointsOf(build);
+  if (endpoints.length === 0) return <span class="muted">none has this code now</span>;
   return (
     <>
       {endpoints.map(({ id, name }, at) => (
         <span key={id}>
           {at > 0 && ', '}
-          <Link href={`/ui/endpoints/${id}`}>{name}</Link>
+          <Link href={`/ui/endpoints/${id}`}>
+            <Visible text={name} isOneLine />
+          </Link>
         </span>
       ))}
     </>

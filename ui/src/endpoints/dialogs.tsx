@@ -1,13 +1,13 @@
 /** The dialogs of the tree: they make, edit and delete domains, collections and endpoints. */
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { call } from '../api/client.js';
-import { useQuery } from '../api/query.js';
+import { type Result, useQuery } from '../api/query.js';
 import { SelectField, TextField } from '../base/controls.js';
 import { FormDialog } from '../base/dialog.js';
 import { count } from '../base/text.js';
 import { done } from '../base/toasts.js';
-import type { Collection, Domain } from '../generated/routes.js';
+import type { BriefEndpoint, Collection, Domain } from '../generated/routes.js';
 
 /** What somebody wants to do. */
 export type Asked =
@@ -72,6 +72,9 @@ function NewDomain({ onClose }: Closable) {
 
 function DeleteDomain({ domain, onClose }: { readonly domain: Domain } & Closable) {
   const collections = useQuery('GET /api/domains/{id}/collections', { params: { id: domain.id } });
+  const endpoints = useWhole(
+    useQuery('GET /api/overview/endpoints', { query: { domain: domain.host, limit: MOST_READ } }),
+  );
   const remove = async () => {
     await call('DELETE /api/domains/{id}', { params: { id: domain.id } });
     done(`${domain.host} is deleted.`);
@@ -84,14 +87,51 @@ function DeleteDomain({ domain, onClose }: { readonly domain: Domain } & Closabl
       onSubmit={remove}
       onClose={onClose}
     >
-      <p>
-        {collections.data && collections.data.length > 0
-          ? `Its ${count(collections.data.length)} collections and all its endpoints are deleted with it`
-          : 'All its endpoints are deleted with it'}
-        , with their versions. What runs there ends. This cannot be undone.
-      </p>
+      <TakenAlong collections={collections.data?.length} endpoints={endpoints} />
     </FormDialog>
   );
+}
+
+const MOST_READ = 1_000;
+
+/** All pages of a list; undefined until they are there. */
+function useWhole<T>(result: Result<readonly T[]> & { readonly more: () => Promise<void> }) {
+  const { data, hasMore, isLoading, error } = result;
+  useEffect(() => {
+    if (hasMore && !isLoading && !error) void result.more();
+  }, [hasMore, isLoading, error]);
+  return hasMore ? undefined : data;
+}
+
+interface TakenAlongProps {
+  /** Undefined: not known yet, or not to be read. */
+  readonly collections: number | undefined;
+  readonly endpoints:
+    | readonly { readonly id: string; readonly status?: BriefEndpoint['status'] }[]
+    | undefined;
+}
+
+function TakenAlong({ collections = 0, endpoints }: TakenAlongProps) {
+  if (!endpoints)
+    return <p>All its endpoints are deleted with it, with their versions. This cannot be undone.</p>;
+  const running = endpoints.filter(({ status }) => status === 'running').length;
+  const taken = [
+    ...(collections > 0 ? [numbered(collections, 'collection')] : []),
+    ...(endpoints.length > 0 ? [numbered(endpoints.length, 'endpoint')] : []),
+  ];
+  if (taken.length === 0) return <p>There are no endpoints in it. This cannot be undone.</p>;
+  return (
+    <p>
+      Deleted with it: {taken.join(' and ')}
+      {endpoints.length > 0 && ', with their versions. What runs of them ends'}.{' '}
+      {running > 0 && `${count(running)} of the endpoints ${running === 1 ? 'runs' : 'run'} now. `}
+      This cannot be undone.
+    </p>
+  );
+}
+
+function numbered(many: number, noun: string): string {
+  return `${count(many)} ${noun}${many === 1 ? '' : 's'}`;
 }
 
 function NewCollection({ domain, onClose }: { readonly domain: Domain } & Closable) {
@@ -134,7 +174,9 @@ function NewCollection({ domain, onClose }: { readonly domain: Domain } & Closab
 }
 
 function DeleteCollection({ collection, onClose }: { readonly collection: Collection } & Closable) {
-  const endpoints = useQuery('GET /api/collections/{id}/endpoints', { params: { id: collection.id } });
+  const { data: endpoints } = useQuery('GET /api/collections/{id}/endpoints', {
+    params: { id: collection.id },
+  });
   const remove = async () => {
     await call('DELETE /api/collections/{id}', { params: { id: collection.id } });
     done(`${collection.name} is deleted.`);
@@ -147,10 +189,7 @@ function DeleteCollection({ collection, onClose }: { readonly collection: Collec
       onSubmit={remove}
       onClose={onClose}
     >
-      <p>
-        {endpoints.data ? `Its ${count(endpoints.data.length)} endpoints are` : 'All its endpoints are'}{' '}
-        deleted with it, with their versions. What runs there ends. This cannot be undone.
-      </p>
+      <TakenAlong collections={0} endpoints={endpoints} />
     </FormDialog>
   );
 }

@@ -12,6 +12,7 @@ import { Page } from '../base/page.js';
 import { useSettled } from '../base/settled.js';
 import { count, Method } from '../base/text.js';
 import { VirtualList } from '../base/virtual-list.js';
+import { Visible } from '../base/visible.js';
 import type { BriefEndpoint, Collection, Domain } from '../generated/routes.js';
 import { type Asked, EndpointsDialog } from './dialogs.js';
 import { type Row, rowKey, rowsOf } from './rows.js';
@@ -24,6 +25,7 @@ export function EndpointsPage() {
   const [search, setSearch] = useAddressValue('search');
   const [failing, setFailing] = useAddressValue('failing');
   const [asked, ask] = useState<Asked>();
+  const [isNew, setNew] = useAddressValue('new');
   const settled = useSettled(search.trim(), SETTLED_AFTER_MS);
   const isFiltered = settled !== '' || failing !== '';
   return (
@@ -57,6 +59,9 @@ export function EndpointsPage() {
         />
       </search>
       <Tree search={settled} failing={failing !== ''} isFiltered={isFiltered} ask={ask} />
+      {isNew === 'endpoint' && may('endpoints:write') && (
+        <EndpointsDialog asked={{ what: 'new endpoint' }} onClose={() => setNew('')} />
+      )}
       {asked && <EndpointsDialog asked={asked} onClose={() => ask(undefined)} />}
     </Page>
   );
@@ -160,7 +165,9 @@ function TreeRow({ row, isClosed, toggle, ask }: TreeRowProps) {
   if (row.kind === 'collection')
     return (
       <div class="tree-row collection">
-        <h3 class="truncate">{row.collection.name}</h3>
+        <h3 class="truncate">
+          <Visible text={row.collection.name} isOneLine />
+        </h3>
         {row.collection.base_path && <code class="muted truncate">{row.collection.base_path}</code>}
         <Menu
           label={`What to do with the collection ${row.collection.name}`}
@@ -175,7 +182,11 @@ function TreeRow({ row, isClosed, toggle, ask }: TreeRowProps) {
         <span class="twist" aria-hidden="true" />
         <h2 class="truncate">{host === '*' ? 'Any host' : host}</h2>
       </button>
-      {domain && domain.name !== host && <span class="muted truncate">{domain.name}</span>}
+      {domain && domain.name !== host && (
+        <span class="muted truncate">
+          <Visible text={domain.name} isOneLine />
+        </span>
+      )}
       {domain && <Menu label={`What to do with the domain ${host}`} items={domainMenu(domain, ask)} />}
     </div>
   );
@@ -187,7 +198,9 @@ function EndpointRow({ endpoint }: { readonly endpoint: BriefEndpoint }) {
     <Link class="tree-row endpoint" href={`/ui/endpoints/${id}`}>
       <Method name={method} />
       <code class="truncate route">{route}</code>
-      <span class="truncate muted name">{name}</span>
+      <span class="truncate muted name">
+        <Visible text={name} isOneLine />
+      </span>
       <span class="number small muted figures">
         {requests > 0 && `${count(requests)} req/h`}
         {errors > 0 && <span class="bad-text"> {count(errors)} errors</span>}

@@ -6,7 +6,7 @@ import { invalidate, useQuery } from '../api/query.js';
 import { may, me } from '../api/session.js';
 import { Button } from '../base/controls.js';
 import { useDraft } from '../base/draft.js';
-import { Loaded } from '../base/notices.js';
+import { Empty, Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import { problemAt } from '../base/problems.js';
 import { useSettled } from '../base/settled.js';
@@ -18,6 +18,18 @@ import { type Chosen, TargetFields } from './target-fields.js';
 import { usePlan } from './use-plan.js';
 
 export function ImportPage() {
+  if (!may('imports:write'))
+    return (
+      <Page title="Import">
+        <Empty title="You may not import">
+          <p>An admin or an editor can import an API.</p>
+        </Empty>
+      </Page>
+    );
+  return <ImportForms />;
+}
+
+function ImportForms() {
   const domains = useQuery('GET /api/domains', may('domains:read') ? {} : undefined);
   return (
     <Page title="Import">

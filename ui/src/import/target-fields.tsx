@@ -38,7 +38,7 @@ export function TargetFields({ chosen, domains, isBundle, onChange }: TargetFiel
   const isUnlimited = me.value?.domains === null;
   const hosts = [
     ...domains.map(({ host, name }) => ({ value: host, label: name === host ? host : `${host} (${name})` })),
-    ...(isUnlimited ? [{ value: '*', label: 'All hosts (*)' }] : []),
+    ...(isUnlimited ? [{ value: '*', label: 'Any host' }] : []),
     ...(isUnlimited && may('domains:write') ? [{ value: '', label: 'A new domain …' }] : []),
   ];
   return (

@@ -1,6 +1,7 @@
 /** Follows an import by its events, while it goes on. */
 import { useEffect, useState } from 'preact/hooks';
 import { useQuery } from '../api/query.js';
+import { isExpired } from '../api/session.js';
 import type { Import, ImportCounts, ImportHandler } from '../generated/routes.js';
 
 interface Progress {
@@ -19,7 +20,7 @@ export function useImport(id: string) {
   const [attempt, setAttempt] = useState(0);
   const isOver = result.data?.finished_at !== null;
   useEffect(() => {
-    if (!result.data || isOver) return;
+    if (!result.data || isOver || isExpired.value) return;
     const source = new EventSource(`/api/imports/${encodeURIComponent(id)}/events`);
     source.addEventListener('progress', ({ data }: MessageEvent<string>) => {
       const told = JSON.parse(data) as Progress;
@@ -40,7 +41,7 @@ export function useImport(id: string) {
       clearTimeout(timer);
       source.close();
     };
-  }, [id, result.data === undefined, isOver, attempt]);
+  }, [id, result.data === undefined, isOver, isExpired.value, attempt]);
   if (!result.data || isOver || !progress) return result;
   const handlers = merged(result.data.handlers, progress.handlers);
   return { ...result, data: { ...result.data, state: progress.state, counts: progress.counts, handlers } };

@@ -1,8 +1,7 @@
 /** An API that is open to everybody on its machine says so, and offers to close it. */
 import { useState } from 'preact/hooks';
-import { call } from '../api/client.js';
-import { me, signIn } from '../api/session.js';
-import { Button, TextField } from '../base/controls.js';
+import { makeFirstAdmin, me } from '../api/session.js';
+import { Button, Check, TextField } from '../base/controls.js';
 import { FormDialog } from '../base/dialog.js';
 import { done } from '../base/toasts.js';
 
@@ -26,9 +25,9 @@ function AdminDialog({ onClose }: { readonly onClose: () => void }) {
   const [email, setEmail] = useState('');
   const [name, setName] = useState('');
   const [password, setPassword] = useState('');
+  const [isShown, setShown] = useState(false);
   const create = async () => {
-    await call('POST /api/users', { body: { email, name: name || email, password, role: 'admin' } });
-    await signIn(email, password);
+    await makeFirstAdmin({ email, name: name || email, password });
     done('You are the first admin. From now on people have to sign in.');
   };
   return (
@@ -55,13 +54,14 @@ function AdminDialog({ onClose }: { readonly onClose: () => void }) {
           <TextField
             label="Password"
             problem={problemAt('body.password')}
-            type="password"
+            type={isShown ? 'text' : 'password'}
             autocomplete="new-password"
             hint="12 characters or more. A lost one is reset on this machine: npm run user -- reset-password EMAIL"
             required
             value={password}
             onInput={setPassword}
           />
+          <Check label="Show what is typed" isChecked={isShown} onChange={setShown} />
         </>
       )}
     </FormDialog>

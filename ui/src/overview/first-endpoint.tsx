@@ -1,11 +1,13 @@
 /** From nothing to a live URL: a template, one button, and the answer. */
 import { signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import type { ApiError } from '../api/client.js';
 import { call, get } from '../api/client.js';
-import { invalidate, toApiError } from '../api/query.js';
+import { invalidate, toApiError, useQuery } from '../api/query.js';
 import { Columns } from '../base/columns.js';
 import { Button } from '../base/controls.js';
+import { useEvery } from '../base/every.js';
 import { ErrorNotice, Skeleton } from '../base/notices.js';
 
 const ROUTE = { method: 'GET', path: '/hello/{name}', domain: '*' } as const;
@@ -26,11 +28,33 @@ type State =
   | { readonly step: 'failed'; readonly error: ApiError }
   | { readonly step: 'live'; readonly id: string; readonly url: string; readonly answer: string };
 
-/** Kept while one looks at other pages: a first build takes a while. */
-const state = signal<State>({ step: 'offered' });
+const KEPT = 'edge-first-endpoint';
+/** Kept while one looks at other pages, and in this tab for a reload: a first build takes a while. */
+const state = signal<State>(stored());
+
+function stored(): State {
+  try {
+    return (JSON.parse(sessionStorage.getItem(KEPT) ?? 'null') as State | null) ?? { step: 'offered' };
+  } catch {
+    return { step: 'offered' };
+  }
+}
+
+function keep(now: State): void {
+  state.value = now;
+  if (now.step === 'deploying' || now.step === 'live') sessionStorage.setItem(KEPT, JSON.stringify(now));
+  else sessionStorage.removeItem(KEPT);
+}
+
+/** Whether this page waits for the deployment: after a reload, nobody does. */
+let isWaiting = false;
 
 export function FirstEndpoint() {
   const now = state.value;
+  // The same source is compiled once, and deployed again without harm.
+  useEffect(() => {
+    if (now.step === 'deploying' && !isWaiting) void deploy();
+  }, []);
   return (
     <section class="card" aria-label="Your first endpoint">
       <header>
@@ -67,14 +91,38 @@ function Offer({ isDeploying }: { readonly isDeploying: boolean }) {
           <p class="muted">
             The first build prepares the SDK, which takes up to a minute; others take a second.
           </p>
-          <Skeleton lines={1} />
+          <Progress />
         </div>
       )}
     </>
   );
 }
 
+const REFRESH_MS = 2_000;
+
+/** How much of the SDK is prepared. */
+function Progress() {
+  const health = useQuery('GET /api/health', {});
+  useEvery(REFRESH_MS, health.refresh);
+  const [preparation] = health.data?.preparing ?? [];
+  if (!preparation || preparation.of === null) return <Skeleton lines={1} />;
+  const { what, crates, of } = preparation;
+  return (
+    <>
+      <progress class="inline" value={crates} max={of} aria-label={`Preparing ${what}`} />{' '}
+      <span class="small muted">
+        {crates} of {of} crates
+      </span>
+    </>
+  );
+}
+
 function Live({ id, url, answer }: Extract<State, { step: 'live' }>) {
+  const { error } = useQuery('GET /api/endpoints/{id}', { params: { id } });
+  useEffect(() => {
+    // It was deleted meanwhile.
+    if (error?.status === 404) keep({ step: 'offered' });
+  }, [error]);
   return (
     <>
       <p>
@@ -98,7 +146,8 @@ function Live({ id, url, answer }: Extract<State, { step: 'live' }>) {
 }
 
 async function deploy(): Promise<void> {
-  state.value = { step: 'deploying' };
+  isWaiting = true;
+  keep({ step: 'deploying' });
   try {
     const { id } = await draft();
     await call('POST /api/endpoints/{id}/deploy', { params: { id }, body: { message: 'The first version' } });
@@ -107,11 +156,12 @@ async function deploy(): Promise<void> {
       get('POST /api/endpoints/{id}/invoke', { params: { id }, body: { path: EXAMPLE } }),
     ]);
     const url = `${location.protocol}//${location.hostname}:${gateway.port}${EXAMPLE}`;
-    state.value = { step: 'live', id, url, answer: answer.body ?? '' };
+    keep({ step: 'live', id, url, answer: answer.body ?? '' });
   } catch (thrown) {
-    state.value = { step: 'failed', error: toApiError(thrown) };
+    keep({ step: 'failed', error: toApiError(thrown) });
     invalidate('/api/stats');
   }
+  isWaiting = false;
 }
 
 /** The endpoint, also where an earlier attempt has made it. */

@@ -5,6 +5,7 @@ import { may, me } from '../api/session.js';
 import { useEvery } from '../base/every.js';
 import { Loaded } from '../base/notices.js';
 import { Ago, Badge, type Tone } from '../base/text.js';
+import { Visible } from '../base/visible.js';
 
 const REFRESH_MS = 10_000;
 const MOST_SHOWN = 8;
@@ -50,12 +51,18 @@ export function Builds() {
             <p class="pad muted">None.</p>
           ) : (
             <ul>
-              {builds.slice(0, MOST_SHOWN).map(({ id, state, created_at }) => (
+              {builds.slice(0, MOST_SHOWN).map(({ id, state, created_at, endpoints, of_source }) => (
                 <li key={id}>
                   <Link class="tree-row line" href={`/ui/builds/${id}`}>
                     <Badge tone={state === 'running' ? 'warn' : 'idle'}>
                       {state === 'running' ? 'Running' : 'Queued'}
                     </Badge>
+                    <span class="truncate name-of">
+                      <Visible
+                        text={[...endpoints, ...of_source].map(({ name }) => name).join(', ')}
+                        isOneLine
+                      />
+                    </span>
                     <span class="muted">
                       since <Ago at={created_at} />
                     </span>
@@ -131,7 +138,11 @@ function Nodes() {
   return (
     <Loaded result={result} lines={2}>
       {({ nodes, queues }) => {
-        const waiting = (queues ?? []).filter(({ state, jobs }) => state !== 'completed' && jobs > 0);
+        // Code that does not compile is nothing that is wrong with the installation: the builds have it.
+        const isOfAuthors = (queue: string, state: string) => queue === 'compile' && state === 'failed';
+        const waiting = (queues ?? []).filter(
+          ({ queue, state, jobs }) => state !== 'completed' && jobs > 0 && !isOfAuthors(queue, state),
+        );
         return (
           <>
             <div class="scroll-x">

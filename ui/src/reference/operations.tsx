@@ -1,4 +1,5 @@
 /** The operations of a document by tag, and the chosen one. */
+import { Fragment } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import { useAddress } from '../base/address.js';
@@ -72,7 +73,10 @@ function List({
                     title={summary}
                     aria-current={id === chosen?.id ? 'page' : undefined}
                   >
-                    <Method name={method} /> <span class="path">{path}</span>
+                    <Method name={method} />{' '}
+                    <span class="path">
+                      <Path path={path} />
+                    </span>
                   </Link>
                 </li>
               ))}
@@ -80,6 +84,20 @@ function List({
         </section>
       ))}
     </nav>
+  );
+}
+
+/** Broken behind its slashes where it is too long for a line. */
+function Path({ path }: { readonly path: string }) {
+  return (
+    <>
+      {path.split(/(?<=\/)/).map((part, at) => (
+        <Fragment key={at}>
+          {at > 0 && <wbr />}
+          {part}
+        </Fragment>
+      ))}
+    </>
   );
 }
 

@@ -30,7 +30,7 @@ export function ReferencePage({ params }: PageProps) {
           label="API of"
           options={[
             { value: '', label: 'The gateway itself' },
-            ...hosts.map((one) => ({ value: one, label: one === '*' ? 'Endpoints of all hosts (*)' : one })),
+            ...hosts.map((one) => ({ value: one, label: one === '*' ? 'Endpoints of any host' : one })),
           ]}
           value={host ?? ''}
           onChange={(chosen) => navigate(chosen === '' ? '/ui/api' : `/ui/api/${encodeURIComponent(chosen)}`)}

@@ -16,10 +16,10 @@ export function ServiceState({ service: { state, enabled } }: { readonly service
   return <Badge tone={TONES[state]}>{enabled ? state : 'disabled'}</Badge>;
 }
 
-/** How the last test of this browser went. */
+/** How the last test by this browser went: only that is known here. */
 export function LastTest({ id }: { readonly id: string }) {
   const outcome = outcomes.value[id];
-  if (!outcome) return <span class="muted">not tested</span>;
+  if (!outcome) return <span class="muted">none</span>;
   return outcome.connected ? (
     <span class="number">
       {duration(outcome.latency_ms)}, <Ago at={outcome.at} />

@@ -11,11 +11,12 @@ import type { PageProps } from '../base/later.js';
 import { Loaded } from '../base/notices.js';
 import { Page, Tabs } from '../base/page.js';
 import { Ago, Method } from '../base/text.js';
-import { done } from '../base/toasts.js';
+import { done, warned } from '../base/toasts.js';
 import { WhoChanged } from '../base/who-changed.js';
 import type { Service, UsingEndpoint } from '../generated/routes.js';
 import { LastTest, ServiceState, TYPE_NAMES } from './parts.js';
 import { ServiceForm } from './service-form.js';
+import { labelOf } from './settings.js';
 import { outcomes, testService } from './tests.js';
 
 export function ServicePage({ params: { id = '' } }: PageProps) {
@@ -101,12 +102,16 @@ function Overview({ service }: { readonly service: Service }) {
           </dd>
           <dt>Type</dt>
           <dd>{TYPE_NAMES[service_type]}</dd>
-          <dt>Last test</dt>
-          <dd>
-            <LastTest id={id} />
-          </dd>
+          {outcome && (
+            <>
+              <dt>Last test</dt>
+              <dd>
+                <LastTest id={id} /> <span class="muted">in this browser</span>
+              </dd>
+            </>
+          )}
           <dt>For</dt>
-          <dd>{domains.length > 0 ? domains.join(', ') : 'endpoints of all hosts'}</dd>
+          <dd>{domains.length > 0 ? domains.join(', ') : 'endpoints of any host'}</dd>
           {Object.entries(config as object)
             .filter(([, value]) => value !== null && value !== '')
             .map(([name, value]) => (
@@ -130,9 +135,7 @@ const SECRETS = /^(password|secret_key|private_key|token|api_key|uri|headers)$/;
 function Fact({ name, value }: { readonly name: string; readonly value: unknown }) {
   return (
     <>
-      <dt>
-        <code>{name}</code>
-      </dt>
+      <dt>{labelOf(name)}</dt>
       <dd>{SECRETS.test(name) ? secretText(value) : <code>{plainText(value)}</code>}</dd>
     </>
   );
@@ -203,7 +206,11 @@ function Actions({ service: { id, name, active, enabled } }: { readonly service:
   const change = async (route: 'POST /api/services/{id}/activate' | 'POST /api/services/{id}/deactivate') => {
     const { data } = await call(route, { params: { id } });
     invalidate('/api/services');
-    done(data.message);
+    // What has been asked for is done; whether it helps is another thing.
+    const after = (await call('GET /api/services/{id}', { params: { id } })).data;
+    const isWrong = after.state === 'unreachable' || after.state === 'failed';
+    if (isWrong && data.active) warned(data.message);
+    else done(data.message);
   };
   return (
     <>

@@ -67,7 +67,7 @@ function ServiceTable({ services }: { readonly services: readonly Service[] }) {
             <th scope="col">Name</th>
             <th scope="col">Type</th>
             <th scope="col">State</th>
-            <th scope="col">Last test</th>
+            <th scope="col">Last test in this browser</th>
             <th scope="col">For</th>
             <th scope="col">
               <span class="visually-hidden">Actions</span>
@@ -84,11 +84,11 @@ function ServiceTable({ services }: { readonly services: readonly Service[] }) {
               <td data-label="State">
                 <ServiceState service={service} />
               </td>
-              <td data-label="Last test">
+              <td data-label="Last test in this browser">
                 <LastTest id={service.id} />
               </td>
               <td data-label="For" class="wrap">
-                {service.domains.length > 0 ? service.domains.join(', ') : 'all hosts'}
+                {service.domains.length > 0 ? service.domains.join(', ') : 'any host'}
               </td>
               <td class="end">
                 {may('services:write') && (
@@ -111,7 +111,7 @@ function NewService() {
   const type = TYPES.find((one) => one === params.get('new')) ?? 'postgres';
   const close = () => change({ new: undefined });
   return (
-    <Dialog title="New service" isWide onClose={close}>
+    <Dialog title="New service" isWide losesNothing onClose={close}>
       <ServiceForm
         type={type}
         onType={(chosen) => change({ new: chosen }, true)}

@@ -93,7 +93,8 @@ function kindOf(schema: Schema): SettingKind {
 
 const CAPITALS = /\b(api|ssl|tls|uri|url|mb)\b/gi;
 
-function labelOf(name: string): string {
+/** A name of a setting as people read it, such as `SSL mode`. */
+export function labelOf(name: string): string {
   const words = name.replaceAll('_', ' ').replace(CAPITALS, (word) => word.toUpperCase());
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

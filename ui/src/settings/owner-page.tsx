@@ -11,6 +11,7 @@ import { Visible } from '../base/visible.js';
 import { WhoChanged } from '../base/who-changed.js';
 import { CertificateSection } from './certificate-section.js';
 import { CollectionGeneral, DomainGeneral } from './general-sections.js';
+import { KeysSection } from './keys-section.js';
 import type { Owner } from './owner.js';
 import { PoliciesSection } from './policies-section.js';
 import { SecretsSection } from './secrets-section.js';
@@ -83,6 +84,7 @@ function OwnerPage<T>({ owner, section, result, name, crumbs, general }: OwnerPa
     { name: 'general', label: 'General', isVisible: true },
     { name: 'variables', label: 'Variables and secrets', isVisible: mayReadVariables() },
     { name: 'policies', label: 'Policies', isVisible: true },
+    { name: 'keys', label: 'Keys of callers', isVisible: owner.kind === 'domains' },
   ].filter(({ isVisible }) => isVisible);
   const current = parts.find((part) => part.name === section) ?? parts[0];
   return (
@@ -118,6 +120,7 @@ function OwnerPage<T>({ owner, section, result, name, crumbs, general }: OwnerPa
               </>
             )}
             {current?.name === 'policies' && <PoliciesSection key={owner.id} owner={owner} />}
+            {current?.name === 'keys' && <KeysSection key={owner.id} domainId={owner.id} />}
           </Sections>
         )}
       </Loaded>

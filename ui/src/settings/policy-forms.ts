@@ -113,7 +113,7 @@ export const POLICY_FORMS: Readonly<Record<PolicyName, PolicyForm>> = {
   },
   auth: {
     title: 'Who may call',
-    hint: 'By keys of the domain; passwords, signatures and tokens of an issuer are edited as JSON.',
+    hint: 'By keys of the domain, which its settings make; passwords, signatures and tokens of an issuer are edited as JSON.',
     base: { api_key: {} },
     fields: [
       { path: 'api_key.header', label: 'Header of the key', kind: 'text', hint: 'X-Api-Key unless given' },

@@ -1,4 +1,4 @@
-/** The first admin of an API that is closed by API_KEY: whoever has the key makes them here. */
+/** An admin of an API that is closed by API_KEY, such as the first: whoever has the key makes them here. */
 import { useState } from 'preact/hooks';
 import type { ApiError } from '../api/client.js';
 import { send } from '../api/client.js';
@@ -13,7 +13,7 @@ export function FirstAdminByKey() {
   const [isOpen, setOpen] = useState(false);
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>There is no user yet</summary>
+      <summary>Make an admin with API_KEY</summary>
       {isOpen && <AdminForm />}
     </details>
   );
@@ -43,8 +43,8 @@ function AdminForm() {
       }}
     >
       <p class="small muted">
-        On the gateway’s machine, <code>npm run user -- create-admin EMAIL</code> makes the first admin. With
-        its API_KEY, you can do it here; the key is not kept.
+        On the gateway’s machine, <code>npm run user -- create-admin EMAIL</code> makes an admin. With its
+        API_KEY, you can do it here; the key is not kept.
       </p>
       <TextField label="API key" type="password" autocomplete="off" required value={key} onInput={setKey} />
       <TextField

@@ -18,6 +18,8 @@ const PLACES: readonly Place[] = [
   { name: 'Import', to: '/ui/import', needs: 'imports:write', also: 'openapi zip bundle' },
   { name: 'Builds', to: '/ui/builds', needs: 'builds:read', also: 'compile' },
   { name: 'Queues', to: '/ui/queues', needs: 'queues:write', also: 'jobs dashboard' },
+  { name: 'Logs', to: '/ui/logs', needs: 'logs:read', also: 'errors requests' },
+  { name: 'Alerts', to: '/ui/alerts', needs: 'alerts:read', also: 'webhooks notifications' },
   { name: 'Access', to: '/ui/access', also: 'users tokens sessions audit password' },
   { name: 'API', to: '/ui/api', also: 'openapi reference documentation' },
 ];

@@ -24,13 +24,7 @@ export function SignIn() {
 }
 
 /** @param email of the person whose session has ended */
-export function SignInForm({
-  email: known = '',
-  onDone,
-}: {
-  readonly email?: string;
-  readonly onDone?: () => void;
-}) {
+export function SignInForm({ email: known = '' }: { readonly email?: string }) {
   const [email, setEmail] = useState(known);
   const [password, setPassword] = useState('');
   const [error, setError] = useState<ApiError>();
@@ -40,7 +34,6 @@ export function SignInForm({
     setError(undefined);
     try {
       await signIn(email, password);
-      onDone?.();
     } catch (thrown) {
       setError(toApiError(thrown));
     }

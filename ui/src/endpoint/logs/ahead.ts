@@ -19,11 +19,12 @@ export function beginLog(endpointId: string, filter: LogFilter, left: AbortSigna
 }
 
 /** The log that was begun, if it is this one, or a new one. */
-export function openLog(endpointId: string, filter: LogFilter): LogFeed {
+export function openLog(endpointId: string | undefined, filter: LogFilter): LogFeed {
   const feed = begun;
   begun = undefined;
-  const isThis = feed?.endpointId === endpointId && JSON.stringify(feed.filter) === JSON.stringify(filter);
-  if (feed && isThis) return feed;
+  const isSame = (one: LogFeed) =>
+    one.endpointId === endpointId && JSON.stringify(one.filter) === JSON.stringify(filter);
+  if (feed && isSame(feed)) return feed;
   feed?.close();
   return new LogFeed(endpointId, filter);
 }

@@ -18,6 +18,7 @@ export type LogRow =
 export type FeedState = 'past' | 'connecting' | 'live' | 'lost';
 
 const ROUTE = 'GET /api/endpoints/{id}/logs';
+const ROUTE_OF_ALL = 'GET /api/logs';
 const FIRST = 200;
 const OLDER = 500;
 /** After a new connection: so many are compared with those that are there. */
@@ -71,7 +72,8 @@ export class LogFeed {
   readonly #closed = new AbortController();
 
   constructor(
-    readonly endpointId: string,
+    /** Undefined: of all endpoints. */
+    readonly endpointId: string | undefined,
     readonly filter: LogFilter,
   ) {}
 
@@ -113,7 +115,7 @@ export class LogFeed {
     this.error.value = undefined;
     const query = this.#older ?? this.#beforeAll();
     try {
-      const { data } = await call(ROUTE, { params: { id: this.endpointId }, query }, this.#closed.signal);
+      const { data } = await this.#read(query);
       const known = new Set(this.rows.slice(0, 2 * OLDER).map(({ key }) => key));
       const added = data.items.filter(({ id }) => !known.has(id)).map(rowOf);
       this.rows = [...added.reverse(), ...this.rows];
@@ -136,9 +138,20 @@ export class LogFeed {
     return oldest ? { ...query, until: new Date(Date.parse(oldest.at) + 1).toISOString() } : query;
   }
 
+  #read(query: LogQuery) {
+    const { signal } = this.#closed;
+    if (this.endpointId === undefined) return call(ROUTE_OF_ALL, { query }, signal);
+    return call(ROUTE, { params: { id: this.endpointId }, query }, signal);
+  }
+
+  #target(query: LogQuery) {
+    if (this.endpointId === undefined) return target(ROUTE_OF_ALL, { query });
+    return target(ROUTE, { params: { id: this.endpointId }, query });
+  }
+
   #connect(newest: number): void {
     const query = { ...queryOf(this.filter), limit: newest };
-    const source = new EventSource(target(ROUTE, { params: { id: this.endpointId }, query }).path);
+    const source = new EventSource(this.#target(query).path);
     this.#source = source;
     source.addEventListener('open', () => {
       this.state.value = 'live';
@@ -170,9 +183,10 @@ export class LogFeed {
 
   /** An event source does not say why it was refused. */
   async #askWhy(): Promise<void> {
+    let again = () => this.#connect(CAUGHT_UP);
     try {
       const query = { ...queryOf(this.filter), limit: 1 };
-      await call(ROUTE, { params: { id: this.endpointId }, query }, this.#closed.signal);
+      await this.#read(query);
       this.error.value = undefined;
     } catch (thrown) {
       if (this.#closed.signal.aborted) return;
@@ -180,8 +194,10 @@ export class LogFeed {
       this.error.value = error;
       // The same request would be refused again.
       if (error.status >= 400 && error.status < 500 && error.status !== 401 && error.status !== 429) return;
+      // Not before somebody has signed in: until then, this asks nothing.
+      if (error.status === 401) again = () => void this.#askWhy();
     }
-    this.#reconnect = window.setTimeout(() => this.#connect(CAUGHT_UP), RECONNECT_MS);
+    this.#reconnect = window.setTimeout(again, RECONNECT_MS);
   }
 
   #receive(data: string): void {

@@ -5,7 +5,7 @@ import { duration } from '../../base/text.js';
 import { Visible } from '../../base/visible.js';
 import type { LogEntry } from '../../generated/routes.js';
 
-interface LogLineProps {
+export interface LogLineProps {
   readonly entry: LogEntry;
   readonly isOpen: boolean;
   readonly onOpen: () => void;

@@ -1,30 +1,33 @@
-/** The log of an endpoint: what was written and what comes, in one list, the newest at its end. */
+/** The log of an endpoint, or of all: what was written and what comes, in one list, the newest at its end. */
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
-import { useSearchParams } from 'wouter-preact';
+import { Link, useSearchParams } from 'wouter-preact';
+import { useQuery } from '../../api/query.js';
 import { may } from '../../api/session.js';
 import { Button } from '../../base/controls.js';
 import { FollowingList } from '../../base/following-list.js';
 import { Empty, ErrorNotice, Skeleton } from '../../base/notices.js';
 import { Badge, count, type Tone } from '../../base/text.js';
 import { useMedia } from '../../base/use-media.js';
+import { Visible } from '../../base/visible.js';
 import type { Endpoint, LogEntry } from '../../generated/routes.js';
 import { beginLog, openLog } from './ahead.js';
 import type { FeedState, LogFeed } from './feed.js';
 import { filterOf, type LogFilter, withFilter } from './filter.js';
 import { LogEntryDetails } from './log-entry-details.js';
 import { LogFilters } from './log-filters.js';
-import { LogLine } from './log-line.js';
+import { LogLine, type LogLineProps } from './log-line.js';
 import { RequestSummary } from './request-summary.js';
 
 const ROW = 28;
 /** On small screens a line has two rows. */
 const TALL_ROW = 52;
 
-export function LogsTab({ endpoint }: { readonly endpoint: Endpoint }) {
+/** @param endpoint undefined: the log of all */
+export function LogsTab({ endpoint }: { readonly endpoint?: Endpoint }) {
   const [address, setAddress] = useSearchParams();
   const filter = filterOf(address);
   const key = JSON.stringify(filter);
-  const feed = useMemo(() => openLog(endpoint.id, filter), [endpoint.id, key]);
+  const feed = useMemo(() => openLog(endpoint?.id, filter), [endpoint?.id, key]);
   // With other filters a paused log stays paused.
   const wasPaused = useRef(false);
   useLayoutEffect(() => {
@@ -101,17 +104,40 @@ function Log({ feed, onRequest }: LogProps) {
               if (!row) return { key: String(index), content: null };
               const { key, entry, note } = row;
               if (!entry) return { key, class: 'note', content: note };
+              const Line = feed.endpointId === undefined ? LineOfAll : LogLine;
               const line = {
                 ...{ entry, isOpen: entry === open, onOpen: () => setOpen(entry) },
                 onRequest: filter.request_id === undefined ? onRequest : undefined,
               };
-              return { key, class: `line ${entry.level}`, content: <LogLine {...line} /> };
+              return { key, class: `line ${entry.level}`, content: <Line {...line} /> };
             }}
           />
         )}
       </div>
       {open && <LogEntryDetails entry={open} onClose={() => setOpen(undefined)} />}
     </>
+  );
+}
+
+/** With the endpoint that it is of. */
+function LineOfAll(line: LogLineProps) {
+  return (
+    <>
+      <LogLine {...line} />
+      <OfEndpoint id={line.entry.endpoint_id} />
+    </>
+  );
+}
+
+function OfEndpoint({ id }: { readonly id: string }) {
+  const { data } = useQuery(
+    'GET /api/resolve',
+    may('endpoints:read') ? { query: { kind: 'endpoint', name: id } } : undefined,
+  );
+  return (
+    <Link class="of-endpoint truncate" title={data?.name} href={`/ui/endpoints/${id}/logs`}>
+      <Visible text={data ? `${data.method} ${data.route}` : id} isOneLine />
+    </Link>
   );
 }
 

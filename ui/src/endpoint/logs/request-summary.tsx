@@ -30,7 +30,9 @@ export function RequestSummary({ feed, requestId }: RequestSummaryProps) {
         Below, in order: what the handler said, calls of services that failed or were slow, and the answer.
         Lines of println have no request and are not among them; those of info, warn and error are.{' '}
         {request?.trace_id != null && (
-          <Link href={`/ui/endpoints/${feed.endpointId}/logs?trace_id=${request.trace_id}`}>
+          <Link
+            href={`${feed.endpointId === undefined ? '/ui' : `/ui/endpoints/${feed.endpointId}`}/logs?trace_id=${request.trace_id}`}
+          >
             All requests of its trace
           </Link>
         )}

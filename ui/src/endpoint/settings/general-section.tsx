@@ -130,7 +130,7 @@ function Belonging({ values, problem, onChange, onDomain }: BelongingProps) {
       />
       <TextField
         label="Host"
-        hint="* is all hosts"
+        hint="* is any host"
         value={values.domain}
         problem={problem('body.domain')}
         onInput={onDomain}

@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import { useQuery } from '../../api/query.js';
 import { may } from '../../api/session.js';
-import { Button } from '../../base/controls.js';
+import { useEvery } from '../../base/every.js';
 import { Empty, Loaded } from '../../base/notices.js';
 import type { Endpoint, Job } from '../../generated/routes.js';
 import { Section } from '../../settings/section.js';
@@ -13,13 +13,13 @@ const REFRESH_MS = 3_000;
 export function JobsSection({ endpoint: { id } }: { readonly endpoint: Endpoint }) {
   const mayRead = may('jobs:read');
   const result = useQuery('GET /api/endpoints/{id}/jobs', mayRead ? { params: { id } } : undefined);
-  useRefreshWhileOpen(result.data, result.refresh);
+  // Others queue requests at any time: nothing announces them.
+  useEvery(REFRESH_MS, result.refresh);
   if (!mayRead) return <Empty title="You may not see queued requests" />;
   return (
     <Section
       title="Queued requests"
       hint="The newest 100, by the API or by a schedule, and what became of them."
-      actions={<Button onClick={result.refresh}>Refresh</Button>}
     >
       <Loaded result={result}>
         {(jobs) =>

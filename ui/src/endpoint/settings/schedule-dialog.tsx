@@ -48,7 +48,7 @@ export function ScheduleDialog({ endpoint, schedule, onClose }: ScheduleDialogPr
     onClose();
   };
   return (
-    <Dialog title={schedule ? 'Change the schedule' : 'Add a schedule'} onClose={onClose}>
+    <Dialog title={schedule ? 'Change the schedule' : 'Add a schedule'} losesNothing onClose={onClose}>
       <form
         class="stack"
         onSubmit={(event) => {

@@ -1,0 +1,59 @@
+/** Alerts: made with a secret that is shown once, changed, and deleted. */
+import { expect } from 'chai';
+import { expectData } from '../support/expect.js';
+import { type Stack, startStack } from '../support/processes.js';
+import { expectAccessible, expectFits, openBrowser, type Ui } from '../support/ui.js';
+
+describe('UI: alerts', () => {
+  let stack: Stack;
+  let ui: Ui;
+  before(async () => {
+    stack = await startStack({ processes: ['web'], env: { ALLOW_PRIVATE_URLS: 'true' } });
+    ui = await openBrowser(stack.apiUrl);
+  });
+  after(async () => {
+    await ui?.close();
+    await stack?.close();
+  });
+
+  it('are made, edited and deleted', async () => {
+    const endpoint = { name: 'pets', path: '/pets', method: 'GET', domain: 'shop.test' };
+    const { id } = expectData<{ id: string }>(await stack.api.post('/api/endpoints', endpoint), 201);
+    const { page, close } = await ui.open('/ui/alerts');
+    await page.getByText('There are no alerts yet').waitFor();
+    await page.getByRole('button', { name: 'New alert' }).first().click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('When').selectOption({ label: 'Too many requests fail' });
+    await dialog.getByLabel('Percent of the requests').fill('20');
+    await dialog.getByLabel('About').selectOption('endpoint');
+    await dialog.getByLabel('Endpoint', { exact: true }).fill('GET shop.test/nothing');
+    await dialog.getByLabel('Webhook').fill('http://127.0.0.1:9/hook');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    await dialog.locator('.problem, [role=alert]').first().waitFor();
+    await dialog.getByLabel('Endpoint', { exact: true }).fill('GET shop.test/pets');
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    expect(await dialog.getByLabel('Secret').inputValue()).to.match(/^whsec_/);
+    await dialog.getByRole('button', { name: 'I have copied it' }).click();
+
+    const row = page.getByRole('row', { name: /20 % of the requests of 5 min fail/ });
+    expect(await row.getByRole('link').getAttribute('href')).to.equal(`/ui/endpoints/${id}`);
+    await expectAccessible(page);
+    await page.setViewportSize({ width: 360, height: 740 });
+    await expectFits(page);
+    await row.getByRole('button', { name: 'Edit' }).click();
+    await dialog.getByLabel('Percent of the requests').fill('30');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('row', { name: /30 %/ }).waitFor();
+    const [alert] = expectData<{ percent: number; scope: unknown }[]>(await stack.api.get('/api/alerts'));
+    expect(alert).to.deep.include({ percent: 30, scope: { endpoint_id: id } });
+    const changed = page.getByRole('row', { name: /30 %/ });
+    await changed.getByRole('button', { name: 'Events' }).click();
+    await page.getByText('It has not told of anything yet').waitFor();
+    await page.keyboard.press('Escape');
+    await changed.getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('button', { name: 'Delete the alert' }).click();
+    await page.getByText('There are no alerts yet').waitFor();
+    await close();
+  });
+});

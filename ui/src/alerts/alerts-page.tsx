@@ -1,0 +1,128 @@
+/** Webhooks that tell when something begins to go wrong, and when it is over. */
+import { useState } from 'preact/hooks';
+import { call } from '../api/client.js';
+import { invalidate, useQuery } from '../api/query.js';
+import { may } from '../api/session.js';
+import { useAddress } from '../base/address.js';
+import { Button } from '../base/controls.js';
+import { FormDialog } from '../base/dialog.js';
+import { Empty, Loaded } from '../base/notices.js';
+import { Page } from '../base/page.js';
+import { Badge } from '../base/text.js';
+import { done } from '../base/toasts.js';
+import { Visible } from '../base/visible.js';
+import type { Alert } from '../generated/routes.js';
+import { AlertDialog } from './alert-dialog.js';
+import { AlertEvents } from './alert-events.js';
+import { sentenceOf } from './conditions.js';
+import { Subject } from './subject.js';
+
+export function AlertsPage() {
+  const result = useQuery('GET /api/alerts', may('alerts:read') ? {} : undefined);
+  const [params, change] = useAddress();
+  const [deleted, setDeleted] = useState<Alert>();
+  const of = (name: string) => result.data?.find(({ id }) => id === params.get(name));
+  const [edited, told] = [of('edit'), of('events')];
+  const close = () => change({ new: undefined, edit: undefined, events: undefined });
+  const add = (
+    <Button look="primary" onClick={() => change({ new: 'alert' })}>
+      New alert
+    </Button>
+  );
+  return (
+    <Page title="Alerts" actions={may('alerts:write') && add}>
+      <Loaded result={result} lines={5}>
+        {(alerts) =>
+          alerts.length > 0 ? (
+            <AlertTable alerts={alerts} onDelete={setDeleted} />
+          ) : (
+            <Empty title="There are no alerts yet">
+              <p>
+                An alert sends a signed webhook when something begins to go wrong, and another when it is
+                over.
+              </p>
+              {may('alerts:write') && add}
+            </Empty>
+          )
+        }
+      </Loaded>
+      {params.has('new') && may('alerts:write') && <AlertDialog onClose={close} />}
+      {edited && may('alerts:write') && <AlertDialog alert={edited} onClose={close} />}
+      {told && <AlertEvents alert={told} onClose={close} />}
+      {deleted && (
+        <FormDialog
+          title="Delete the alert?"
+          action="Delete the alert"
+          isDangerous
+          onClose={() => setDeleted(undefined)}
+          onSubmit={async () => {
+            await call('DELETE /api/alerts/{id}', { params: { id: deleted.id } });
+            invalidate('/api/alerts');
+            done('The alert is deleted.');
+          }}
+        >
+          <p>Nobody is told any more: {sentenceOf(deleted)}. What it has told of goes with it.</p>
+        </FormDialog>
+      )}
+    </Page>
+  );
+}
+
+interface AlertTableProps {
+  readonly alerts: readonly Alert[];
+  readonly onDelete: (alert: Alert) => void;
+}
+
+function AlertTable({ alerts, onDelete }: AlertTableProps) {
+  const [, change] = useAddress();
+  return (
+    <div class="card scroll-x">
+      <table class="list">
+        <thead>
+          <tr>
+            <th scope="col">When</th>
+            <th scope="col">About</th>
+            <th scope="col">Tells</th>
+            <th scope="col">
+              <span class="visually-hidden">Actions</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {alerts.map((alert) => (
+            <tr key={alert.id}>
+              <th scope="row">
+                {sentenceOf(alert)} {!alert.enabled && <Badge tone="idle">disabled</Badge>}
+              </th>
+              <td data-label="About" class="wrap">
+                <Subject scope={alert.scope} />
+              </td>
+              <td data-label="Tells" class="wrap">
+                <code>
+                  <Visible text={alert.url} isOneLine />
+                </code>
+              </td>
+              <td class="end">
+                <div class="actions end">
+                  <Button isSmall onClick={() => change({ events: alert.id })}>
+                    Events
+                  </Button>
+                  {may('alerts:write') && (
+                    <>
+                      <Button isSmall onClick={() => change({ edit: alert.id })}>
+                        Edit
+                      </Button>
+                      <Button isSmall look="danger" onClick={() => onDelete(alert)}>
+                        Delete
+                      </Button>
+                    </>
+                  )}
+                </div>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
