@@ -62,16 +62,15 @@ handler_loop_result!(handle);
 export function socketHandler(variant: string): string {
   return `use rust_edge_gateway_sdk::prelude::*;
 
-async fn handle(socket: AsyncWebSocket) -> Result<(), HandlerError> {
-    let (sender, mut receiver) = socket.split()?;
-    while let Some(message) = receiver.recv().await {
+fn handle(mut socket: WebSocket) -> Result<(), HandlerError> {
+    while let Some(message) = socket.recv() {
         if let Message::Text(text) = message {
-            sender.send(format!("${variant} {text}")).await?;
+            socket.send(format!("${variant} {text}"))?;
         }
     }
     Ok(())
 }
 
-handler_ws_async!(handle);
+handler_ws!(handle);
 `;
 }
