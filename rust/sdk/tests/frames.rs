@@ -125,7 +125,7 @@ fn every_golden_request_becomes_a_request() {
         let raw = bytes(&g.hex);
         let Ok(Decoded::Frame(frame, _)) = decode(&raw) else { continue };
         let request = rust_edge_gateway_sdk::wire::head::request(&frame);
-        let valid = frame.kind == Kind::Request && !frame.head.is_empty();
+        let valid = matches!(frame.kind, Kind::Request | Kind::Open) && !frame.head.is_empty();
         assert_eq!(request.is_ok(), valid, "{}: {request:?}", g.name);
         let Ok(request) = request else { continue };
         assert_eq!(request.body_bytes(), frame.body, "{}", g.name);
