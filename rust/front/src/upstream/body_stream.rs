@@ -160,10 +160,10 @@ impl BodyStream {
         self.wanted.as_ref().map_or(0, |wanted| wanted.credit())
     }
 
-    /// Waits until more may be sent than before.
-    pub async fn more_sendable(&self) {
+    /// Waits until more may be sent than so many bytes.
+    pub async fn more_sendable(&self, bytes: usize) {
         match &self.wanted {
-            Some(wanted) => wanted.grows().await,
+            Some(wanted) => wanted.exceeds(bytes).await,
             None => pending().await,
         }
     }

@@ -53,11 +53,10 @@ impl Wanted {
         self.credit.set(self.credit.get().saturating_sub(bytes));
     }
 
-    /// Waits until more may be sent than before.
-    pub async fn grows(&self) {
-        let before = self.credit();
+    /// Waits until more may be sent than so many bytes.
+    pub async fn exceeds(&self, bytes: usize) {
         poll_fn(|cx| {
-            if self.credit() > before {
+            if self.credit() > bytes {
                 return Poll::Ready(());
             }
             *self.waker.borrow_mut() = Some(cx.waker().clone());

@@ -126,6 +126,8 @@ impl<'a> Relay<'a> {
             if let Some(left) = self.take_arrived().await? {
                 return Ok(left);
             }
+            // More may come while this is written.
+            let sendable = self.handler.sendable();
             self.flush().await?;
             let wait = self.until_idle();
             let is_held_back = self.forward.is_some();
@@ -139,7 +141,7 @@ impl<'a> Relay<'a> {
                     }
                     self.hear();
                 }
-                () = self.handler.more_sendable(), if is_held_back => {}
+                () = self.handler.more_sendable(sendable), if is_held_back => {}
                 () = tokio::time::sleep(wait), if !is_held_back => self.ask()?,
             }
         }

@@ -41,7 +41,7 @@ pub struct BodyId {
 struct Body {
     id: BodyId,
     /// Also messages of a WebSocket.
-    pieces: VecDeque<(Kind, Vec<u8>)>,
+    pieces: VecDeque<Piece>,
     end: Option<Ending>,
     /// What the reader has taken, and the gateway has no credit for yet.
     uncredited: usize,
@@ -55,6 +55,9 @@ enum Ending {
     /// Why there is no more of it.
     Broken(String),
 }
+
+/// A piece, and what it is.
+pub type Piece = (Kind, Vec<u8>);
 
 /// What a reader gets.
 #[derive(Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "async")]
 use super::asynchronous::TaskBody;
+use super::bodies::Piece;
 use super::socket::SocketLink;
 use super::streaming::ConnectionBody;
 use crate::wire::frame::Kind;
@@ -45,7 +46,7 @@ impl BodySource {
     ///
     /// # Errors
     /// See [`BodySource::next`].
-    pub fn next_frame(&mut self) -> io::Result<Option<(Kind, Vec<u8>)>> {
+    pub fn next_frame(&mut self) -> io::Result<Option<Piece>> {
         match self {
             BodySource::Whole(bytes) => Ok(take(bytes)),
             BodySource::Connection(body) => body.next(),
@@ -63,7 +64,7 @@ impl BodySource {
 
     /// See [`BodySource::next_frame`].
     #[cfg(feature = "async")]
-    pub fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<(Kind, Vec<u8>)>>> {
+    pub fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<Piece>>> {
         match self {
             BodySource::Whole(bytes) => Poll::Ready(Ok(take(bytes))),
             BodySource::Connection(_) => {
@@ -75,7 +76,7 @@ impl BodySource {
     }
 }
 
-fn take(bytes: &mut Vec<u8>) -> Option<(Kind, Vec<u8>)> {
+fn take(bytes: &mut Vec<u8>) -> Option<Piece> {
     (!bytes.is_empty()).then(|| (Kind::Data, std::mem::take(bytes)))
 }
 
