@@ -1,6 +1,7 @@
 /** One order of a certificate from an ACME server (RFC 8555), by the library `acme-client`. */
 import { generateKeyPairSync } from 'node:crypto';
-import type { Authorization, Client } from 'acme-client';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Authorization, Client, Order } from 'acme-client';
 import type { Changes } from '../src/reconcile/changes.js';
 import { awaitLiveNodes } from '../src/reconcile/nodes.js';
 import type { SecretBox } from '../src/secrets/secret-box.js';
@@ -18,8 +19,7 @@ import type { Logger } from '../src/util/log.js';
 /** Of one request to the server. */
 const TIMEOUT_MS = 30_000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
-/** How often the server is asked whether it is done, with pauses from one to ten seconds. */
-const LOOKS = 15;
+/** Between two questions whether the server is done: each time twice as long. */
 const [LEAST_PAUSE_MS, LONGEST_PAUSE_MS] = [1_000, 10_000];
 /** A gateway hears of a challenge at once, or with its next look. */
 const GATEWAY_WAIT_MS = 45_000;
@@ -44,32 +44,87 @@ export interface Issued {
   readonly key: string;
 }
 
-/** @throws Error that says why it was not issued, in words of the server where it is the reason */
-export async function orderCertificate(order: ClaimedOrder, context: AcmeOrderContext): Promise<Issued> {
+/**
+ * Orders the certificate of a host.
+ * @param signal gives the order up: nothing goes on when this rejects with its reason
+ * @throws Error that says why it was not issued, in words of the server where it is the reason
+ */
+export async function orderCertificate(
+  order: ClaimedOrder,
+  context: AcmeOrderContext,
+  signal: AbortSignal,
+): Promise<Issued> {
   const acme = await loadAcme();
   const client = await openAccount(acme, context);
   const key = newKey();
   const [, csr] = await acme.crypto.createCsr({ altNames: [order.host] }, key);
-  const challenges = new Map<string, AcmeChallenge>();
-  const chain = await client.auto({
-    csr,
-    challengePriority: [context.challengeType],
-    // It would ask by the name and the standard port, which need not lead here from here.
-    skipChallengeVerification: true,
-    challengeCreateFn: async (authorization, { type, token }, answer) => {
-      if (type !== context.challengeType)
-        throw new Error(`The ACME server does not offer ${context.challengeType} for ${order.host}`);
-      const challenge = await challengeOf(acme, order, authorization, token, answer, context);
-      challenges.set(token, challenge);
-      await addChallenge(context.store, challenge);
-      await answeredByGateways(challenge, context);
-    },
-    challengeRemoveFn: async (_authorization, { token }) => {
-      const challenge = challenges.get(token);
-      if (challenge) await removeChallenge(context.store, challenge);
-    },
-  });
-  return { chain, key };
+  signal.throwIfAborted();
+  const placed = await client.createOrder({ identifiers: [{ type: 'dns', value: order.host }] });
+  // Of the one host.
+  for (const authorization of await client.getAuthorizations(placed))
+    if (authorization.status !== 'valid')
+      await authorize({ acme, client, order, placed, authorization, context, signal });
+  signal.throwIfAborted();
+  await client.finalizeOrder(placed, csr);
+  const issued = await settled(() => client.getOrder(placed), signal);
+  if (issued.status !== 'valid') throw new Error(`The ACME server says that the order is ${issued.status}`);
+  return { chain: await client.getCertificate(issued), key };
+}
+
+/** An authorization that an order needs. */
+interface Wanted {
+  readonly acme: Acme;
+  readonly client: Client;
+  readonly order: ClaimedOrder;
+  readonly placed: Order;
+  readonly authorization: Authorization;
+  readonly context: AcmeOrderContext;
+  readonly signal: AbortSignal;
+}
+
+/** Has the gateways answer a challenge of the server. @throws Error in words of the server when it is not satisfied */
+async function authorize({ acme, client, order, placed, authorization, context, signal }: Wanted) {
+  const { store, challengeType } = context;
+  const offered = authorization.challenges.find(({ type }) => type === challengeType);
+  if (!offered) throw new Error(`The ACME server does not offer ${challengeType} for ${order.host}`);
+  const answer = await client.getChallengeKeyAuthorization(offered);
+  const challenge = await challengeOf(acme, order, authorization, offered.token, answer, context);
+  await addChallenge(store, challenge);
+  let isWithServer = false;
+  try {
+    await answeredByGateways(challenge, context);
+    signal.throwIfAborted();
+    await client.completeChallenge(offered);
+    isWithServer = true;
+    const look = async () =>
+      (await client.getAuthorizations(placed)).find(({ url }) => url === authorization.url) ?? authorization;
+    const judged = await settled(look, signal);
+    if (judged.status !== 'valid') throw new Error(problemOf(judged, challengeType));
+  } catch (thrown) {
+    // It would stay pending, of which servers allow few.
+    if (!isWithServer) await client.deactivateAuthorization(authorization).catch(() => undefined);
+    throw thrown;
+  } finally {
+    await removeChallenge(store, challenge);
+  }
+}
+
+function problemOf({ status, challenges }: Authorization, challengeType: ChallengeType): string {
+  const error = challenges.find(({ type }) => type === challengeType)?.error ?? {};
+  const said = 'detail' in error ? String(error.detail) : '';
+  return said || `The ACME server says that the authorization is ${status}`;
+}
+
+/** Looks again and again until the server is done with it. @throws the reason of the signal */
+async function settled<T extends Order | Authorization>(
+  look: () => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  for (let pauseMs = LEAST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+    const found = await look();
+    if (!['pending', 'ready', 'processing'].includes(found.status)) return found;
+    await delay(pauseMs, undefined, { signal }).catch(() => signal.throwIfAborted());
+  }
 }
 
 type Acme = typeof import('acme-client');
@@ -98,7 +153,6 @@ async function openAccount(
     directoryUrl: directory,
     accountKey: secrets.open(account.key_encrypted),
     ...(url !== null && { accountUrl: url }),
-    ...{ backoffAttempts: LOOKS, backoffMin: LEAST_PAUSE_MS, backoffMax: LONGEST_PAUSE_MS },
   });
   if (url === null) {
     const contact = email === undefined ? [] : [`mailto:${email}`];

@@ -2,7 +2,6 @@
  * Certificates by ACME: finds domains that need one, and orders it. Rows say what is due, and when; the queue only
  * spreads the work.
  */
-import pTimeout from 'p-timeout';
 import { toError } from '../src/errors.js';
 import { checkCertificate } from '../src/model/certificate.js';
 import type { AcmeJob } from '../src/queues/jobs.js';
@@ -20,16 +19,21 @@ import { type AcmeOrderContext, type Issued, orderCertificate } from './acme-ord
 
 /** Orders that are put on the queue in one look. */
 const AT_A_TIME = 100;
-/** All of an order; it gives up long before another worker takes it. */
-const ORDER_LIMIT_MS = 4 * 60_000;
-const LEASE_MS = 5 * 60_000;
+/** All of an order; it is given up long before another worker takes it. */
+export const ORDER_LIMIT_MS = 4 * 60_000;
+const LEASE_MS = 6 * 60_000;
 /**
  * Pauses after a failure, the last one again and again: public servers take few failed orders of a host in an hour, and
  * what is wrong, such as an address in the DNS, has to be put right by somebody.
  */
 const RETRIES_MS = [30_000, 120_000, 600_000, 1_800_000, 3_600_000, 10_800_000, 21_600_000, 43_200_000];
 
-export interface AcmeContext extends AcmeOrderContext {
+export interface OrderContext extends AcmeOrderContext {
+  /** An order that takes longer is given up, milliseconds. */
+  readonly orderLimitMs: number;
+}
+
+export interface AcmeContext extends OrderContext {
   readonly queues: Queues;
 }
 
@@ -42,16 +46,16 @@ export async function orderDue({ store, queues, directory }: AcmeContext): Promi
 }
 
 /** The job `acme`: tries once to order a certificate. It is due again later, should this worker be lost meanwhile. */
-export async function runOrder({ domainId, ticket }: AcmeJob, context: AcmeContext): Promise<void> {
-  const { store, directory, log } = context;
+export async function runOrder({ domainId, ticket }: AcmeJob, context: OrderContext): Promise<void> {
+  const { store, directory, orderLimitMs, log } = context;
   const claimed = await claimOrder(store, { domain_id: domainId, ticket }, directory, LEASE_MS);
   if (!claimed) return;
   const { host } = claimed;
+  const limit = new AbortController();
+  const late = new Error(`The order has not ended within ${orderLimitMs / 1000} seconds`);
+  const timer = setTimeout(() => limit.abort(late), orderLimitMs);
   try {
-    const issued = await pTimeout(orderCertificate(claimed, context), {
-      milliseconds: ORDER_LIMIT_MS,
-      message: `The order has not ended within ${ORDER_LIMIT_MS / 60_000} minutes`,
-    });
+    const issued = await orderCertificate(claimed, context, limit.signal);
     await save(claimed, issued, context);
   } catch (thrown) {
     const { message } = toError(thrown);
@@ -61,10 +65,12 @@ export async function runOrder({ domainId, ticket }: AcmeJob, context: AcmeConte
     await failOrder(store, claimed, message, retryMs);
     const fields = { host, domain_id: domainId, reason: message, retry_seconds: retryMs / 1000 };
     log.warn(fields, 'a certificate could not be ordered; it is tried again');
+  } finally {
+    clearTimeout(timer);
   }
 }
 
-async function save(order: ClaimedOrder, issued: Issued, context: AcmeContext): Promise<void> {
+async function save(order: ClaimedOrder, issued: Issued, context: OrderContext): Promise<void> {
   const { store, secrets, directory, log } = context;
   const { host } = order;
   const checked = checkCertificate({ certificate: issued.chain, private_key: issued.key }, host);

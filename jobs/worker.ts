@@ -52,7 +52,7 @@ import type { Logger } from '../src/util/log.js';
 import { PeriodicTask } from '../src/util/periodic-task.js';
 import { PROCESS_PATTERN, THIS_PROCESS } from '../src/util/process-liveness.js';
 import { HAS_UNTRUSTED_USERS, makePassable } from '../src/util/untrusted-users.js';
-import { type AcmeContext, orderDue, runOrder } from './acme.js';
+import { type AcmeContext, ORDER_LIMIT_MS, orderDue, runOrder } from './acme.js';
 import { ActiveJobs } from './active-jobs.js';
 import { sendAlert, watchAlerts } from './alerts.js';
 import { runApply } from './apply.js';
@@ -247,7 +247,10 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   const acme: AcmeContext | undefined =
     directory === undefined
       ? undefined
-      : { store, changes, queues, secrets, directory, email, challengeType, log };
+      : {
+          ...{ store, changes, queues, secrets, directory, email, challengeType, log },
+          orderLimitMs: ORDER_LIMIT_MS,
+        };
   if (acme)
     deliveries.push(
       consume<AcmeJob>(config, ACME_QUEUE, (job) => runOrder(job.data, acme), ORDERS_AT_A_TIME, log),

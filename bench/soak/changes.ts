@@ -13,17 +13,18 @@ interface HasId {
 /** Endpoints that are being changed, which excludes concurrent changes. */
 const busy = new WeakSet<SoakEndpoint>();
 
-/** Gives an endpoint new code, compiles it and starts it. */
+/** Gives an endpoint new code, compiles it and starts it. @param handler makes the code of a variant */
 export async function redeploy(
   { stack: { api } }: Landscape,
   outcomes: Outcomes,
   endpoint: SoakEndpoint,
   turn: number,
+  handler = soakHandler,
 ): Promise<void> {
   await alone(endpoint, async () => {
     const variant = `${endpoint.path.slice(1)}.${turn}.${process.hrtime.bigint()}`;
     await outcomes.run('redeployment', async () => {
-      await must(api.put(`/api/endpoints/${endpoint.id}`, { code: soakHandler(variant) }));
+      await must(api.put(`/api/endpoints/${endpoint.id}`, { code: handler(variant) }));
       await must(api.post(`/api/endpoints/${endpoint.id}/compile`));
       endpoint.variants.add(variant);
       await must(api.post(`/api/endpoints/${endpoint.id}/start`));
@@ -135,7 +136,9 @@ export async function importBundle(
 async function alone(endpoint: SoakEndpoint, work: () => Promise<void>): Promise<void> {
   if (busy.has(endpoint)) return;
   busy.add(endpoint);
+  endpoint.changes++;
   await work();
+  endpoint.changes++;
   busy.delete(endpoint);
 }
 

@@ -7,15 +7,19 @@ import { must, type Stack, startStack } from '../../test/support/processes.js';
 import { startRedis } from '../../test/support/redis.js';
 import { tempDir } from '../../test/support/temp.js';
 import { activeService } from '../../test/support/test-services.js';
-import { soakHandler } from './handlers.js';
+import { soakHandler, socketHandler } from './handlers.js';
 
 /** Rows of the tables that handlers read. */
 export const ITEMS = 1_000;
 /** Small, so that bodies that are too large cost little. */
 export const BODY_LIMIT = 64 * 1024;
+/** Short, so that streams of replaced handlers are cut off all the time. */
+const STREAM_DRAIN_MS = 2_000;
 /** One of so many endpoints has handlers that sleep between two requests, after so long. */
 const SLEEPS = 5;
 const IDLE_MS = 20;
+/** Endpoints of WebSockets. */
+const SOCKETS = 4;
 /** Endpoints created and started at a time. */
 const AT_A_TIME = 4;
 
@@ -27,12 +31,16 @@ export interface SoakEndpoint {
   readonly variants: Set<string>;
   /** True while it is stopped, being stopped, or not yet started again. */
   mayBeDown: boolean;
+  /** Incremented before and after its handler is replaced or stopped, which ends its streams after a while. */
+  changes: number;
 }
 
 /** The stack and its resources. */
 export interface Landscape {
   readonly stack: Stack;
   readonly endpoints: readonly SoakEndpoint[];
+  /** Endpoints of WebSockets. */
+  readonly sockets: readonly SoakEndpoint[];
   /** Folder of temporary files of all processes. */
   readonly temp: string;
   close(): Promise<void>;
@@ -56,6 +64,7 @@ export async function openLandscape(count: number): Promise<Landscape> {
         LOG_LEVEL: 'warn',
         GATEWAY_CONCURRENCY: '2',
         GATEWAY_BODY_LIMIT_BYTES: String(BODY_LIMIT),
+        STREAM_DRAIN_MS: String(STREAM_DRAIN_MS),
       },
     });
     await fillPostgres(items.url);
@@ -71,7 +80,8 @@ export async function openLandscape(count: number): Promise<Landscape> {
       cache: await activeService(stack.api, 'redis', { ...cache.config, pool_size: 4 }),
     };
     const endpoints = await defineEndpoints(stack, count, services);
-    return { stack, endpoints, temp: temp.path, close };
+    const sockets = await defineSockets(stack);
+    return { stack, endpoints, sockets, temp: temp.path, close };
   } catch (error) {
     await close();
     throw error;
@@ -91,7 +101,7 @@ async function defineEndpoints(
     const id = await stack.deploy({ path: `${path}/{n}`, code: soakHandler(variant), limits });
     for (const [pool_id, service_id] of Object.entries(services))
       await must(stack.api.post(`/api/endpoints/${id}/services`, { service_id, pool_id }));
-    endpoints.push({ id, path, variants: new Set([variant]), mayBeDown: false });
+    endpoints.push({ id, path, variants: new Set([variant]), mayBeDown: false, changes: 0 });
   };
   let next = 0;
   await Promise.all(
@@ -99,6 +109,16 @@ async function defineEndpoints(
       while (next < count) await one(next++);
     }),
   );
+  return endpoints;
+}
+
+async function defineSockets(stack: Stack): Promise<SoakEndpoint[]> {
+  const endpoints: SoakEndpoint[] = [];
+  for (let number = 0; number < SOCKETS; number++) {
+    const [path, variant] = [`/socket/${number}`, `s${number}.0`];
+    const id = await stack.deploy({ path, code: socketHandler(variant) });
+    endpoints.push({ id, path, variants: new Set([variant]), mayBeDown: false, changes: 0 });
+  }
   return endpoints;
 }
 

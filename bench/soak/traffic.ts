@@ -1,10 +1,16 @@
-/** The mixed traffic: requests of many kinds, redeployments, stops, API calls and imports, each checked and counted. */
+/**
+ * The mixed traffic: requests of many kinds, streams, WebSockets, redeployments, stops, API calls and imports, each
+ * checked and counted.
+ */
 import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { call } from '../../test/support/http.js';
 import { changeApi, importBundle, redeploy, stopAndStart } from './changes.js';
+import { SHORT_STREAM, socketHandler } from './handlers.js';
 import { BODY_LIMIT, ITEMS, type Landscape, type SoakEndpoint } from './landscape.js';
 import type { Outcomes } from './outcomes.js';
+import { talk } from './sockets.js';
+import { readEndless, streamOf } from './streams.js';
 
 export interface TrafficOptions {
   /** Clients with persistent connections. */
@@ -23,17 +29,27 @@ export interface Traffic {
 
 /** Kinds of requests with their shares in percent. */
 const KINDS: readonly (readonly [share: number, kind: RequestKind])[] = [
-  [60, 'plain'],
+  [55, 'plain'],
   [10, 'pg'],
   [10, 'cache'],
   [8, 'sqlite'],
+  [5, 'stream'],
   [5, 'unknown'],
   [3, 'method'],
   [2, 'panic'],
   [2, 'too large'],
 ];
 
-type RequestKind = 'plain' | 'pg' | 'cache' | 'sqlite' | 'unknown' | 'method' | 'panic' | 'too large';
+type RequestKind =
+  | 'plain'
+  | 'pg'
+  | 'cache'
+  | 'sqlite'
+  | 'stream'
+  | 'unknown'
+  | 'method'
+  | 'panic'
+  | 'too large';
 
 /** Starts traffic. */
 export function startTraffic(landscape: Landscape, outcomes: Outcomes, options: TrafficOptions): Traffic {
@@ -53,11 +69,23 @@ export function startTraffic(landscape: Landscape, outcomes: Outcomes, options: 
   });
   // A new connection for each request.
   const churn = repeat(options.pauseMs * 2, () => request(landscape, outcomes));
+  // Over redeployments and stops, too.
+  const readers = Array.from({ length: options.clients }, () =>
+    repeat(options.pauseMs, () =>
+      outcomes.run('stream without end', () => readEndless(landscape, pick(endpoints), pickItem())),
+    ),
+  );
+  const talkers = Array.from({ length: options.clients }, () =>
+    repeat(options.pauseMs, () => outcomes.run('WebSocket', () => talk(landscape, pick(landscape.sockets)))),
+  );
   // Every tenth endpoint is stopped and started; the others are redeployed.
   const stoppable = endpoints.filter((_, at) => at % 10 === 0);
   const replaceable = endpoints.filter((_, at) => at % 10 !== 0);
   const changes = [
     repeat(options.changeEveryMs, (turn) => redeploy(landscape, outcomes, pick(replaceable), turn)),
+    repeat(options.changeEveryMs * 4, (turn) =>
+      redeploy(landscape, outcomes, pick(landscape.sockets), turn, socketHandler),
+    ),
     repeat(options.changeEveryMs * 2, () => stopAndStart(landscape, outcomes, pick(stoppable))),
     repeat(options.changeEveryMs, (turn) => changeApi(landscape, outcomes, turn)),
     repeat(options.changeEveryMs * 4, (turn) => importBundle(landscape, outcomes, turn)),
@@ -65,7 +93,7 @@ export function startTraffic(landscape: Landscape, outcomes: Outcomes, options: 
   return {
     stop: async () => {
       isOver = true;
-      await Promise.all([...clients, churn, ...changes]);
+      await Promise.all([...clients, churn, ...readers, ...talkers, ...changes]);
       for (const agent of agents) agent.destroy();
     },
   };
@@ -83,9 +111,9 @@ async function send(
   kind: RequestKind,
   agent: Agent | undefined,
 ): Promise<void> {
-  const n = Math.floor(Math.random() * ITEMS);
+  const n = pickItem();
   const url = `${stack.gatewayUrl}${kind === 'unknown' ? '/nowhere' : endpoint.path}/${n}`;
-  const query = ['pg', 'cache', 'sqlite', 'panic'].includes(kind) ? `?use=${kind}` : '';
+  const query = ['pg', 'cache', 'sqlite', 'stream', 'panic'].includes(kind) ? `?use=${kind}` : '';
   // The state before and after the request: it may be redeployed meanwhile.
   const before = { variants: [...endpoint.variants], mayBeDown: endpoint.mayBeDown };
   const method = kind === 'method' ? 'DELETE' : 'GET';
@@ -101,7 +129,9 @@ async function send(
   if (status !== wanted) throw new Error(`answered ${got} instead of ${wanted}`);
   if (wanted !== 200) return;
   const variants = [...before.variants, ...endpoint.variants];
-  if (!variants.some((variant) => text === `${variant} ${n}`)) throw new Error(`wrong answer: ${got}`);
+  const answer = (variant: string) =>
+    kind === 'stream' ? streamOf(`${variant} ${n}`, SHORT_STREAM) : `${variant} ${n}`;
+  if (!variants.some((variant) => text === answer(variant))) throw new Error(`wrong answer: ${got}`);
 }
 
 /** The documented status of each kind. */
@@ -110,6 +140,7 @@ const STATUSES: Readonly<Record<RequestKind, number>> = {
   pg: 200,
   cache: 200,
   sqlite: 200,
+  stream: 200,
   unknown: 404,
   method: 405,
   panic: 500,
@@ -123,6 +154,10 @@ function pickKind(): RequestKind {
     if (left < 0) return kind;
   }
   return 'plain';
+}
+
+function pickItem(): number {
+  return Math.floor(Math.random() * ITEMS);
 }
 
 /** A random item. */

@@ -42,7 +42,8 @@ export interface AddedVersion {
 
 /**
  * Makes a compiled source the newest version of endpoints, unless their newest version is of the same source: then its
- * executable is replaced. The number of a version that was removed is not given again.
+ * executable is replaced, and its message where there is another one. The number of a version that was removed is not
+ * given again.
  */
 export async function addVersions(
   tx: Store,
@@ -61,7 +62,8 @@ export async function addVersions(
        RETURNING endpoints.id, endpoints.latest_version)
      INSERT INTO endpoint_versions (endpoint_id, version, source_key, code, dependencies, artifact, message, actor)
      SELECT id, latest_version, ?, ?, ?, ?, ?, ?::jsonb FROM numbered
-     ON CONFLICT (endpoint_id, version) DO UPDATE SET artifact = excluded.artifact
+     ON CONFLICT (endpoint_id, version) DO UPDATE
+           SET artifact = excluded.artifact, message = coalesce(excluded.message, endpoint_versions.message)
      RETURNING endpoint_id AS "endpointId", version, xmax = 0 AS "isNew"`,
     [
       ...[sourceKey, [...endpointIds], artifact, sourceKey],

@@ -117,7 +117,7 @@ describe('examples', function () {
     const called = [...Object.keys(PLAIN), ...Object.values(WITH_SERVICE).map(({ example }) => example)];
     const entries = await readdir(EXAMPLES_FOLDER, { withFileTypes: true });
     const examples = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-    // The last one is called in large-objects.test.ts.
+    // One is called in large-objects.test.ts.
     expect(examples).to.have.same.members([
       ...called,
       ...['petstore', 'websocket-chat', 'websocket-chat-page', 'upload-stream'],

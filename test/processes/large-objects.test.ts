@@ -1,9 +1,10 @@
 /** Files that are larger than what the processes on their way may take of memory. */
-import { execa } from 'execa';
-import { expect } from 'chai';
+
+import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { execa } from 'execa';
 import { deployLargeFiles, expectSentAndRead } from '../support/large-objects.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { tempDir } from '../support/temp.js';

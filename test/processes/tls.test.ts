@@ -1,12 +1,13 @@
 /** TLS of the gateway: certificates of domains over the API, in force without a dropped connection; real processes. */
 import { Agent, request } from 'node:https';
 import { text } from 'node:stream/consumers';
-import { connect, type TLSSocket } from 'node:tls';
+import type { ConnectionOptions, TLSSocket } from 'node:tls';
 import { expect } from 'chai';
 import { type Authority, type IssuedCertificate, startAuthority } from '../support/authority.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure } from '../support/expect.js';
 import { ANYTHING } from '../support/handler-sources.js';
+import { handshake } from '../support/handshake.js';
 import { call } from '../support/http.js';
 import { freePort } from '../support/ports.js';
 import { frontOf } from '../support/process-state.js';
@@ -73,12 +74,8 @@ describe('TLS of the gateway', function () {
       );
       sent.on('error', reject).end(body);
     });
-  const handshake = (options: object = {}): Promise<TLSSocket> =>
-    new Promise((resolve, reject) => {
-      const given = { host: '127.0.0.1', port, servername: HOST, ca: authority.root, ...options };
-      const socket = connect(given, () => resolve(socket));
-      socket.on('error', reject);
-    });
+  const handshakeWith = (options: ConnectionOptions = {}) =>
+    handshake(port, HOST, { ca: authority.root, ...options });
   const rejected = async (promise: Promise<unknown>): Promise<string> => {
     const how = await promise.then(
       () => 'not rejected',
@@ -87,7 +84,7 @@ describe('TLS of the gateway', function () {
     return how;
   };
   const fingerprint = async () => {
-    const socket = await handshake();
+    const socket = await handshakeWith();
     const { fingerprint256 } = socket.getPeerCertificate();
     socket.destroy();
     return fingerprint256.replaceAll(':', '').toLowerCase();
@@ -118,7 +115,7 @@ describe('TLS of the gateway', function () {
 
   it('serves TLS 1.2 and 1.3 with HTTP/2 and HTTP/1.1, and nothing older', async () => {
     for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-      const socket = await handshake({
+      const socket = await handshakeWith({
         minVersion: version,
         maxVersion: version,
         ALPNProtocols: ['http/1.1'],
@@ -126,14 +123,14 @@ describe('TLS of the gateway', function () {
       expect([socket.getProtocol(), socket.alpnProtocol]).to.deep.equal([version, 'http/1.1']);
       socket.destroy();
     }
-    const newer = await handshake({ ALPNProtocols: ['http/1.1', 'h2'] });
+    const newer = await handshakeWith({ ALPNProtocols: ['http/1.1', 'h2'] });
     expect(newer.alpnProtocol).to.equal('h2');
     newer.destroy();
-    expect(await rejected(handshake({ ALPNProtocols: ['spdy/3'] }))).to.match(/alert|ECONNRESET/i);
-    const old = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' };
-    expect(await rejected(handshake(old))).to.match(/protocol version|unsupported|alert/i);
-    const weak = { maxVersion: 'TLSv1.2', ciphers: 'AES128-SHA:AES256-SHA:ECDHE-RSA-AES128-SHA' };
-    expect(await rejected(handshake(weak))).to.match(/handshake failure|alert/i);
+    expect(await rejected(handshakeWith({ ALPNProtocols: ['spdy/3'] }))).to.match(/alert|ECONNRESET/i);
+    const old = { minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } as const;
+    expect(await rejected(handshakeWith(old))).to.match(/protocol version|unsupported|alert/i);
+    const weak = { maxVersion: 'TLSv1.2', ciphers: 'AES128-SHA:AES256-SHA:ECDHE-RSA-AES128-SHA' } as const;
+    expect(await rejected(handshakeWith(weak))).to.match(/handshake failure|alert/i);
   });
 
   it('passes bodies of any size both ways', async () => {
@@ -161,7 +158,7 @@ describe('TLS of the gateway', function () {
     await eventually(async () => expect((await get('/any', OTHER)).status).to.equal(200));
     expect((await get('/any', HOST)).status).to.equal(200);
     // Without a name, and by an address, there is no certificate that would be right.
-    expect(await rejected(handshake({ servername: '' }))).to.match(/alert|handshake|ECONNRESET/i);
+    expect(await rejected(handshakeWith({ servername: '' }))).to.match(/alert|handshake|ECONNRESET/i);
   });
 
   it('survives that its front is killed or replaced', async () => {
@@ -238,21 +235,23 @@ describe('TLS of the gateway', function () {
 
   it('resumes sessions, but none with a certificate that has been replaced or deleted', async () => {
     const resumed = async (session: Buffer): Promise<boolean> => {
-      const socket = await handshake({ session });
+      const socket = await handshakeWith({ session });
       const isReused = socket.isSessionReused();
       socket.destroy();
       return isReused;
     };
-    const session = await sessionOf(await handshake());
+    const session = await sessionOf(await handshakeWith());
     expect(await resumed(session), 'while it is the same').to.equal(true);
     const before = await fingerprint();
     expectData(await put(await authority.issue([HOST])));
     await eventually(async () => expect(await fingerprint()).not.to.equal(before));
     expect(await resumed(session), 'once it is another').to.equal(false);
-    const last = await sessionOf(await handshake());
+    const last = await sessionOf(await handshakeWith());
     expectData(await stack.api.delete(path()));
     await eventually(async () => expect(await rejected(get('/any'))).to.match(/alert|handshake/i));
-    expect(await rejected(handshake({ session: last })), 'once there is none').to.match(/alert|handshake/i);
+    expect(await rejected(handshakeWith({ session: last })), 'once there is none').to.match(
+      /alert|handshake/i,
+    );
     expectData(await put(first));
     await eventually(async () => expect((await get('/any')).status).to.equal(200));
   });

@@ -18,9 +18,14 @@ const MOST_BYTES = 50 * MEGABYTE;
 /** Deploys the example for large files with a storage of its own. @returns what removes that */
 export async function deployLargeFiles(stack: Stack): Promise<() => Promise<void>> {
   const backend = await startS3Backend();
-  await deployExample(stack.api, 'upload-stream', () =>
-    activeService(stack.api, 'objstore', backend.config),
-  );
+  try {
+    await deployExample(stack.api, 'upload-stream', () =>
+      activeService(stack.api, 'objstore', backend.config),
+    );
+  } catch (thrown) {
+    await backend.remove();
+    throw thrown;
+  }
   return () => backend.remove();
 }
 

@@ -1,46 +1,47 @@
 /** Certificates by ACME, from a real ACME server (Pebble) to a handshake with a client; real processes. */
 import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { Agent, type RequestOptions, request } from 'node:https';
-import { connect, type TLSSocket } from 'node:tls';
+import { createServer, type Socket } from 'node:net';
 import * as acme from 'acme-client';
 import { expect } from 'chai';
+import { runOrder } from '../../jobs/acme.js';
+import { Changes } from '../../src/reconcile/changes.js';
 import { createSecretBox } from '../../src/secrets/secret-box.js';
+import { dueOrders } from '../../src/store/acme.js';
 import { addChallenge, removeChallenge } from '../../src/store/acme-challenges.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
+import { AcmeDomains, ORDER_WAIT_MS } from '../support/acme.js';
 import { startAuthority } from '../support/authority.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure, NO_ID } from '../support/expect.js';
+import { handshake } from '../support/handshake.js';
 import { call } from '../support/http.js';
+import { createTestLog } from '../support/log.js';
 import { type Pebble, preparePebble } from '../support/pebble.js';
 import { freePort } from '../support/ports.js';
 import { frontOf } from '../support/process-state.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { SECRET_KEY } from '../support/test-services.js';
 
-/** An order takes seconds, and the first pause after one that has failed is half a minute. */
-const LIMIT_MS = 150_000;
 const HOST = 'shop.example';
 /** An address of this machine where nothing listens. */
 const NOWHERE = '127.0.0.9';
-
-interface DomainState {
-  readonly id: string;
-  readonly certificate_expires_at: string | null;
-  readonly certificate_order: {
-    readonly state: string;
-    readonly error: string | null;
-    readonly tried_at: string | null;
-    readonly next_try_at: string | null;
-  } | null;
-}
+/** One where nothing answers, and one of another gateway. */
+const [SILENT, SECOND] = ['127.0.0.8', '127.0.0.2'];
+const ELSEWHERE = 'elsewhere.example';
 
 describe('certificates by ACME', function () {
   this.timeout(300_000);
   let stack: Stack;
   let store: Database;
   let pebble: Pebble;
+  let domains: AcmeDomains;
   let tlsPort: number;
   let ports: { http: number; tls: number };
+  /** A domain whose first order has failed, and when the next one is due. */
+  let elsewhere: string;
+  let nextTryAt: number;
 
   before(async () => {
     pebble = await preparePebble();
@@ -53,6 +54,7 @@ describe('certificates by ACME', function () {
       },
       processes: ['web', 'worker', 'gateway'],
     });
+    domains = new AcmeDomains(stack.api);
     ports = { http: Number(new URL(stack.gatewayUrl).port), tls: tlsPort };
     await pebble.start(ports);
     store = openDatabase(stack.databaseUrl, () => undefined);
@@ -63,29 +65,8 @@ describe('certificates by ACME', function () {
     await pebble?.remove();
   });
 
-  const addDomain = async (host: string): Promise<string> =>
-    expectData<DomainState>(await stack.api.post('/api/domains', { name: host, host }), 201).id;
-  const domain = async (id: string): Promise<DomainState> =>
-    expectData<DomainState>(await stack.api.get(`/api/domains/${id}`));
-  const certificate = async (id: string) =>
-    expectData<{ ordered_from: string | null; fingerprint: string; names: string[] }>(
-      await stack.api.get(`/api/domains/${id}/certificate`),
-    );
-  const reaches = (id: string, state: string): Promise<DomainState> =>
-    eventually(async () => {
-      const found = await domain(id);
-      expect(found.certificate_order, JSON.stringify(found)).to.include({ state });
-      return found;
-    }, LIMIT_MS);
-  /** @throws when the handshake fails, or the certificate is not for the host, or its issuer is not known */
-  const handshake = (host: string, ca: string, options: object = {}): Promise<TLSSocket> =>
-    new Promise((resolve, reject) => {
-      const given = { host: '127.0.0.1', port: tlsPort, servername: host, ca, ...options };
-      const socket = connect(given, () => resolve(socket));
-      socket.on('error', reject);
-    });
   const shown = async (host: string): Promise<string> => {
-    const socket = await handshake(host, await pebble.root());
+    const socket = await handshake(tlsPort, host, { ca: await pebble.root() });
     const { fingerprint256 } = socket.getPeerCertificate();
     socket.destroy();
     return fingerprint256.replaceAll(':', '').toLowerCase();
@@ -93,9 +74,9 @@ describe('certificates by ACME', function () {
   const logOf = (name: 'worker' | 'gateway') => stack.processes.get(name)?.printed() ?? '';
 
   it('orders a certificate for a new domain by HTTP-01, which comes before redirects', async () => {
-    const id = await addDomain(HOST);
-    await reaches(id, 'issued');
-    const found = await certificate(id);
+    const id = await domains.add(HOST);
+    await domains.reaches(id, 'issued');
+    const found = await domains.certificate(id);
     expect(found).to.deep.include({ ordered_from: pebble.directory, names: [HOST] });
     await eventually(async () => expect(await shown(HOST)).to.equal(found.fingerprint));
     // Other paths, and tokens that are not pending, go the usual way.
@@ -107,23 +88,23 @@ describe('certificates by ACME', function () {
   });
 
   it('leaves hosts alone that are no names in the internet, and domains that are deleted', async () => {
-    const others = [await addDomain('127.0.0.1'), await addDomain('intranet')];
+    const others = [await domains.add('127.0.0.1'), await domains.add('intranet')];
     await pebble.setAddress('deleted.example', NOWHERE);
-    const deleted = await addDomain('deleted.example');
-    await reaches(deleted, 'failed');
+    const deleted = await domains.add('deleted.example');
+    await domains.reaches(deleted, 'failed');
     expectData(await stack.api.delete(`/api/domains/${deleted}`));
     // One that was added later has its certificate.
-    await reaches(await addDomain('later.example'), 'issued');
-    for (const id of others) expect((await domain(id)).certificate_order).to.equal(null);
+    await domains.reaches(await domains.add('later.example'), 'issued');
+    for (const id of others) expect((await domains.read(id)).certificate_order).to.equal(null);
     for (const table of ['acme_orders', 'acme_challenges'])
       expect(await store.knex(table).where({ domain_id: deleted }), table).to.deep.equal([]);
   });
 
-  it('says what went wrong, and when it is tried again, and is successful then', async () => {
-    const host = 'elsewhere.example';
+  it('says what went wrong, and when it is tried again', async () => {
+    const host = ELSEWHERE;
     await pebble.setAddress(host, NOWHERE);
-    const id = await addDomain(host);
-    const { certificate_order: failed } = await reaches(id, 'failed');
+    elsewhere = await domains.add(host);
+    const { certificate_order: failed } = await domains.reaches(elsewhere, 'failed');
     expect(failed?.error).to.match(/127\.0\.0\.9.*connection refused/i);
     expect(Date.parse(failed?.next_try_at ?? '')).to.be.above(Date.parse(failed?.tried_at ?? ''));
     const line = await eventually(() => {
@@ -133,23 +114,19 @@ describe('certificates by ACME', function () {
     });
     expect(line).to.include({ host, reason: failed?.error, retry_seconds: 30 });
     expect(await store.knex('acme_challenges')).to.deep.equal([]);
+    nextTryAt = Date.parse(failed?.next_try_at ?? '');
     await pebble.setAddress(host, null);
-    const { certificate_order: issued } = await reaches(id, 'issued');
-    expect(issued).to.include({ error: null, next_try_at: null });
-    // Not before it was said.
-    expect(Date.parse(issued?.tried_at ?? '')).to.be.at.least(Date.parse(failed?.next_try_at ?? ''));
-    await eventually(async () => expect(await shown(host)).to.equal((await certificate(id)).fingerprint));
   });
 
   it('tries again at once when told to', async () => {
     const host = 'put-right.example';
     await pebble.setAddress(host, NOWHERE);
-    const id = await addDomain(host);
+    const id = await domains.add(host);
     const path = `/api/domains/${id}/certificate/order`;
-    const { certificate_order: failed } = await reaches(id, 'failed');
+    const { certificate_order: failed } = await domains.reaches(id, 'failed');
     await pebble.setAddress(host, null);
     expectData(await stack.api.post(path));
-    const { certificate_order: issued } = await reaches(id, 'issued');
+    const { certificate_order: issued } = await domains.reaches(id, 'issued');
     expect(Date.parse(issued?.tried_at ?? '')).to.be.below(Date.parse(failed?.next_try_at ?? ''));
     expectFailure(await stack.api.post(`/api/domains/${NO_ID}/certificate/order`), 'not_found');
   });
@@ -157,36 +134,36 @@ describe('certificates by ACME', function () {
   it('never replaces a certificate that a user has set', async () => {
     const authority = await startAuthority();
     const host = 'own.example';
-    const id = await addDomain(host);
-    await reaches(id, 'issued');
+    const id = await domains.add(host);
+    await domains.reaches(id, 'issued');
     // One of these days it would be renewed, were it ordered.
     const own = await authority.issue([host], { days: 1 });
     await authority.remove();
     const saved = expectData<object>(await stack.api.put(`/api/domains/${id}/certificate`, own));
     expect(saved).to.include({ ordered_from: null });
-    expect(await domain(id)).to.include({ certificate_order: null });
+    expect(await domains.read(id)).to.include({ certificate_order: null });
     await store
       .knex('certificates')
       .where({ domain_id: id })
       .update({ valid_from: new Date(Date.now() - 30 * 24 * 3600 * 1000) });
-    const { fingerprint } = await certificate(id);
-    await reaches(await addDomain('after-own.example'), 'issued');
-    expect(await certificate(id)).to.include({ fingerprint, ordered_from: null });
+    const { fingerprint } = await domains.certificate(id);
+    await domains.reaches(await domains.add('after-own.example'), 'issued');
+    expect(await domains.certificate(id)).to.include({ fingerprint, ordered_from: null });
     // Without it, one is ordered.
     expectData(await stack.api.delete(`/api/domains/${id}/certificate`));
     await eventually(
-      async () => expect(await certificate(id)).to.include({ ordered_from: pebble.directory }),
-      LIMIT_MS,
+      async () => expect(await domains.certificate(id)).to.include({ ordered_from: pebble.directory }),
+      ORDER_WAIT_MS,
     );
   });
 
   it('orders one for the new host of a domain', async () => {
-    const id = await addDomain('before.example');
-    await reaches(id, 'issued');
+    const id = await domains.add('before.example');
+    await domains.reaches(id, 'issued');
     expectData(await stack.api.put(`/api/domains/${id}`, { host: 'renamed.example' }));
     await eventually(
-      async () => expect((await certificate(id)).names).to.deep.equal(['renamed.example']),
-      LIMIT_MS,
+      async () => expect((await domains.certificate(id)).names).to.deep.equal(['renamed.example']),
+      ORDER_WAIT_MS,
     );
   });
 
@@ -196,15 +173,15 @@ describe('certificates by ACME', function () {
     process.kill(gateway, 'SIGSTOP');
     let id: string;
     try {
-      id = await addDomain('waiting.example');
+      id = await domains.add('waiting.example');
       await eventually(async () => expect(await store.knex('acme_challenges')).to.have.length(1));
     } finally {
       process.kill(gateway, 'SIGCONT');
     }
     await eventually(async () =>
-      expect((await domain(id)).certificate_order).not.to.include({ state: 'ordering' }),
+      expect((await domains.read(id)).certificate_order).not.to.include({ state: 'ordering' }),
     );
-    expect((await domain(id)).certificate_order).to.include({ state: 'issued', error: null });
+    expect((await domains.read(id)).certificate_order).to.include({ state: 'issued', error: null });
   });
 
   it('orders once for each domain with two workers', async () => {
@@ -212,8 +189,8 @@ describe('certificates by ACME', function () {
     try {
       await second.ready;
       const hosts = [1, 2, 3, 4, 5, 6].map((number) => `many-${number}.example`);
-      const ids = await Promise.all(hosts.map(addDomain));
-      await Promise.all(ids.map((id) => reaches(id, 'issued')));
+      const ids = await Promise.all(hosts.map((host) => domains.add(host)));
+      await Promise.all(ids.map((id) => domains.reaches(id, 'issued')));
       // It finishes what it has begun.
       await second.end();
       const lines = () => [...(stack.processes.get('worker')?.logged.lines ?? []), ...second.logged.lines];
@@ -226,6 +203,42 @@ describe('certificates by ACME', function () {
     } finally {
       await second.end();
     }
+  });
+
+  it('is successful when it is tried again, not before it was said', async () => {
+    const { certificate_order: issued } = await domains.reaches(elsewhere, 'issued');
+    expect(issued).to.include({ error: null, next_try_at: null });
+    expect(Date.parse(issued?.tried_at ?? '')).to.be.at.least(nextTryAt);
+    const { fingerprint } = await domains.certificate(elsewhere);
+    await eventually(async () => expect(await shown(ELSEWHERE)).to.equal(fingerprint));
+  });
+
+  it('answers challenges by each gateway of several', async () => {
+    // At another address with the same ports: the address of a host decides who is asked.
+    const second = stack.launch('gateway', { HOST: SECOND, METRICS_PORT: '' });
+    try {
+      await second.ready;
+      await pebble.setAddress('second.example', SECOND);
+      const ids = await Promise.all(['first.example', 'second.example'].map((host) => domains.add(host)));
+      for (const id of ids)
+        expect((await domains.reaches(id, 'issued')).certificate_order?.error).to.equal(null);
+      // Who asks for the challenge of one host gets it from both.
+      const { id } = (await store.knex('domains').where({ host: HOST }).first('id')) as { id: string };
+      const pending = { domain_id: id, host: HOST, token: 'of-both', answer: 'of-both.thumbprint' };
+      const challenge = { ...pending, type: 'http-01', chain: null, key_encrypted: null } as const;
+      await addChallenge(store, challenge);
+      const { port } = new URL(stack.gatewayUrl);
+      for (const address of ['127.0.0.1', SECOND])
+        await eventually(async () => {
+          const url = `http://${address}:${port}/.well-known/acme-challenge/of-both`;
+          expect((await call(url, { headers: { host: HOST } })).text).to.equal('of-both.thumbprint');
+        });
+      await removeChallenge(store, challenge);
+    } finally {
+      await second.end();
+    }
+    // Nobody waits for one that has ended.
+    await domains.reaches(await domains.add('alone.example'), 'issued');
   });
 
   it('answers pending challenges to those who ask for them, and to nobody else', async () => {
@@ -272,8 +285,8 @@ describe('certificates by ACME', function () {
     ] as const)
       expect((await ask(token, options)).status, `${token} ${JSON.stringify(options)}`).to.equal(308);
 
-    const certificateFor = async (host: string, ALPNProtocols: readonly string[]) => {
-      const socket = await handshake(host, '', { ALPNProtocols, rejectUnauthorized: false });
+    const certificateFor = async (host: string, ALPNProtocols: string[]) => {
+      const socket = await handshake(tlsPort, host, { ALPNProtocols, rejectUnauthorized: false });
       const found = { alpn: socket.alpnProtocol, der: socket.getPeerCertificate().raw };
       socket.destroy();
       return found;
@@ -306,25 +319,56 @@ describe('certificates by ACME', function () {
     });
   });
 
-  it('orders by TLS-ALPN-01', async () => {
+  it('gives an order up at its time limit: nothing of it goes on', async () => {
     await stack.processes.get('worker')?.end();
+    const connections: Socket[] = [];
+    const silent = createServer((connection) => connections.push(connection.on('error', () => undefined)));
+    await new Promise<void>((resolve) => silent.listen(ports.http, SILENT, resolve));
+    const { log, lines } = createTestLog();
+    const changes = new Changes(stack.databaseUrl, ['node'], log);
+    try {
+      await pebble.setAddress('silent.example', SILENT);
+      const id = await domains.add('silent.example');
+      const [due] = await dueOrders(store, pebble.directory, 1);
+      acme.axios.defaults.httpsAgent = new Agent({ ca: await readFile(pebble.caFile) });
+      const context = {
+        ...{ store, changes, log, secrets: createSecretBox(SECRET_KEY), directory: pebble.directory },
+        ...({ email: 'ada@example.com', challengeType: 'http-01', orderLimitMs: 6_000 } as const),
+      };
+      await runOrder({ domainId: id, ticket: due?.ticket ?? '' }, context);
+      // The server was waiting for the answer.
+      expect(connections).not.to.deep.equal([]);
+      expect(lines.at(-1)).to.include({ reason: 'The order has not ended within 6 seconds' });
+      expect((await domains.read(id)).certificate_order).to.include({ state: 'failed' });
+      expect(await store.knex('acme_challenges')).to.deep.equal([]);
+    } finally {
+      await changes.stop();
+      for (const connection of connections) connection.destroy();
+      silent.close();
+    }
+  });
+
+  it('orders by TLS-ALPN-01', async () => {
     await stack.start('worker', { ACME_CHALLENGE: 'tls-alpn-01' });
     const host = 'by-tls.example';
-    const id = await addDomain(host);
-    expect((await reaches(id, 'issued')).certificate_order).to.include({ error: null });
-    await eventually(async () => expect(await shown(host)).to.equal((await certificate(id)).fingerprint));
+    const id = await domains.add(host);
+    expect((await domains.reaches(id, 'issued')).certificate_order).to.include({ error: null });
+    await eventually(async () =>
+      expect(await shown(host)).to.equal((await domains.certificate(id)).fingerprint),
+    );
     const lines = stack.processes.get('worker')?.logged.lines ?? [];
     expect(lines.filter(({ msg }) => /could not be ordered/.test(msg ?? ''))).to.deep.equal([]);
   });
 
   it('goes on with a server that has forgotten its account, and renews without a failed request', async () => {
-    await pebble.start(ports, { validitySeconds: 60 });
+    await pebble.start(ports, { validitySeconds: 36 });
     const host = 'short.example';
-    const id = await addDomain(host);
-    const { certificate_order: failed } = await reaches(id, 'failed');
+    const id = await domains.add(host);
+    const { certificate_order: failed } = await domains.reaches(id, 'failed');
     expect(failed?.error).to.match(/account/i);
-    await reaches(id, 'issued');
-    const first = (await certificate(id)).fingerprint;
+    expectData(await stack.api.post(`/api/domains/${id}/certificate/order`));
+    await domains.reaches(id, 'issued');
+    const first = (await domains.certificate(id)).fingerprint;
     await eventually(async () => expect(await shown(host)).to.equal(first));
     const ca = await pebble.root();
     const kept = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -335,7 +379,7 @@ describe('certificates by ACME', function () {
     while (current === first) {
       expect(await get(kept)).to.equal('404 on the same connection');
       expect(await get(false)).to.equal('404 on a new connection');
-      current = (await certificate(id)).fingerprint;
+      current = (await domains.certificate(id)).fingerprint;
     }
     await eventually(async () => expect(await shown(host)).to.equal(current));
     expect(await get(kept)).to.equal('404 on the same connection');

@@ -91,9 +91,34 @@ describe('the code of an endpoint in the web UI', function () {
     const { page, close } = await ui.open(`/ui/endpoints/${id}/versions`);
     await page.getByText('The draft does not compile: expected `;`').waitFor();
     await page.getByRole('link', { name: 'See the place' }).click();
+    await page.getByText('The draft does not compile').waitFor({ state: 'detached' });
     await problems(page).getByRole('button', { name: 'line 5 cannot find macro' }).waitFor();
     await page.goBack();
     await page.getByRole('heading', { name: 'No version yet' }).waitFor();
+    await close();
+  });
+
+  it('says what the compiler says at single places, and keeps its warnings', async () => {
+    const code = MENDED.replace('let _ =', 'let unused =');
+    const id = await create({ code: code.replace('{"name": name}', '{"name": takes("")}') });
+    const { page, close } = await ui.open(`/ui/endpoints/${id}`);
+    await write(page, 'fn takes(number: u32) -> u32 { number }\n');
+    await editor(page).press('Control+s');
+    await page.getByRole('heading', { name: 'It does not compile' }).waitFor();
+    await problems(page).getByRole('button', { name: 'expected `u32`, found `&str`' }).waitFor();
+    await expectAccessible(page);
+    await stack.api.put(`/api/endpoints/${id}/code`, { code });
+    await page.locator('.cm-line', { hasText: 'takes' }).first().waitFor({ state: 'detached' });
+    // Nothing of the message before is shown above the editor while it is compiled again.
+    await editor(page).press('Control+s');
+    await page.getByText('Compiling …').waitFor();
+    expect(await page.locator('main .error-text').count()).to.equal(0);
+    await page.getByRole('heading', { name: 'It compiles: 1 warning' }).waitFor();
+
+    await page.getByRole('link', { name: 'Endpoints' }).first().click();
+    await page.getByRole('link', { name: /code/ }).first().waitFor();
+    await page.goBack();
+    await page.getByRole('heading', { name: 'It compiles: 1 warning' }).waitFor();
     await close();
   });
 
@@ -153,6 +178,10 @@ describe('the code of an endpoint in the web UI', function () {
 
     await write(page, '// mine again\n');
     await stack.api.put(`/api/endpoints/${id}/code`, { code: '// four\n' });
+    await warning.getByText('somebody at 127.0.0.1').waitFor();
+    // Saving is no way around it: what one is asked is shown.
+    await editor(page).press('Control+s');
+    await warning.and(page.locator(':focus')).waitFor();
     await warning.getByRole('button', { name: 'Overwrite with mine' }).click();
     await page.getByText('Yours is the draft now.').waitFor();
     expect((await stored(id)).code).to.equal('// mine again\n// three\n');
@@ -187,7 +216,10 @@ describe('the code of an endpoint in the web UI', function () {
     await page.getByLabel('Features').first().fill('std');
     const compile = page.getByRole('button', { name: /^Compile/ });
     await compile.click();
-    await page.getByRole('alert').filter({ hasText: 'uuid' }).getByText('invalid_dependency').waitFor();
+    await page
+      .locator('.problem')
+      .getByText(/version/i)
+      .waitFor();
     await expectAccessible(page);
     await page.getByLabel('Version').nth(1).fill('1');
     // What is compiled of it is no part of this.
@@ -199,8 +231,10 @@ describe('the code of an endpoint in the web UI', function () {
         uuid: { version: '1', features: ['v4', 'serde'] },
       }),
     );
-    const messages = page.getByRole('button', { name: 'Close' });
-    while ((await messages.count()) > 0) await messages.first().click();
+    await page.getByRole('button', { name: 'Add a crate' }).click();
+    await page.getByLabel('Version').nth(2).fill('1');
+    await page.getByText('Without a name it is not saved').waitFor();
+    await page.getByRole('button', { name: 'Remove this crate' }).click();
     await page.getByRole('button', { name: 'Remove uuid' }).click();
     await page.getByLabel('Features').fill('');
     await compile.click();
@@ -245,6 +279,48 @@ describe('the code of an endpoint in the web UI', function () {
     await page.keyboard.press('Escape');
     await page.keyboard.press('Tab');
     expect(await page.evaluate(`document.activeElement.closest('.cm-editor') === null`)).to.equal(true);
+    await close();
+  });
+});
+
+describe('the code of an endpoint when a session ends', function () {
+  this.timeout(120_000);
+  const EMAIL = 'ada@example.com';
+  const PASSWORD = 'correct horse battery';
+  let stack: Stack;
+  let ui: Ui;
+  before(async () => {
+    stack = await startStack({ processes: ['web', 'worker'] });
+    ui = await openBrowser(stack.apiUrl);
+  });
+  after(async () => {
+    await ui?.close();
+    await stack?.close();
+  });
+
+  it('is saved once one has signed in again', async () => {
+    const body = { name: 'kept', path: '/kept', method: 'GET', domain: '*', code: MENDED };
+    const { id } = expectData<{ id: string }>(await stack.api.post('/api/endpoints', body), 201);
+    const admin = { email: EMAIL, name: 'Ada', password: PASSWORD, role: 'admin' };
+    expectData(await stack.api.post('/api/users', admin), 201);
+    const { page, context, close } = await ui.open(`/ui/endpoints/${id}`);
+    const signIn = async () => {
+      await page.getByLabel('Password').fill(PASSWORD);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+    };
+    await page.getByLabel('Email').fill(EMAIL);
+    await signIn();
+    const editor = page.getByRole('textbox', { name: 'Code of the handler' });
+    await editor.click();
+    await page.keyboard.press('Control+Home');
+    await page.keyboard.insertText('// Kept.\n');
+    await context.clearCookies();
+    await page.keyboard.press('Control+s');
+    await page.getByText('Your session has ended').waitFor();
+    await signIn();
+    await page.getByText('Saved, the same as version 1').waitFor();
+    await page.getByText('// Kept.').waitFor();
+    expect(await page.getByRole('alert').filter({ hasText: 'session' }).count()).to.equal(0);
     await close();
   });
 });

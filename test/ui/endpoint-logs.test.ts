@@ -134,8 +134,15 @@ describe('the log of an endpoint in the web UI', function () {
     await say('while paused');
     await page.getByText(/\d new/).waitFor();
     expect(await line(page, 'while paused').count()).to.equal(0);
-    await page.getByRole('button', { name: 'Resume' }).click();
+    // Other filters show what was said until now, and do not let it go on.
+    await page.getByLabel('Kind').selectOption({ label: 'Output of the handler' });
     await line(page, 'while paused').first().waitFor();
+    await page.getByText('Paused').waitFor();
+    await say('still paused');
+    await page.getByText(/\d new/).waitFor();
+    expect(await line(page, 'still paused').count()).to.equal(0);
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await line(page, 'still paused').first().waitFor();
     await close();
   });
 

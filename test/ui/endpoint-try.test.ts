@@ -24,6 +24,8 @@ fn handle(req: Request) -> Response {
             .with_header("content-type", "text/html")
             .with_header("x-shown", "<img src=x onerror=alert(1)>")
             .with_body(${JSON.stringify(HOSTILE)}.to_string() + "\\u{202e}\\u{0}"),
+        "panic" => panic!("lost its head"),
+        "service" => Response::new(500).with_body("Service not bound"),
         "numbers" => Response::new(200).with_body(r#"{"b": 12345678901234567890, "1": 1e2}"#),
         _ => Response::ok(json!({
             "path": req.path, "params": req.params, "body": req.body, "tags": req.query_all("tag"),
@@ -209,6 +211,41 @@ describe('UI: trying an endpoint', function () {
     await send(page);
     await answer(page).getByText('{"b": 12345678901234567890, "1": 1e2}').waitFor();
     await expectAccessible(page);
+    await close();
+  });
+
+  it('tells versions apart, and leads to the place of a panic and to where a service is bound', async () => {
+    const body = { code: ECHO.replace('"hostile" =>', '"second" =>') };
+    expectData(await stack.api.post(`/api/endpoints/${id}/deploy`, { ...body, percent: 25 }));
+    const { page, close } = await ui.open(`/ui/endpoints/${id}/try`);
+    const versions = page.getByLabel('Version', { exact: true });
+    await versions
+      .getByRole('option', { name: 'Version 1, which serves 75 % now' })
+      .waitFor({ state: 'attached' });
+    expect(await versions.getByRole('option').allTextContents()).to.deep.equal([
+      'Version 2, which serves 25 % now',
+      'Version 1, which serves 75 % now',
+    ]);
+    await page.getByLabel('rest', { exact: true }).fill('both');
+    await send(page);
+    await versions.selectOption({ index: 0 });
+    await send(page);
+    const before = page.getByRole('region', { name: 'Sent before' });
+    await before.getByRole('button', { name: /both.*version 2,/ }).waitFor();
+    await before.getByRole('button', { name: /both.*version 1,/ }).click();
+    expect(await versions.inputValue()).to.equal('1');
+
+    await pair(page, 'header', 2, 'X-Want', 'service');
+    await send(page);
+    const bind = answer(page).getByRole('link', { name: 'Bind a service' });
+    expect(await bind.getAttribute('href')).to.equal(`/ui/endpoints/${id}/settings?section=services`);
+    await pair(page, 'header', 2, 'X-Want', 'panic');
+    await send(page);
+    await answer(page)
+      .getByRole('link', { name: /^handler\.rs:\d+:\d+$/ })
+      .first()
+      .click();
+    await page.locator('.cm-activeLine').filter({ hasText: 'lost its head' }).waitFor();
     await close();
   });
 });

@@ -82,6 +82,19 @@ describe('the versions of an endpoint in the web UI', function () {
     await close();
   });
 
+  it('lists what is new of a version that was compiled before it is deployed', async () => {
+    const body = { name: 'told', path: '/told', method: 'GET', domain: '*', code: numbered(7) };
+    const told = expectData<{ id: string }>(await stack.api.post('/api/endpoints', body), 201);
+    expectData(await stack.api.post(`/api/endpoints/${told.id}/compile`));
+    const { page, close } = await ui.open(`/ui/endpoints/${told.id}/versions`);
+    await list(page).getByText('Version 1').waitFor();
+    await page.getByRole('button', { name: 'Deploy …' }).click();
+    await page.getByLabel('What is new').fill('Greets by name');
+    await page.getByRole('dialog').getByRole('button', { name: 'Deploy' }).click();
+    await list(page).getByText('Greets by name').waitFor();
+    await close();
+  });
+
   it('compares any two, and one with the draft, by links that lead there', async () => {
     const draft = numbered(3, '// written, not deployed');
     expectData(await stack.api.put(`/api/endpoints/${id}`, { code: draft, dependencies: { regex: '1' } }));
@@ -105,6 +118,7 @@ describe('the versions of an endpoint in the web UI', function () {
       viewport: { width: 360, height: 740 },
     });
     await phone.page.locator('.cm-deletedChunk').getByText('"1"').waitFor();
+    await phone.page.getByText('− Only in: Version 1').waitFor();
     await expectFits(phone.page);
     await phone.close();
     expectData(await stack.api.put(`/api/endpoints/${id}`, { code: numbered(2), dependencies: null }));
@@ -113,6 +127,10 @@ describe('the versions of an endpoint in the web UI', function () {
   it('tries a canary by a slider, changes its share, and promotes it', async () => {
     await serve(1);
     const { page, close } = await ui.open(`/ui/endpoints/${id}/versions`);
+    // The older one is on the left, also when the other one serves.
+    await page.getByRole('button', { name: 'Compare version 2' }).click();
+    await page.waitForURL(/from=1&to=2$/);
+    await page.getByRole('button', { name: 'Close' }).click();
     await page.getByText('Try another version on some of the requests').click();
     await page.getByLabel('Version', { exact: true }).selectOption('Version 2');
     const slider = page.getByRole('slider', { name: 'Share of version 2' });
@@ -145,6 +163,7 @@ describe('the versions of an endpoint in the web UI', function () {
 
     const { page, close } = await ui.open('/ui/endpoints');
     await page.getByRole('link', { name: /\/versions/ }).click();
+    await page.locator('h1').getByText('Version 3 serves, some requests fail').waitFor();
     await page.getByRole('link', { name: 'See it in the logs' }).click();
     await page.waitForURL(/\/logs\?request_id=/);
     await page.getByText('lost its head').first().waitFor();
@@ -163,13 +182,21 @@ describe('the versions of an endpoint in the web UI', function () {
 
   it('stops it, and starts it again', async () => {
     const { page, close } = await ui.open(`/ui/endpoints/${id}/versions`);
-    await page.getByRole('button', { name: 'Stop' }).click();
-    await page.getByText('No version serves now.').waitFor();
-    expect((await stack.gateway.get('/versions')).status).to.equal(503);
-    await page.getByRole('button', { name: 'Have version 2 serve' }).click();
+    const stop = async () => {
+      await page.getByRole('button', { name: 'Stop …' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Stop' }).click();
+      await page.getByText('No version serves now.').waitFor();
+      expect((await stack.gateway.get('/versions')).status).to.equal(503);
+    };
+    await stop();
+    await page.getByRole('button', { name: 'Undo' }).click();
     await page.getByText('Version 2 serves.').waitFor();
     expect(await answer()).to.equal('2');
-    await page.getByRole('button', { name: 'Undo' }).click();
+    await stop();
+    await page.getByRole('button', { name: 'Have version 2 serve' }).click();
+    await page.locator('h1').getByText('Version 2 serves').waitFor();
+    expect(await answer()).to.equal('2');
+    await page.getByRole('button', { name: 'Undo' }).last().click();
     await page.getByText('It is stopped, as before.').waitFor();
     expect((await stack.gateway.get('/versions')).status).to.equal(503);
     await close();

@@ -35,7 +35,9 @@ describe('endpoints in the web UI', function () {
     await page.getByRole('button', { name: 'New domain' }).click();
     await page.getByLabel('Host').fill('no host');
     await page.getByRole('button', { name: 'Create' }).click();
-    await page.getByRole('alert').getByText('body.host').waitFor();
+    // At its field, without the name that the API has for it.
+    await page.locator('.field').filter({ hasText: 'Host' }).getByText('Must be a hostname').waitFor();
+    await expectAccessible(page);
     await page.getByLabel('Host').fill('api.example.com');
     await page.getByRole('button', { name: 'Create' }).click();
     await page.getByRole('heading', { name: 'api.example.com' }).waitFor();

@@ -65,7 +65,7 @@ describe('the way into the web UI', function () {
     await page.getByLabel('Email').fill(EMAIL);
     await page.getByLabel('Password').fill('short');
     await page.getByRole('button', { name: 'Create and sign in' }).click();
-    await page.getByRole('alert').getByText('body.password').waitFor();
+    await page.locator('.field').filter({ hasText: 'Password' }).locator('.problem').waitFor();
     await page.getByLabel('Password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Create and sign in' }).click();
     await page.getByRole('link', { name: EMAIL }).waitFor();

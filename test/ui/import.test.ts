@@ -99,10 +99,10 @@ describe('UI: import', () => {
   it('a document that is none is refused with the reason, and nothing is stored', async () => {
     const { page, close } = await ui.open('/ui/import');
     await page.getByLabel('Document', { exact: true }).fill('no: document');
+    await page.getByRole('alert').getByText('It cannot be imported like this').waitFor();
     await page
-      .getByRole('alert')
+      .locator('.field .problem')
       .getByText(/openapi/)
-      .first()
       .waitFor();
     expect(await page.getByRole('button', { name: 'Import', exact: true }).isDisabled()).to.equal(true);
     await page.getByLabel('Document', { exact: true }).fill(DOCUMENT.replaceAll('/pets', '/others'));

@@ -13,9 +13,9 @@ const NATIVE_PROGRAMS: { readonly [T in ServiceType]?: string } = {
 const NODE_PROGRAM = fileURLToPath(new URL('../../processes/service.js', import.meta.url));
 /**
  * For an idle service that takes 15 MiB instead of 30: a small young generation, machine code only for what is used
- * much, and no threads for them.
+ * much, and no threads for them. Drivers with large buffers ask for collections (`objstore/buffers.ts`).
  */
-const NODE_FLAGS = ['--max-semi-space-size=1', '--optimize-for-size', '--v8-pool-size=0'];
+const NODE_FLAGS = ['--max-semi-space-size=1', '--optimize-for-size', '--v8-pool-size=0', '--expose-gc'];
 /** Data that a native program maps for itself, MiB, its stacks included. */
 const NATIVE_MB = 24;
 

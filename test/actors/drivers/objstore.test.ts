@@ -131,7 +131,11 @@ describe('driver objstore: operations', () => {
     await call('upload_part', { ...upload, number: 1 }, randomBytes(1000));
     expect((await call('abort_upload', upload)).result).to.deep.equal({ aborted: true });
     expect((await call('abort_upload', upload)).result).to.deep.equal({ aborted: false });
-    await expectServiceError(call('upload_part', { ...upload, number: 2 }, Buffer.from('x')), 'backend', /NoSuchUpload/);
+    await expectServiceError(
+      call('upload_part', { ...upload, number: 2 }, Buffer.from('x')),
+      'backend',
+      /NoSuchUpload/,
+    );
     expect((await call('head', { key })).result).to.deep.equal({ found: false });
   });
 

@@ -1,6 +1,7 @@
 /** Compressed answers; with real processes. */
 import * as zlib from 'node:zlib';
 import { expect } from 'chai';
+import { STREAMS } from '../../support/handler-sources.js';
 import { type PolicyStack, startPolicyStack } from '../../support/policies.js';
 
 const { brotliDecompressSync, gunzipSync } = zlib;
@@ -69,6 +70,17 @@ describe('the policy compress', function () {
     expect(await encodingOf('length=5000&header-Content-Type=application/zip', 'gzip')).to.equal(undefined);
     expect(await encodingOf('length=5000&header-Cache-Control=no-transform', 'gzip')).to.equal(undefined);
     expect(await encodingOf('length=5000&header-Content-Range=bytes 0-4999/*', 'gzip')).to.equal(undefined);
+  });
+
+  it('leaves streamed responses as they are, and says that others differ', async () => {
+    await one.stack.deploy({ path: '/streamed', domain: one.host, code: STREAMS });
+    const { headers, text } = await one.send({
+      path: '/streamed?do=much&kib=100',
+      headers: { 'accept-encoding': 'gzip' },
+    });
+    expect(headers).not.to.have.property('content-encoding');
+    expect(headers).to.include({ vary: 'Accept-Encoding', 'transfer-encoding': 'chunked' });
+    expect(text).to.equal('x'.repeat(100 * 1024));
   });
 
   it('makes strong tags weak, and has the same headers for HEAD', async () => {

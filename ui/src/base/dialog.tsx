@@ -3,12 +3,9 @@
  * where it was.
  */
 import type { ComponentChildren } from 'preact';
-import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { ApiError } from '../api/client.js';
-import { toApiError } from '../api/query.js';
-import { Button } from './controls.js';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { giveFocusBack } from './focus.js';
-import { ErrorNotice } from './notices.js';
+import { Form, type FormProps } from './form.js';
 
 interface DialogProps {
   readonly title: string;
@@ -67,59 +64,17 @@ export function Dialog({ title, onClose, isWide, children }: DialogProps) {
   );
 }
 
-interface FormDialogProps extends DialogProps {
-  /** What the button says that does it. */
-  readonly action: string;
-  readonly isDangerous?: boolean;
-  readonly isDisabled?: boolean;
-  /** Does it; the dialog closes when that has succeeded, and shows why it has failed. */
-  readonly onSubmit: () => Promise<unknown>;
-}
+interface FormDialogProps extends Omit<DialogProps, 'children'>, Omit<FormProps, 'onCancel'> {}
 
-/** A dialog with a form, or with a question. */
-export function FormDialog({
-  children,
-  action,
-  isDangerous,
-  isDisabled,
-  onSubmit,
-  ...dialog
-}: FormDialogProps) {
-  const [error, setError] = useState<ApiError>();
-  const [isBusy, setBusy] = useState(false);
+/** A dialog with a form, or with a question. It closes when what it asks for is done. */
+export function FormDialog({ title, isWide, onClose, onSubmit, ...form }: FormDialogProps) {
   const submit = async () => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      await onSubmit();
-      dialog.onClose();
-    } catch (thrown) {
-      setError(toApiError(thrown));
-      setBusy(false);
-    }
+    await onSubmit();
+    onClose();
   };
   return (
-    <Dialog {...dialog}>
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void submit();
-        }}
-      >
-        {children}
-        {error && <ErrorNotice error={error} />}
-        <footer>
-          <Button onClick={dialog.onClose}>Cancel</Button>
-          <Button
-            isSubmit
-            look={isDangerous ? 'danger' : 'primary'}
-            isDisabled={isBusy || isDisabled === true}
-          >
-            {action}
-          </Button>
-        </footer>
-      </form>
+    <Dialog title={title} onClose={onClose} {...(isWide !== undefined && { isWide })}>
+      <Form {...form} onSubmit={submit} onCancel={onClose} />
     </Dialog>
   );
 }

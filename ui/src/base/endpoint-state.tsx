@@ -7,16 +7,17 @@ type State = Pick<BriefEndpoint, 'status' | 'asleep' | 'errors' | 'requests'>;
 /** Of all requests: an endpoint with more errors is failing, one with fewer has had some. */
 const FAILING_FROM = 0.05;
 
-const WORDS: Readonly<Record<BriefEndpoint['status'], readonly [string, Tone]>> = {
-  created: ['Draft', 'idle'],
-  compiled: ['Compiled', 'idle'],
+/** What states are called wherever they are shown. One that is compiled may have been stopped before that. */
+export const STATES: Readonly<Record<BriefEndpoint['status'], readonly [string, Tone]>> = {
+  created: ['Not compiled', 'idle'],
+  compiled: ['Not serving', 'idle'],
   running: ['Running', 'ok'],
   stopped: ['Stopped', 'idle'],
   error: ['Error', 'bad'],
 };
 
 export function EndpointState({ status, asleep, errors, requests }: State) {
-  const [word, tone] = WORDS[status];
+  const [word, tone] = STATES[status];
   if (status === 'running' && errors > 0)
     return errors >= FAILING_FROM * requests ? (
       <Badge tone="bad">Failing</Badge>

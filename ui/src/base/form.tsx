@@ -5,12 +5,13 @@ import type { ApiError } from '../api/client.js';
 import { toApiError } from '../api/query.js';
 import { Button } from './controls.js';
 import { ErrorNotice } from './notices.js';
+import { problemAt as problemOf } from './problems.js';
 
 /** What the API says of a field, such as `body.name`; undefined: nothing. */
 export type ProblemAt = (field: string) => string | undefined;
 
-interface FormProps {
-  readonly children: (problemAt: ProblemAt) => ComponentChildren;
+export interface FormProps {
+  readonly children: ComponentChildren | ((problemAt: ProblemAt) => ComponentChildren);
   /** What the button says that does it. */
   readonly action: string;
   readonly isDangerous?: boolean;
@@ -34,11 +35,11 @@ export function Form({ children, action, isDangerous, isDisabled, onSubmit, onCa
   }, [error]);
   let isAtField = false;
   const problemAt: ProblemAt = (field) => {
-    const found = error && saidOf(error.message, field);
+    const found = problemOf(error, field);
     isAtField ||= found !== undefined;
     return found;
   };
-  const fields = children(problemAt);
+  const fields = typeof children === 'function' ? children(problemAt) : children;
   return (
     <form
       ref={form}
@@ -63,10 +64,4 @@ export function Form({ children, action, isDangerous, isDisabled, onSubmit, onCa
       </footer>
     </form>
   );
-}
-
-/** Messages begin with the place of what is wrong: `body.name: is required`, `body.domains.0: …`. */
-function saidOf(message: string, field: string): string | undefined {
-  const [, place = '', text] = /^([\w.\-[\]]+): (.*)$/s.exec(message) ?? [];
-  return place === field || place.startsWith(`${field}.`) || place.startsWith(`${field}[`) ? text : undefined;
 }

@@ -4,11 +4,13 @@ import { call } from '../api/client.js';
 import { may } from '../api/session.js';
 import { Button } from '../base/controls.js';
 import { copyText } from '../base/copy.js';
+import { FormDialog } from '../base/dialog.js';
 import { done } from '../base/toasts.js';
 import type { Endpoint } from '../generated/routes.js';
 import { useOrigin } from './address.js';
 import type { Draft } from './code/draft.js';
 import { DeployDialog } from './deploy-dialog.js';
+import { stop } from './serve.js';
 
 interface ActionsProps {
   readonly endpoint: Endpoint;
@@ -18,21 +20,13 @@ interface ActionsProps {
 export function Actions({ endpoint, draft }: ActionsProps) {
   const { id, running, status, latest_version } = endpoint;
   const [isDeploying, setDeploying] = useState(false);
+  const [isStopping, setStopping] = useState(false);
   const isServing = running || status === 'running';
   const isEmpty = draft.written.value.code === '';
   return (
     <>
       <Address endpoint={endpoint} />
-      {may('endpoints:deploy') && isServing && (
-        <Button
-          onClick={async () => {
-            await call('POST /api/endpoints/{id}/stop', { params: { id } });
-            done('It is stopped.');
-          }}
-        >
-          Stop
-        </Button>
-      )}
+      {may('endpoints:deploy') && isServing && <Button onClick={() => setStopping(true)}>Stop …</Button>}
       {may('endpoints:deploy') && !isServing && latest_version !== null && (
         <Button
           onClick={async () => {
@@ -47,6 +41,17 @@ export function Actions({ endpoint, draft }: ActionsProps) {
         <Button look="primary" isDisabled={isEmpty} onClick={() => setDeploying(true)}>
           Deploy …
         </Button>
+      )}
+      {isStopping && (
+        <FormDialog
+          title={`Stop ${endpoint.method} ${endpoint.route}?`}
+          action="Stop"
+          isDangerous
+          onSubmit={() => stop(endpoint)}
+          onClose={() => setStopping(false)}
+        >
+          <p>Until a version is started again, its requests are answered with 503.</p>
+        </FormDialog>
       )}
       {isDeploying && <DeployDialog endpoint={endpoint} draft={draft} onClose={() => setDeploying(false)} />}
     </>

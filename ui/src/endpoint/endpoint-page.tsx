@@ -106,7 +106,7 @@ function EndpointFrame({ endpoint, tab }: { readonly endpoint: Endpoint; readonl
       crumbs={<Crumbs endpoint={endpoint} />}
       actions={<Actions endpoint={endpoint} draft={draft} />}
     >
-      <Trouble endpoint={endpoint} />
+      <Trouble endpoint={endpoint} tab={current?.name} />
       <Tabs
         label="Of this endpoint"
         tabs={tabs.map(({ name, label }) => ({

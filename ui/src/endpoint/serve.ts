@@ -18,6 +18,12 @@ export async function rollBack(endpoint: Endpoint, version?: number): Promise<vo
   done(`Version ${data.version} serves again.`, wayBack(endpoint));
 }
 
+/** Has nothing serve. @throws ApiError */
+export async function stop(endpoint: Endpoint): Promise<void> {
+  await call('POST /api/endpoints/{id}/stop', { params: { id: endpoint.id } });
+  done('It is stopped.', wayBack(endpoint));
+}
+
 async function set({ id, deployment }: Endpoint, targets: readonly Target[]): Promise<void> {
   const sticky = targets.length > 1 ? (deployment?.sticky ?? null) : null;
   await call('PUT /api/endpoints/{id}/deployment', { params: { id }, body: { targets, sticky } });

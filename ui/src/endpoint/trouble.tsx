@@ -8,13 +8,20 @@ import { Ago, count } from '../base/text.js';
 import { Visible } from '../base/visible.js';
 import type { Endpoint } from '../generated/routes.js';
 import { addressOf } from './address.js';
-import { useFailedBuild } from './failed-build.js';
+import { useBuild } from './failed-build.js';
 import { rollBack } from './serve.js';
 
-export function Trouble({ endpoint }: { readonly endpoint: Endpoint }) {
+interface TroubleProps {
+  readonly endpoint: Endpoint;
+  /** The tab that is shown: that of the code says by itself what the compiler says. */
+  readonly tab: string | undefined;
+}
+
+export function Trouble({ endpoint, tab }: TroubleProps) {
   const { status, last_error, recent_errors, last_failure, running } = endpoint;
-  const failedBuild = useFailedBuild(endpoint);
+  const { failed: failedBuild, isOpen } = useBuild(endpoint);
   const logs = addressOf(endpoint, 'logs');
+  if (status === 'error' && (failedBuild || isOpen) && tab === 'code') return null;
   if (failedBuild) {
     const error = failedBuild.diagnostics.find(({ level }) => level === 'error');
     return (
@@ -28,6 +35,12 @@ export function Trouble({ endpoint }: { readonly endpoint: Endpoint }) {
       </div>
     );
   }
+  if (status === 'error' && isOpen)
+    return (
+      <div class="notice">
+        <span>The draft is being compiled again.</span>
+      </div>
+    );
   if (status === 'error')
     return (
       <div class="notice bad">
@@ -54,6 +67,7 @@ export function Trouble({ endpoint }: { readonly endpoint: Endpoint }) {
           hour failed.
         </div>
       </div>
+      <BindService endpoint={endpoint} said={message} />
       <WaysOut
         endpoint={endpoint}
         logs={`${logs}?${new URLSearchParams({ request_id })}`}
@@ -89,6 +103,19 @@ function Place({ endpoint, place }: { readonly endpoint: Endpoint; readonly plac
 
 function isServing({ running, deployment }: Endpoint, version: number): boolean {
   return running && (deployment?.targets.some((target) => target.version === version) ?? false);
+}
+
+/** What the SDK and the gateway say where a handler uses a pool without a service. */
+const UNBOUND = /service not bound|no service is bound/i;
+
+/** Leads to where a service is bound, if that is what an error is about. */
+export function BindService({ endpoint, said }: { readonly endpoint: Endpoint; readonly said: string }) {
+  if (!UNBOUND.test(said)) return null;
+  return (
+    <Link class="button small" href={`${addressOf(endpoint, 'settings')}?section=services`}>
+      Bind a service
+    </Link>
+  );
 }
 
 interface WaysOutProps {

@@ -45,16 +45,27 @@ function NewDomain({ onClose }: Closable) {
   };
   return (
     <FormDialog title="New domain" action="Create" onSubmit={create} onClose={onClose}>
-      <TextField
-        label="Host"
-        placeholder="api.example.com"
-        hint="The name in the address of requests. It has to lead to the gateway."
-        required
-        autofocus
-        value={host}
-        onInput={setHost}
-      />
-      <TextField label="Name" hint="For people; the host unless given." value={name} onInput={setName} />
+      {(problemAt) => (
+        <>
+          <TextField
+            label="Host"
+            problem={problemAt('body.host')}
+            placeholder="api.example.com"
+            hint="The name in the address of requests. It has to lead to the gateway."
+            required
+            autofocus
+            value={host}
+            onInput={setHost}
+          />
+          <TextField
+            label="Name"
+            hint="For people; the host unless given."
+            problem={problemAt('body.name')}
+            value={name}
+            onInput={setName}
+          />
+        </>
+      )}
     </FormDialog>
   );
 }
@@ -98,14 +109,26 @@ function NewCollection({ domain, onClose }: { readonly domain: Domain } & Closab
       onSubmit={create}
       onClose={onClose}
     >
-      <TextField label="Name" required autofocus value={name} onInput={setName} />
-      <TextField
-        label="Base path"
-        placeholder="/v1"
-        hint="Stands before the paths of its endpoints. It may be empty."
-        value={base}
-        onInput={setBase}
-      />
+      {(problemAt) => (
+        <>
+          <TextField
+            label="Name"
+            required
+            autofocus
+            problem={problemAt('body.name')}
+            value={name}
+            onInput={setName}
+          />
+          <TextField
+            label="Base path"
+            problem={problemAt('body.base_path')}
+            placeholder="/v1"
+            hint="Stands before the paths of its endpoints. It may be empty."
+            value={base}
+            onInput={setBase}
+          />
+        </>
+      )}
     </FormDialog>
   );
 }
@@ -168,33 +191,44 @@ function NewEndpoint({ host: known = '', collection, onClose }: NewEndpointProps
       onSubmit={create}
       onClose={onClose}
     >
-      <div class="row">
-        <SelectField label="Method" value={method} options={METHODS} onChange={setMethod} />
-        {collection || known !== '' ? (
-          <TextField label="Host" value={known} onInput={() => undefined} />
-        ) : (
-          <SelectField
-            label="Host"
-            value={host}
-            options={[{ value: '', label: 'Any host' }, ...hosts]}
-            onChange={setHost}
+      {(problemAt) => (
+        <>
+          <div class="row">
+            <SelectField label="Method" value={method} options={METHODS} onChange={setMethod} />
+            {collection || known !== '' ? (
+              <TextField label="Host" value={known} onInput={() => undefined} />
+            ) : (
+              <SelectField
+                label="Host"
+                value={host}
+                options={[{ value: '', label: 'Any host' }, ...hosts]}
+                onChange={setHost}
+              />
+            )}
+          </div>
+          <TextField
+            label="Path"
+            problem={problemAt('body.path')}
+            placeholder="/pets/{id}"
+            hint={
+              collection?.base_path
+                ? `Behind ${collection.base_path}. {name} stands for a segment, {*rest} for all that follows.`
+                : '{name} stands for a segment, {*rest} for all that follows.'
+            }
+            required
+            autofocus
+            value={path}
+            onInput={setPath}
           />
-        )}
-      </div>
-      <TextField
-        label="Path"
-        placeholder="/pets/{id}"
-        hint={
-          collection?.base_path
-            ? `Behind ${collection.base_path}. {name} stands for a segment, {*rest} for all that follows.`
-            : '{name} stands for a segment, {*rest} for all that follows.'
-        }
-        required
-        autofocus
-        value={path}
-        onInput={setPath}
-      />
-      <TextField label="Name" hint="For people; the path unless given." value={name} onInput={setName} />
+          <TextField
+            label="Name"
+            hint="For people; the path unless given."
+            problem={problemAt('body.name')}
+            value={name}
+            onInput={setName}
+          />
+        </>
+      )}
     </FormDialog>
   );
 }

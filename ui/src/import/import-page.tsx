@@ -8,9 +8,10 @@ import { Button } from '../base/controls.js';
 import { useDraft } from '../base/draft.js';
 import { Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
+import { problemAt } from '../base/problems.js';
 import { useSettled } from '../base/settled.js';
 import type { Domain } from '../generated/routes.js';
-import { changes, PlanView } from './plan-view.js';
+import { changes, PlanView, SPEC } from './plan-view.js';
 import { type Options, type Source, startImport, type Target, type Wanted } from './request.js';
 import { SourceField } from './source-field.js';
 import { type Chosen, TargetFields } from './target-fields.js';
@@ -72,6 +73,7 @@ function ImportForm({ domains }: { readonly domains: readonly Domain[] }) {
         <SourceField
           text={text}
           bundle={bundle}
+          problem={problemAt(plan.error, SPEC)}
           onText={(next) => {
             setBundle(undefined);
             setText(next);

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { may } from '../api/session.js';
 import { Button } from '../base/controls.js';
+import { STATES } from '../base/endpoint-state.js';
 import type { PageProps } from '../base/later.js';
 import { Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
@@ -12,20 +13,11 @@ import { FailedHandlers, Handlers } from './handlers.js';
 import { Texts } from './plan-view.js';
 import { useImport } from './use-progress.js';
 
-type Status = NonNullable<Import['result']>['endpoints'][number]['status'];
-
 const TONES: Readonly<Record<Import['state'], Tone>> = {
   queued: 'idle',
   running: 'warn',
   succeeded: 'ok',
   failed: 'bad',
-};
-const STATUS_TONES: Readonly<Record<Status, Tone>> = {
-  created: 'idle',
-  compiled: 'idle',
-  stopped: 'idle',
-  running: 'ok',
-  error: 'bad',
 };
 /** At first; all others with a click. */
 const SHOWN = 200;
@@ -132,7 +124,7 @@ function Endpoints({ endpoints }: { readonly endpoints: ImportedEndpoints }) {
                   {name !== `${method} ${path}` && <div class="of-method muted small">{name}</div>}
                 </th>
                 <td data-label="State">
-                  <Badge tone={STATUS_TONES[status]}>{status}</Badge>
+                  <Badge tone={STATES[status][1]}>{STATES[status][0]}</Badge>
                 </td>
                 <td data-label="Code" class="wrap">
                   {handler ?? 'generated, or your own'}

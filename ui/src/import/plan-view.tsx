@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { Button } from '../base/controls.js';
 import { Empty, ErrorNotice, Skeleton } from '../base/notices.js';
+import { isAtOneOf } from '../base/problems.js';
 import { Badge, count, Method, type Tone } from '../base/text.js';
 import type { ImportPlan } from '../generated/routes.js';
 import type { Planned } from './use-plan.js';
@@ -13,6 +14,8 @@ const TONES: Readonly<Record<ImportPlan['endpoints'][number]['change'], Tone>> =
 };
 const WORDS = { created: 'new', updated: 'changed', unchanged: 'as it is' };
 const CODE = { handler: 'from the ZIP', generated: 'generated', kept: 'your own, kept' };
+/** The place of the document in what the API says. */
+export const SPEC = 'body.spec';
 /** At first; all others with a click. */
 const SHOWN = 200;
 
@@ -27,6 +30,12 @@ export function PlanView({ plan, hasSource }: { readonly plan: Planned; readonly
             document again updates its endpoints, and keeps code that you wrote.
           </p>
         </Empty>
+      ) : isAtOneOf(error, [SPEC]) ? (
+        <div role="alert">
+          <Empty title="It cannot be imported like this">
+            <p>What is wrong is said at the document.</p>
+          </Empty>
+        </div>
       ) : error ? (
         <ErrorNotice error={error} onRetry={refresh} />
       ) : data ? (

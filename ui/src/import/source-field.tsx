@@ -7,6 +7,8 @@ import { failed } from '../base/toasts.js';
 interface SourceFieldProps {
   readonly text: string;
   readonly bundle: File | undefined;
+  /** What the API says of the text. */
+  readonly problem: string | undefined;
   readonly onText: (text: string) => void;
   readonly onBundle: (file: File | undefined) => void;
 }
@@ -14,7 +16,7 @@ interface SourceFieldProps {
 /** The beginning of every ZIP. */
 const ZIP_MAGIC = 'PK';
 
-export function SourceField({ text, bundle, onText, onBundle }: SourceFieldProps) {
+export function SourceField({ text, bundle, problem, onText, onBundle }: SourceFieldProps) {
   const take = async (file: File) => {
     if ((await file.slice(0, ZIP_MAGIC.length).text()) === ZIP_MAGIC) onBundle(file);
     else onText(await file.text());
@@ -44,6 +46,7 @@ export function SourceField({ text, bundle, onText, onBundle }: SourceFieldProps
         <TextArea
           label="Document"
           hint="OpenAPI 3 or Swagger 2.0, YAML or JSON. Paste it here, if it is in no file."
+          problem={problem}
           rows={text === '' ? 5 : 12}
           value={text}
           onInput={onText}

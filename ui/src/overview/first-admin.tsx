@@ -33,25 +33,37 @@ function AdminDialog({ onClose }: { readonly onClose: () => void }) {
   };
   return (
     <FormDialog title="The first admin" action="Create and sign in" onSubmit={create} onClose={onClose}>
-      <TextField
-        label="Email"
-        type="email"
-        autocomplete="username"
-        required
-        autofocus
-        value={email}
-        onInput={setEmail}
-      />
-      <TextField label="Name" autocomplete="name" value={name} onInput={setName} />
-      <TextField
-        label="Password"
-        type="password"
-        autocomplete="new-password"
-        hint="12 characters or more. A lost one is reset on this machine: npm run user -- reset-password EMAIL"
-        required
-        value={password}
-        onInput={setPassword}
-      />
+      {(problemAt) => (
+        <>
+          <TextField
+            label="Email"
+            problem={problemAt('body.email')}
+            type="email"
+            autocomplete="username"
+            required
+            autofocus
+            value={email}
+            onInput={setEmail}
+          />
+          <TextField
+            label="Name"
+            autocomplete="name"
+            problem={problemAt('body.name')}
+            value={name}
+            onInput={setName}
+          />
+          <TextField
+            label="Password"
+            problem={problemAt('body.password')}
+            type="password"
+            autocomplete="new-password"
+            hint="12 characters or more. A lost one is reset on this machine: npm run user -- reset-password EMAIL"
+            required
+            value={password}
+            onInput={setPassword}
+          />
+        </>
+      )}
     </FormDialog>
   );
 }

@@ -6,6 +6,7 @@ import { toApiError } from '../api/query.js';
 import { signIn } from '../api/session.js';
 import { Button, TextField } from '../base/controls.js';
 import { ErrorNotice } from '../base/notices.js';
+import { isAtOneOf, problemAt } from '../base/problems.js';
 
 /** Its fields are not there while it is closed: they would confuse what fills in passwords. */
 export function FirstAdminByKey() {
@@ -48,6 +49,7 @@ function AdminForm() {
       <TextField label="API key" type="password" autocomplete="off" required value={key} onInput={setKey} />
       <TextField
         label="Email of the admin"
+        problem={problemAt(error, 'body.email')}
         type="email"
         autocomplete="off"
         required
@@ -56,6 +58,7 @@ function AdminForm() {
       />
       <TextField
         label="Password of the admin"
+        problem={problemAt(error, 'body.password')}
         type="password"
         autocomplete="new-password"
         hint="12 characters or more"
@@ -63,7 +66,7 @@ function AdminForm() {
         value={password}
         onInput={setPassword}
       />
-      {error && <ErrorNotice error={error} />}
+      {error && !isAtOneOf(error, ['body.email', 'body.password']) && <ErrorNotice error={error} />}
       <Button isSubmit>Create and sign in</Button>
     </form>
   );

@@ -226,7 +226,13 @@ impl<C: Client> Exchange<'_, C> {
         stop: Stop,
     ) -> Result<Next, Broken> {
         match stop {
-            Stop::Client(broken) => Err(broken),
+            Stop::Client(broken) => {
+                arriving.upload.reason = match &broken {
+                    Broken::Refused(Refusal { status: 408, .. }) => "the client was too slow",
+                    _ => "the client has left, or has sent what is no HTTP",
+                };
+                Err(broken)
+            }
             Stop::Idle => {
                 arriving.upload.reason = "the client has sent nothing for too long";
                 Err(Refusal::too_slow().into())

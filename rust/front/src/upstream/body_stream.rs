@@ -27,7 +27,7 @@ pub enum End {
     Complete,
     /// Why there is no more of it.
     Broken(Rc<str>),
-    /// Its handler, or the front, is ending, as this says for logs, and its time is up.
+    /// Its handler or the front has been replaced or stopped, and its time is up. Which of them, for logs.
     Drained(&'static str),
 }
 

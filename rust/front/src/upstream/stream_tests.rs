@@ -49,6 +49,7 @@ async fn broken(body: &mut BodyStream) -> String {
         match body.next().await {
             Ok(_) => {}
             Err(End::Broken(reason)) => return reason.to_string(),
+            Err(End::Drained(reason)) => return reason.to_owned(),
             Err(end) => return format!("{end:?}"),
         }
     }

@@ -65,6 +65,21 @@ fn no_more_is_sent_than_there_is_credit_for() {
 }
 
 #[test]
+fn what_waits_to_be_written_takes_memory() {
+    run(async {
+        let ends = Ends::open().await;
+        let memory = Arc::new(MemoryBudget::new(MAX_DATA_BYTES + 2 * HEADER_BYTES + 1));
+        let share = Share::new(memory.clone(), None);
+        let upload = ends.connection.open_request(b"{}", &reply().await, share).unwrap();
+        assert_eq!(upload.send(&[7; MAX_DATA_BYTES]), Some(MAX_DATA_BYTES));
+        assert_eq!(upload.send(b"12"), None);
+        assert_eq!(upload.send(b"1"), Some(1));
+        until(|| Share::new(memory.clone(), None).set(MAX_DATA_BYTES)).await;
+        assert_eq!(upload.send(b"12"), Some(2));
+    });
+}
+
+#[test]
 fn a_handler_that_answers_early_gets_no_more() {
     run(async {
         let mut ends = Ends::open().await;

@@ -32,12 +32,12 @@ use std::sync::{Mutex, PoisonError};
 /// others where a policy of the endpoint checks bodies, or while an older version of the handler serves beside it.
 pub struct StreamRequest {
     head: Request,
-    body: Mutex<Option<BodySource>>,
+    source: Mutex<Option<BodySource>>,
 }
 
 impl StreamRequest {
-    pub(crate) fn new(head: Request, body: BodySource) -> Self {
-        StreamRequest { head, body: Mutex::new(Some(body)) }
+    pub(crate) fn new(head: Request, source: BodySource) -> Self {
+        StreamRequest { head, source: Mutex::new(Some(source)) }
     }
 
     /// Reads the body, also in a thread of its own, or while a [`crate::StreamResponse`] is written. There is one
@@ -53,7 +53,7 @@ impl StreamRequest {
     }
 
     fn take_source(&self) -> BodySource {
-        self.body.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(BodySource::Taken)
+        self.source.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(BodySource::Taken)
     }
 }
 

@@ -88,7 +88,7 @@ export const objstoreDriver = defineDriver({
       args: Type.Object({
         key,
         upload_id: uploadId,
-        etags: Type.Array(etag, { minItems: 1, maxItems: MAX_PARTS }),
+        etags: Type.Array(etag, { maxItems: MAX_PARTS }),
       }),
       run: async ({ bucket }, { key, upload_id, etags }, call) => ({
         result: await completeUpload(bucket, { key, uploadId: upload_id }, etags, signalOf(call)),

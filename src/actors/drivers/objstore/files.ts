@@ -5,6 +5,7 @@ import { toError } from '../../../errors.js';
 import type { ObjectFiles, ObjectInfo } from '../../driver.js';
 import { ServiceError } from '../../service-error.js';
 import { type Bucket, type BucketRequest, isMissing, isReplaced } from './bucket.js';
+import { collectParts } from './buffers.js';
 import { allObjects, unquote } from './listing.js';
 import { abortUpload, beginUpload, completeUpload, MAX_PARTS, uploadPart } from './uploads.js';
 
@@ -98,8 +99,9 @@ export async function readRange(
   etag: string,
   signal: AbortSignal,
 ): Promise<Buffer> {
-  const response = await unlessReplaced(key, () => bucket.send(rangeRequest(key, range, etag), signal));
   const bytes = range.end - range.start + 1;
+  collectParts(bytes);
+  const response = await unlessReplaced(key, () => bucket.send(rangeRequest(key, range, etag), signal));
   if (Number(response.headers['content-length']) !== bytes) {
     response.destroy();
     throw shortened(key);

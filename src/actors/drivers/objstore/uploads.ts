@@ -1,5 +1,6 @@
 /** Objects that are stored in parts. What is not completed is no object, and takes space until it is aborted. */
 import { type Bucket, isGone } from './bucket.js';
+import { collectParts } from './buffers.js';
 import { escapeQuery, unquote } from './listing.js';
 
 /** S3 takes no more parts of one object; all but the last have at least 5 MiB. */
@@ -33,6 +34,7 @@ export async function uploadPart(
   payload: Buffer,
   signal?: AbortSignal,
 ): Promise<{ etag: string }> {
+  collectParts(payload.length);
   const query = `partNumber=${number}&uploadId=${escapeQuery(uploadId)}`;
   const { etag = '' } = await bucket.sendForHeaders({ method: 'PUT', key, query, payload }, signal);
   return { etag: unquote(etag) };

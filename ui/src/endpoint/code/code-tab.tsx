@@ -4,38 +4,40 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { useSearchParams } from 'wouter-preact';
 import type { ApiError } from '../../api/client.js';
 import { toApiError } from '../../api/query.js';
-import { may } from '../../api/session.js';
+import { isExpired, may } from '../../api/session.js';
 import { Button } from '../../base/controls.js';
 import { ErrorNotice } from '../../base/notices.js';
-import { failed } from '../../base/toasts.js';
 import type { Endpoint } from '../../generated/routes.js';
-import { useFailedBuild } from '../failed-build.js';
+import { useBuild } from '../failed-build.js';
 import { Conflict } from './conflict.js';
-import { Crates } from './crates.js';
+import { Crates, isAtCrate } from './crates.js';
 import { type Draft, draftOf } from './draft.js';
 import { Editor } from './editor.js';
 import { goTo, offsetOf } from './places.js';
 import { Problems } from './problems.js';
+import { sourceOf } from './source.js';
 
 export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
   const draft = draftOf(endpoint);
   const view = useRef<EditorView>(undefined);
   const [, again] = useState(0);
-  const { isBusy, error, compile, close } = useCompile(draft);
   const mayWrite = may('endpoints:write');
   const mayCompile = may('endpoints:deploy');
-  useLastFailure(endpoint, draft);
+  const conflict = useRef<HTMLElement>(null);
+  const { isBusy, error, save, close } = useSaving(draft, mayCompile, () => conflict.current?.focus());
+  useLastCheck(endpoint, draft);
   useLinkedPlace(view);
   const written = draft.written.value;
   const checked = draft.checked.value;
-  const save = () => (mayCompile ? compile() : draft.save().then(() => undefined, failed));
   return (
     <div class="stack">
-      {draft.theirs.value && <Conflict draft={draft} theirs={draft.theirs.value} />}
+      {draft.theirs.value && (
+        <Conflict notice={conflict} endpoint={endpoint} draft={draft} theirs={draft.theirs.value} />
+      )}
       <section class="card editor-card" aria-label="Code">
         <header>
           <span class="muted" role="status">
-            {isBusy ? 'Compiling …' : stateOf(draft, endpoint, mayWrite)}
+            {isBusy ? (mayCompile ? 'Compiling …' : 'Saving …') : stateOf(draft, endpoint, mayWrite)}
           </span>
           <div class="actions">
             {mayWrite && draft.isDirty.value && (
@@ -67,16 +69,17 @@ export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
           Ctrl F searches, Ctrl Space completes a word. Escape, then Tab leaves the editor.
         </p>
       </section>
-      {error && <ErrorNotice error={error} onClose={close} />}
-      {checked && <Problems checked={checked} view={view.current} />}
-      <Crates draft={draft} isReadOnly={!mayWrite} />
+      {error && !isAtCrate(error, written.crates) && <ErrorNotice error={error} onClose={close} />}
+      {checked && (!error || checked.hasFailed) && <Problems checked={checked} view={view.current} />}
+      <Crates draft={draft} isReadOnly={!mayWrite} error={error} />
     </div>
   );
 }
 
-function stateOf({ isDirty, checked }: Draft, endpoint: Endpoint, mayWrite: boolean): string {
+function stateOf({ isDirty, checked, theirs }: Draft, endpoint: Endpoint, mayWrite: boolean): string {
   const { needs_compile, latest_version } = endpoint;
   if (!mayWrite) return 'You may read this, not change it.';
+  if (theirs.value) return 'Not saved: somebody else has changed it';
   if (isDirty.value) return 'Changed, not saved yet';
   if (checked.value?.hasFailed) return 'Saved; it does not compile';
   if (latest_version === null) return 'Saved, not compiled yet';
@@ -85,40 +88,51 @@ function stateOf({ isDirty, checked }: Draft, endpoint: Endpoint, mayWrite: bool
     : `Saved, the same as version ${latest_version}`;
 }
 
-/** Compiles one text after the other: what is written meanwhile is compiled next, if one asks for that. */
-function useCompile(draft: Draft) {
+/**
+ * Saves, and compiles for those who may, one text after the other: what is written meanwhile is next, if one asks for
+ * that. What an expired session has refused is done when the same person has signed in again.
+ * @param onConflict called when it was not done, because somebody else has changed the draft
+ */
+function useSaving(draft: Draft, mayCompile: boolean, onConflict: () => void) {
   const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState<ApiError>();
+  const [failure, setFailure] = useState<{ readonly error: ApiError; readonly draft: Draft }>();
   const asked = useRef(0);
-  const compile = async () => {
+  const save = async () => {
     asked.current++;
     if (asked.current > 1) return;
     setBusy(true);
-    setError(undefined);
+    setFailure(undefined);
     try {
       for (let done = 0; done < asked.current; ) {
         done = asked.current;
-        await draft.compile();
+        if ((await (mayCompile ? draft.compile() : draft.save())) === 'changed') onConflict();
       }
     } catch (thrown) {
-      setError(toApiError(thrown));
+      setFailure({ error: toApiError(thrown), draft });
     }
     asked.current = 0;
     setBusy(false);
   };
-  return { isBusy, error, compile, close: () => setError(undefined) };
+  useEffect(() => {
+    if (isExpired.value || failure?.error.status !== 401) return;
+    setFailure(undefined);
+    if (failure.draft === draft) void save();
+  }, [isExpired.value]);
+  return { isBusy, error: failure?.error, save, close: () => setFailure(undefined) };
 }
 
 /** What the compiler said of the draft when it was compiled last, in another window or on another day. */
-function useLastFailure(endpoint: Endpoint, draft: Draft): void {
-  const build = useFailedBuild(endpoint);
+function useLastCheck(endpoint: Endpoint, draft: Draft): void {
+  const { failed, current } = useBuild(endpoint);
+  const isOfDraft = endpoint.latest_version !== null && !endpoint.needs_compile;
+  const succeeded = current?.state === 'succeeded' && isOfDraft ? current : undefined;
+  const build = failed ?? succeeded;
   useEffect(() => {
     if (!build || draft.checked.peek()) return;
-    draft.checked.value = {
-      code: draft.base.peek().code,
-      diagnostics: build.diagnostics,
-      hasFailed: true,
-    };
+    const { diagnostics, state } = build;
+    const hasFailed = state === 'failed';
+    if (hasFailed || diagnostics.length > 0)
+      draft.checked.value = { code: sourceOf(endpoint).code, diagnostics, hasFailed };
   }, [draft, build]);
 }
 

@@ -1,19 +1,37 @@
 /** Somebody else has changed the draft: what one does with the two texts. */
+import type { Ref } from 'preact';
 import { useState } from 'preact/hooks';
+import { useQuery } from '../../api/query.js';
+import { may } from '../../api/session.js';
+import { whoOf } from '../../base/actor.js';
 import { Button } from '../../base/controls.js';
 import { Dialog } from '../../base/dialog.js';
 import { laterPart } from '../../base/later.js';
+import { Ago } from '../../base/text.js';
 import { done } from '../../base/toasts.js';
+import { Visible } from '../../base/visible.js';
+import type { Endpoint } from '../../generated/routes.js';
 import type { Draft } from './draft.js';
 import { type Source, textOf } from './source.js';
 
 const DiffView = laterPart(async () => (await import('../versions/diff-view.js')).DiffView);
 
-export function Conflict({ draft, theirs }: { readonly draft: Draft; readonly theirs: Source }) {
+interface ConflictProps {
+  /** What gets the focus when one tries to save nevertheless. */
+  readonly notice: Ref<HTMLElement>;
+  readonly endpoint: Endpoint;
+  readonly draft: Draft;
+  readonly theirs: Source;
+}
+
+export function Conflict({ notice, endpoint, draft, theirs }: ConflictProps) {
   const [isComparing, setComparing] = useState(false);
   return (
-    <div class="notice warn" role="alert">
-      <div>Somebody else has changed this draft since you began. Nothing of yours is lost, or saved.</div>
+    <section ref={notice} class="notice warn" role="alert" tabIndex={-1}>
+      <div>
+        Somebody else has changed this draft since you began
+        <ByWhom endpoint={endpoint} />. Nothing of yours is lost, or saved.
+      </div>
       <div class="actions">
         <Button isSmall onClick={() => setComparing(true)}>
           See the difference
@@ -43,6 +61,21 @@ export function Conflict({ draft, theirs }: { readonly draft: Draft; readonly th
           </footer>
         </Dialog>
       )}
-    </div>
+    </section>
+  );
+}
+
+const LOOKED_AT = 20;
+
+/** Who has changed it last, for those who may know. */
+function ByWhom({ endpoint: { id } }: { readonly endpoint: Endpoint }) {
+  const query = { object_kind: 'endpoint', object_id: id, outcome: 'changed', limit: LOOKED_AT } as const;
+  const { data } = useQuery('GET /api/audit', may('audit:read') ? { query } : undefined);
+  const last = data?.find(({ after }) => after && ('code' in after || 'dependencies' in after));
+  if (!last) return null;
+  return (
+    <>
+      : <Visible text={whoOf(last.actor)} isOneLine />, <Ago at={last.at} />
+    </>
   );
 }

@@ -1,17 +1,33 @@
 /** The crates that a handler uses. */
 import { useId } from 'preact/hooks';
+import type { ApiError } from '../../api/client.js';
 import { Button } from '../../base/controls.js';
+import { isAtOneOf, problemAt } from '../../base/problems.js';
 import type { Draft } from './draft.js';
 import { type Crate, doubleCrate } from './source.js';
 
 interface CratesProps {
   readonly draft: Draft;
   readonly isReadOnly: boolean;
+  /** Why it was not saved. */
+  readonly error: ApiError | undefined;
 }
 
 const NONE: Crate = { name: '', version: '', features: '', rest: {} };
 
-export function Crates({ draft, isReadOnly }: CratesProps) {
+const placeOf = ({ name }: Crate) => `body.dependencies.${name.trim()}`;
+
+/** Whether an error is one that is shown at its crate. */
+export const isAtCrate = (error: ApiError, crates: readonly Crate[]): boolean =>
+  isAtOneOf(error, crates.map(placeOf));
+
+/** What is wrong with a crate: what the API says, or that it is left out. */
+function problemOf(crate: Crate, error: ApiError | undefined): string | undefined {
+  const isNameless = crate.name.trim() === '' && `${crate.version}${crate.features}`.trim() !== '';
+  return isNameless ? 'Without a name it is not saved' : problemAt(error, placeOf(crate));
+}
+
+export function Crates({ draft, isReadOnly, error }: CratesProps) {
   const { crates } = draft.written.value;
   const double = doubleCrate(crates);
   const change = (at: number, to: Partial<Crate>) =>
@@ -37,6 +53,7 @@ export function Crates({ draft, isReadOnly }: CratesProps) {
             key={index}
             crate={crate}
             isReadOnly={isReadOnly}
+            problem={problemOf(crate, error)}
             onInput={(to) => change(index, to)}
             onRemove={() => draft.write({ crates: crates.filter((_, at) => at !== index) })}
           />
@@ -54,11 +71,12 @@ export function Crates({ draft, isReadOnly }: CratesProps) {
 interface CrateRowProps {
   readonly crate: Crate;
   readonly isReadOnly: boolean;
+  readonly problem: string | undefined;
   readonly onInput: (change: Partial<Crate>) => void;
   readonly onRemove: () => void;
 }
 
-function CrateRow({ crate, isReadOnly, onInput, onRemove }: CrateRowProps) {
+function CrateRow({ crate, isReadOnly, problem, onInput, onRemove }: CrateRowProps) {
   const id = useId();
   const field = (name: 'name' | 'version' | 'features', label: string, placeholder: string) => (
     <div class="field">
@@ -71,21 +89,30 @@ function CrateRow({ crate, isReadOnly, onInput, onRemove }: CrateRowProps) {
         spellcheck={false}
         readOnly={isReadOnly}
         placeholder={placeholder}
+        aria-invalid={problem !== undefined && name === 'name'}
+        aria-describedby={problem === undefined ? undefined : `${id}-problem`}
         value={crate[name]}
         onInput={(event) => onInput({ [name]: event.currentTarget.value })}
       />
     </div>
   );
   return (
-    <div class="row">
-      {field('name', 'Crate', 'regex')}
-      {field('version', 'Version', '1.10')}
-      {field('features', 'Features', '')}
-      {!isReadOnly && (
-        <Button look="plain" label={`Remove ${crate.name || 'this crate'}`} onClick={onRemove}>
-          ✕
-        </Button>
+    <>
+      <div class="row">
+        {field('name', 'Crate', 'regex')}
+        {field('version', 'Version', '1.10')}
+        {field('features', 'Features', '')}
+        {!isReadOnly && (
+          <Button look="plain" label={`Remove ${crate.name || 'this crate'}`} onClick={onRemove}>
+            ✕
+          </Button>
+        )}
+      </div>
+      {problem !== undefined && (
+        <p id={`${id}-problem`} class="problem small" role="alert">
+          {problem}
+        </p>
       )}
-    </div>
+    </>
   );
 }

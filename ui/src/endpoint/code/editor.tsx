@@ -121,7 +121,7 @@ function marksOf(state: EditorState, diagnostics: readonly Diagnostic[]): Mark[]
       {
         ...span,
         severity: diagnostic.level === 'error' ? 'error' : 'warning',
-        message: diagnostic.message,
+        message: [diagnostic.message, ...primaryLabels(diagnostic)].join('\n'),
         actions: diagnostic.suggestions
           .filter((suggestion) => canApply(state, suggestion))
           .map((suggestion) => ({
@@ -132,3 +132,7 @@ function marksOf(state: EditorState, diagnostics: readonly Diagnostic[]): Mark[]
     ];
   });
 }
+
+/** What the compiler says at the place itself. */
+const primaryLabels = ({ labels }: Diagnostic): string[] =>
+  labels.flatMap(({ is_primary, text }) => (is_primary && text !== null ? [text] : []));

@@ -78,10 +78,10 @@ function spanIn(text: Text, { line, column, end_line, end_column }: RustcRange):
   return { from, to: Math.max(from, offsetOf(text, end_line, end_column)) };
 }
 
-/** Where a message is now; undefined when it is not about the handler's own source. */
+/** Where a message, or a part of it, is now; undefined when it is not about the handler's own source. */
 export function spanOf(
   state: EditorState,
-  { line, column, end_line, end_column }: Diagnostic,
+  { line, column, end_line, end_column }: Pick<Diagnostic, 'line' | 'column' | 'end_line' | 'end_column'>,
 ): Span | undefined {
   const now = state.field(compiledField);
   if (!now || line === null || column === null) return undefined;

@@ -49,7 +49,7 @@ function Problem({
   readonly diagnostic: Diagnostic;
   readonly view: EditorView | undefined;
 }) {
-  const { level, code, message, suggestions, rendered } = diagnostic;
+  const { level, code, message, labels, suggestions, rendered } = diagnostic;
   const span = view && spanOf(view.state, diagnostic);
   const line = span && view.state.doc.lineAt(span.from).number;
   return (
@@ -67,6 +67,7 @@ function Problem({
         )}
         {code !== null && <code class="muted">{code}</code>}
       </div>
+      <Labels labels={labels} view={view} />
       {suggestions.map((suggestion, index) => (
         <div key={index} class="problem-help">
           <span>
@@ -94,5 +95,33 @@ function Problem({
         </Columns>
       </details>
     </li>
+  );
+}
+
+interface LabelsProps {
+  readonly labels: Diagnostic['labels'];
+  readonly view: EditorView | undefined;
+}
+
+/** What the compiler says of single places: at the mistake first, then of what has to do with it. */
+function Labels({ labels, view }: LabelsProps) {
+  const said = labels.filter(({ text }) => text !== null);
+  if (said.length === 0) return null;
+  const sorted = said.sort((left, right) => Number(right.is_primary) - Number(left.is_primary));
+  return (
+    <ul class="problem-labels small">
+      {sorted.map((label, index) => {
+        const span = view && spanOf(view.state, label);
+        const what = <Visible text={label.text ?? ''} />;
+        if (!span) return <li key={index}>{what}</li>;
+        return (
+          <li key={index}>
+            <button type="button" class="problem-place" onClick={() => goTo(view, span)}>
+              <span class="mono">line {view.state.doc.lineAt(span.from).number}</span> {what}
+            </button>
+          </li>
+        );
+      })}
+    </ul>
   );
 }

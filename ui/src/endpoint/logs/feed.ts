@@ -51,6 +51,7 @@ export class LogFeed {
   shift = 0;
 
   #hasStarted = false;
+  #pausesSoon = false;
   #pending: string[] = [];
   #skipped = 0;
   #turn: number | undefined;
@@ -74,10 +75,11 @@ export class LogFeed {
     readonly filter: LogFilter,
   ) {}
 
-  /** Begins to read, unless it has begun. */
-  start(): void {
+  /** Begins to read, unless it has begun. @param isPaused what comes after what is there waits */
+  start(isPaused = false): void {
     if (this.#hasStarted) return;
     this.#hasStarted = true;
+    this.#pausesSoon = isPaused;
     if (this.filter.until === undefined) this.#connect(FIRST);
     else {
       this.state.value = 'past';
@@ -145,6 +147,7 @@ export class LogFeed {
       clearTimeout(this.#quiet);
       this.#quiet = window.setTimeout(() => {
         this.isLoading.value = false;
+        if (this.#pausesSoon) this.#takeInAndPause();
       }, TURN_MS);
       if (this.#lostAt) this.#takeInSoon();
     });
@@ -229,6 +232,12 @@ export class LogFeed {
       this.isComplete.value = false;
     }
     this.revision.value++;
+  }
+
+  #takeInAndPause(): void {
+    this.#pausesSoon = false;
+    this.#takeIn();
+    this.pause();
   }
 
   #sayResumed(since: Date): void {

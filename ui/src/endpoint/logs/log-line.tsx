@@ -26,15 +26,25 @@ export function LogLine({ entry, isOpen, onOpen, onRequest }: LogLineProps) {
       {requestId !== null && onRequest && (
         <button
           type="button"
-          class="of-request truncate"
+          class="of-request"
+          aria-label={requestId}
           title={`Only request ${requestId}`}
           onClick={() => onRequest(requestId)}
         >
-          {requestId}
+          {shortened(requestId)}
         </button>
       )}
     </>
   );
+}
+
+const SHOWN_OF_ID = 18;
+
+/** An id without its middle: those of requests that came together begin alike, and end differently. */
+function shortened(id: string): string {
+  if (id.length <= SHOWN_OF_ID) return id;
+  const half = (SHOWN_OF_ID - 2) / 2;
+  return `${id.slice(0, half)}…${id.slice(-half)}`;
 }
 
 /** By colour, and by its word. */

@@ -1,5 +1,5 @@
 /** The log of an endpoint: what was written and what comes, in one list, the newest at its end. */
-import { useLayoutEffect, useMemo, useState } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { useSearchParams } from 'wouter-preact';
 import { may } from '../../api/session.js';
 import { Button } from '../../base/controls.js';
@@ -25,9 +25,14 @@ export function LogsTab({ endpoint }: { readonly endpoint: Endpoint }) {
   const filter = filterOf(address);
   const key = JSON.stringify(filter);
   const feed = useMemo(() => openLog(endpoint.id, filter), [endpoint.id, key]);
+  // With other filters a paused log stays paused.
+  const wasPaused = useRef(false);
   useLayoutEffect(() => {
-    feed.start();
-    return () => feed.close();
+    feed.start(wasPaused.current);
+    return () => {
+      wasPaused.current = feed.isPaused.peek();
+      feed.close();
+    };
   }, [feed]);
   const show = (chosen: LogFilter, replace: boolean) =>
     setAddress((current) => withFilter(current, chosen), { replace });
@@ -79,6 +84,7 @@ function Log({ feed, onRequest }: LogProps) {
           </div>
         )}
         {isEmpty && !feed.isLoading.value && !error && <NothingYet filter={filter} />}
+        <Beginning feed={feed} />
         {!isEmpty && (
           <FollowingList
             label="Log entries, the newest last"
@@ -103,7 +109,6 @@ function Log({ feed, onRequest }: LogProps) {
             }}
           />
         )}
-        <Beginning feed={feed} />
       </div>
       {open && <LogEntryDetails entry={open} onClose={() => setOpen(undefined)} />}
     </>
@@ -160,7 +165,7 @@ function Beginning({ feed }: { readonly feed: LogFeed }) {
   if (!hasRows) return null;
   const { search, since } = feed.filter;
   return (
-    <footer class="small muted">
+    <div class="log-beginning small muted">
       {!feed.isComplete.value && (
         <Button isSmall look="plain" isDisabled={feed.isLoading.value} onClick={() => feed.older()}>
           Read older lines
@@ -170,7 +175,7 @@ function Beginning({ feed }: { readonly feed: LogFeed }) {
         (search !== undefined && since === undefined
           ? 'A search goes back one day, unless you say from when on.'
           : 'The list goes back to the first line that is kept.')}
-    </footer>
+    </div>
   );
 }
 

@@ -1,17 +1,25 @@
 /** What a version has answered. */
 import { Fragment } from 'preact';
+import { Link } from 'wouter-preact';
 import { Button } from '../../base/controls.js';
 import { pretty } from '../../base/pretty.js';
 import { Badge, bytes, count, duration, type Tone } from '../../base/text.js';
 import { Visible } from '../../base/visible.js';
-import type { Invocation } from '../../generated/routes.js';
+import type { Endpoint, Invocation } from '../../generated/routes.js';
+import { addressOf } from '../address.js';
+import { BindService } from '../trouble.js';
 
 /** A browser has begun to save a file by then. */
 const SAVED_AFTER_MS = 60_000;
 /** More makes the page slow, and nobody reads it. */
 const MOST_SHOWN = 100_000;
 
-export function Answer({ answer }: { readonly answer: Invocation }) {
+interface AnswerProps {
+  readonly endpoint: Endpoint;
+  readonly answer: Invocation;
+}
+
+export function Answer({ endpoint, answer }: AnswerProps) {
   const { status, duration_ms, version, request_id, headers, logs } = answer;
   return (
     <section class="card" aria-label="Answer">
@@ -27,6 +35,7 @@ export function Answer({ answer }: { readonly answer: Invocation }) {
       </header>
       <div class="pad-in stack">
         <Body answer={answer} />
+        {status >= 500 && <BindService endpoint={endpoint} said={[answer.body, ...logs].join('\n')} />}
         <details>
           <summary>Headers ({Object.keys(headers).length})</summary>
           <dl class="facts mono small header-list">
@@ -46,12 +55,35 @@ export function Answer({ answer }: { readonly answer: Invocation }) {
             <p class="muted small">This version has printed nothing.</p>
           ) : (
             <pre class="code-block small">
-              <Visible text={logs.join('\n')} />
+              <WithPlaces endpoint={endpoint} text={logs.join('\n')} />
             </pre>
           )}
         </div>
       </div>
     </section>
+  );
+}
+
+/** Text in which places of the code, such as those of panics, are links to them. */
+function WithPlaces({ endpoint, text }: { readonly endpoint: Endpoint; readonly text: string }) {
+  // The parts of a pattern with groups: text, line, column, text, and so on.
+  const parts = text.split(/\bhandler\.rs:(\d+):(\d+)/);
+  return (
+    <>
+      {parts.map((part, index) => {
+        const column = parts[index + 1];
+        if (index % 3 === 0) return <Visible key={index} text={part} />;
+        if (index % 3 === 2 || column === undefined) return null;
+        return (
+          <Link
+            key={index}
+            href={`${addressOf(endpoint, 'code')}?${new URLSearchParams({ line: part, column })}`}
+          >
+            handler.rs:{part}:{column}
+          </Link>
+        );
+      })}
+    </>
   );
 }
 

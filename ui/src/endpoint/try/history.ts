@@ -33,7 +33,9 @@ export function remember(endpointId: string, past: PastTrial): void {
   const kept = { ...past, trial: withoutSecrets(past.trial) };
   const text = JSON.stringify(kept.trial);
   if (text.length > MOST_CHARACTERS) return;
-  const earlier = pastTrials(endpointId).filter(({ trial }) => JSON.stringify(trial) !== text);
+  const earlier = pastTrials(endpointId).filter(
+    ({ trial, version }) => version !== past.version || JSON.stringify(trial) !== text,
+  );
   forgetOldEndpoints();
   try {
     localStorage.setItem(keyOf(endpointId), JSON.stringify([kept, ...earlier].slice(0, MOST_OF_ENDPOINT)));

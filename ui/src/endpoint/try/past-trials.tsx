@@ -34,6 +34,7 @@ export function PastTrials({ past, route, method, onChoose, onForget }: PastTria
                 <Badge tone={one.status >= 500 ? 'bad' : one.status >= 400 ? 'warn' : 'ok'}>
                   {String(one.status)}
                 </Badge>
+                {one.version !== null && `version ${one.version}, `}
                 <Ago at={one.at} />
               </span>
             </button>

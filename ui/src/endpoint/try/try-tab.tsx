@@ -19,8 +19,6 @@ import { sampleOf } from './sample.js';
 import { bodyOf, curlOf, hasBody, parametersOf, pathOf, type Trial } from './trial.js';
 
 const EMPTY: Trial = { path: {}, query: [], headers: [], body: '' };
-/** The version that serves now; otherwise the number of one. */
-const RUNNING = 'running';
 
 interface TryProps {
   readonly endpoint: Endpoint;
@@ -46,7 +44,7 @@ function TryForm({ endpoint }: TryProps) {
   const [isBusy, setBusy] = useState(false);
   const [past, setPast] = useState<readonly PastTrial[]>(() => pastTrials(id));
   const origin = useOrigin(endpoint);
-  const versions = useVersions(endpoint);
+  const versions = useVersions(endpoint, version);
   const example = sample ?? EMPTY;
   // The document may be read after one has begun to type.
   const trial = { ...example, ...written, path: { ...example.path, ...written.path } };
@@ -55,8 +53,7 @@ function TryForm({ endpoint }: TryProps) {
     setBusy(true);
     setError(undefined);
     try {
-      const number = version === RUNNING ? endpoint.running_version : Number(version);
-      const body = { ...bodyOf(method, route, trial), ...(number !== null && { version: number }) };
+      const body = { ...bodyOf(method, route, trial), version: Number(version) };
       const { data } = await call('POST /api/endpoints/{id}/invoke', { params: { id }, body });
       setAnswer(data);
       remember(id, { at: new Date().toISOString(), version: data.version, status: data.status, trial });
@@ -130,13 +127,14 @@ function TryForm({ endpoint }: TryProps) {
             Sending …
           </p>
         )}
-        {answer && <Answer answer={answer} />}
+        {answer && <Answer endpoint={endpoint} answer={answer} />}
         <PastTrials
           past={past}
           route={route}
           method={method}
           onChoose={(chosen) => {
             setWritten(chosen.trial);
+            if (chosen.version !== null) setVersion(String(chosen.version));
             setAnswer(undefined);
             setError(undefined);
           }}
@@ -182,25 +180,36 @@ function useSample({ id, domain, method, path, route }: Endpoint): Trial | undef
   return sample;
 }
 
+/** The version that was chosen; else the one that serves most, or the newest. */
 function useVersion({ running, running_version, latest_version }: Endpoint) {
   const [chosen, setChosen] = useState<string>();
-  const first = running && running_version !== null ? RUNNING : String(latest_version);
-  return [chosen ?? first, setChosen] as const;
+  const first = running ? (running_version ?? latest_version) : latest_version;
+  return [chosen ?? String(first), setChosen] as const;
 }
 
 const LISTED = 100;
 
-function useVersions({ id, running, running_version }: Endpoint) {
+/** The newest versions, and those that serve or are chosen, which may be older. */
+function useVersions({ id, running, deployment }: Endpoint, chosen: string) {
   const { data = [] } = useQuery('GET /api/endpoints/{id}/versions', {
     params: { id },
     query: { limit: LISTED },
   });
-  const serving = { value: RUNNING, label: `Version ${running_version}, which serves now` };
-  return [
-    ...(running && running_version !== null ? [serving] : []),
-    ...data.map(({ version, message }) => ({
-      value: String(version),
-      label: `Version ${version}${message === null ? '' : `: ${message.slice(0, 60)}`}`,
-    })),
-  ];
+  const shares = new Map(
+    running ? deployment?.targets.map(({ version, percent }) => [version, percent]) : [],
+  );
+  const messages = new Map(data.map(({ version, message }) => [version, message]));
+  const numbers = new Set([...messages.keys(), ...shares.keys(), Number(chosen)]);
+  return [...numbers]
+    .sort((left, right) => right - left)
+    .map((version) => {
+      const message = messages.get(version) ?? null;
+      const said = message === null ? '' : `: ${message.slice(0, 60)}`;
+      return { value: String(version), label: `Version ${version}${servesOf(shares.get(version))}${said}` };
+    });
+}
+
+function servesOf(percent: number | undefined): string {
+  if (percent === undefined) return '';
+  return percent === 100 ? ', which serves now' : `, which serves ${percent} % now`;
 }

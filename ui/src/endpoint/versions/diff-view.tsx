@@ -54,8 +54,8 @@ export function DiffView({ before, after }: DiffProps) {
   return (
     <div class="diff">
       <div class={`diff-labels small muted ${isNarrow ? 'one' : ''}`} aria-hidden="true">
-        <span>{before.label}</span>
-        <span>{after.label}</span>
+        <span>{isNarrow ? `− Only in: ${before.label}` : before.label}</span>
+        <span>{isNarrow ? `+ Only in: ${after.label}` : after.label}</span>
       </div>
       {before.text === after.text && <p class="pad-in muted">They are the same.</p>}
       <div ref={parent} />

@@ -51,6 +51,12 @@ export function VersionsTab({ endpoint }: { readonly endpoint: Endpoint }) {
   );
 }
 
+/** What has come since is shown as added. The draft is newer than all versions. */
+function olderFirst(one: string, other: string): { readonly from: string; readonly to: string } {
+  const isOlder = one !== DRAFT && (other === DRAFT || Number(one) < Number(other));
+  return isOlder ? { from: one, to: other } : { from: other, to: one };
+}
+
 function Row({ endpoint, version }: { readonly endpoint: Endpoint; readonly version: VersionSummary }) {
   const { version: number, message, actor, created_at, deployed_percent } = version;
   const [query, change] = useAddress();
@@ -82,7 +88,7 @@ function Row({ endpoint, version }: { readonly endpoint: Endpoint; readonly vers
           label={`Compare version ${number}`}
           onClick={() => {
             const to = query.get('to') ?? String(serving ?? DRAFT);
-            change({ from: String(number), to: to === String(number) ? DRAFT : to });
+            change(olderFirst(String(number), to === String(number) ? DRAFT : to));
           }}
         >
           Compare

@@ -52,10 +52,11 @@ pub struct AsyncHandler<F, I> {
     input: PhantomData<fn(I)>,
 }
 
-impl<F, I: Input> AsyncHandler<F, I> {
+impl<F, I> AsyncHandler<F, I> {
     /// Wraps a handler.
     pub fn new<Fut>(handler: F) -> Self
     where
+        I: Input,
         F: Fn(I) -> Fut,
         Fut: AsyncAnswer,
     {

@@ -41,7 +41,7 @@ pub struct BodyId {
 struct Body {
     id: BodyId,
     /// Also messages of a WebSocket.
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<(Kind, Vec<u8>)>,
     end: Option<Ending>,
     /// What the reader has taken, and the gateway has no credit for yet.
     uncredited: usize,
@@ -56,8 +56,8 @@ enum Ending {
     Broken(String),
 }
 
-/// A piece, and what it is.
-pub type Piece = (Kind, Vec<u8>);
+/// What has come: a piece of a body or of a message, and its kind. `None` at the end.
+pub type Arrived = Option<(Kind, Vec<u8>)>;
 
 /// What a reader gets.
 #[derive(Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "async")]
 use super::asynchronous::TaskBody;
-use super::bodies::Piece;
+use super::bodies::Arrived;
 use super::socket::SocketLink;
 use super::streaming::ConnectionBody;
 use crate::wire::frame::Kind;
@@ -46,7 +46,7 @@ impl BodySource {
     ///
     /// # Errors
     /// See [`BodySource::next`].
-    pub fn next_frame(&mut self) -> io::Result<Option<Piece>> {
+    pub fn next_frame(&mut self) -> io::Result<Arrived> {
         match self {
             BodySource::Whole(bytes) => Ok(take(bytes)),
             BodySource::Connection(body) => body.next(),
@@ -64,7 +64,7 @@ impl BodySource {
 
     /// See [`BodySource::next_frame`].
     #[cfg(feature = "async")]
-    pub fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<Piece>>> {
+    pub fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Arrived>> {
         match self {
             BodySource::Whole(bytes) => Poll::Ready(Ok(take(bytes))),
             BodySource::Connection(_) => {
@@ -76,7 +76,7 @@ impl BodySource {
     }
 }
 
-fn take(bytes: &mut Vec<u8>) -> Option<Piece> {
+fn take(bytes: &mut Vec<u8>) -> Arrived {
     (!bytes.is_empty()).then(|| (Kind::Data, std::mem::take(bytes)))
 }
 

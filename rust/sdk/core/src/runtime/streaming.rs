@@ -1,6 +1,6 @@
 //! Sends an answer piece by piece, and takes the body of a request so, on the thread that has made the call.
 
-use super::bodies::{BodyId, Piece, Taken};
+use super::bodies::{Arrived, BodyId, Taken};
 use super::gateway_connection::GatewayConnection;
 use super::latency::waiting;
 use super::socket::SocketLink;
@@ -69,7 +69,7 @@ impl ConnectionBody {
     ///
     /// # Errors
     /// `ConnectionAborted` when the body has no end.
-    pub fn next(&mut self) -> io::Result<Option<Piece>> {
+    pub fn next(&mut self) -> io::Result<Arrived> {
         let Waiter { runtime, connection } = &self.waiter;
         let mut taken = connection.streams.lock().bodies.take(self.id)?;
         if taken.is_none() && !self.is_waiting {

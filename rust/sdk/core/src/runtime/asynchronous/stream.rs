@@ -1,7 +1,7 @@
 //! Sends answers piece by piece, and takes the bodies of requests so, in tasks.
 
 use super::{Answers, Guarded, Outgoing};
-use crate::runtime::bodies::{BodyId, Piece, Taken};
+use crate::runtime::bodies::{Arrived, BodyId, Taken};
 use crate::runtime::streaming::{last_frame, outcome, written};
 use crate::stream::{Body, Sink, Start, StreamResponse, WriteBody};
 use crate::wire::frame::{credit, header, Kind, MAX_DATA_BYTES};
@@ -94,17 +94,17 @@ impl TaskBody {
     ///
     /// # Errors
     /// `ConnectionAborted` when the body has no end.
-    pub fn next(&mut self) -> io::Result<Option<Piece>> {
+    pub fn next(&mut self) -> io::Result<Arrived> {
         // The task that reads the connection may be one of this thread.
         blocking(|| self.answers.streams.take_of_body(self.id)).map(|taken| self.credited(taken))
     }
 
     /// The same for a task.
-    pub fn poll_next(&mut self, context: &Context<'_>) -> Poll<io::Result<Option<Piece>>> {
+    pub fn poll_next(&mut self, context: &Context<'_>) -> Poll<io::Result<Arrived>> {
         self.answers.streams.poll_of_body(self.id, context).map_ok(|taken| self.credited(taken))
     }
 
-    fn credited(&self, taken: Taken) -> Option<Piece> {
+    fn credited(&self, taken: Taken) -> Arrived {
         let Taken::Piece { kind, bytes, credit: bytes_more } = taken else { return None };
         if bytes_more > 0 {
             self.answers.send(Outgoing::Frames(credit(self.id.number, bytes_more).to_vec()));
