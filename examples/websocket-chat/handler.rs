@@ -22,12 +22,21 @@ const AT_ONCE: &str = "100";
 const EVERY: time::Duration = time::Duration::from_millis(100);
 
 /// The rooms in which people are. One task for each looks for new messages, however many are in it.
-static ROOMS: Mutex<Option<HashMap<String, Sender<String>>>> = Mutex::new(None);
+static ROOMS: Mutex<Option<HashMap<String, Sender<Entry>>>> = Mutex::new(None);
 
 /// An entry of the stream of a room.
+#[derive(Clone)]
 struct Entry {
     id: String,
     message: String,
+}
+
+impl Entry {
+    /// Its place in the stream, which its id tells: milliseconds, and a number among those of the same.
+    fn place(&self) -> (u64, u64) {
+        let (ms, number) = self.id.split_once('-').unwrap_or((&self.id, "0"));
+        (ms.parse().unwrap_or(0), number.parse().unwrap_or(0))
+    }
 }
 
 async fn chat(socket: AsyncWebSocket) -> Result<(), HandlerError> {
@@ -39,10 +48,13 @@ async fn chat(socket: AsyncWebSocket) -> Result<(), HandlerError> {
         return socket.refuse(Response::text(400, "name must have 1 to 40 characters"));
     }
     // A room that cannot be read has no sockets: an error here is the answer.
-    let latest = latest(&room).await?;
+    let last = latest(&room, "1").await?;
+    let mut news = enter(&room, last.last().map_or("0", |entry| &entry.id));
     let (sender, mut receiver) = socket.split()?;
-    let mut news = enter(&room, latest.last().map_or("0", |entry| &entry.id));
-    for entry in latest {
+    // Read after the news were subscribed to: nothing is missed, and what comes twice is told once.
+    let mut told = (0, 0);
+    for entry in latest(&room, LATEST).await? {
+        told = entry.place();
         sender.send(entry.message).await?;
     }
     loop {
@@ -54,7 +66,8 @@ async fn chat(socket: AsyncWebSocket) -> Result<(), HandlerError> {
                 None => return Ok(()),
             },
             message = news.recv() => match message {
-                Ok(message) => sender.send(message).await?,
+                Ok(entry) if entry.place() > told => sender.send(entry.message).await?,
+                Ok(_) => {}
                 // Who cannot keep up comes back, and reads the latest ones.
                 Err(RecvError::Lagged(_)) => return Ok(sender.send(closing("too slow")).await?),
                 Err(RecvError::Closed) => return Ok(sender.send(closing("the room cannot be read")).await?),
@@ -69,7 +82,7 @@ fn closing(reason: &str) -> Message {
 }
 
 /// What is said in a room from now on. `after`: the last message that is known.
-fn enter(room: &str, after: &str) -> Receiver<String> {
+fn enter(room: &str, after: &str) -> Receiver<Entry> {
     let mut rooms = ROOMS
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -84,16 +97,16 @@ fn enter(room: &str, after: &str) -> Receiver<String> {
 }
 
 /// Tells everybody in a room what is said there, until nobody is left.
-async fn follow(room: String, mut last: String, sender: Sender<String>) {
+async fn follow(room: String, mut last: String, sender: Sender<Entry>) {
     while has_people(&room, &sender) {
         time::sleep(EVERY).await;
         let after = format!("({last}");
         match entries(&["XRANGE", &room, &after, "+", "COUNT", AT_ONCE]).await {
             Ok(entries) => {
-                for Entry { id, message } in entries {
-                    last = id;
+                for entry in entries {
+                    last = entry.id.clone();
                     // Fails when everybody has left.
-                    let _ = sender.send(message);
+                    let _ = sender.send(entry);
                 }
             }
             Err(error) => {
@@ -106,7 +119,7 @@ async fn follow(room: String, mut last: String, sender: Sender<String>) {
 }
 
 /// Whether somebody is in a room; it is closed when not.
-fn has_people(room: &str, sender: &Sender<String>) -> bool {
+fn has_people(room: &str, sender: &Sender<Entry>) -> bool {
     let mut rooms = ROOMS
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -126,8 +139,8 @@ fn close(room: &str) {
     rooms.get_or_insert_with(HashMap::new).remove(room);
 }
 
-async fn latest(room: &str) -> Result<Vec<Entry>, HandlerError> {
-    let mut entries = entries(&["XREVRANGE", room, "+", "-", "COUNT", LATEST]).await?;
+async fn latest(room: &str, count: &str) -> Result<Vec<Entry>, HandlerError> {
+    let mut entries = entries(&["XREVRANGE", room, "+", "-", "COUNT", count]).await?;
     entries.reverse();
     Ok(entries)
 }
