@@ -27,7 +27,6 @@ export function LogLine({ entry, isOpen, onOpen, onRequest }: LogLineProps) {
         <button
           type="button"
           class="of-request"
-          aria-label={requestId}
           title={`Only request ${requestId}`}
           onClick={() => onRequest(requestId)}
         >
