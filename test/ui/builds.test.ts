@@ -74,18 +74,22 @@ describe('UI: builds and queues', () => {
   it('one that goes on is of its endpoint everywhere, and is cancelled', async () => {
     const fields = { name: 'endless one', path: '/endless', method: 'GET', domain: '*', code: ENDLESS };
     const { id: endpoint } = (await must(stack.api.post('/api/endpoints', fields))) as { id: string };
-    const headers = { prefer: 'respond-async' };
-    const accepted = await must(stack.api.post(`/api/endpoints/${endpoint}/deploy`, {}, { headers }));
+    // Until it is deployed, it is the latest build of no endpoint.
+    const deployed = stack.api.post(`/api/endpoints/${endpoint}/deploy`, {});
     const { page, close } = await ui.open('/ui');
     await page.getByRole('region', { name: 'Builds' }).getByText('endless one').waitFor();
     await page.goto('/ui/builds');
-    await page.getByRole('row', { name: /endless one/ }).waitFor();
-    await page.goto(`/ui/builds/${(accepted as { build_id: string }).build_id}`);
+    await page
+      .getByRole('row', { name: /endless one/ })
+      .getByRole('link')
+      .first()
+      .click();
     await page.getByRole('button', { name: 'Cancel' }).click();
     await page.getByText('build_cancelled').waitFor();
     await page.getByText('failed', { exact: true }).waitFor();
     expect(await page.getByRole('button', { name: 'Cancel' }).count()).to.equal(0);
     await page.getByRole('link', { name: 'Mend the code' }).waitFor();
+    expect((await deployed).body).to.deep.include({ code: 'build_cancelled' });
     await expectAccessible(page);
     await close();
   });

@@ -139,7 +139,7 @@ describe('UI: services', () => {
     await link.waitFor();
     expect(await link.getAttribute('href')).to.equal(`/ui/endpoints/${endpoint.id}`);
     const who = await page.getByRole('link', { name: 'Who changed this?' }).getAttribute('href');
-    expect(who).to.equal(`/ui/access/audit?object_kind=service&object_id=${id}`);
+    expect(who).to.equal(`/ui/access/audit?object_kind=service&object_id=${id}&outcome=changed`);
     await page.getByRole('button', { name: 'Delete' }).click();
     await page.getByText('One binding goes with it').waitFor();
     await expectAccessible(page);

@@ -43,7 +43,8 @@ function stored(): State {
 function keep(now: State): void {
   state.value = now;
   if (now.step === 'deploying' || now.step === 'live') sessionStorage.setItem(KEPT, JSON.stringify(now));
-  else sessionStorage.removeItem(KEPT);
+  // A reload leaves requests without an answer, too: what it interrupts goes on after it.
+  else if (now.step !== 'failed' || now.error.code !== 'unreachable') sessionStorage.removeItem(KEPT);
 }
 
 /** Whether this page waits for the deployment: after a reload, nobody does. */
