@@ -50,7 +50,7 @@ async function busyRow(stack: Stack): Promise<Row> {
 async function idleRow(stack: Stack): Promise<Row> {
   await stack.deploy({ path: '/hello/{name}', code: SMALL_JSON });
   const before = await frontMegabytes(stack);
-  const connections = await openConnections(`${stack.gatewayUrl}/hello/ada`, IDLE, 1);
+  const connections = openConnections(`${stack.gatewayUrl}/hello/ada`, IDLE, 1);
   try {
     await connections.until(({ open, answered }) => open === IDLE && answered['200'] === IDLE, 60_000);
     await delay(1_000);

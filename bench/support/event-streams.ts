@@ -29,11 +29,11 @@ export function eventStreamsRow(): Promise<Row> {
     if (!stack) throw new Error('no stack');
     await stack.deploy({ path: '/events', code: TICKING_EVENTS });
     const url = (count: number) => `${stack.gatewayUrl}/events?count=${count}`;
-    const first = await openEventStreams(url(1), 1);
+    const first = openEventStreams(url(1), 1);
     await first.until(({ complete }) => complete === 1);
     await first.end();
     const before = await memoryOf(stack);
-    const streams = await openEventStreams(url(EVENTS), STREAMS);
+    const streams = openEventStreams(url(EVENTS), STREAMS);
     try {
       const isSettled = ({ open, fewest, broken }: { open: number; fewest: number; broken: number }) =>
         broken > 0 || (open === STREAMS && fewest >= SETTLED_EVENTS);

@@ -30,7 +30,7 @@ describe('streams of events', function () {
   after(() => stack.close());
 
   const open = async (count: number, events: number) => {
-    streams = await openEventStreams(`${stack.gatewayUrl}/events?count=${events}`, count);
+    streams = openEventStreams(`${stack.gatewayUrl}/events?count=${events}`, count);
     return streams;
   };
   const memory = () => {

@@ -36,7 +36,7 @@ describe('many connections', function () {
   after(() => stack.close());
 
   const flood = async (url: string, count: number, askEvery = 2) => {
-    const opened = await openConnections(url, count, askEvery);
+    const opened = openConnections(url, count, askEvery);
     floods.push(opened);
     return opened;
   };

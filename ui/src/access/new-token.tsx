@@ -4,11 +4,11 @@ import { call } from '../api/client.js';
 import { invalidate } from '../api/query.js';
 import { me, type Permission } from '../api/session.js';
 import { Button, Check, TextField } from '../base/controls.js';
-import { CopyField } from '../base/copy.js';
 import { Dialog } from '../base/dialog.js';
 import { ExpiryFields, expiryOf, FIRST_EXPIRY } from '../base/expiry.js';
 import { Form } from '../base/form.js';
 import { HostsField, hostsOf } from '../base/hosts-field.js';
+import { ShownOnce } from '../base/shown-once.js';
 
 /** What a pipeline needs that deploys. */
 const DEPLOYING: readonly string[] = [
@@ -25,30 +25,19 @@ const DEPLOYING: readonly string[] = [
 
 export function NewToken({ onClose }: { readonly onClose: () => void }) {
   const [token, setToken] = useState<string>();
+  if (token !== undefined)
+    return (
+      <ShownOnce
+        title="The new token"
+        label="Token"
+        value={token}
+        hint="Copy it now: it is not stored, and nothing shows it again. Programs send it as “Authorization: Bearer …”."
+        onClose={onClose}
+      />
+    );
   return (
-    <Dialog
-      title={token === undefined ? 'New token' : 'The new token'}
-      isWide
-      losesNothing={token !== undefined}
-      // Not by a click beside it: it is shown once.
-      onClose={token === undefined ? onClose : () => undefined}
-    >
-      {token === undefined ? (
-        <TokenForm onMade={setToken} onCancel={onClose} />
-      ) : (
-        <>
-          <CopyField
-            label="Token"
-            value={token}
-            hint="Copy it now: it is not stored, and nothing shows it again. Programs send it as “Authorization: Bearer …”."
-          />
-          <footer>
-            <Button look="primary" onClick={onClose}>
-              I have copied it
-            </Button>
-          </footer>
-        </>
-      )}
+    <Dialog title="New token" isWide onClose={onClose}>
+      <TokenForm onMade={setToken} onCancel={onClose} />
     </Dialog>
   );
 }

@@ -2,10 +2,10 @@
 import { useState } from 'preact/hooks';
 import { call, get } from '../api/client.js';
 import { invalidate } from '../api/query.js';
-import { Button, Check, SelectField, TextField } from '../base/controls.js';
-import { CopyField } from '../base/copy.js';
+import { Check, SelectField, TextField } from '../base/controls.js';
 import { Dialog } from '../base/dialog.js';
 import { Form, type ProblemAt } from '../base/form.js';
+import { ShownOnce } from '../base/shown-once.js';
 import { done } from '../base/toasts.js';
 import type { Alert } from '../generated/routes.js';
 import { type About, aboutOf, CONDITIONS, type Condition } from './conditions.js';
@@ -42,19 +42,13 @@ export function AlertDialog({ alert, onClose }: AlertDialogProps) {
   };
   if (secret !== undefined)
     return (
-      // Not closed by a click beside it: it is shown once.
-      <Dialog title="The secret of the new alert" losesNothing onClose={() => undefined}>
-        <CopyField
-          label="Secret"
-          value={secret}
-          hint="It signs the webhooks, so that their receiver knows them. Copy it now: nothing shows it again."
-        />
-        <footer>
-          <Button look="primary" onClick={onClose}>
-            I have copied it
-          </Button>
-        </footer>
-      </Dialog>
+      <ShownOnce
+        title="The secret of the new alert"
+        label="Secret"
+        value={secret}
+        hint="It signs the webhooks, so that their receiver knows them. Copy it now: nothing shows it again."
+        onClose={onClose}
+      />
     );
   return (
     <Dialog title={alert ? 'Edit the alert' : 'New alert'} onClose={onClose}>

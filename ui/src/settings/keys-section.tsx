@@ -4,11 +4,11 @@ import { call } from '../api/client.js';
 import { invalidate, useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
 import { Button, TextField } from '../base/controls.js';
-import { CopyField } from '../base/copy.js';
 import { Dialog, FormDialog } from '../base/dialog.js';
 import { Expires, ExpiryFields, expiryOf, FIRST_EXPIRY } from '../base/expiry.js';
 import { Form } from '../base/form.js';
 import { Loaded } from '../base/notices.js';
+import { ShownOnce } from '../base/shown-once.js';
 import { Ago } from '../base/text.js';
 import { done } from '../base/toasts.js';
 import { Visible } from '../base/visible.js';
@@ -127,19 +127,13 @@ function NewKey({ domainId, onClose }: NewKeyProps) {
   };
   if (made !== undefined)
     return (
-      // Not closed by a click beside it: it is shown once.
-      <Dialog title="The new key" losesNothing onClose={() => undefined}>
-        <CopyField
-          label="Key"
-          value={made}
-          hint="Copy it now: it is not stored, and nothing shows it again."
-        />
-        <footer>
-          <Button look="primary" onClick={onClose}>
-            I have copied it
-          </Button>
-        </footer>
-      </Dialog>
+      <ShownOnce
+        title="The new key"
+        label="Key"
+        value={made}
+        hint="Copy it now: it is not stored, and nothing shows it again."
+        onClose={onClose}
+      />
     );
   return (
     <Dialog title="New key" onClose={onClose}>
