@@ -189,7 +189,11 @@ impl Client for Http1<'_> {
         let mut work = pin!(work);
         loop {
             if self.stream.buffered.len() > AHEAD_BYTES {
-                return self.stream.unless_reset(work).await;
+                return tokio::select! {
+                    biased;
+                    outcome = work => Ok(outcome),
+                    () = self.stream.left() => Err(Broken::Gone),
+                };
             }
             tokio::select! {
                 biased;

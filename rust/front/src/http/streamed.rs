@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::client::Client;
 use super::exchange::{Exchange, Next};
@@ -18,7 +18,7 @@ use crate::upstream::{BodyStream, End, Streamed};
 /// Why a body has not come to its end.
 enum Cut {
     /// The client has left, or takes it too slowly.
-    Client(Broken),
+    Client,
     /// The reason, for logs.
     Handler(Rc<str>),
 }
@@ -26,7 +26,7 @@ enum Cut {
 impl From<Stop> for Cut {
     fn from(stop: Stop) -> Self {
         Self::Handler(match stop {
-            Stop::Client(broken) => return Self::Client(broken),
+            Stop::Client(_) => return Self::Client,
             Stop::Idle => "nothing more of the request has come".into(),
             Stop::Unread => "its handler reads no more of the request".into(),
             Stop::TooLarge(limit) => format!("its request is larger than the {limit} bytes of body_limit").into(),
@@ -35,8 +35,8 @@ impl From<Stop> for Cut {
 }
 
 impl From<Broken> for Cut {
-    fn from(broken: Broken) -> Self {
-        Self::Client(broken)
+    fn from(_: Broken) -> Self {
+        Self::Client
     }
 }
 
@@ -86,13 +86,17 @@ impl<C: Client> Exchange<'_, C> {
         drop((body, arriving));
         let cut = match &sent {
             Ok(_) => None,
-            Err(Cut::Client(_)) => Some(LEFT),
+            Err(Cut::Client) => Some(LEFT),
             Err(Cut::Handler(reason)) => Some(&**reason),
         };
         self.finished(request, head.status, bytes, None, cut);
         match sent {
             Ok(next) => self.end(next).await,
-            Err(Cut::Client(broken)) => Err(broken),
+            // Whatever the client has sent: the answer has begun, and there is no place for another one.
+            Err(Cut::Client) => {
+                self.client.cut_off();
+                Err(Broken::Gone)
+            }
             Err(Cut::Handler(reason)) => {
                 let endpoint_id = &*addressed.endpoint.shared.id;
                 let fields = json!({ "request_id": request.id, "endpoint_id": endpoint_id, "reason": &*reason });
@@ -105,10 +109,15 @@ impl<C: Client> Exchange<'_, C> {
 
     /// The answer is complete. What is left of the request is dropped, and its connection with it.
     async fn end(&mut self, next: Next) -> Result<Next, Broken> {
-        if self.client.is_complete() || self.client.drop_at_once().await? {
+        if self.client.is_complete() {
             return Ok(next);
         }
-        self.client.drop_rest().await;
+        match self.client.drop_at_once().await {
+            Ok(true) => return Ok(next),
+            Ok(false) => self.client.drop_rest().await,
+            // It is no HTTP; but the request is answered.
+            Err(_) => {}
+        }
         Ok(Next::Close)
     }
 
@@ -123,12 +132,14 @@ impl<C: Client> Exchange<'_, C> {
     ) -> Result<Next, Cut> {
         self.client.begin_stream(head).await?;
         let mut missing = length;
+        // What moves in the other direction does not count.
+        let mut until = Instant::now() + idle;
         loop {
             let next = match arriving.as_mut().filter(|arriving| !arriving.is_done) {
-                None => self.client.unless_left(timeout(idle, body.next())).await?,
+                None => self.client.unless_left(timeout_at(until, body.next())).await?,
                 // By turns, as neither may wait for the end of the other.
                 Some(arriving) => tokio::select! {
-                    next = timeout(idle, body.next()) => next,
+                    next = timeout_at(until, body.next()) => next,
                     moved = arriving.move_on(self.client) => {
                         moved?;
                         continue;
@@ -157,6 +168,7 @@ impl<C: Client> Exchange<'_, C> {
             self.client.send_piece(&piece).await?;
             *bytes += piece.len();
             body.taken(piece.len());
+            until = Instant::now() + idle;
         }
     }
 }

@@ -2,7 +2,7 @@
 use std::time::{Duration, Instant};
 
 use edge_wire::MAX_DATA_BYTES;
-use tokio::time::{sleep, timeout};
+use tokio::time::{sleep, timeout_at};
 
 use super::client::Client;
 use super::exchange::{Exchange, Next};
@@ -57,8 +57,9 @@ pub struct Arriving {
     /// Bytes read so far.
     length: u64,
     limit: Option<usize>,
-    /// The longest time in which nothing moves.
+    /// The longest time in which nothing moves, and when something has.
     idle: Duration,
+    moved: Instant,
     /// For the answer, from the end of the body on.
     timeout: Duration,
     pub is_done: bool,
@@ -84,12 +85,19 @@ impl Arriving {
         if client.watch().phase() != phase {
             client.watch().begin(phase);
         }
-        timeout(self.idle, client.read_body(&mut self.piece, MAX_DATA_BYTES)).await.map_err(|_| Stop::Idle)??;
+        let until = self.idle_until();
+        timeout_at(until, client.read_body(&mut self.piece, MAX_DATA_BYTES)).await.map_err(|_| Stop::Idle)??;
+        self.moved = Instant::now();
         self.length += self.piece.len() as u64;
         match self.limit {
             Some(limit) if self.length > limit as u64 => Err(Stop::TooLarge(limit)),
             _ => Ok(Moved::On),
         }
+    }
+
+    /// When too long nothing has moved; what moves in the other direction does not count.
+    fn idle_until(&self) -> tokio::time::Instant {
+        (self.moved + self.idle).into()
     }
 
     async fn send<C: Client>(&mut self, client: &mut C) -> Result<Moved, Stop> {
@@ -100,7 +108,7 @@ impl Arriving {
             }
             Some(0) => {
                 client.watch().begin(Phase::Unwatched);
-                let has_room = timeout(self.idle, self.upload.has_room());
+                let has_room = timeout_at(self.idle_until(), self.upload.has_room());
                 let in_time = match client.is_complete() && !self.is_answered {
                     // It may have closed its sending side, and wait for the answer.
                     true => client.unless_reset(has_room).await?,
@@ -109,11 +117,15 @@ impl Arriving {
                 in_time.map_err(|_| Stop::Unread)?;
             }
             Some(_) => match self.upload.send(&self.piece[self.sent..]) {
-                Some(sent) => self.sent += sent,
+                Some(sent) => {
+                    self.sent += sent;
+                    self.moved = Instant::now();
+                }
                 None => {
                     // Others have it. It is not the client that is slow.
                     client.watch().begin(Phase::Unwatched);
-                    sleep(MEMORY_RETRY).await;
+                    client.unless_reset(sleep(MEMORY_RETRY)).await?;
+                    self.moved = Instant::now();
                 }
             },
         }
@@ -159,6 +171,7 @@ impl<C: Client> Exchange<'_, C> {
                 length: 0,
                 limit: addressed.body_limit(),
                 idle: Duration::from_millis(state.limits.idle_timeout_ms.into()),
+                moved: Instant::now(),
                 timeout: request.timeout(),
                 is_done: false,
                 is_answered: false,

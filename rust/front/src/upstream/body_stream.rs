@@ -6,7 +6,7 @@ use std::future::{pending, poll_fn};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use edge_wire::{INITIAL_CREDIT, Kind, cost};
+use edge_wire::{INITIAL_CREDIT, Kind, MAX_DATA_BYTES, cost};
 
 use super::connection::HandlerConnection;
 use super::upload::Wanted;
@@ -87,7 +87,15 @@ impl Arrived {
             return Err(NotTaken::OutOfMemory);
         }
         self.held.set(held);
-        self.pieces.borrow_mut().push_back((kind, piece.to_vec()));
+        let mut pieces = self.pieces.borrow_mut();
+        match pieces.back_mut() {
+            // By themselves, many small ones would take far more memory than they have bytes.
+            Some((Kind::Data, last)) if kind == Kind::Data && last.len() + piece.len() <= MAX_DATA_BYTES => {
+                last.extend_from_slice(piece);
+            }
+            _ => pieces.push_back((kind, piece.to_vec())),
+        }
+        drop(pieces);
         self.wake();
         Ok(())
     }
@@ -207,6 +215,18 @@ mod tests {
 
     fn next(arrived: &Arrived) -> Poll<Result<Vec<u8>, End>> {
         arrived.poll_next(&mut Context::from_waker(Waker::noop())).map(|next| next.map(|(_, piece)| piece))
+    }
+
+    #[test]
+    fn small_pieces_that_nobody_takes_become_few() {
+        let stream = arrived(INITIAL_CREDIT);
+        for _ in 0..INITIAL_CREDIT {
+            stream.push(Kind::Data, b"x").unwrap();
+        }
+        assert_eq!(stream.push(Kind::Data, b"x"), Err(NotTaken::BeyondCredit));
+        assert_eq!(stream.pieces.borrow().len(), INITIAL_CREDIT / MAX_DATA_BYTES);
+        stream.pieces.borrow_mut().clear();
+        assert_eq!(stream.credit(), 0);
     }
 
     #[test]

@@ -147,6 +147,7 @@ impl InFlight {
             return false;
         };
         slot.state = State::Free;
+        slot.body = None;
         self.free.push(number as u16);
         true
     }
@@ -167,6 +168,7 @@ impl InFlight {
             return false;
         };
         slot.state = State::Dropped { credit };
+        slot.body = None;
         true
     }
 
@@ -281,6 +283,21 @@ mod tests {
         assert_ne!(other as u16, late as u16);
         assert!(in_flight.answered_late(late) && !in_flight.answered_late(late));
         assert_eq!(in_flight.add(pending(now)).unwrap() as u16, late as u16);
+    }
+
+    #[test]
+    fn the_body_of_a_request_past_its_deadline_is_not_that_of_the_next() {
+        let now = Instant::now();
+        for begins_stream in [false, true] {
+            let mut in_flight = InFlight::default();
+            let late = in_flight.add_opened(pending(now), Wanted::new()).unwrap();
+            assert_eq!(in_flight.expire(|_| true).len(), 1);
+            assert!(if begins_stream { in_flight.begin_late(late, 1) } else { in_flight.answered_late(late) });
+            assert!(!begins_stream || in_flight.end_stream(late));
+            let next = in_flight.add(pending(now)).unwrap();
+            assert_eq!(next as u16, late as u16);
+            assert!(in_flight.body(next).is_none() && in_flight.opened().is_empty());
+        }
     }
 
     #[test]

@@ -205,7 +205,9 @@ impl<'a> Relay<'a> {
     /// Takes the memory for what is held; false when there is none.
     fn hold(&mut self) -> bool {
         let forward = self.forward.as_ref().map_or(0, Forward::held);
-        let held = self.codec.held() + forward + self.message.len();
+        // Headers of fragments are not kept, however many there are.
+        let arrived = self.codec.held().min(self.max_message_bytes);
+        let held = arrived + forward + self.message.len();
         self.share.set(if held > FREE_BYTES { held } else { 0 })
     }
 
