@@ -95,6 +95,23 @@ describe('streamed request bodies', () => {
     await eventually(() => expect(connection.received.endsWith(LAST_CHUNK)).to.equal(true));
   });
 
+  it('that are no HTTP once the answer has begun cut it off, and get no answer within it', async () => {
+    for (const wrong of ['zz\r\n', `${chunk(KIB)}-1\r\n`]) {
+      const connection = await begin('do=echo', CHUNKED);
+      connection.send(chunk('one'));
+      await eventually(() => expect(connection.received).to.contain(chunk('one')));
+      connection.send(wrong);
+      await connection.ended();
+      expect(connection.received).to.not.contain('HTTP/1.1 400').and.not.contain(LAST_CHUNK);
+    }
+    // Behind a complete answer there is none for what the client has not been asked for either.
+    const answered = await begin('do=early', CHUNKED);
+    await eventually(() => expect(answered.received).to.contain(LAST_CHUNK));
+    answered.send('zz\r\n');
+    await answered.ended();
+    expect(answered.received.match(/HTTP\/1\.1 /g)).to.have.length(1);
+  });
+
   it('are held back by a slow handler, and nothing else is', async () => {
     const bytes = 20 * MEGABYTE;
     const slow = await begin('do=hold&mark=read', long(bytes));

@@ -361,6 +361,7 @@ fn handle(req: StreamRequest) -> Result<StreamResponse, HandlerError> {
             Response::text(200, (first[0] as char).to_string()).into()
         }
         "refuse" => Response::json(403, json!({"error": "not here"})).into(),
+        "early" => StreamResponse::new(|out| out.write_all(b"early")).into(),
         "echo" => StreamResponse::new(move |out| loop {
             let piece = body.fill_buf()?;
             if piece.is_empty() {

@@ -1,4 +1,7 @@
-/** Autobahn's test suite for WebSockets, the usual one for implementations, against a gateway as it runs. */
+/**
+ * The cases of Autobahn's test suite for WebSockets, the usual one for implementations, against a gateway as it runs.
+ * The suite's own runner needs Python 2; kosoku runs its cases with Python 3.
+ */
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { execa } from 'execa';
@@ -15,7 +18,7 @@ const CASES = 301;
 /** Longer than the longest message of the suite, 16 MiB. */
 const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 
-describe("Autobahn's test suite", function () {
+describe("the cases of Autobahn's test suite", function () {
   this.timeout(900_000);
   let stack: Stack;
   let folder: Awaited<ReturnType<typeof tempDir>>;
