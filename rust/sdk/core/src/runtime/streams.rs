@@ -70,18 +70,21 @@ impl Streams {
         lock(&self.table).bodies.open(number)
     }
 
-    /// Forgets a stream, which has ended, and the body of its request.
+    /// Forgets a stream, which has ended, and the body of its request. Tells all that still wait for either.
     pub fn remove(&self, number: u32) {
         let mut table = lock(&self.table);
-        table.streams.remove(&number);
+        if let Some(mut stream) = table.streams.remove(&number) {
+            stream.wake();
+        }
         table.bodies.remove(number);
+        drop(table);
+        self.changed.notify_all();
     }
 
     /// To be called before a request is answered whole: nobody wants any more of its body.
     pub fn answered(&self, number: u32) {
         if self.has_bodies.load(SeqCst) {
             self.remove(number);
-            self.changed.notify_all();
         }
     }
 
@@ -301,6 +304,8 @@ impl Stream {
 mod tests {
     use super::*;
     use crate::wire::frame::{credit, decode, header, Decoded};
+    #[cfg(feature = "async")]
+    use std::{future::Future, sync::Arc};
 
     fn control(streams: &Streams, bytes: &[u8]) -> Result<(), String> {
         let Ok(Decoded::Frame(frame, _)) = decode(bytes) else { panic!("it is whole") };
@@ -320,6 +325,40 @@ mod tests {
         control(&streams, &credit(1, u32::MAX)).unwrap();
         control(&streams, &credit(1, u32::MAX)).unwrap();
         assert_eq!(streams.lock().take(1, 10).unwrap(), 10);
+    }
+
+    #[cfg(feature = "async")]
+    #[test]
+    fn those_that_wait_for_the_end_of_a_stream_are_woken_by_any_end() {
+        let ends: [fn(&Streams); 3] = [
+            |streams| streams.remove(1),
+            |streams| control(streams, &header(Kind::Reset, 1, 0, 0)).unwrap(),
+            Streams::close,
+        ];
+        for end in ends {
+            let streams = Streams::default();
+            streams.open(1);
+            let woken = Arc::new(Woken::default());
+            let waker = Waker::from(woken.clone());
+            let mut over = Box::pin(streams.over(1));
+            assert!(over.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            assert!(!woken.0.load(SeqCst));
+            end(&streams);
+            assert!(woken.0.load(SeqCst));
+            assert!(over.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
+        }
+    }
+
+    /// Whether a task was woken.
+    #[cfg(feature = "async")]
+    #[derive(Default)]
+    struct Woken(AtomicBool);
+
+    #[cfg(feature = "async")]
+    impl std::task::Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, SeqCst);
+        }
     }
 
     #[test]

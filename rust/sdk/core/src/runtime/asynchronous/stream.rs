@@ -166,7 +166,8 @@ impl AsyncBodyWriter {
         self.answers.streams.is_over(self.number)
     }
 
-    /// Resolves when the client has left: for tasks that the stream has started. What it awaits itself is dropped then.
+    /// Resolves when the client has left, or the stream has ended: for tasks that the stream has started. What it awaits
+    /// itself is dropped then.
     pub async fn closed(&self) {
         self.answers.streams.over(self.number).await
     }
