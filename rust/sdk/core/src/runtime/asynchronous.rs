@@ -12,7 +12,7 @@ use super::bodies::is_opening;
 use super::body_source::BodySource;
 use super::current::{self, Current};
 use super::input::{Incoming, Input};
-use super::streams::Streams;
+use super::streams::{StreamId, Streams};
 use super::{panics, process};
 use crate::wire::frame::Kind;
 use crate::wire::takes::Takes;
@@ -225,6 +225,17 @@ impl Answers {
             Answered::Stream(answer) => stream::answer(self, number, *answer).await,
             Answered::Socket(last_frames) => socket::end(self, number, last_frames),
         }
+    }
+
+    /// Sends the head of a stream or of a WebSocket; or, if it is none, a whole answer that says so.
+    fn begin(&self, number: u32, head: Vec<u8>, is_stream: bool) -> Option<StreamId> {
+        // Credit may come as soon as the head is written.
+        let id = is_stream.then(|| self.streams.open(number));
+        if id.is_none() {
+            self.streams.answered(number);
+        }
+        self.send(Outgoing::Frames(head));
+        id
     }
 
     fn send(&self, outgoing: Outgoing) {
