@@ -1,6 +1,6 @@
 //! The bodies of requests that arrive piece by piece on a connection, and what their readers have not taken yet.
 
-use crate::wire::frame::{cost, Frame, Kind, INITIAL_CREDIT};
+use crate::wire::frame::{cost, Frame, Kind, INITIAL_CREDIT, MAX_DATA_BYTES};
 use crate::wire::takes::Takes;
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -95,7 +95,7 @@ impl Bodies {
         match frame.kind {
             Kind::Data if frame.body.is_empty() => {}
             Kind::Data | Kind::Text | Kind::Binary | Kind::Ping | Kind::Pong | Kind::Close => {
-                body.pieces.push_back((frame.kind, frame.body.to_vec()));
+                body.add(frame.kind, frame.body);
             }
             Kind::End => body.end = Some(Ending::Complete),
             _ => body.end = Some(Ending::Broken(String::from_utf8_lossy(frame.body).into_owned())),
@@ -157,6 +157,17 @@ impl Bodies {
 }
 
 impl Body {
+    /// Data joins the piece before it, if that is data and not long: or tiny pieces would take many times the memory
+    /// that credit allows.
+    fn add(&mut self, kind: Kind, bytes: &[u8]) {
+        match self.pieces.back_mut() {
+            Some((Kind::Data, last)) if kind == Kind::Data && last.len() + bytes.len() <= MAX_DATA_BYTES => {
+                last.extend_from_slice(bytes);
+            }
+            _ => self.pieces.push_back((kind, bytes.to_vec())),
+        }
+    }
+
     fn wake(&mut self) {
         #[cfg(feature = "async")]
         self.wakers.drain(..).for_each(Waker::wake);
@@ -174,7 +185,6 @@ fn aborted(reason: &str) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::frame::MAX_DATA_BYTES;
 
     fn send(bodies: &mut Bodies, kind: Kind, number: u32, body: &[u8]) {
         bodies.take_frame(&Frame { kind, number, head: b"", body });
@@ -214,6 +224,46 @@ mod tests {
         for _ in 0..count / 2 {
             assert!(matches!(bodies.take(id).unwrap(), Some(Taken::Piece { credit: 0, .. })));
         }
+    }
+
+    #[test]
+    fn tiny_pieces_are_joined() {
+        let mut bodies = Bodies::default();
+        let id = bodies.open(7);
+        for n in 0..INITIAL_CREDIT {
+            send(&mut bodies, Kind::Data, 7, &[n as u8]);
+        }
+        assert_eq!(bodies.by_number[&7].pieces.len(), INITIAL_CREDIT / MAX_DATA_BYTES);
+        let mut whole = Vec::new();
+        while let Some(Taken::Piece { bytes, .. }) = bodies.take(id).unwrap() {
+            whole.extend(bytes);
+        }
+        assert!(whole.len() == INITIAL_CREDIT && whole.iter().enumerate().all(|(n, &byte)| byte == n as u8));
+    }
+
+    #[test]
+    fn messages_are_not_joined() {
+        let mut bodies = Bodies::default();
+        let id = bodies.open(7);
+        let frames = [
+            (Kind::Data, "a"),
+            (Kind::Data, "b"),
+            (Kind::Ping, "ping"),
+            (Kind::Data, "c"),
+            (Kind::Text, "d"),
+            (Kind::Data, "e"),
+            (Kind::Binary, "f"),
+            (Kind::Binary, "g"),
+        ];
+        for (kind, payload) in frames {
+            send(&mut bodies, kind, 7, payload.as_bytes());
+        }
+        let mut taken = Vec::new();
+        while let Some(Taken::Piece { kind, bytes, .. }) = bodies.take(id).unwrap() {
+            taken.push((kind, String::from_utf8(bytes).unwrap()));
+        }
+        let rest = frames[2..].iter().map(|&(kind, payload)| (kind, payload.to_owned()));
+        assert_eq!(taken, [(Kind::Data, "ab".to_owned())].into_iter().chain(rest).collect::<Vec<_>>());
     }
 
     #[test]
