@@ -14,7 +14,7 @@ use super::current::{self, Current};
 use super::input::{Incoming, Input};
 use super::streams::{StreamId, Streams};
 use super::{panics, process};
-use crate::wire::frame::Kind;
+use crate::wire::frame::{credit, Kind};
 use crate::wire::takes::Takes;
 use crate::wire::{buffer::Buffer, head};
 use crate::Response;
@@ -182,7 +182,8 @@ async fn read(stream: &mut OwnedReadHalf, caller: Caller, takes: Takes, answers:
         received.filled(n);
         while let Some(frame) = received.next_frame().map_err(|error| error.to_string())? {
             if !matches!(frame.kind, Kind::Request | Kind::Open) {
-                answers.streams.control(&frame)?;
+                let credit = answers.streams.control(&frame)?;
+                answers.give_credit(frame.number, credit);
                 continue;
             }
             let number = frame.number;
@@ -236,6 +237,13 @@ impl Answers {
         }
         self.send(Outgoing::Frames(head));
         id
+    }
+
+    /// Tells the gateway that it may send so many more bytes of a request's body; nothing if it is 0.
+    fn give_credit(&self, number: u32, bytes: u32) {
+        if bytes > 0 {
+            self.send(Outgoing::Frames(credit(number, bytes).to_vec()));
+        }
     }
 
     fn send(&self, outgoing: Outgoing) {

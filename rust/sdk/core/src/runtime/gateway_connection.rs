@@ -6,7 +6,7 @@ use super::bodies::{is_opening, BodyId};
 use super::streams::{StreamId, Streams};
 use super::{lock, poll};
 use crate::wire::buffer::Buffer;
-use crate::wire::frame::Kind;
+use crate::wire::frame::{credit, Kind};
 use crate::wire::head;
 use crate::wire::takes::Takes;
 use crate::{Request, Response};
@@ -253,6 +253,13 @@ impl GatewayConnection {
         self.write_out(&mut answers);
     }
 
+    /// Tells the gateway that it may send so many more bytes of a request's body; nothing if it is 0.
+    pub fn give_credit(&self, number: u32, bytes: u32) {
+        if bytes > 0 {
+            self.write_frame(&credit(number, bytes), b"");
+        }
+    }
+
     /// Ends a stream with its last frame.
     pub fn end_stream(&self, number: u32, frame: &[u8]) {
         self.streams.remove(number);
@@ -320,7 +327,8 @@ impl GatewayConnection {
             return Ok(Taken::Nothing);
         };
         if !matches!(frame.kind, Kind::Request | Kind::Open) {
-            self.streams.control(&frame)?;
+            let credit = self.streams.control(&frame)?;
+            self.give_credit(frame.number, credit);
             return Ok(Taken::Control);
         }
         let request = head::request(&frame)?;

@@ -8,7 +8,7 @@ use super::streams::StreamId;
 use super::waiting::Waiter;
 use super::{panics, records, Answered, Runtime};
 use crate::stream::{Body, BodyWriter, Sink, StreamResponse, WriteBody};
-use crate::wire::frame::{credit, header, Kind, MAX_DATA_BYTES, MAX_REASON_BYTES};
+use crate::wire::frame::{header, Kind, MAX_DATA_BYTES, MAX_REASON_BYTES};
 use std::io::{self, Write};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
@@ -86,17 +86,16 @@ impl ConnectionBody {
             Some(taken) => taken,
             None => waiting(|| self.waiter.wait_for(|table| table.bodies.take(self.id)))?,
         };
-        let Taken::Piece { kind, bytes, credit: bytes_more } = taken else { return Ok(None) };
-        if bytes_more > 0 {
-            connection.write_frame(&credit(self.id.number, bytes_more), b"");
-        }
+        let Taken::Piece { kind, bytes, credit } = taken else { return Ok(None) };
+        connection.give_credit(self.id.number, credit);
         Ok(Some((kind, bytes)))
     }
 }
 
 impl Drop for ConnectionBody {
     fn drop(&mut self) {
-        self.waiter.connection.streams.close_body(self.id);
+        let connection = &self.waiter.connection;
+        connection.give_credit(self.id.number, connection.streams.close_body(self.id));
     }
 }
 

@@ -103,22 +103,24 @@ impl Streams {
         }
     }
 
-    /// Nobody reads any more of a body.
-    pub fn close_body(&self, id: BodyId) {
-        lock(&self.table).bodies.close(id);
+    /// Nobody reads any more of a body. See [`Bodies::close`].
+    pub fn close_body(&self, id: BodyId) -> u32 {
+        lock(&self.table).bodies.close(id)
     }
 
-    /// Takes what the gateway sends about a stream. What is about one that has just ended is late.
+    /// Takes what the gateway sends about a stream. What is about one that has just ended is late. Returns what
+    /// [`Bodies::take_frame`] does.
     ///
     /// # Errors
     /// A sentence for the log: the gateway sent something that only handlers send.
-    pub fn control(&self, frame: &Frame<'_>) -> Result<(), String> {
+    pub fn control(&self, frame: &Frame<'_>) -> Result<u32, String> {
         let mut table = lock(&self.table);
+        let mut credit = 0;
         let stream = table.streams.get_mut(&frame.number);
         match frame.kind {
             Kind::Credit => {
                 let bytes = credited(frame.body).ok_or("a credit frame without a number")?;
-                let Some(stream) = stream else { return Ok(()) };
+                let Some(stream) = stream else { return Ok(0) };
                 stream.credit = stream.credit.saturating_add(bytes as usize);
                 stream.wake();
             }
@@ -130,7 +132,7 @@ impl Streams {
                 table.bodies.take_frame(frame);
             }
             Kind::Data | Kind::End | Kind::Text | Kind::Binary | Kind::Ping | Kind::Pong | Kind::Close => {
-                table.bodies.take_frame(frame);
+                credit = table.bodies.take_frame(frame);
             }
             Kind::Request | Kind::Open | Kind::Response | Kind::Stream => {
                 return Err("a frame that only handlers send".into())
@@ -138,7 +140,7 @@ impl Streams {
         }
         drop(table);
         self.changed.notify_all();
-        Ok(())
+        Ok(credit)
     }
 
     /// The connection is closed: nobody wants any of its streams.

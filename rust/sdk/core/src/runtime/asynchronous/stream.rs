@@ -5,7 +5,7 @@ use crate::runtime::bodies::{Arrived, BodyId, Taken};
 use crate::runtime::streaming::{last_frame, outcome, written};
 use crate::runtime::streams::StreamId;
 use crate::stream::{Body, Sink, Start, StreamResponse, WriteBody};
-use crate::wire::frame::{credit, header, Kind, MAX_DATA_BYTES};
+use crate::wire::frame::{header, Kind, MAX_DATA_BYTES};
 use crate::wire::head;
 use std::future::poll_fn;
 use std::io;
@@ -98,17 +98,16 @@ impl TaskBody {
     }
 
     fn credited(&self, taken: Taken) -> Arrived {
-        let Taken::Piece { kind, bytes, credit: bytes_more } = taken else { return None };
-        if bytes_more > 0 {
-            self.answers.send(Outgoing::Frames(credit(self.id.number, bytes_more).to_vec()));
-        }
+        let Taken::Piece { kind, bytes, credit } = taken else { return None };
+        self.answers.give_credit(self.id.number, credit);
         Some((kind, bytes))
     }
 }
 
 impl Drop for TaskBody {
     fn drop(&mut self) {
-        self.answers.streams.close_body(self.id);
+        let credit = self.answers.streams.close_body(self.id);
+        self.answers.give_credit(self.id.number, credit);
     }
 }
 
