@@ -81,7 +81,7 @@ impl std::fmt::Debug for StreamRequest {
 
 /// Reads the body of a [`StreamRequest`]. A read waits until a piece has arrived. It fails with `ConnectionAborted`
 /// when no more comes though the body is not complete: the client has left, has sent nothing for too long, or more than
-/// it may, as the text of the error says. It may be dropped before the end.
+/// it may, as the text of the error says. It may be dropped before the end: what still comes is dropped, too.
 pub struct BodyReader {
     source: BodySource,
     /// What is left of it begins at `at`.

@@ -312,7 +312,7 @@ impl SocketSender {
     }
 }
 
-/// Receives the messages of a [`WebSocket`] that was taken apart.
+/// Receives the messages of a [`WebSocket`] that was taken apart. What comes after it was dropped is dropped, too.
 pub struct SocketReceiver {
     body: BodySource,
     line: Arc<Line>,

@@ -46,15 +46,19 @@ impl Connection {
         self.end(number);
     }
 
-    /// The next answer, behind what is left of credit.
-    fn receive_json(&mut self) -> Value {
+    /// The number and the body of the next answer, behind what is left of credit.
+    fn receive_answer(&mut self) -> (u32, Vec<u8>) {
         loop {
             match self.receive_frame() {
                 (Kind::Credit, ..) => {}
-                (Kind::Response, _, _, body) => return serde_json::from_slice(&body).unwrap(),
+                (Kind::Response, number, _, body) => return (number, body),
                 other => panic!("{other:?}"),
             }
         }
+    }
+
+    fn receive_json(&mut self) -> Value {
+        serde_json::from_slice(&self.receive_answer().1).unwrap()
     }
 }
 
@@ -163,6 +167,21 @@ fn what_comes_after_the_answer_is_dropped_and_the_number_can_be_used_again() {
         connection.send_piece(1, b"\x02");
         connection.end(1);
         assert_eq!(connection.receive_json(), json!({"sum": 2, "count": 1}));
+        assert_eq!(handler.stop(), "");
+    }
+}
+
+#[test]
+fn what_comes_without_a_reader_is_credited_while_the_handler_works() {
+    for handler in HANDLERS.map(start) {
+        let mut connection = handler.connect();
+        connection.open(1, "/what-was-told");
+        connection.send_much(1, 100);
+        connection.open(2, "/told");
+        connection.end(2);
+        let mut answers: Vec<_> = (0..2).map(|_| connection.receive_answer()).collect();
+        answers.sort_unstable();
+        assert_eq!(answers, [(1, b"[\"0\"]".to_vec()), (2, Vec::new())]);
         assert_eq!(handler.stop(), "");
     }
 }

@@ -43,6 +43,7 @@ fn handle(req: StreamRequest) -> Result<StreamResponse, HandlerError> {
             Response::no_content().into()
         }
         "/what-was-told" => {
+            drop(body);
             let mut told = TOLD.lock().unwrap();
             while told.is_empty() {
                 told = CHANGED.wait(told).unwrap();

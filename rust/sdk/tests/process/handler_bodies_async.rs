@@ -34,6 +34,7 @@ async fn handle(req: StreamRequest) -> Result<StreamResponse, HandlerError> {
             Response::no_content().into()
         }
         "/what-was-told" => {
+            drop(body);
             TOLD.subscribe().wait_for(|told| !told.is_empty()).await.unwrap();
             Response::ok(json!(TOLD.send_replace(Vec::new()))).into()
         }

@@ -1,6 +1,11 @@
 //! The same as `handler_sockets.rs`, for the async loop.
 
 use rust_edge_gateway_sdk::prelude::*;
+use rust_edge_gateway_sdk::tokio::{spawn, sync::watch};
+use std::sync::LazyLock;
+
+/// How many tasks that functions have left have learned of the end of their sockets.
+static ENDED: LazyLock<watch::Sender<usize>> = LazyLock::new(|| watch::channel(0).0);
 
 async fn handle(mut socket: AsyncWebSocket) -> Result<(), HandlerError> {
     match socket.request().path.as_str() {
@@ -16,6 +21,17 @@ async fn handle(mut socket: AsyncWebSocket) -> Result<(), HandlerError> {
             assert!(socket.accept().is_err() && socket.send("x").await.is_err());
         }
         "/closes" => socket.close(4000, "enough").await?,
+        "/leaves-a-task" => {
+            let (sender, mut receiver) = socket.split()?;
+            spawn(async move {
+                sender.closed().await;
+                ENDED.send_modify(|ended| *ended += 1);
+            });
+            receiver.recv().await;
+        }
+        "/awaits-that-task" => {
+            ENDED.subscribe().wait_for(|&ended| ended > 0).await.unwrap();
+        }
         "/fails" => {
             socket.recv().await;
             return Err(HandlerError::Internal("on purpose".into()));

@@ -3,10 +3,14 @@
 use rust_edge_gateway_sdk::prelude::*;
 use rust_edge_gateway_sdk::tokio::io::AsyncWriteExt;
 use rust_edge_gateway_sdk::tokio::sync::watch;
+use rust_edge_gateway_sdk::AsyncBodyWriter;
 use std::collections::HashSet;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex};
 
 static MARKS: LazyLock<watch::Sender<HashSet<String>>> = LazyLock::new(|| watch::channel(HashSet::new()).0);
+
+/// The writer of a stream that has ended.
+static LEFT: Mutex<Option<AsyncBodyWriter>> = Mutex::new(None);
 
 fn set(mark: &str) {
     MARKS.send_modify(|marks| {
@@ -55,6 +59,17 @@ async fn handle(req: Request) -> Result<StreamResponse, HandlerError> {
             }
             Ok(())
         }),
+        "/leaves-its-writer" => StreamResponse::new_async(|mut out| async move {
+            out.send("first").await?;
+            *LEFT.lock().unwrap() = Some(out);
+            Ok(())
+        }),
+        "/writes-with-it" => {
+            let mut out = LEFT.lock().unwrap().take().expect("a writer that was left");
+            out.closed().await;
+            let failed = out.send("of another").await.map_err(|error| error.kind());
+            Response::text(200, format!("{} {failed:?}", out.is_closed())).into()
+        }
         "/blocking" => StreamResponse::new(move |out| {
             use std::io::Write;
             (0..count).try_for_each(|n| out.write_all(&[n as u8; 1024]))

@@ -161,3 +161,18 @@ fn credit_is_given_for_what_was_received() {
         handler.stop();
     }
 }
+
+#[cfg(feature = "async")]
+#[test]
+fn a_task_that_the_function_has_left_learns_of_the_end() {
+    let handler = start(HANDLERS[1]);
+    let mut connection = handler.connect();
+    connection.ask(1, "/leaves-a-task");
+    connection.accepted(1);
+    connection.send_frame(1, Kind::Text, b"return");
+    connection.expect_frame(1, Kind::Close, &close(1000, ""));
+    connection.expect_frame(1, Kind::End, b"");
+    connection.ask(2, "/awaits-that-task");
+    connection.accepted(2);
+    assert_eq!(handler.stop(), "");
+}

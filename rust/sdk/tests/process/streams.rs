@@ -205,3 +205,25 @@ fn events_are_sent_one_by_one() {
         assert!(bodies.contains(&b": end\n\n".to_vec()));
     }
 }
+
+#[cfg(feature = "async")]
+#[test]
+fn a_writer_that_was_left_writes_into_no_other_stream() {
+    let handler = Handler::start(HANDLERS[1]);
+    let mut connection = handler.connect();
+    connection.send(1, "/leaves-its-writer", b"");
+    connection.receive_head(1);
+    assert_eq!(connection.receive_piece(1), b"first");
+    assert_eq!(connection.receive_end(1), None);
+    connection.send(1, "/pieces?mark=on", b"");
+    connection.receive_head(1);
+    assert_eq!(connection.receive_piece(1), b"first");
+    connection.send(2, "/writes-with-it", b"");
+    assert_eq!(connection.receive().body, b"true Err(BrokenPipe)");
+    connection.send(2, "/set?mark=on", b"");
+    let mut frames: Vec<_> = (0..3).map(|_| connection.receive_frame()).collect();
+    frames.sort_by_key(|(_, number, ..)| *number);
+    assert_eq!((frames[0].0, &frames[0].3[..]), (Kind::Data, &b"second"[..]));
+    assert_eq!((frames[1].0, frames[2].0), (Kind::End, Kind::Response));
+    assert_eq!(handler.stop(), "");
+}

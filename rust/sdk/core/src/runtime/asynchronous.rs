@@ -12,9 +12,9 @@ use super::bodies::is_opening;
 use super::body_source::BodySource;
 use super::current::{self, Current};
 use super::input::{Incoming, Input};
-use super::streams::Streams;
+use super::streams::{StreamId, Streams};
 use super::{panics, process};
-use crate::wire::frame::Kind;
+use crate::wire::frame::{credit, Kind};
 use crate::wire::takes::Takes;
 use crate::wire::{buffer::Buffer, head};
 use crate::Response;
@@ -182,7 +182,8 @@ async fn read(stream: &mut OwnedReadHalf, caller: Caller, takes: Takes, answers:
         received.filled(n);
         while let Some(frame) = received.next_frame().map_err(|error| error.to_string())? {
             if !matches!(frame.kind, Kind::Request | Kind::Open) {
-                answers.streams.control(&frame)?;
+                let credit = answers.streams.control(&frame)?;
+                answers.give_credit(frame.number, credit);
                 continue;
             }
             let number = frame.number;
@@ -224,6 +225,24 @@ impl Answers {
             }
             Answered::Stream(answer) => stream::answer(self, number, *answer).await,
             Answered::Socket(last_frames) => socket::end(self, number, last_frames),
+        }
+    }
+
+    /// Sends the head of a stream or of a WebSocket; or, if it is none, a whole answer that says so.
+    fn begin(&self, number: u32, head: Vec<u8>, is_stream: bool) -> Option<StreamId> {
+        // Credit may come as soon as the head is written.
+        let id = is_stream.then(|| self.streams.open(number));
+        if id.is_none() {
+            self.streams.answered(number);
+        }
+        self.send(Outgoing::Frames(head));
+        id
+    }
+
+    /// Tells the gateway that it may send so many more bytes of a request's body; nothing if it is 0.
+    fn give_credit(&self, number: u32, bytes: u32) {
+        if bytes > 0 {
+            self.send(Outgoing::Frames(credit(number, bytes).to_vec()));
         }
     }
 

@@ -1,6 +1,6 @@
 //! The bodies of requests that arrive piece by piece on a connection, and what their readers have not taken yet.
 
-use crate::wire::frame::{cost, Frame, Kind, INITIAL_CREDIT};
+use crate::wire::frame::{cost, Frame, Kind, INITIAL_CREDIT, MAX_DATA_BYTES};
 use crate::wire::takes::Takes;
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -45,6 +45,8 @@ struct Body {
     end: Option<Ending>,
     /// What the reader has taken, and the gateway has no credit for yet.
     uncredited: usize,
+    /// Nobody reads it any more: what comes is dropped, as if it were read.
+    is_dropped: bool,
     /// Tasks that wait for a piece.
     #[cfg(feature = "async")]
     wakers: Vec<Waker>,
@@ -82,6 +84,7 @@ impl Bodies {
             pieces: VecDeque::new(),
             end: None,
             uncredited: 0,
+            is_dropped: false,
             #[cfg(feature = "async")]
             wakers: Vec::new(),
         };
@@ -89,18 +92,20 @@ impl Bodies {
         id
     }
 
-    /// Takes a piece, the end or the reset of a body. Those of a body that nobody wants any more are dropped.
-    pub fn take_frame(&mut self, frame: &Frame<'_>) {
-        let Some(body) = self.by_number.get_mut(&frame.number) else { return };
+    /// Takes a piece, the end or the reset of a body. Those of a request that has been answered are dropped. Returns
+    /// how many more bytes the gateway is to be told that it may send, for what comes of a body that nobody reads.
+    pub fn take_frame(&mut self, frame: &Frame<'_>) -> u32 {
+        let Some(body) = self.by_number.get_mut(&frame.number) else { return 0 };
         match frame.kind {
             Kind::Data if frame.body.is_empty() => {}
             Kind::Data | Kind::Text | Kind::Binary | Kind::Ping | Kind::Pong | Kind::Close => {
-                body.pieces.push_back((frame.kind, frame.body.to_vec()));
+                body.add(frame.kind, frame.body);
             }
             Kind::End => body.end = Some(Ending::Complete),
             _ => body.end = Some(Ending::Broken(String::from_utf8_lossy(frame.body).into_owned())),
         }
         body.wake();
+        body.due_credit()
     }
 
     /// The next piece, or the end once all pieces were taken; `None` while neither is there.
@@ -112,11 +117,9 @@ impl Bodies {
             return Err(aborted("its request has been answered"));
         };
         match (body.pieces.pop_front(), &body.end) {
-            (Some((kind, bytes)), end) => {
+            (Some((kind, bytes)), _) => {
                 body.uncredited += cost(kind, bytes.len());
-                let is_due = end.is_none() && body.uncredited >= CREDITED_BYTES;
-                let credit = if is_due { std::mem::take(&mut body.uncredited) as u32 } else { 0 };
-                Ok(Some(Taken::Piece { kind, bytes, credit }))
+                Ok(Some(Taken::Piece { kind, bytes, credit: body.due_credit() }))
             }
             (None, Some(Ending::Complete)) => Ok(Some(Taken::End)),
             (None, Some(Ending::Broken(reason))) => Err(aborted(reason)),
@@ -124,11 +127,14 @@ impl Bodies {
         }
     }
 
-    /// Nobody wants any more of a body.
-    pub fn close(&mut self, id: BodyId) {
-        if self.by_number.get(&id.number).is_some_and(|body| body.id == id) {
-            self.remove(id.number);
-        }
+    /// Nobody reads any more of a body, though its request may not be answered for long: what has come, and what still
+    /// comes, counts as read, or the gateway would wait for that. Returns what [`Bodies::take_frame`] does.
+    pub fn close(&mut self, id: BodyId) -> u32 {
+        let Some(body) = self.by_number.get_mut(&id.number).filter(|body| body.id == id) else { return 0 };
+        body.is_dropped = true;
+        let unread = std::mem::take(&mut body.pieces);
+        body.uncredited += unread.iter().map(|(kind, bytes)| cost(*kind, bytes.len())).sum::<usize>();
+        body.due_credit()
     }
 
     /// The request of this number has been answered.
@@ -157,6 +163,29 @@ impl Bodies {
 }
 
 impl Body {
+    /// Data joins the piece before it, if that is data and not long: or tiny pieces would take many times the memory
+    /// that credit allows.
+    fn add(&mut self, kind: Kind, bytes: &[u8]) {
+        if self.is_dropped {
+            self.uncredited += cost(kind, bytes.len());
+            return;
+        }
+        match self.pieces.back_mut() {
+            Some((Kind::Data, last)) if kind == Kind::Data && last.len() + bytes.len() <= MAX_DATA_BYTES => {
+                last.extend_from_slice(bytes);
+            }
+            _ => self.pieces.push_back((kind, bytes.to_vec())),
+        }
+    }
+
+    /// How many more bytes the gateway is to be told that it may send, if there are enough to say so.
+    fn due_credit(&mut self) -> u32 {
+        match self.end.is_none() && self.uncredited >= CREDITED_BYTES {
+            true => std::mem::take(&mut self.uncredited) as u32,
+            false => 0,
+        }
+    }
+
     fn wake(&mut self) {
         #[cfg(feature = "async")]
         self.wakers.drain(..).for_each(Waker::wake);
@@ -174,10 +203,14 @@ fn aborted(reason: &str) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::frame::MAX_DATA_BYTES;
 
     fn send(bodies: &mut Bodies, kind: Kind, number: u32, body: &[u8]) {
         bodies.take_frame(&Frame { kind, number, head: b"", body });
+    }
+
+    /// A frame of one piece, and the credit for it.
+    fn credit_for(bodies: &mut Bodies, kind: Kind, body: &[u8]) -> usize {
+        bodies.take_frame(&Frame { kind, number: 7, head: b"", body }) as usize
     }
 
     fn piece(bytes: &[u8]) -> Option<Taken> {
@@ -214,6 +247,68 @@ mod tests {
         for _ in 0..count / 2 {
             assert!(matches!(bodies.take(id).unwrap(), Some(Taken::Piece { credit: 0, .. })));
         }
+    }
+
+    #[test]
+    fn what_comes_without_a_reader_counts_as_read_until_the_end() {
+        let mut bodies = Bodies::default();
+        let id = bodies.open(7);
+        let count = CREDITED_BYTES / MAX_DATA_BYTES;
+        for _ in 0..=count {
+            assert_eq!(credit_for(&mut bodies, Kind::Data, &[1; MAX_DATA_BYTES]), 0);
+        }
+        assert_eq!(bodies.close(id) as usize, CREDITED_BYTES + MAX_DATA_BYTES);
+        let credit = (0..count).map(|_| credit_for(&mut bodies, Kind::Data, &[1; MAX_DATA_BYTES]));
+        let credit: Vec<_> = credit.collect();
+        assert_eq!((credit.iter().sum::<usize>(), credit.last()), (CREDITED_BYTES, Some(&CREDITED_BYTES)));
+        // Messages count with their headers.
+        let messages = CREDITED_BYTES / cost(Kind::Text, 0);
+        assert_eq!((1..messages).map(|_| credit_for(&mut bodies, Kind::Text, b"")).sum::<usize>(), 0);
+        assert_eq!(credit_for(&mut bodies, Kind::Text, b""), CREDITED_BYTES);
+        assert!(bodies.by_number[&7].pieces.is_empty());
+        send(&mut bodies, Kind::End, 7, b"");
+        bodies.remove(7);
+        assert_eq!(bodies.close(id), 0);
+    }
+
+    #[test]
+    fn tiny_pieces_are_joined() {
+        let mut bodies = Bodies::default();
+        let id = bodies.open(7);
+        for n in 0..INITIAL_CREDIT {
+            send(&mut bodies, Kind::Data, 7, &[n as u8]);
+        }
+        assert_eq!(bodies.by_number[&7].pieces.len(), INITIAL_CREDIT / MAX_DATA_BYTES);
+        let mut whole = Vec::new();
+        while let Some(Taken::Piece { bytes, .. }) = bodies.take(id).unwrap() {
+            whole.extend(bytes);
+        }
+        assert!(whole.len() == INITIAL_CREDIT && whole.iter().enumerate().all(|(n, &byte)| byte == n as u8));
+    }
+
+    #[test]
+    fn messages_are_not_joined() {
+        let mut bodies = Bodies::default();
+        let id = bodies.open(7);
+        let frames = [
+            (Kind::Data, "a"),
+            (Kind::Data, "b"),
+            (Kind::Ping, "ping"),
+            (Kind::Data, "c"),
+            (Kind::Text, "d"),
+            (Kind::Data, "e"),
+            (Kind::Binary, "f"),
+            (Kind::Binary, "g"),
+        ];
+        for (kind, payload) in frames {
+            send(&mut bodies, kind, 7, payload.as_bytes());
+        }
+        let mut taken = Vec::new();
+        while let Some(Taken::Piece { kind, bytes, .. }) = bodies.take(id).unwrap() {
+            taken.push((kind, String::from_utf8(bytes).unwrap()));
+        }
+        let rest = frames[2..].iter().map(|&(kind, payload)| (kind, payload.to_owned()));
+        assert_eq!(taken, [(Kind::Data, "ab".to_owned())].into_iter().chain(rest).collect::<Vec<_>>());
     }
 
     #[test]

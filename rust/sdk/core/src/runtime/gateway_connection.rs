@@ -3,10 +3,10 @@
 //! brings. Other threads join when handlers take long; see [`super::Runtime::serve`] and [`super::monitor`].
 
 use super::bodies::{is_opening, BodyId};
-use super::streams::Streams;
+use super::streams::{StreamId, Streams};
 use super::{lock, poll};
 use crate::wire::buffer::Buffer;
-use crate::wire::frame::Kind;
+use crate::wire::frame::{credit, Kind};
 use crate::wire::head;
 use crate::wire::takes::Takes;
 use crate::{Request, Response};
@@ -221,28 +221,28 @@ impl GatewayConnection {
         }
     }
 
-    /// Begins to answer with a stream: the gateway has its head when this returns. False if it cannot be sent, and a
+    /// Begins to answer with a stream: the gateway has its head when this returns. `None` if it cannot be sent, and a
     /// 500 is the answer.
-    pub fn begin_stream(&self, number: u32, head: &Response) -> bool {
+    pub fn begin_stream(&self, number: u32, head: &Response) -> Option<StreamId> {
         self.begin(number, |answers| head::stream(answers, number, head))
     }
 
     /// The same for a WebSocket.
-    pub fn begin_socket(&self, number: u32, head: &Response) -> bool {
+    pub fn begin_socket(&self, number: u32, head: &Response) -> Option<StreamId> {
         self.begin(number, |answers| head::socket(answers, number, head))
     }
 
-    fn begin(&self, number: u32, write_head: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
+    fn begin(&self, number: u32, write_head: impl FnOnce(&mut Vec<u8>) -> bool) -> Option<StreamId> {
         let mut answers = lock(&self.answers);
         // Credit may come as soon as the head is written.
-        self.streams.open(number);
+        let id = self.streams.open(number);
         let is_stream = write_head(&mut answers);
         if !is_stream {
             self.streams.remove(number);
             self.finished.fetch_add(1, SeqCst);
         }
         self.write_out(&mut answers);
-        is_stream
+        is_stream.then_some(id)
     }
 
     /// Writes a frame of a stream at once.
@@ -251,6 +251,13 @@ impl GatewayConnection {
         answers.extend_from_slice(header);
         answers.extend_from_slice(body);
         self.write_out(&mut answers);
+    }
+
+    /// Tells the gateway that it may send so many more bytes of a request's body; nothing if it is 0.
+    pub fn give_credit(&self, number: u32, bytes: u32) {
+        if bytes > 0 {
+            self.write_frame(&credit(number, bytes), b"");
+        }
     }
 
     /// Ends a stream with its last frame.
@@ -320,7 +327,8 @@ impl GatewayConnection {
             return Ok(Taken::Nothing);
         };
         if !matches!(frame.kind, Kind::Request | Kind::Open) {
-            self.streams.control(&frame)?;
+            let credit = self.streams.control(&frame)?;
+            self.give_credit(frame.number, credit);
             return Ok(Taken::Control);
         }
         let request = head::request(&frame)?;

@@ -4,6 +4,7 @@ use super::answer::{Answer, Answered};
 use super::body_source::BodySource;
 use super::input::Incoming;
 use super::streaming::last_frame;
+use super::streams::StreamId;
 use super::waiting::Waiter;
 use super::{lock, panics, records, RUNTIME};
 use crate::websocket::{CloseFrame, WebSocket};
@@ -54,14 +55,14 @@ pub enum SocketLink {
 }
 
 impl SocketLink {
-    /// Sends the head that accepts a socket. False if it cannot be sent, and a 500 is the answer.
-    fn accept(&self, head: &Response) -> bool {
+    /// Sends the head that accepts a socket. `None` if it cannot be sent, and a 500 is the answer.
+    fn accept(&self, head: &Response) -> Option<StreamId> {
         match self {
             SocketLink::Connection(Waiter { runtime, connection }, number) => {
-                let is_accepted = connection.begin_socket(*number, head);
+                let stream = connection.begin_socket(*number, head);
                 // It takes as long as its client likes.
                 runtime.request_thread(connection);
-                is_accepted
+                stream
             }
             #[cfg(feature = "async")]
             SocketLink::Task(socket) => socket.accept(head),
@@ -69,11 +70,11 @@ impl SocketLink {
     }
 
     /// Waits until so many bytes may be sent.
-    fn take(&self, bytes: usize) -> io::Result<()> {
+    fn take(&self, id: StreamId, bytes: usize) -> io::Result<()> {
         match self {
-            SocketLink::Connection(waiter, number) => {
+            SocketLink::Connection(waiter, _) => {
                 waiter.look();
-                waiter.wait_for(|table| Ok(table.take_all(*number, bytes)?.then_some(())))
+                waiter.wait_for(|table| Ok(table.take_all(id, bytes)?.then_some(())))
             }
             #[cfg(feature = "async")]
             SocketLink::Task(_) => Err(io::Error::other("this WebSocket is one of handler_ws_async!")),
@@ -91,14 +92,14 @@ impl SocketLink {
     }
 
     /// Whether nobody wants it any more.
-    fn is_over(&self) -> bool {
+    fn is_over(&self, id: StreamId) -> bool {
         match self {
-            SocketLink::Connection(waiter, number) => {
+            SocketLink::Connection(waiter, _) => {
                 waiter.look();
-                waiter.connection.streams.is_over(*number)
+                waiter.connection.streams.is_over(id)
             }
             #[cfg(feature = "async")]
-            SocketLink::Task(socket) => socket.is_over(),
+            SocketLink::Task(socket) => socket.is_over(id),
         }
     }
 
@@ -125,6 +126,8 @@ enum Phase {
 
 struct State {
     phase: Phase,
+    /// What is sent, once the socket is accepted.
+    stream: Option<StreamId>,
     /// The answer that accepts it.
     head: Response,
     /// The one that does not.
@@ -144,7 +147,7 @@ pub struct Line {
 impl Line {
     /// Of a socket that is asked for.
     pub fn new(link: SocketLink) -> Self {
-        let state = State { phase: Phase::Asked, head: Response::new(SWITCHING), refusal: None };
+        let state = State { phase: Phase::Asked, stream: None, head: Response::new(SWITCHING), refusal: None };
         Line {
             link,
             state: Mutex::new(state),
@@ -172,7 +175,8 @@ impl Line {
     pub fn accept(&self) -> io::Result<()> {
         let mut state = lock(&self.state);
         if state.phase == Phase::Asked && state.refusal.is_none() {
-            state.phase = if self.link.accept(&state.head) { Phase::Open } else { Phase::Over };
+            state.stream = self.link.accept(&state.head);
+            state.phase = if state.stream.is_some() { Phase::Open } else { Phase::Over };
         }
         match state.phase {
             Phase::Open | Phase::Closed => Ok(()),
@@ -186,9 +190,9 @@ impl Line {
     /// `BrokenPipe` when it is not wanted any more.
     pub fn send(&self, kind: Kind, payload: &[u8]) -> io::Result<()> {
         let _turn = lock(&self.turn);
-        self.begin(kind)?;
+        let id = self.begin(kind)?;
         for (kind, piece) in pieces(kind, payload) {
-            self.link.take(cost(kind, piece.len()))?;
+            self.link.take(id, cost(kind, piece.len()))?;
             self.link.write(kind, piece);
         }
         Ok(())
@@ -204,10 +208,10 @@ impl Line {
             return Err(io::Error::other("this WebSocket is one of handler_ws!"));
         };
         let _turn = self.async_turn.lock().await;
-        self.begin(kind)?;
+        let id = self.begin(kind)?;
         let mut half_sent = HalfSent { line: self, is_so: false };
         for (kind, piece) in pieces(kind, payload) {
-            socket.take(cost(kind, piece.len())).await?;
+            socket.take(id, cost(kind, piece.len())).await?;
             socket.write(kind, piece);
             half_sent.is_so = kind == Kind::Data;
         }
@@ -217,28 +221,28 @@ impl Line {
     /// Resolves when nobody wants the socket any more.
     #[cfg(feature = "async")]
     pub async fn over(&self) {
-        if let SocketLink::Task(socket) = &self.link {
-            socket.over().await;
+        let stream = lock(&self.state).stream;
+        if let (SocketLink::Task(socket), Some(id)) = (&self.link, stream) {
+            socket.over(id).await;
         }
     }
 
-    fn begin(&self, kind: Kind) -> io::Result<()> {
+    fn begin(&self, kind: Kind) -> io::Result<StreamId> {
         self.accept()?;
         let mut state = lock(&self.state);
-        if state.phase != Phase::Open {
-            return Err(closed());
-        }
+        let id = state.stream.filter(|_| state.phase == Phase::Open).ok_or_else(closed)?;
         if kind == Kind::Close {
             state.phase = Phase::Closed;
         }
-        Ok(())
+        Ok(id)
     }
 
     /// Whether nothing more can be sent.
     pub fn is_closed(&self) -> bool {
-        match lock(&self.state).phase {
+        let state = lock(&self.state);
+        match state.phase {
             Phase::Asked => false,
-            Phase::Open => self.link.is_over(),
+            Phase::Open => state.stream.is_none_or(|id| self.link.is_over(id)),
             Phase::Closed | Phase::Over => true,
         }
     }
@@ -267,7 +271,7 @@ impl Line {
             (Phase::Asked, Some(Err(error))) => Response::from(error).into_answered(),
             (Phase::Asked, Some(Ok(()))) => match refusal {
                 Some(response) => response.into_answered(),
-                None if !self.link.accept(&state.head) => Answered::Socket(Vec::new()),
+                None if self.link.accept(&state.head).is_none() => Answered::Socket(Vec::new()),
                 None => Answered::Socket(last_frames(number, Some(DONE))),
             },
             (Phase::Open, Some(Ok(()))) => {
@@ -275,7 +279,7 @@ impl Line {
             }
             (Phase::Closed, Some(Ok(()))) => Answered::Socket(last_frames(number, None)),
             (_, failed) => {
-                let is_over = self.link.is_over();
+                let is_over = state.stream.is_none_or(|id| self.link.is_over(id));
                 if let Some(Err(error)) = failed.filter(|_| !is_over) {
                     records::error(&format!("a WebSocket has failed: {error}"), serde_json::Map::new());
                 }

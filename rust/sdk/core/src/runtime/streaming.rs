@@ -4,10 +4,11 @@ use super::bodies::{Arrived, BodyId, Taken};
 use super::gateway_connection::GatewayConnection;
 use super::latency::waiting;
 use super::socket::SocketLink;
+use super::streams::StreamId;
 use super::waiting::Waiter;
 use super::{panics, records, Answered, Runtime};
 use crate::stream::{Body, BodyWriter, Sink, StreamResponse, WriteBody};
-use crate::wire::frame::{credit, header, Kind, MAX_DATA_BYTES, MAX_REASON_BYTES};
+use crate::wire::frame::{header, Kind, MAX_DATA_BYTES, MAX_REASON_BYTES};
 use std::io::{self, Write};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ const PANICKED: &str = "the handler panicked while it wrote its response";
 /// The pieces of one stream on a connection of [`GatewayConnection`].
 struct ConnectionSink {
     waiter: Waiter,
-    number: u32,
+    id: StreamId,
 }
 
 impl Sink for ConnectionSink {
@@ -27,7 +28,7 @@ impl Sink for ConnectionSink {
         while !bytes.is_empty() {
             let allowed = self.take(bytes.len().min(MAX_DATA_BYTES))?;
             let (piece, rest) = bytes.split_at(allowed);
-            self.waiter.connection.write_frame(&header(Kind::Data, self.number, 0, piece.len()), piece);
+            self.waiter.connection.write_frame(&header(Kind::Data, self.id.number, 0, piece.len()), piece);
             bytes = rest;
         }
         Ok(())
@@ -35,14 +36,14 @@ impl Sink for ConnectionSink {
 
     fn is_over(&self) -> bool {
         self.waiter.look();
-        self.waiter.connection.streams.is_over(self.number)
+        self.waiter.connection.streams.is_over(self.id)
     }
 }
 
 impl ConnectionSink {
     /// Waits until bytes may be sent, at most `max`.
     fn take(&self, max: usize) -> io::Result<usize> {
-        self.waiter.wait_for(|table| Ok(Some(table.take(self.number, max)?).filter(|&taken| taken > 0)))
+        self.waiter.wait_for(|table| Ok(Some(table.take(self.id, max)?).filter(|&taken| taken > 0)))
     }
 }
 
@@ -85,17 +86,16 @@ impl ConnectionBody {
             Some(taken) => taken,
             None => waiting(|| self.waiter.wait_for(|table| table.bodies.take(self.id)))?,
         };
-        let Taken::Piece { kind, bytes, credit: bytes_more } = taken else { return Ok(None) };
-        if bytes_more > 0 {
-            connection.write_frame(&credit(self.id.number, bytes_more), b"");
-        }
+        let Taken::Piece { kind, bytes, credit } = taken else { return Ok(None) };
+        connection.give_credit(self.id.number, credit);
         Ok(Some((kind, bytes)))
     }
 }
 
 impl Drop for ConnectionBody {
     fn drop(&mut self) {
-        self.waiter.connection.streams.close_body(self.id);
+        let connection = &self.waiter.connection;
+        connection.give_credit(self.id.number, connection.streams.close_body(self.id));
     }
 }
 
@@ -112,12 +112,10 @@ impl Runtime {
             }
             return;
         };
-        if !connection.begin_stream(number, &head) {
-            return;
-        }
+        let Some(id) = connection.begin_stream(number, &head) else { return };
         // It takes as long as its client likes.
         self.request_thread(connection);
-        let sink = ConnectionSink { waiter: Waiter { runtime: self, connection: connection.clone() }, number };
+        let sink = ConnectionSink { waiter: Waiter { runtime: self, connection: connection.clone() }, id };
         connection.end_stream(number, &last_frame(number, written(write, Box::new(sink))));
     }
 }

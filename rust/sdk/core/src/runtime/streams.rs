@@ -29,11 +29,21 @@ pub struct Streams {
 #[derive(Default)]
 pub struct Table {
     streams: HashMap<u32, Stream>,
+    opened: u64,
     pub bodies: Bodies,
     is_closed: bool,
 }
 
+/// A stream, whatever the number of its request is used for later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamId {
+    /// Of its request.
+    pub number: u32,
+    opened: u64,
+}
+
 struct Stream {
+    id: StreamId,
     /// Bytes that may be sent.
     credit: usize,
     /// The gateway does not want it any more.
@@ -54,14 +64,19 @@ impl Drop for Waiting<'_> {
 
 impl Streams {
     /// Begins a stream.
-    pub fn open(&self, number: u32) {
+    pub fn open(&self, number: u32) -> StreamId {
+        let mut table = lock(&self.table);
+        table.opened += 1;
+        let id = StreamId { number, opened: table.opened };
         let stream = Stream {
+            id,
             credit: INITIAL_CREDIT,
             is_reset: false,
             #[cfg(feature = "async")]
             wakers: Vec::new(),
         };
-        lock(&self.table).streams.insert(number, stream);
+        table.streams.insert(number, stream);
+        id
     }
 
     /// Begins to take the body of a request.
@@ -70,37 +85,42 @@ impl Streams {
         lock(&self.table).bodies.open(number)
     }
 
-    /// Forgets a stream, which has ended, and the body of its request.
+    /// Forgets a stream, which has ended, and the body of its request. Tells all that still wait for either.
     pub fn remove(&self, number: u32) {
         let mut table = lock(&self.table);
-        table.streams.remove(&number);
+        if let Some(mut stream) = table.streams.remove(&number) {
+            stream.wake();
+        }
         table.bodies.remove(number);
+        drop(table);
+        self.changed.notify_all();
     }
 
     /// To be called before a request is answered whole: nobody wants any more of its body.
     pub fn answered(&self, number: u32) {
         if self.has_bodies.load(SeqCst) {
             self.remove(number);
-            self.changed.notify_all();
         }
     }
 
-    /// Nobody reads any more of a body.
-    pub fn close_body(&self, id: BodyId) {
-        lock(&self.table).bodies.close(id);
+    /// Nobody reads any more of a body. See [`Bodies::close`].
+    pub fn close_body(&self, id: BodyId) -> u32 {
+        lock(&self.table).bodies.close(id)
     }
 
-    /// Takes what the gateway sends about a stream. What is about one that has just ended is late.
+    /// Takes what the gateway sends about a stream. What is about one that has just ended is late. Returns what
+    /// [`Bodies::take_frame`] does.
     ///
     /// # Errors
     /// A sentence for the log: the gateway sent something that only handlers send.
-    pub fn control(&self, frame: &Frame<'_>) -> Result<(), String> {
+    pub fn control(&self, frame: &Frame<'_>) -> Result<u32, String> {
         let mut table = lock(&self.table);
+        let mut credit = 0;
         let stream = table.streams.get_mut(&frame.number);
         match frame.kind {
             Kind::Credit => {
                 let bytes = credited(frame.body).ok_or("a credit frame without a number")?;
-                let Some(stream) = stream else { return Ok(()) };
+                let Some(stream) = stream else { return Ok(0) };
                 stream.credit = stream.credit.saturating_add(bytes as usize);
                 stream.wake();
             }
@@ -112,7 +132,7 @@ impl Streams {
                 table.bodies.take_frame(frame);
             }
             Kind::Data | Kind::End | Kind::Text | Kind::Binary | Kind::Ping | Kind::Pong | Kind::Close => {
-                table.bodies.take_frame(frame);
+                credit = table.bodies.take_frame(frame);
             }
             Kind::Request | Kind::Open | Kind::Response | Kind::Stream => {
                 return Err("a frame that only handlers send".into())
@@ -120,7 +140,7 @@ impl Streams {
         }
         drop(table);
         self.changed.notify_all();
-        Ok(())
+        Ok(credit)
     }
 
     /// The connection is closed: nobody wants any of its streams.
@@ -134,8 +154,8 @@ impl Streams {
     }
 
     /// Whether nobody wants a stream any more.
-    pub fn is_over(&self, number: u32) -> bool {
-        lock(&self.table).is_over(number)
+    pub fn is_over(&self, id: StreamId) -> bool {
+        lock(&self.table).is_over(id)
     }
 
     /// For [`Table::take`] and [`Streams::wait`].
@@ -170,26 +190,35 @@ impl Streams {
     /// # Errors
     /// `BrokenPipe` when nobody wants the stream any more.
     #[cfg(feature = "async")]
-    pub fn take(&self, number: u32, max: usize) -> io::Result<usize> {
+    pub fn take(&self, id: StreamId, max: usize) -> io::Result<usize> {
         let mut table = lock(&self.table);
         loop {
-            match table.take(number, max)? {
+            match table.take(id, max)? {
                 0 => table = self.wait(table),
                 bytes => return Ok(bytes),
             }
         }
     }
 
-    /// The same for a task.
+    /// The same for a task, which sends so many bytes with `send` at once: nothing else can end the stream before.
     #[cfg(feature = "async")]
-    pub fn poll_take(&self, number: u32, max: usize, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+    pub fn poll_send(
+        &self,
+        id: StreamId,
+        max: usize,
+        context: &Context<'_>,
+        send: impl FnOnce(usize),
+    ) -> Poll<io::Result<usize>> {
         let mut table = lock(&self.table);
-        match table.take(number, max) {
-            Ok(0) => {
-                table.wake_later(number, context);
+        match table.take(id, max)? {
+            0 => {
+                table.wake_later(id, context);
                 Poll::Pending
             }
-            taken => Poll::Ready(taken),
+            taken => {
+                send(taken);
+                Poll::Ready(Ok(taken))
+            }
         }
     }
 
@@ -198,11 +227,11 @@ impl Streams {
     /// # Errors
     /// `BrokenPipe` when nobody wants the stream any more.
     #[cfg(feature = "async")]
-    pub fn poll_take_all(&self, number: u32, bytes: usize, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub fn poll_take_all(&self, id: StreamId, bytes: usize, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut table = lock(&self.table);
-        match table.take_all(number, bytes) {
+        match table.take_all(id, bytes) {
             Ok(false) => {
-                table.wake_later(number, context);
+                table.wake_later(id, context);
                 Poll::Pending
             }
             taken => Poll::Ready(taken.map(|_| ())),
@@ -239,13 +268,13 @@ impl Streams {
 
     /// Resolves when nobody wants a stream any more.
     #[cfg(feature = "async")]
-    pub async fn over(&self, number: u32) {
+    pub async fn over(&self, id: StreamId) {
         std::future::poll_fn(|context| {
             let mut table = lock(&self.table);
-            if table.is_over(number) {
+            if table.is_over(id) {
                 return Poll::Ready(());
             }
-            table.wake_later(number, context);
+            table.wake_later(id, context);
             Poll::Pending
         })
         .await
@@ -257,11 +286,10 @@ impl Table {
     ///
     /// # Errors
     /// `BrokenPipe` when nobody wants the stream any more.
-    pub fn take(&mut self, number: u32, max: usize) -> io::Result<usize> {
-        if self.is_over(number) {
-            return Err(io::Error::new(io::ErrorKind::BrokenPipe, "the client has left"));
-        }
-        let Some(stream) = self.streams.get_mut(&number) else { return Ok(0) };
+    pub fn take(&mut self, id: StreamId, max: usize) -> io::Result<usize> {
+        let stream = self
+            .wanted(id)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::BrokenPipe, "the client has left, or the stream has ended"))?;
         let taken = stream.credit.min(max);
         stream.credit -= taken;
         Ok(taken)
@@ -271,19 +299,25 @@ impl Table {
     ///
     /// # Errors
     /// `BrokenPipe` when nobody wants the stream any more.
-    pub fn take_all(&mut self, number: u32, bytes: usize) -> io::Result<bool> {
-        let has_credit = self.streams.get(&number).is_some_and(|stream| stream.credit >= bytes);
-        let taken = self.take(number, if has_credit { bytes } else { 0 });
+    pub fn take_all(&mut self, id: StreamId, bytes: usize) -> io::Result<bool> {
+        let has_credit = self.wanted(id).is_some_and(|stream| stream.credit >= bytes);
+        let taken = self.take(id, if has_credit { bytes } else { 0 });
         taken.map(|_| has_credit)
     }
 
-    fn is_over(&self, number: u32) -> bool {
-        self.is_closed || self.streams.get(&number).is_none_or(|stream| stream.is_reset)
+    fn is_over(&mut self, id: StreamId) -> bool {
+        self.wanted(id).is_none()
+    }
+
+    /// A stream, unless nobody wants it any more.
+    fn wanted(&mut self, id: StreamId) -> Option<&mut Stream> {
+        let stream = self.streams.get_mut(&id.number)?;
+        (!self.is_closed && stream.id == id && !stream.is_reset).then_some(stream)
     }
 
     #[cfg(feature = "async")]
-    fn wake_later(&mut self, number: u32, context: &Context<'_>) {
-        let Some(stream) = self.streams.get_mut(&number) else { return };
+    fn wake_later(&mut self, id: StreamId, context: &Context<'_>) {
+        let Some(stream) = self.wanted(id) else { return };
         if !stream.wakers.iter().any(|waker| waker.will_wake(context.waker())) {
             stream.wakers.push(context.waker().clone());
         }
@@ -298,43 +332,4 @@ impl Stream {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::wire::frame::{credit, decode, header, Decoded};
-
-    fn control(streams: &Streams, bytes: &[u8]) -> Result<(), String> {
-        let Ok(Decoded::Frame(frame, _)) = decode(bytes) else { panic!("it is whole") };
-        streams.control(&frame)
-    }
-
-    #[test]
-    fn credit_is_taken_and_given_back() {
-        let streams = Streams::default();
-        streams.open(1);
-        assert_eq!(streams.lock().take(1, 10).unwrap(), 10);
-        assert_eq!(streams.lock().take(1, usize::MAX).unwrap(), INITIAL_CREDIT - 10);
-        assert_eq!(streams.lock().take(1, 10).unwrap(), 0);
-        control(&streams, &credit(1, 4)).unwrap();
-        control(&streams, &credit(2, 4)).unwrap();
-        assert_eq!(streams.lock().take(1, 10).unwrap(), 4);
-        control(&streams, &credit(1, u32::MAX)).unwrap();
-        control(&streams, &credit(1, u32::MAX)).unwrap();
-        assert_eq!(streams.lock().take(1, 10).unwrap(), 10);
-    }
-
-    #[test]
-    fn nobody_wants_what_is_reset_or_closed() {
-        let streams = Streams::default();
-        streams.open(1);
-        streams.open(2);
-        control(&streams, &header(Kind::Reset, 1, 0, 0)).unwrap();
-        assert_eq!(streams.lock().take(1, 10).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
-        assert!(streams.is_over(1) && !streams.is_over(2));
-        streams.close();
-        assert!(streams.is_over(2));
-        assert!(streams.lock().take(2, 10).is_err());
-        assert!(control(&streams, &header(Kind::Stream, 1, 0, 0)).is_err());
-        let short = [&header(Kind::Credit, 1, 0, 3)[..], b"123"].concat();
-        assert!(control(&streams, &short).is_err());
-    }
-}
+mod tests;

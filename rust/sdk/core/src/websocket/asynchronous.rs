@@ -170,7 +170,8 @@ impl AsyncSocketSender {
     }
 }
 
-/// Receives the messages of an [`AsyncWebSocket`] that was taken apart. It is also a `Stream` of messages.
+/// Receives the messages of an [`AsyncWebSocket`] that was taken apart. It is also a `Stream` of messages. What
+/// comes after it was dropped is dropped, too.
 pub struct AsyncSocketReceiver {
     body: BodySource,
     line: Arc<Line>,

@@ -4,6 +4,7 @@ use super::stream::TaskBody;
 use super::{run, Answers, Call, Guarded, Outgoing, Start};
 use crate::runtime::input::Incoming;
 use crate::runtime::socket::{asked, SocketEnd};
+use crate::runtime::streams::StreamId;
 use crate::runtime::CurrentRequest;
 use crate::websocket::AsyncWebSocket;
 use crate::wire::frame::{header, Kind};
@@ -28,21 +29,16 @@ impl TaskSocket {
         self.number
     }
 
-    /// Sends the head that accepts the socket. False if it cannot be sent, and a 500 is the answer.
-    pub fn accept(&self, head: &Response) -> bool {
+    /// Sends the head that accepts the socket. `None` if it cannot be sent, and a 500 is the answer.
+    pub fn accept(&self, head: &Response) -> Option<StreamId> {
         let mut begin = Vec::new();
         let is_accepted = head::socket(&mut begin, self.number, head);
-        match is_accepted {
-            true => self.answers.streams.open(self.number),
-            false => self.answers.streams.answered(self.number),
-        }
-        self.answers.send(Outgoing::Frames(begin));
-        is_accepted
+        self.answers.begin(self.number, begin, is_accepted)
     }
 
     /// Waits until so many bytes may be sent.
-    pub async fn take(&self, bytes: usize) -> io::Result<()> {
-        poll_fn(|context| self.answers.streams.poll_take_all(self.number, bytes, context)).await
+    pub async fn take(&self, id: StreamId, bytes: usize) -> io::Result<()> {
+        poll_fn(|context| self.answers.streams.poll_take_all(id, bytes, context)).await
     }
 
     pub fn write(&self, kind: Kind, payload: &[u8]) {
@@ -51,13 +47,13 @@ impl TaskSocket {
     }
 
     /// Whether nobody wants it any more.
-    pub fn is_over(&self) -> bool {
-        self.answers.streams.is_over(self.number)
+    pub fn is_over(&self, id: StreamId) -> bool {
+        self.answers.streams.is_over(id)
     }
 
     /// Resolves when nobody wants it any more.
-    pub async fn over(&self) {
-        self.answers.streams.over(self.number).await;
+    pub async fn over(&self, id: StreamId) {
+        self.answers.streams.over(id).await;
     }
 }
 

@@ -3,14 +3,15 @@
 use super::{Answers, Guarded, Outgoing};
 use crate::runtime::bodies::{Arrived, BodyId, Taken};
 use crate::runtime::streaming::{last_frame, outcome, written};
+use crate::runtime::streams::StreamId;
 use crate::stream::{Body, Sink, Start, StreamResponse, WriteBody};
-use crate::wire::frame::{credit, header, Kind, MAX_DATA_BYTES};
+use crate::wire::frame::{header, Kind, MAX_DATA_BYTES};
 use crate::wire::head;
 use std::future::poll_fn;
 use std::io;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::Pin;
-use std::task::{ready, Context, Poll};
+use std::task::{Context, Poll};
 use tokio::io::AsyncWrite;
 
 use crate::runtime::{blocking, CurrentRequest};
@@ -23,19 +24,11 @@ pub async fn answer(answers: &Answers, number: u32, stream: StreamResponse) {
         let _working = request.work_on();
         head::stream(&mut begin, number, &head)
     };
-    if is_stream {
-        answers.streams.open(number);
-    } else {
-        answers.streams.answered(number);
-    }
-    answers.send(Outgoing::Frames(begin));
-    if !is_stream {
-        return;
-    }
+    let Some(id) = answers.begin(number, begin, is_stream) else { return };
     let outcome = match body {
         Body::Whole => Ok(()),
-        Body::Written(write) => write_on_thread(answers, number, write, request).await,
-        Body::Task(start) => write_as_task(answers, number, start, request).await,
+        Body::Written(write) => write_on_thread(answers, id, write, request).await,
+        Body::Task(start) => write_as_task(answers, id, start, request).await,
     };
     answers.streams.remove(number);
     answers.send(Outgoing::Frames(last_frame(number, outcome)));
@@ -43,11 +36,11 @@ pub async fn answer(answers: &Answers, number: u32, stream: StreamResponse) {
 
 async fn write_on_thread(
     answers: &Answers,
-    number: u32,
+    id: StreamId,
     write: WriteBody,
     request: CurrentRequest,
 ) -> Result<(), String> {
-    let sink = Box::new(TaskSink { answers: answers.clone(), number });
+    let sink = Box::new(TaskSink { answers: answers.clone(), id });
     let writing = tokio::task::spawn_blocking(move || {
         let _working = request.work_on();
         written(write, sink)
@@ -56,8 +49,8 @@ async fn write_on_thread(
     writing.await.unwrap_or_else(|error| Err(error.to_string()))
 }
 
-async fn write_as_task(answers: &Answers, number: u32, start: Start, request: CurrentRequest) -> Result<(), String> {
-    let writer = AsyncBodyWriter { answers: answers.clone(), number };
+async fn write_as_task(answers: &Answers, id: StreamId, start: Start, request: CurrentRequest) -> Result<(), String> {
+    let writer = AsyncBodyWriter { answers: answers.clone(), id };
     let started = {
         let _working = request.work_on();
         catch_unwind(AssertUnwindSafe(|| start(writer)))
@@ -69,13 +62,13 @@ async fn write_as_task(answers: &Answers, number: u32, start: Start, request: Cu
                 biased;
                 result = writing => result,
                 // What it does not do any more is dropped.
-                () = answers.streams.over(number) => return Err(String::new()),
+                () = answers.streams.over(id) => return Err(String::new()),
             }
         }
         Err(_) => None,
     };
     let _working = request.work_on();
-    outcome(result, answers.streams.is_over(number))
+    outcome(result, answers.streams.is_over(id))
 }
 
 /// The body of a request, which arrives on a connection.
@@ -105,39 +98,38 @@ impl TaskBody {
     }
 
     fn credited(&self, taken: Taken) -> Arrived {
-        let Taken::Piece { kind, bytes, credit: bytes_more } = taken else { return None };
-        if bytes_more > 0 {
-            self.answers.send(Outgoing::Frames(credit(self.id.number, bytes_more).to_vec()));
-        }
+        let Taken::Piece { kind, bytes, credit } = taken else { return None };
+        self.answers.give_credit(self.id.number, credit);
         Some((kind, bytes))
     }
 }
 
 impl Drop for TaskBody {
     fn drop(&mut self) {
-        self.answers.streams.close_body(self.id);
+        let credit = self.answers.streams.close_body(self.id);
+        self.answers.give_credit(self.id.number, credit);
     }
 }
 
 /// The pieces of one stream, from a thread that may be blocked.
 struct TaskSink {
     answers: Answers,
-    number: u32,
+    id: StreamId,
 }
 
 impl Sink for TaskSink {
     fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            let allowed = self.answers.streams.take(self.number, bytes.len().min(MAX_DATA_BYTES))?;
+            let allowed = self.answers.streams.take(self.id, bytes.len().min(MAX_DATA_BYTES))?;
             let (piece, rest) = bytes.split_at(allowed);
-            self.answers.send(data(self.number, piece));
+            self.answers.send(data(self.id.number, piece));
             bytes = rest;
         }
         Ok(())
     }
 
     fn is_over(&self) -> bool {
-        self.answers.streams.is_over(self.number)
+        self.answers.streams.is_over(self.id)
     }
 }
 
@@ -149,26 +141,27 @@ fn data(number: u32, piece: &[u8]) -> Outgoing {
 /// has not read what was written before. It is also a [`tokio::io::AsyncWrite`], for `tokio::io::copy` and the like.
 pub struct AsyncBodyWriter {
     answers: Answers,
-    number: u32,
+    id: StreamId,
 }
 
 impl AsyncBodyWriter {
     /// Sends bytes.
     ///
     /// # Errors
-    /// `BrokenPipe` when the client has left.
+    /// `BrokenPipe` when the client has left, or the stream has ended.
     pub async fn send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.send_bytes(bytes.as_ref()).await
     }
 
-    /// Whether the client has left: all further writes fail.
+    /// Whether the client has left, or the stream has ended: all further writes fail.
     pub fn is_closed(&self) -> bool {
-        self.answers.streams.is_over(self.number)
+        self.answers.streams.is_over(self.id)
     }
 
-    /// Resolves when the client has left: for tasks that the stream has started. What it awaits itself is dropped then.
+    /// Resolves when the client has left, or the stream has ended: for tasks that the stream has started. What it awaits
+    /// itself is dropped then.
     pub async fn closed(&self) {
-        self.answers.streams.over(self.number).await
+        self.answers.streams.over(self.id).await
     }
 
     async fn send_bytes(&mut self, mut bytes: &[u8]) -> io::Result<()> {
@@ -181,9 +174,8 @@ impl AsyncBodyWriter {
 
     fn poll_send(&self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let max = bytes.len().min(MAX_DATA_BYTES);
-        let allowed = ready!(self.answers.streams.poll_take(self.number, max, context))?;
-        self.answers.send(data(self.number, &bytes[..allowed]));
-        Poll::Ready(Ok(allowed))
+        let send = |allowed| self.answers.send(data(self.id.number, &bytes[..allowed]));
+        self.answers.streams.poll_send(self.id, max, context, send)
     }
 }
 
