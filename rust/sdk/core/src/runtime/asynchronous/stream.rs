@@ -158,8 +158,8 @@ impl AsyncBodyWriter {
         self.answers.streams.is_over(self.id)
     }
 
-    /// Resolves when the client has left, or the stream has ended: for tasks that the stream has started. What it awaits
-    /// itself is dropped then.
+    /// Resolves when the client has left, or the stream has ended: for tasks that the stream has started. What it
+    /// awaits itself is dropped then.
     pub async fn closed(&self) {
         self.answers.streams.over(self.id).await
     }
