@@ -7,9 +7,10 @@ import type { Place } from './request-table.js';
 
 /**
  * What a request gets: it is taken, or refused with a status, or its stream is reset with PROTOCOL_ERROR, or its
- * connection is closed.
+ * connection is closed. One that is refused for its head is reset instead if its body comes before the answer is sent,
+ * where it has not the length that its head says.
  */
-export type Http2Outcome = 'taken' | 'reset' | 'closed' | number;
+export type Http2Outcome = 'taken' | 'reset' | 'closed' | '400, or reset' | number;
 
 export interface Http2Row {
   readonly fields: (place: Place) => Fields;
@@ -73,7 +74,7 @@ export const HTTP2_ROWS: Readonly<Record<string, Http2Row>> = {
   '`Content-Length: -2`': length('reset', '-2'),
   '`Content-Length: 0x2`': length('reset', '0x2'),
   '`Content-Length: 2 2`': length('reset', '2 2'),
-  '`Content-Length:` with nothing': length(400, ''),
+  '`Content-Length:` with nothing': length('400, or reset', ''),
   '`Content-Length` of 2^64 or more': length('reset', '18446744073709551618'),
   'spaces around the value of `Content-Length`': length('reset', ' 2 '),
   '`Transfer-Encoding: xchunked`': encoding('xchunked'),
