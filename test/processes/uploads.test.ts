@@ -108,7 +108,7 @@ describe('streamed request bodies', () => {
     const answered = await begin('do=early', CHUNKED);
     await eventually(() => expect(answered.received).to.contain(LAST_CHUNK));
     answered.send('zz\r\n');
-    await answered.ended();
+    await eventually(() => expect(answered.isEnded).to.equal(true));
     expect(answered.received.match(/HTTP\/1\.1 /g)).to.have.length(1);
   });
 
