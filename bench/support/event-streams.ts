@@ -1,8 +1,8 @@
 /** What do very many open streams of server-sent events cost, and does all that a handler sends arrive in time? */
 import { readFile } from 'node:fs/promises';
 import { openEventStreams } from '../../test/support/event-streams.js';
-import { TICKING_EVENTS } from '../../test/support/handler-sources.js';
 import type { Stack } from '../../test/support/processes.js';
+import { TICKING_EVENTS } from '../../test/support/streaming-sources.js';
 import { PROCESS_KINDS, processFigures } from '../soak/figures.js';
 import { withStacks } from './gateway.js';
 import { type Row, round } from './report.js';

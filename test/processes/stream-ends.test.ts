@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { STREAMS } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { frontOf, frontsOf, isRunning } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { type OpenStream, overHttp1, overHttp2, type ReadStream } from '../support/stream-load.js';
+import { STREAMS } from '../support/streaming-sources.js';
 
 /** Long enough for the streams that are to end by themselves, on a busy machine. */
 const STREAM_DRAIN_MS = 4_000;

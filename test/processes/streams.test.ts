@@ -5,12 +5,12 @@ import { connect as connectHttp2, constants } from 'node:http2';
 import { expect } from 'chai';
 import { EventSource } from 'eventsource';
 import { eventually } from '../support/eventually.js';
-import { STREAMS } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import type { LogItem } from '../support/log-tail.js';
 import { isRunning } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { connector } from '../support/raw-http.js';
+import { STREAMS } from '../support/streaming-sources.js';
 
 const MEGABYTE = 1024 * 1024;
 const LAST_CHUNK = '0\r\n\r\n';

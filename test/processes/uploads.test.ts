@@ -7,10 +7,10 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { UPLOADS } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { connector, type RawConnection } from '../support/raw-http.js';
+import { UPLOADS } from '../support/streaming-sources.js';
 
 const MEGABYTE = 1024 * 1024;
 const KIB = 'x'.repeat(1024);

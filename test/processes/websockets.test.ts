@@ -3,12 +3,13 @@ import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
-import { ANYTHING, BLOCKING_SOCKETS, SOCKETS } from '../support/handler-sources.js';
+import { ANYTHING } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import type { LogItem } from '../support/log-tail.js';
 import { isRunning } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { connector } from '../support/raw-http.js';
+import { BLOCKING_SOCKETS, SOCKETS } from '../support/streaming-sources.js';
 import {
   endSockets,
   frame,

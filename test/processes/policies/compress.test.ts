@@ -1,8 +1,8 @@
 /** Compressed answers; with real processes. */
 import * as zlib from 'node:zlib';
 import { expect } from 'chai';
-import { STREAMS } from '../../support/handler-sources.js';
 import { type PolicyStack, startPolicyStack } from '../../support/policies.js';
+import { STREAMS } from '../../support/streaming-sources.js';
 
 const { brotliDecompressSync, gunzipSync } = zlib;
 

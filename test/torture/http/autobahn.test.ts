@@ -5,9 +5,9 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { execa } from 'execa';
-import { SOCKETS } from '../../support/handler-sources.js';
 import { type Stack, startStack } from '../../support/processes.js';
 import { SERVER_CACHE } from '../../support/server-cache.js';
+import { SOCKETS } from '../../support/streaming-sources.js';
 import { tempDir } from '../../support/temp.js';
 
 const KOSOKU = join(SERVER_CACHE, 'kosoku-0.1.0');

@@ -3,9 +3,9 @@ import { expect } from 'chai';
 import { processFigures } from '../../../bench/soak/figures.js';
 import { type EventCounts, type EventStreams, openEventStreams } from '../../support/event-streams.js';
 import { eventually } from '../../support/eventually.js';
-import { TICKING_EVENTS } from '../../support/handler-sources.js';
 import { call } from '../../support/http.js';
 import { type Stack, startStack } from '../../support/processes.js';
+import { TICKING_EVENTS } from '../../support/streaming-sources.js';
 
 const STREAMS = 2_000;
 /** Of each stream, one a second: all are open before the first one ends. */

@@ -1,4 +1,5 @@
 import { Button } from '../base/controls.js';
+import { ListTable } from '../base/list-table.js';
 import { Ago, Badge } from '../base/text.js';
 import type { Session } from '../generated/routes.js';
 
@@ -10,54 +11,37 @@ interface SessionTableProps {
 
 export function SessionTable({ sessions, onEnd }: SessionTableProps) {
   return (
-    <div class="card scroll-x">
-      <table class="list">
-        <thead>
-          <tr>
-            <th scope="col">Browser</th>
-            <th scope="col">Address</th>
-            <th scope="col">Signed in</th>
-            <th scope="col">Last seen</th>
-            {onEnd && (
-              <th scope="col">
-                <span class="visually-hidden">Actions</span>
-              </th>
-            )}
-          </tr>
-        </thead>
-        <tbody>
-          {sessions.map((session) => (
-            <tr key={session.id}>
-              <th scope="row" title={session.agent ?? undefined}>
-                {browserOf(session.agent)} {session.current && <Badge tone="ok">this one</Badge>}
-              </th>
-              <td data-label="Address">
-                <code>{session.address}</code>
-              </td>
-              <td data-label="Signed in">
-                <Ago at={session.created_at} />
-              </td>
-              <td data-label="Last seen">
-                <Ago at={session.seen_at} />
-              </td>
-              {onEnd && (
-                <td class="end">
-                  {!session.current && (
-                    <Button
-                      isSmall
-                      label={`End the session at ${session.address}`}
-                      onClick={() => onEnd(session)}
-                    >
-                      End
-                    </Button>
-                  )}
-                </td>
+    <ListTable columns={['Browser', 'Address', 'Signed in', 'Last seen']} hasActions={onEnd !== undefined}>
+      {sessions.map((session) => (
+        <tr key={session.id}>
+          <th scope="row" title={session.agent ?? undefined}>
+            {browserOf(session.agent)} {session.current && <Badge tone="ok">this one</Badge>}
+          </th>
+          <td data-label="Address">
+            <code>{session.address}</code>
+          </td>
+          <td data-label="Signed in">
+            <Ago at={session.created_at} />
+          </td>
+          <td data-label="Last seen">
+            <Ago at={session.seen_at} />
+          </td>
+          {onEnd && (
+            <td class="end">
+              {!session.current && (
+                <Button
+                  isSmall
+                  label={`End the session at ${session.address}`}
+                  onClick={() => onEnd(session)}
+                >
+                  End
+                </Button>
               )}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+            </td>
+          )}
+        </tr>
+      ))}
+    </ListTable>
   );
 }
 

@@ -7,6 +7,7 @@ import { useAddress } from '../base/address.js';
 import { Button } from '../base/controls.js';
 import { FormDialog } from '../base/dialog.js';
 import { Expires } from '../base/expiry.js';
+import { ListTable } from '../base/list-table.js';
 import { Empty, Loaded } from '../base/notices.js';
 import { Ago } from '../base/text.js';
 import { done } from '../base/toasts.js';
@@ -73,64 +74,39 @@ interface TokenTableProps {
 
 function TokenTable({ tokens, ownerOf, onRevoke }: TokenTableProps) {
   return (
-    <div class="card scroll-x">
-      <table class="list">
-        <thead>
-          <tr>
-            <th scope="col">Token</th>
-            <th scope="col">May</th>
-            <th scope="col">For</th>
-            <th scope="col">Last used</th>
-            <th scope="col">Expires</th>
-            <th scope="col">
-              <span class="visually-hidden">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {tokens.map((token) => (
-            <tr key={token.id}>
-              <th scope="row">
-                {token.name}
-                <div class="muted small">by {ownerOf(token)}</div>
-              </th>
-              <td data-label="May" class="wrap">
-                <details>
-                  <summary>
-                    {token.permissions.length} {token.permissions.length === 1 ? 'permission' : 'permissions'}
-                  </summary>
-                  <span class="small">{token.permissions.join(', ')}</span>
-                </details>
-              </td>
-              <td data-label="For" class="wrap">
-                {token.domains.length > 0 ? token.domains.join(', ') : 'all that its maker sees'}
-              </td>
-              <td data-label="Last used">
-                {token.last_used_at === null ? (
-                  <span class="muted">never</span>
-                ) : (
-                  <Ago at={token.last_used_at} />
-                )}
-              </td>
-              <td data-label="Expires">
-                <Expires at={token.expires_at} />
-              </td>
-              <td class="end">
-                {may('tokens:write') && (
-                  <Button
-                    isSmall
-                    look="danger"
-                    label={`Revoke ${token.name}`}
-                    onClick={() => onRevoke(token)}
-                  >
-                    Revoke
-                  </Button>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ListTable columns={['Token', 'May', 'For', 'Last used', 'Expires']} hasActions>
+      {tokens.map((token) => (
+        <tr key={token.id}>
+          <th scope="row">
+            {token.name}
+            <div class="muted small">by {ownerOf(token)}</div>
+          </th>
+          <td data-label="May" class="wrap">
+            <details>
+              <summary>
+                {token.permissions.length} {token.permissions.length === 1 ? 'permission' : 'permissions'}
+              </summary>
+              <span class="small">{token.permissions.join(', ')}</span>
+            </details>
+          </td>
+          <td data-label="For" class="wrap">
+            {token.domains.length > 0 ? token.domains.join(', ') : 'all that its maker sees'}
+          </td>
+          <td data-label="Last used">
+            {token.last_used_at === null ? <span class="muted">never</span> : <Ago at={token.last_used_at} />}
+          </td>
+          <td data-label="Expires">
+            <Expires at={token.expires_at} />
+          </td>
+          <td class="end">
+            {may('tokens:write') && (
+              <Button isSmall look="danger" label={`Revoke ${token.name}`} onClick={() => onRevoke(token)}>
+                Revoke
+              </Button>
+            )}
+          </td>
+        </tr>
+      ))}
+    </ListTable>
   );
 }

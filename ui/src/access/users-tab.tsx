@@ -6,6 +6,7 @@ import { may, me } from '../api/session.js';
 import { useAddress } from '../base/address.js';
 import { Button } from '../base/controls.js';
 import { FormDialog } from '../base/dialog.js';
+import { ListTable } from '../base/list-table.js';
 import { Empty, Loaded } from '../base/notices.js';
 import { Ago, Badge, type Tone } from '../base/text.js';
 import { done } from '../base/toasts.js';
@@ -57,75 +58,62 @@ function UserTable({ users }: { readonly users: readonly User[] }) {
   const [, change] = useAddress();
   const [deleted, setDeleted] = useState<User>();
   return (
-    <div class="card scroll-x">
-      <table class="list">
-        <thead>
-          <tr>
-            <th scope="col">User</th>
-            <th scope="col">Role</th>
-            <th scope="col">For</th>
-            <th scope="col">Since</th>
-            <th scope="col">
-              <span class="visually-hidden">Actions</span>
+    <>
+      <ListTable columns={['User', 'Role', 'For', 'Since']} hasActions>
+        {users.map((user) => (
+          <tr key={user.id}>
+            <th scope="row">
+              {user.name}
+              {user.id === me.value?.user?.id && <span class="muted small"> (you)</span>}
+              <div class="muted small">{user.email}</div>
             </th>
-          </tr>
-        </thead>
-        <tbody>
-          {users.map((user) => (
-            <tr key={user.id}>
-              <th scope="row">
-                {user.name}
-                {user.id === me.value?.user?.id && <span class="muted small"> (you)</span>}
-                <div class="muted small">{user.email}</div>
-              </th>
-              <td data-label="Role">
-                <Badge tone={TONES[user.role]}>{user.role}</Badge>
-              </td>
-              <td data-label="For" class="wrap">
-                {user.domains.length > 0 ? user.domains.join(', ') : 'everything'}
-              </td>
-              <td data-label="Since">
-                <Ago at={user.created_at} />
-              </td>
-              <td class="end">
-                <div class="actions end">
-                  <Button
-                    isSmall
-                    label={`Sessions of ${user.email}`}
-                    onClick={() => change({ sessions: user.id })}
-                  >
-                    Sessions
-                  </Button>
-                  {may('users:write') && (
-                    <>
-                      <Button isSmall label={`Edit ${user.email}`} onClick={() => change({ edit: user.id })}>
-                        Edit
-                      </Button>
-                      {user.issuer === null && user.id !== me.value?.user?.id && (
-                        <Button
-                          isSmall
-                          label={`New password for ${user.email}`}
-                          onClick={() => change({ password: user.id })}
-                        >
-                          Password
-                        </Button>
-                      )}
+            <td data-label="Role">
+              <Badge tone={TONES[user.role]}>{user.role}</Badge>
+            </td>
+            <td data-label="For" class="wrap">
+              {user.domains.length > 0 ? user.domains.join(', ') : 'everything'}
+            </td>
+            <td data-label="Since">
+              <Ago at={user.created_at} />
+            </td>
+            <td class="end">
+              <div class="actions end">
+                <Button
+                  isSmall
+                  label={`Sessions of ${user.email}`}
+                  onClick={() => change({ sessions: user.id })}
+                >
+                  Sessions
+                </Button>
+                {may('users:write') && (
+                  <>
+                    <Button isSmall label={`Edit ${user.email}`} onClick={() => change({ edit: user.id })}>
+                      Edit
+                    </Button>
+                    {user.issuer === null && user.id !== me.value?.user?.id && (
                       <Button
                         isSmall
-                        look="danger"
-                        label={`Delete ${user.email}`}
-                        onClick={() => setDeleted(user)}
+                        label={`New password for ${user.email}`}
+                        onClick={() => change({ password: user.id })}
                       >
-                        Delete
+                        Password
                       </Button>
-                    </>
-                  )}
-                </div>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+                    )}
+                    <Button
+                      isSmall
+                      look="danger"
+                      label={`Delete ${user.email}`}
+                      onClick={() => setDeleted(user)}
+                    >
+                      Delete
+                    </Button>
+                  </>
+                )}
+              </div>
+            </td>
+          </tr>
+        ))}
+      </ListTable>
       {deleted && (
         <FormDialog
           title={`Delete ${deleted.email}?`}
@@ -144,6 +132,6 @@ function UserTable({ users }: { readonly users: readonly User[] }) {
           </p>
         </FormDialog>
       )}
-    </div>
+    </>
   );
 }

@@ -6,6 +6,7 @@ import { may } from '../api/session.js';
 import { useAddress } from '../base/address.js';
 import { Button } from '../base/controls.js';
 import { FormDialog } from '../base/dialog.js';
+import { ListTable } from '../base/list-table.js';
 import { Empty, Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import { Badge } from '../base/text.js';
@@ -76,53 +77,39 @@ interface AlertTableProps {
 function AlertTable({ alerts, onDelete }: AlertTableProps) {
   const [, change] = useAddress();
   return (
-    <div class="card scroll-x">
-      <table class="list">
-        <thead>
-          <tr>
-            <th scope="col">When</th>
-            <th scope="col">About</th>
-            <th scope="col">Tells</th>
-            <th scope="col">
-              <span class="visually-hidden">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {alerts.map((alert) => (
-            <tr key={alert.id}>
-              <th scope="row">
-                {sentenceOf(alert)} {!alert.enabled && <Badge tone="idle">disabled</Badge>}
-              </th>
-              <td data-label="About" class="wrap">
-                <Subject scope={alert.scope} />
-              </td>
-              <td data-label="Tells" class="wrap">
-                <code>
-                  <Visible text={alert.url} isOneLine />
-                </code>
-              </td>
-              <td class="end">
-                <div class="actions end">
-                  <Button isSmall onClick={() => change({ events: alert.id })}>
-                    Events
+    <ListTable columns={['When', 'About', 'Tells']} hasActions>
+      {alerts.map((alert) => (
+        <tr key={alert.id}>
+          <th scope="row">
+            {sentenceOf(alert)} {!alert.enabled && <Badge tone="idle">disabled</Badge>}
+          </th>
+          <td data-label="About" class="wrap">
+            <Subject scope={alert.scope} />
+          </td>
+          <td data-label="Tells" class="wrap">
+            <code>
+              <Visible text={alert.url} isOneLine />
+            </code>
+          </td>
+          <td class="end">
+            <div class="actions end">
+              <Button isSmall onClick={() => change({ events: alert.id })}>
+                Events
+              </Button>
+              {may('alerts:write') && (
+                <>
+                  <Button isSmall onClick={() => change({ edit: alert.id })}>
+                    Edit
                   </Button>
-                  {may('alerts:write') && (
-                    <>
-                      <Button isSmall onClick={() => change({ edit: alert.id })}>
-                        Edit
-                      </Button>
-                      <Button isSmall look="danger" onClick={() => onDelete(alert)}>
-                        Delete
-                      </Button>
-                    </>
-                  )}
-                </div>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+                  <Button isSmall look="danger" onClick={() => onDelete(alert)}>
+                    Delete
+                  </Button>
+                </>
+              )}
+            </div>
+          </td>
+        </tr>
+      ))}
+    </ListTable>
   );
 }

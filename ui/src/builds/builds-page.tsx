@@ -4,6 +4,7 @@ import { useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
 import { useAddress } from '../base/address.js';
 import { SelectField } from '../base/controls.js';
+import { ListTable } from '../base/list-table.js';
 import { MoreButton, SearchField } from '../base/lists.js';
 import { Empty, Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
@@ -66,42 +67,29 @@ export function BuildsPage() {
 
 function BuildTable({ builds }: { readonly builds: readonly BuildSummary[] }) {
   return (
-    <div class="card scroll-x">
-      <table class="list">
-        <thead>
-          <tr>
-            <th scope="col">Build</th>
-            <th scope="col">State</th>
-            <th scope="col">Endpoints</th>
-            <th scope="col">Asked for</th>
-            <th scope="col">Took</th>
-          </tr>
-        </thead>
-        <tbody>
-          {builds.map((build) => (
-            <tr key={build.id}>
-              <th scope="row">
-                <Link class="mono" href={`/ui/builds/${build.id}`}>
-                  {build.id.slice(0, 8)}
-                </Link>
-              </th>
-              <td data-label="State">
-                <BuildState state={build.state} />{' '}
-                {build.error_code !== null && <span class="muted small">{build.error_code}</span>}
-              </td>
-              <td data-label="Endpoints" class="wrap">
-                <BuiltEndpoints build={build} />
-              </td>
-              <td data-label="Asked for">
-                <Ago at={build.created_at} />
-              </td>
-              <td data-label="Took" class="number">
-                {tookOf(build)}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ListTable columns={['Build', 'State', 'Endpoints', 'Asked for', 'Took']}>
+      {builds.map((build) => (
+        <tr key={build.id}>
+          <th scope="row">
+            <Link class="mono" href={`/ui/builds/${build.id}`}>
+              {build.id.slice(0, 8)}
+            </Link>
+          </th>
+          <td data-label="State">
+            <BuildState state={build.state} />{' '}
+            {build.error_code !== null && <span class="muted small">{build.error_code}</span>}
+          </td>
+          <td data-label="Endpoints" class="wrap">
+            <BuiltEndpoints build={build} />
+          </td>
+          <td data-label="Asked for">
+            <Ago at={build.created_at} />
+          </td>
+          <td data-label="Took" class="number">
+            {tookOf(build)}
+          </td>
+        </tr>
+      ))}
+    </ListTable>
   );
 }

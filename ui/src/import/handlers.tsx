@@ -3,6 +3,7 @@
 import { Link } from 'wouter-preact';
 import { may } from '../api/session.js';
 import { Columns } from '../base/columns.js';
+import { ListTable } from '../base/list-table.js';
 import { Badge, type Tone } from '../base/text.js';
 import type { ImportHandler } from '../generated/routes.js';
 
@@ -29,28 +30,18 @@ export function Handlers({ handlers }: { readonly handlers: readonly ImportHandl
   if (handlers.length === 0) return null;
   const shown = [...handlers].sort((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state)).slice(0, SHOWN);
   return (
-    <div class="card">
-      <table class="list">
-        <thead>
-          <tr>
-            <th scope="col">Handler</th>
-            <th scope="col">State</th>
-          </tr>
-        </thead>
-        <tbody>
-          {shown.map(({ endpoint_id, name, handler, state }) => (
-            <tr key={endpoint_id}>
-              <th scope="row">
-                {name} <span class="muted small">{handler}</span>
-              </th>
-              <td data-label="State">
-                <Badge tone={TONES[state]}>{state}</Badge>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ListTable columns={['Handler', 'State']}>
+      {shown.map(({ endpoint_id, name, handler, state }) => (
+        <tr key={endpoint_id}>
+          <th scope="row">
+            {name} <span class="muted small">{handler}</span>
+          </th>
+          <td data-label="State">
+            <Badge tone={TONES[state]}>{state}</Badge>
+          </td>
+        </tr>
+      ))}
+    </ListTable>
   );
 }
 

@@ -5,6 +5,7 @@ import { may } from '../api/session.js';
 import { Button } from '../base/controls.js';
 import { STATES } from '../base/endpoint-state.js';
 import type { PageProps } from '../base/later.js';
+import { ListTable } from '../base/list-table.js';
 import { Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import { Ago, Badge, count, Method, type Tone } from '../base/text.js';
@@ -104,45 +105,31 @@ function Endpoints({ endpoints }: { readonly endpoints: ImportedEndpoints }) {
   const shown = isAll ? endpoints : endpoints.slice(0, SHOWN);
   return (
     <>
-      <div class="card scroll-x">
-        <table class="list">
-          <thead>
-            <tr>
-              <th scope="col">Endpoint</th>
-              <th scope="col">State</th>
-              <th scope="col">Code</th>
-              <th scope="col">
-                <span class="visually-hidden">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map(({ id, name, method, path, status, handler }) => (
-              <tr key={id}>
-                <th scope="row">
-                  <Method name={method} /> <Link href={`/ui/endpoints/${id}`}>{path}</Link>
-                  {name !== `${method} ${path}` && <div class="of-method muted small">{name}</div>}
-                </th>
-                <td data-label="State">
-                  <Badge tone={STATES[status][1]}>{STATES[status][0]}</Badge>
-                </td>
-                <td data-label="Code" class="wrap">
-                  {handler ?? 'generated, or your own'}
-                </td>
-                <td class="end">
-                  <Link
-                    class="button small"
-                    href={`/ui/endpoints/${id}/try`}
-                    aria-label={`Try ${method} ${path}`}
-                  >
-                    Try
-                  </Link>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <ListTable columns={['Endpoint', 'State', 'Code']} hasActions>
+        {shown.map(({ id, name, method, path, status, handler }) => (
+          <tr key={id}>
+            <th scope="row">
+              <Method name={method} /> <Link href={`/ui/endpoints/${id}`}>{path}</Link>
+              {name !== `${method} ${path}` && <div class="of-method muted small">{name}</div>}
+            </th>
+            <td data-label="State">
+              <Badge tone={STATES[status][1]}>{STATES[status][0]}</Badge>
+            </td>
+            <td data-label="Code" class="wrap">
+              {handler ?? 'generated, or your own'}
+            </td>
+            <td class="end">
+              <Link
+                class="button small"
+                href={`/ui/endpoints/${id}/try`}
+                aria-label={`Try ${method} ${path}`}
+              >
+                Try
+              </Link>
+            </td>
+          </tr>
+        ))}
+      </ListTable>
       {shown.length < endpoints.length && (
         <div class="actions center">
           <Button onClick={() => setAll(true)}>Show all {count(endpoints.length)}</Button>

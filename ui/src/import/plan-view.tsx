@@ -1,6 +1,7 @@
 /** What an import would make, change and leave out. */
 import { useState } from 'preact/hooks';
 import { Button } from '../base/controls.js';
+import { ListTable } from '../base/list-table.js';
 import { Empty, ErrorNotice, Skeleton } from '../base/notices.js';
 import { isAtOneOf } from '../base/problems.js';
 import { Badge, count, Method, type Tone } from '../base/text.js';
@@ -119,33 +120,22 @@ function Endpoints({ endpoints }: { readonly endpoints: ImportPlan['endpoints'] 
   if (endpoints.length === 0) return null;
   return (
     <>
-      <div class="card scroll-x">
-        <table class="list">
-          <thead>
-            <tr>
-              <th scope="col">Endpoint</th>
-              <th scope="col">Would be</th>
-              <th scope="col">Code</th>
-            </tr>
-          </thead>
-          <tbody>
-            {shown.map(({ name, method, path, change, code, handler }) => (
-              <tr key={`${method} ${path}`}>
-                <th scope="row">
-                  <Method name={method} /> {path}
-                  {name !== `${method} ${path}` && <div class="of-method muted small">{name}</div>}
-                </th>
-                <td data-label="Would be">
-                  <Badge tone={TONES[change]}>{WORDS[change]}</Badge>
-                </td>
-                <td data-label="Code" class="wrap">
-                  {handler ?? CODE[code]}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <ListTable columns={['Endpoint', 'Would be', 'Code']}>
+        {shown.map(({ name, method, path, change, code, handler }) => (
+          <tr key={`${method} ${path}`}>
+            <th scope="row">
+              <Method name={method} /> {path}
+              {name !== `${method} ${path}` && <div class="of-method muted small">{name}</div>}
+            </th>
+            <td data-label="Would be">
+              <Badge tone={TONES[change]}>{WORDS[change]}</Badge>
+            </td>
+            <td data-label="Code" class="wrap">
+              {handler ?? CODE[code]}
+            </td>
+          </tr>
+        ))}
+      </ListTable>
       {shown.length < endpoints.length && (
         <div class="actions center">
           <Button onClick={() => setAll(true)}>Show all {count(endpoints.length)}</Button>

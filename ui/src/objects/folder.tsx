@@ -7,6 +7,7 @@ import { may } from '../api/session.js';
 import { Button } from '../base/controls.js';
 import { FormDialog } from '../base/dialog.js';
 import { Drop } from '../base/drop.js';
+import { ListTable } from '../base/list-table.js';
 import { Empty, Loaded } from '../base/notices.js';
 import { Ago, bytes, count } from '../base/text.js';
 import { done } from '../base/toasts.js';
@@ -109,45 +110,31 @@ function Entries({ service, prefix, objects }: EntriesProps) {
     );
   return (
     <>
-      <div class="card scroll-x">
-        <table class="list">
-          <thead>
-            <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Size</th>
-              <th scope="col">Changed</th>
-              <th scope="col">
-                <span class="visually-hidden">Actions</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {folders.map(({ name, files, size }) => (
-              <tr key={name}>
-                <th scope="row">
-                  <Link class="file-name" href={pathOf(service, `${prefix}${name}/`)}>
-                    {name === '' ? '(no name)' : <Visible text={name} isOneLine />}/
-                  </Link>
-                </th>
-                <td data-label="Size" class="number">
-                  {bytes(size)}
-                </td>
-                <td class="muted">{files === 1 ? '1 file' : `${count(files)} files`}</td>
-                <td />
-              </tr>
-            ))}
-            {files.slice(0, shown).map((file) => (
-              <FileRow
-                key={file.key}
-                service={service}
-                name={file.key.slice(prefix.length) || '(the folder itself)'}
-                file={file}
-                onDelete={setDeleted}
-              />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <ListTable columns={['Name', 'Size', 'Changed']} hasActions>
+        {folders.map(({ name, files, size }) => (
+          <tr key={name}>
+            <th scope="row">
+              <Link class="file-name" href={pathOf(service, `${prefix}${name}/`)}>
+                {name === '' ? '(no name)' : <Visible text={name} isOneLine />}/
+              </Link>
+            </th>
+            <td data-label="Size" class="number">
+              {bytes(size)}
+            </td>
+            <td class="muted">{files === 1 ? '1 file' : `${count(files)} files`}</td>
+            <td />
+          </tr>
+        ))}
+        {files.slice(0, shown).map((file) => (
+          <FileRow
+            key={file.key}
+            service={service}
+            name={file.key.slice(prefix.length) || '(the folder itself)'}
+            file={file}
+            onDelete={setDeleted}
+          />
+        ))}
+      </ListTable>
       {files.length > shown && (
         <div class="actions center">
           <Button onClick={() => setShown(files.length)}>Show all {count(files.length)}</Button>

@@ -8,6 +8,7 @@ import { useAddress } from '../base/address.js';
 import { Button } from '../base/controls.js';
 import { FormDialog } from '../base/dialog.js';
 import type { PageProps } from '../base/later.js';
+import { ListTable } from '../base/list-table.js';
 import { Loaded } from '../base/notices.js';
 import { Page, Tabs } from '../base/page.js';
 import { Ago, Method } from '../base/text.js';
@@ -172,32 +173,22 @@ function Users({ id }: { readonly id: string }) {
 
 function EndpointTable({ endpoints }: { readonly endpoints: readonly UsingEndpoint[] }) {
   return (
-    <div class="card scroll-x">
-      <table class="list">
-        <thead>
-          <tr>
-            <th scope="col">Endpoint</th>
-            <th scope="col">Name in its code</th>
-          </tr>
-        </thead>
-        <tbody>
-          {endpoints.map((endpoint) => (
-            <tr key={`${endpoint.id} ${endpoint.pool_id}`}>
-              <th scope="row">
-                <Method name={endpoint.method} />{' '}
-                <Link href={`/ui/endpoints/${endpoint.id}`}>
-                  {endpoint.domain === '*' ? '' : endpoint.domain}
-                  {endpoint.route}
-                </Link>
-              </th>
-              <td data-label="Name in its code">
-                <code>{endpoint.pool_id}</code>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ListTable columns={['Endpoint', 'Name in its code']}>
+      {endpoints.map((endpoint) => (
+        <tr key={`${endpoint.id} ${endpoint.pool_id}`}>
+          <th scope="row">
+            <Method name={endpoint.method} />{' '}
+            <Link href={`/ui/endpoints/${endpoint.id}`}>
+              {endpoint.domain === '*' ? '' : endpoint.domain}
+              {endpoint.route}
+            </Link>
+          </th>
+          <td data-label="Name in its code">
+            <code>{endpoint.pool_id}</code>
+          </td>
+        </tr>
+      ))}
+    </ListTable>
   );
 }
 

@@ -5,6 +5,7 @@ import { may } from '../api/session.js';
 import { useAddress } from '../base/address.js';
 import { Button } from '../base/controls.js';
 import { Dialog } from '../base/dialog.js';
+import { ListTable } from '../base/list-table.js';
 import { MoreButton, SearchField } from '../base/lists.js';
 import { Empty, Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
@@ -60,48 +61,32 @@ export function ServicesPage() {
 
 function ServiceTable({ services }: { readonly services: readonly Service[] }) {
   return (
-    <div class="card scroll-x">
-      <table class="list">
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Type</th>
-            <th scope="col">State</th>
-            <th scope="col">Last test in this browser</th>
-            <th scope="col">For</th>
-            <th scope="col">
-              <span class="visually-hidden">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {services.map((service) => (
-            <tr key={service.id}>
-              <th scope="row">
-                <Link href={`/ui/services/${service.id}`}>{service.name}</Link>
-              </th>
-              <td data-label="Type">{TYPE_NAMES[service.service_type]}</td>
-              <td data-label="State">
-                <ServiceState service={service} />
-              </td>
-              <td data-label="Last test in this browser">
-                <LastTest id={service.id} />
-              </td>
-              <td data-label="For" class="wrap">
-                {service.domains.length > 0 ? service.domains.join(', ') : 'any host'}
-              </td>
-              <td class="end">
-                {may('services:write') && (
-                  <Button isSmall label={`Test ${service.name}`} onClick={() => testService(service.id)}>
-                    Test
-                  </Button>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ListTable columns={['Name', 'Type', 'State', 'Last test in this browser', 'For']} hasActions>
+      {services.map((service) => (
+        <tr key={service.id}>
+          <th scope="row">
+            <Link href={`/ui/services/${service.id}`}>{service.name}</Link>
+          </th>
+          <td data-label="Type">{TYPE_NAMES[service.service_type]}</td>
+          <td data-label="State">
+            <ServiceState service={service} />
+          </td>
+          <td data-label="Last test in this browser">
+            <LastTest id={service.id} />
+          </td>
+          <td data-label="For" class="wrap">
+            {service.domains.length > 0 ? service.domains.join(', ') : 'any host'}
+          </td>
+          <td class="end">
+            {may('services:write') && (
+              <Button isSmall label={`Test ${service.name}`} onClick={() => testService(service.id)}>
+                Test
+              </Button>
+            )}
+          </td>
+        </tr>
+      ))}
+    </ListTable>
   );
 }
 

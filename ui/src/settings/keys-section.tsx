@@ -7,6 +7,7 @@ import { Button, TextField } from '../base/controls.js';
 import { Dialog, FormDialog } from '../base/dialog.js';
 import { Expires, ExpiryFields, expiryOf, FIRST_EXPIRY } from '../base/expiry.js';
 import { Form } from '../base/form.js';
+import { ListTable } from '../base/list-table.js';
 import { Loaded } from '../base/notices.js';
 import { ShownOnce } from '../base/shown-once.js';
 import { Ago } from '../base/text.js';
@@ -65,45 +66,31 @@ interface KeysProps {
 
 function Keys({ keys, mayEdit, onRevoke }: KeysProps) {
   return (
-    <div class="scroll-x">
-      <table class="list">
-        <thead>
-          <tr>
-            <th scope="col">Key</th>
-            <th scope="col">Made</th>
-            <th scope="col">Expires</th>
-            <th scope="col">
-              <span class="visually-hidden">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {keys.map((key) => (
-            <tr key={key.id}>
-              <th scope="row">
-                <Visible text={key.label} isOneLine />
-                <div class="muted small">
-                  <code>{key.prefix}…</code>
-                </div>
-              </th>
-              <td data-label="Made">
-                <Ago at={key.created_at} />
-              </td>
-              <td data-label="Expires">
-                <Expires at={key.expires_at} />
-              </td>
-              <td class="end">
-                {mayEdit && (
-                  <Button isSmall look="danger" label={`Revoke ${key.label}`} onClick={() => onRevoke(key)}>
-                    Revoke
-                  </Button>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <ListTable columns={['Key', 'Made', 'Expires']} hasActions isBare>
+      {keys.map((key) => (
+        <tr key={key.id}>
+          <th scope="row">
+            <Visible text={key.label} isOneLine />
+            <div class="muted small">
+              <code>{key.prefix}…</code>
+            </div>
+          </th>
+          <td data-label="Made">
+            <Ago at={key.created_at} />
+          </td>
+          <td data-label="Expires">
+            <Expires at={key.expires_at} />
+          </td>
+          <td class="end">
+            {mayEdit && (
+              <Button isSmall look="danger" label={`Revoke ${key.label}`} onClick={() => onRevoke(key)}>
+                Revoke
+              </Button>
+            )}
+          </td>
+        </tr>
+      ))}
+    </ListTable>
   );
 }
 

@@ -21,7 +21,7 @@ use crate::messages::Level;
 use crate::policies::{self, Begun, Unchecked, Verdict, lines_of};
 use crate::thread::Thread;
 use crate::upstream::endpoint::{Answered, Endpoint, Failure};
-use crate::upstream::{Answer, Reply, RequestBody};
+use crate::upstream::{Answer, Reply, RequestBody, SWITCHING};
 
 /// What a request may have in memory without asking for it.
 const FREE_BYTES: usize = 4 * 1024;
@@ -111,7 +111,7 @@ impl<'a, C: Client> Exchange<'a, C> {
             return self.write_refusal(&request, refusal, request.keep_alive).await;
         }
         let refusal = match outcome {
-            Ok(Answered::Streamed(streamed, _active)) if streamed.head.status == websocket::STATUS => {
+            Ok(Answered::Streamed(streamed, _active)) if streamed.head.status == SWITCHING => {
                 return Box::pin(self.socket(&request, streamed)).await;
             }
             Ok(Answered::Streamed(streamed, _active)) => {

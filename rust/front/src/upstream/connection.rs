@@ -18,7 +18,8 @@ use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
-use self::sockets::{SWITCHING, UNASKED_SOCKET};
+pub use self::sockets::SWITCHING;
+use self::sockets::UNASKED_SOCKET;
 use super::body_stream::{End, HANDLER_DRAINED};
 use super::in_flight::{InFlight, Pending};
 use super::incoming::Incoming;

@@ -1,11 +1,11 @@
 //! An endpoint in a thread: sends its requests to the handlers that serve it, across restarts and replacements.
+mod targets;
+
 use std::cell::{Cell, OnceCell, RefCell};
-use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
 use tokio::sync::Notify;
 
 use super::connection::{Events, HandlerConnection};
@@ -13,9 +13,8 @@ use super::outgoing::{self, RequestBody};
 use super::pool::HandlerPool;
 use super::reply::{Answer, AnswerBody, Outcome, Reply, Streamed};
 use super::shared::{Active, SharedEndpoint};
-use super::socket::is_out_of_descriptors;
 use super::upload::Upload;
-use crate::endpoint_state::{EndpointState, Serving, Takes, Target};
+use crate::endpoint_state::{EndpointState, Serving, Takes};
 use crate::figures::Figures;
 use crate::intervals::Interval;
 use crate::memory::{MemoryBudget, Share};
@@ -25,8 +24,6 @@ use crate::supervisor::Supervisor;
 /// How long requests wait for a handler that is being started. For one that was asleep they wait as long as they may:
 /// it is started because of them, after others perhaps.
 const WAIT: Duration = Duration::from_secs(5);
-/// A front that is out of file descriptors tries to connect again after this.
-const DESCRIPTORS_RETRY: Duration = Duration::from_millis(100);
 
 /// Why a request has no answer of a handler.
 #[derive(Debug, PartialEq, Eq)]
@@ -165,18 +162,10 @@ impl Endpoint {
         place: Option<u32>,
         socket_head: Option<&[u8]>,
     ) -> Result<Answered<'_>, Failure> {
-        reply.version.set(None);
-        if let Some(problem) = outgoing::problem(head, &body.bytes) {
-            return Err(Failure::TooLarge(problem));
-        }
-        let limit = self.state.borrow().limits.concurrent_requests;
-        let Some(active) = self.shared.begin(limit) else { return Err(Failure::Overloaded) };
+        let active = self.begin(head, &body.bytes, reply)?;
         self.interval().began(active.count());
         loop {
-            let Picked { version, takes, connection } = match self.pick(place) {
-                Some(picked) => picked,
-                None => self.wait_for_handler(deadline, place).await?,
-            };
+            let Picked { version, takes, connection } = self.picked(deadline, place).await?;
             reply.version.set(Some(version));
             let is_sent = match (takes, socket_head) {
                 (Takes::Websockets, None) => return Err(Failure::NoSocket),
@@ -211,16 +200,8 @@ impl Endpoint {
         place: Option<u32>,
         memory: &Arc<MemoryBudget>,
     ) -> Result<Option<(Upload, Active<'_>)>, Failure> {
-        reply.version.set(None);
-        if let Some(problem) = outgoing::problem(head, b"") {
-            return Err(Failure::TooLarge(problem));
-        }
-        let limit = self.state.borrow().limits.concurrent_requests;
-        let Some(active) = self.shared.begin(limit) else { return Err(Failure::Overloaded) };
-        let Picked { version, takes, connection } = match self.pick(place) {
-            Some(picked) => picked,
-            None => self.wait_for_handler(deadline, place).await?,
-        };
+        let active = self.begin(head, b"", reply)?;
+        let Picked { version, takes, connection } = self.picked(deadline, place).await?;
         if self.traffic().upstreams.borrow().iter().any(|upstream| upstream.takes == Takes::Whole) {
             return Ok(None);
         }
@@ -231,6 +212,24 @@ impl Endpoint {
         reply.version.set(Some(version));
         let upload = connection.open_request(head, reply, self.share(memory)).ok_or(Failure::Unavailable)?;
         Ok(Some((upload, active)))
+    }
+
+    /// Counts a request as active.
+    fn begin(&self, head: &[u8], body: &[u8], reply: &Reply) -> Result<Active<'_>, Failure> {
+        reply.version.set(None);
+        if let Some(problem) = outgoing::problem(head, body) {
+            return Err(Failure::TooLarge(problem));
+        }
+        let limit = self.state.borrow().limits.concurrent_requests;
+        self.shared.begin(limit).ok_or(Failure::Overloaded)
+    }
+
+    /// The handler for the next request, which is waited for.
+    async fn picked(&self, deadline: Instant, place: Option<u32>) -> Result<Picked, Failure> {
+        match self.pick(place) {
+            Some(picked) => Ok(picked),
+            None => self.wait_for_handler(deadline, place).await,
+        }
     }
 
     async fn wait_for_handler(&self, deadline: Instant, place: Option<u32>) -> Result<Picked, Failure> {
@@ -326,101 +325,6 @@ impl Endpoint {
         traffic.received.set(traffic.received.get() + 1);
         self.replace(Vec::new());
         self.settle(traffic.received.get());
-    }
-
-    /// Whether requests go to these handlers already.
-    fn serves(&self, targets: &[Target]) -> bool {
-        let upstreams = self.traffic().upstreams.borrow();
-        let is_same = |(upstream, target): (&Upstream, &Target)| {
-            upstream.connection.instance_id == target.instance.id && upstream.connection.is_open()
-        };
-        upstreams.len() == targets.len() && upstreams.iter().zip(targets).all(is_same)
-    }
-
-    async fn connect(self: Rc<Self>, number: u64, state: Arc<EndpointState>) {
-        let Serving::Running { targets, .. } = &state.serving else { return };
-        let mut upstreams = Vec::with_capacity(targets.len());
-        for Target { weight, version, instance } in targets {
-            let connection = match self.open_connection(instance.id) {
-                Some(connection) => Ok(connection),
-                None => self.connect_to(number, instance).await,
-            };
-            match connection {
-                Ok(connection) => {
-                    upstreams.push(Upstream { weight: *weight, version: *version, connection, takes: instance.takes })
-                }
-                // It has just ended. Those before it are being replaced all the same: requests wait for the next.
-                Err(error) if self.traffic().received.get() == number => {
-                    self.context.supervisor.send(FromFront::ConnectionLost {
-                        endpoint_id: self.shared.id.to_string(),
-                        instance_id: instance.id,
-                        reason: format!("it cannot be reached: {error}"),
-                    })
-                }
-                Err(_) => {}
-            }
-        }
-        if self.traffic().received.get() == number {
-            self.replace(upstreams);
-            self.settle(number);
-            return;
-        }
-        self.retire(upstreams);
-        loop {
-            let settled = self.traffic().has_settled.notified();
-            if self.traffic().settled.get() >= number {
-                return;
-            }
-            settled.await;
-        }
-    }
-
-    async fn connect_to(
-        self: &Rc<Self>,
-        number: u64,
-        instance: &crate::endpoint_state::Instance,
-    ) -> io::Result<Rc<HandlerConnection>> {
-        loop {
-            let answers = self.shared.answers(self.context.pool.memory()).clone();
-            match self.context.pool.connect(instance.id, &instance.socket, answers, self.clone()).await {
-                // The failure is this front's own, not the handler's. What serves now stays.
-                Err(error) if is_out_of_descriptors(&error) && self.traffic().received.get() == number => {
-                    let text = "out of file descriptors for connections to handlers; trying again. \
-                                Raise the limit of open files (ulimit -n)";
-                    self.context.supervisor.warn_rarely(json!({ "error": error.to_string() }), text);
-                    tokio::time::sleep(DESCRIPTORS_RETRY).await;
-                }
-                result => return result,
-            }
-        }
-    }
-
-    fn open_connection(&self, instance_id: u64) -> Option<Rc<HandlerConnection>> {
-        let upstreams = self.traffic().upstreams.borrow();
-        let found = upstreams.iter().find(|one| one.connection.instance_id == instance_id)?;
-        found.connection.is_open().then(|| found.connection.clone())
-    }
-
-    /// Sends requests to these handlers from now on.
-    fn replace(&self, upstreams: Vec<Upstream>) {
-        let old = self.traffic().upstreams.replace(upstreams);
-        self.retire(old);
-        self.traffic().changed.notify_waiters();
-    }
-
-    /// Retires the connections that do not serve.
-    fn retire(&self, old: Vec<Upstream>) {
-        let current = self.traffic().upstreams.borrow();
-        for Upstream { connection, .. } in old {
-            if !current.iter().any(|one| Rc::ptr_eq(&one.connection, &connection)) {
-                connection.retire();
-            }
-        }
-    }
-
-    fn settle(&self, number: u64) {
-        self.traffic().settled.set(number);
-        self.traffic().has_settled.notify_waiters();
     }
 }
 

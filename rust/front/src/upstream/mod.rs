@@ -17,6 +17,7 @@ mod upload;
 
 pub use body_stream::{BodyStream, End};
 pub use by_id::ById;
+pub use connection::SWITCHING;
 pub use outgoing::RequestBody;
 pub use pool::HandlerPool;
 pub use reply::{Answer, AnswerBody, Outcome, Reply, Streamed};

@@ -53,10 +53,10 @@ impl Wanted {
         self.credit.set(self.credit.get().saturating_sub(bytes));
     }
 
-    /// Waits until more may be sent than so many bytes.
+    /// Waits until more may be sent than so many bytes, or nobody wants any.
     pub async fn exceeds(&self, bytes: usize) {
         poll_fn(|cx| {
-            if self.credit() > bytes {
+            if self.credit() > bytes || self.is_over.get() {
                 return Poll::Ready(());
             }
             *self.waker.borrow_mut() = Some(cx.waker().clone());
@@ -96,14 +96,7 @@ impl Upload {
 
     /// Waits until there is room, or nobody wants more.
     pub async fn has_room(&self) {
-        poll_fn(|cx| {
-            if self.room().is_none_or(|room| room > 0) {
-                return Poll::Ready(());
-            }
-            *self.wanted.waker.borrow_mut() = Some(cx.waker().clone());
-            Poll::Pending
-        })
-        .await
+        self.wanted.exceeds(0).await
     }
 
     /// Sends the beginning of these bytes, as many as there is room for. Returns how many; none when there is no memory

@@ -17,10 +17,8 @@ use super::stream::Broken;
 use super::upgrade::Upgrade;
 use crate::messages::Level;
 use crate::policies::{Policies, Sockets};
-use crate::upstream::Streamed;
+use crate::upstream::{SWITCHING, Streamed};
 
-/// The status with which a handler accepts a WebSocket.
-pub const STATUS: u16 = 101;
 /// Headers of the handshake that only the front sets.
 const OF_HANDSHAKE: [&[u8]; 3] = [b"sec-websocket-accept", b"sec-websocket-extensions", b"sec-websocket-version"];
 const PROTOCOL: &[u8] = b"sec-websocket-protocol";
@@ -44,7 +42,7 @@ impl<C: Client> Exchange<'_, C> {
             lines = policies.response_lines(judged, lines.into()).into_owned();
         }
         let response = ResponseHead {
-            status: STATUS,
+            status: SWITCHING,
             lines: &lines,
             has_date: head.has_date,
             request_id: &request.id,
@@ -64,7 +62,7 @@ impl<C: Client> Exchange<'_, C> {
         let sent = relay.sent();
         // The handler is told before anything else is done.
         drop(relay);
-        self.finished(request, STATUS, sent, None, left.reason());
+        self.finished(request, SWITCHING, sent, None, left.reason());
         if let Left::Handler(reason) = &left {
             let fields = json!({
                 "request_id": request.id,

@@ -9,8 +9,8 @@ use super::super::reply::Reply;
 use super::super::upload::Wanted;
 use super::HandlerConnection;
 
-/// The status of a WebSocket that the handler accepts.
-pub(super) const SWITCHING: u16 = 101;
+/// The status with which a handler accepts a WebSocket.
+pub const SWITCHING: u16 = 101;
 pub(super) const UNASKED_SOCKET: &str = "its response is invalid: 101 is an answer to a request for a WebSocket only";
 
 impl HandlerConnection {
