@@ -2,7 +2,7 @@
 import { useLayoutEffect } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { useQuery } from '../api/query.js';
-import { may, type Permission } from '../api/session.js';
+import { may } from '../api/session.js';
 import { type Later, laterPart, type PageProps } from '../base/later.js';
 import { Loaded } from '../base/notices.js';
 import { Page, Tabs } from '../base/page.js';
@@ -14,28 +14,19 @@ import { Actions } from './actions.js';
 import { addressOf } from './address.js';
 import { useFollowedDraft } from './code/draft.js';
 import { stateOf } from './state.js';
+import { type Tab, type TabName, visibleTabs } from './tabs.js';
 import { Trouble } from './trouble.js';
 
-interface Tab {
-  readonly name: string;
-  readonly label: string;
-  readonly needs: Permission;
+interface TabPart {
   readonly Content: Later<{ readonly endpoint: Endpoint }>;
   /** Begins to read what it shows, while the endpoint is read. A failure is said when it is shown. */
   readonly ahead?: (endpointId: string, left: AbortSignal) => void;
 }
 
-const TABS: readonly Tab[] = [
-  {
-    ...{ name: 'code', label: 'Code', needs: 'endpoints:read' },
-    Content: laterPart(async () => (await import('./code/code-tab.js')).CodeTab),
-  },
-  {
-    ...{ name: 'try', label: 'Try', needs: 'endpoints:deploy' },
-    Content: laterPart(async () => (await import('./try/try-tab.js')).TryTab),
-  },
-  {
-    ...{ name: 'logs', label: 'Logs', needs: 'logs:read' },
+const PARTS: Readonly<Record<TabName, TabPart>> = {
+  code: { Content: laterPart(async () => (await import('./code/code-tab.js')).CodeTab) },
+  try: { Content: laterPart(async () => (await import('./try/try-tab.js')).TryTab) },
+  logs: {
     Content: laterPart(async () => (await import('./logs/logs-tab.js')).LogsTab),
     ahead: (id, left) => {
       import('./logs/logs-tab.js').then(
@@ -44,29 +35,21 @@ const TABS: readonly Tab[] = [
       );
     },
   },
-  {
-    ...{ name: 'figures', label: 'Figures', needs: 'statistics:read' },
-    Content: laterPart(async () => (await import('./figures/figures-tab.js')).FiguresTab),
-  },
-  {
-    ...{ name: 'versions', label: 'Versions', needs: 'endpoints:read' },
-    Content: laterPart(async () => (await import('./versions/versions-tab.js')).VersionsTab),
-  },
-  {
-    ...{ name: 'settings', label: 'Settings', needs: 'endpoints:read' },
-    Content: laterPart(async () => (await import('./settings/settings-tab.js')).SettingsTab),
-  },
-];
+  figures: { Content: laterPart(async () => (await import('./figures/figures-tab.js')).FiguresTab) },
+  versions: { Content: laterPart(async () => (await import('./versions/versions-tab.js')).VersionsTab) },
+  settings: { Content: laterPart(async () => (await import('./settings/settings-tab.js')).SettingsTab) },
+};
 
 export function EndpointPage({ params: { id = '', tab = 'code' } }: PageProps) {
   const result = useQuery('GET /api/endpoints/{id}', { params: { id } });
   const { data: endpoint } = result;
+  const part = partOf(tab);
   // Its code comes while the endpoint is read.
-  useLayoutEffect(() => tabOf(tab)?.Content.preload(), [tab]);
+  useLayoutEffect(() => part?.Content.preload(), [part]);
   useLayoutEffect(() => {
     if (endpoint) return;
     const left = new AbortController();
-    tabOf(tab)?.ahead?.(id, left.signal);
+    part?.ahead?.(id, left.signal);
     return () => left.abort();
   }, []);
   // What is typed in one endpoint's tabs is not taken for another's.
@@ -82,12 +65,9 @@ export function EndpointPage({ params: { id = '', tab = 'code' } }: PageProps) {
 
 /** Before it is known who looks. */
 EndpointPage.preloadParts = ({ params: { tab } }: PageProps) => {
-  (TABS.find(({ name }) => name === tab) ?? TABS[0])?.Content.preload();
+  const name = Object.keys(PARTS).find((name) => name === tab) ?? 'code';
+  PARTS[name as TabName].Content.preload();
 };
-
-function visibleTabs(): readonly Tab[] {
-  return TABS.filter(({ needs }) => may(needs));
-}
 
 /** The tab of this name, or the first one. */
 function tabOf(wanted: string): Tab | undefined {
@@ -95,10 +75,16 @@ function tabOf(wanted: string): Tab | undefined {
   return tabs.find(({ name }) => name === wanted) ?? tabs[0];
 }
 
+function partOf(wanted: string): TabPart | undefined {
+  const tab = tabOf(wanted);
+  return tab && PARTS[tab.name];
+}
+
 function EndpointFrame({ endpoint, tab }: { readonly endpoint: Endpoint; readonly tab: string }) {
   const draft = useFollowedDraft(endpoint);
   const tabs = visibleTabs();
   const current = tabOf(tab);
+  const part = partOf(tab);
   return (
     <Page
       title={`${endpoint.method} ${endpoint.route}`}
@@ -115,7 +101,7 @@ function EndpointFrame({ endpoint, tab }: { readonly endpoint: Endpoint; readonl
           isCurrent: name === current?.name,
         }))}
       />
-      {current && <current.Content endpoint={endpoint} />}
+      {part && <part.Content endpoint={endpoint} />}
     </Page>
   );
 }

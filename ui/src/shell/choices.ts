@@ -3,6 +3,7 @@
 import { may, me, signOut } from '../api/session.js';
 import { chooseTheme } from '../base/theme.js';
 import { failed } from '../base/toasts.js';
+import { visibleTabs } from '../endpoint/tabs.js';
 import type { Collection, Domain, Routing, Service } from '../generated/routes.js';
 import { visiblePlaces } from './places.js';
 
@@ -18,23 +19,14 @@ export interface Choice {
   readonly run?: () => void;
 }
 
-const TABS = [
-  ['Code', 'code'],
-  ['Try', 'try'],
-  ['Logs', 'logs'],
-  ['Figures', 'figures'],
-  ['Versions', 'versions'],
-  ['Settings', 'settings'],
-] as const;
-
 /** @param location of the page that is open */
 export function fixedChoices(location: string): readonly Choice[] {
   const [, endpoint] = /^\/ui\/endpoints\/([^/]+)/.exec(location) ?? [];
   return [
     ...(endpoint === undefined
       ? []
-      : TABS.map(([name, tab]) =>
-          page(`${name} of this endpoint`, `/ui/endpoints/${endpoint}/${tab}`, 'Tab'),
+      : visibleTabs().map(({ name, label }) =>
+          page(`${label} of this endpoint`, `/ui/endpoints/${endpoint}/${name}`, 'Tab'),
         )),
     ...visiblePlaces().map(({ name, also, to }) => ({ ...page(name, to, 'Page'), ...(also && { also }) })),
     ...commands(),
