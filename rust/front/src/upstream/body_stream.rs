@@ -20,8 +20,8 @@ const FREE_BYTES: usize = 64 * 1024;
 const GATHERED_BYTES: usize = 4 * 1024;
 /// Pieces that are taken together.
 const MAX_PIECES: usize = 16;
-/// What a handler may send ahead of a client that takes it as fast as it comes: each wait for credit costs both processes
-/// a wakeup.
+/// What a handler may send ahead of a client that takes it as fast as it comes: each wait for credit costs both
+/// processes a wakeup.
 const MAX_WINDOW: usize = 4 * INITIAL_CREDIT;
 /// Why streams have no end.
 pub const HANDLER_DRAINED: &str = "its handler has been replaced or stopped";

@@ -36,6 +36,8 @@ pub enum Received {
     /// In UTF-8.
     Text(Bytes),
     Binary(Bytes),
+    /// It is answered.
+    Ping,
     Pong(Bytes),
     /// The code and the reason of its close; nothing more comes.
     Close(Option<(u16, Vec<u8>)>),
@@ -125,10 +127,9 @@ impl Codec {
                     self.forget(bytes.len());
                     Received::Pong(bytes)
                 }
-                // It is answered.
                 Ok(Message::Ping(bytes)) => {
                     self.forget(bytes.len());
-                    continue;
+                    Received::Ping
                 }
                 Ok(Message::Frame(_)) => continue,
                 Ok(Message::Close(frame)) => {

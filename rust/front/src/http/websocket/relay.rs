@@ -164,10 +164,10 @@ impl<'a> Relay<'a> {
                 Ok(Some(Received::Pong(payload))) => {
                     if self.pinged.as_deref() == Some(&payload[..]) {
                         self.pinged = None;
-                        self.forward = Some(Forward::new(Kind::Pong, payload));
+                        self.forward(Kind::Pong, payload);
                     }
-                    continue;
                 }
+                Ok(Some(Received::Ping)) => {}
                 Ok(Some(Received::Close(frame))) => {
                     self.tell_close(frame.as_ref().map(|(code, reason)| (*code, &reason[..])));
                     self.flush().await?;
