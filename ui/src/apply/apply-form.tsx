@@ -89,11 +89,13 @@ export function ApplyForm() {
         <div class="stack tight">
           <Check
             label="Delete what belongs to the stack and is not in the files"
+            hint="(prune)"
             isChecked={options.prune}
             onChange={(prune) => change({ prune })}
           />
           <Check
             label="Take over objects that belong to no stack"
+            hint="(adopt)"
             isChecked={options.adopt}
             onChange={(adopt) => change({ adopt })}
           />

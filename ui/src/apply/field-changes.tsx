@@ -34,11 +34,13 @@ const KINDS: Readonly<Record<string, string>> = {
 function Lines({ diff }: { readonly diff: string }) {
   return (
     <Columns>
-      {diff.split('\n').map((line, at) => (
-        <div key={at} class={KINDS[line.charAt(0)]}>
-          <Visible text={line} />
-        </div>
-      ))}
+      <div class="lines">
+        {diff.split('\n').map((line, at) => (
+          <div key={at} class={KINDS[line.charAt(0)]}>
+            <Visible text={line} />
+          </div>
+        ))}
+      </div>
     </Columns>
   );
 }
