@@ -64,7 +64,7 @@ function pagesOf(ids) {
     { name: 'palette', title: 'Command palette', path: '/ui/endpoints', prepare: openPalette },
     { name: 'new-endpoint', title: 'A dialog', path: '/ui/endpoints', prepare: click('New endpoint') },
     { name: 'endpoint-code', title: 'Endpoint: code', path: `/ui/endpoints/${ids.search}/code` },
-    { name: 'endpoint-try', title: 'Endpoint: try', path: `${endpoint}/try`, prepare: click('Send') },
+    { name: 'endpoint-try', title: 'Endpoint: try', path: `${endpoint}/try`, prepare: sendTrial },
     { name: 'endpoint-logs', title: 'Endpoint: logs', path: `/ui/endpoints/${ids.place}/logs` },
     { name: 'endpoint-figures', title: 'Endpoint: figures', path: `${endpoint}/figures` },
     { name: 'endpoint-versions', title: 'Endpoint: versions', path: `${endpoint}/versions` },
@@ -83,7 +83,7 @@ function pagesOf(ids) {
       name: 'service',
       title: 'A service that cannot be reached',
       path: `/ui/services/${ids.cache}`,
-      prepare: click('Test'),
+      prepare: testService,
     },
     { name: 'objects', title: 'Objects', path: '/ui/objects' },
     { name: 'import', title: 'Import', path: '/ui/import', prepare: previewImport },
@@ -126,6 +126,16 @@ function sendSome() {
 
 function click(name) {
   return (page) => page.getByRole('button', { name, exact: true }).first().click();
+}
+
+async function sendTrial(page) {
+  await click('Send')(page);
+  await page.getByRole('region', { name: 'Answer' }).waitFor();
+}
+
+async function testService(page) {
+  await click('Test')(page);
+  await page.locator('button:enabled', { hasText: /^Test$/ }).waitFor();
 }
 
 async function openPalette(page) {

@@ -6,7 +6,11 @@ import { useEvery } from '../base/every.js';
 import { Badge } from '../base/text.js';
 import type { Endpoint, Series } from '../generated/routes.js';
 
-export function State({ endpoint }: { readonly endpoint: Endpoint }) {
+interface StateProps {
+  readonly endpoint: Endpoint;
+}
+
+export function State({ endpoint }: StateProps) {
   const { status, running } = endpoint;
   if (running)
     return (
@@ -29,21 +33,24 @@ function servingOf({ running_version, deployment }: Endpoint): string {
 const REFRESH_MS = 10_000;
 
 /** Said of what serves now, not of what served before it within the last hour. */
-function Failures({
-  endpoint: { id, recent_errors, last_failure, deployment },
-}: {
-  readonly endpoint: Endpoint;
-}) {
+function Failures({ endpoint: { id, recent_errors, last_failure, deployment } }: StateProps) {
   const targets = deployment?.targets ?? [];
-  const hasErrors = recent_errors > 0 && targets.some(({ version }) => version === last_failure?.version);
-  const isKnown = hasErrors && may('statistics:read');
-  const series = useQuery('GET /api/series', isKnown ? { query: { endpoint_id: id } } : undefined);
+  const [first, second] = targets;
+  const version = second ? undefined : first?.version;
+  const mayRead = may('statistics:read');
+  const query = { endpoint_id: id, ...(version !== undefined && { version }) };
+  const series = useQuery('GET /api/series', mayRead ? { query } : undefined);
   useEvery(REFRESH_MS, () => {
-    if (isKnown) series.refresh();
+    if (mayRead) series.refresh();
   });
   if (targets.some(({ state }) => state === 'failed')) return <FailingState errors={1} requests={1} />;
-  if (!hasErrors || (isKnown && !series.data && !series.error)) return null;
-  return <FailingState {...totalOf(series.data)} />;
+  if (mayRead) {
+    const total = totalOf(series.data);
+    return total.errors > 0 ? <FailingState {...total} /> : null;
+  }
+  // Of how many is not to be known.
+  const hasErrors = recent_errors > 0 && targets.some((target) => target.version === last_failure?.version);
+  return hasErrors ? <FailingState errors={1} requests={Number.POSITIVE_INFINITY} /> : null;
 }
 
 function totalOf(series: Series | undefined): { readonly errors: number; readonly requests: number } {
