@@ -5,7 +5,9 @@ import { eventually } from '../support/eventually.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { expectAccessible, expectFits, openBrowser, type Ui } from '../support/ui.js';
 
-/** All that are not of one endpoint, a service, a build, an import or an apply: those are looked at where they are made. */
+/**
+ * All that are not of one endpoint, a service, a build, an import or an apply: those are looked at where they are made.
+ */
 const PAGES = [
   ...['/ui', '/ui/endpoints', '/ui/services', '/ui/objects', '/ui/import', '/ui/apply', '/ui/export'],
   ...[
