@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { createClient } from '../dist/test/support/client.js';
 import { zipOf } from '../dist/test/support/zip.js';
 import { addPastFigures } from './ui-example-figures.mjs';
+import { stackFiles } from './ui-example-stack.mjs';
 
 export const ADMIN = { email: 'ada@example.com', name: 'Ada Lovelace', password: 'correct horse battery' };
 const SHOP = 'shop.example.com';
@@ -197,6 +198,8 @@ export async function fillExample({ apiUrl, gatewayUrl, databaseUrl, dataDir, ob
     { bundle: new File([IMPORTED], 'returns.zip') },
   );
   const [build] = await api.get('/api/builds?state=failed&limit=1');
+  const apply = await applyFiles(api, stackFiles(1));
+  await alerts(api, { shop, place });
   await people(api);
   await addPastFigures(databaseUrl, [
     { ...list, perMinute: 46, errors: 0.002 },
@@ -216,6 +219,7 @@ export async function fillExample({ apiUrl, gatewayUrl, databaseUrl, dataDir, ob
       orders: orders.id,
       build: build.id,
       import: imported,
+      apply,
       ...services,
     },
   };
@@ -276,6 +280,25 @@ async function settings(api, { shop, orders, list }) {
   });
   await api.put(`/api/collections/${orders.id}`, { policies: { timeout: 5000, body_limit: 65536 } });
   await api.post(`/api/endpoints/${list.id}/schedules`, { cron: '0 6 * * *', timezone: 'Europe/Berlin' });
+}
+
+/** @returns the id of the apply */
+async function applyFiles(api, files) {
+  const { plan_hash: hash } = await api.post('/api/apply?dry_run=true', { files });
+  return (await api.post(`/api/apply?plan_hash=${hash}`, { files })).id;
+}
+
+async function alerts(api, { shop, place }) {
+  // Nobody is told: it is on this machine, and pictures show another one.
+  const url = 'http://127.0.0.1:9/on-call';
+  await api.post('/api/alerts', { on: 'crash_loop', url });
+  await api.post('/api/alerts', {
+    ...{ on: 'error_rate', url, percent: 5, minutes: 5, scope: { endpoint_id: place.id } },
+  });
+  await api.post('/api/alerts', { on: 'build_failed', url, scope: { domain: SHOP }, enabled: false });
+  await api.post('/api/alerts', { on: 'service_unreachable', url });
+  for (const name of ['Mobile app', 'Partner in Lyon'])
+    await api.post(`/api/domains/${shop.id}/keys`, { label: name });
 }
 
 async function addServices(api, { list, place, product, dataDir, objects }) {

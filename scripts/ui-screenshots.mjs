@@ -27,13 +27,15 @@ const { startS3Backend } = await import('../dist/test/support/backends/s3.js');
 const { stopServer } = await import('../dist/test/support/postgres.js');
 const { launchBrowser } = await import('../dist/test/support/ui.js');
 const { fillExample } = await import('./ui-example.mjs');
+const { stackFiles } = await import('./ui-example-stack.mjs');
+const { zipOf } = await import('../dist/test/support/zip.js');
 
 let customers;
 const wanted = process.argv.slice(2);
 const isWanted = ({ name }) => wanted.length === 0 || wanted.includes(name);
 mkdirSync(OUT, { recursive: true });
 const storage = await startS3Backend(['files']);
-const stack = await startStack();
+const stack = await startStack({ env: { ALLOW_PRIVATE_URLS: 'true' } });
 const browser = await launchBrowser();
 try {
   const empty = [{ name: 'first-start', title: 'An empty gateway', path: '/ui' }];
@@ -62,7 +64,7 @@ function pagesOf(ids) {
     { name: 'palette', title: 'Command palette', path: '/ui/endpoints', prepare: openPalette },
     { name: 'new-endpoint', title: 'A dialog', path: '/ui/endpoints', prepare: click('New endpoint') },
     { name: 'endpoint-code', title: 'Endpoint: code', path: `/ui/endpoints/${ids.search}/code` },
-    { name: 'endpoint-try', title: 'Endpoint: try', path: `${endpoint}/try`, prepare: click('Send') },
+    { name: 'endpoint-try', title: 'Endpoint: try', path: `${endpoint}/try`, prepare: sendTrial },
     { name: 'endpoint-logs', title: 'Endpoint: logs', path: `/ui/endpoints/${ids.place}/logs` },
     { name: 'endpoint-figures', title: 'Endpoint: figures', path: `${endpoint}/figures` },
     { name: 'endpoint-versions', title: 'Endpoint: versions', path: `${endpoint}/versions` },
@@ -70,6 +72,7 @@ function pagesOf(ids) {
     { name: 'endpoint-policies', title: 'Endpoint: policies', path: `${endpoint}/settings?section=policies` },
     { name: 'endpoint-crashed', title: 'An endpoint that crashes', path: `/ui/endpoints/${ids.report}/code` },
     { name: 'domain-settings', title: 'Settings of a domain', path: `/ui/domains/${ids.shop}/variables` },
+    { name: 'domain-keys', title: 'Keys of a domain', path: `/ui/domains/${ids.shop}/keys` },
     {
       name: 'collection-settings',
       title: 'Settings of a collection',
@@ -80,11 +83,28 @@ function pagesOf(ids) {
       name: 'service',
       title: 'A service that cannot be reached',
       path: `/ui/services/${ids.cache}`,
-      prepare: click('Test'),
+      prepare: testService,
     },
     { name: 'objects', title: 'Objects', path: '/ui/objects' },
     { name: 'import', title: 'Import', path: '/ui/import', prepare: previewImport },
     { name: 'import-run', title: 'An import with flaws', path: `/ui/imports/${ids.import}` },
+    { name: 'apply', title: 'Apply', path: '/ui/apply', prepare: previewApply },
+    { name: 'apply-run', title: 'An apply', path: `/ui/applies/${ids.apply}` },
+    {
+      name: 'apply-back',
+      title: 'Taking an apply back',
+      path: `/ui/applies/${ids.apply}`,
+      prepare: click('Take it back …'),
+    },
+    {
+      name: 'export',
+      title: 'Export',
+      path: '/ui/export?domain=docs.example.com',
+      prepare: click('Show them'),
+    },
+    { name: 'logs', title: 'Logs of all endpoints', path: '/ui/logs' },
+    { name: 'alerts', title: 'Alerts', path: '/ui/alerts' },
+    { name: 'new-alert', title: 'A new alert', path: '/ui/alerts?new=alert' },
     { name: 'builds', title: 'Builds', path: '/ui/builds' },
     { name: 'build', title: 'A build that failed', path: `/ui/builds/${ids.build}` },
     { name: 'queues', title: 'Queues', path: '/ui/queues' },
@@ -108,6 +128,16 @@ function click(name) {
   return (page) => page.getByRole('button', { name, exact: true }).first().click();
 }
 
+async function sendTrial(page) {
+  await click('Send')(page);
+  await page.getByRole('region', { name: 'Answer' }).waitFor();
+}
+
+async function testService(page) {
+  await click('Test')(page);
+  await page.locator('button:enabled', { hasText: /^Test$/ }).waitFor();
+}
+
 async function openPalette(page) {
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox', { name: /^Search/ }).fill('order');
@@ -124,6 +154,18 @@ async function previewImport(page) {
     .getByText(/\d new/)
     .first()
     .waitFor();
+}
+
+async function previewApply(page) {
+  await page
+    .getByLabel('Choose a file')
+    .and(page.locator('input'))
+    .setInputFiles({ name: 'docs.zip', mimeType: 'application/zip', buffer: zipOf(stackFiles(2)) });
+  await page
+    .getByText(/\d new/)
+    .first()
+    .waitFor();
+  await page.getByText('GET docs.example.com/guides/{page}').click();
 }
 
 /** All pictures of these pages. @param cookie of the session, empty for nobody's */
@@ -201,6 +243,7 @@ function fixTexts({ stack: api, gateway }) {
     node.data = node.data
       .replaceAll(api, 'gateway.example.com')
       .replaceAll(gateway, 'shop.example.com')
+      .replaceAll('http://127.0.0.1:9/', 'https://hooks.example.com/')
       .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, idOf)
       .replace(/(?<=^(?:Build )?)[0-9a-f]{8}$/, idOf);
     if (parent.closest('time'))

@@ -13,6 +13,7 @@ import { Gateways } from '../internal/gateways.js';
 import { SECRET_SETTINGS } from '../model/service-configs.js';
 import { openQueues } from '../queues/queues.js';
 import { Changes } from '../reconcile/changes.js';
+import { joinNodesWhenPossible } from '../reconcile/nodes.js';
 import { loadSecretBox } from '../secrets/secret-box.js';
 import { actorHostToken, gatewayToken } from '../secrets/service-token.js';
 import { openDatabase } from '../store/database.js';
@@ -40,6 +41,8 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   shutdown.add('queues', () => queues.close());
   const changes = new Changes(config.DATABASE_URL, API_TOPICS, log);
   shutdown.add('changes', () => changes.stop());
+
+  shutdown.add('node', joinNodesWhenPossible(store, 'web', log));
 
   const actorHosts = new ActorHostClient({ store, token: actorHostToken(secrets), log });
   shutdown.add('actor hosts', async () => actorHosts.close());

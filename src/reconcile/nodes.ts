@@ -94,6 +94,30 @@ export async function joinNodes(
 }
 
 /**
+ * Like `joinNodes`, for a process that is of use without PostgreSQL: it joins as soon as that answers.
+ * @returns leaves
+ */
+export function joinNodesWhenPossible(store: Store, kind: NodeKind, log: Logger): () => Promise<void> {
+  let node: NodeRegistration | undefined;
+  const stop = new AbortController();
+  const joining = (async () => {
+    while (!node && !stop.signal.aborted) {
+      try {
+        node = await joinNodes(store, kind, {}, log);
+      } catch (error) {
+        log.warn({ err: error }, 'this process could not be registered; trying again soon');
+        await delay(HEARTBEAT_MS, undefined, { signal: stop.signal }).catch(() => undefined);
+      }
+    }
+  })();
+  return async () => {
+    stop.abort();
+    await joining;
+    await node?.leave();
+  };
+}
+
+/**
  * The live nodes of a kind. After an outage of PostgreSQL no node has a recent heartbeat: then this waits for the first
  * one, which renews all nodes that were alive before.
  */

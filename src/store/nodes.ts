@@ -1,8 +1,8 @@
-/** The table `nodes`: the live processes that build, route or hold services. */
+/** The table `nodes`: the live processes. */
 import type { Preparation } from '../model/preparation.js';
 import type { Store } from './database.js';
 
-export type NodeKind = 'worker' | 'gateway' | 'actor-host';
+export type NodeKind = 'web' | 'worker' | 'gateway' | 'actor-host';
 
 /** A row. */
 export interface Node {

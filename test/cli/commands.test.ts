@@ -345,7 +345,7 @@ handler_loop!(handle);
     await run(['token', 'delete', made.id, '--yes']);
     const status = await json(['status']);
     const kinds = status.nodes.map(({ kind }: { kind: string }) => kind);
-    expect(kinds).to.have.members(['worker', 'gateway', 'actor-host']);
+    expect(kinds).to.have.members(['web', 'worker', 'gateway', 'actor-host']);
     expect(status.queues).to.be.an('array').and.not.to.have.length(0);
     expect(await run(['status']))
       .to.include('handlers:')

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { eventually } from '../support/eventually.js';
 import { expectData } from '../support/expect.js';
-import { type Stack, startStack } from '../support/processes.js';
+import { must, type Stack, startStack } from '../support/processes.js';
 import { expectAccessible, expectFits, openBrowser, type Ui } from '../support/ui.js';
 
 const HOSTILE = `<img src=x onerror="document.title='broken'"><b>bold</b> \u202egnp.exe`;
@@ -95,6 +95,38 @@ describe('the code of an endpoint in the web UI', function () {
     await problems(page).getByRole('button', { name: 'line 5 cannot find macro' }).waitFor();
     await page.goBack();
     await page.getByRole('heading', { name: 'No version yet' }).waitFor();
+    await close();
+  });
+
+  it('shows somebody who may see no builds what does not compile, and never asks for the build', async () => {
+    const id = await create({ code: MISTAKEN });
+    await stack.api.post(`/api/endpoints/${id}/compile`);
+    const { page, close } = await ui.open('about:blank');
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+    // Every role has this permission: only what the page knows of it differs.
+    await page.route('**/api/session', async (route) => {
+      const response = await route.fetch();
+      const { data, ...envelope } = (await response.json()) as { data: { permissions: string[] } };
+      const permissions = data.permissions.filter((permission) => permission !== 'builds:read');
+      await route.fulfill({ response, json: { ...envelope, data: { ...data, permissions } } });
+    });
+    await page.goto(`/ui/endpoints/${id}/versions`);
+    await page.getByText('The draft does not compile: expected `;`').waitFor();
+    await page.getByText('As in a terminal').click();
+    await page.getByText('--> handler.rs:4').waitFor();
+    await expectAccessible(page);
+    await page.getByRole('link', { name: /^at handler\.rs:4:/ }).click();
+    await page.locator('.cm-activeLine').filter({ hasText: 'Ada' }).waitFor();
+    await page.getByText('The draft does not compile: expected `;`').waitFor();
+    await editor(page).press('Control+s');
+    await page.getByRole('heading', { name: 'It does not compile: 2 errors' }).waitFor();
+    await must(stack.api.put(`/api/endpoints/${id}/code`, { code: MENDED }));
+    await page.locator('.cm-line', { hasText: 'json!' }).waitFor();
+    await editor(page).press('Control+s');
+    await page.getByRole('heading', { name: 'It compiles' }).waitFor();
+    expect(await page.getByRole('alert').count()).to.equal(0);
+    expect(asked.filter((path) => path.startsWith('/api/builds'))).to.deep.equal([]);
     await close();
   });
 

@@ -155,6 +155,23 @@ describe('UI: trying an endpoint', function () {
     await close();
   });
 
+  it('queues what is typed, and leads to what becomes of it', async () => {
+    const { page, close } = await ui.open(`/ui/endpoints/${id}/settings?section=jobs`);
+    await page.getByText('Nothing was queued').waitFor();
+    await page.getByRole('link', { name: 'Try', exact: true }).click();
+    await page.getByRole('button', { name: 'Queue it' }).click();
+    // What is missing is asked for.
+    expect(await page.locator('input:invalid').count()).to.equal(1);
+    await page.getByLabel('rest', { exact: true }).fill('queued');
+    await page.getByRole('button', { name: 'Queue it' }).click();
+    await page.getByRole('button', { name: 'See what becomes of it' }).click();
+    await page.waitForURL(/\/settings\?section=jobs$/);
+    const row = page.getByRole('row', { name: /POST \/echo\/from%20the%20document\/queued/ });
+    await row.getByText('succeeded').waitFor();
+    await expectAccessible(page);
+    await close();
+  });
+
   it('keeps what is typed through a reload, and what was sent, without what looks secret', async () => {
     const { page, context, close } = await ui.open(`/ui/endpoints/${id}/try`);
     await page.getByLabel('rest', { exact: true }).fill('kept');

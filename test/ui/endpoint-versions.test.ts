@@ -163,7 +163,12 @@ describe('the versions of an endpoint in the web UI', function () {
 
     const { page, close } = await ui.open('/ui/endpoints');
     await page.getByRole('link', { name: /\/versions/ }).click();
-    await page.locator('h1').getByText('Version 3 serves, some requests fail').waitFor();
+    // In the words of the list.
+    await page.locator('h1').getByText('Version 3 serves').waitFor();
+    await page
+      .locator('h1')
+      .getByText(/^(Failing|Some errors)$/)
+      .waitFor();
     await page.getByRole('link', { name: 'See it in the logs' }).click();
     await page.waitForURL(/\/logs\?request_id=/);
     await page.getByText('lost its head').first().waitFor();

@@ -3,9 +3,34 @@ import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { eventually } from '../support/eventually.js';
 import { must, type Stack, startStack } from '../support/processes.js';
-import { expectAccessible, openBrowser, type Ui } from '../support/ui.js';
+import { expectAccessible, expectFits, openBrowser, type Ui } from '../support/ui.js';
 
-describe('UI: everywhere', () => {
+/**
+ * All that are not of one endpoint, a service, a build, an import or an apply: those are looked at where they are made.
+ */
+const PAGES = [
+  ...['/ui', '/ui/endpoints', '/ui/services', '/ui/objects', '/ui/import', '/ui/apply', '/ui/export'],
+  ...[
+    '/ui/export?domain=many.test',
+    '/ui/builds',
+    '/ui/queues',
+    '/ui/logs',
+    '/ui/alerts',
+    '/ui/alerts?new=alert',
+  ],
+  ...[
+    '/ui/access/users',
+    '/ui/access/tokens',
+    '/ui/access/sessions',
+    '/ui/access/audit',
+    '/ui/access/account',
+  ],
+  ...['/ui/domains/DOMAIN/general', '/ui/domains/DOMAIN/variables', '/ui/domains/DOMAIN/policies'],
+  ...['/ui/domains/DOMAIN/keys', '/ui/api', '/ui/api/many.test', '/ui/nothing-here'],
+];
+
+describe('UI: everywhere', function () {
+  this.timeout(60_000);
   let stack: Stack;
   let ui: Ui;
   let domain = '';
@@ -78,6 +103,22 @@ describe('UI: everywhere', () => {
       await stack.api.delete(`/api/domains/${other}`);
     });
   });
+
+  for (const path of PAGES)
+    it(`${path} has nothing that axe finds, and fits at 200 % zoom and on a phone`, async () => {
+      const { page, close } = await ui.open(path.replace('DOMAIN', domain), {
+        viewport: { width: 1280, height: 800 },
+      });
+      await page.locator('main h1').waitFor();
+      await page.locator('main .skeleton').first().waitFor({ state: 'detached' });
+      await expectAccessible(page);
+      // Half the width of a desktop has what a zoom of 200 % shows.
+      for (const width of [640, 360]) {
+        await page.setViewportSize({ width, height: 740 });
+        await expectFits(page);
+      }
+      await close();
+    });
 
   it('on a phone, the menu opens, and a tap beside it or Escape closes it', async () => {
     const phone = { viewport: { width: 360, height: 740 }, hasTouch: true };

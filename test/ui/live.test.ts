@@ -63,6 +63,19 @@ describe('UI: what an open page notices', function () {
     await proxy.down();
   });
 
+  it('processes that begin and end', async () => {
+    const { page, close } = await ui.open('/ui');
+    const row = (kind: string) =>
+      page.getByRole('region', { name: 'Installation' }).getByRole('row', { name: new RegExp(`^${kind}`) });
+    await row('web').waitFor();
+    expect(await row('actor-host').count()).to.equal(0);
+    const host = await stack.start('actor-host');
+    await row('actor-host').waitFor();
+    await host.end('SIGTERM');
+    await row('actor-host').waitFor({ state: 'detached' });
+    await close();
+  });
+
   it('an answer that is cut off, which is no empty one', async () => {
     const { page, close } = await ui.open('about:blank');
     let isCut = true;

@@ -25,6 +25,35 @@ describe('UI: services', () => {
     await stack?.close();
   });
 
+  it('name secrets of the installation, which are set and deleted beside them', async () => {
+    const { page, close } = await ui.open('/ui/services');
+    const secrets = page.getByRole('region', { name: 'Secrets of the installation' });
+    const dialog = page.getByRole('dialog');
+    await secrets.getByText('There are none.').waitFor();
+    await secrets.getByRole('button', { name: 'Add a secret' }).click();
+    await dialog.getByLabel('Name').fill('not a name');
+    await dialog.getByLabel('Value', { exact: true }).fill('hidden');
+    await dialog.getByRole('button', { name: 'Add' }).click();
+    await dialog.locator('.problem').first().waitFor();
+    await dialog.getByLabel('Name').fill('CACHE_PASSWORD');
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Add' }).click();
+    await secrets.getByText('CACHE_PASSWORD').waitFor();
+    const config = { host: '127.0.0.1', port: 1, password: { secret: 'CACHE_PASSWORD' } };
+    const { id } = await create({ name: 'with a secret', service_type: 'redis', config });
+    const remove = async () => {
+      await secrets.getByRole('button', { name: 'Delete CACHE_PASSWORD' }).click();
+      await dialog.getByRole('button', { name: 'Delete' }).click();
+    };
+    await remove();
+    await dialog.getByRole('alert').getByText('with a secret').waitFor();
+    await page.keyboard.press('Escape');
+    await must(stack.api.delete(`/api/services/${id}`));
+    await remove();
+    await secrets.getByText('There are none.').waitFor();
+    await close();
+  });
+
   it('are made by a form of their type, tested, activated, and deleted', async () => {
     const { page, close } = await ui.open('/ui/services');
     await page.getByText('There are no services yet').waitFor();

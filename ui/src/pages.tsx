@@ -20,6 +20,9 @@ const ServicePage = later(async () => (await import('./services/service-page.js'
 const ObjectsPage = later(async () => (await import('./objects/objects-page.js')).ObjectsPage);
 const ImportPage = later(async () => (await import('./import/import-page.js')).ImportPage);
 const ImportRunPage = later(async () => (await import('./import/import-run-page.js')).ImportRunPage);
+const ApplyPage = later(async () => (await import('./apply/apply-page.js')).ApplyPage);
+const ApplyRunPage = later(async () => (await import('./apply/apply-run-page.js')).ApplyRunPage);
+const ExportPage = later(async () => (await import('./export/export-page.js')).ExportPage);
 const BuildsPage = later(async () => (await import('./builds/builds-page.js')).BuildsPage);
 const BuildPage = later(async () => (await import('./builds/build-page.js')).BuildPage);
 const QueuesPage = later(async () => (await import('./builds/queues-page.js')).QueuesPage);
@@ -40,6 +43,9 @@ const PAGES: readonly (readonly [path: string, Content: FunctionComponent<PagePr
     ['/ui/objects', ObjectsPage],
     ['/ui/import', ImportPage],
     ['/ui/imports/:id', ImportRunPage],
+    ['/ui/apply', ApplyPage],
+    ['/ui/applies/:id', ApplyRunPage],
+    ['/ui/export', ExportPage],
     ['/ui/builds', BuildsPage],
     ['/ui/builds/:id', BuildPage],
     ['/ui/queues', QueuesPage],

@@ -48,7 +48,7 @@ export async function status(session: Session, _options: CommonOptions): Promise
         return;
       }
       out.line('');
-      if (nodes.nodes.length === 0) out.line('No worker, gateway or actor-host runs.');
+      if (nodes.nodes.length === 0) out.line('No process is registered.');
       else
         out.table(
           ['node', 'machine', 'pid', 'sandbox', 'since'],

@@ -57,7 +57,7 @@ export const systemRoutes = [
     path: '/api/nodes',
     permission: 'metrics:read',
     isOfInstallation: true,
-    summary: 'List the live processes that build, serve or hold services, and count the jobs in the queues',
+    summary: 'List the live processes, and count the jobs in the queues',
     tag: 'System',
     data: Nodes,
     handle: async (_request, { store, queues }) => {

@@ -63,7 +63,7 @@ export const Statistics = Type.Object(
   { title: 'Statistics' },
 );
 
-export const NODE_KINDS = ['worker', 'gateway', 'actor-host'] as const;
+export const NODE_KINDS = ['web', 'worker', 'gateway', 'actor-host'] as const;
 
 export const Nodes = Type.Object(
   {

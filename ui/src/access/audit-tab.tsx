@@ -54,7 +54,7 @@ export function AuditTab() {
         {(entries) =>
           entries.length > 0 ? (
             <>
-              <ul class="card audit" aria-label="Audit entries">
+              <ul class="card details-list" aria-label="Audit entries">
                 {entries.map((entry) => (
                   <AuditRow key={entry.id} entry={entry} />
                 ))}

@@ -90,6 +90,29 @@ export async function call<K extends RouteName>(
   return send(method, path, body, signal && { signal }) as Promise<Answer<Data<K>>>;
 }
 
+/** A file that a route answers with where that is asked for. @throws ApiError */
+export async function getFile<K extends RouteName & `GET ${string}`>(
+  route: K,
+  input: Input<K>,
+  type: string,
+): Promise<Blob> {
+  const { path } = target(route, input);
+  const response = await fetch(path, { headers: { accept: type } }).catch(unreachable());
+  if (response.ok) return response.blob().catch(unreachable());
+  const text = await response.text().catch(unreachable());
+  // A refusal is thrown.
+  return answerOf(path, response.status, (name) => response.headers.get(name), text) as never;
+}
+
+/** What to do when there is no answer, or not all of it. */
+const unreachable =
+  (signal?: AbortSignal) =>
+  (thrown: unknown): never => {
+    if (signal?.aborted) throw thrown;
+    onUnreachable();
+    throw new ApiError('The gateway cannot be reached.', 'unreachable', 0, undefined, undefined, []);
+  };
+
 /** The data of an answer. @throws ApiError */
 export async function get<K extends RouteName>(route: K, input?: Input<K>): Promise<Data<K>> {
   return (await call(route, input)).data;
@@ -124,6 +147,7 @@ interface SendOptions {
   readonly signal?: AbortSignal;
   /** Instead of the session. */
   readonly key?: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Sends a request to a path, such as that of the next page. @throws ApiError */
@@ -131,28 +155,24 @@ export async function send(
   method: string,
   path: string,
   body?: unknown,
-  { signal, key }: SendOptions = {},
+  { signal, key, headers }: SendOptions = {},
 ): Promise<Answer<unknown>> {
   if (isPaused && method === 'GET' && path !== SESSION_PATH)
     throw new ApiError('Sign in to see this.', 'unauthorized', 401, undefined, undefined, []);
   const isForm = body instanceof FormData;
-  const unreachable = (thrown: unknown): never => {
-    if (signal?.aborted) throw thrown;
-    onUnreachable();
-    throw new ApiError('The gateway cannot be reached.', 'unreachable', 0, undefined, undefined, []);
-  };
   const response = await fetch(path, {
     method,
     headers: {
       accept: 'application/json',
+      ...headers,
       ...(body !== undefined && !isForm && { 'content-type': 'application/json' }),
       ...(key !== undefined && { authorization: `Bearer ${key}` }),
     },
     ...(body !== undefined && { body: isForm ? body : JSON.stringify(body) }),
     ...(signal && { signal }),
-  }).catch(unreachable);
+  }).catch(unreachable(signal));
   // It may be given up, or cut off, while its body arrives.
-  const text = await response.text().catch(unreachable);
+  const text = await response.text().catch(unreachable(signal));
   const answer = answerOf(path, response.status, (name) => response.headers.get(name), text);
   if (method !== 'GET') onChanged();
   return answer;

@@ -1,10 +1,11 @@
-/** Sends a form with a file, and tells how much of it has been sent. */
+/** Sends a file, or a form with one, and tells how much of it has been sent. */
 import { type Answer, ApiError, answerOf, type RouteName, target } from './client.js';
 
 interface Upload {
   readonly route: RouteName;
   readonly query?: object;
-  readonly form: FormData;
+  /** A file by itself is sent as what its type says. */
+  readonly body: FormData | Blob;
   readonly headers?: Readonly<Record<string, string>>;
   /** @param part from 0 to 1 */
   readonly onProgress?: (part: number) => void;
@@ -15,7 +16,7 @@ interface Upload {
 export function upload({
   route,
   query,
-  form,
+  body,
   headers = {},
   onProgress,
   signal,
@@ -42,6 +43,6 @@ export function upload({
     request.open(method, path);
     request.setRequestHeader('accept', 'application/json');
     for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
-    request.send(form);
+    request.send(body);
   });
 }

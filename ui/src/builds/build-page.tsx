@@ -165,7 +165,7 @@ function Diagnostics({ diagnostics, endpointId }: DiagnosticsProps) {
   return (
     <section class="stack tight" aria-labelledby="diagnostics">
       <h2 id="diagnostics">What the compiler says</h2>
-      <ul class="card audit">
+      <ul class="card details-list">
         {diagnostics.map(({ level, code, message, line, column }, at) => (
           <li key={at} class="diagnostic">
             <Badge tone={level === 'error' ? 'bad' : 'warn'}>

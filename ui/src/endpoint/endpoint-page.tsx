@@ -13,7 +13,7 @@ import type { Endpoint } from '../generated/routes.js';
 import { Actions } from './actions.js';
 import { addressOf } from './address.js';
 import { useFollowedDraft } from './code/draft.js';
-import { stateOf } from './state.js';
+import { State } from './state.js';
 import { type Tab, type TabName, visibleTabs } from './tabs.js';
 import { Trouble } from './trouble.js';
 
@@ -107,13 +107,12 @@ function EndpointFrame({ endpoint, tab }: { readonly endpoint: Endpoint; readonl
 }
 
 function Heading({ endpoint }: { readonly endpoint: Endpoint }) {
-  const { tone, text } = stateOf(endpoint);
   return (
     <span class="endpoint-heading">
       <span>
         <Method name={endpoint.method} /> <span class="mono">{endpoint.route}</span>
       </span>
-      <Badge tone={tone}>{text}</Badge>
+      <State endpoint={endpoint} />
       {!endpoint.enabled && <Badge tone="warn">disabled</Badge>}
     </span>
   );

@@ -2,12 +2,14 @@
 import type { ComponentChildren } from 'preact';
 import { Link } from 'wouter-preact';
 import { may } from '../api/session.js';
+import { Columns } from '../base/columns.js';
 import { Button } from '../base/controls.js';
 import { ScrollArea } from '../base/scroll-area.js';
 import { Ago, count } from '../base/text.js';
 import { Visible } from '../base/visible.js';
 import type { Endpoint } from '../generated/routes.js';
 import { addressOf } from './address.js';
+import { type CompilerError, compilerErrorOf } from './compiler-text.js';
 import { useBuild } from './failed-build.js';
 import { rollBack } from './serve.js';
 
@@ -41,6 +43,8 @@ export function Trouble({ endpoint, tab }: TroubleProps) {
         <span>The draft is being compiled again.</span>
       </div>
     );
+  const told = status === 'error' ? compilerErrorOf(last_error) : undefined;
+  if (told) return <Uncompiled endpoint={endpoint} told={told} tab={tab} />;
   if (status === 'error')
     return (
       <div class="notice bad">
@@ -74,6 +78,33 @@ export function Trouble({ endpoint, tab }: TroubleProps) {
         label="See it in the logs"
         isMended={isPast}
       />
+    </div>
+  );
+}
+
+interface UncompiledProps extends TroubleProps {
+  readonly told: CompilerError;
+}
+
+/** The draft does not compile, and of its build there is only the text. */
+function Uncompiled({ endpoint, told: { message, place }, tab }: UncompiledProps) {
+  const at = place && `handler.rs:${place.line}:${place.column}`;
+  return (
+    <div class="notice bad">
+      <div>
+        <ErrorText>
+          The draft does not compile: <Visible text={message} />
+          <Place endpoint={endpoint} place={at ?? null} />
+          {endpoint.running && <div class="small muted">What served before goes on serving.</div>}
+        </ErrorText>
+        <details>
+          <summary class="small muted">As in a terminal</summary>
+          <Columns>
+            <Visible text={endpoint.last_error ?? ''} />
+          </Columns>
+        </details>
+      </div>
+      {tab !== 'code' && !at && <Link href={addressOf(endpoint, 'code')}>See the code</Link>}
     </div>
   );
 }

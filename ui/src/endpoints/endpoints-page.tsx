@@ -53,7 +53,7 @@ export function EndpointsPage() {
           onInput={(event) => setSearch(event.currentTarget.value)}
         />
         <Check
-          label="Only failing"
+          label="Only with errors"
           isChecked={failing !== ''}
           onChange={(isChecked) => setFailing(isChecked ? 'true' : '')}
         />

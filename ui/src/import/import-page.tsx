@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { call } from '../api/client.js';
+import { usePlan } from '../api/plan.js';
 import { invalidate, useQuery } from '../api/query.js';
 import { may, me } from '../api/session.js';
 import { Button } from '../base/controls.js';
@@ -10,12 +11,11 @@ import { Empty, Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import { problemAt } from '../base/problems.js';
 import { useSettled } from '../base/settled.js';
+import { SourceField, type SourceWords } from '../base/source-field.js';
 import type { Domain } from '../generated/routes.js';
 import { changes, PlanView, SPEC } from './plan-view.js';
-import { type Options, type Source, startImport, type Target, type Wanted } from './request.js';
-import { SourceField } from './source-field.js';
+import { type Options, planImport, type Source, startImport, type Target, type Wanted } from './request.js';
 import { type Chosen, TargetFields } from './target-fields.js';
-import { usePlan } from './use-plan.js';
 
 export function ImportPage() {
   if (!may('imports:write'))
@@ -45,6 +45,15 @@ function ImportForms() {
 /** While one types a document, nothing is previewed. */
 const SETTLED_AFTER_MS = 500;
 
+const WORDS: SourceWords = {
+  dropLabel: 'Document or ZIP',
+  drop: 'Drop an OpenAPI document, or a ZIP with one and its handlers',
+  textLabel: 'Document',
+  hint: 'OpenAPI 3 or Swagger 2.0, YAML or JSON. Paste it here, if it is in no file.',
+  placeholder: 'openapi: 3.1.0\ninfo: …',
+  accept: '.yaml,.yml,.json,.zip',
+};
+
 function ImportForm({ domains }: { readonly domains: readonly Domain[] }) {
   const [, navigate] = useLocation();
   const [text, setText, forgetText] = useDraft('import-document', '');
@@ -63,7 +72,7 @@ function ImportForm({ domains }: { readonly domains: readonly Domain[] }) {
     SETTLED_AFTER_MS,
   );
   const wanted: Wanted | undefined = source && target && { source, target, options };
-  const plan = usePlan(wanted, settled);
+  const plan = usePlan(wanted && ((signal) => planImport(wanted, signal)), settled);
 
   const run = async () => {
     if (!wanted) return;
@@ -83,6 +92,7 @@ function ImportForm({ domains }: { readonly domains: readonly Domain[] }) {
     <div class="import">
       <div class="stack">
         <SourceField
+          words={WORDS}
           text={text}
           bundle={bundle}
           problem={problemAt(plan.error, SPEC)}

@@ -1,17 +1,16 @@
 /** How an import goes, and what has come of it. */
-import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { may } from '../api/session.js';
-import { Button } from '../base/controls.js';
 import { STATES } from '../base/endpoint-state.js';
+import { FirstOf } from '../base/first-of.js';
 import type { PageProps } from '../base/later.js';
 import { ListTable } from '../base/list-table.js';
 import { Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import { Ago, Badge, count, Method, type Tone } from '../base/text.js';
+import { Texts } from '../base/texts.js';
 import type { Import } from '../generated/routes.js';
 import { FailedHandlers, Handlers } from './handlers.js';
-import { Texts } from './plan-view.js';
 import { useImport } from './use-progress.js';
 
 const TONES: Readonly<Record<Import['state'], Tone>> = {
@@ -20,8 +19,6 @@ const TONES: Readonly<Record<Import['state'], Tone>> = {
   succeeded: 'ok',
   failed: 'bad',
 };
-/** At first; all others with a click. */
-const SHOWN = 200;
 
 export function ImportRunPage({ params: { id = '' } }: PageProps) {
   const result = useImport(id);
@@ -101,40 +98,35 @@ function Content({ imported }: { readonly imported: Import }) {
 }
 
 function Endpoints({ endpoints }: { readonly endpoints: ImportedEndpoints }) {
-  const [isAll, setAll] = useState(false);
-  const shown = isAll ? endpoints : endpoints.slice(0, SHOWN);
   return (
-    <>
-      <ListTable columns={['Endpoint', 'State', 'Code']} hasActions>
-        {shown.map(({ id, name, method, path, status, handler }) => (
-          <tr key={id}>
-            <th scope="row">
-              <Method name={method} /> <Link href={`/ui/endpoints/${id}`}>{path}</Link>
-              {name !== `${method} ${path}` && <div class="of-method muted small">{name}</div>}
-            </th>
-            <td data-label="State">
-              <Badge tone={STATES[status][1]}>{STATES[status][0]}</Badge>
-            </td>
-            <td data-label="Code" class="wrap">
-              {handler ?? 'generated, or your own'}
-            </td>
-            <td class="end">
-              <Link
-                class="button small"
-                href={`/ui/endpoints/${id}/try`}
-                aria-label={`Try ${method} ${path}`}
-              >
-                Try
-              </Link>
-            </td>
-          </tr>
-        ))}
-      </ListTable>
-      {shown.length < endpoints.length && (
-        <div class="actions center">
-          <Button onClick={() => setAll(true)}>Show all {count(endpoints.length)}</Button>
-        </div>
+    <FirstOf all={endpoints}>
+      {(shown) => (
+        <ListTable columns={['Endpoint', 'State', 'Code']} hasActions>
+          {shown.map(({ id, name, method, path, status, handler }) => (
+            <tr key={id}>
+              <th scope="row">
+                <Method name={method} /> <Link href={`/ui/endpoints/${id}`}>{path}</Link>
+                {name !== `${method} ${path}` && <div class="of-method muted small">{name}</div>}
+              </th>
+              <td data-label="State">
+                <Badge tone={STATES[status][1]}>{STATES[status][0]}</Badge>
+              </td>
+              <td data-label="Code" class="wrap">
+                {handler ?? 'generated, or your own'}
+              </td>
+              <td class="end">
+                <Link
+                  class="button small"
+                  href={`/ui/endpoints/${id}/try`}
+                  aria-label={`Try ${method} ${path}`}
+                >
+                  Try
+                </Link>
+              </td>
+            </tr>
+          ))}
+        </ListTable>
       )}
-    </>
+    </FirstOf>
   );
 }

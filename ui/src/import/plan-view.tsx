@@ -1,12 +1,12 @@
 /** What an import would make, change and leave out. */
-import { useState } from 'preact/hooks';
-import { Button } from '../base/controls.js';
+import type { Planned } from '../api/plan.js';
+import { FirstOf } from '../base/first-of.js';
 import { ListTable } from '../base/list-table.js';
 import { Empty, ErrorNotice, Skeleton } from '../base/notices.js';
 import { isAtOneOf } from '../base/problems.js';
 import { Badge, count, Method, type Tone } from '../base/text.js';
+import { Texts } from '../base/texts.js';
 import type { ImportPlan } from '../generated/routes.js';
-import type { Planned } from './use-plan.js';
 
 const TONES: Readonly<Record<ImportPlan['endpoints'][number]['change'], Tone>> = {
   created: 'ok',
@@ -17,10 +17,14 @@ const WORDS = { created: 'new', updated: 'changed', unchanged: 'as it is' };
 const CODE = { handler: 'from the ZIP', generated: 'generated', kept: 'your own, kept' };
 /** The place of the document in what the API says. */
 export const SPEC = 'body.spec';
-/** At first; all others with a click. */
-const SHOWN = 200;
 
-export function PlanView({ plan, hasSource }: { readonly plan: Planned; readonly hasSource: boolean }) {
+export function PlanView({
+  plan,
+  hasSource,
+}: {
+  readonly plan: Planned<ImportPlan>;
+  readonly hasSource: boolean;
+}) {
   const { data, error, isLoading, refresh, warnings } = plan;
   return (
     <section class="stack" aria-label="Preview" aria-busy={isLoading}>
@@ -93,54 +97,28 @@ export function changes(
   return endpoints.filter((endpoint) => endpoint.change === change).length;
 }
 
-interface TextsProps {
-  readonly tone: Tone;
-  readonly title: string;
-  readonly texts: readonly string[];
-}
-
-export function Texts({ tone, title, texts }: TextsProps) {
-  return (
-    <details class={`notice texts ${tone}`} open={texts.length <= 12}>
-      <summary>
-        {title} ({count(texts.length)})
-      </summary>
-      <ul class="scroll-list">
-        {texts.map((text, at) => (
-          <li key={at}>{text}</li>
-        ))}
-      </ul>
-    </details>
-  );
-}
-
 function Endpoints({ endpoints }: { readonly endpoints: ImportPlan['endpoints'] }) {
-  const [isAll, setAll] = useState(false);
-  const shown = isAll ? endpoints : endpoints.slice(0, SHOWN);
   if (endpoints.length === 0) return null;
   return (
-    <>
-      <ListTable columns={['Endpoint', 'Would be', 'Code']}>
-        {shown.map(({ name, method, path, change, code, handler }) => (
-          <tr key={`${method} ${path}`}>
-            <th scope="row">
-              <Method name={method} /> {path}
-              {name !== `${method} ${path}` && <div class="of-method muted small">{name}</div>}
-            </th>
-            <td data-label="Would be">
-              <Badge tone={TONES[change]}>{WORDS[change]}</Badge>
-            </td>
-            <td data-label="Code" class="wrap">
-              {handler ?? CODE[code]}
-            </td>
-          </tr>
-        ))}
-      </ListTable>
-      {shown.length < endpoints.length && (
-        <div class="actions center">
-          <Button onClick={() => setAll(true)}>Show all {count(endpoints.length)}</Button>
-        </div>
+    <FirstOf all={endpoints}>
+      {(shown) => (
+        <ListTable columns={['Endpoint', 'Would be', 'Code']}>
+          {shown.map(({ name, method, path, change, code, handler }) => (
+            <tr key={`${method} ${path}`}>
+              <th scope="row">
+                <Method name={method} /> {path}
+                {name !== `${method} ${path}` && <div class="of-method muted small">{name}</div>}
+              </th>
+              <td data-label="Would be">
+                <Badge tone={TONES[change]}>{WORDS[change]}</Badge>
+              </td>
+              <td data-label="Code" class="wrap">
+                {handler ?? CODE[code]}
+              </td>
+            </tr>
+          ))}
+        </ListTable>
       )}
-    </>
+    </FirstOf>
   );
 }

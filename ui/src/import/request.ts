@@ -58,7 +58,7 @@ function send(
   const form = new FormData();
   form.set('bundle', source.bundle);
   return upload({
-    ...{ route: 'POST /api/import/bundle', form },
+    ...{ route: 'POST /api/import/bundle', body: form },
     query: { ...query, ...place, create_collection: isByTitle, compile: deploys, start: deploys },
     headers: isTrial ? {} : { prefer: 'respond-async' },
     ...(signal && { signal }),

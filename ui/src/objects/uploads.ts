@@ -88,7 +88,7 @@ async function send({ id, file, service, abort }: Waiting): Promise<void> {
   const query = { service };
   try {
     await upload({
-      ...{ route: 'POST /api/minio/objects', query, form, signal: abort.signal },
+      ...{ route: 'POST /api/minio/objects', query, body: form, signal: abort.signal },
       onProgress: (part) => change(id, { part }),
     });
     change(id, { state: 'done', part: 1 });

@@ -13,9 +13,9 @@ export function FailingEndpoints() {
   const failing = useQuery('GET /api/overview/endpoints', { query: { failing: true, limit: MOST_SHOWN } });
   useEvery(REFRESH_MS, failing.refresh);
   return (
-    <section class="card failing" aria-label="Failing endpoints">
+    <section class="card failing" aria-label="Endpoints with errors">
       <header>
-        <h2>Failing endpoints</h2>
+        <h2>Endpoints with errors</h2>
         {failing.hasMore && <Link href="/ui/endpoints?failing=true">All of them</Link>}
       </header>
       <Loaded result={failing} lines={3}>

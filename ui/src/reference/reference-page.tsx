@@ -4,10 +4,11 @@ import { useQuery } from '../api/query.js';
 import { may, me } from '../api/session.js';
 import { useAddress } from '../base/address.js';
 import { SelectField } from '../base/controls.js';
+import { saveDocument } from '../base/download.js';
 import type { PageProps } from '../base/later.js';
 import { Empty, Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
-import { basePathOf, type Json, objectOf, textOf } from './document.js';
+import { basePathOf, objectOf, textOf } from './document.js';
 import { Operations } from './operations.js';
 
 export function ReferencePage({ params }: PageProps) {
@@ -106,22 +107,11 @@ function Reference({ document, file, destination }: ReferenceProps) {
             {description !== '' && ` · ${description}`}
           </span>
         </p>
-        <button type="button" class="button small" onClick={() => download(document, file)}>
+        <button type="button" class="button small" onClick={() => saveDocument(file, document)}>
           Download the document
         </button>
       </div>
       <Operations document={document} destination={destination} />
     </>
   );
-}
-
-function download(document: Json, name: string): void {
-  const url = URL.createObjectURL(
-    new Blob([JSON.stringify(document, null, 2)], { type: 'application/json' }),
-  );
-  const link = window.document.createElement('a');
-  link.href = url;
-  link.download = `${name.replace(/[^\w.-]/g, '_')}.openapi.json`;
-  link.click();
-  URL.revokeObjectURL(url);
 }

@@ -10,6 +10,7 @@ import { MoreButton, SearchField } from '../base/lists.js';
 import { Empty, Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import type { Service } from '../generated/routes.js';
+import { InstallationSecrets } from './installation-secrets.js';
 import { LastTest, ServiceState, TYPE_NAMES, TYPES } from './parts.js';
 import { ServiceForm } from './service-form.js';
 import { testService } from './tests.js';
@@ -54,6 +55,7 @@ export function ServicesPage() {
           )
         }
       </Loaded>
+      <InstallationSecrets />
       {params.has('new') && may('services:write') && <NewService />}
     </Page>
   );

@@ -1,7 +1,7 @@
-/** The secrets of a domain, a collection or an endpoint. Their values are written and never shown. */
+/** Secrets, of whatever has them. Their values are written and never shown. */
 import { useState } from 'preact/hooks';
 import { type ApiError, call } from '../api/client.js';
-import { invalidate, toApiError, useQuery } from '../api/query.js';
+import { invalidate, type Result, toApiError, useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
 import { Button, TextField } from '../base/controls.js';
 import { Dialog, FormDialog } from '../base/dialog.js';
@@ -20,20 +20,62 @@ type Open =
   | { readonly doing: 'set'; readonly name: string }
   | { readonly doing: 'delete'; readonly name: string };
 
+/** What has secrets. */
+export interface SecretPlace {
+  readonly title: string;
+  readonly hint: string;
+  /** Said of the name of a new one. */
+  readonly nameHint?: string;
+  /** What becomes of it when one is deleted. */
+  readonly whenDeleted: string;
+  readonly set: (name: string, value: string) => Promise<unknown>;
+  readonly remove: (name: string) => Promise<unknown>;
+}
+
+/** The secrets of a domain, a collection or an endpoint. */
 export function SecretsSection({ owner }: { readonly owner: Owner }) {
   const mayRead = may('secrets:read');
-  const mayEdit = may('secrets:write');
-  const [open, setOpen] = useState<Open>();
   const result = useQuery(
     `GET /api/${owner.kind}/{id}/secrets`,
     mayRead ? { params: { id: owner.id } } : undefined,
   );
   if (!mayRead) return null;
+  const change = async (changed: Promise<unknown>) => {
+    await changed;
+    invalidate(`/api/${owner.kind}/${owner.id}`, '/api/endpoints');
+  };
+  const place: SecretPlace = {
+    title: 'Secrets',
+    hint: 'A handler finds them in its environment, too. They are stored encrypted, and nobody can read them here.',
+    nameHint: 'A plain variable of this name becomes secret.',
+    whenDeleted: 'Handlers that need it no longer find it.',
+    set: (name, value) =>
+      change(
+        call(`PUT /api/${owner.kind}/{id}/secrets/{name}`, {
+          params: { id: owner.id, name },
+          body: { value },
+        }),
+      ),
+    remove: (name) =>
+      change(call(`DELETE /api/${owner.kind}/{id}/secrets/{name}`, { params: { id: owner.id, name } })),
+  };
+  return <SecretsOf place={place} result={result} />;
+}
+
+interface SecretsOfProps {
+  readonly place: SecretPlace;
+  readonly result: Result<readonly Secret[]> & { readonly refresh: () => void };
+}
+
+/** A list of secrets, each of which is replaced or deleted. */
+export function SecretsOf({ place, result }: SecretsOfProps) {
+  const mayEdit = may('secrets:write');
+  const [open, setOpen] = useState<Open>();
   const close = () => setOpen(undefined);
   return (
     <Section
-      title="Secrets"
-      hint="A handler finds them in its environment, too. They are stored encrypted, and nobody can read them here."
+      title={place.title}
+      hint={place.hint}
       actions={mayEdit && <Button onClick={() => setOpen({ doing: 'set', name: '' })}>Add a secret</Button>}
     >
       <Loaded result={result}>
@@ -45,7 +87,7 @@ export function SecretsSection({ owner }: { readonly owner: Owner }) {
           )
         }
       </Loaded>
-      {open?.doing === 'set' && <SetSecret owner={owner} name={open.name} onClose={close} />}
+      {open?.doing === 'set' && <SetSecret place={place} name={open.name} onClose={close} />}
       {open?.doing === 'delete' && (
         <FormDialog
           title={`Delete the secret ${open.name}`}
@@ -53,21 +95,15 @@ export function SecretsSection({ owner }: { readonly owner: Owner }) {
           isDangerous
           onClose={close}
           onSubmit={async () => {
-            const params = { id: owner.id, name: open.name };
-            await call(`DELETE /api/${owner.kind}/{id}/secrets/{name}`, { params });
-            changed(owner);
+            await place.remove(open.name);
             done(`${open.name} is deleted`);
           }}
         >
-          <p>Handlers that need it no longer find it. Nobody can bring its value back.</p>
+          <p>{place.whenDeleted} Nobody can bring its value back.</p>
         </FormDialog>
       )}
     </Section>
   );
-}
-
-function changed(owner: Owner): void {
-  invalidate(`/api/${owner.kind}/${owner.id}`, '/api/endpoints');
 }
 
 interface SecretsProps {
@@ -109,23 +145,21 @@ function Secrets({ secrets, mayEdit, onOpen }: SecretsProps) {
 }
 
 interface SetSecretProps {
-  readonly owner: Owner;
+  readonly place: SecretPlace;
   /** Empty for a new one. */
   readonly name: string;
   readonly onClose: () => void;
 }
 
 /** What is typed here is kept nowhere. */
-function SetSecret({ owner, name: given, onClose }: SetSecretProps) {
+function SetSecret({ place, name: given, onClose }: SetSecretProps) {
   const [name, setName] = useState(given);
   const [value, setValue] = useState('');
   const [error, setError] = useState<ApiError>();
   const save = async () => {
     setError(undefined);
     try {
-      const params = { id: owner.id, name };
-      await call(`PUT /api/${owner.kind}/{id}/secrets/{name}`, { params, body: { value } });
-      changed(owner);
+      await place.set(name, value);
       done(`${name} is set`);
       onClose();
     } catch (thrown) {
@@ -149,7 +183,7 @@ function SetSecret({ owner, name: given, onClose }: SetSecretProps) {
             autocomplete="off"
             required
             autofocus
-            hint="A plain variable of this name becomes secret."
+            hint={place.nameHint}
             problem={problemAt(error, 'path.name')}
             onInput={setName}
           />

@@ -16,6 +16,8 @@ const PLACES: readonly Place[] = [
   { name: 'Services', to: '/ui/services', needs: 'services:read', also: 'databases backends' },
   { name: 'Objects', to: '/ui/objects', needs: 'objects:read', also: 'files storage upload' },
   { name: 'Import', to: '/ui/import', needs: 'imports:write', also: 'openapi zip bundle' },
+  { name: 'Apply', to: '/ui/apply', needs: 'endpoints:read', also: 'stack files edge.yaml diff undo' },
+  { name: 'Export', to: '/ui/export', needs: 'endpoints:read', also: 'stack files edge.yaml download zip' },
   { name: 'Builds', to: '/ui/builds', needs: 'builds:read', also: 'compile' },
   { name: 'Queues', to: '/ui/queues', needs: 'queues:write', also: 'jobs dashboard' },
   { name: 'Logs', to: '/ui/logs', needs: 'logs:read', also: 'errors requests' },

@@ -5,7 +5,7 @@
 import { computed, type Signal, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { ApiError, call, type Diagnostic, get } from '../../api/client.js';
-import { me } from '../../api/session.js';
+import { may, me } from '../../api/session.js';
 import type { Deployed, Endpoint } from '../../generated/routes.js';
 import { dependenciesOf, haveSameCrates, isSame, type Source, sourceOf } from './source.js';
 
@@ -130,8 +130,9 @@ export class Draft {
   async #check(code: string, build: () => Promise<string>): Promise<void> {
     try {
       const id = await build();
-      const { diagnostics } = await get('GET /api/builds/{id}', { params: { id } });
-      this.checked.value = { code, diagnostics, hasFailed: false };
+      // Warnings are in the build, which not everybody may see.
+      const seen = may('builds:read') && (await get('GET /api/builds/{id}', { params: { id } }));
+      this.checked.value = { code, diagnostics: seen ? seen.diagnostics : [], hasFailed: false };
     } catch (thrown) {
       if (!(thrown instanceof ApiError) || thrown.code !== 'compile_failed') throw thrown;
       this.checked.value = { code, diagnostics: thrown.diagnostics, hasFailed: true };

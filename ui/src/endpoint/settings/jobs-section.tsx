@@ -26,8 +26,8 @@ export function JobsSection({ endpoint: { id } }: { readonly endpoint: Endpoint 
           jobs.length === 0 ? (
             <Empty title="Nothing was queued">
               <p>
-                <code>POST /api/endpoints/ID/enqueue</code> queues a request for the handler; a schedule does
-                so again and again.
+                A queued request is sent to the handler at least once, again when it fails. The tab Try queues
+                one; a schedule does so again and again.
               </p>
             </Empty>
           ) : (

@@ -2,6 +2,7 @@
 import { Fragment } from 'preact';
 import { Link } from 'wouter-preact';
 import { Button } from '../../base/controls.js';
+import { saveFile } from '../../base/download.js';
 import { pretty } from '../../base/pretty.js';
 import { Badge, bytes, count, duration, type Tone } from '../../base/text.js';
 import { Visible } from '../../base/visible.js';
@@ -9,8 +10,6 @@ import type { Endpoint, Invocation } from '../../generated/routes.js';
 import { addressOf } from '../address.js';
 import { BindService } from '../trouble.js';
 
-/** A browser has begun to save a file by then. */
-const SAVED_AFTER_MS = 60_000;
 /** More makes the page slow, and nobody reads it. */
 const MOST_SHOWN = 100_000;
 
@@ -107,7 +106,7 @@ function Body({ answer: { body, body_base64, headers } }: { readonly answer: Inv
           <span class="muted small">
             The first {count(MOST_SHOWN)} of {count(shown.length)} characters.
           </span>
-          <Button isSmall onClick={() => save(body)}>
+          <Button isSmall onClick={() => saveFile('answer', body)}>
             Save all of it as a file
           </Button>
         </div>
@@ -128,20 +127,9 @@ function Binary({ base64, type }: { readonly base64: string; readonly type: stri
           </>
         )}
       </span>
-      <Button isSmall onClick={() => save(content)}>
+      <Button isSmall onClick={() => saveFile('answer', content)}>
         Save as a file
       </Button>
     </div>
   );
-}
-
-/** Never as what it says that it is: it is not to be run. */
-function save(content: BlobPart): void {
-  const url = URL.createObjectURL(new Blob([content], { type: 'application/octet-stream' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = 'answer';
-  link.click();
-  // The browser reads it after this.
-  setTimeout(() => URL.revokeObjectURL(url), SAVED_AFTER_MS);
 }

@@ -1,7 +1,9 @@
 /** Sends requests to any version of an endpoint, deployed or not. */
 import { useEffect, useState } from 'preact/hooks';
+import { useLocation } from 'wouter-preact';
 import { type ApiError, call } from '../../api/client.js';
 import { toApiError, useQuery } from '../../api/query.js';
+import { may } from '../../api/session.js';
 import { Button, SelectField, TextArea, TextField } from '../../base/controls.js';
 import { copyText } from '../../base/copy.js';
 import { useDraft } from '../../base/draft.js';
@@ -10,7 +12,7 @@ import { isAtOneOf, problemAt } from '../../base/problems.js';
 import { Method } from '../../base/text.js';
 import { done } from '../../base/toasts.js';
 import type { Endpoint, Invocation } from '../../generated/routes.js';
-import { useOrigin } from '../address.js';
+import { addressOf, useOrigin } from '../address.js';
 import { Answer } from './answer.js';
 import { forget, looksSecret, type PastTrial, pastTrials, remember, withoutSecrets } from './history.js';
 import { Pairs } from './pairs.js';
@@ -43,6 +45,7 @@ function TryForm({ endpoint }: TryProps) {
   const [error, setError] = useState<ApiError>();
   const [isBusy, setBusy] = useState(false);
   const [past, setPast] = useState<readonly PastTrial[]>(() => pastTrials(id));
+  const [, navigate] = useLocation();
   const origin = useOrigin(endpoint);
   const versions = useVersions(endpoint, version);
   const example = sample ?? EMPTY;
@@ -63,6 +66,18 @@ function TryForm({ endpoint }: TryProps) {
       setError(toApiError(thrown));
     }
     setBusy(false);
+  };
+  const queue = async () => {
+    setError(undefined);
+    try {
+      await call('POST /api/endpoints/{id}/enqueue', { params: { id }, body: bodyOf(method, route, trial) });
+      done('It is queued, for what serves when its turn comes.', {
+        label: 'See what becomes of it',
+        run: async () => navigate(`${addressOf(endpoint, 'settings')}?section=jobs`),
+      });
+    } catch (thrown) {
+      setError(toApiError(thrown));
+    }
   };
   const problemOf = (member: string) => problemAt(error, `body.${member}`);
   const isAtField = isAtOneOf(error, ['body.path', 'body.headers', 'body.body']);
@@ -107,6 +122,15 @@ function TryForm({ endpoint }: TryProps) {
           <Button look="primary" isSubmit isDisabled={isBusy}>
             Send
           </Button>
+          {may('jobs:write') && (
+            <Button
+              onClick={({ currentTarget }) =>
+                (currentTarget as HTMLButtonElement).form?.reportValidity() ? queue() : undefined
+              }
+            >
+              Queue it
+            </Button>
+          )}
           {origin !== undefined && (
             <Button
               onClick={async ({ currentTarget }) => {

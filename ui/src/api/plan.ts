@@ -1,30 +1,34 @@
-/** What an import would do, asked again when something of it changes. */
+/** What something would do, asked again when something of it changes. */
 import { useEffect, useState } from 'preact/hooks';
-import type { ApiError } from '../api/client.js';
-import { toApiError } from '../api/query.js';
-import type { ImportPlan } from '../generated/routes.js';
-import { planImport, type Wanted } from './request.js';
+import type { Answer, ApiError } from './client.js';
+import { toApiError } from './query.js';
 
-export interface Planned {
-  readonly data: ImportPlan | undefined;
+export interface Planned<T> {
+  readonly data: T | undefined;
   readonly warnings: readonly string[];
   readonly error: ApiError | undefined;
   readonly isLoading: boolean;
   readonly refresh: () => void;
 }
 
-/** @param version changes when `wanted` is another one, and settled */
-export function usePlan(wanted: Wanted | undefined, version: string): Planned {
+/**
+ * @param ask undefined: there is nothing to plan yet
+ * @param version changes when `ask` is for another plan, and settled
+ */
+export function usePlan<T>(
+  ask: ((signal: AbortSignal) => Promise<Answer<T>>) | undefined,
+  version: string,
+): Planned<T> {
   const [attempt, setAttempt] = useState(0);
-  const [plan, setPlan] = useState<Omit<Planned, 'refresh'>>(NONE);
+  const [plan, setPlan] = useState<Omit<Planned<T>, 'refresh'>>(NONE);
   useEffect(() => {
-    if (!wanted) {
+    if (!ask) {
       setPlan(NONE);
       return;
     }
     const abort = new AbortController();
     setPlan((before) => ({ ...before, error: undefined, isLoading: true }));
-    planImport(wanted, abort.signal).then(
+    ask(abort.signal).then(
       ({ data, warnings }) => {
         if (!abort.signal.aborted) setPlan({ data, warnings, error: undefined, isLoading: false });
       },

@@ -1,10 +1,24 @@
-/** A document or a ZIP: dropped, chosen, or pasted. */
-import { Button, TextArea } from '../base/controls.js';
-import { Drop } from '../base/drop.js';
-import { bytes } from '../base/text.js';
-import { failed } from '../base/toasts.js';
+/** A text or a ZIP: dropped, chosen, or pasted. */
+import { Button, TextArea } from './controls.js';
+import { Drop } from './drop.js';
+import { bytes } from './text.js';
+import { failed } from './toasts.js';
+
+/** What is asked for. */
+export interface SourceWords {
+  /** Of the place where files are dropped. */
+  readonly dropLabel: string;
+  /** Said there. */
+  readonly drop: string;
+  readonly textLabel: string;
+  readonly hint: string;
+  readonly placeholder: string;
+  /** Endings of files. */
+  readonly accept: string;
+}
 
 interface SourceFieldProps {
+  readonly words: SourceWords;
   readonly text: string;
   readonly bundle: File | undefined;
   /** What the API says of the text. */
@@ -16,7 +30,7 @@ interface SourceFieldProps {
 /** The beginning of every ZIP. */
 const ZIP_MAGIC = 'PK';
 
-export function SourceField({ text, bundle, problem, onText, onBundle }: SourceFieldProps) {
+export function SourceField({ words, text, bundle, problem, onText, onBundle }: SourceFieldProps) {
   const take = async (file: File) => {
     if ((await file.slice(0, ZIP_MAGIC.length).text()) === ZIP_MAGIC) onBundle(file);
     else onText(await file.text());
@@ -24,9 +38,9 @@ export function SourceField({ text, bundle, problem, onText, onBundle }: SourceF
   return (
     <>
       <Drop
-        label="Document or ZIP"
+        label={words.dropLabel}
         action="Choose a file"
-        accept=".yaml,.yml,.json,.zip"
+        accept={words.accept}
         onFiles={([file]) => {
           if (file) take(file).catch(failed);
         }}
@@ -39,18 +53,18 @@ export function SourceField({ text, bundle, problem, onText, onBundle }: SourceF
             </Button>
           </span>
         ) : (
-          <span class="muted">Drop an OpenAPI document, or a ZIP with one and its handlers</span>
+          <span class="muted">{words.drop}</span>
         )}
       </Drop>
       {!bundle && (
         <TextArea
-          label="Document"
-          hint="OpenAPI 3 or Swagger 2.0, YAML or JSON. Paste it here, if it is in no file."
+          label={words.textLabel}
+          hint={words.hint}
           problem={problem}
           rows={text === '' ? 5 : 12}
           value={text}
           onInput={onText}
-          placeholder={'openapi: 3.1.0\ninfo: …'}
+          placeholder={words.placeholder}
         />
       )}
     </>

@@ -1,0 +1,35 @@
+/** How far an apply is, in words. */
+import type { Tone } from '../base/text.js';
+import type { ApplySummary } from '../generated/routes.js';
+
+type State = ApplySummary['state'];
+
+/** Of a state: a word, its colour, and what it means for the installation. */
+export const STATES: Readonly<Record<State, readonly [word: string, tone: Tone, meaning: string]>> = {
+  queued: ['queued', 'idle', 'Nothing is changed yet.'],
+  compiling: ['compiling', 'warn', 'The code is compiled. Nothing is changed yet.'],
+  preparing: ['preparing', 'warn', 'Gateways start the new handlers. Nothing is changed yet.'],
+  committing: ['committing', 'warn', 'Everything is changed at once.'],
+  converging: ['converging', 'warn', 'It is changed. Gateways take the changes.'],
+  succeeded: ['succeeded', 'ok', 'Everything is as the files say.'],
+  failed: ['failed', 'bad', 'Nothing was changed.'],
+  undoing: ['undoing', 'warn', 'Not all gateways could take it. Everything is taken back.'],
+  undone: ['undone', 'bad', 'Not all gateways could take it. Everything is as before.'],
+  not_undone: ['not undone', 'bad', 'It could not be taken back: what was changed is there.'],
+};
+
+/** What is counted while it goes on. */
+const STEPS: Readonly<Record<string, string>> = {
+  compiled: 'Handlers compiled',
+  prepared: 'Handlers started',
+  converged: 'Endpoints taken by gateways',
+};
+
+export const stepOf = (name: string): string => STEPS[name] ?? name;
+
+/** Of a state that is not the last one, which of the counts is growing. */
+export function currentStep({ state, progress }: Pick<ApplySummary, 'state' | 'progress'>) {
+  const name = { compiling: 'compiled', preparing: 'prepared', converging: 'converged' }[state as string];
+  const counted = name === undefined ? undefined : progress[name];
+  return name !== undefined && counted && counted.of > 0 ? { label: stepOf(name), ...counted } : undefined;
+}

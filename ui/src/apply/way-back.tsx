@@ -1,0 +1,52 @@
+/** Takes back what an apply has changed, when one has seen what that means now. */
+import { useLocation } from 'wouter-preact';
+import { usePlan } from '../api/plan.js';
+import { invalidate, toApiError } from '../api/query.js';
+import { FormDialog } from '../base/dialog.js';
+import { Skeleton } from '../base/notices.js';
+import { PlanChanges, summaryOf } from './plan-view.js';
+import { Refusal } from './refusal.js';
+import { planWayBack, startWayBack } from './request.js';
+
+interface WayBackProps {
+  readonly id: string;
+  readonly onClose: () => void;
+}
+
+export function WayBack({ id, onClose }: WayBackProps) {
+  const [, navigate] = useLocation();
+  const { data, error, isLoading, refresh } = usePlan((signal) => planWayBack(id, signal), id);
+  const run = async () => {
+    if (!data) return;
+    try {
+      const started = await startWayBack(id, data.plan_hash);
+      invalidate('/api/applies');
+      navigate(`/ui/applies/${started}`);
+    } catch (thrown) {
+      if (toApiError(thrown).code === 'plan_changed') refresh();
+      throw thrown;
+    }
+  };
+  return (
+    <FormDialog
+      title="Take it back?"
+      action="Take it back"
+      isWide
+      isDangerous
+      isDisabled={!data || isLoading || data.changes.length === 0}
+      onClose={onClose}
+      onSubmit={run}
+    >
+      {data ? (
+        <>
+          <p aria-live="polite">{summaryOf(data)}. What others have changed since stays as it is.</p>
+          <PlanChanges plan={data} />
+        </>
+      ) : error ? (
+        <Refusal error={error} onRetry={refresh} />
+      ) : (
+        <Skeleton lines={4} />
+      )}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,27 @@
+/** The first of many, and all of them with a click. */
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { Button } from './controls.js';
+import { count } from './text.js';
+
+const SHOWN = 200;
+
+interface FirstOfProps<T> {
+  readonly all: readonly T[];
+  readonly children: (shown: readonly T[]) => ComponentChildren;
+}
+
+export function FirstOf<T>({ all, children }: FirstOfProps<T>) {
+  const [isAll, setAll] = useState(false);
+  const shown = isAll ? all : all.slice(0, SHOWN);
+  return (
+    <>
+      {children(shown)}
+      {shown.length < all.length && (
+        <div class="actions center">
+          <Button onClick={() => setAll(true)}>Show all {count(all.length)}</Button>
+        </div>
+      )}
+    </>
+  );
+}
