@@ -11,7 +11,7 @@ import { callLiar, startCanary } from './canary.js';
 import { type Lie, startLyingServer } from './lie.js';
 
 /** Services on lying servers at the same time. */
-const AT_ONCE = 8;
+const AT_ONCE = 24;
 /** More than a service needs, and less than lies ask for. */
 const MEMORY_MB = 128;
 const WARM_UP_MS = 3_000;
