@@ -1,4 +1,4 @@
-/** Validates values against JSON Schemas, with readable messages. Each schema is compiled once, when it is first used. */
+/** Validates values against JSON Schemas, with readable messages. A schema is compiled when it is first used. */
 import { Ajv, type ErrorObject, type SchemaObject, type ValidateFunction } from 'ajv';
 import { FORMATS } from './formats.js';
 import { type Check, missingMember, type Problem, type Refine, reason, unknownMember } from './problems.js';
