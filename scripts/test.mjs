@@ -176,7 +176,7 @@ async function timed(name, group) {
 /** Runs a program, at low priority, and returns its output. */
 function captured(command, args, options) {
   return new Promise((resolve, reject) => {
-    const child = spawn('nice', ['-n', '5', command, ...args], {
+    const child = spawn('nice', ['-n', '10', command, ...args], {
       ...options,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
