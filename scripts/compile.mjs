@@ -28,6 +28,7 @@ async function compile(project, alsoTypes = false) {
   step('Building');
   removeStale(ROOT);
   await succeeds(TSC, '-p', `${ROOT}${project}`);
+  await succeeds(`${ROOT}scripts/processes.mjs`);
   await succeeds(`${ROOT}scripts/api-types.mjs`);
   removeStale(join(ROOT, 'cli'), 'src');
   await succeeds(TSC, '-p', `${ROOT}cli/tsconfig.json`);
