@@ -2,7 +2,7 @@
  * Bundles each process with its packages into dist/processes: node loads a few files instead of a thousand, and starts
  * in a fraction of the time. The entries in dist/ load the bundles. Types are checked before, by the compiler.
  */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { build } from 'esbuild';
 import { ROOT } from './prepare.mjs';
@@ -27,10 +27,12 @@ const __filename = pathOfBundle(import.meta.url);
 const __dirname = pathOfBundle(new URL('.', import.meta.url));
 `;
 
+/** How long files of earlier builds are kept. */
+const KEPT_MS = 24 * 60 * 60 * 1_000;
 /** Modules of the product. */
 const OWN = /\/(src|jobs)\/.*\.ts$/;
 
-rmSync(OUT, { recursive: true, force: true });
+removeOld();
 await build({
   entryPoints: Object.fromEntries(ENTRIES.map((entry) => [nameOf(entry), join(ROOT, `${entry}.ts`)])),
   bundle: true,
@@ -48,6 +50,15 @@ await build({
 for (const entry of ENTRIES) {
   const bundle = relative(join(ROOT, 'dist', dirname(entry)), join(OUT, `${nameOf(entry)}.js`));
   writeFileSync(join(ROOT, 'dist', `${entry}.js`), `import '${bundle}';\n`);
+}
+
+/** Processes of an earlier build that still run load the rest of their files as they need them. */
+function removeOld() {
+  mkdirSync(OUT, { recursive: true });
+  for (const name of readdirSync(OUT)) {
+    const file = join(OUT, name);
+    if (Date.now() - statSync(file).mtimeMs > KEPT_MS) rmSync(file);
+  }
 }
 
 function nameOf(entry) {

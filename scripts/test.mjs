@@ -14,8 +14,8 @@ import { isAlone, isTorture, longestFirst } from './test-order.mjs';
 import { ensureTestServers } from './test-servers.mjs';
 
 const GROUPS = ['check', 'everyday', 'torture'];
-/** More than the cores, because tests wait for others half of their time. */
-const JOBS = 2 * availableParallelism();
+/** More than the cores, because tests mostly wait for other processes. */
+const JOBS = availableParallelism() + 1;
 
 /** What cargo tests: a name, the folder, and arguments. */
 const CRATES = [
