@@ -43,6 +43,7 @@ await build({
   external: EXTERNAL,
   banner: { js: BANNER },
   sourcemap: true,
+  sourcesContent: false,
   outdir: OUT,
   logLevel: 'warning',
   plugins: [{ name: 'own addresses', setup: (bundler) => bundler.onLoad({ filter: OWN }, keepAddress) }],
