@@ -70,6 +70,12 @@ impl Share {
         bytes > self.whole.limit || self.part.as_ref().is_some_and(exceeds)
     }
 
+    /// Whether at most half of it is in use.
+    pub fn is_plentiful(&self) -> bool {
+        let has = |budget: &Arc<MemoryBudget>| budget.used.load(Ordering::Relaxed) <= budget.limit / 2;
+        has(&self.whole) && self.part.as_ref().is_none_or(has)
+    }
+
     /// Whether there is ever so much.
     pub fn may_hold(&self, bytes: usize) -> bool {
         bytes <= self.whole.limit && self.part.as_ref().is_none_or(|part| bytes <= part.limit)

@@ -163,6 +163,10 @@ impl Client for Http1<'_> {
 
     async fn send_pieces(&mut self, pieces: Vec<Bytes>) -> Result<(), Broken> {
         let length: usize = pieces.iter().map(Bytes::len).sum();
+        if length == 0 {
+            // It would be the last chunk.
+            return Ok(());
+        }
         let chunk = format!("{length:x}\r\n");
         let mut slices = Vec::with_capacity(pieces.len() + 2);
         slices.extend(pieces.iter().map(|piece| IoSlice::new(piece)));

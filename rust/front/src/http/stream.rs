@@ -150,9 +150,18 @@ impl ClientStream {
         self.watch().begin(Phase::Response);
         // None that is empty is left at the beginning.
         IoSlice::advance_slices(&mut slices, 0);
+        let mut turn = 0;
         while !slices.is_empty() {
             let written = poll_fn(|cx| self.poll_write(cx, slices)).await?;
+            if written == 0 {
+                return Err(Broken::Gone);
+            }
             IoSlice::advance_slices(&mut slices, written);
+            turn += written;
+            if turn >= WRITE_BYTES && !slices.is_empty() {
+                turn = 0;
+                tokio::task::yield_now().await;
+            }
         }
         if self.transport.is_secure() {
             // What TLS has taken may not be written yet.

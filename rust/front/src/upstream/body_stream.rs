@@ -6,6 +6,7 @@ use std::future::{pending, poll_fn};
 use std::ops::Deref;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use edge_wire::{INITIAL_CREDIT, Kind, MAX_DATA_BYTES, cost};
@@ -23,6 +24,8 @@ const MAX_PIECES: usize = 16;
 /// What a handler may send ahead of a client that takes it as fast as it comes: each wait for credit costs both
 /// processes a wakeup.
 const MAX_WINDOW: usize = 4 * INITIAL_CREDIT;
+/// A client is quick that takes half a window within this time.
+const QUICK: Duration = Duration::from_millis(100);
 /// Why streams have no end.
 pub const HANDLER_DRAINED: &str = "its handler has been replaced or stopped";
 pub const FRONT_DRAINED: &str = "the gateway stops, or its front is replaced";
@@ -65,8 +68,11 @@ impl Payload<'_> {
     }
 }
 
-/// What has arrived of a body.
+/// What has arrived of a body, or of a WebSocket.
 pub struct Arrived {
+    is_socket: bool,
+    /// A WebSocket has been closed: nothing more of it counts.
+    is_closed: Cell<bool>,
     pieces: RefCell<VecDeque<(Kind, Bytes)>>,
     /// Small pieces behind these: by themselves, many would take far more memory than they have bytes.
     gathered: RefCell<Vec<u8>>,
@@ -78,6 +84,8 @@ pub struct Arrived {
     credit: Cell<usize>,
     /// Bytes that it may send ahead of the client.
     window: Cell<usize>,
+    /// When it has last got credit.
+    credited: Cell<Instant>,
     end: RefCell<Option<End>>,
     waker: RefCell<Option<Waker>>,
 }
@@ -87,19 +95,24 @@ pub struct Arrived {
 pub enum NotTaken {
     /// The handler has sent more than it may.
     BeyondCredit,
+    /// The handler has sent a frame of a WebSocket, and it is none.
+    NoSocket,
     OutOfMemory,
 }
 
 impl Arrived {
     /// `share` is for what is not taken at once.
-    pub fn new(share: Share) -> Rc<Self> {
+    pub fn new(share: Share, is_socket: bool) -> Rc<Self> {
         Rc::new(Self {
+            is_socket,
+            is_closed: Cell::default(),
             pieces: RefCell::default(),
             gathered: RefCell::default(),
             held: Cell::default(),
             share: RefCell::new(share),
             credit: Cell::new(INITIAL_CREDIT),
             window: Cell::new(INITIAL_CREDIT),
+            credited: Cell::new(Instant::now()),
             end: RefCell::default(),
             waker: RefCell::default(),
         })
@@ -115,6 +128,13 @@ impl Arrived {
     /// # Errors
     /// Why it is not taken. Without memory, the stream has ended.
     pub fn push(&self, kind: Kind, piece: Payload<'_>) -> Result<(), NotTaken> {
+        if kind != Kind::Data && !self.is_socket {
+            return Err(NotTaken::NoSocket);
+        }
+        if self.is_closed.get() {
+            return Ok(());
+        }
+        self.is_closed.set(kind == Kind::Close);
         let cost = cost(kind, piece.len());
         let Some(credit) = self.credit.get().checked_sub(cost) else { return Err(NotTaken::BeyondCredit) };
         self.credit.set(credit);
@@ -142,10 +162,22 @@ impl Arrived {
         Ok(())
     }
 
-    /// Nothing more comes. A stream ends once.
+    /// Nothing more comes. A stream ends once. Its time may be up, whatever its client has not taken yet.
     pub fn end(&self, end: End) {
+        if matches!(end, End::Drained(_)) && !self.is_socket {
+            self.pieces.take();
+            self.gathered.take();
+        }
         self.end.borrow_mut().get_or_insert(end);
         self.wake();
+    }
+
+    fn poll_drained(&self, cx: &mut Context<'_>) -> Poll<&'static str> {
+        if let Some(End::Drained(reason)) = *self.end.borrow() {
+            return Poll::Ready(reason);
+        }
+        *self.waker.borrow_mut() = Some(cx.waker().clone());
+        Poll::Pending
     }
 
     fn end_gathered(&self, gathered: &mut Vec<u8>) {
@@ -182,14 +214,23 @@ impl Arrived {
         Poll::Pending
     }
 
-    /// Lets the handler send further ahead of a client that has taken all that has arrived. Returns by how much.
-    fn widen(&self) -> usize {
+    /// The credit for so many bytes that the client has taken: half a window, at least. A handler may send further
+    /// ahead of a client that is quick and has taken all there is, while there is memory in plenty; no longer when it
+    /// is slow.
+    fn credit_for(&self, taken: usize) -> usize {
         let window = self.window.get();
-        if self.held.get() > 0 || window >= MAX_WINDOW {
-            return 0;
-        }
-        self.window.set(2 * window);
-        window
+        let is_quick = self.credited.replace(Instant::now()).elapsed() < QUICK;
+        let next = if !is_quick || self.is_socket {
+            INITIAL_CREDIT
+        } else if self.held.get() == 0 && self.share.borrow().is_plentiful() {
+            (2 * window).min(MAX_WINDOW)
+        } else {
+            window
+        };
+        // What it has credit for may not be taken back: the window becomes smaller by what it gets no credit for.
+        let next = next.max(window.saturating_sub(taken));
+        self.window.set(next);
+        taken + next - window
     }
 
     /// The client has taken so much of what was held.
@@ -223,6 +264,11 @@ impl BodyStream {
         let more = std::iter::from_fn(|| self.arrived.next_piece());
         pieces.extend(more.take(MAX_PIECES - 1).map(|(_, piece)| piece));
         Ok(pieces)
+    }
+
+    /// Resolves when the stream is to end, whatever its client has not taken yet; why.
+    pub async fn drained(&self) -> &'static str {
+        poll_fn(|cx| self.arrived.poll_drained(cx)).await
     }
 
     /// The next frame of a WebSocket; the end when there is none.
@@ -262,10 +308,9 @@ impl BodyStream {
         self.uncredited += bytes;
         // Less would be many small frames.
         if self.uncredited >= self.arrived.window.get() / 2 {
-            let credit = self.uncredited + self.arrived.widen();
+            let credit = self.arrived.credit_for(std::mem::take(&mut self.uncredited));
             self.arrived.credit.set(self.arrived.credit() + credit);
             self.connection.give_credit(self.number, credit as u32);
-            self.uncredited = 0;
         }
     }
 }
@@ -284,7 +329,7 @@ mod tests {
     use crate::memory::MemoryBudget;
 
     fn arrived(memory: usize) -> Rc<Arrived> {
-        Arrived::new(Share::new(Arc::new(MemoryBudget::new(memory)), None))
+        Arrived::new(Share::new(Arc::new(MemoryBudget::new(memory)), None), false)
     }
 
     fn push(arrived: &Arrived, piece: &[u8]) -> Result<(), NotTaken> {
@@ -304,6 +349,48 @@ mod tests {
         assert_eq!(push(&stream, b"x"), Err(NotTaken::BeyondCredit));
         let pieces = std::iter::from_fn(|| stream.next_piece()).count();
         assert_eq!((pieces, stream.credit()), (INITIAL_CREDIT / MAX_DATA_BYTES, 0));
+    }
+
+    #[test]
+    fn the_window_of_a_quick_client_grows_while_there_is_memory_in_plenty() {
+        const HALF: usize = INITIAL_CREDIT / 2;
+        let whole = Arc::new(MemoryBudget::new(MAX_WINDOW));
+        let stream = Arrived::new(Share::new(whole.clone(), None), false);
+        let credit_after = |time: Duration, taken: usize| {
+            stream.credited.set(Instant::now() + Duration::from_secs(60) - time);
+            stream.credit_for(taken)
+        };
+        let (quick, slow) = (Duration::ZERO, Duration::from_secs(120));
+        assert_eq!(credit_after(slow, HALF), HALF);
+        assert_eq!(credit_after(quick, HALF), HALF + INITIAL_CREDIT);
+        assert_eq!(credit_after(quick, 2 * HALF), 2 * HALF + 2 * INITIAL_CREDIT);
+        assert_eq!(credit_after(quick, 4 * HALF), 4 * HALF);
+        // Until it is as at first.
+        assert_eq!([4 * HALF, 2 * HALF, HALF].map(|taken| credit_after(slow, taken)), [0, 0, HALF]);
+        let mut others = Share::new(whole, None);
+        assert!(others.set(MAX_WINDOW / 2 + 1));
+        assert_eq!(credit_after(quick, HALF), HALF);
+        drop(others);
+        // It has not taken all.
+        push(&stream, b"x").unwrap();
+        assert_eq!(credit_after(quick, HALF), HALF);
+    }
+
+    #[test]
+    fn nothing_of_a_stream_is_left_when_its_time_is_up() {
+        let stream = arrived(0);
+        push(&stream, b"a").unwrap();
+        stream.end(End::Drained(HANDLER_DRAINED));
+        assert_eq!(next(&stream), Poll::Ready(Err(End::Drained(HANDLER_DRAINED))));
+    }
+
+    #[test]
+    fn nothing_counts_after_the_close_of_a_socket() {
+        let stream = Arrived::new(Share::new(Arc::new(MemoryBudget::new(0)), None), true);
+        for _ in 0..3 {
+            stream.push(Kind::Close, Payload::Shared(&[3, 232])).unwrap();
+        }
+        assert!(stream.next_piece().is_some() && stream.next_piece().is_none());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::body_stream::Arrived;
 use super::reply::Reply;
 use super::upload::Wanted;
+use crate::memory::Share;
 
 const SLOT_BITS: u32 = 16;
 /// Requests that can be in flight on one connection.
@@ -152,12 +153,14 @@ impl InFlight {
         true
     }
 
-    /// The answer to a request begins, and `arrived` gets the rest of it. `None` if it is not waited for.
-    pub fn begin_stream(&mut self, number: u32, arrived: &Rc<Arrived>) -> Option<Pending> {
+    /// The answer to a request begins; what gets the rest of it, which takes memory of `share`. `None` if it is not
+    /// waited for.
+    pub fn begin_stream(&mut self, number: u32, share: Share) -> Option<(Pending, Rc<Arrived>)> {
         let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number))?;
         let pending = slot.take_if(|_| true)?;
+        let arrived = Arrived::new(share, pending.is_socket);
         slot.state = State::Streaming(arrived.clone());
-        Some(pending)
+        Some((pending, arrived))
     }
 
     /// The answer to a request past its deadline begins, which nobody wants. Returns false when there is none of this
@@ -246,10 +249,12 @@ impl Slot {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::task::Waker;
     use std::time::Duration;
 
     use super::*;
+    use crate::memory::MemoryBudget;
 
     fn pending(deadline: Instant) -> Pending {
         Pending { reply: Reply::new(Waker::noop().clone()), deadline: Some(deadline), is_socket: false }
@@ -303,13 +308,13 @@ mod tests {
     #[test]
     fn a_stream_has_its_number_until_the_handler_ends_it() {
         let now = Instant::now();
-        let memory = crate::memory::MemoryBudget::new(0);
-        let arrived = Arrived::new(crate::memory::Share::new(memory.into(), None));
+        let memory = Arc::new(MemoryBudget::new(0));
+        let share = || Share::new(memory.clone(), None);
         let mut in_flight = InFlight::default();
         let number = in_flight.add(pending(now)).unwrap();
         assert!(in_flight.stream(number).is_none() && !in_flight.end_stream(number));
-        assert!(in_flight.begin_stream(number, &arrived).is_some());
-        assert!(in_flight.begin_stream(number, &arrived).is_none() && in_flight.take(number).is_none());
+        assert!(in_flight.begin_stream(number, share()).is_some());
+        assert!(in_flight.begin_stream(number, share()).is_none() && in_flight.take(number).is_none());
         assert_eq!((in_flight.expire(|_| true).len(), in_flight.len()), (0, 1));
         assert_eq!(in_flight.streams().len(), 1);
         assert!(in_flight.drop_stream(number) && !in_flight.drop_stream(number));

@@ -74,10 +74,10 @@ impl Incoming {
         let held = self.held.len();
         let missing = self.frame_bytes()? - held;
         let whole = held + missing;
-        if held >= whole / EARNEST {
-            self.held.reserve_exact(missing);
-        }
         let ahead = if self.is_large_piece()? { HEADER_BYTES } else { 0 };
+        if held >= whole / EARNEST || ahead > 0 {
+            self.held.reserve_exact(missing + ahead);
+        }
         Ok((&mut self.held, (missing + ahead).min(READ_BYTES)))
     }
 

@@ -76,20 +76,14 @@ fn pieces_arrive_until_the_end() {
 }
 
 #[test]
-fn the_handler_may_send_further_ahead_of_a_quick_client() {
+fn messages_are_for_sockets_only() {
     run(async {
-        let mut ends = Ends::open().await;
-        let (number, Streamed { mut body, .. }) = ends.streamed().await;
-        for (halves, more) in [(1, 1), (2, 2), (4, 0), (4, 0)] {
-            let mut taken = 0;
-            while taken < halves * INITIAL_CREDIT / 2 {
-                ends.send_frame(Kind::Data, number, b"", &[7; PIECE]).await;
-                let piece = body.next().await.unwrap();
-                taken += piece.len();
-                body.taken(piece.len());
-            }
-            let expected = (taken + more * INITIAL_CREDIT) as u32;
-            assert_eq!(ends.received().await, (Kind::Credit, number, expected.to_be_bytes().to_vec()));
+        for kind in [Kind::Text, Kind::Ping, Kind::Close] {
+            let mut ends = Ends::open().await;
+            let (number, Streamed { mut body, .. }) = ends.streamed().await;
+            ends.send_frame(kind, number, b"", b"").await;
+            ends.connection.closed().await;
+            assert!(broken(&mut body).await.contains("a message on what is no WebSocket"));
         }
     });
 }

@@ -13,6 +13,8 @@ use super::outgoing::RequestBody;
 use crate::memory::Share;
 
 const LEFT: &str = "the client has left";
+/// What a piece takes of memory besides its bytes, about.
+pub(super) const PIECE_OVERHEAD: usize = 128;
 
 /// What the handler wants of a body.
 #[derive(Default)]
@@ -31,9 +33,9 @@ impl Wanted {
         Rc::new(wanted)
     }
 
-    /// The handler takes more.
+    /// The handler takes more. It never has that much under way that it might want more than at first.
     pub fn add(&self, bytes: usize) {
-        self.credit.set(self.credit.get().saturating_add(bytes));
+        self.credit.set(self.credit.get().saturating_add(bytes).min(INITIAL_CREDIT));
         self.wake();
     }
 
@@ -104,7 +106,7 @@ impl Upload {
     pub fn send(&self, bytes: &[u8]) -> Option<usize> {
         let length = bytes.len().min(MAX_DATA_BYTES).min(self.room().unwrap_or(0));
         let mut share = self.memory.another();
-        if !share.set(HEADER_BYTES + length) {
+        if !share.set(PIECE_OVERHEAD + HEADER_BYTES + length) {
             return None;
         }
         let frame = [&header(Kind::Data, self.number, 0, length)[..], &bytes[..length]].concat();

@@ -7,6 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::body_stream::HANDLER_DRAINED;
 use super::reply::Outcome;
 use super::tests::{Ends, later, reply, run, until};
+use super::upload::PIECE_OVERHEAD;
 use super::{Reply, Upload};
 use crate::memory::{MemoryBudget, Share};
 
@@ -68,7 +69,7 @@ fn no_more_is_sent_than_there_is_credit_for() {
 fn what_waits_to_be_written_takes_memory() {
     run(async {
         let ends = Ends::open().await;
-        let memory = Arc::new(MemoryBudget::new(MAX_DATA_BYTES + 2 * HEADER_BYTES + 1));
+        let memory = Arc::new(MemoryBudget::new(MAX_DATA_BYTES + 2 * (PIECE_OVERHEAD + HEADER_BYTES) + 1));
         let share = Share::new(memory.clone(), None);
         let upload = ends.connection.open_request(b"{}", &reply().await, share).unwrap();
         assert_eq!(upload.send(&[7; MAX_DATA_BYTES]), Some(MAX_DATA_BYTES));

@@ -3,21 +3,26 @@
 use crate::runtime::CurrentRequest;
 use crate::{HandlerError, Response};
 use std::io::{self, Write};
+use std::time::{Duration, Instant};
 #[cfg(feature = "async")]
 use std::{fmt::Display, future::Future, pin::Pin};
 
 #[cfg(feature = "async")]
 pub use crate::runtime::asynchronous::AsyncBodyWriter;
 
-/// Bytes that a writer gathers before it sends them by itself.
-const PIECE_BYTES: usize = crate::wire::frame::MAX_DATA_BYTES;
+/// Bytes that a writer gathers before it sends them by itself (128 KiB), as long as it takes no longer than
+/// `GATHERED_TIME`: each time that it sends wakes the gateway, and the client.
+pub(crate) const GATHERED_BYTES: usize = 128 << 10;
+/// The same of a slow one (32 KiB).
+const SLOW_BYTES: usize = 32 << 10;
+const GATHERED_TIME: Duration = Duration::from_millis(10);
 
 /// An HTTP response whose body is written while the client reads it already. A handler returns it instead of a
 /// [`Response`], also in a `Result`.
 ///
 /// The client has the head as soon as the handler has returned, and each piece when the writer is flushed. What the
 /// client has not read yet holds the writer back: at most 256 KiB of a stream are under way or wait in the gateway, or
-/// 1 MiB after its client has been quick. The deadline of the request (`timeout_ms`) is for the time until the handler
+/// 1 MiB while its client is quick. The deadline of the request (`timeout_ms`) is for the time until the handler
 /// returns; after that, the time between two pieces counts (`idle_timeout_ms` of the endpoint, a minute unless told
 /// otherwise).
 ///
@@ -178,16 +183,17 @@ pub(crate) trait Sink {
     fn is_over(&self) -> bool;
 }
 
-/// Writes the body of a [`StreamResponse`]. What is written is sent by `flush`, by itself when it has become 32 KiB,
-/// and at the end.
+/// Writes the body of a [`StreamResponse`]. What is written is sent by `flush`, by itself when it has become 32 KiB (or
+/// 128 KiB within a moment), and at the end.
 pub struct BodyWriter {
     sink: Box<dyn Sink>,
     gathered: Vec<u8>,
+    sent: Instant,
 }
 
 impl BodyWriter {
     pub(crate) fn new(sink: Box<dyn Sink>) -> Self {
-        BodyWriter { sink, gathered: Vec::new() }
+        BodyWriter { sink, gathered: Vec::new(), sent: Instant::now() }
     }
 
     /// Whether the client has left: all further writes fail.
@@ -203,13 +209,18 @@ impl Write for BodyWriter {
     }
 
     fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.gathered.len() + bytes.len() > PIECE_BYTES {
+        if self.gathered.len() + bytes.len() > GATHERED_BYTES {
             self.flush()?;
         }
-        if bytes.len() >= PIECE_BYTES {
+        if bytes.len() >= GATHERED_BYTES {
             return self.sink.send(bytes);
         }
         self.gathered.extend_from_slice(bytes);
+        let is_much = self.gathered.len() >= GATHERED_BYTES
+            || (self.gathered.len() >= SLOW_BYTES && self.sent.elapsed() >= GATHERED_TIME);
+        if is_much {
+            self.flush()?;
+        }
         Ok(())
     }
 
@@ -217,6 +228,7 @@ impl Write for BodyWriter {
         if !self.gathered.is_empty() {
             self.sink.send(&self.gathered)?;
             self.gathered.clear();
+            self.sent = Instant::now();
         }
         Ok(())
     }

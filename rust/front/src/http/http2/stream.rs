@@ -240,9 +240,7 @@ impl Client for Http2<'_> {
     }
 
     fn cut_off(&mut self) {
-        if let Some(mut stream) = self.sending.take() {
-            stream.send_reset(Reason::INTERNAL_ERROR);
-        }
+        self.respond.get_mut().send_reset(Reason::INTERNAL_ERROR);
     }
 
     async fn unless_left<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Broken> {

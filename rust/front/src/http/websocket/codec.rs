@@ -6,7 +6,7 @@ use bytes::Bytes;
 use tungstenite::Error;
 use tungstenite::error::ProtocolError;
 use tungstenite::protocol::frame::FrameHeader;
-use tungstenite::protocol::frame::coding::CloseCode;
+use tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
 use tungstenite::protocol::{CloseFrame, Message, Role, WebSocketConfig, WebSocketContext};
 
 /// Memory that a connection without traffic has for what arrives.
@@ -14,6 +14,8 @@ const READ_BYTES: usize = 4 * 1024;
 
 /// What a longer message took is not kept for the next one.
 const KEPT_BYTES: usize = 64 * 1024;
+/// Of the 125 bytes of a control frame, without the code.
+const MAX_REASON_BYTES: usize = 123;
 /// The header of a control frame of a client, with its mask.
 const CONTROL_HEADER_BYTES: usize = 6;
 
@@ -162,7 +164,18 @@ impl Codec {
         self.held
     }
 
-    /// Adds a message to what is to be written. Nothing is added after a close.
+    /// Adds a whole message to what is to be written, without the crate, which would keep the memory of the longest one.
+    /// Nothing is added after a close.
+    fn add_message(&mut self, kind: Data, message: &[u8]) {
+        if self.context.can_write() {
+            let header = FrameHeader { opcode: OpCode::Data(kind), ..FrameHeader::default() };
+            // Memory takes all that is written to it.
+            let _ = header.format(message.len() as u64, &mut self.out);
+            self.out.extend_from_slice(message);
+        }
+    }
+
+    /// The same for a control frame.
     fn add(&mut self, message: Message) {
         // Memory takes all that is written to it; what comes after a close is not wanted.
         let mut wire = Wire { arrived: &[], out: &mut self.out, frame: &mut 0 };
@@ -173,13 +186,14 @@ impl Codec {
     ///
     /// # Errors
     /// When it is not UTF-8.
-    pub fn add_text(&mut self, text: Vec<u8>) -> Result<(), std::str::Utf8Error> {
-        self.add(Message::Text(Bytes::from(text).try_into()?));
+    pub fn add_text(&mut self, text: &[u8]) -> Result<(), std::str::Utf8Error> {
+        std::str::from_utf8(text)?;
+        self.add_message(Data::Text, text);
         Ok(())
     }
 
-    pub fn add_binary(&mut self, bytes: Vec<u8>) {
-        self.add(Message::Binary(bytes.into()));
+    pub fn add_binary(&mut self, bytes: &[u8]) {
+        self.add_message(Data::Binary, bytes);
     }
 
     pub fn add_ping(&mut self, payload: Bytes) {
@@ -190,11 +204,13 @@ impl Codec {
         self.add(Message::Pong(payload));
     }
 
-    /// Adds a close, unless there has been one. A code that may not be sent becomes 1000.
+    /// Adds a close, unless there has been one. A code that may not be sent becomes 1000, and a long reason is cut.
     pub fn add_close(&mut self, frame: Option<(u16, &str)>) {
         let frame = frame.map(|(code, reason)| {
             let code = CloseCode::from(code);
-            CloseFrame { code: if code.is_allowed() { code } else { CloseCode::Normal }, reason: reason.into() }
+            let end = (0..=reason.len().min(MAX_REASON_BYTES)).rev().find(|&end| reason.is_char_boundary(end));
+            let reason = reason[..end.unwrap_or(0)].into();
+            CloseFrame { code: if code.is_allowed() { code } else { CloseCode::Normal }, reason }
         });
         let _ = self.context.close(&mut Wire { arrived: &[], out: &mut self.out, frame: &mut 0 }, frame);
     }
@@ -270,7 +286,7 @@ mod tests {
                 assert!(arrived.len() < 14);
             }
             let hello = Received::Text(Bytes::from_static(b"hello"));
-            assert_eq!(received, [hello, Received::Binary(long.clone().into())], "{piece}");
+            assert_eq!(received, [Received::Ping, hello, Received::Binary(long.clone().into())], "{piece}");
             assert_eq!((codec.take_out(), codec.held()), (b"\x8a\x04ping".to_vec(), 0));
         }
     }
@@ -301,7 +317,7 @@ mod tests {
         let mut codec = Codec::new(1000);
         let mut arrived = frame(0x88, b"\x03\xe9bye");
         assert_eq!(codec.read(&mut arrived), Ok(Some(Received::Close(Some((1001, b"bye".to_vec()))))));
-        codec.add_binary(vec![1]);
+        codec.add_binary(&[1]);
         codec.add_close(None);
         assert_eq!(codec.take_out(), b"\x88\x05\x03\xe9bye");
     }
@@ -309,12 +325,21 @@ mod tests {
     #[test]
     fn what_is_sent_is_not_masked_and_texts_are_checked() {
         let mut codec = Codec::new(1000);
-        codec.add_text("ä".into()).unwrap();
-        assert!(codec.add_text(vec![0xff]).is_err());
+        codec.add_text("ä".as_bytes()).unwrap();
+        assert!(codec.add_text(&[0xff]).is_err());
         codec.add_ping(Bytes::from_static(&[1]));
         codec.add_pong(Bytes::from_static(&[2]));
         codec.add_close(Some((1005, "reserved")));
         let expected = [&b"\x81\x02\xc3\xa4\x89\x01\x01\x8a\x01\x02\x88\x0a\x03\xe8"[..], b"reserved"].concat();
         assert_eq!(codec.take_out(), expected);
+    }
+
+    #[test]
+    fn a_long_reason_is_cut_between_two_characters() {
+        let mut codec = Codec::new(1000);
+        codec.add_close(Some((1000, &"ä".repeat(100))));
+        let sent = codec.take_out();
+        assert_eq!((sent[1], sent.len()), (124, 126));
+        assert!(std::str::from_utf8(&sent[4..]).is_ok());
     }
 }

@@ -25,8 +25,9 @@ impl Forward {
         if length <= MAX_DATA_BYTES && cost(self.kind, length) <= sendable {
             return Some((self.kind, std::mem::take(&mut self.rest)));
         }
+        let is_message = matches!(self.kind, Kind::Text | Kind::Binary);
         let piece = length.min(MAX_DATA_BYTES).min(sendable);
-        (piece > 0).then(|| (Kind::Data, self.rest.split_to(piece)))
+        (piece > 0 && is_message).then(|| (Kind::Data, self.rest.split_to(piece)))
     }
 }
 
@@ -37,7 +38,11 @@ mod tests {
     use super::*;
 
     fn kinds(length: usize, sendable: &[usize]) -> Vec<(Kind, usize)> {
-        let mut forward = Forward::new(Kind::Text, vec![0; length].into());
+        pieces(Kind::Text, length, sendable)
+    }
+
+    fn pieces(kind: Kind, length: usize, sendable: &[usize]) -> Vec<(Kind, usize)> {
+        let mut forward = Forward::new(kind, vec![0; length].into());
         sendable.iter().filter_map(|&bytes| forward.next(bytes)).map(|(kind, piece)| (kind, piece.len())).collect()
     }
 
@@ -46,6 +51,7 @@ mod tests {
         assert_eq!(kinds(0, &[0, HEADER_BYTES - 1, HEADER_BYTES]), [(Kind::Text, 0)]);
         assert_eq!(kinds(5, &[usize::MAX]), [(Kind::Text, 5)]);
         assert_eq!(kinds(5, &[0, 2, 3, 15, 16]), [(Kind::Data, 2), (Kind::Data, 3), (Kind::Text, 0)]);
+        assert_eq!(pieces(Kind::Pong, 5, &[0, 2, 20, 21]), [(Kind::Pong, 5)]);
         let many = [usize::MAX; 3];
         let expected = [(Kind::Data, MAX_DATA_BYTES), (Kind::Data, MAX_DATA_BYTES), (Kind::Text, 1)];
         assert_eq!(kinds(2 * MAX_DATA_BYTES + 1, &many), expected);

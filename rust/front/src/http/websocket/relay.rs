@@ -207,7 +207,7 @@ impl<'a> Relay<'a> {
         let forward = self.forward.as_ref().map_or(0, Forward::held);
         // Headers of fragments are not kept, however many there are.
         let arrived = self.codec.held().min(self.max_message_bytes);
-        let held = arrived + forward + self.message.len();
+        let held = arrived + forward + self.message.len() + self.codec.out_bytes();
         self.share.set(if held > FREE_BYTES { held } else { 0 })
     }
 
@@ -268,13 +268,16 @@ impl<'a> Relay<'a> {
             let message = std::mem::take(&mut self.message);
             self.sent += message.len();
             match kind {
-                Kind::Binary => self.codec.add_binary(message),
-                _ if self.codec.add_text(message).is_err() => {
+                Kind::Binary => self.codec.add_binary(&message),
+                _ if self.codec.add_text(&message).is_err() => {
                     return self.fail("it has sent a text message that is not UTF-8").await.map(Some);
                 }
                 _ => {}
             }
-            self.hold();
+            drop(message);
+            if !self.hold() {
+                return self.close(NO_MEMORY).await.map(Some);
+            }
         }
         Ok(None)
     }
@@ -284,6 +287,8 @@ impl<'a> Relay<'a> {
         if self.codec.out_bytes() > 0 {
             let bytes = self.codec.take_out();
             self.stream.write(&bytes).await?;
+            drop(bytes);
+            self.hold();
         }
         let uncredited = std::mem::take(&mut self.uncredited);
         if uncredited > 0 {

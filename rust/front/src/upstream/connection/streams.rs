@@ -3,7 +3,7 @@ use std::rc::Rc;
 
 use edge_wire::{INITIAL_CREDIT, Kind, cost, credit, header};
 
-use super::super::body_stream::{Arrived, BodyStream, End, NotTaken, Payload};
+use super::super::body_stream::{BodyStream, End, NotTaken, Payload};
 use super::super::in_flight::{Pending, Stream};
 use super::super::reply::{Outcome, Streamed};
 use super::sockets::{SWITCHING, UNASKED_SOCKET};
@@ -25,7 +25,7 @@ impl HandlerConnection {
     /// The handler may send so many more bytes of a stream.
     pub fn give_credit(&self, number: u32, bytes: u32) {
         // It knows of none that has ended.
-        if matches!(self.in_flight.borrow_mut().stream(number), Some(Stream::Wanted(_))) {
+        if bytes > 0 && matches!(self.in_flight.borrow_mut().stream(number), Some(Stream::Wanted(_))) {
             self.tell(&credit(number, bytes));
         }
     }
@@ -74,9 +74,9 @@ impl HandlerConnection {
     }
 
     fn begin_stream(self: &Rc<Self>, number: u32, head: &[u8]) -> Result<(), String> {
-        let arrived = Arrived::new(self.memory.another());
         let mut in_flight = self.in_flight.borrow_mut();
-        let Some(Pending { reply, is_socket, .. }) = in_flight.begin_stream(number, &arrived) else {
+        let Some((Pending { reply, is_socket, .. }, arrived)) = in_flight.begin_stream(number, self.memory.another())
+        else {
             if !in_flight.begin_late(number, INITIAL_CREDIT) {
                 return Err(violated(UNASKED));
             }
@@ -113,6 +113,7 @@ impl HandlerConnection {
         match taken {
             Ok(()) => {}
             Err(NotTaken::BeyondCredit) => return Err(violated("it sent more of a stream than it may")),
+            Err(NotTaken::NoSocket) => return Err(violated("it sent a message on what is no WebSocket")),
             Err(NotTaken::OutOfMemory) => self.drop_stream(number),
         }
         Ok(())

@@ -6,7 +6,7 @@ use super::bodies::{is_opening, BodyId};
 use super::streams::{StreamId, Streams};
 use super::{lock, poll};
 use crate::wire::buffer::Buffer;
-use crate::wire::frame::{credit, Kind};
+use crate::wire::frame::{credit, header, Kind, MAX_DATA_BYTES};
 use crate::wire::head;
 use crate::wire::takes::Takes;
 use crate::{Request, Response};
@@ -166,24 +166,24 @@ impl GatewayConnection {
     /// Reads for a thread that waits for something else than a request, if no other thread reads: at most once, and
     /// until there is something new, which it waits for if it `waits`. Requests that come are set aside; whether there
     /// are any. `None` if another thread reads.
-    pub fn read_aside(&self, waits: bool) -> Option<bool> {
+    pub fn read_aside(&self, waits: impl FnOnce() -> bool) -> Option<bool> {
         let mut received = match self.received.try_lock() {
             Ok(received) => received,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        let mut has_request = false;
+        let waits = waits();
         let mut has_read = false;
         loop {
             match self.take(&mut received) {
                 Taken::Request(asked) => {
                     lock(&self.set_aside).push_back(asked);
                     self.has_set_aside.store(true, SeqCst);
-                    has_request = true;
+                    has_read = true;
                 }
                 Taken::Control => has_read = true,
-                Taken::Nothing if has_read || has_request || self.closed.load(SeqCst) => return Some(has_request),
-                Taken::Nothing if !waits && !poll::is_readable(&self.stream) => return Some(false),
+                Taken::Nothing if has_read || self.closed.load(SeqCst) => return Some(self.has_set_aside()),
+                Taken::Nothing if !waits && !poll::is_readable(&self.stream) => return Some(self.has_set_aside()),
                 Taken::Nothing => {
                     self.flush();
                     self.read(&mut received);
@@ -191,6 +191,11 @@ impl GatewayConnection {
                 }
             }
         }
+    }
+
+    /// Whether there are requests that were read and no thread works on.
+    pub fn has_set_aside(&self) -> bool {
+        self.has_set_aside.load(SeqCst) && !lock(&self.set_aside).is_empty()
     }
 
     fn take_set_aside(&self) -> Option<Asked> {
@@ -250,6 +255,17 @@ impl GatewayConnection {
         let mut answers = lock(&self.answers);
         answers.extend_from_slice(header);
         self.write_out_with(&mut answers, body);
+    }
+
+    /// Writes a part of a stream at once.
+    pub fn write_data(&self, number: u32, bytes: &[u8]) {
+        let mut answers = lock(&self.answers);
+        let pieces = || bytes.chunks(MAX_DATA_BYTES);
+        let headers: Vec<_> = pieces().map(|piece| header(Kind::Data, number, 0, piece.len())).collect();
+        let frames = headers.iter().zip(pieces()).flat_map(|(header, piece)| [&header[..], piece]);
+        let mut slices: Vec<_> = [&answers[..]].into_iter().chain(frames).map(IoSlice::new).collect();
+        self.write_vectored(&mut slices);
+        self.clear(&mut answers);
     }
 
     /// Tells the gateway that it may send so many more bytes of a request's body; nothing if it is 0.
@@ -339,16 +355,16 @@ impl GatewayConnection {
             answers.extend_from_slice(body);
             return self.write_out(answers);
         }
-        // What a signal has kept back follows; another error comes again with it.
-        let written = (&self.stream).write_vectored(&[IoSlice::new(answers), IoSlice::new(body)]).unwrap_or(0);
-        let of_body = written.saturating_sub(answers.len());
-        answers.drain(..written - of_body);
-        self.write_out(answers);
-        self.write(&body[of_body..]);
+        self.write_vectored(&mut [IoSlice::new(answers), IoSlice::new(body)]);
+        self.clear(answers);
     }
 
     fn write_out(&self, answers: &mut Vec<u8>) {
-        self.write(answers);
+        self.write_vectored(&mut [IoSlice::new(answers)]);
+        self.clear(answers);
+    }
+
+    fn clear(&self, answers: &mut Vec<u8>) {
         if answers.capacity() > KEEP_BYTES {
             *answers = Vec::new();
         } else {
@@ -356,10 +372,16 @@ impl GatewayConnection {
         }
     }
 
-    fn write(&self, bytes: &[u8]) {
-        // A gateway that has closed the connection needs no answer, and the reader reports the end.
-        if (&self.stream).write_all(bytes).is_err() {
-            self.close();
+    fn write_vectored(&self, mut slices: &mut [IoSlice<'_>]) {
+        // None that is empty is left at the beginning.
+        IoSlice::advance_slices(&mut slices, 0);
+        while !slices.is_empty() {
+            match (&self.stream).write_vectored(slices) {
+                Ok(written @ 1..) => IoSlice::advance_slices(&mut slices, written),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                // A gateway that has closed the connection needs no answer, and the reader reports the end.
+                Ok(0) | Err(_) => return self.close(),
+            }
         }
     }
 

@@ -100,9 +100,13 @@ impl Watched {
         let none_finished = finished == self.finished;
         self.started = started;
         self.finished = finished;
+        if connection.has_set_aside() && runtime.pool.add(runtime, connection) {
+            // A thread that waits for something else reads, and works on none of them.
+            return true;
+        }
         if started == finished || connection.has_reader() {
             self.boost = 0;
-            return !none_started;
+            return !none_started || connection.has_set_aside();
         }
         // Every thread of the connection runs a handler: for a whole tick, if none was started since. Threads sent at
         // the last tick have started calls: if still none has finished, they are blocked as well, so send twice as

@@ -7,8 +7,8 @@ use super::socket::SocketLink;
 use super::streams::StreamId;
 use super::waiting::Waiter;
 use super::{panics, records, Answered, Runtime};
-use crate::stream::{Body, BodyWriter, Sink, StreamResponse, WriteBody};
-use crate::wire::frame::{header, Kind, MAX_DATA_BYTES, MAX_REASON_BYTES};
+use crate::stream::{Body, BodyWriter, Sink, StreamResponse, WriteBody, GATHERED_BYTES};
+use crate::wire::frame::{header, Kind, MAX_REASON_BYTES};
 use std::io::{self, Write};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
@@ -26,9 +26,9 @@ impl Sink for ConnectionSink {
     fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         self.waiter.look();
         while !bytes.is_empty() {
-            let allowed = self.take(bytes.len().min(MAX_DATA_BYTES))?;
-            let (piece, rest) = bytes.split_at(allowed);
-            self.waiter.connection.write_frame(&header(Kind::Data, self.id.number, 0, piece.len()), piece);
+            // No more at once: other answers on the connection wait meanwhile.
+            let (allowed, rest) = bytes.split_at(self.take(bytes.len().min(GATHERED_BYTES))?);
+            self.waiter.connection.write_data(self.id.number, allowed);
             bytes = rest;
         }
         Ok(())
@@ -75,7 +75,7 @@ impl ConnectionBody {
         let mut taken = connection.streams.lock().bodies.take(self.id)?;
         if taken.is_none() && !self.is_waiting {
             // It has come with its request, or takes as long as its client likes.
-            self.waiter.read(false);
+            self.waiter.read(|| false);
             taken = connection.streams.lock().bodies.take(self.id)?;
             if taken.is_none() {
                 self.is_waiting = true;

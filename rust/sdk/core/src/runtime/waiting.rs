@@ -30,24 +30,33 @@ impl Waiter {
                 return Ok(result);
             }
             // Asked with the table locked: whoever gives the right to read back tells this thread after it waits.
-            if !self.connection.is_read() {
-                drop(table);
-                self.read(true);
+            if self.connection.is_read() {
+                drop(streams.wait(table));
                 continue;
             }
-            drop(streams.wait(table));
+            drop(table);
+            // What is waited for may have come before this thread got the right to read: then nothing else may.
+            let mut result = None;
+            self.read(|| {
+                result = attempt(&mut streams.lock()).transpose();
+                result.is_none()
+            });
+            if let Some(result) = result {
+                return result;
+            }
         }
     }
 
     /// Takes what has come, if no thread is left to do so: the client may have left.
     pub fn look(&self) {
         if self.runtime.pool.is_exhausted() {
-            self.read(false);
+            self.read(|| false);
         }
     }
 
-    /// Takes what has come, if no other thread reads.
-    pub fn read(&self, waits: bool) {
+    /// Takes what has come, if no other thread reads; waits for something if it `waits`, which is asked once nothing
+    /// can come but by this thread.
+    pub fn read(&self, waits: impl FnOnce() -> bool) {
         let Some(has_request) = self.connection.read_aside(waits) else { return };
         self.connection.streams.reader_has_left();
         if has_request {
