@@ -164,7 +164,7 @@ impl Codec {
         self.held
     }
 
-    /// Adds a whole message to what is to be written, without the crate, which would keep the memory of the longest one.
+    /// Adds a whole message to what is to be written, without the crate, which would keep the memory of the longest.
     /// Nothing is added after a close.
     fn add_message(&mut self, kind: Data, message: &[u8]) {
         if self.context.can_write() {
