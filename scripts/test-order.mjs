@@ -6,29 +6,19 @@ import { ROOT } from './prepare.mjs';
 const TESTS = 'dist/test/';
 const TORTURE = `${TESTS}torture/`;
 
-/** Files of `TORTURE` that run one after the other, with nothing beside them. */
-const ALONE = new Set(
+/** Files of `TORTURE` that wait more than they compute, and count nothing that others do. */
+const WAITING = new Set(
   [
-    // Thousands of connections, and how much memory one takes.
-    ...['http/many-connections', 'http/event-streams', 'http/slow-clients'],
-    // Handlers that take all they get of processors and memory, or end whatever they reach.
-    ...['hostile/handlers-resources', 'hostile/handlers-isolation'],
-    // A gigabyte on disk and in flight.
-    'large-objects',
-    // What all processes have together, after a load.
-    'soak',
+    ...['hostile/lying-lengths', 'hostile/damaged-answers', 'hostile/service-callers'],
+    ...['apply-kills', 'machines/key-rotation', 'machines/rates'],
   ].map((name) => `${TORTURE}${name}.test.js`),
 );
 
-/** Seconds that files take which take longest, as the list at the end of a run shows them. */
+/** Seconds that files take which take longest of those that run beside others; the end of a run lists them. */
 const SECONDS = {
-  'torture/hostile/crates': 328,
   'torture/hostile/lying-lengths': 232,
   'torture/apply-kills': 207,
-  'torture/schemathesis': 197,
-  'torture/acme': 191,
   'processes/imports': 170,
-  'torture/hostile/handlers-protocol': 166,
   'processes/sleep': 161,
   'processes/sandbox-levels': 161,
   'processes/alerts': 136,
@@ -39,7 +29,6 @@ const SECONDS = {
   'api/arbitrary-input': 119,
   'processes/up': 110,
   'processes/compile': 104,
-  'torture/hostile/builds': 99,
   'up/embedded-postgres': 97,
   'cli/project': 94,
   'processes/lying-servers': 91,
@@ -50,14 +39,15 @@ const SECONDS = {
   'torture/hostile/service-callers': 50,
 };
 /** Of a file that is not in the list: those that start all processes take longer. */
-const SECONDS_OF_OTHERS = { [`${TESTS}processes/`]: 30, [TORTURE]: 30, [TESTS]: 10 };
+const SECONDS_OF_OTHERS = { [`${TESTS}processes/`]: 30, [TESTS]: 10 };
 
 export function isTorture(file) {
   return file.startsWith(TORTURE);
 }
 
-export function isAlone(file) {
-  return ALONE.has(file);
+/** Whether it may run beside others of `TORTURE`. */
+export function mostlyWaits(file) {
+  return WAITING.has(file);
 }
 
 /** Starts long files first, so that none runs alone at the end; of others, large ones. */
