@@ -35,18 +35,6 @@ impl From<Stop> for Cut {
     }
 }
 
-/// The pieces of a body of which so much is missing, and whether there is more than that.
-fn within(mut pieces: Vec<Bytes>, missing: Option<u64>) -> (Vec<Bytes>, bool) {
-    let Some(mut room) = missing else { return (pieces, false) };
-    let mut is_longer = false;
-    for piece in &mut pieces {
-        is_longer |= piece.len() as u64 > room;
-        piece.truncate(room.min(piece.len() as u64) as usize);
-        room -= piece.len() as u64;
-    }
-    (pieces, is_longer)
-}
-
 impl From<Broken> for Cut {
     fn from(_: Broken) -> Self {
         Self::Client
@@ -172,18 +160,20 @@ impl<C: Client> Exchange<'_, C> {
                     return Err(Cut::Handler(format!("no more of its body has come for {idle} ms").into()));
                 }
             };
-            let (pieces, is_longer) = within(pieces, missing);
             let sent: usize = pieces.iter().map(Bytes::len).sum();
-            missing = missing.map(|missing| missing - sent as u64);
+            if let Some(before) = missing {
+                // Nothing of these is sent: with the rest of its length, the body would look complete.
+                let Some(after) = before.checked_sub(sent as u64) else {
+                    return Err(Cut::Handler("its body is longer than it said".into()));
+                };
+                missing = Some(after);
+            }
             tokio::select! {
                 biased;
                 sent = self.client.send_pieces(pieces) => sent?,
                 reason = body.drained() => return Err(Cut::Handler(reason.into())),
             }
             *bytes += sent;
-            if is_longer {
-                return Err(Cut::Handler("its body is longer than it said".into()));
-            }
             body.taken(sent);
             until = Instant::now() + idle;
         }
