@@ -13,6 +13,7 @@ import { Method } from '../../base/text.js';
 import { done } from '../../base/toasts.js';
 import type { Endpoint, Invocation } from '../../generated/routes.js';
 import { addressOf, useOrigin } from '../address.js';
+import { useFollowedDraft } from '../code/draft.js';
 import { Answer } from './answer.js';
 import { forget, looksSecret, type PastTrial, pastTrials, remember, withoutSecrets } from './history.js';
 import { Pairs } from './pairs.js';
@@ -28,10 +29,39 @@ interface TryProps {
 
 export function TryTab({ endpoint }: TryProps) {
   if (endpoint.latest_version !== null) return <TryForm endpoint={endpoint} />;
+  return <NothingToTry endpoint={endpoint} />;
+}
+
+/** An endpoint that was imported comes without a version: the way to one is here. */
+function NothingToTry({ endpoint }: TryProps) {
+  const draft = useFollowedDraft(endpoint);
+  const [error, setError] = useState<ApiError>();
+  const [isBusy, setBusy] = useState(false);
+  const [, navigate] = useLocation();
+  const compile = async () => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await draft.compile();
+      // What is wrong with it is said at its place; a version that has come of it is tried here.
+      if (draft.theirs.peek() || draft.checked.peek()?.hasFailed) navigate(addressOf(endpoint, 'code'));
+    } catch (thrown) {
+      setError(toApiError(thrown));
+    }
+    setBusy(false);
+  };
   return (
-    <Empty title="Nothing to try yet">
-      <p>Compile the code first; each version that compiles can be tried, before it is deployed.</p>
-    </Empty>
+    <>
+      <Empty title="Nothing to try yet">
+        <p>Each version that compiles can be tried, before it is deployed.</p>
+        {may('endpoints:deploy') && (
+          <Button look="primary" isDisabled={isBusy} onClick={() => void compile()}>
+            {isBusy ? 'Compiling …' : 'Compile it'}
+          </Button>
+        )}
+      </Empty>
+      {error && <ErrorNotice error={error} />}
+    </>
   );
 }
 
