@@ -17,6 +17,8 @@ export interface BriefEndpoint {
   readonly collection: string | null;
   readonly enabled: boolean;
   readonly status: EndpointStatus;
+  /** A live gateway serves it, also while the status is that of newer code. */
+  readonly running: boolean;
   /** Runs, but without a process until the next request. */
   readonly asleep: boolean;
   /** Finished requests of the last hour, and those with a status of 500 or more. */
@@ -37,6 +39,8 @@ const OF_LAST_HOUR = (sum: string) =>
 const COLUMNS = `
   listed.id, listed.name, listed.method, listed.route, listed.domain, listed.collection_id, listed.collection,
   listed.enabled, listed.status,
+  EXISTS (SELECT FROM observations JOIN nodes ON nodes.id = observations.node_id
+           WHERE observations.endpoint_id = listed.id AND observations.state = 'running' AND ${IS_LIVE_NODE}) AS running,
   coalesce((SELECT bool_and(observations.serving = '[]') FROM observations JOIN nodes ON nodes.id = observations.node_id
              WHERE observations.endpoint_id = listed.id AND observations.state = 'running' AND ${IS_LIVE_NODE}), false)
     AS asleep,

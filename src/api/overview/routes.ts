@@ -18,6 +18,7 @@ const BriefEndpoint = Type.Object(
     collection: nullable(Type.String({ description: 'Its name' })),
     enabled: Type.Boolean(),
     status: oneOf(['created', 'compiled', 'running', 'stopped', 'error']),
+    running: Type.Boolean({ description: 'A live gateway serves it now, whatever its newest code does' }),
     asleep: Type.Boolean({ description: 'Runs, but without a process until the next request' }),
     requests: Type.Integer({ description: 'Finished in the last hour' }),
     errors: Type.Integer({ description: 'Of them, with a status of 500 or more' }),

@@ -205,7 +205,12 @@ function EndpointRow({ endpoint }: { readonly endpoint: BriefEndpoint }) {
       </span>
       <span class="number small muted figures">
         {requests > 0 && `${count(requests)} req/h`}
-        {errors > 0 && <span class="bad-text"> {count(errors)} errors</span>}
+        {errors > 0 && (
+          <span class="bad-text">
+            {' '}
+            {count(errors)} {errors === 1 ? 'error' : 'errors'}
+          </span>
+        )}
       </span>
       {enabled ? <EndpointState {...endpoint} /> : <span class="badge warn">Disabled</span>}
     </Link>

@@ -69,7 +69,9 @@ export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
           Ctrl F searches, Ctrl Space completes a word. Escape, then Tab leaves the editor.
         </p>
       </section>
-      {error && !isAtCrate(error, written.crates) && <ErrorNotice error={error} onClose={close} />}
+      {error && !isAtCrate(error, written.crates) && (
+        <ErrorNotice error={error} onRetry={() => void save()} onClose={close} />
+      )}
       {checked && (!error || checked.hasFailed) && <Problems checked={checked} view={view.current} />}
       <Crates draft={draft} isReadOnly={!mayWrite} error={error} />
     </div>
