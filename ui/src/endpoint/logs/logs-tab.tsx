@@ -146,6 +146,7 @@ const STATES: Readonly<Record<FeedState, readonly [Tone, string]>> = {
   connecting: ['idle', 'Connecting'],
   live: ['ok', 'Live'],
   lost: ['warn', 'Cut off, connecting again'],
+  refused: ['bad', 'Refused'],
 };
 
 interface ToolbarProps {
@@ -175,7 +176,7 @@ function Toolbar({ feed, isFollowing, onFollow }: ToolbarProps) {
             Go to the newest
           </Button>
         )}
-        {feed.state.value !== 'past' && (
+        {feed.state.value !== 'past' && feed.state.value !== 'refused' && (
           <Button isSmall onClick={() => (isPaused ? feed.resume() : feed.pause())}>
             {isPaused ? 'Resume' : 'Pause'}
           </Button>
