@@ -28,6 +28,7 @@ async function compile(project, alsoTypes = false) {
   step('Building');
   removeStale(ROOT);
   await succeeds(TSC, '-p', `${ROOT}${project}`);
+  await succeeds(`${ROOT}scripts/processes.mjs`);
   await succeeds(`${ROOT}scripts/api-types.mjs`);
   removeStale(join(ROOT, 'cli'), 'src');
   await succeeds(TSC, '-p', `${ROOT}cli/tsconfig.json`);
@@ -49,6 +50,8 @@ export function removeStale(root, sources = '') {
   const dist = join(root, 'dist');
   if (!existsSync(dist)) return;
   for (const file of readdirSync(dist, { recursive: true })) {
+    // Bundles: `processes.mjs` removes those that are old.
+    if (file.startsWith('processes/')) continue;
     const [, source] = /^(.+)\.js(?:\.map)?$/.exec(file) ?? [];
     if (source !== undefined && !existsSync(join(root, sources, `${source}.ts`))) rmSync(join(dist, file));
   }

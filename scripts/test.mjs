@@ -1,21 +1,19 @@
 /**
  * Runs tests: `node scripts/test.mjs everyday` (what `npm test` does), `torture`, `check` (`npm run check` as one
- * test), several of these, or single files (`npm run test:only -- test/api/domains.test.ts`). Sets up what they need,
- * and ends with what has failed, and one line `N passed, N failed` for all. With CI=true, a skipped test is a failure.
+ * test), several of these, which then run beside each other, or single files (`npm run test:only --
+ * test/api/domains.test.ts`). Sets up what they need, and ends with what has failed, and one line `N passed, N failed`
+ * for all. With CI=true, a skipped test is a failure.
  */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildAll } from './compile.mjs';
 import { ensureAllPackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
+import { isAlone, isTorture, longestFirst } from './test-order.mjs';
 import { ensureTestServers } from './test-servers.mjs';
 
-const GROUPS = { check, everyday, torture };
-/** Tests that need the whole machine, or take long. */
-const TORTURE = 'dist/test/torture/';
-/** Tests that start all processes take longest. */
-const LONGEST = 'dist/test/processes/';
+const GROUPS = ['check', 'everyday', 'torture'];
 /** More than the cores, because tests mostly wait for other processes. */
 const JOBS = availableParallelism() + 1;
 
@@ -27,7 +25,7 @@ const CRATES = [
 ];
 
 const args = process.argv.slice(2);
-const files = args.filter((name) => !(name in GROUPS));
+const files = args.filter((name) => !GROUPS.includes(name));
 const total = { passed: 0, failed: 0, skipped: 0 };
 /** The names of failed tests, each followed by its error. */
 const failures = [];
@@ -36,9 +34,10 @@ requireNode();
 await requireRust();
 await buildAll(ensureAllPackages);
 await ensureTestServers();
-const groups = Object.keys(GROUPS).filter((name) => args.includes(name));
+const groups = GROUPS.filter((name) => args.includes(name));
 if (groups.length > 0) await fillBuildCache();
-for (const name of groups) await timed(name, GROUPS[name]);
+if (groups.length > 0) await timed(groups.join(', '), together);
+if (groups.includes('torture')) await timed('torture, one file after the other', alone);
 if (files.length > 0) await mocha(files.map(compiled));
 
 if (process.env.CI === 'true' && total.skipped > 0) {
@@ -59,23 +58,33 @@ async function fillBuildCache() {
   if (code !== 0) fail('No handler can be compiled; see the error above.');
 }
 
+/**
+ * All that can run beside others: files with tests, several at a time, and meanwhile, at low priority, checks and the
+ * tests in Rust. These are one after the other, since cargo locks its output.
+ */
+async function together() {
+  const specs = testFiles().filter((file) =>
+    isTorture(file) ? groups.includes('torture') && !isAlone(file) : groups.includes('everyday'),
+  );
+  const others = (async () => {
+    const checked = groups.includes('check') ? await check() : '';
+    return checked + (groups.includes('everyday') ? await cargoTests() : '');
+  })();
+  if (specs.length > 0) await mocha(longestFirst(specs), ['--parallel', '--jobs', String(JOBS)]);
+  process.stdout.write(await others);
+}
+
+/** One file after the other: these tests saturate processors, memory or connections. */
+async function alone() {
+  await mocha(testFiles().filter((file) => isTorture(file) && isAlone(file)));
+}
+
+/** `npm run check` without its build, as one test. Returns what it has printed. */
 async function check() {
-  const code = await run(process.execPath, [`${ROOT}scripts/check.mjs`]);
+  const { code, output } = await captured(process.execPath, [`${ROOT}scripts/check.mjs`, '--built'], {});
   total[code === 0 ? 'passed' : 'failed']++;
   if (code !== 0) failures.push('npm run check');
-}
-
-/** The tests in Rust, concurrently with those of the service, several files at a time. */
-async function everyday() {
-  const rust = cargoTests();
-  const specs = testFiles().filter((file) => !file.startsWith(TORTURE));
-  await mocha(longestFirst(specs), ['--parallel', '--jobs', String(JOBS)]);
-  process.stdout.write(await rust);
-}
-
-/** One file after the other: these tests saturate processors, memory and connections, and count processes. */
-async function torture() {
-  await mocha(testFiles().filter((file) => file.startsWith(TORTURE)));
+  return output;
 }
 
 /** The compiled test files, relative to the root. */
@@ -84,12 +93,6 @@ function testFiles() {
     .filter((file) => file.endsWith('.test.js'))
     .map((file) => `dist/test/${file}`)
     .sort();
-}
-
-/** Starts long files first, so that no worker runs one alone at the end. */
-function longestFirst(specs) {
-  const cost = (file) => (file.startsWith(LONGEST) ? 1e9 : 0) + statSync(join(ROOT, file)).size;
-  return specs.sort((left, right) => cost(right) - cost(left));
 }
 
 /** Runs the tests in Rust and adds up their results. Returns the text to print: all output if a test failed. */
@@ -170,10 +173,13 @@ async function timed(name, group) {
   step(`${name}: ${Math.floor(seconds / 60)} min ${seconds % 60} s`);
 }
 
-/** Runs a program and returns its output. */
+/** Runs a program, at low priority, and returns its output. */
 function captured(command, args, options) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn('nice', ['-n', '10', command, ...args], {
+      ...options,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     let output = '';
     for (const stream of [child.stdout, child.stderr])
       stream.setEncoding('utf8').on('data', (text) => {

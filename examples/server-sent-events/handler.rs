@@ -20,12 +20,12 @@ async fn handle(req: Request) -> Result<Sse, HandlerError> {
         return Err(HandlerError::BadRequest("At most 3600.".into()));
     }
     let every = Duration::from_millis(req.query_param_as("every").unwrap_or(1000));
-    // What a client has seen that comes back.
+    // A client that comes back has seen all down to this one.
     let seen: Option<u32> = req.header("last-event-id").and_then(|id| id.parse().ok());
-    let from = seen.map_or(from, |seen| seen.saturating_sub(1).min(from));
+    let counts = 0..seen.unwrap_or(u32::MAX).min(from + 1);
     Ok(Sse::new_async(move |mut events| async move {
         // When the client leaves, this is dropped at one of its `.await`s.
-        for left in (0..=from).rev() {
+        for left in counts.rev() {
             events
                 .send(
                     Event::new()

@@ -1,5 +1,5 @@
-/** Validates values against JSON Schemas, with readable messages. Schemas are compiled once, where they are defined. */
-import { Ajv, type ErrorObject, type SchemaObject } from 'ajv';
+/** Validates values against JSON Schemas, with readable messages. A schema is compiled when it is first used. */
+import { Ajv, type ErrorObject, type SchemaObject, type ValidateFunction } from 'ajv';
 import { FORMATS } from './formats.js';
 import { type Check, missingMember, type Problem, type Refine, reason, unknownMember } from './problems.js';
 
@@ -8,6 +8,8 @@ const OPTIONS = {
   // A key that is only required in one alternative is described beside it, not inside it.
   strictRequired: false,
   verbose: true,
+  // Takes as long as the rest of compiling, and makes checks no faster that are this small.
+  code: { optimize: false },
   formats: {
     ...Object.fromEntries(
       Object.entries(FORMATS).map(([name, problem]) => [name, (text: string) => problem(text) === undefined]),
@@ -39,9 +41,11 @@ export function coercingCheckOf(schema: SchemaObject): Check {
   return checkWith(coercing, schema);
 }
 
+/** Compiles when it first checks: a process starts faster, and needs few of its schemas. */
 function checkWith(ajv: Ajv, schema: SchemaObject): Check {
-  const validate = ajv.compile(schema);
+  let validate: ValidateFunction | undefined;
   return (value) => {
+    validate ??= ajv.compile(schema);
     if (validate(value)) return undefined;
     const errors = validate.errors ?? [];
     const alternatives = errors.find(({ keyword }) => keyword === 'anyOf');

@@ -12,7 +12,9 @@ import { call } from '../support/http.js';
 import { freePort } from '../support/ports.js';
 import { frontOf } from '../support/process-state.js';
 import { type Stack, startStack } from '../support/processes.js';
+import { SOCKETS } from '../support/streaming-sources.js';
 import { SECRET_KEY } from '../support/test-services.js';
+import { openSocket, refusedSocket } from '../support/websocket.js';
 
 const HOST = 'shop.example';
 const OTHER = 'other.shops.example';
@@ -265,6 +267,25 @@ describe('TLS of the gateway', function () {
     slow.resume().write(Buffer.from([22, 3, 1]));
     await eventually(async () => expect((await get('/any')).status).to.equal(200));
     await closed;
+  });
+
+  it('carries WebSockets, of pages of the same host', async () => {
+    await stack.deploy({ path: '/socket', domain: '*', code: SOCKETS });
+    const options = {
+      ca: authority.root,
+      servername: HOST,
+      headers: { host: HOST },
+      origin: `https://${HOST}`,
+    };
+    const { socket, messages, has, closed } = await openSocket(`https://127.0.0.1:${port}/socket`, options);
+    const large = 'x'.repeat(1024 * 1024);
+    for (const message of ['hello', large]) socket.send(message);
+    await has(2);
+    expect(messages).to.deep.equal(['hello', large]);
+    socket.close(1000, 'bye');
+    expect(await closed).to.deep.equal({ code: 1000, reason: 'bye' });
+    const foreign = { ...options, origin: `http://${HOST}` };
+    expect((await refusedSocket(`https://127.0.0.1:${port}/socket`, foreign)).status).to.equal(403);
   });
 
   it('redirects requests without TLS to it when told so, but not those that a proxy has got by TLS', async () => {

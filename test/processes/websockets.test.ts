@@ -269,6 +269,9 @@ describe('WebSockets', function () {
     const much = await open('', '/limits');
     for (let number = 0; number < 50; number++) much.socket.send('x');
     expect((await much.closed).code).to.equal(1008);
+    const pings = await open('', '/limits');
+    for (let number = 0; number < 50; number++) pings.socket.ping();
+    expect((await pings.closed).code).to.equal(1008);
     // The handler sends a longer one than it may.
     const sent = await open('do=much&count=2', '/limits');
     expect((await sent.closed).code).to.equal(1011);

@@ -36,7 +36,9 @@ export async function createDatabase(): Promise<TestDatabase> {
   const template = process.env[TEMPLATE_VARIABLE] ?? (await shareServer());
   const adminUrl = withDatabase(template, 'postgres');
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await run(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${new URL(template).pathname.slice(1)}`);
+  const source = new URL(template).pathname.slice(1);
+  // Whole files are copied faster than page by page through the log, which is the default.
+  await run(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${source} STRATEGY file_copy`);
   return {
     url: withDatabase(adminUrl, name),
     drop: () => run(adminUrl, `DROP DATABASE ${name} WITH (FORCE)`),

@@ -34,7 +34,8 @@ const MOST = {
 const LIMITS = { memory_mb: 512, processes: 64, open_files: 256, cpu_percent: 400, timeout_ms: 10_000 };
 
 describe('Schemathesis finds no fault', function () {
-  this.timeout(300_000);
+  // Other tests use the processors at the same time.
+  this.timeout(1_200_000);
   let stack: Stack;
   let s3: S3Backend;
   let folder: TempDir;

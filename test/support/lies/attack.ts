@@ -1,6 +1,7 @@
 /** Services on servers that lie, of an actor host whose other services must not notice. */
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import pLimit from 'p-limit';
 import { eventually } from '../eventually.js';
@@ -11,13 +12,15 @@ import { callLiar, startCanary } from './canary.js';
 import { type Lie, startLyingServer } from './lie.js';
 
 /** Services on lying servers at the same time. */
-const AT_ONCE = 8;
+const AT_ONCE = 40;
 /** More than a service needs, and less than lies ask for. */
 const MEMORY_MB = 128;
 const WARM_UP_MS = 3_000;
 /** Memory that comes and goes without a reason. */
 const LEEWAY_MB = 48;
 const CALLS = 3;
+/** Between two rounds of calls of other services, which are to notice, and not to keep a core busy. */
+const PAUSE_MS = 5;
 
 /** Lies that are being told. */
 export interface Attack {
@@ -41,7 +44,7 @@ export async function startAttack(lies: readonly Lie[]): Promise<Attack> {
     return Number(/^Pss: +(\d+)/m.exec(text)?.[1]) / 1024;
   }
 
-  /** Calls other services all the time until `isOver`. @returns the errors it got, and the number of calls */
+  /** Calls other services again and again until `isOver`. @returns the errors it got, and the number of calls */
   async function watchCanary(isOver: () => boolean): Promise<{ failures: string[]; calls: number }> {
     const failures: string[] = [];
     let calls = 0;
@@ -51,6 +54,7 @@ export async function startAttack(lies: readonly Lie[]): Promise<Attack> {
         calls++;
         if (failure !== undefined) failures.push(failure);
       }
+      await delay(PAUSE_MS);
     }
     return { failures, calls };
   }
@@ -84,7 +88,7 @@ export async function startAttack(lies: readonly Lie[]): Promise<Attack> {
   }
 
   const pid = hostPid();
-  // Processes that are called all the time need more than idle ones.
+  // Processes that are called again and again need more than idle ones.
   const until = performance.now() + WARM_UP_MS;
   await watchCanary(() => performance.now() > until);
   const memoryBefore = await memoryMb();

@@ -1,4 +1,6 @@
 //! The client of one request, as an exchange needs it, whichever version of HTTP it speaks.
+use bytes::Bytes;
+
 use super::exchange::Next;
 use super::guard::Watch;
 use super::response::ResponseHead;
@@ -36,8 +38,8 @@ pub trait Client: Link {
     /// Begins a response whose body comes piece by piece; without a content length, it is as long as the pieces.
     async fn begin_stream(&mut self, head: ResponseHead<'_>) -> Result<(), Broken>;
 
-    /// Sends a piece of the body at once; the client has to take it fast enough.
-    async fn send_piece(&mut self, piece: &[u8]) -> Result<(), Broken>;
+    /// Sends pieces of the body at once; the client has to take them fast enough.
+    async fn send_pieces(&mut self, pieces: Vec<Bytes>) -> Result<(), Broken>;
 
     /// The body is complete.
     async fn end_stream(&mut self) -> Result<Next, Broken>;

@@ -1,6 +1,8 @@
 //! The client of one request of HTTP/1.
-use std::io::Write;
+use std::io::IoSlice;
 use std::pin::pin;
+
+use bytes::Bytes;
 
 use super::body::Body;
 use super::client::{Client, Link};
@@ -159,16 +161,16 @@ impl Client for Http1<'_> {
         self.stream.write(&bytes).await
     }
 
-    async fn send_piece(&mut self, piece: &[u8]) -> Result<(), Broken> {
-        if self.streams.delimited != Delimited::Chunks {
-            return self.stream.write(piece).await;
+    async fn send_pieces(&mut self, pieces: Vec<Bytes>) -> Result<(), Broken> {
+        let length: usize = pieces.iter().map(Bytes::len).sum();
+        let chunk = format!("{length:x}\r\n");
+        let mut slices = Vec::with_capacity(pieces.len() + 2);
+        slices.extend(pieces.iter().map(|piece| IoSlice::new(piece)));
+        if self.streams.delimited == Delimited::Chunks {
+            slices.insert(0, IoSlice::new(chunk.as_bytes()));
+            slices.push(IoSlice::new(b"\r\n"));
         }
-        let mut chunk = Vec::with_capacity(piece.len() + 16);
-        // Memory takes all that is written to it.
-        let _ = write!(chunk, "{:x}\r\n", piece.len());
-        chunk.extend_from_slice(piece);
-        chunk.extend_from_slice(b"\r\n");
-        self.stream.write(&chunk).await
+        self.stream.write_vectored(&mut slices).await
     }
 
     async fn end_stream(&mut self) -> Result<Next, Broken> {

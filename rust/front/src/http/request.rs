@@ -92,7 +92,7 @@ impl Request {
             None => address(thread, &head, client.ip, &id, patience),
         };
         let policies = to.as_ref().ok().and_then(|to| to.state.policies.as_deref());
-        let upgrade = head.asks_for_socket.then(|| upgrade::read(&head, policies));
+        let upgrade = head.asks_for_socket.then(|| upgrade::read(&head, client.scheme, policies));
         Ok(Self {
             to,
             upgrade,

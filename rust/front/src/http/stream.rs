@@ -1,6 +1,6 @@
 //! The socket of a client. Its guard ends what takes too long.
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -135,16 +135,24 @@ impl ClientStream {
 
     /// Writes bytes; the client has to take them fast enough.
     pub async fn write(&mut self, bytes: &[u8]) -> Result<(), Broken> {
-        self.watch().begin(Phase::Response);
         let mut chunks = bytes.chunks(WRITE_BYTES).peekable();
-        while let Some(mut rest) = chunks.next() {
-            while !rest.is_empty() {
-                let written = poll_fn(|cx| self.poll_write(cx, rest)).await?;
-                rest = &rest[written..];
-            }
+        while let Some(chunk) = chunks.next() {
+            self.write_vectored(&mut [IoSlice::new(chunk)]).await?;
             if chunks.peek().is_some() {
                 tokio::task::yield_now().await;
             }
+        }
+        Ok(())
+    }
+
+    /// Writes all of these one after the other; the client has to take them fast enough.
+    pub async fn write_vectored(&mut self, mut slices: &mut [IoSlice<'_>]) -> Result<(), Broken> {
+        self.watch().begin(Phase::Response);
+        // None that is empty is left at the beginning.
+        IoSlice::advance_slices(&mut slices, 0);
+        while !slices.is_empty() {
+            let written = poll_fn(|cx| self.poll_write(cx, slices)).await?;
+            IoSlice::advance_slices(&mut slices, written);
         }
         if self.transport.is_secure() {
             // What TLS has taken may not be written yet.
@@ -154,8 +162,8 @@ impl ClientStream {
         Ok(())
     }
 
-    fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize, Broken>> {
-        let written = Pin::new(&mut self.transport).poll_write(cx, bytes);
+    fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<Result<usize, Broken>> {
+        let written = Pin::new(&mut self.transport).poll_write_vectored(cx, slices);
         if let Poll::Ready(Ok(written)) = written {
             self.watch().transferred(written);
         }

@@ -3,6 +3,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
@@ -136,18 +137,18 @@ impl<C: Client> Exchange<'_, C> {
         let mut until = Instant::now() + idle;
         loop {
             let next = match arriving.as_mut().filter(|arriving| !arriving.is_done) {
-                None => self.client.unless_left(timeout_at(until, body.next())).await?,
+                None => self.client.unless_left(timeout_at(until, body.next_pieces())).await?,
                 // By turns, as neither may wait for the end of the other.
                 Some(arriving) => tokio::select! {
-                    next = timeout_at(until, body.next()) => next,
+                    next = timeout_at(until, body.next_pieces()) => next,
                     moved = arriving.move_on(self.client) => {
                         moved?;
                         continue;
                     }
                 },
             };
-            let piece = match next {
-                Ok(Ok(piece)) => piece,
+            let pieces = match next {
+                Ok(Ok(pieces)) => pieces,
                 Ok(Err(End::Complete)) if missing.is_none_or(|missing| missing == 0) => {
                     return Ok(self.client.end_stream().await?);
                 }
@@ -159,15 +160,16 @@ impl<C: Client> Exchange<'_, C> {
                     return Err(Cut::Handler(format!("no more of its body has come for {idle} ms").into()));
                 }
             };
+            let sent: usize = pieces.iter().map(Bytes::len).sum();
             if let Some(before) = missing {
-                let Some(after) = before.checked_sub(piece.len() as u64) else {
+                let Some(after) = before.checked_sub(sent as u64) else {
                     return Err(Cut::Handler("its body is longer than it said".into()));
                 };
                 missing = Some(after);
             }
-            self.client.send_piece(&piece).await?;
-            *bytes += piece.len();
-            body.taken(piece.len());
+            self.client.send_pieces(pieces).await?;
+            *bytes += sent;
+            body.taken(sent);
             until = Instant::now() + idle;
         }
     }

@@ -22,18 +22,18 @@ pub struct Upgrade {
     pub protocols: Vec<String>,
 }
 
-/// Reads what a request says that asks for a WebSocket.
+/// Reads what a request says that asks for a WebSocket. `scheme`: of the request, as its client has sent it.
 ///
 /// # Errors
 /// The answer to a request that gets none.
-pub fn read(head: &Head<'_, '_>, policies: Option<&Policies>) -> Result<Upgrade, Refusal> {
+pub fn read(head: &Head<'_, '_>, scheme: &str, policies: Option<&Policies>) -> Result<Upgrade, Refusal> {
     if only(head, "sec-websocket-version") != Some(VERSION) {
         return Err(Refusal::other_socket_version());
     }
     let Some(key) = only(head, "sec-websocket-key").filter(|key| is_key(key)) else {
         return Err(Refusal::malformed("A WebSocket needs one Sec-WebSocket-Key: 16 bytes in base64."));
     };
-    if !admits_origin(head, policies.and_then(Policies::sockets)) {
+    if !admits_origin(head, scheme, policies.and_then(Policies::sockets)) {
         return Err(Refusal::foreign_page());
     }
     let protocols = values(head, "sec-websocket-protocol").flat_map(|value| value.split(|&byte| byte == b','));
@@ -49,21 +49,21 @@ fn is_key(key: &[u8]) -> bool {
 
 /// Whether the page that asks may. Browsers send cookies along to any host, and ask for no permission before they open
 /// a WebSocket: who checks the origin is the server. What has none is no browser.
-fn admits_origin(head: &Head<'_, '_>, sockets: Option<&Sockets>) -> bool {
+fn admits_origin(head: &Head<'_, '_>, scheme: &str, sockets: Option<&Sockets>) -> bool {
     let mut origins = values(head, "origin");
     let Some(origin) = origins.next() else { return true };
     let Ok(origin) = std::str::from_utf8(origin) else { return false };
     origins.next().is_none()
-        && (is_same_host(origin, head.target.authority) || sockets.is_some_and(|sockets| sockets.allow(origin)))
+        && (is_same_host(origin, scheme, head.target.authority) || sockets.is_some_and(|sockets| sockets.allow(origin)))
 }
 
-/// Whether a page comes from the host and the port that it asks. A proxy may have taken TLS away, so the schemes are
-/// not compared.
-fn is_same_host(origin: &str, authority: &str) -> bool {
-    let Some((scheme, host)) = origin.split_once("://") else { return false };
-    let usual_port = match scheme {
-        "http" => ":80",
-        "https" => ":443",
+/// Whether a page comes from the host and the port that it asks. A request without TLS may have had it up to a proxy,
+/// and come from a page with TLS; but what asks with TLS is a page with TLS.
+fn is_same_host(origin: &str, scheme: &str, authority: &str) -> bool {
+    let Some((page, host)) = origin.split_once("://") else { return false };
+    let usual_port = match (page, scheme) {
+        ("https", _) => ":443",
+        ("http", "http") => ":80",
         _ => return false,
     };
     let without_port = |host: &str| host.strip_suffix(usual_port).unwrap_or(host).to_ascii_lowercase();
@@ -97,13 +97,13 @@ mod tests {
     }
 
     fn status(lines: &str) -> u16 {
-        with(lines, |head| read(head, None).map_or_else(|refusal| refusal.status, |_| 101))
+        with(lines, |head| read(head, "http", None).map_or_else(|refusal| refusal.status, |_| 101))
     }
 
     #[test]
     fn the_answer_to_a_key_is_that_of_the_rfc() {
         let lines = format!("{KEY}{VERSION}Sec-WebSocket-Protocol: chat, v2\r\nSec-WebSocket-Protocol: v3\r\n");
-        let upgrade = with(&lines, |head| read(head, None).unwrap());
+        let upgrade = with(&lines, |head| read(head, "http", None).unwrap());
         assert_eq!(upgrade.accept, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
         assert_eq!(upgrade.protocols, ["chat", "v2", "v3"]);
     }
@@ -132,8 +132,14 @@ mod tests {
         ] {
             assert_eq!(status(&format!("{KEY}{VERSION}{origin}")), expected, "{origin}");
         }
-        assert!(is_same_host("https://own.test", "own.test:443") && is_same_host("https://own.test", "own.test"));
-        assert!(!is_same_host("https://own.test", "own.test:80"));
+        for (origin, scheme, authority, expected) in [
+            ("https://own.test", "http", "own.test:443", true),
+            ("https://own.test", "https", "own.test", true),
+            ("https://own.test", "http", "own.test:80", false),
+            ("http://own.test", "https", "own.test", false),
+        ] {
+            assert_eq!(is_same_host(origin, scheme, authority), expected, "{origin} {scheme} {authority}");
+        }
     }
 
     #[test]

@@ -3,9 +3,11 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::{pending, poll_fn};
+use std::ops::Deref;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use bytes::Bytes;
 use edge_wire::{INITIAL_CREDIT, Kind, MAX_DATA_BYTES, cost};
 
 use super::connection::HandlerConnection;
@@ -14,8 +16,13 @@ use crate::memory::Share;
 
 /// What a stream may have in memory without asking for it.
 const FREE_BYTES: usize = 64 * 1024;
-/// Credit is given back when the client has taken so much: less would be many small frames.
-const CREDITED_BYTES: usize = INITIAL_CREDIT / 2;
+/// Pieces up to this size are gathered.
+const GATHERED_BYTES: usize = 4 * 1024;
+/// Pieces that are taken together.
+const MAX_PIECES: usize = 16;
+/// What a handler may send ahead of a client that takes it as fast as it comes: each wait for credit costs both
+/// processes a wakeup.
+const MAX_WINDOW: usize = 4 * INITIAL_CREDIT;
 /// Why streams have no end.
 pub const HANDLER_DRAINED: &str = "its handler has been replaced or stopped";
 pub const FRONT_DRAINED: &str = "the gateway stops, or its front is replaced";
@@ -31,15 +38,46 @@ pub enum End {
     Drained(&'static str),
 }
 
+/// The bytes of a frame.
+pub enum Payload<'a> {
+    /// In memory that is used for others next.
+    Shared(&'a [u8]),
+    Own(Bytes),
+}
+
+impl Deref for Payload<'_> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Shared(bytes) => bytes,
+            Self::Own(bytes) => bytes,
+        }
+    }
+}
+
+impl Payload<'_> {
+    fn into_bytes(self) -> Bytes {
+        match self {
+            Self::Shared(bytes) => Bytes::copy_from_slice(bytes),
+            Self::Own(bytes) => bytes,
+        }
+    }
+}
+
 /// What has arrived of a body.
 pub struct Arrived {
-    pieces: RefCell<VecDeque<(Kind, Vec<u8>)>>,
+    pieces: RefCell<VecDeque<(Kind, Bytes)>>,
+    /// Small pieces behind these: by themselves, many would take far more memory than they have bytes.
+    gathered: RefCell<Vec<u8>>,
     /// Bytes of these.
     held: Cell<usize>,
     /// The memory that they take, if it is much.
     share: RefCell<Share>,
     /// Bytes that the handler may still send.
     credit: Cell<usize>,
+    /// Bytes that it may send ahead of the client.
+    window: Cell<usize>,
     end: RefCell<Option<End>>,
     waker: RefCell<Option<Waker>>,
 }
@@ -57,9 +95,11 @@ impl Arrived {
     pub fn new(share: Share) -> Rc<Self> {
         Rc::new(Self {
             pieces: RefCell::default(),
+            gathered: RefCell::default(),
             held: Cell::default(),
             share: RefCell::new(share),
             credit: Cell::new(INITIAL_CREDIT),
+            window: Cell::new(INITIAL_CREDIT),
             end: RefCell::default(),
             waker: RefCell::default(),
         })
@@ -74,7 +114,7 @@ impl Arrived {
     ///
     /// # Errors
     /// Why it is not taken. Without memory, the stream has ended.
-    pub fn push(&self, kind: Kind, piece: &[u8]) -> Result<(), NotTaken> {
+    pub fn push(&self, kind: Kind, piece: Payload<'_>) -> Result<(), NotTaken> {
         let cost = cost(kind, piece.len());
         let Some(credit) = self.credit.get().checked_sub(cost) else { return Err(NotTaken::BeyondCredit) };
         self.credit.set(credit);
@@ -87,15 +127,17 @@ impl Arrived {
             return Err(NotTaken::OutOfMemory);
         }
         self.held.set(held);
-        let mut pieces = self.pieces.borrow_mut();
-        match pieces.back_mut() {
-            // By themselves, many small ones would take far more memory than they have bytes.
-            Some((Kind::Data, last)) if kind == Kind::Data && last.len() + piece.len() <= MAX_DATA_BYTES => {
-                last.extend_from_slice(piece);
-            }
-            _ => pieces.push_back((kind, piece.to_vec())),
+        let mut gathered = self.gathered.borrow_mut();
+        let is_small = kind == Kind::Data && piece.len() <= GATHERED_BYTES;
+        if !is_small || gathered.len() + piece.len() > MAX_DATA_BYTES {
+            self.end_gathered(&mut gathered);
         }
-        drop(pieces);
+        if is_small {
+            gathered.extend_from_slice(&piece);
+        } else {
+            self.pieces.borrow_mut().push_back((kind, piece.into_bytes()));
+        }
+        drop(gathered);
         self.wake();
         Ok(())
     }
@@ -106,6 +148,12 @@ impl Arrived {
         self.wake();
     }
 
+    fn end_gathered(&self, gathered: &mut Vec<u8>) {
+        if !gathered.is_empty() {
+            self.pieces.borrow_mut().push_back((Kind::Data, std::mem::take(gathered).into()));
+        }
+    }
+
     fn wake(&self) {
         if let Some(waker) = &*self.waker.borrow() {
             waker.wake_by_ref();
@@ -113,19 +161,35 @@ impl Arrived {
     }
 
     /// The next piece, or the end once all pieces were taken; `None` when neither is there.
-    fn next(&self) -> Option<Result<(Kind, Vec<u8>), End>> {
-        if let Some(piece) = self.pieces.borrow_mut().pop_front() {
-            return Some(Ok(piece));
-        }
-        self.end.borrow().clone().map(Err)
+    fn next(&self) -> Option<Result<(Kind, Bytes), End>> {
+        let piece = self.next_piece();
+        piece.map(Ok).or_else(|| self.end.borrow().clone().map(Err))
     }
 
-    fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Result<(Kind, Vec<u8>), End>> {
+    fn next_piece(&self) -> Option<(Kind, Bytes)> {
+        let piece = self.pieces.borrow_mut().pop_front();
+        piece.or_else(|| {
+            let gathered = self.gathered.take();
+            (!gathered.is_empty()).then(|| (Kind::Data, gathered.into()))
+        })
+    }
+
+    fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Result<(Kind, Bytes), End>> {
         if let Some(next) = self.next() {
             return Poll::Ready(next);
         }
         *self.waker.borrow_mut() = Some(cx.waker().clone());
         Poll::Pending
+    }
+
+    /// Lets the handler send further ahead of a client that has taken all that has arrived. Returns by how much.
+    fn widen(&self) -> usize {
+        let window = self.window.get();
+        if self.held.get() > 0 || window >= MAX_WINDOW {
+            return 0;
+        }
+        self.window.set(2 * window);
+        window
     }
 
     /// The client has taken so much of what was held.
@@ -149,17 +213,25 @@ pub struct BodyStream {
 
 impl BodyStream {
     /// The next piece; the end when there is none.
-    pub async fn next(&mut self) -> Result<Vec<u8>, End> {
+    pub async fn next(&mut self) -> Result<Bytes, End> {
         self.next_frame().await.map(|(_, piece)| piece)
     }
 
+    /// All pieces that are there, at least one; the end when there is none.
+    pub async fn next_pieces(&mut self) -> Result<Vec<Bytes>, End> {
+        let mut pieces = vec![self.next().await?];
+        let more = std::iter::from_fn(|| self.arrived.next_piece());
+        pieces.extend(more.take(MAX_PIECES - 1).map(|(_, piece)| piece));
+        Ok(pieces)
+    }
+
     /// The next frame of a WebSocket; the end when there is none.
-    pub async fn next_frame(&self) -> Result<(Kind, Vec<u8>), End> {
+    pub async fn next_frame(&self) -> Result<(Kind, Bytes), End> {
         poll_fn(|cx| self.arrived.poll_next(cx)).await
     }
 
     /// The same, if it is there.
-    pub fn next_frame_at_once(&self) -> Option<Result<(Kind, Vec<u8>), End>> {
+    pub fn next_frame_at_once(&self) -> Option<Result<(Kind, Bytes), End>> {
         self.arrived.next()
     }
 
@@ -188,9 +260,11 @@ impl BodyStream {
     pub fn taken(&mut self, bytes: usize) {
         self.arrived.taken(bytes);
         self.uncredited += bytes;
-        if self.uncredited >= CREDITED_BYTES {
-            self.arrived.credit.set(self.arrived.credit() + self.uncredited);
-            self.connection.give_credit(self.number, self.uncredited as u32);
+        // Less would be many small frames.
+        if self.uncredited >= self.arrived.window.get() / 2 {
+            let credit = self.uncredited + self.arrived.widen();
+            self.arrived.credit.set(self.arrived.credit() + credit);
+            self.connection.give_credit(self.number, credit as u32);
             self.uncredited = 0;
         }
     }
@@ -213,7 +287,11 @@ mod tests {
         Arrived::new(Share::new(Arc::new(MemoryBudget::new(memory)), None))
     }
 
-    fn next(arrived: &Arrived) -> Poll<Result<Vec<u8>, End>> {
+    fn push(arrived: &Arrived, piece: &[u8]) -> Result<(), NotTaken> {
+        arrived.push(Kind::Data, Payload::Shared(piece))
+    }
+
+    fn next(arrived: &Arrived) -> Poll<Result<Bytes, End>> {
         arrived.poll_next(&mut Context::from_waker(Waker::noop())).map(|next| next.map(|(_, piece)| piece))
     }
 
@@ -221,12 +299,11 @@ mod tests {
     fn small_pieces_that_nobody_takes_become_few() {
         let stream = arrived(INITIAL_CREDIT);
         for _ in 0..INITIAL_CREDIT {
-            stream.push(Kind::Data, b"x").unwrap();
+            push(&stream, b"x").unwrap();
         }
-        assert_eq!(stream.push(Kind::Data, b"x"), Err(NotTaken::BeyondCredit));
-        assert_eq!(stream.pieces.borrow().len(), INITIAL_CREDIT / MAX_DATA_BYTES);
-        stream.pieces.borrow_mut().clear();
-        assert_eq!(stream.credit(), 0);
+        assert_eq!(push(&stream, b"x"), Err(NotTaken::BeyondCredit));
+        let pieces = std::iter::from_fn(|| stream.next_piece()).count();
+        assert_eq!((pieces, stream.credit()), (INITIAL_CREDIT / MAX_DATA_BYTES, 0));
     }
 
     #[test]
@@ -234,11 +311,11 @@ mod tests {
         for end in [End::Complete, End::Broken("it has ended".into())] {
             let stream = arrived(0);
             assert!(next(&stream).is_pending());
-            stream.push(Kind::Data, b"a").unwrap();
-            stream.push(Kind::Data, b"").unwrap();
+            push(&stream, b"a").unwrap();
+            push(&stream, b"").unwrap();
             stream.end(end.clone());
             stream.end(End::Broken("late".into()));
-            assert_eq!(next(&stream), Poll::Ready(Ok(b"a".to_vec())));
+            assert_eq!(next(&stream), Poll::Ready(Ok("a".into())));
             assert_eq!(next(&stream), Poll::Ready(Err(end)));
         }
     }
@@ -248,9 +325,9 @@ mod tests {
         let stream = arrived(INITIAL_CREDIT);
         let piece = vec![7; INITIAL_CREDIT / 8];
         for _ in 0..8 {
-            stream.push(Kind::Data, &piece).unwrap();
+            push(&stream, &piece).unwrap();
         }
-        assert_eq!(stream.push(Kind::Data, b"x"), Err(NotTaken::BeyondCredit));
+        assert_eq!(push(&stream, b"x"), Err(NotTaken::BeyondCredit));
     }
 
     #[test]
@@ -258,13 +335,13 @@ mod tests {
         let stream = arrived(FREE_BYTES + 10);
         let piece = vec![7; FREE_BYTES / 2];
         for _ in 0..2 {
-            stream.push(Kind::Data, &piece).unwrap();
+            push(&stream, &piece).unwrap();
         }
-        stream.push(Kind::Data, b"0123456789").unwrap();
+        push(&stream, b"0123456789").unwrap();
         assert!(matches!(next(&stream), Poll::Ready(Ok(_))));
         stream.taken(piece.len());
-        stream.push(Kind::Data, &piece).unwrap();
-        assert_eq!(stream.push(Kind::Data, b"x"), Err(NotTaken::OutOfMemory));
+        push(&stream, &piece).unwrap();
+        assert_eq!(push(&stream, b"x"), Err(NotTaken::OutOfMemory));
         for _ in 0..3 {
             assert!(matches!(next(&stream), Poll::Ready(Ok(_))));
         }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use edge_wire::{Decoded, Frame, HEADER_BYTES, Kind, decode, problem_of};
 use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -20,7 +21,7 @@ use tokio::sync::Notify;
 
 pub use self::sockets::SWITCHING;
 use self::sockets::UNASKED_SOCKET;
-use super::body_stream::{End, HANDLER_DRAINED};
+use super::body_stream::{End, HANDLER_DRAINED, Payload};
 use super::in_flight::{InFlight, Pending};
 use super::incoming::Incoming;
 use super::outgoing::{Outgoing, RequestBody};
@@ -245,7 +246,11 @@ impl HandlerConnection {
                 continue;
             }
             self.is_paused.set(false);
-            let read = if held == 0 {
+            let has_own_memory = match incoming.has_own_memory() {
+                Ok(has_own_memory) => has_own_memory,
+                Err(error) => return violation(error),
+            };
+            let read = if !has_own_memory {
                 self.read_frames(reader, &mut incoming).await
             } else {
                 tokio::select! {
@@ -269,14 +274,17 @@ impl HandlerConnection {
     async fn read_frames(self: &Rc<Self>, reader: &mut OwnedReadHalf, incoming: &mut Incoming) -> Result<(), String> {
         poll_fn(|cx| {
             scratch::with(|bytes| {
-                let mut buffer = ReadBuf::new(bytes);
+                let held = incoming.held();
+                let mut buffer = ReadBuf::new(&mut bytes[held..]);
                 if ready!(Pin::new(&mut *reader).poll_read(cx, &mut buffer)).is_err() || buffer.filled().is_empty() {
                     return Poll::Ready(Err(GONE.to_owned()));
                 }
+                let end = held + buffer.filled().len();
+                incoming.unhold(bytes);
                 let mut answered = Ok(());
-                let read = incoming.read(buffer.filled(), |Frame { kind, number, head, body }| {
+                let read = incoming.read(&bytes[..end], |Frame { kind, number, head, body }| {
                     if answered.is_ok() && kind != Kind::Response {
-                        answered = self.streamed(kind, number, head, body);
+                        answered = self.streamed(kind, number, head, Payload::Shared(body));
                     } else if answered.is_ok() {
                         let body = || AnswerBody { bytes: body.to_vec(), start: 0, share: None };
                         answered = self.answered(number, head, body);
@@ -300,15 +308,23 @@ impl HandlerConnection {
         if !matches!(read, Ok(1..)) {
             return Err(GONE.to_owned());
         }
-        let Some(frame) = incoming.whole().map_err(violation)? else { return Ok(()) };
-        let Decoded::Frame(Frame { kind, number, head, body }, _) = decode(&frame).map_err(violation)? else {
+        // Behind a large piece, there may be a frame that is nothing but a header.
+        while let Some(frame) = incoming.whole().map_err(violation)? {
+            self.held_frame(frame, share)?;
+        }
+        Ok(())
+    }
+
+    fn held_frame(self: &Rc<Self>, frame: Vec<u8>, share: &mut Share) -> Result<(), String> {
+        let Decoded::Frame(Frame { kind, number, head, .. }, _) = decode(&frame).map_err(violation)? else {
             return Ok(());
         };
-        if kind != Kind::Response {
-            return self.streamed(kind, number, head, body);
-        }
         let start = HEADER_BYTES + head.len();
         let head = head.to_vec();
+        if kind != Kind::Response {
+            let body = Bytes::from(frame).slice(start..);
+            return self.streamed(kind, number, &head, Payload::Own(body));
+        }
         // With its memory, or other answers would take it first.
         let share = Some(share.hand_over());
         self.answered(number, &head, || AnswerBody { bytes: frame, start, share })

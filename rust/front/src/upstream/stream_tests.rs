@@ -63,15 +63,34 @@ fn pieces_arrive_until_the_end() {
         assert_eq!((head.status, head.content_length, head.lines.len()), (200, Some(3), 0));
         assert_eq!(ends.connection.in_flight(), 1);
         ends.send_frame(Kind::Data, number, b"", b"one").await;
-        assert_eq!(body.next().await, Ok(b"one".to_vec()));
+        assert_eq!(body.next().await, Ok("one".into()));
         ends.send_frame(Kind::Data, number, b"", b"two").await;
         ends.send_frame(Kind::End, number, b"", b"").await;
-        assert_eq!(body.next().await, Ok(b"two".to_vec()));
+        assert_eq!(body.next().await, Ok("two".into()));
         assert_eq!(body.next().await, Err(End::Complete));
         drop(body);
         assert_eq!(ends.connection.in_flight(), 0);
         // Nothing was sent about it: what comes next is a request.
         assert!(ends.is_served().await);
+    });
+}
+
+#[test]
+fn the_handler_may_send_further_ahead_of_a_quick_client() {
+    run(async {
+        let mut ends = Ends::open().await;
+        let (number, Streamed { mut body, .. }) = ends.streamed().await;
+        for (halves, more) in [(1, 1), (2, 2), (4, 0), (4, 0)] {
+            let mut taken = 0;
+            while taken < halves * INITIAL_CREDIT / 2 {
+                ends.send_frame(Kind::Data, number, b"", &[7; PIECE]).await;
+                let piece = body.next().await.unwrap();
+                taken += piece.len();
+                body.taken(piece.len());
+            }
+            let expected = (taken + more * INITIAL_CREDIT) as u32;
+            assert_eq!(ends.received().await, (Kind::Credit, number, expected.to_be_bytes().to_vec()));
+        }
     });
 }
 
@@ -113,7 +132,7 @@ fn a_reader_that_holds_back_its_stream_holds_back_no_other() {
             ends.send_frame(Kind::Data, slow, b"", &[7; PIECE]).await;
         }
         ends.send_frame(Kind::Data, quick, b"", b"quick").await;
-        assert_eq!(body.next().await, Ok(b"quick".to_vec()));
+        assert_eq!(body.next().await, Ok("quick".into()));
     });
 }
 
@@ -174,7 +193,7 @@ fn streams_of_a_replaced_handler_end_when_their_time_is_over() {
         ends.connection.retire();
         ends.connection.expire(Instant::now(), Instant::now().checked_sub(std::time::Duration::from_secs(60)));
         ends.send_frame(Kind::Data, number, b"", b"still there").await;
-        assert_eq!(body.next().await, Ok(b"still there".to_vec()));
+        assert_eq!(body.next().await, Ok("still there".into()));
         ends.connection.expire(Instant::now(), Some(Instant::now()));
         assert!(broken(&mut body).await.contains("replaced or stopped"));
         ends.connection.closed().await;

@@ -16,9 +16,10 @@ const PIECE_BYTES: usize = crate::wire::frame::MAX_DATA_BYTES;
 /// [`Response`], also in a `Result`.
 ///
 /// The client has the head as soon as the handler has returned, and each piece when the writer is flushed. What the
-/// client has not read yet holds the writer back: at most 256 KiB of a stream are under way to the gateway, and as much
-/// waits there. The deadline of the request (`timeout_ms`) is for the time until the handler returns; after that, the
-/// time between two pieces counts (`idle_timeout_ms` of the endpoint, a minute unless told otherwise).
+/// client has not read yet holds the writer back: at most 256 KiB of a stream are under way or wait in the gateway, or
+/// 1 MiB after its client has been quick. The deadline of the request (`timeout_ms`) is for the time until the handler
+/// returns; after that, the time between two pieces counts (`idle_timeout_ms` of the endpoint, a minute unless told
+/// otherwise).
 ///
 /// ```no_run
 /// use rust_edge_gateway_sdk_core::prelude::*;

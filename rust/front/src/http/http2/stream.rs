@@ -110,17 +110,20 @@ impl Http2<'_> {
         }
     }
 
-    /// Sends a body, or a piece of one; the client has to take it fast enough.
-    async fn send_body(&self, stream: &mut SendStream<Bytes>, body: &[u8], is_last: bool) -> Result<(), Broken> {
+    /// Sends so many bytes, which `next` has; the client has to take them fast enough.
+    async fn send_bytes(
+        &self,
+        stream: &mut SendStream<Bytes>,
+        mut length: usize,
+        is_last: bool,
+        mut next: impl FnMut(usize) -> Bytes,
+    ) -> Result<(), Broken> {
         self.watch().begin(Phase::Response);
-        let mut rest = body;
-        while !rest.is_empty() {
-            let room = self.room(stream, rest.len().min(SEND_BYTES)).await?;
-            let (piece, behind) = rest.split_at(room);
-            let is_end = is_last && behind.is_empty();
-            stream.send_data(Bytes::copy_from_slice(piece), is_end).map_err(|_| Broken::Gone)?;
-            self.watch().transferred(piece.len());
-            rest = behind;
+        while length > 0 {
+            let room = self.room(stream, length.min(SEND_BYTES)).await?;
+            length -= room;
+            stream.send_data(next(room), is_last && length == 0).map_err(|_| Broken::Gone)?;
+            self.watch().transferred(room);
         }
         self.watch().begin(Phase::Unwatched);
         Ok(())
@@ -203,7 +206,14 @@ impl Client for Http2<'_> {
         let response = head.response(&self.thread.dates);
         let stream = self.respond.get_mut().send_response(response, body.is_empty());
         let mut stream = stream.map_err(|_| Broken::Gone)?;
-        self.send_body(&mut stream, body, true).await?;
+        let mut rest = body;
+        // Copied piece by piece: the client may take it slowly.
+        let next = |length| {
+            let (piece, behind) = rest.split_at(length);
+            rest = behind;
+            Bytes::copy_from_slice(piece)
+        };
+        self.send_bytes(&mut stream, body.len(), true, next).await?;
         Ok(Next::Request)
     }
 
@@ -214,9 +224,11 @@ impl Client for Http2<'_> {
         Ok(())
     }
 
-    async fn send_piece(&mut self, piece: &[u8]) -> Result<(), Broken> {
+    async fn send_pieces(&mut self, pieces: Vec<Bytes>) -> Result<(), Broken> {
         let mut stream = self.sending.take().ok_or(Broken::Gone)?;
-        self.send_body(&mut stream, piece, false).await?;
+        for mut piece in pieces {
+            self.send_bytes(&mut stream, piece.len(), false, |length| piece.split_to(length)).await?;
+        }
         self.sending = Some(stream);
         Ok(())
     }
@@ -242,12 +254,12 @@ impl Client for Http2<'_> {
         }
     }
 
-    /// The stream ends with the answer. What is left of the body is not the next request.
     /// Extended CONNECT (RFC 8441) is not offered.
     fn raw(&mut self) -> Option<&mut ClientStream> {
         None
     }
 
+    /// The stream ends with the answer. What is left of the body is not the next request.
     async fn drop_at_once(&mut self) -> Result<bool, Broken> {
         Ok(true)
     }

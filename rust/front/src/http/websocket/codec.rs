@@ -36,6 +36,8 @@ pub enum Received {
     /// In UTF-8.
     Text(Bytes),
     Binary(Bytes),
+    /// It is answered.
+    Ping,
     Pong(Bytes),
     /// The code and the reason of its close; nothing more comes.
     Close(Option<(u16, Vec<u8>)>),
@@ -125,10 +127,9 @@ impl Codec {
                     self.forget(bytes.len());
                     Received::Pong(bytes)
                 }
-                // It is answered.
                 Ok(Message::Ping(bytes)) => {
                     self.forget(bytes.len());
-                    continue;
+                    Received::Ping
                 }
                 Ok(Message::Frame(_)) => continue,
                 Ok(Message::Close(frame)) => {
@@ -181,12 +182,12 @@ impl Codec {
         self.add(Message::Binary(bytes.into()));
     }
 
-    pub fn add_ping(&mut self, payload: Vec<u8>) {
-        self.add(Message::Ping(payload.into()));
+    pub fn add_ping(&mut self, payload: Bytes) {
+        self.add(Message::Ping(payload));
     }
 
-    pub fn add_pong(&mut self, payload: Vec<u8>) {
-        self.add(Message::Pong(payload.into()));
+    pub fn add_pong(&mut self, payload: Bytes) {
+        self.add(Message::Pong(payload));
     }
 
     /// Adds a close, unless there has been one. A code that may not be sent becomes 1000.
@@ -310,8 +311,8 @@ mod tests {
         let mut codec = Codec::new(1000);
         codec.add_text("ä".into()).unwrap();
         assert!(codec.add_text(vec![0xff]).is_err());
-        codec.add_ping(vec![1]);
-        codec.add_pong(vec![2]);
+        codec.add_ping(Bytes::from_static(&[1]));
+        codec.add_pong(Bytes::from_static(&[2]));
         codec.add_close(Some((1005, "reserved")));
         let expected = [&b"\x81\x02\xc3\xa4\x89\x01\x01\x8a\x01\x02\x88\x0a\x03\xe8"[..], b"reserved"].concat();
         assert_eq!(codec.take_out(), expected);

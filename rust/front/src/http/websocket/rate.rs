@@ -1,4 +1,4 @@
-//! How many messages a client sends in a second.
+//! How many messages a client sends in a second; its pings and pongs count as well.
 use std::time::{Duration, Instant};
 
 const WINDOW: Duration = Duration::from_secs(1);

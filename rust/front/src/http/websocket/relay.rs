@@ -78,7 +78,7 @@ pub struct Relay<'a> {
     heard: Instant,
     is_asked: bool,
     /// Of the last ping of the handler, unless it was answered.
-    pinged: Option<Vec<u8>>,
+    pinged: Option<Bytes>,
 }
 
 impl<'a> Relay<'a> {
@@ -164,10 +164,10 @@ impl<'a> Relay<'a> {
                 Ok(Some(Received::Pong(payload))) => {
                     if self.pinged.as_deref() == Some(&payload[..]) {
                         self.pinged = None;
-                        self.forward = Some(Forward::new(Kind::Pong, payload));
+                        self.forward(Kind::Pong, payload);
                     }
-                    continue;
                 }
+                Ok(Some(Received::Ping)) => {}
                 Ok(Some(Received::Close(frame))) => {
                     self.tell_close(frame.as_ref().map(|(code, reason)| (*code, &reason[..])));
                     self.flush().await?;
@@ -212,7 +212,7 @@ impl<'a> Relay<'a> {
     }
 
     /// Takes frames of the handler, as many as are there, up to what is written at a time.
-    async fn take_frames(&mut self, first: Result<(Kind, Vec<u8>), End>) -> Result<Option<Left>, Left> {
+    async fn take_frames(&mut self, first: Result<(Kind, Bytes), End>) -> Result<Option<Left>, Left> {
         let mut next = Some(first);
         while let Some(frame) = next {
             let left = match frame {
@@ -235,7 +235,7 @@ impl<'a> Relay<'a> {
         Ok(None)
     }
 
-    async fn take_frame(&mut self, kind: Kind, payload: Vec<u8>) -> Result<Option<Left>, Left> {
+    async fn take_frame(&mut self, kind: Kind, payload: Bytes) -> Result<Option<Left>, Left> {
         let cost = cost(kind, payload.len());
         match kind {
             Kind::Data | Kind::Text | Kind::Binary => {
@@ -246,7 +246,7 @@ impl<'a> Relay<'a> {
                         .map(Some);
                 }
                 if self.message.is_empty() {
-                    self.message = payload;
+                    self.message = payload.into();
                 } else {
                     self.message.extend_from_slice(&payload);
                 }
@@ -312,7 +312,7 @@ impl<'a> Relay<'a> {
             let idle = self.idle.as_millis();
             return Err(Left::Gone(format!("the client has answered no ping for {idle} ms").into()));
         }
-        self.codec.add_ping(PING.to_vec());
+        self.codec.add_ping(Bytes::from_static(PING));
         self.is_asked = true;
         Ok(())
     }

@@ -3,7 +3,7 @@ use std::rc::Rc;
 
 use edge_wire::{INITIAL_CREDIT, Kind, cost, credit, header};
 
-use super::super::body_stream::{Arrived, BodyStream, End, NotTaken};
+use super::super::body_stream::{Arrived, BodyStream, End, NotTaken, Payload};
 use super::super::in_flight::{Pending, Stream};
 use super::super::reply::{Outcome, Streamed};
 use super::sockets::{SWITCHING, UNASKED_SOCKET};
@@ -51,16 +51,22 @@ impl HandlerConnection {
     }
 
     /// Takes a frame of a streamed answer.
-    pub(super) fn streamed(self: &Rc<Self>, kind: Kind, number: u32, head: &[u8], body: &[u8]) -> Result<(), String> {
+    pub(super) fn streamed(
+        self: &Rc<Self>,
+        kind: Kind,
+        number: u32,
+        head: &[u8],
+        body: Payload<'_>,
+    ) -> Result<(), String> {
         match kind {
             Kind::Stream => self.begin_stream(number, head),
-            Kind::Credit => self.credited(number, body),
+            Kind::Credit => self.credited(number, &body),
             Kind::Data | Kind::Text | Kind::Binary | Kind::Ping | Kind::Pong | Kind::Close => {
                 self.piece(kind, number, body)
             }
             Kind::End => self.end_stream(number, End::Complete),
             Kind::Reset => {
-                let reason = String::from_utf8_lossy(body);
+                let reason = String::from_utf8_lossy(&body);
                 self.end_stream(number, End::Broken(if reason.is_empty() { RESET.into() } else { (*reason).into() }))
             }
             _ => Err(violated("it sent what only a gateway sends")),
@@ -90,7 +96,7 @@ impl HandlerConnection {
         Ok(())
     }
 
-    fn piece(&self, kind: Kind, number: u32, piece: &[u8]) -> Result<(), String> {
+    fn piece(&self, kind: Kind, number: u32, piece: Payload<'_>) -> Result<(), String> {
         let mut in_flight = self.in_flight.borrow_mut();
         let taken = match in_flight.stream(number) {
             Some(Stream::Wanted(arrived)) => arrived.push(kind, piece),

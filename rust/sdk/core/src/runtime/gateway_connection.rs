@@ -11,7 +11,7 @@ use crate::wire::head;
 use crate::wire::takes::Takes;
 use crate::{Request, Response};
 use std::collections::VecDeque;
-use std::io::{self, Read, Write};
+use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -213,7 +213,7 @@ impl GatewayConnection {
                 self.close();
             }
             Ok(n) => received.filled(n),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => {
                 eprintln!("edge-gateway-sdk: reading a connection failed: {error}");
                 self.close();
@@ -249,8 +249,7 @@ impl GatewayConnection {
     pub fn write_frame(&self, header: &[u8], body: &[u8]) {
         let mut answers = lock(&self.answers);
         answers.extend_from_slice(header);
-        answers.extend_from_slice(body);
-        self.write_out(&mut answers);
+        self.write_out_with(&mut answers, body);
     }
 
     /// Tells the gateway that it may send so many more bytes of a request's body; nothing if it is 0.
@@ -273,14 +272,10 @@ impl GatewayConnection {
         self.finished.fetch_add(1, SeqCst);
         let mut answers = lock(&self.answers);
         let body = head::response(&mut answers, number, response);
-        if body.len() <= COPY_BYTES {
-            answers.extend_from_slice(&body);
-            if now || answers.len() > FLUSH_BYTES {
-                self.write_out(&mut answers);
-            }
+        if body.len() > COPY_BYTES || now || answers.len() + body.len() > FLUSH_BYTES {
+            self.write_out_with(&mut answers, &body);
         } else {
-            self.write_out(&mut answers);
-            self.write(&body);
+            answers.extend_from_slice(&body);
         }
     }
 
@@ -336,6 +331,20 @@ impl GatewayConnection {
         let body = is_opening(frame.kind, self.takes)?.then(|| self.streams.open_body(number));
         self.started.fetch_add(1, SeqCst);
         Ok(Taken::Request(Asked { number, request, body }))
+    }
+
+    /// Writes the buffered answers and, behind them, a body.
+    fn write_out_with(&self, answers: &mut Vec<u8>, body: &[u8]) {
+        if body.len() <= COPY_BYTES {
+            answers.extend_from_slice(body);
+            return self.write_out(answers);
+        }
+        // What a signal has kept back follows; another error comes again with it.
+        let written = (&self.stream).write_vectored(&[IoSlice::new(answers), IoSlice::new(body)]).unwrap_or(0);
+        let of_body = written.saturating_sub(answers.len());
+        answers.drain(..written - of_body);
+        self.write_out(answers);
+        self.write(&body[of_body..]);
     }
 
     fn write_out(&self, answers: &mut Vec<u8>) {

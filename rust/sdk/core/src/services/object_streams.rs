@@ -58,7 +58,7 @@ impl ObjectStore {
         let begun: Begun = self.call("begin_upload", &args, &[]).result()?;
         let stored = self.upload_parts(key, &begun.upload_id, content, part);
         if stored.is_err() {
-            // The error is that of the upload; what is left of it expires on the server.
+            // The error is that of the upload. What this does not remove is removed by a rule of the bucket, if at all.
             let args = [("key", Arg::Text(key)), ("upload_id", Arg::Text(&begun.upload_id))];
             let _ = self.call("abort_upload", &args, &[]).read(nothing);
         }
