@@ -38,7 +38,10 @@ export const overviewRoutes = [
       ...PageQuery,
       domain: Type.Optional(Type.String({ maxLength: 255, description: 'Only of this host' })),
       failing: Type.Optional(
-        Type.Boolean({ description: 'Only those that cannot run, or have answered with an error' }),
+        Type.Boolean({
+          description:
+            'Only those that do not serve because of an error, or have answered with one; the worst first',
+        }),
       ),
     }),
     data: Type.Array(BriefEndpoint),
