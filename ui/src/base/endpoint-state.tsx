@@ -25,11 +25,14 @@ export const STATES: Readonly<Record<BriefEndpoint['status'], readonly [string, 
   error: ['Error', 'bad'],
 };
 
+/** What is said of one that serves, but without a process until the next request. */
+export const ASLEEP = 'Asleep';
+
 /** What serves counts before what the newest code does: that code may be a draft. */
 export function EndpointState({ status, running, asleep, errors, requests }: State) {
   if (running && errors > 0) return <FailingState errors={errors} requests={requests} />;
   if (running && status === 'error') return <Badge tone="warn">New code fails</Badge>;
-  if (running) return <Badge tone="ok">{asleep ? 'Asleep' : 'Running'}</Badge>;
+  if (running) return <Badge tone="ok">{asleep ? ASLEEP : 'Running'}</Badge>;
   if (status === 'running') return <Badge tone="warn">Starting</Badge>;
   const [word, tone] = STATES[status];
   return <Badge tone={tone}>{word}</Badge>;
