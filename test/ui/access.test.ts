@@ -153,7 +153,9 @@ describe('UI: access', () => {
     await page.getByRole('button', { name: 'New token' }).first().click();
     await page.getByLabel('Name', { exact: true }).fill('CI');
     expect(await page.getByRole('button', { name: 'Make the token' }).isDisabled()).to.equal(true);
+    await page.getByText('Choose what it may first.').waitFor();
     await page.getByLabel('domains:read').check();
+    await page.getByText('Choose what it may first.').waitFor({ state: 'detached' });
     await page.getByLabel('Expires').selectOption('at');
     await page.getByLabel('Time').fill('2020-01-01T00:00');
     await page.getByRole('button', { name: 'Make the token' }).click();
