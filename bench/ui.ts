@@ -38,10 +38,18 @@ const PAGES: Readonly<Record<string, string>> = {
   '/ui/endpoints/ID/figures': 'main canvas',
   '/ui/endpoints/ID/versions': '.versions li',
   '/ui/endpoints/ID/settings': 'main form',
+  '/ui/domains/DOMAIN': 'main form',
+  '/ui/collections/COLLECTION': 'main form',
+  '/ui/logs': '[aria-label^="Log entries"] .line',
+  '/ui/alerts': 'main h1',
   '/ui/services': 'main h1',
+  '/ui/services/SERVICE': 'main .facts',
   '/ui/objects': 'main h1',
   '/ui/import': 'main h1',
+  '/ui/apply': 'main h1',
+  '/ui/export': 'main .filters',
   '/ui/builds': 'main h1',
+  '/ui/builds/BUILD': 'main .facts',
   '/ui/queues': 'main iframe',
   '/ui/access': 'main h1',
   '/ui/access/audit': 'main li, main tbody tr',
@@ -51,17 +59,20 @@ const PAGES: Readonly<Record<string, string>> = {
 export const ui: Benchmark = async () =>
   withStacks([{}], async (stack) => {
     if (!stack) throw new Error('no stack');
-    const id = await fill(stack);
+    const ids = await fill(stack);
     const browser = await launchBrowser();
     try {
-      return [...(await firstVisit(browser, stack)), ...(await eachPage(browser, stack, id))];
+      return [...(await firstVisit(browser, stack)), ...(await eachPage(browser, stack, ids))];
     } finally {
       await browser.close();
     }
   });
 
-/** Fills the installation. @returns the id of the endpoint that has the versions and the log */
-async function fill(stack: Stack): Promise<string> {
+/** The ids for the addresses of the pages: `ID` is the endpoint that has the versions and the log. */
+type Ids = Readonly<Record<'ID' | 'DOMAIN' | 'COLLECTION' | 'SERVICE' | 'BUILD', string>>;
+
+/** Fills the installation. */
+async function fill(stack: Stack): Promise<Ids> {
   const id = await stack.deploy({ path: '/{name}', code: SMALL_JSON });
   await defineEndpoints(stack, ENDPOINTS);
   const store = openDatabase(stack.databaseUrl, () => undefined);
@@ -81,7 +92,23 @@ async function fill(stack: Stack): Promise<string> {
     if (!points.some(({ requests }) => requests > 0)) throw new Error('there are no figures yet');
   });
   await writeManyLogEntries(stack.databaseUrl, { count: ENTRIES, endpointIds: [id] });
-  return id;
+  const domain = await create(stack, '/api/domains', { name: 'Shop', host: 'shop.test' });
+  const collection = { name: 'Orders', domain_id: domain, base_path: '/orders' };
+  const service = { name: 'backend', service_type: 'http', config: { base_url: 'https://example.com' } };
+  const [build] = (await must(stack.api.get('/api/builds'))) as { id: string }[];
+  if (!build) throw new Error('there is no build');
+  return {
+    ID: id,
+    DOMAIN: domain,
+    COLLECTION: await create(stack, '/api/collections', collection),
+    SERVICE: await create(stack, '/api/services', service),
+    BUILD: build.id,
+  };
+}
+
+/** @returns its id */
+async function create({ api }: Stack, path: string, body: object): Promise<string> {
+  return ((await must(api.post(path, body))) as { id: string }).id;
 }
 
 async function firstVisit(browser: Browser, { apiUrl }: Stack): Promise<Row[]> {
@@ -112,7 +139,7 @@ async function firstVisit(browser: Browser, { apiUrl }: Stack): Promise<Row[]> {
   ];
 }
 
-async function eachPage(browser: Browser, { apiUrl }: Stack, id: string): Promise<Row[]> {
+async function eachPage(browser: Browser, { apiUrl }: Stack, ids: Ids): Promise<Row[]> {
   const context = await browser.newContext({ baseURL: apiUrl });
   const rows: Row[] = [];
   for (const [path, selector] of Object.entries(PAGES)) {
@@ -120,7 +147,7 @@ async function eachPage(browser: Browser, { apiUrl }: Stack, id: string): Promis
     // The first visit fills the cache of the browser.
     for (let visit = 0; visit <= ROUNDS; visit++) {
       const page = await openPage(context, selector);
-      await page.goto(path.replace('ID', id));
+      await page.goto(path.replace(/[A-Z]{2,}$|[A-Z]{2,}(?=\/)/, (name) => ids[name as keyof Ids]));
       const time = await usableAt(page);
       if (visit > 0) times.push(time);
       await page.close();

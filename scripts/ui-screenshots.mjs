@@ -11,8 +11,13 @@ import { ensureAllPackages, ROOT, requireNode, requireRust } from './prepare.mjs
 
 const OUT = join(ROOT, 'docs/ui');
 const QUALITY = 62;
-/** Of 255, on average over all pixels: less is the noise of charts and of the encoder. */
-const LEAST_DIFFERENCE = 0.35;
+/** Of 255, in any color: less is the noise of the encoder. */
+const STRONG_DIFFERENCE = 64;
+/**
+ * Of all pixels, those that differ so: a word is more, also in a large picture. A chart is of what a run did: where
+ * its line goes is no change of the page, so what is within one does not count.
+ */
+const LEAST_CHANGED = 0.0002;
 const VIEWS = [
   { view: 'desktop', viewport: { width: 1280, height: 800 } },
   { view: 'phone', viewport: { width: 360, height: 740 } },
@@ -259,26 +264,36 @@ function fixTexts({ stack: api, gateway }) {
 /** Whether two pictures differ by more than noise; the page decodes them. */
 async function differs(page, old, taken) {
   if (!old) return true;
+  const charts = await page.evaluate(() =>
+    [...document.querySelectorAll('canvas, .sparkline')].map((chart) =>
+      chart.getBoundingClientRect().toJSON(),
+    ),
+  );
   const decoder = await page.context().newPage();
   await decoder.goto('about:blank');
-  const difference = await decoder.evaluate(
-    async ([one, other]) => {
+  const changed = await decoder.evaluate(
+    async ({ one, other, charts, strong }) => {
       const pixels = async (text) => {
         const blob = await (await fetch(`data:image/webp;base64,${text}`)).blob();
         const image = await createImageBitmap(blob);
         const canvas = new OffscreenCanvas(image.width, image.height);
         const context = canvas.getContext('2d');
         context.drawImage(image, 0, 0);
+        context.fillStyle = 'black';
+        for (const { x, y, width, height } of charts) context.fillRect(x, y, width, height);
         return context.getImageData(0, 0, image.width, image.height).data;
       };
       const [before, after] = [await pixels(one), await pixels(other)];
-      if (before.length !== after.length) return Number.POSITIVE_INFINITY;
-      return before.reduce((sum, value, at) => sum + Math.abs(value - after[at]), 0) / before.length;
+      if (before.length !== after.length) return 1;
+      let count = 0;
+      for (let at = 0; at < before.length; at += 4)
+        if ([0, 1, 2].some((color) => Math.abs(before[at + color] - after[at + color]) > strong)) count++;
+      return count / (before.length / 4);
     },
-    [old.toString('base64'), taken.toString('base64')],
+    { one: old.toString('base64'), other: taken.toString('base64'), charts, strong: STRONG_DIFFERENCE },
   );
   await decoder.close();
-  return difference > LEAST_DIFFERENCE;
+  return changed > LEAST_CHANGED;
 }
 
 /** The page that shows them; pictures of pages that are no more go. */

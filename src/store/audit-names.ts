@@ -9,6 +9,13 @@ export interface NamedInAudit {
   readonly name: string;
 }
 
+/** What a deployment has serve: `version 2`, or `version 2 (90 %) and version 3 (10 %)`. */
+const VERSIONS = `(
+  SELECT string_agg(concat('version ', target->>'version',
+                           CASE WHEN jsonb_array_length(targets) > 1 THEN concat(' (', target->>'percent', ' %)') END),
+                    ' and ')
+    FROM jsonb_array_elements(targets) AS target)`;
+
 /** By kind: the table, and the SQL of the name. Ids are unique among all of them. */
 const NAMES: Readonly<Record<string, readonly [table: string, name: string]>> = {
   domain: ['domains', 'host'],
@@ -21,6 +28,7 @@ const NAMES: Readonly<Record<string, readonly [table: string, name: string]>> = 
   alert: ['alerts', 'condition'],
   import: ['imports', 'title'],
   apply: ['applies', 'stack'],
+  deployment: ['deployments', VERSIONS],
 };
 const NOW = Object.entries(NAMES)
   .map(
@@ -28,7 +36,7 @@ const NOW = Object.entries(NAMES)
       `SELECT id, '${kind}' AS kind, ${name} AS name FROM ${table} WHERE id = ANY(?::uuid[])`,
   )
   .join(' UNION ALL ');
-/** Of what is deleted: what it was called when it was last changed. */
+/** Of what is deleted: its address where a row has it, else what it was called when it was last changed. */
 const BEFORE = `
   SELECT DISTINCT ON (object_id) object_id AS id, object_kind AS kind,
          coalesce(CASE WHEN last \\? 'route'
@@ -37,7 +45,7 @@ const BEFORE = `
     FROM (SELECT id, object_id, object_kind, coalesce(before, '{}') || coalesce(after, '{}') AS last
             FROM audit WHERE object_id = ANY(?)) AS changed
    WHERE last \\?| ARRAY['host', 'email', 'name', 'title', 'cron']
-   ORDER BY object_id, id DESC`;
+   ORDER BY object_id, last \\?| ARRAY['host', 'route'] DESC, id DESC`;
 
 /** By id; what never had a name, or none that is still known, is missing. */
 export async function namesInAudit(

@@ -17,6 +17,8 @@ export interface BriefEndpoint {
   readonly collection: string | null;
   readonly enabled: boolean;
   readonly status: EndpointStatus;
+  /** A live gateway serves it, also while the status is that of newer code. */
+  readonly running: boolean;
   /** Runs, but without a process until the next request. */
   readonly asleep: boolean;
   /** Finished requests of the last hour, and those with a status of 500 or more. */
@@ -24,29 +26,40 @@ export interface BriefEndpoint {
   readonly errors: number;
 }
 
-/** What is failing: cannot run, or has answered with an error. */
+/** What is failing: does not serve because of an error, or has answered with one. */
 export interface OverviewFilter {
   readonly domain?: string | undefined;
   readonly failing?: boolean | undefined;
 }
 
 const LAST_HOUR = `step = 60 AND at > now() - interval '1 hour'`;
-const OF_LAST_HOUR = (sum: string) =>
-  `(SELECT coalesce(sum(${sum}), 0)::integer FROM figures
-     WHERE figures.endpoint_id = listed.id AND ${LAST_HOUR})`;
+const ofLastHour = (sum: string, id: string) =>
+  `(SELECT coalesce(sum(${sum}), 0)::integer FROM figures WHERE figures.endpoint_id = ${id} AND ${LAST_HOUR})`;
+const REQUESTS = 'status_2xx + status_3xx + status_4xx + status_5xx + status_other';
+const runningIn = (table: string) => `
+  FROM observations JOIN nodes ON nodes.id = observations.node_id
+ WHERE observations.endpoint_id = ${table}.id AND observations.state = 'running' AND ${IS_LIVE_NODE}`;
 const COLUMNS = `
   listed.id, listed.name, listed.method, listed.route, listed.domain, listed.collection_id, listed.collection,
   listed.enabled, listed.status,
-  coalesce((SELECT bool_and(observations.serving = '[]') FROM observations JOIN nodes ON nodes.id = observations.node_id
-             WHERE observations.endpoint_id = listed.id AND observations.state = 'running' AND ${IS_LIVE_NODE}), false)
-    AS asleep,
-  ${OF_LAST_HOUR('status_2xx + status_3xx + status_4xx + status_5xx + status_other')} AS requests,
-  ${OF_LAST_HOUR('status_5xx')} AS errors`;
+  EXISTS (SELECT ${runningIn('listed')}) AS running,
+  coalesce((SELECT bool_and(observations.serving = '[]') ${runningIn('listed')}), false) AS asleep,
+  ${ofLastHour(REQUESTS, 'listed.id')} AS requests,
+  ${ofLastHour('status_5xx', 'listed.id')} AS errors`;
 /** By host, within that by collection, those without one first, and within that by route. No name has U+0001. */
-const SORT_KEY = `concat_ws(E'\\x01', endpoints.domain, coalesce(collections.name, ''), endpoints.route, endpoints.method)
+const BY_ROUTE = `concat_ws(E'\\x01', endpoints.domain, coalesce(collections.name, ''), endpoints.route, endpoints.method)
   COLLATE "C"`;
-const IS_FAILING = `(endpoints.status = 'error' OR endpoints.id IN (
+/** Where newer code fails while a version serves, its author knows, and no request fails. */
+const IS_DOWN = `(endpoints.status = 'error' AND NOT EXISTS (SELECT ${runningIn('endpoints')}))`;
+const IS_FAILING = `(${IS_DOWN} OR endpoints.id IN (
   SELECT endpoint_id FROM figures WHERE ${LAST_HOUR} AND status_5xx > 0))`;
+/** The worst first: what does not serve, then by the share of errors, then by their number. */
+const BY_SEVERITY = `(
+  SELECT concat_ws(E'\\x01', CASE WHEN ${IS_DOWN} THEN 0 ELSE 1 END,
+                   to_char(1 - errors::numeric / greatest(requests, 1), '0.000000'),
+                   to_char(9999999999 - errors, '0000000000'), ${BY_ROUTE})
+    FROM (SELECT ${ofLastHour(REQUESTS, 'endpoints.id')} AS requests,
+                 ${ofLastHour('status_5xx', 'endpoints.id')} AS errors) AS last_hour) COLLATE "C"`;
 
 const ORDER: ListOrder = {
   key: { column: 'listed.sort_key', type: 'text' },
@@ -55,7 +68,7 @@ const ORDER: ListOrder = {
   searched: ['listed.name', 'listed.address', 'listed.collection'],
 };
 
-/** A page of them. */
+/** A page of them: by host, collection and route, and of those that fail the worst first. */
 export async function listBriefEndpoints(
   store: Store,
   { domain, failing }: OverviewFilter,
@@ -64,7 +77,11 @@ export async function listBriefEndpoints(
   const { knex } = store;
   const listed = knex('endpoints')
     .leftJoin('collections', 'collections.id', 'endpoints.collection_id')
-    .select('endpoints.*', 'collections.name as collection', knex.raw(`${SORT_KEY} AS sort_key`))
+    .select(
+      'endpoints.*',
+      'collections.name as collection',
+      knex.raw(`${failing ? BY_SEVERITY : BY_ROUTE} AS sort_key`),
+    )
     // As people write it: a method, and a host with a path.
     .select(knex.raw(`concat(endpoints.method, ' ', endpoints.domain, endpoints.route) AS address`));
   if (domain !== undefined) listed.where('endpoints.domain', domain);

@@ -89,6 +89,31 @@ describe('rows of the audit', () => {
     expect(await named()).to.deep.include(anyNamed);
     await api.delete(`/api/endpoints/${any}`, admin);
     expect(await named()).to.deep.include(anyNamed);
+
+    // By its host, also after what was changed of it last was something else.
+    const gone = await make('/api/domains', { name: 'Gone', host: 'gone.example' });
+    await api.put(`/api/domains/${gone}`, { name: 'Renamed' }, admin);
+    await api.store.knex('domains').where({ id: gone }).delete();
+    expect(await named()).to.deep.include({ [gone]: { kind: 'domain', name: 'gone.example' } });
+
+    // Deployments are called what they have serve.
+    const [deployment] = await api.store
+      .knex('deployments')
+      .insert({
+        ...{ endpoint_id: endpoint, kind: 'canary', outcome: 'succeeded', request_id: 'r', revision: 1 },
+        targets: JSON.stringify([
+          { version: 1, percent: 90 },
+          { version: 2, percent: 10 },
+        ]),
+      })
+      .returning('id');
+    await api.store
+      .knex('audit')
+      .where({ object_id: gone })
+      .update({ after: { confirmed_deployment_id: deployment.id } });
+    expect(await named()).to.deep.include({
+      [deployment.id]: { kind: 'deployment', name: 'version 1 (90 %) and version 2 (10 %)' },
+    });
   });
 
   describe('of changes that end with an error', () => {

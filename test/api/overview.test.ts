@@ -2,6 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { type Figures, saveFigures } from '../../src/store/figures.js';
+import { registerNode } from '../../src/store/nodes.js';
+import { saveObservations } from '../../src/store/observations.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure } from '../support/expect.js';
 
@@ -34,6 +36,14 @@ describe('endpoints in brief', () => {
     expectData<{ id: string }>(await api.post(path, body), 201);
   const endpoint = (body: object) => created('/api/endpoints', { name: 'named', method: 'GET', ...body });
   const list = async (query = '') => expectData<Brief[]>(await api.get(`/api/overview/endpoints${query}`));
+  /** As if a live gateway had said so. */
+  const serves = async (endpoint_id: string) => {
+    const id = randomUUID();
+    await registerNode(api.store, { id, kind: 'gateway', hostname: 'test', pid: 1, info: {} });
+    await saveObservations(api.store, id, [
+      { endpoint_id, state: 'running', revision: 1, serving: [], versions: [], error: null },
+    ]);
+  };
   const shown = ({ method, domain, collection, route }: Brief) =>
     `${method} ${domain} ${collection ?? '-'} ${route}`;
 
@@ -76,15 +86,15 @@ describe('endpoints in brief', () => {
   });
 
   it('that answer with errors are failing for an hour', async () => {
-    const [first] = await list();
+    const [first, second, third] = await list();
     const NOTHING = {
       ...{ status_2xx: 0, status_3xx: 0, status_4xx: 0, status_5xx: 0, status_other: 0 },
       ...{ restarts: 0, cpu_seconds: 0, in_flight: 0, memory_bytes: 0, buckets: [], counts: [] },
     };
     const node = randomUUID();
-    const add = (minutes: number, statuses: Partial<Figures>) => {
+    const add = (minutes: number, statuses: Partial<Figures>, id = first?.id ?? '') => {
       const at = (Math.floor(Date.now() / 60_000) - minutes) * 60_000;
-      const figures = { ...NOTHING, endpoint_id: first?.id ?? '', version: 1, at, ...statuses };
+      const figures = { ...NOTHING, endpoint_id: id, version: 1, at, ...statuses };
       return saveFigures(api.store, node, [figures]);
     };
     await add(2, { status_2xx: 3 });
@@ -95,6 +105,23 @@ describe('endpoints in brief', () => {
     const [failing, ...others] = await list('?failing=true');
     expect(failing).to.include({ id: first?.id, requests: 6, errors: 3 });
     expect(others).to.deep.equal([]);
+
+    // The worst first, also from page to page: by the share of errors, then by their number.
+    await add(3, { status_5xx: 2 }, second?.id);
+    await add(3, { status_5xx: 40, status_2xx: 40 }, third?.id);
+    const bySeverity = [second?.id, third?.id, first?.id];
+    expect((await list('?failing=true')).map(({ id }) => id)).to.deep.equal(bySeverity);
+    const { body, headers } = await api.get('/api/overview/endpoints?failing=true&limit=1');
+    const next = /<([^>]+)>; rel="next"/.exec(headers['link']?.toString() ?? '')?.[1] ?? '';
+    const pages = [...(body as { data: Brief[] }).data, ...expectData<Brief[]>(await api.get(next))];
+    expect(pages.map(({ id }) => id)).to.deep.equal(bySeverity.slice(0, 2));
+
+    // What does not serve is worse than all that does; new code that fails beside a version that serves is not failing.
+    const { id: down } = await endpoint({ domain: '*', path: '/down' });
+    await api.store.knex('endpoints').where({ id: down }).update({ status: 'error' });
+    expect((await list('?failing=true')).map(({ id }) => id)).to.deep.equal([down, ...bySeverity]);
+    await serves(down);
+    expect((await list('?failing=true')).map(({ id }) => id)).to.deep.equal(bySeverity);
   });
 
   it('come with a stream that tells of changes, by their kind', async () => {

@@ -104,13 +104,58 @@ describe('UI: access', () => {
     await close();
   });
 
+  it('who is limited to some hosts is not offered what the API refuses', async () => {
+    const by = { headers: admin };
+    const make = async (path: string, body: object) =>
+      ((await must(stack.api.post(path, body, by))) as { id: string }).id;
+    await make('/api/domains', { name: 'Limited', host: 'limited.test' });
+    const limited = { email: 'limited@example.test', name: 'Limited', role: 'editor', password: PASSWORD };
+    const user = await make('/api/users', { ...limited, domains: ['limited.test'] });
+    const http = { service_type: 'http', config: { base_url: 'https://example.com' } };
+    const shared = await make('/api/services', { ...http, name: 'shared' });
+    const own = await make('/api/services', { ...http, name: 'own', domains: ['limited.test'] });
+
+    const { page, close } = await openAs(limited.email, '/ui/services');
+    await page.getByRole('button', { name: 'Test own' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Test shared' }).count()).to.equal(0);
+    await page.goto(`/ui/services/${own}`);
+    await page.getByRole('button', { name: 'Delete' }).waitFor();
+    await page.getByRole('link', { name: 'Settings' }).waitFor();
+    await page.goto(`/ui/services/${shared}?tab=settings`);
+    await page.getByRole('heading', { name: 'shared', level: 1 }).waitFor();
+    await page.getByRole('heading', { name: 'Endpoints that use it' }).waitFor();
+    for (const name of ['Test', 'Activate', 'Deactivate', 'Delete'])
+      expect(await page.getByRole('button', { name, exact: true }).count(), name).to.equal(0);
+    expect(await page.getByRole('link', { name: 'Settings' }).count()).to.equal(0);
+
+    // What is offered is done: the new service is for the hosts of who makes it.
+    await page.goto('/ui/services?new=http');
+    await dialog(page).getByLabel('Name', { exact: true }).fill('mine');
+    const types = await dialog(page).getByLabel('Type').locator('option').allTextContents();
+    expect(types).to.include('PostgreSQL').and.not.to.include('SQLite');
+    await dialog(page).getByLabel('Base URL').fill('https://example.com');
+    await dialog(page).getByRole('button', { name: 'Create the service' }).click();
+    await page.getByRole('heading', { name: 'mine', level: 1 }).waitFor();
+    await page.goto('/ui/alerts?new=alert');
+    await dialog(page).getByLabel('About').waitFor();
+    const abouts = await dialog(page).getByLabel('About').locator('option').allTextContents();
+    expect(abouts).to.deep.equal(['A host', 'An endpoint']);
+    await close();
+    const made = (await must(stack.api.get('/api/services?search=mine', by))) as { id: string }[];
+    for (const id of [shared, own, ...made.map((service) => service.id)])
+      await must(stack.api.delete(`/api/services/${id}`, by));
+    await must(stack.api.delete(`/api/users/${user}`, by));
+  });
+
   it('a token is shown once, works, and is revoked', async () => {
     const { page, close } = await openAs(ADMIN, '/ui/access/tokens');
     await page.getByText('There are no tokens').waitFor();
     await page.getByRole('button', { name: 'New token' }).first().click();
     await page.getByLabel('Name', { exact: true }).fill('CI');
     expect(await page.getByRole('button', { name: 'Make the token' }).isDisabled()).to.equal(true);
+    await page.getByText('Choose what it may first.').waitFor();
     await page.getByLabel('domains:read').check();
+    await page.getByText('Choose what it may first.').waitFor({ state: 'detached' });
     await page.getByLabel('Expires').selectOption('at');
     await page.getByLabel('Time').fill('2020-01-01T00:00');
     await page.getByRole('button', { name: 'Make the token' }).click();

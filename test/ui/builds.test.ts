@@ -94,10 +94,21 @@ describe('UI: builds and queues', () => {
     await close();
   });
 
-  it('one that does not exist says so', async () => {
-    const { page, close } = await ui.open('/ui/builds/00000000-0000-4000-8000-000000000000');
-    await page.getByRole('alert').getByText('not_found').waitFor();
-    await page.getByRole('button', { name: 'Try again' }).waitFor();
+  it('one that does not exist says so, as all pages of one object do, and leads to the list', async () => {
+    const { page, close } = await ui.open('/ui');
+    const pages = [
+      ...['builds build builds', 'services service services', 'imports import import', 'applies apply apply'],
+      ...['endpoints endpoint endpoints', 'domains domain endpoints', 'collections collection endpoints'],
+    ];
+    for (const [path, kind, list] of pages.map((words) => words.split(' ')))
+      for (const id of ['00000000-0000-4000-8000-000000000000', 'no-id']) {
+        await page.goto(`/ui/${path}/${id}`);
+        const alert = page.getByRole('alert');
+        await alert.getByText(`There is no such ${kind}`).waitFor();
+        expect(await alert.getByRole('link').getAttribute('href')).to.equal(`/ui/${list}`);
+        expect(await page.getByRole('button', { name: 'Try again' }).count()).to.equal(0);
+      }
+    await expectAccessible(page);
     await close();
   });
 

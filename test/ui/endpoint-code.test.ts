@@ -182,6 +182,44 @@ describe('the code of an endpoint in the web UI', function () {
     await close();
   });
 
+  it('says once that the browser has no room for what is written, which is saved nevertheless', async () => {
+    const id = await create({ code: MENDED });
+    const { page, close } = await ui.open(`/ui/endpoints/${id}`);
+    await editor(page).waitFor();
+    // All of it, to the last characters.
+    await page.evaluate(`
+      let length = 8_000_000;
+      for (let part = 0; length > 0; part++)
+        try {
+          sessionStorage.setItem('full' + part, 'x'.repeat(length));
+        } catch {
+          length = Math.floor(length / 2);
+        }`);
+    const said = page.getByText(/^The browser has no room for what you write/);
+    await write(page, '// First.\n');
+    await said.waitFor();
+    await write(page, '// Second.\n');
+    expect(await said.count()).to.equal(1);
+    await page.keyboard.press('Control+s');
+    await page.getByText('Saved, the same as version 1').waitFor();
+    expect((await stored(id)).code).to.equal(`// Second.\n// First.\n${MENDED}`);
+    await close();
+  });
+
+  it('says that the gateway cannot be reached for as long as that is so', async () => {
+    const id = await create({ code: MENDED });
+    const { page, context, close } = await ui.open(`/ui/endpoints/${id}`);
+    await write(page, '// Waits.\n');
+    await context.route('**/api/**', (route) => route.abort('connectionrefused'));
+    await page.keyboard.press('Control+s');
+    const notice = page.getByRole('alert').filter({ hasText: 'The gateway cannot be reached.' });
+    await notice.waitFor();
+    await context.unroute('**/api/**');
+    await notice.waitFor({ state: 'detached' });
+    await page.getByText('Changed, not saved yet').waitFor();
+    await close();
+  });
+
   it('warns when somebody else has changed the draft, and takes theirs or overwrites it', async () => {
     const id = await create({ code: '// one\n' });
     const { page, close } = await ui.open(`/ui/endpoints/${id}`);

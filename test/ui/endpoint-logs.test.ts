@@ -97,10 +97,12 @@ describe('the log of an endpoint in the web UI', function () {
   it('says at its field what is wrong with a filter', async () => {
     const { page, close } = await ui.open(`/ui/endpoints/${id}/logs?status=many`);
     await page
-      .getByText(/must be/)
+      .getByText(/must be/i)
       .first()
       .waitFor();
     expect(await page.getByLabel('Status').getAttribute('aria-invalid')).to.equal('true');
+    // Said once, where it is to be mended.
+    expect(await page.locator('.logs .notice').count()).to.equal(0);
     await close();
   });
 
@@ -168,6 +170,17 @@ describe('the log of an endpoint in the web UI', function () {
     await line(page, 'while paused').first().waitFor();
     await expectFits(page);
     await expectAccessible(page);
+    // The place of a panic takes no room from what was said.
+    await page.goto(`/ui/endpoints/${id}/logs?search=the%20cup%20is%20empty`);
+    const panic = line(page, 'the cup is empty').first();
+    await panic.getByRole('link', { name: /^handler\.rs:6/ }).waitFor();
+    const text = await panic.locator('.said > span').evaluate((said) => {
+      const range = said.ownerDocument.createRange();
+      range.selectNodeContents(said);
+      return { needed: range.getBoundingClientRect().height, shown: said.clientHeight };
+    });
+    expect(text.needed).to.be.at.most(text.shown + 1);
+    await expectFits(page);
     await close();
   });
 });

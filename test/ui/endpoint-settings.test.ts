@@ -138,12 +138,21 @@ describe('the settings of an endpoint in the web UI', function () {
     await page.getByText(/^Line 1: /).waitFor();
     await page.getByLabel(/^Origins/).fill('https://example.com');
     await save(page);
+    await page.getByText('Origins: https://example.com', { exact: true }).waitFor();
     expect((await stored())['policies']).to.deep.equal({ cors: { origins: ['https://example.com'] } });
     const answer = await stack.gateway.get('/greeting', { headers: { origin: 'https://example.com' } });
     expect(answer.headers['access-control-allow-origin']).to.equal('https://example.com');
     await page.getByLabel('Here').selectOption({ label: 'Not set: what is set farther away counts' });
     await save(page);
     expect((await stored())['policies']).to.equal(null);
+
+    // What is set is said in words.
+    const rate_limit = { requests: 600, window_seconds: 60, by: 'address' };
+    const policies = { rate_limit, timeout: 5_000, body_limit: 65_536, auth: { api_key: {} } };
+    expectData(await stack.api.put(`/api/endpoints/${id}`, { policies }));
+    for (const words of ['600 requests in 60 s by address', '5 s', '64 KiB', 'a key in X-Api-Key'])
+      await page.getByText(words, { exact: true }).waitFor();
+    expectData(await stack.api.put(`/api/endpoints/${id}`, { policies: null }));
     await close();
   });
 

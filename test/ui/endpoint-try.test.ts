@@ -50,7 +50,10 @@ const SPEC = JSON.stringify({
       ],
       post: {
         operationId: 'echo',
-        parameters: [{ name: 'tag', in: 'query', required: true, schema: { enum: ['one', 'two'] } }],
+        parameters: [
+          { name: 'tag', in: 'query', required: true, schema: { enum: ['one', 'two'] } },
+          { name: 'limit', in: 'query', schema: { type: 'integer', default: 20 } },
+        ],
         requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Node' } } } },
         responses: { 200: { description: 'ok' } },
       },
@@ -120,6 +123,10 @@ describe('UI: trying an endpoint', function () {
     });
     // What has no value yet is seen as that.
     await page.locator('.try-line').getByText('/echo/from%20the%20document/{rest}?tag=one').waitFor();
+    // What may be left out is offered by its name.
+    await page.getByRole('button', { name: 'Add the parameter limit' }).click();
+    await page.locator('.try-line').getByText('?tag=one&limit=20').waitFor();
+    expect(await page.getByRole('button', { name: 'Add the parameter limit' }).count()).to.equal(0);
     await page.getByLabel('id', { exact: true }).fill(`a/b ?#%2e'"é😀`);
     await page.getByLabel('rest', { exact: true }).fill('..a');
     await pair(page, 'parameter', 2, 'tag', `two & [3] {4} it's`);

@@ -206,4 +206,33 @@ describe('the versions of an endpoint in the web UI', function () {
     expect((await stack.gateway.get('/versions')).status).to.equal(503);
     await close();
   });
+
+  it('says the same of it while it is asleep, and goes back by the palette', async () => {
+    await serve(2);
+    await stack.processes.get('gateway')?.end('SIGTERM');
+    await stack.start('gateway');
+    await eventually(async () => {
+      const now = expectData<object>(await stack.api.get(`/api/endpoints/${id}`));
+      expect(now).to.include({ running: true, running_version: null });
+    });
+    const { page, close } = await ui.open('/ui/endpoints');
+    await page.getByText('Asleep', { exact: true }).first().waitFor();
+    await page.getByRole('link', { name: /\/versions/ }).click();
+    await page.locator('h1').getByText('Asleep', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Versions', exact: true }).click();
+    await page.getByRole('button', { name: 'Roll back to version 1' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('roll back');
+    await page.getByRole('option', { name: /^Roll back this endpoint/ }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByText(/^Version \d serves again\.$/).waitFor();
+    expect(await targets()).not.to.have.property('2');
+    // The audit has it in the same words.
+    await page.getByRole('link', { name: 'Who changed this?' }).click();
+    const entry = page.getByRole('list', { name: 'Audit entries' }).getByRole('listitem').first();
+    await entry.getByText(/rolled back the endpoint .*: version 2 → \d$/).waitFor();
+    await entry.locator('summary').click();
+    await entry.getByRole('cell', { name: 'version 2', exact: true }).waitFor();
+    await close();
+  });
 });

@@ -58,7 +58,15 @@ describe('endpoints in the web UI', function () {
     const [made] = expectData(await stack.api.get('/api/overview/endpoints')) as object[];
     expect(made).to.include({
       ...{ method: 'GET', route: '/shop/pets/{id}', domain: 'api.example.com', collection: 'shop' },
-      ...{ name: '/pets/{id}', status: 'created', asleep: false, requests: 0, errors: 0, enabled: true },
+      ...{
+        name: '/pets/{id}',
+        status: 'created',
+        running: false,
+        asleep: false,
+        requests: 0,
+        errors: 0,
+        enabled: true,
+      },
     });
     await page.goBack();
     await page.getByRole('link', { name: '/shop/pets/{id}' }).waitFor();

@@ -55,6 +55,8 @@ describe('the way into the web UI', function () {
 
   it('shows what happens, now and over the day', async () => {
     const { page, close } = await ui.open('/ui');
+    // In another tab, too, one finds where it answers.
+    await page.getByRole('link', { name: `${stack.gatewayUrl}/hello/Ada` }).waitFor();
     for (let sent = 0; sent < 20; sent++) await stack.gateway.get('/hello/Ada');
     await page.getByText('Requests a second').waitFor();
     await eventually(async () =>

@@ -18,6 +18,7 @@ const BriefEndpoint = Type.Object(
     collection: nullable(Type.String({ description: 'Its name' })),
     enabled: Type.Boolean(),
     status: oneOf(['created', 'compiled', 'running', 'stopped', 'error']),
+    running: Type.Boolean({ description: 'A live gateway serves it now, whatever its newest code does' }),
     asleep: Type.Boolean({ description: 'Runs, but without a process until the next request' }),
     requests: Type.Integer({ description: 'Finished in the last hour' }),
     errors: Type.Integer({ description: 'Of them, with a status of 500 or more' }),
@@ -37,7 +38,10 @@ export const overviewRoutes = [
       ...PageQuery,
       domain: Type.Optional(Type.String({ maxLength: 255, description: 'Only of this host' })),
       failing: Type.Optional(
-        Type.Boolean({ description: 'Only those that cannot run, or have answered with an error' }),
+        Type.Boolean({
+          description:
+            'Only those that do not serve because of an error, or have answered with one; the worst first',
+        }),
       ),
     }),
     data: Type.Array(BriefEndpoint),

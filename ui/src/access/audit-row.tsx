@@ -18,6 +18,7 @@ export function AuditRow({ entry }: { readonly entry: AuditEntry }) {
               <>
                 {' '}
                 <Subject entry={entry} />
+                <Served entry={entry} />
               </>
             )}
           </span>
@@ -157,6 +158,15 @@ function Subject({ entry: { before, after, object_id, names } }: { readonly entr
       {name === undefined ? object_id : `“${name}”`}
     </span>
   );
+}
+
+/** Which versions served before, and which do now. */
+function Served({ entry: { before, after, names } }: { readonly entry: AuditEntry }) {
+  const [was, is] = [before, after].map(
+    (members) => names[String(members?.['confirmed_deployment_id'])]?.name,
+  );
+  if (is === undefined) return null;
+  return <>: {was === undefined ? is : `${was} → ${is.replace(/^version /, '')}`}</>;
 }
 
 /** Whose token it was, or which import. */

@@ -62,7 +62,13 @@ function TokenForm({ onMade, onCancel }: TokenFormProps) {
     onMade(data.token);
   };
   return (
-    <Form action="Make the token" onSubmit={make} onCancel={onCancel} isDisabled={permissions.length === 0}>
+    <Form
+      action="Make the token"
+      onSubmit={make}
+      onCancel={onCancel}
+      isDisabled={permissions.length === 0}
+      whyNot="Choose what it may first."
+    >
       {(problemAt) => (
         <>
           <TextField

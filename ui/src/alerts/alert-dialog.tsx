@@ -8,7 +8,7 @@ import { Form, type ProblemAt } from '../base/form.js';
 import { ShownOnce } from '../base/shown-once.js';
 import { done } from '../base/toasts.js';
 import type { Alert } from '../generated/routes.js';
-import { type About, aboutOf, CONDITIONS, type Condition } from './conditions.js';
+import { type About, aboutOf, aboutsOf, CONDITIONS, type Condition } from './conditions.js';
 
 interface AlertDialogProps {
   /** Undefined: a new one. */
@@ -87,7 +87,7 @@ interface FieldsProps {
 
 function Fields({ typed, isNew, onChange, problemAt }: FieldsProps) {
   const { on, about, subject, url, percent, minutes, days, enabled } = typed;
-  const { abouts } = CONDITIONS[on];
+  const abouts = aboutsOf(on);
   const number = (name: 'percent' | 'minutes' | 'days', label: string, max: number) => (
     <TextField
       label={label}
@@ -111,7 +111,7 @@ function Fields({ typed, isNew, onChange, problemAt }: FieldsProps) {
             label: CONDITIONS[value].label,
           }))}
           value={on}
-          onChange={(value) => onChange({ on: value, about: 'all', subject: '' })}
+          onChange={(value) => onChange({ on: value, about: firstAbout(value), subject: '' })}
         />
       )}
       {on === 'error_rate' && (
@@ -154,11 +154,13 @@ function Fields({ typed, isNew, onChange, problemAt }: FieldsProps) {
   );
 }
 
+const firstAbout = (on: Condition): About => aboutsOf(on)[0] ?? 'host';
+
 function typedOf(alert: Alert | undefined): Typed {
   const { on = 'crash_loop', scope = null, url = '', enabled = true } = alert ?? {};
   const { percent = 5, minutes = 5, days = 14 } = alert ?? {};
   return {
-    ...{ on, about: aboutOf(scope), url, enabled },
+    ...{ on, about: alert ? aboutOf(scope) : firstAbout(on), url, enabled },
     subject: scope?.domain ?? scope?.endpoint_id ?? scope?.service_id ?? '',
     ...{ percent: String(percent), minutes: String(minutes), days: String(days) },
   };

@@ -1,4 +1,5 @@
 /** What alerts can watch for, in words; docs/ALERTS.md has when each begins and is over. */
+import { me } from '../api/session.js';
 import type { Alert } from '../generated/routes.js';
 
 export type Condition = Alert['on'];
@@ -17,6 +18,12 @@ export const CONDITIONS: Readonly<Record<Condition, ConditionText>> = {
   build_failed: { label: 'A build has failed', abouts: ['all', 'host', 'endpoint'] },
   certificate_expiry: { label: 'A certificate expires', abouts: ['all', 'host'] },
 };
+
+/** What one may choose: who is limited to some hosts is told of nothing that others have. */
+export function aboutsOf(on: Condition): readonly About[] {
+  const { abouts } = CONDITIONS[on];
+  return me.value?.domains === null ? abouts : abouts.filter((about) => about !== 'all');
+}
 
 /** The condition with its numbers. */
 export function sentenceOf({ on, percent, minutes, days }: Alert): string {

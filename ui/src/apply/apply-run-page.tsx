@@ -20,6 +20,8 @@ import { WayBack } from './way-back.js';
 
 type Progress = Pick<Apply, 'state' | 'progress'>;
 
+const SUBJECT = { kind: 'apply', list: '/ui/apply', listName: 'All applies' } as const;
+
 export function ApplyRunPage({ params: { id = '' } }: PageProps) {
   const result = useApply(id);
   const [isGoingBack, setGoingBack] = useState(false);
@@ -31,7 +33,7 @@ export function ApplyRunPage({ params: { id = '' } }: PageProps) {
       crumbs={<Link href="/ui/apply">Apply</Link>}
       actions={mayGoBack && <Button onClick={() => setGoingBack(true)}>Take it back …</Button>}
     >
-      <Loaded result={result} lines={6}>
+      <Loaded result={result} lines={6} subject={SUBJECT}>
         {(loaded) => <Content apply={loaded} />}
       </Loaded>
       {isGoingBack && <WayBack id={id} onClose={() => setGoingBack(false)} />}

@@ -39,7 +39,9 @@ export function WayBack({ id, onClose }: WayBackProps) {
     >
       {data ? (
         <>
-          <p aria-live="polite">{summaryOf(data)}. What others have changed since stays as it is.</p>
+          <p aria-live="polite">
+            {summaryOf(data)}. Changes of others since then stay, unless what they are of is deleted.
+          </p>
           <PlanChanges plan={data} />
         </>
       ) : error ? (

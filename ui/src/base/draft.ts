@@ -1,5 +1,6 @@
 /** What has been typed and not sent yet: kept in this tab, so that a reload loses nothing. */
 import { useEffect, useState } from 'preact/hooks';
+import { keepInTab } from './kept.js';
 import { useSettled } from './settled.js';
 
 const KEPT_AFTER_MS = 300;
@@ -23,7 +24,7 @@ export function useDraft<T>(
   useEffect(() => {
     if (isForgotten) return;
     const text = JSON.stringify(kept(settled));
-    if (text.length <= MOST_CHARACTERS) sessionStorage.setItem(key, text);
+    if (text.length <= MOST_CHARACTERS) keepInTab(key, text);
   }, [settled, isForgotten]);
   const change = (next: T | ((before: T) => T)) => {
     setForgotten(false);

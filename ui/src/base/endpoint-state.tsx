@@ -2,7 +2,7 @@
 import type { BriefEndpoint } from '../generated/routes.js';
 import { Badge, type Tone } from './text.js';
 
-type State = Pick<BriefEndpoint, 'status' | 'asleep' | 'errors' | 'requests'>;
+type State = Pick<BriefEndpoint, 'status' | 'running' | 'asleep' | 'errors' | 'requests'>;
 
 /** Of all requests: an endpoint with more errors is failing, one with fewer has had some. */
 const FAILING_FROM = 0.05;
@@ -25,8 +25,15 @@ export const STATES: Readonly<Record<BriefEndpoint['status'], readonly [string, 
   error: ['Error', 'bad'],
 };
 
-export function EndpointState({ status, asleep, errors, requests }: State) {
+/** What is said of one that serves, but without a process until the next request. */
+export const ASLEEP = 'Asleep';
+
+/** What serves counts before what the newest code does: that code may be a draft. */
+export function EndpointState({ status, running, asleep, errors, requests }: State) {
+  if (running && errors > 0) return <FailingState errors={errors} requests={requests} />;
+  if (running && status === 'error') return <Badge tone="warn">New code fails</Badge>;
+  if (running) return <Badge tone="ok">{asleep ? ASLEEP : 'Running'}</Badge>;
+  if (status === 'running') return <Badge tone="warn">Starting</Badge>;
   const [word, tone] = STATES[status];
-  if (status === 'running' && errors > 0) return <FailingState errors={errors} requests={requests} />;
-  return <Badge tone={tone}>{status === 'running' && asleep ? 'Asleep' : word}</Badge>;
+  return <Badge tone={tone}>{word}</Badge>;
 }

@@ -16,11 +16,13 @@ export interface FormProps {
   readonly action: string;
   readonly isDangerous?: boolean;
   readonly isDisabled?: boolean;
+  /** Said beside the button while it is disabled, where the form does not show why. */
+  readonly whyNot?: string;
   readonly onSubmit: () => Promise<unknown>;
   readonly onCancel?: () => void;
 }
 
-export function Form({ children, action, isDangerous, isDisabled, onSubmit, onCancel }: FormProps) {
+export function Form({ children, action, isDangerous, isDisabled, whyNot, onSubmit, onCancel }: FormProps) {
   const [error, setError] = useState<ApiError>();
   const [isBusy, setBusy] = useState(false);
   const form = useRef<HTMLFormElement>(null);
@@ -57,6 +59,7 @@ export function Form({ children, action, isDangerous, isDisabled, onSubmit, onCa
         </p>
       )}
       <footer class="actions end">
+        {isDisabled && whyNot !== undefined && <span class="small muted">{whyNot}</span>}
         {onCancel && <Button onClick={onCancel}>Cancel</Button>}
         <Button isSubmit look={isDangerous ? 'danger' : 'primary'} isDisabled={isBusy || isDisabled === true}>
           {action}

@@ -1,5 +1,6 @@
 /** What is shown where there is nothing, nothing yet, or an error. */
 import type { ComponentChildren } from 'preact';
+import { Link } from 'wouter-preact';
 import type { ApiError } from '../api/client.js';
 import type { Result } from '../api/query.js';
 
@@ -9,17 +10,13 @@ interface ErrorNoticeProps {
   readonly onClose?: () => void;
 }
 
-/** What went wrong, with the id by which the logs of the gateway have it. */
+/** What went wrong. */
 export function ErrorNotice({ error, onRetry, onClose }: ErrorNoticeProps) {
   return (
     <div class="notice bad" role="alert">
       <div>
         <div>{error.message}</div>
-        {error.requestId !== undefined && (
-          <div class="small muted">
-            {error.code}, request <code>{error.requestId}</code>
-          </div>
-        )}
+        <RequestOf error={error} />
       </div>
       {onRetry && (
         <button type="button" class="button small" onClick={onRetry}>
@@ -31,6 +28,16 @@ export function ErrorNotice({ error, onRetry, onClose }: ErrorNoticeProps) {
           ✕
         </button>
       )}
+    </div>
+  );
+}
+
+/** The id by which the logs of the gateway have it. */
+function RequestOf({ error: { code, requestId } }: Pick<ErrorNoticeProps, 'error'>) {
+  if (requestId === undefined) return null;
+  return (
+    <div class="small muted">
+      {code}, request <code>{requestId}</code>
     </div>
   );
 }
@@ -61,19 +68,54 @@ export function Skeleton({ lines = 3 }: { readonly lines?: number }) {
   );
 }
 
+/** What a page is about, and where there are others. */
+export interface Subject {
+  /** Such as `endpoint`. */
+  readonly kind: string;
+  /** The address of the list, and what it is called. */
+  readonly list: string;
+  readonly listName: string;
+}
+
 interface LoadedProps<T> {
   readonly result: Result<T> & { readonly refresh: () => void };
   readonly lines?: number;
+  /** Of a page of one object, whose address may be wrong or old. */
+  readonly subject?: Subject;
   readonly children: (data: T) => ComponentChildren;
 }
 
 /** What has been read; a skeleton before that; the error beside what was read before. */
-export function Loaded<T>({ result: { data, error, refresh }, lines, children }: LoadedProps<T>) {
+export function Loaded<T>({ result: { data, error, refresh }, lines, subject, children }: LoadedProps<T>) {
   if (data === undefined && error === undefined) return <Skeleton {...(lines !== undefined && { lines })} />;
   return (
     <>
-      {error && <ErrorNotice error={error} onRetry={refresh} />}
+      {error && <ReadError error={error} subject={subject} onRetry={refresh} />}
       {data !== undefined && children(data)}
     </>
+  );
+}
+
+interface ReadErrorProps {
+  readonly error: ApiError;
+  readonly subject: Subject | undefined;
+  readonly onRetry: () => void;
+}
+
+/** Why something cannot be read. What does not exist is not there when one tries again, either. */
+export function ReadError({ error, subject, onRetry }: ReadErrorProps) {
+  const isNoId = error.code === 'invalid_input' && error.message.startsWith('path.id');
+  if (error.status !== 404 && !isNoId) return <ErrorNotice error={error} onRetry={onRetry} />;
+  if (!subject) return <ErrorNotice error={error} />;
+  return (
+    <div role="alert">
+      <Empty title={`There is no such ${subject.kind}`}>
+        <p>It has been deleted, or the address is wrong.</p>
+        <RequestOf error={error} />
+        <Link class="button" href={subject.list}>
+          {subject.listName}
+        </Link>
+      </Empty>
+    </div>
   );
 }

@@ -14,6 +14,8 @@ import { done, failed } from '../base/toasts.js';
 import type { Build } from '../generated/routes.js';
 import { BuildState, BuiltEndpoints, endpointsOf, tookOf } from './parts.js';
 
+const SUBJECT = { kind: 'build', list: '/ui/builds', listName: 'All builds' } as const;
+
 export function BuildPage({ params: { id = '' } }: PageProps) {
   const result = useQuery('GET /api/builds/{id}', { params: { id } });
   const [endpoint] = result.data ? endpointsOf(result.data) : [];
@@ -33,7 +35,7 @@ export function BuildPage({ params: { id = '' } }: PageProps) {
         </>
       }
     >
-      <Loaded result={result} lines={6}>
+      <Loaded result={result} lines={6} subject={SUBJECT}>
         {(build) => <Content build={build} />}
       </Loaded>
     </Page>

@@ -40,6 +40,8 @@ const PARTS: Readonly<Record<TabName, TabPart>> = {
   settings: { Content: laterPart(async () => (await import('./settings/settings-tab.js')).SettingsTab) },
 };
 
+const SUBJECT = { kind: 'endpoint', list: '/ui/endpoints', listName: 'All endpoints' } as const;
+
 export function EndpointPage({ params: { id = '', tab = 'code' } }: PageProps) {
   const result = useQuery('GET /api/endpoints/{id}', { params: { id } });
   const { data: endpoint } = result;
@@ -53,10 +55,11 @@ export function EndpointPage({ params: { id = '', tab = 'code' } }: PageProps) {
     return () => left.abort();
   }, []);
   // What is typed in one endpoint's tabs is not taken for another's.
-  if (endpoint) return <EndpointFrame key={id} endpoint={endpoint} tab={tab} />;
+  if (endpoint && result.error?.status !== 404)
+    return <EndpointFrame key={id} endpoint={endpoint} tab={tab} />;
   return (
     <Page title="Endpoint">
-      <Loaded result={result} lines={6}>
+      <Loaded result={result} lines={6} subject={SUBJECT}>
         {() => null}
       </Loaded>
     </Page>

@@ -1,7 +1,14 @@
-/** Says which versions serve, with a way back to what served before. */
+/** Which versions serve: what is said of it, and a way back to what served before. */
 import { call } from '../api/client.js';
 import { done } from '../base/toasts.js';
 import type { Endpoint, Target } from '../generated/routes.js';
+
+/** The version that serves most; of one that is asleep, that which the next request starts. */
+export function servingVersion({ running, running_version, deployment }: Endpoint): number | null {
+  if (!running) return null;
+  const targets = [...(deployment?.targets ?? [])].sort((one, other) => other.percent - one.percent);
+  return running_version ?? targets[0]?.version ?? null;
+}
 
 /** @throws ApiError */
 export async function serve(endpoint: Endpoint, targets: readonly Target[]): Promise<void> {

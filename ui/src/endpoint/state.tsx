@@ -1,7 +1,7 @@
 /** How an endpoint is: what serves, and whether that fails, in the words that lists have. */
 import { useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
-import { FailingState, STATES } from '../base/endpoint-state.js';
+import { ASLEEP, FailingState, STATES } from '../base/endpoint-state.js';
 import { useEvery } from '../base/every.js';
 import { Badge } from '../base/text.js';
 import type { Endpoint, Series } from '../generated/routes.js';
@@ -25,9 +25,10 @@ export function State({ endpoint }: StateProps) {
 }
 
 function servingOf({ running_version, deployment }: Endpoint): string {
+  if (running_version === null) return ASLEEP;
   const [first, second] = deployment?.targets ?? [];
   if (first && second) return `Versions ${first.version} and ${second.version} serve`;
-  return running_version === null ? 'Running' : `Version ${running_version} serves`;
+  return `Version ${running_version} serves`;
 }
 
 const REFRESH_MS = 10_000;

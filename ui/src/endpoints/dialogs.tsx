@@ -7,7 +7,7 @@ import { SelectField, TextField } from '../base/controls.js';
 import { FormDialog } from '../base/dialog.js';
 import { count } from '../base/text.js';
 import { done } from '../base/toasts.js';
-import type { BriefEndpoint, Collection, Domain } from '../generated/routes.js';
+import type { Collection, Domain } from '../generated/routes.js';
 
 /** What somebody wants to do. */
 export type Asked =
@@ -106,15 +106,13 @@ function useWhole<T>(result: Result<readonly T[]> & { readonly more: () => Promi
 interface TakenAlongProps {
   /** Undefined: not known yet, or not to be read. */
   readonly collections: number | undefined;
-  readonly endpoints:
-    | readonly { readonly id: string; readonly status?: BriefEndpoint['status'] }[]
-    | undefined;
+  readonly endpoints: readonly { readonly id: string; readonly running?: boolean }[] | undefined;
 }
 
 function TakenAlong({ collections = 0, endpoints }: TakenAlongProps) {
   if (!endpoints)
     return <p>All its endpoints are deleted with it, with their versions. This cannot be undone.</p>;
-  const running = endpoints.filter(({ status }) => status === 'running').length;
+  const running = endpoints.filter((endpoint) => endpoint.running === true).length;
   const taken = [
     ...(collections > 0 ? [numbered(collections, 'collection')] : []),
     ...(endpoints.length > 0 ? [numbered(endpoints.length, 'endpoint')] : []),

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { useQuery } from '../api/query.js';
-import { may } from '../api/session.js';
+import { may, me } from '../api/session.js';
 import { useAddressValue } from '../base/address.js';
 import { Button, Check } from '../base/controls.js';
 import { EndpointState } from '../base/endpoint-state.js';
@@ -33,7 +33,9 @@ export function EndpointsPage() {
       title="Endpoints"
       actions={
         <>
-          {may('domains:write') && <Button onClick={() => ask({ what: 'new domain' })}>New domain</Button>}
+          {may('domains:write') && me.value?.domains === null && (
+            <Button onClick={() => ask({ what: 'new domain' })}>New domain</Button>
+          )}
           {may('endpoints:write') && (
             <Button look="primary" onClick={() => ask({ what: 'new endpoint' })}>
               New endpoint
@@ -203,7 +205,12 @@ function EndpointRow({ endpoint }: { readonly endpoint: BriefEndpoint }) {
       </span>
       <span class="number small muted figures">
         {requests > 0 && `${count(requests)} req/h`}
-        {errors > 0 && <span class="bad-text"> {count(errors)} errors</span>}
+        {errors > 0 && (
+          <span class="bad-text">
+            {' '}
+            {count(errors)} {errors === 1 ? 'error' : 'errors'}
+          </span>
+        )}
       </span>
       {enabled ? <EndpointState {...endpoint} /> : <span class="badge warn">Disabled</span>}
     </Link>

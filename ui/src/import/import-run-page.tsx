@@ -20,6 +20,8 @@ const TONES: Readonly<Record<Import['state'], Tone>> = {
   failed: 'bad',
 };
 
+const SUBJECT = { kind: 'import', list: '/ui/import', listName: 'Import' } as const;
+
 export function ImportRunPage({ params: { id = '' } }: PageProps) {
   const result = useImport(id);
   return (
@@ -28,7 +30,7 @@ export function ImportRunPage({ params: { id = '' } }: PageProps) {
       crumbs={may('imports:write') && <Link href="/ui/import">Import</Link>}
       actions={result.data?.result && <TryLink endpoints={result.data.result.endpoints} />}
     >
-      <Loaded result={result} lines={6}>
+      <Loaded result={result} lines={6} subject={SUBJECT}>
         {(imported) => <Content imported={imported} />}
       </Loaded>
     </Page>

@@ -1,4 +1,4 @@
-/** Endpoints that cannot run, or have answered with errors. */
+/** Endpoints that do not serve because of an error, or have answered with some: the worst first. */
 import { Link } from 'wouter-preact';
 import { useQuery } from '../api/query.js';
 import { EndpointState } from '../base/endpoint-state.js';

@@ -8,6 +8,7 @@ import { Figures } from './figures.js';
 import { FirstAdmin } from './first-admin.js';
 import { FirstEndpoint, isShowingFirstEndpoint } from './first-endpoint.js';
 import { Builds, Installation, UnreachableServices } from './installation.js';
+import { LiveExample } from './live-example.js';
 
 export function OverviewPage() {
   const canRead = may('endpoints:read');
@@ -27,6 +28,7 @@ export function OverviewPage() {
     >
       <FirstAdmin />
       {(isEmpty || isShowingFirstEndpoint()) && may('endpoints:write') && <FirstEndpoint />}
+      {canRead && !isEmpty && !isShowingFirstEndpoint() && <LiveExample />}
       {may('statistics:read') && !isEmpty && <Figures />}
       <div class="overview-columns">
         <div class="stack">

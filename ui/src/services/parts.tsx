@@ -1,5 +1,5 @@
-/** How a service stands, in a word and a number. */
-
+/** How a service stands, in a word and a number, and what one may do with it. */
+import { may, me } from '../api/session.js';
 import { Ago, Badge, duration, type Tone } from '../base/text.js';
 import type { Service } from '../generated/routes.js';
 import { outcomes } from './tests.js';
@@ -43,4 +43,16 @@ export const TYPE_NAMES: Readonly<Record<Service['service_type'], string>> = {
   http: 'HTTP',
   email: 'Email (SMTP)',
 };
-export const TYPES = Object.keys(TYPE_NAMES) as Service['service_type'][];
+const TYPES = Object.keys(TYPE_NAMES) as Service['service_type'][];
+
+/** What one may make: SQLite is a file of the machine, which belongs to no host. */
+export function typesToMake(): readonly Service['service_type'][] {
+  return me.value?.domains === null ? TYPES : TYPES.filter((type) => type !== 'sqlite');
+}
+
+/** Whoever is limited to some hosts changes no service that others have a share in. */
+export function mayChange({ domains }: Service): boolean {
+  const hosts = me.value?.domains;
+  const isOwn = !hosts || (domains.length > 0 && domains.every((host) => hosts.includes(host)));
+  return isOwn && may('services:write');
+}

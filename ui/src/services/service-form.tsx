@@ -1,6 +1,7 @@
 /** The form of a service, new or not. */
 import { call } from '../api/client.js';
 import { invalidate } from '../api/query.js';
+import { me } from '../api/session.js';
 import { Check, SelectField, TextField } from '../base/controls.js';
 import { useDraft } from '../base/draft.js';
 import { Form } from '../base/form.js';
@@ -8,7 +9,7 @@ import { HostsField, hostsOf } from '../base/hosts-field.js';
 import { Loaded } from '../base/notices.js';
 import type { Service } from '../generated/routes.js';
 import { ConfigForm } from './config-form.js';
-import { TYPE_NAMES, TYPES } from './parts.js';
+import { TYPE_NAMES, typesToMake } from './parts.js';
 import {
   configOf,
   type Setting,
@@ -57,7 +58,8 @@ function LoadedForm({
   const stored = service?.config as unknown as StoredConfig | undefined;
   const initial: Draft = {
     name: service?.name ?? '',
-    hosts: service?.domains.join('\n') ?? '',
+    // Whoever is limited to some hosts makes it for these.
+    hosts: (service?.domains ?? me.value?.domains ?? []).join('\n'),
     isEnabled: service?.enabled ?? true,
     config: typedOf(settings, stored),
   };
@@ -97,7 +99,7 @@ function LoadedForm({
           {onType && (
             <SelectField
               label="Type"
-              options={TYPES.map((one) => ({ value: one, label: TYPE_NAMES[one] }))}
+              options={typesToMake().map((one) => ({ value: one, label: TYPE_NAMES[one] }))}
               value={type}
               onChange={onType}
             />
@@ -123,7 +125,7 @@ function LoadedForm({
               value={draft.hosts}
               onInput={(hosts) => change({ hosts })}
               problem={problemAt('body.domains')}
-              hint="Only endpoints of these hosts may use it; none: all."
+              hint={`Only endpoints of these hosts may use it${me.value?.domains === null ? '; none: all' : ''}.`}
             />
             <Check
               label="Enabled"

@@ -15,10 +15,12 @@ import { Ago, Method } from '../base/text.js';
 import { done, warned } from '../base/toasts.js';
 import { WhoChanged } from '../base/who-changed.js';
 import type { Service, UsingEndpoint } from '../generated/routes.js';
-import { LastTest, ServiceState, TYPE_NAMES } from './parts.js';
+import { LastTest, mayChange, ServiceState, TYPE_NAMES } from './parts.js';
 import { ServiceForm } from './service-form.js';
 import { labelOf } from './settings.js';
 import { outcomes, testService } from './tests.js';
+
+const SUBJECT = { kind: 'service', list: '/ui/services', listName: 'All services' } as const;
 
 export function ServicePage({ params: { id = '' } }: PageProps) {
   const result = useQuery('GET /api/services/{id}', { params: { id } });
@@ -27,16 +29,18 @@ export function ServicePage({ params: { id = '' } }: PageProps) {
     <Page
       title={service?.name ?? 'Service'}
       crumbs={<Link href="/ui/services">Services</Link>}
-      actions={service && may('services:write') && <Actions service={service} />}
+      actions={service && mayChange(service) && <Actions service={service} />}
     >
-      <Loaded result={result}>{(shown) => <Content service={shown} />}</Loaded>
+      <Loaded result={result} subject={SUBJECT}>
+        {(shown) => <Content service={shown} />}
+      </Loaded>
     </Page>
   );
 }
 
 function Content({ service }: { readonly service: Service }) {
   const [params] = useAddress();
-  const tab = params.get('tab') === 'settings' && may('services:write') ? 'settings' : 'overview';
+  const tab = params.get('tab') === 'settings' && mayChange(service) ? 'settings' : 'overview';
   const to = `/ui/services/${service.id}`;
   return (
     <>
@@ -44,7 +48,7 @@ function Content({ service }: { readonly service: Service }) {
         label="Service"
         tabs={[
           { to, label: 'Overview', isCurrent: tab === 'overview' },
-          ...(may('services:write')
+          ...(mayChange(service)
             ? [{ to: `${to}?tab=settings`, label: 'Settings', isCurrent: tab === 'settings' }]
             : []),
         ]}
@@ -80,7 +84,7 @@ function Overview({ service }: { readonly service: Service }) {
           <div>
             The test failed <Ago at={outcome.at} />: {outcome.error}
           </div>
-          {may('services:write') && (
+          {mayChange(service) && (
             <Link class="button small" href={`/ui/services/${id}?tab=settings`}>
               Change the settings
             </Link>

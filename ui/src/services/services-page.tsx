@@ -11,7 +11,7 @@ import { Empty, Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import type { Service } from '../generated/routes.js';
 import { InstallationSecrets } from './installation-secrets.js';
-import { LastTest, ServiceState, TYPE_NAMES, TYPES } from './parts.js';
+import { LastTest, mayChange, ServiceState, TYPE_NAMES, typesToMake } from './parts.js';
 import { ServiceForm } from './service-form.js';
 import { testService } from './tests.js';
 
@@ -80,7 +80,7 @@ function ServiceTable({ services }: { readonly services: readonly Service[] }) {
             {service.domains.length > 0 ? service.domains.join(', ') : 'any host'}
           </td>
           <td class="end">
-            {may('services:write') && (
+            {mayChange(service) && (
               <Button isSmall label={`Test ${service.name}`} onClick={() => testService(service.id)}>
                 Test
               </Button>
@@ -95,7 +95,7 @@ function ServiceTable({ services }: { readonly services: readonly Service[] }) {
 function NewService() {
   const [params, change] = useAddress();
   const [, navigate] = useLocation();
-  const type = TYPES.find((one) => one === params.get('new')) ?? 'postgres';
+  const type = typesToMake().find((one) => one === params.get('new')) ?? 'postgres';
   const close = () => change({ new: undefined });
   return (
     <Dialog title="New service" isWide losesNothing onClose={close}>

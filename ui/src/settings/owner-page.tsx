@@ -102,7 +102,11 @@ function OwnerPage<T>({ owner, section, result, name, crumbs, general }: OwnerPa
         </>
       }
     >
-      <Loaded result={result} lines={6}>
+      <Loaded
+        result={result}
+        lines={6}
+        subject={{ kind: KINDS[owner.kind], list: '/ui/endpoints', listName: 'All endpoints' }}
+      >
         {(found) => (
           <Sections
             label={`Settings of ${name}`}

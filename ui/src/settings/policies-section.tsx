@@ -10,6 +10,7 @@ import type { PoliciesInForce } from '../generated/routes.js';
 import type { Owner } from './owner.js';
 import { PolicyEditor } from './policy-editor.js';
 import { POLICY_FORMS, type PolicyName } from './policy-forms.js';
+import { wordsOf } from './policy-words.js';
 import { Section } from './section.js';
 
 const NAMES = Object.keys(POLICY_FORMS) as PolicyName[];
@@ -78,9 +79,9 @@ function Policy({ owner, name, own, inForce }: PolicyProps) {
           <h3>{title}</h3>
           <p class="small muted">{hint}</p>
           {value !== undefined && value !== null && (
-            <code class="small policy-value">
-              <Visible text={JSON.stringify(value)} isOneLine />
-            </code>
+            <p class="small policy-value">
+              <Visible text={wordsOf(name, value)} isOneLine />
+            </p>
           )}
         </div>
         <div class="actions">

@@ -17,6 +17,9 @@ export type PolicyName =
   | 'validate'
   | 'websocket';
 
+/** What a number counts. */
+export type Unit = 'seconds' | 'milliseconds' | 'bytes';
+
 export interface PolicyField {
   /** Where its value is in the policy, such as `request.set`; empty where it is the policy. */
   readonly path: string;
@@ -24,6 +27,8 @@ export interface PolicyField {
   readonly hint?: string;
   /** `list`: a line each; `pairs`: lines such as `Name: value`. */
   readonly kind: 'text' | 'number' | 'check' | 'list' | 'pairs' | 'choice';
+  /** Of a number. */
+  readonly unit?: Unit;
   readonly options?: readonly { readonly value: string; readonly label: string }[];
 }
 
@@ -40,6 +45,7 @@ const seconds = (path: string, label: string): PolicyField => ({
   path,
   label,
   kind: 'number',
+  unit: 'seconds',
   hint: 'Seconds',
 });
 const changes = (of: 'request' | 'response'): readonly PolicyField[] => [
@@ -160,20 +166,20 @@ export const POLICY_FORMS: Readonly<Record<PolicyName, PolicyForm>> = {
     title: 'Longest body',
     hint: 'Longer ones are refused with 413.',
     base: undefined,
-    fields: [{ path: '', label: 'Bytes', kind: 'number' }],
+    fields: [{ path: '', label: 'Bytes', kind: 'number', unit: 'bytes' }],
   },
   timeout: {
     title: 'Deadline',
     hint: 'A request that takes longer is answered with 504.',
     base: undefined,
-    fields: [{ path: '', label: 'Milliseconds', kind: 'number' }],
+    fields: [{ path: '', label: 'Milliseconds', kind: 'number', unit: 'milliseconds' }],
   },
   compress: {
     title: 'Compression',
     hint: 'Answers are compressed for clients that accept it.',
     base: {},
     fields: [
-      { path: 'min_bytes', label: 'From', kind: 'number', hint: 'Bytes; 1024 unless given' },
+      { path: 'min_bytes', label: 'From', kind: 'number', unit: 'bytes', hint: 'Bytes; 1024 unless given' },
       { path: 'algorithms', label: 'Algorithms', kind: 'list', hint: 'A line each: br, zstd, gzip' },
     ],
   },
@@ -198,6 +204,7 @@ export const POLICY_FORMS: Readonly<Record<PolicyName, PolicyForm>> = {
         path: 'max_message_bytes',
         label: 'Longest message',
         kind: 'number',
+        unit: 'bytes',
         hint: 'Bytes; 1 MiB unless given',
       },
       { path: 'messages_per_second', label: 'Messages a second', kind: 'number', hint: 'Of one client' },
@@ -255,7 +262,8 @@ function pairOf(line: string): [string, string] {
   return colon < 0 ? [line, ''] : [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
 }
 
-function valueAt(value: unknown, path: string): unknown {
+/** What a policy has at the path of a field. */
+export function valueAt(value: unknown, path: string): unknown {
   if (path === '') return value;
   return path.split('.').reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), value);
 }
@@ -267,7 +275,7 @@ function withValue(policy: unknown, path: string, value: unknown): unknown {
   return { ...object, [name]: withValue(object[name], rest.join('.'), value) };
 }
 
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

@@ -1,5 +1,6 @@
 /** What has been typed into a form and is not saved yet: kept on a reload, and only what differs counts. */
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { keepInTab } from '../base/kept.js';
 
 export interface Form<T extends object> {
   /** What is saved, with the changes. */
@@ -29,7 +30,7 @@ export function useForm<T extends object>(key: string, saved: T): Form<T> {
   const changes = differing(typed, saved);
   const isChanged = Object.keys(changes).length > 0;
   useEffect(() => {
-    if (isChanged) sessionStorage.setItem(storage, JSON.stringify(changes));
+    if (isChanged) keepInTab(storage, JSON.stringify(changes));
     else sessionStorage.removeItem(storage);
   }, [storage, JSON.stringify(changes)]);
   return {

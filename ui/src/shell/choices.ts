@@ -1,8 +1,10 @@
 /** What the palette offers besides endpoints: pages, parts of the endpoint that is open, objects, and commands. */
 
+import { get } from '../api/client.js';
 import { may, me, signOut } from '../api/session.js';
 import { chooseTheme } from '../base/theme.js';
 import { failed } from '../base/toasts.js';
+import { rollBack } from '../endpoint/serve.js';
 import { visibleTabs } from '../endpoint/tabs.js';
 import type { Collection, Domain, Routing, Service } from '../generated/routes.js';
 import { visiblePlaces } from './places.js';
@@ -25,16 +27,30 @@ export function fixedChoices(location: string): readonly Choice[] {
   return [
     ...(endpoint === undefined
       ? []
-      : visibleTabs().map(({ name, label }) =>
-          page(`${label} of this endpoint`, `/ui/endpoints/${endpoint}/${name}`, 'Tab'),
-        )),
+      : [
+          ...visibleTabs().map(({ name, label }) =>
+            page(`${label} of this endpoint`, `/ui/endpoints/${endpoint}/${name}`, 'Tab'),
+          ),
+          ...(may('endpoints:deploy')
+            ? [command('Roll back this endpoint', () => rollBackOpen(endpoint))]
+            : []),
+        ]),
     ...visiblePlaces().map(({ name, also, to }) => ({ ...page(name, to, 'Page'), ...(also && { also }) })),
     ...commands(),
   ];
 }
 
+/** To what served before, with a way back from there. */
+async function rollBackOpen(id: string): Promise<void> {
+  await rollBack(await get('GET /api/endpoints/{id}', { params: { id } }));
+}
+
+function command(name: string, run: () => unknown): Choice {
+  const tell = async () => run();
+  return { key: `command ${name}`, name, kind: 'Command', run: () => void tell().catch(failed) };
+}
+
 function commands(): readonly Choice[] {
-  const command = (name: string, run: () => void) => ({ key: `command ${name}`, name, kind: 'Command', run });
   return [
     ...(may('endpoints:write') ? [page('New endpoint', '/ui/endpoints?new=endpoint', 'Command')] : []),
     ...(may('services:write') ? [page('New service', '/ui/services?new=postgres', 'Command')] : []),
@@ -42,7 +58,7 @@ function commands(): readonly Choice[] {
     command('Light colours', () => chooseTheme('light')),
     command('Dark colours', () => chooseTheme('dark')),
     command('Colours as the system', () => chooseTheme('system')),
-    ...(me.value?.user ? [command('Sign out', () => void signOut().catch(failed))] : []),
+    ...(me.value?.user ? [command('Sign out', signOut)] : []),
   ];
 }
 

@@ -33,6 +33,15 @@ export function visiblePlaces(): readonly Place[] {
   );
 }
 
+/** Pages of one object whose address does not begin as that of the place they belong to. */
+const BELONG_TO: readonly (readonly [begin: string, to: string])[] = [
+  ['/ui/imports/', '/ui/import'],
+  ['/ui/applies/', '/ui/apply'],
+  ['/ui/domains/', '/ui/endpoints'],
+  ['/ui/collections/', '/ui/endpoints'],
+];
+
 export function isCurrent({ to }: Place, location: string): boolean {
-  return to === '/ui' ? location === to : location === to || location.startsWith(`${to}/`);
+  const place = BELONG_TO.find(([begin]) => location.startsWith(begin))?.[1] ?? location;
+  return to === '/ui' ? place === to : place === to || place.startsWith(`${to}/`);
 }

@@ -60,6 +60,7 @@ export function SignInForm({ email: known = '' }: { readonly email?: string }) {
         type="password"
         autocomplete="current-password"
         required
+        autofocus={known !== ''}
         value={password}
         onInput={setPassword}
       />

@@ -3,6 +3,7 @@ import type { EditorView } from '@codemirror/view';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useSearchParams } from 'wouter-preact';
 import type { ApiError } from '../../api/client.js';
+import { connection } from '../../api/live.js';
 import { toApiError } from '../../api/query.js';
 import { isExpired, may } from '../../api/session.js';
 import { Button } from '../../base/controls.js';
@@ -69,7 +70,9 @@ export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
           Ctrl F searches, Ctrl Space completes a word. Escape, then Tab leaves the editor.
         </p>
       </section>
-      {error && !isAtCrate(error, written.crates) && <ErrorNotice error={error} onClose={close} />}
+      {error && !isAtCrate(error, written.crates) && (
+        <ErrorNotice error={error} onRetry={() => void save()} onClose={close} />
+      )}
       {checked && (!error || checked.hasFailed) && <Problems checked={checked} view={view.current} />}
       <Crates draft={draft} isReadOnly={!mayWrite} error={error} />
     </div>
@@ -118,6 +121,11 @@ function useSaving(draft: Draft, mayCompile: boolean, onConflict: () => void) {
     setFailure(undefined);
     if (failure.draft === draft) void save();
   }, [isExpired.value]);
+  // What the shell says of the connection is true again; what is written waits for its author.
+  useEffect(() => {
+    if (connection.value === 'live')
+      setFailure((before) => (before?.error.code === 'unreachable' ? undefined : before));
+  }, [connection.value]);
   return { isBusy, error: failure?.error, save, close: () => setFailure(undefined) };
 }
 

@@ -15,7 +15,7 @@ export type LogRow =
   | { readonly key: string; readonly note: string; readonly entry?: undefined };
 
 /** `past`: only what was written until a time; nothing comes. */
-export type FeedState = 'past' | 'connecting' | 'live' | 'lost';
+export type FeedState = 'past' | 'connecting' | 'live' | 'lost' | 'refused';
 
 const ROUTE = 'GET /api/endpoints/{id}/logs';
 const ROUTE_OF_ALL = 'GET /api/logs';
@@ -193,7 +193,10 @@ export class LogFeed {
       const error = toApiError(thrown);
       this.error.value = error;
       // The same request would be refused again.
-      if (error.status >= 400 && error.status < 500 && error.status !== 401 && error.status !== 429) return;
+      if (error.status >= 400 && error.status < 500 && error.status !== 401 && error.status !== 429) {
+        this.state.value = 'refused';
+        return;
+      }
       // Not before somebody has signed in: until then, this asks nothing.
       if (error.status === 401) again = () => void this.#askWhy();
     }

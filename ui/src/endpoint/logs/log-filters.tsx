@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ApiError } from '../../api/client.js';
 import { Button, SelectField, TextField } from '../../base/controls.js';
-import { problemAt } from '../../base/problems.js';
+import { isAtOneOf, problemAt } from '../../base/problems.js';
 import { useSettled } from '../../base/settled.js';
 import { type FilterName, fromLocal, type LogFilter, toLocal } from './filter.js';
 
@@ -85,6 +85,16 @@ export function LogFilters({ filter, error, onChange }: LogFiltersProps) {
         </div>
       </details>
     </search>
+  );
+}
+
+const FIELDS = ['search', 'level', 'kind', 'status', ...MORE] as const;
+
+/** Whether an error is said at one of the filters. */
+export function isAtFilter(error: ApiError): boolean {
+  return isAtOneOf(
+    error,
+    FIELDS.map((name) => `query.${name}`),
   );
 }
 

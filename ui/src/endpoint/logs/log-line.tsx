@@ -19,8 +19,10 @@ export function LogLine({ entry, isOpen, onOpen, onRequest }: LogLineProps) {
     <>
       <LogTime at={entry.at} />
       <Level level={level} />
-      <button type="button" class="said truncate" aria-expanded={isOpen} onClick={onOpen}>
-        <Said entry={entry} />
+      <button type="button" class="said" aria-expanded={isOpen} onClick={onOpen}>
+        <span class="truncate">
+          <Said entry={entry} />
+        </span>
       </button>
       <Place entry={entry} />
       {requestId !== null && onRequest && (

@@ -14,13 +14,13 @@ import { beginLog, openLog } from './ahead.js';
 import type { FeedState, LogFeed } from './feed.js';
 import { filterOf, type LogFilter, withFilter } from './filter.js';
 import { LogEntryDetails } from './log-entry-details.js';
-import { LogFilters } from './log-filters.js';
+import { isAtFilter, LogFilters } from './log-filters.js';
 import { LogLine, type LogLineProps } from './log-line.js';
 import { RequestSummary } from './request-summary.js';
 
 const ROW = 28;
-/** On small screens a line has two rows. */
-const TALL_ROW = 52;
+/** On small screens what was said is below all else, in up to two lines. */
+const TALL_ROW = 60;
 
 /** @param endpoint undefined: the log of all */
 export function LogsTab({ endpoint }: { readonly endpoint?: Endpoint }) {
@@ -78,7 +78,9 @@ function Log({ feed, onRequest }: LogProps) {
   const isEmpty = rows.length === 0;
   return (
     <>
-      {error && <ErrorNotice error={error} {...(isEmpty ? {} : { onRetry: () => void feed.older() })} />}
+      {error && !isAtFilter(error) && (
+        <ErrorNotice error={error} {...(isEmpty ? {} : { onRetry: () => void feed.older() })} />
+      )}
       <div class="card log">
         <Toolbar feed={feed} isFollowing={isFollowing} onFollow={() => setFollowing(true)} />
         {isEmpty && feed.isLoading.value && (
@@ -146,6 +148,7 @@ const STATES: Readonly<Record<FeedState, readonly [Tone, string]>> = {
   connecting: ['idle', 'Connecting'],
   live: ['ok', 'Live'],
   lost: ['warn', 'Cut off, connecting again'],
+  refused: ['bad', 'Refused'],
 };
 
 interface ToolbarProps {
@@ -175,7 +178,7 @@ function Toolbar({ feed, isFollowing, onFollow }: ToolbarProps) {
             Go to the newest
           </Button>
         )}
-        {feed.state.value !== 'past' && (
+        {feed.state.value !== 'past' && feed.state.value !== 'refused' && (
           <Button isSmall onClick={() => (isPaused ? feed.resume() : feed.pause())}>
             {isPaused ? 'Resume' : 'Pause'}
           </Button>

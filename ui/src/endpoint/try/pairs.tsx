@@ -1,4 +1,6 @@
 /** Names with values, one a row; there is always an empty row to type in. */
+import { Button } from '../../base/controls.js';
+import { Visible } from '../../base/visible.js';
 import { isNameless, type Pair } from './trial.js';
 
 interface PairsProps {
@@ -6,10 +8,12 @@ interface PairsProps {
   /** Of one row, for those who do not see the columns. */
   readonly of: string;
   readonly pairs: readonly Pair[];
+  /** Others that there can be. */
+  readonly offered?: readonly Pair[];
   readonly onInput: (pairs: readonly Pair[]) => void;
 }
 
-export function Pairs({ label, of, pairs, onInput }: PairsProps) {
+export function Pairs({ label, of, pairs, offered = [], onInput }: PairsProps) {
   const isEmpty = ({ name, value }: Pair) => name === '' && value === '';
   const last = pairs.at(-1);
   const rows = last && isEmpty(last) ? pairs : [...pairs, { name: '', value: '' }];
@@ -43,6 +47,37 @@ export function Pairs({ label, of, pairs, onInput }: PairsProps) {
           />
         </div>
       ))}
+      <Offered
+        of={of}
+        pairs={offered.filter(({ name }) => !pairs.some((pair) => pair.name === name))}
+        onAdd={(pair) => onInput([...pairs.filter((one) => !isEmpty(one)), pair])}
+      />
     </fieldset>
+  );
+}
+
+interface OfferedProps {
+  readonly of: string;
+  readonly pairs: readonly Pair[];
+  readonly onAdd: (pair: Pair) => void;
+}
+
+/** By name: each adds its row. */
+function Offered({ of, pairs, onAdd }: OfferedProps) {
+  if (pairs.length === 0) return null;
+  return (
+    <div class="actions">
+      {pairs.map((pair) => (
+        <Button
+          key={pair.name}
+          isSmall
+          look="plain"
+          label={`Add the ${of} ${pair.name}`}
+          onClick={() => onAdd(pair)}
+        >
+          + <Visible text={pair.name} isOneLine />
+        </Button>
+      ))}
+    </div>
   );
 }

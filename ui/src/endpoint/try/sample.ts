@@ -1,17 +1,15 @@
 /** What a document says of the requests to an endpoint, as an example to begin with. */
 import type { OpenApiExport } from '../../generated/routes.js';
-import type { Pair } from './trial.js';
+import type { Pair, Trial } from './trial.js';
 
 /** References that lead in a circle end somewhere. */
 const MOST_DEPTH = 8;
 
 type Json = Readonly<Record<string, unknown>>;
 
-export interface Sample {
-  readonly path: Readonly<Record<string, string>>;
-  readonly query: readonly Pair[];
-  readonly headers: readonly Pair[];
-  readonly body: string;
+export interface Sample extends Trial {
+  /** Parameters of the query that may be left out. */
+  readonly offered: readonly Pair[];
 }
 
 /** The example of an operation; undefined when no document has it. */
@@ -51,6 +49,7 @@ function exampleOf(operation: Json, shared: readonly unknown[], document: Json):
   return {
     path: Object.fromEntries(inPlace('path').map(({ name, value }) => [name, value])),
     query: inPlace('query', isRequired),
+    offered: inPlace('query', (parameter) => !isRequired(parameter)),
     headers: [
       ...(type === undefined ? [] : [{ name: 'Content-Type', value: type }]),
       ...inPlace('header', isRequired),

@@ -13,11 +13,13 @@ import { Method } from '../../base/text.js';
 import { done } from '../../base/toasts.js';
 import type { Endpoint, Invocation } from '../../generated/routes.js';
 import { addressOf, useOrigin } from '../address.js';
+import { useFollowedDraft } from '../code/draft.js';
+import { servingVersion } from '../serve.js';
 import { Answer } from './answer.js';
 import { forget, looksSecret, type PastTrial, pastTrials, remember, withoutSecrets } from './history.js';
 import { Pairs } from './pairs.js';
 import { PastTrials } from './past-trials.js';
-import { sampleOf } from './sample.js';
+import { type Sample, sampleOf } from './sample.js';
 import { bodyOf, curlOf, hasBody, parametersOf, pathOf, type Trial } from './trial.js';
 
 const EMPTY: Trial = { path: {}, query: [], headers: [], body: '' };
@@ -28,10 +30,39 @@ interface TryProps {
 
 export function TryTab({ endpoint }: TryProps) {
   if (endpoint.latest_version !== null) return <TryForm endpoint={endpoint} />;
+  return <NothingToTry endpoint={endpoint} />;
+}
+
+/** An endpoint that was imported comes without a version: the way to one is here. */
+function NothingToTry({ endpoint }: TryProps) {
+  const draft = useFollowedDraft(endpoint);
+  const [error, setError] = useState<ApiError>();
+  const [isBusy, setBusy] = useState(false);
+  const [, navigate] = useLocation();
+  const compile = async () => {
+    setBusy(true);
+    setError(undefined);
+    try {
+      await draft.compile();
+      // What is wrong with it is said at its place; a version that has come of it is tried here.
+      if (draft.theirs.peek() || draft.checked.peek()?.hasFailed) navigate(addressOf(endpoint, 'code'));
+    } catch (thrown) {
+      setError(toApiError(thrown));
+    }
+    setBusy(false);
+  };
   return (
-    <Empty title="Nothing to try yet">
-      <p>Compile the code first; each version that compiles can be tried, before it is deployed.</p>
-    </Empty>
+    <>
+      <Empty title="Nothing to try yet">
+        <p>Each version that compiles can be tried, before it is deployed.</p>
+        {may('endpoints:deploy') && (
+          <Button look="primary" isDisabled={isBusy} onClick={() => void compile()}>
+            {isBusy ? 'Compiling …' : 'Compile it'}
+          </Button>
+        )}
+      </Empty>
+      {error && <ErrorNotice error={error} />}
+    </>
   );
 }
 
@@ -48,7 +79,7 @@ function TryForm({ endpoint }: TryProps) {
   const [, navigate] = useLocation();
   const origin = useOrigin(endpoint);
   const versions = useVersions(endpoint, version);
-  const example = sample ?? EMPTY;
+  const { offered = [], ...example }: Partial<Sample> & Trial = sample ?? EMPTY;
   // The document may be read after one has begun to type.
   const trial = { ...example, ...written, path: { ...example.path, ...written.path } };
   const write = (change: Partial<Trial>) => setWritten((before) => ({ ...before, ...change }));
@@ -105,7 +136,13 @@ function TryForm({ endpoint }: TryProps) {
           />
         ))}
         <Problem text={problemOf('path')} />
-        <Pairs label="Query" of="parameter" pairs={trial.query} onInput={(query) => write({ query })} />
+        <Pairs
+          label="Query"
+          of="parameter"
+          pairs={trial.query}
+          offered={offered}
+          onInput={(query) => write({ query })}
+        />
         <Pairs label="Headers" of="header" pairs={trial.headers} onInput={(headers) => write({ headers })} />
         <Problem text={problemOf('headers')} />
         {hasBody(method) && (
@@ -190,8 +227,8 @@ function Problem({ text }: { readonly text: string | undefined }) {
 }
 
 /** What the document says that the endpoint was imported from; read once. */
-function useSample({ id, domain, method, path, route }: Endpoint): Trial | undefined {
-  const [sample, setSample] = useState<Trial>();
+function useSample({ id, domain, method, path, route }: Endpoint): Sample | undefined {
+  const [sample, setSample] = useState<Sample>();
   useEffect(() => {
     const abort = new AbortController();
     call('GET /api/export/openapi', { query: { domain, endpoint_id: id } }, abort.signal).then(
@@ -205,10 +242,9 @@ function useSample({ id, domain, method, path, route }: Endpoint): Trial | undef
 }
 
 /** The version that was chosen; else the one that serves most, or the newest. */
-function useVersion({ running, running_version, latest_version }: Endpoint) {
+function useVersion(endpoint: Endpoint) {
   const [chosen, setChosen] = useState<string>();
-  const first = running ? (running_version ?? latest_version) : latest_version;
-  return [chosen ?? String(first), setChosen] as const;
+  return [chosen ?? String(servingVersion(endpoint) ?? endpoint.latest_version), setChosen] as const;
 }
 
 const LISTED = 100;

@@ -8,7 +8,7 @@ import { Empty, Loaded } from '../../base/notices.js';
 import { Ago, Badge } from '../../base/text.js';
 import { Visible } from '../../base/visible.js';
 import type { Endpoint, VersionSummary } from '../../generated/routes.js';
-import { rollBack, serve } from '../serve.js';
+import { rollBack, serve, servingVersion } from '../serve.js';
 import { Comparison, DRAFT } from './comparison.js';
 import { Shares } from './shares.js';
 
@@ -60,7 +60,7 @@ function olderFirst(one: string, other: string): { readonly from: string; readon
 function Row({ endpoint, version }: { readonly endpoint: Endpoint; readonly version: VersionSummary }) {
   const { version: number, message, actor, created_at, deployed_percent } = version;
   const [query, change] = useAddress();
-  const serving = endpoint.running_version;
+  const serving = servingVersion(endpoint);
   const isServing = endpoint.running && deployed_percent > 0;
   const isEarlier = serving !== null && number < serving;
   return (
