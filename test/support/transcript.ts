@@ -136,7 +136,7 @@ const VARYING: readonly (readonly [RegExp, string])[] = [
   [/\d+(\.\d+)? ms/g, 'N ms'],
   [/\b[0-9a-f]{8}-\.\.\./g, 'ID'],
   [/\b[0-9a-f]{18}-\d+/g, 'REQUEST'],
-  [/^(worker|gateway|actor-host) +\S+ +\d+ .*$/gm, '$1'],
+  [/^(web|worker|gateway|actor-host) +\S+ +\d+ .*$/gm, '$1'],
   [/^sandbox .*$/gm, 'sandbox'],
   [/^preparing .*\n/gm, ''],
   [/^(Waiting|Compiling|Starting handlers|Writing|A worker prepares).*\n/gm, ''],
