@@ -50,7 +50,7 @@ export function removeStale(root, sources = '') {
   const dist = join(root, 'dist');
   if (!existsSync(dist)) return;
   for (const file of readdirSync(dist, { recursive: true })) {
-    // Bundles: `processes.mjs` removes those that are old.
+    // Bundles: `processes.mjs` removes those of earlier builds.
     if (file.startsWith('processes/')) continue;
     const [, source] = /^(.+)\.js(?:\.map)?$/.exec(file) ?? [];
     if (source !== undefined && !existsSync(join(root, sources, `${source}.ts`))) rmSync(join(dist, file));

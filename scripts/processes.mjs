@@ -2,8 +2,8 @@
  * Bundles each process with its packages into dist/processes: node loads a few files instead of a thousand, and starts
  * in a fraction of the time. The entries in dist/ load the bundles. Types are checked before, by the compiler.
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
 import { build } from 'esbuild';
 import { ROOT } from './prepare.mjs';
 
@@ -27,13 +27,13 @@ const __filename = pathOfBundle(import.meta.url);
 const __dirname = pathOfBundle(new URL('.', import.meta.url));
 `;
 
-/** How long files of earlier builds are kept. */
-const KEPT_MS = 24 * 60 * 60 * 1_000;
+/** The names of the files of the last build. */
+const LIST = join(OUT, 'files.json');
 /** Modules of the product. */
 const OWN = /\/(src|jobs)\/.*\.ts$/;
 
 removeOld();
-await build({
+const { metafile } = await build({
   entryPoints: Object.fromEntries(ENTRIES.map((entry) => [nameOf(entry), join(ROOT, `${entry}.ts`)])),
   bundle: true,
   splitting: true,
@@ -44,22 +44,22 @@ await build({
   banner: { js: BANNER },
   sourcemap: true,
   sourcesContent: false,
+  metafile: true,
   outdir: OUT,
   logLevel: 'warning',
   plugins: [{ name: 'own addresses', setup: (bundler) => bundler.onLoad({ filter: OWN }, keepAddress) }],
 });
+writeFileSync(LIST, JSON.stringify(Object.keys(metafile.outputs).map((file) => basename(file))));
 for (const entry of ENTRIES) {
   const bundle = relative(join(ROOT, 'dist', dirname(entry)), join(OUT, `${nameOf(entry)}.js`));
   writeFileSync(join(ROOT, 'dist', `${entry}.js`), `import '${bundle}';\n`);
 }
 
-/** Processes of an earlier build that still run load the rest of their files as they need them. */
+/** Keeps the files of the last build: processes that still run it load the rest of it when they need it. */
 function removeOld() {
+  const last = existsSync(LIST) ? JSON.parse(readFileSync(LIST, 'utf8')) : [];
   mkdirSync(OUT, { recursive: true });
-  for (const name of readdirSync(OUT)) {
-    const file = join(OUT, name);
-    if (Date.now() - statSync(file).mtimeMs > KEPT_MS) rmSync(file);
-  }
+  for (const name of readdirSync(OUT)) if (!last.includes(name)) rmSync(join(OUT, name));
 }
 
 function nameOf(entry) {

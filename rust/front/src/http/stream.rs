@@ -135,14 +135,7 @@ impl ClientStream {
 
     /// Writes bytes; the client has to take them fast enough.
     pub async fn write(&mut self, bytes: &[u8]) -> Result<(), Broken> {
-        let mut chunks = bytes.chunks(WRITE_BYTES).peekable();
-        while let Some(chunk) = chunks.next() {
-            self.write_vectored(&mut [IoSlice::new(chunk)]).await?;
-            if chunks.peek().is_some() {
-                tokio::task::yield_now().await;
-            }
-        }
-        Ok(())
+        self.write_vectored(&mut [IoSlice::new(bytes)]).await
     }
 
     /// Writes all of these one after the other; the client has to take them fast enough.
@@ -153,9 +146,6 @@ impl ClientStream {
         let mut turn = 0;
         while !slices.is_empty() {
             let written = poll_fn(|cx| self.poll_write(cx, slices)).await?;
-            if written == 0 {
-                return Err(Broken::Gone);
-            }
             IoSlice::advance_slices(&mut slices, written);
             turn += written;
             if turn >= WRITE_BYTES && !slices.is_empty() {
@@ -171,10 +161,17 @@ impl ClientStream {
         Ok(())
     }
 
+    /// Writes something of the slices, of which the first is not empty.
     fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<Result<usize, Broken>> {
-        let written = Pin::new(&mut self.transport).poll_write_vectored(cx, slices);
-        if let Poll::Ready(Ok(written)) = written {
-            self.watch().transferred(written);
+        let transport = Pin::new(&mut self.transport);
+        let written = match slices {
+            [first, ..] if first.len() > WRITE_BYTES => transport.poll_write(cx, &first[..WRITE_BYTES]),
+            _ => transport.poll_write_vectored(cx, slices),
+        };
+        match written {
+            Poll::Ready(Ok(0)) => return Poll::Ready(Err(Broken::Gone)),
+            Poll::Ready(Ok(written)) => self.watch().transferred(written),
+            _ => {}
         }
         self.watched_write(written)
     }

@@ -21,7 +21,7 @@ use tokio::sync::Notify;
 
 pub use self::sockets::SWITCHING;
 use self::sockets::UNASKED_SOCKET;
-use super::body_stream::{End, HANDLER_DRAINED, Payload};
+use super::arrived::{End, HANDLER_DRAINED, Payload};
 use super::in_flight::{InFlight, Pending};
 use super::incoming::Incoming;
 use super::outgoing::{Outgoing, RequestBody};

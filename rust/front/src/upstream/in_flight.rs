@@ -2,7 +2,7 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::body_stream::Arrived;
+use super::arrived::Arrived;
 use super::reply::Reply;
 use super::upload::Wanted;
 use crate::memory::Share;

@@ -1,4 +1,5 @@
 //! Handlers: which ones serve an endpoint, and the connections to them.
+mod arrived;
 mod body_stream;
 mod by_id;
 mod connection;
@@ -14,8 +15,10 @@ mod shared;
 mod socket;
 pub mod sticky;
 mod upload;
+mod window;
 
-pub use body_stream::{BodyStream, End};
+pub use arrived::End;
+pub use body_stream::BodyStream;
 pub use by_id::ById;
 pub use connection::SWITCHING;
 pub use outgoing::RequestBody;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use slab::Slab;
 
-use super::body_stream::FRONT_DRAINED;
+use super::arrived::FRONT_DRAINED;
 use super::connection::{Events, HandlerConnection};
 use crate::memory::{MemoryBudget, Share};
 

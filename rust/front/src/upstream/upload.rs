@@ -33,7 +33,7 @@ impl Wanted {
         Rc::new(wanted)
     }
 
-    /// The handler takes more. It never has that much under way that it might want more than at first.
+    /// The handler takes more. Whatever it says, no more than at first is under way to it.
     pub fn add(&self, bytes: usize) {
         self.credit.set(self.credit.get().saturating_add(bytes).min(INITIAL_CREDIT));
         self.wake();

@@ -3,7 +3,8 @@ use std::rc::Rc;
 
 use edge_wire::{INITIAL_CREDIT, Kind, cost, credit, header};
 
-use super::super::body_stream::{BodyStream, End, NotTaken, Payload};
+use super::super::arrived::{End, NotTaken, Payload};
+use super::super::body_stream::BodyStream;
 use super::super::in_flight::{Pending, Stream};
 use super::super::reply::{Outcome, Streamed};
 use super::sockets::{SWITCHING, UNASKED_SOCKET};
@@ -87,7 +88,7 @@ impl HandlerConnection {
         let wanted = if is_socket { in_flight.body(number).cloned() } else { None };
         drop(in_flight);
         // Dropped with its reply, should nobody want it.
-        let body = BodyStream { arrived, connection: self.clone(), number, uncredited: 0, wanted };
+        let body = BodyStream { arrived, connection: self.clone(), number, wanted };
         reply.set(match self.parse_head(head) {
             Ok(head) if head.status == SWITCHING && !is_socket => Outcome::Aborted(UNASKED_SOCKET.into()),
             Ok(head) => Outcome::Streamed(Streamed { head, body }),

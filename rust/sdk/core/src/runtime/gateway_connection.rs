@@ -265,7 +265,7 @@ impl GatewayConnection {
         let frames = headers.iter().zip(pieces()).flat_map(|(header, piece)| [&header[..], piece]);
         let mut slices: Vec<_> = [&answers[..]].into_iter().chain(frames).map(IoSlice::new).collect();
         self.write_vectored(&mut slices);
-        self.clear(&mut answers);
+        clear(&mut answers);
     }
 
     /// Tells the gateway that it may send so many more bytes of a request's body; nothing if it is 0.
@@ -356,20 +356,12 @@ impl GatewayConnection {
             return self.write_out(answers);
         }
         self.write_vectored(&mut [IoSlice::new(answers), IoSlice::new(body)]);
-        self.clear(answers);
+        clear(answers);
     }
 
     fn write_out(&self, answers: &mut Vec<u8>) {
         self.write_vectored(&mut [IoSlice::new(answers)]);
-        self.clear(answers);
-    }
-
-    fn clear(&self, answers: &mut Vec<u8>) {
-        if answers.capacity() > KEEP_BYTES {
-            *answers = Vec::new();
-        } else {
-            answers.clear();
-        }
+        clear(answers);
     }
 
     fn write_vectored(&self, mut slices: &mut [IoSlice<'_>]) {
@@ -391,5 +383,14 @@ impl GatewayConnection {
         // Fails only if the other side has closed already.
         let _ = self.stream.shutdown(Shutdown::Both);
         self.streams.close();
+    }
+}
+
+/// They are written. A buffer that has grown is freed.
+fn clear(answers: &mut Vec<u8>) {
+    if answers.capacity() > KEEP_BYTES {
+        *answers = Vec::new();
+    } else {
+        answers.clear();
     }
 }
