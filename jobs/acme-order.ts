@@ -129,9 +129,12 @@ async function settled<T extends Order | Authorization>(
 
 type Acme = typeof import('acme-client');
 
-/** The library is loaded only where there is something to order. */
+/**
+ * The library is loaded only where there is something to order. It is of the older module system: bundled, it has its
+ * functions in `default` alone.
+ */
 async function loadAcme(): Promise<Acme> {
-  const acme = await import('acme-client');
+  const { default: acme } = await import('acme-client');
   const { defaults } = acme.axios;
   defaults.timeout = TIMEOUT_MS;
   defaults.maxContentLength = MAX_ANSWER_BYTES;

@@ -2,12 +2,17 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { readProcesses } from '../../src/sandbox/process-table.js';
 
-/** False when it has ended, even if it is a zombie. */
+/**
+ * False when it has ended, even if it is a zombie. Its first thread can have ended before the others, which keep its
+ * sockets open until then.
+ */
 export function isRunning(pid: number | null): boolean {
   if (pid === null) return false;
-  const stat = read(`/proc/${pid}/stat`);
-  // pid (command) state ...; the command may hold spaces and parentheses.
-  return stat !== '' && stat.slice(stat.lastIndexOf(')') + 2)[0] !== 'Z';
+  return threadsOf(pid).some((thread) => {
+    const stat = read(`/proc/${pid}/task/${thread}/stat`);
+    // pid (command) state ...; the command may hold spaces and parentheses.
+    return stat !== '' && !'ZX'.includes(stat.charAt(stat.lastIndexOf(')') + 2));
+  });
 }
 
 /** Running processes whose environment holds this text. */
@@ -50,6 +55,14 @@ export function handlerCompilersOf(pid: number): number[] {
   return descendantsOf(pid)
     .filter(isOne)
     .map((found) => found.pid);
+}
+
+function threadsOf(pid: number): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return []; // it has ended
+  }
 }
 
 function read(file: string): string {

@@ -96,6 +96,11 @@ describe('UI: trying an endpoint', function () {
     await stack?.close();
   });
 
+  /** Nothing can be sent before. */
+  const documentRead = (page: Page) =>
+    eventually(async () =>
+      expect(await page.getByLabel('id', { exact: true }).inputValue()).to.equal('from the document'),
+    );
   const answer = (page: Page) => page.getByRole('region', { name: 'Answer' });
   const send = async (page: Page) => {
     const answered = page.waitForResponse((response) => response.url().endsWith('/invoke'));
@@ -113,9 +118,7 @@ describe('UI: trying an endpoint', function () {
   it('begins with what the document says, and sends what is typed; curl sends the same', async () => {
     const { page, context, close } = await ui.open(`/ui/endpoints/${id}/try`);
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
-    await eventually(async () =>
-      expect(await page.getByLabel('id', { exact: true }).inputValue()).to.equal('from the document'),
-    );
+    await documentRead(page);
     expect(await page.getByLabel('Value of parameter 1', { exact: true }).inputValue()).to.equal('one');
     expect(JSON.parse(await page.getByLabel('Body').inputValue())).to.deep.equal({
       name: 'root',
@@ -166,6 +169,7 @@ describe('UI: trying an endpoint', function () {
     const { page, close } = await ui.open(`/ui/endpoints/${id}/settings?section=jobs`);
     await page.getByText('Nothing was queued').waitFor();
     await page.getByRole('link', { name: 'Try', exact: true }).click();
+    await documentRead(page);
     await page.getByRole('button', { name: 'Queue it' }).click();
     // What is missing is asked for.
     expect(await page.locator('input:invalid').count()).to.equal(1);
@@ -191,10 +195,8 @@ describe('UI: trying an endpoint', function () {
     await eventually(async () =>
       expect(await page.getByLabel('rest', { exact: true }).inputValue()).to.equal('kept'),
     );
-    // Not typed, therefore not kept: nothing can be sent before the document has been read again.
-    await eventually(async () =>
-      expect(await page.getByLabel('id', { exact: true }).inputValue()).to.equal('from the document'),
-    );
+    // Not typed, therefore not kept.
+    await documentRead(page);
     expect(await page.getByLabel('Body').inputValue()).to.equal('no JSON, and kept in this tab');
     expect(await page.getByLabel('Name of header 2', { exact: true }).inputValue()).to.equal('Authorization');
     await page.getByLabel('Body').fill('{"password": "not to be kept", "name": "kept"}');

@@ -83,7 +83,7 @@ describe('when one of two machines', function () {
     // Only what was under way on the lost machine fails.
     expect(outcomes((await load.stop()).filter(({ sentAt }) => sentAt > lostAt))).to.deep.equal({});
     await balancer.close();
-    expect(await nodesOf(b)).to.have.length(3);
+    expect(await nodesOf(b)).to.have.length(4);
     await letExpire(b);
     await eventually(async () => expect(await nodesOf(b)).to.deep.equal([]));
     await Promise.all((['web', 'worker', 'actor-host', 'gateway'] as const).map((name) => b.start(name)));
