@@ -12,6 +12,7 @@ import { ROOT } from './prepare.mjs';
 const UI = join(ROOT, 'ui');
 const OUT = join(UI, 'dist');
 const ASSETS = join(OUT, 'assets');
+const ENTRY = join(UI, 'src/main.tsx');
 /** Where `web` serves them. */
 const PUBLIC_PATH = '/ui/assets';
 /** Smaller ones fit into one packet anyway. */
@@ -19,7 +20,7 @@ const COMPRESSED_FROM_BYTES = 1_024;
 
 const { values } = parseArgs({ options: { watch: { type: 'boolean' } } });
 const bundler = await context({
-  entryPoints: { main: join(UI, 'src/main.tsx'), icon: join(UI, 'icon.svg') },
+  entryPoints: { main: ENTRY, icon: join(UI, 'icon.svg') },
   bundle: true,
   splitting: true,
   format: 'esm',
@@ -37,13 +38,32 @@ const bundler = await context({
   outdir: ASSETS,
   metafile: true,
   logLevel: 'warning',
-  plugins: [{ name: 'finish', setup: (build) => build.onEnd(finish) }],
+  plugins: [
+    { name: 'one file for what every page has', setup: keepTogether },
+    { name: 'finish', setup: (build) => build.onEnd(finish) },
+  ],
 });
 if (values.watch) {
   await bundler.watch();
 } else {
   await bundler.rebuild();
   await bundler.dispose();
+}
+
+/**
+ * Makes each page import the application, which is there before any page: what it consists of is then in use by all
+ * of them alike, and stays in one file. Otherwise each combination of pages that share a module has a file of its own.
+ */
+function keepTogether(build) {
+  const pages = new Set();
+  build.onResolve({ filter: /^\./ }, ({ kind, path, resolveDir }) => {
+    if (kind === 'dynamic-import') pages.add(join(resolveDir, path).replace(/\.js$/, '.tsx'));
+    return undefined;
+  });
+  build.onLoad({ filter: /\.tsx$/ }, ({ path }) => {
+    if (!pages.has(path)) return undefined;
+    return { contents: `import ${JSON.stringify(ENTRY)};\n${readFileSync(path, 'utf8')}`, loader: 'tsx' };
+  });
 }
 
 /** Removes what an earlier build has left, compresses, and writes the page. */
@@ -53,6 +73,7 @@ function finish({ errors, metafile }) {
     file: fileOf(path),
     imports: imports.filter(({ kind }) => kind === 'import-statement').map((one) => fileOf(one.path)),
   }));
+  for (const { file } of outputs) importTogether(file, outputs);
   const names = new Set(outputs.map(({ file }) => file));
   for (const file of readdirSync(ASSETS)) if (!names.has(file)) rmSync(join(ASSETS, file));
   if (!values.watch) for (const name of names) compress(join(ASSETS, name));
@@ -74,6 +95,23 @@ function finish({ errors, metafile }) {
     .replace('%PRELOADS%', preloads.join('\n'));
   // The last step: a page that is there has all that it loads.
   writeFileSync(join(OUT, 'index.html'), page);
+}
+
+/**
+ * Has a page that is loaded later come together with the files that it imports. Otherwise the browser learns of them
+ * when it has read the page.
+ */
+function importTogether(file, outputs) {
+  if (!file.endsWith('.js')) return;
+  const importsOf = (name) => outputs.find((output) => output.file === name)?.imports ?? [];
+  const isThere = new Set([file, ...importsOf(file)]);
+  const path = join(ASSETS, file);
+  const text = readFileSync(path, 'utf8').replaceAll(/\bimport\("[^"]*?([\w-]+\.js)"\)/g, (whole, page) => {
+    const others = importsOf(page).filter((name) => !isThere.has(name));
+    const imports = [whole, ...others.map((name) => `import("${PUBLIC_PATH}/${name}")`)];
+    return others.length === 0 ? whole : `Promise.all([${imports}]).then(([page])=>page)`;
+  });
+  writeFileSync(path, text);
 }
 
 function fileOf(path) {

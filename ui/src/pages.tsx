@@ -1,18 +1,14 @@
-/** Which page is at which address. The first two come with the application, the others when they are opened. */
+/** Which page is at which address. The first three come with the application, the others when they are opened. */
 import type { FunctionComponent } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
 import { Link, Route, Switch } from 'wouter-preact';
-import { readAhead } from './api/query.js';
-import { type Later, later, type PageProps } from './base/later.js';
+import { type LaterPage, later, type PageProps } from './base/later.js';
 import { Empty } from './base/notices.js';
 import { Page } from './base/page.js';
+import { EndpointPage } from './endpoint/endpoint-page.js';
 import { EndpointsPage } from './endpoints/endpoints-page.js';
 import { OverviewPage } from './overview/overview-page.js';
 
-const EndpointPage = later(
-  async () => (await import('./endpoint/endpoint-page.js')).EndpointPage,
-  ({ params: { id = '' } }) => readAhead('GET /api/endpoints/{id}', { params: { id } }),
-);
 const DomainPage = later(async () => (await import('./settings/owner-page.js')).DomainPage);
 const CollectionPage = later(async () => (await import('./settings/owner-page.js')).CollectionPage);
 const ServicesPage = later(async () => (await import('./services/services-page.js')).ServicesPage);
@@ -31,29 +27,28 @@ const AlertsPage = later(async () => (await import('./alerts/alerts-page.js')).A
 const AccessPage = later(async () => (await import('./access/access-page.js')).AccessPage);
 const ReferencePage = later(async () => (await import('./reference/reference-page.js')).ReferencePage);
 
-const PAGES: readonly (readonly [path: string, Content: FunctionComponent<PageProps> | Later<PageProps>])[] =
-  [
-    ['/ui', OverviewPage],
-    ['/ui/endpoints', EndpointsPage],
-    ['/ui/endpoints/:id/:tab?', EndpointPage],
-    ['/ui/domains/:id/:section?', DomainPage],
-    ['/ui/collections/:id/:section?', CollectionPage],
-    ['/ui/services', ServicesPage],
-    ['/ui/services/:id', ServicePage],
-    ['/ui/objects', ObjectsPage],
-    ['/ui/import', ImportPage],
-    ['/ui/imports/:id', ImportRunPage],
-    ['/ui/apply', ApplyPage],
-    ['/ui/applies/:id', ApplyRunPage],
-    ['/ui/export', ExportPage],
-    ['/ui/builds', BuildsPage],
-    ['/ui/builds/:id', BuildPage],
-    ['/ui/queues', QueuesPage],
-    ['/ui/logs', LogsPage],
-    ['/ui/alerts', AlertsPage],
-    ['/ui/access/:tab?', AccessPage],
-    ['/ui/api/:host?', ReferencePage],
-  ];
+const PAGES: readonly (readonly [path: string, Content: FunctionComponent<PageProps> | LaterPage])[] = [
+  ['/ui', OverviewPage],
+  ['/ui/endpoints', EndpointsPage],
+  ['/ui/endpoints/:id/:tab?', EndpointPage],
+  ['/ui/domains/:id/:section?', DomainPage],
+  ['/ui/collections/:id/:section?', CollectionPage],
+  ['/ui/services', ServicesPage],
+  ['/ui/services/:id', ServicePage],
+  ['/ui/objects', ObjectsPage],
+  ['/ui/import', ImportPage],
+  ['/ui/imports/:id', ImportRunPage],
+  ['/ui/apply', ApplyPage],
+  ['/ui/applies/:id', ApplyRunPage],
+  ['/ui/export', ExportPage],
+  ['/ui/builds', BuildsPage],
+  ['/ui/builds/:id', BuildPage],
+  ['/ui/queues', QueuesPage],
+  ['/ui/logs', LogsPage],
+  ['/ui/alerts', AlertsPage],
+  ['/ui/access/:tab?', AccessPage],
+  ['/ui/api/:host?', ReferencePage],
+];
 
 export function Pages() {
   return (
@@ -85,7 +80,7 @@ export function PreloadedPage() {
   );
 }
 
-function Preloaded({ content, params }: PageProps & { readonly content: Later<PageProps> }) {
+function Preloaded({ content, params }: PageProps & { readonly content: LaterPage }) {
   useLayoutEffect(() => content.preload({ params }), [content]);
   return null;
 }

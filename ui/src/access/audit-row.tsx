@@ -1,4 +1,5 @@
 /** One entry of the audit. */
+import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { Ago, At, Badge } from '../base/text.js';
 import type { AuditEntry } from '../generated/routes.js';
@@ -8,9 +9,11 @@ import { ChangeTable } from './change-table.js';
 export function AuditRow({ entry }: { readonly entry: AuditEntry }) {
   const { actor, outcome, status, at } = entry;
   const signedIn = whoSignedIn(entry);
+  // A page of entries is there much sooner without the details of each.
+  const [wasOpened, setWasOpened] = useState(false);
   return (
     <li>
-      <details>
+      <details onToggle={() => setWasOpened(true)}>
         <summary>
           <span class="what">
             <strong>{signedIn ?? nameOf(actor)}</strong> {sentenceOf(entry)}
@@ -27,7 +30,7 @@ export function AuditRow({ entry }: { readonly entry: AuditEntry }) {
             <Ago at={at} />
           </span>
         </summary>
-        <Details entry={entry} />
+        {wasOpened && <Details entry={entry} />}
       </details>
     </li>
   );

@@ -59,12 +59,6 @@ export function useQuery<K extends RouteName & `GET ${string}`>(
   return { ...result, refresh: () => void read(entry), more: () => readMore(entry) };
 }
 
-/** Begins to read what will be shown soon, unless it is there. */
-export function readAhead<K extends RouteName & `GET ${string}`>(route: K, input: Input<K>): void {
-  const entry = entryOf(target(route, input).path);
-  if (entry.isStale) void read(entry);
-}
-
 /**
  * Has all that begins with one of these paths read again.
  * @param prefixes such as `/api/endpoints`

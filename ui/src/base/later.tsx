@@ -14,30 +14,26 @@ export interface PageProps {
 /** A component whose code comes later. */
 export interface Later<P extends object> extends FunctionComponent<P> {
   /** Begins to load its code, which will be needed soon. A failure is said when it is shown. */
-  preload(props?: P): void;
+  preload(): void;
 }
 
-/** A component, perhaps of parts whose code comes later. */
-interface Loadable<P extends object> extends FunctionComponent<P> {
-  /** Begins to load the parts that it will show. */
-  readonly preloadParts?: ((props: P) => void) | undefined;
+/** A page of which code comes later. */
+export interface LaterPage extends FunctionComponent<PageProps> {
+  /** The same, for what it will show. */
+  preload(props: PageProps): void;
 }
 
-/**
- * A page whose code is loaded when it is opened.
- * @param ahead begins to read what it will show, while its code is loaded
- */
-export function later(
-  load: () => Promise<Loadable<PageProps>>,
-  ahead?: (props: PageProps) => void,
-): Later<PageProps> {
-  // A page of another object is another page: nothing that was typed goes along.
-  const loadKeyed = async () => {
-    const Loaded = await load();
-    const Keyed = (props: PageProps) => <Loaded key={props.params['id']} {...props} />;
-    return Object.assign(Keyed, { preloadParts: Loaded.preloadParts });
-  };
-  return lazily(loadKeyed, (waiting) => <Page title="Loading">{waiting}</Page>, ahead);
+/** A page whose code is loaded when it is opened. */
+export function later(load: () => Promise<FunctionComponent<PageProps>>): LaterPage {
+  return lazily(
+    async () => keyed(await load()),
+    (waiting) => <Page title="Loading">{waiting}</Page>,
+  );
+}
+
+/** A page of another object is another page: nothing that was typed goes along. */
+export function keyed(Content: FunctionComponent<PageProps>): FunctionComponent<PageProps> {
+  return (props) => <Content key={props.params['id']} {...props} />;
 }
 
 /** A part of a page whose code is loaded when it is shown. */
@@ -46,12 +42,11 @@ export function laterPart<P extends object>(load: () => Promise<FunctionComponen
 }
 
 function lazily<P extends object>(
-  load: () => Promise<Loadable<P>>,
+  load: () => Promise<FunctionComponent<P>>,
   frame: (waiting: ComponentChildren) => ComponentChildren,
-  ahead?: (props: P) => void,
 ): Later<P> {
-  let loaded: Loadable<P> | undefined;
-  let loading: Promise<Loadable<P>> | undefined;
+  let loaded: FunctionComponent<P> | undefined;
+  let loading: Promise<FunctionComponent<P>> | undefined;
   /** Tried again after a failure. */
   const loadOnce = async () => {
     loading ??= load();
@@ -78,20 +73,15 @@ function lazily<P extends object>(
       );
     };
     useLayoutEffect(() => {
-      if (Loaded) return;
-      open();
-      ahead?.(props);
+      if (!Loaded) open();
     }, []);
     if (Loaded) return <Loaded {...props} />;
     return frame(
       failure === undefined ? <Skeleton /> : <ErrorNotice error={toApiError(failure)} onRetry={open} />,
     );
   }
-  const preload = (props?: P) => {
-    loadOnce().then(
-      (component) => props && component.preloadParts?.(props),
-      () => undefined,
-    );
+  const preload = () => {
+    loadOnce().catch(() => undefined);
   };
   return Object.assign(Later, { preload });
 }

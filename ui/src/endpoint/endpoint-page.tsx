@@ -3,7 +3,7 @@ import { useLayoutEffect } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
-import { type Later, laterPart, type PageProps } from '../base/later.js';
+import { keyed, type Later, type LaterPage, laterPart, type PageProps } from '../base/later.js';
 import { Loaded } from '../base/notices.js';
 import { Page, Tabs } from '../base/page.js';
 import { Badge, Method } from '../base/text.js';
@@ -42,7 +42,7 @@ const PARTS: Readonly<Record<TabName, TabPart>> = {
 
 const SUBJECT = { kind: 'endpoint', list: '/ui/endpoints', listName: 'All endpoints' } as const;
 
-export function EndpointPage({ params: { id = '', tab = 'code' } }: PageProps) {
+function OneEndpoint({ params: { id = '', tab = 'code' } }: PageProps) {
   const result = useQuery('GET /api/endpoints/{id}', { params: { id } });
   const { data: endpoint } = result;
   const part = partOf(tab);
@@ -66,11 +66,13 @@ export function EndpointPage({ params: { id = '', tab = 'code' } }: PageProps) {
   );
 }
 
-/** Before it is known who looks. */
-EndpointPage.preloadParts = ({ params: { tab } }: PageProps) => {
-  const name = Object.keys(PARTS).find((name) => name === tab) ?? 'code';
-  PARTS[name as TabName].Content.preload();
-};
+export const EndpointPage: LaterPage = Object.assign(keyed(OneEndpoint), {
+  // Before it is known who looks, and which tabs there are.
+  preload: (props: PageProps) => {
+    const name = Object.keys(PARTS).find((name) => name === props.params['tab']) ?? 'code';
+    PARTS[name as TabName].Content.preload();
+  },
+});
 
 /** The tab of this name, or the first one. */
 function tabOf(wanted: string): Tab | undefined {
