@@ -1,4 +1,5 @@
 /** Reads the body of a request that imports a document: JSON with the document's text in the member `spec`. */
+import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { AppError, toError } from '../errors.js';
 import type { ValidateMode } from '../model/policies/validate.js';
@@ -58,7 +59,9 @@ export async function readRequest(
 function parseBody(bytes: Buffer): unknown {
   if (bytes.length === 0) throw new AppError('invalid_input', 'body: is required, a JSON object');
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    if (!isUtf8(bytes)) throw new Error('it is not UTF-8');
+    // Several times as fast as a TextDecoder.
+    return JSON.parse(bytes.toString('utf8').replace(/^\ufeff/, ''));
   } catch (thrown) {
     const cause = toError(thrown);
     throw new AppError('invalid_json', `The body is not valid JSON: ${cause.message}`, {}, { cause });

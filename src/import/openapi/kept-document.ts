@@ -2,7 +2,7 @@
  * A document as it is kept for exports: JSON that stands alone. What it refers to in other files of its bundle is in an
  * extension of it, where references may lead.
  */
-import { createHash } from 'node:crypto';
+import { subtle } from 'node:crypto';
 import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
 import type { KeptDocument } from '../imported-api.js';
@@ -11,6 +11,7 @@ import type { OtherFiles } from './other-files.js';
 
 /** Of the JSON, characters: aliases of YAML can make much out of little. */
 const MAX_LENGTH = 32 * 1024 * 1024;
+const TOO_LONG = `it has more than ${MAX_LENGTH} characters`;
 
 const compress = promisify(gzip);
 
@@ -20,15 +21,26 @@ export class NotKept extends Error {
 }
 
 /**
- * The document as it is stored: compressed here, which takes a third of the time that PostgreSQL needs for it, and by
- * another thread, while this one goes on with the document.
+ * The document as it is stored.
  * @throws NotKept
  */
 export async function keptDocument(document: JsonObject, files: OtherFiles): Promise<KeptDocument> {
-  const json = Buffer.from(jsonOf(document, files));
-  const compressed = compress(json, { level: constants.Z_BEST_SPEED });
-  const sha256 = createHash('sha256').update(json).digest('hex');
-  return { sha256, gzip: await compressed };
+  return keptJson(jsonOf(document, files));
+}
+
+/**
+ * The same of the text of a document that stands alone. It is compressed here, which takes a third of the time that
+ * PostgreSQL needs for it, and by other threads, while this one goes on with the document.
+ * @throws NotKept
+ */
+export async function keptJson(json: string): Promise<KeptDocument> {
+  if (json.length > MAX_LENGTH) throw new NotKept(TOO_LONG);
+  const bytes = Buffer.from(json);
+  const [digest, gzip] = await Promise.all([
+    subtle.digest('SHA-256', bytes),
+    compress(bytes, { level: constants.Z_BEST_SPEED }),
+  ]);
+  return { sha256: Buffer.from(digest).toString('hex'), gzip };
 }
 
 function jsonOf(document: JsonObject, files: OtherFiles): string {
@@ -151,7 +163,7 @@ class Collector {
 
   #count(length: number): void {
     this.#length += length;
-    if (this.#length > MAX_LENGTH) throw new NotKept(`it has more than ${MAX_LENGTH} characters`);
+    if (this.#length > MAX_LENGTH) throw new NotKept(TOO_LONG);
   }
 }
 

@@ -39,7 +39,9 @@ export class OtherFiles {
         if (path === undefined || path === bundle?.document || others.#files.has(path)) continue;
         const text = bundle?.readText(path);
         if (text === undefined) continue;
-        const parsed = await text.then(parseText).catch((thrown: unknown) => brokenFile(path, thrown));
+        const parsed = await text
+          .then((content) => parseText(content).value)
+          .catch((thrown: unknown) => brokenFile(path, thrown));
         others.#files.set(path, parsed);
         pending.push({ content: parsed, file: path });
       }

@@ -6,19 +6,25 @@ import { MAX_DEPTH } from './scan.js';
 
 const LIMITS = { depth: MAX_DEPTH, aliases: 10_000 };
 
+export interface ParsedText {
+  readonly value: unknown;
+  /** The text, when it is JSON. */
+  readonly json?: string;
+}
+
 /** @throws AppError invalid_spec with line and column */
-export function parseText(text: string): unknown {
+export function parseText(text: string): ParsedText {
   const content = text.replace(/^\ufeff/, '');
   if (content.trim() === '') throw textError('is empty; send an OpenAPI document, YAML or JSON');
   if (/^\s*\{/.test(content)) {
     try {
-      return JSON.parse(content);
+      return { value: JSON.parse(content), json: content };
     } catch {
       // It may be YAML in flow style; otherwise the error of the YAML parser has line and column.
     }
   }
   try {
-    return parseYaml(content, LIMITS).value;
+    return { value: parseYaml(content, LIMITS).value };
   } catch (thrown) {
     if (!(thrown instanceof YamlError)) throw thrown;
     const { message, location } = thrown;

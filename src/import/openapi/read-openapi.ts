@@ -5,10 +5,10 @@ import type { KeptDocument } from '../imported-api.js';
 import { type Warn, Warnings } from '../warnings.js';
 import type { OpenApiDocument } from './document.js';
 import { documentError, isObject, type JsonObject, own, shortened } from './json.js';
-import { keptDocument, NotKept } from './kept-document.js';
+import { keptDocument, keptJson, NotKept } from './kept-document.js';
 import { descriptionFrom, readOperations } from './operations.js';
 import { type Bundle, OtherFiles } from './other-files.js';
-import { parseText } from './parse-text.js';
+import { type ParsedText, parseText } from './parse-text.js';
 import { requirePaths } from './path-items.js';
 import { References } from './references.js';
 import { scanDocument } from './scan.js';
@@ -48,24 +48,30 @@ export async function readOpenApi(
   }
 }
 
-async function read(parsed: unknown, options: OpenApiOptions, bundle?: Bundle): Promise<OpenApiDocument> {
+async function read(
+  { value: parsed, json }: ParsedText,
+  options: OpenApiOptions,
+  bundle?: Bundle,
+): Promise<OpenApiDocument> {
   const warnings = new Warnings();
   const warn = warnings.add;
   if (!isObject(parsed)) throw documentError('/', 'is not an OpenAPI document: it has no members');
   const files = await OtherFiles.load(parsed, bundle);
   const specification = versionOf(parsed, warn);
+  const isSwagger = specification === '2.0';
   requirePaths(parsed, options.operations);
+  // It takes longest: it begins at once where nothing has to be done for it.
+  const keptAsSent = json !== undefined && files.areNone && !isSwagger ? keptOf(keptJson(json), warn) : null;
   const scan = scanDocument(parsed);
   warnings.addEach('flaws', flawsOf(parsed, specification), (flaw) => flaw);
   const original = new References(parsed, scan, files);
-  const isSwagger = specification === '2.0';
   const document = isSwagger ? await converted(parsed, original, warn) : parsed;
   const references = isSwagger ? new References(document, scanDocument(document), files) : original;
   references.check(warn);
 
   const { title, version, description } = readInfo(document, warn);
   const basePath = basePathOf(document, warn);
-  const kept = keptOf(document, files, warn);
+  const kept = keptAsSent ?? keptOf(keptDocument(document, files), warn);
   const operations = readOperations(document, references, basePath, options, warn);
   if (operations.length === 0) {
     const reasons = warnings.list().slice(0, 5);
@@ -75,9 +81,9 @@ async function read(parsed: unknown, options: OpenApiOptions, bundle?: Bundle): 
   return { title, version, description, basePath, operations, kept: await kept, warnings: warnings.list() };
 }
 
-async function keptOf(document: JsonObject, files: OtherFiles, warn: Warn): Promise<KeptDocument | null> {
+async function keptOf(keeping: Promise<KeptDocument>, warn: Warn): Promise<KeptDocument | null> {
   try {
-    return await keptDocument(document, files);
+    return await keeping;
   } catch (thrown) {
     if (!(thrown instanceof NotKept)) throw thrown;
     warn('document', `The document is not kept for exports: ${thrown.message}`);

@@ -111,7 +111,7 @@ function bundleOf(root: string, folder: string, path: string): Bundle {
 }
 
 function operationsIn(text: string): number {
-  const document = parseText(text);
+  const document = parseText(text).value;
   const paths = isObject(document) && isObject(document['paths']) ? document['paths'] : {};
   const items = Object.values(paths).filter(isObject);
   return items.flatMap((item) => Object.keys(item).filter((key) => METHODS.includes(key))).length;
