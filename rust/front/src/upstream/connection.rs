@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use edge_wire::{Decoded, Frame, HEADER_BYTES, Kind, decode, problem_of};
-use tokio::io::{AsyncRead, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
@@ -212,10 +212,12 @@ impl HandlerConnection {
             self.has_outgoing.notified().await;
             loop {
                 let Some(piece) = self.outgoing.borrow_mut().take() else { break };
-                if writer.write_all(piece.as_slice()).await.is_err() {
-                    return;
+                match piece.write_to(writer).await {
+                    Ok(()) => self.outgoing.borrow_mut().recycle(piece),
+                    // A handler that is gone has got nothing of it: its requests can be sent to another one.
+                    Err(0) => return self.outgoing.borrow_mut().untake(),
+                    Err(_) => return,
                 }
-                self.outgoing.borrow_mut().recycle(piece);
             }
         }
     }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use edge_wire::{HEADER_BYTES, Kind, MAX_BODY_BYTES, MAX_HEAD_BYTES, header};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use crate::memory::Share;
 
@@ -54,6 +55,22 @@ impl Piece {
             Self::Body(body) => &body.bytes,
         }
     }
+
+    /// Writes all of it.
+    ///
+    /// # Errors
+    /// How many bytes were written before it failed.
+    pub async fn write_to(&self, writer: &mut (impl AsyncWrite + Unpin)) -> Result<(), usize> {
+        let bytes = self.as_slice();
+        let mut written = 0;
+        while written < bytes.len() {
+            match writer.write(&bytes[written..]).await {
+                Ok(more @ 1..) => written += more,
+                _ => return Err(written),
+            }
+        }
+        Ok(())
+    }
 }
 
 #[derive(Default)]
@@ -66,6 +83,8 @@ pub struct Outgoing {
     copied: usize,
     /// Numbers of the requests of which nothing has been written.
     pub unsent: Vec<u32>,
+    /// Numbers of those that begin in the piece that was taken last, or behind it.
+    taken: Vec<u32>,
 }
 
 impl Outgoing {
@@ -119,7 +138,8 @@ impl Outgoing {
 
     /// The next bytes to write.
     pub fn take(&mut self) -> Option<Piece> {
-        self.unsent.clear();
+        self.taken.clear();
+        std::mem::swap(&mut self.taken, &mut self.unsent);
         let piece = match self.pieces.pop_front() {
             Some(piece) => piece,
             None if self.buffer.is_empty() => return None,
@@ -129,6 +149,11 @@ impl Outgoing {
             self.copied -= bytes.len();
         }
         Some(piece)
+    }
+
+    /// Nothing of the piece that was taken last has been written.
+    pub fn untake(&mut self) {
+        self.unsent.append(&mut self.taken);
     }
 
     /// Takes memory back that has been written.

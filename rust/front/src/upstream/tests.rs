@@ -165,3 +165,20 @@ fn bodies_that_cannot_be_written_have_memory_until_the_connection_closes() {
         assert!(ends.is_free());
     });
 }
+
+#[test]
+fn requests_of_which_nothing_could_be_written_are_unsent() {
+    run(async {
+        let mut ends = Ends::open().await;
+        let reply = reply().await;
+        ends.request(&reply, later()).await;
+        let (_, other) = UnixStream::pair().unwrap();
+        // The end of the connection has not been seen when the next request is written.
+        drop(std::mem::replace(&mut ends.handler, other));
+        let body = Arc::new(RequestBody::new(Vec::new(), None));
+        let next = self::reply().await;
+        assert!(ends.connection.send(b"{}", &body, &next, later()));
+        assert!(matches!(next.outcome().await, Outcome::Unsent));
+        assert!(matches!(reply.outcome().await, Outcome::Aborted(_)));
+    });
+}
