@@ -177,9 +177,9 @@ describe('handler processes', () => {
       const id = await stack.deploy({ path: '/parent', code: ANYTHING });
       const child = async () => {
         expect((await call(at('/parent?do=child'))).status).to.equal(204);
-        const { pid = 0 } = await view(id);
-        // It is not the other program yet when it has just been started.
-        return eventually(() => {
+        // It is not the other program yet when it has just been started; nor is a handler known that has.
+        return eventually(async () => {
+          const { pid } = await view(id);
           const sleeper = descendantsOf(pid ?? 0).find(({ command }) => /sleep/.test(command));
           return sleeper?.pid ?? expect.fail('no child');
         });
