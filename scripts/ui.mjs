@@ -62,7 +62,8 @@ function keepTogether(build) {
   });
   build.onLoad({ filter: /\.tsx$/ }, ({ path }) => {
     if (!pages.has(path)) return undefined;
-    return { contents: `import ${JSON.stringify(ENTRY)};\n${readFileSync(path, 'utf8')}`, loader: 'tsx' };
+    // In its first line: the others keep their numbers.
+    return { contents: `import ${JSON.stringify(ENTRY)}; ${readFileSync(path, 'utf8')}`, loader: 'tsx' };
   });
 }
 

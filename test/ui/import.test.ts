@@ -136,6 +136,21 @@ describe('UI: import', () => {
     await close();
   });
 
+  it('a ZIP that was written anew is previewed anew, though it has the same name', async () => {
+    const { page, close } = await ui.open('/ui/import');
+    const choose = async (paths: readonly string[]) => {
+      const lines = paths.map((path) => `  ${path}: { get: { responses: ${RESPONSES} } }\n`);
+      const text = `openapi: 3.1.0\ninfo: { title: Anew, version: "1" }\npaths:\n${lines.join('')}`;
+      const buffer = zipOf({ 'openapi.yaml': text });
+      await file(page).setInputFiles({ name: 'anew.zip', mimeType: 'application/zip', buffer });
+    };
+    await choose(['/first']);
+    await page.getByRole('button', { name: 'Import 1 endpoint' }).waitFor();
+    await choose(['/first', '/second']);
+    await page.getByRole('button', { name: 'Import 2 endpoints' }).waitFor();
+    await close();
+  });
+
   it('the progress of one that goes on is found again after a reload, and when its events were refused', async () => {
     const { page, close } = await ui.open('/ui/import');
     await file(page).setInputFiles({ name: 'slow.zip', mimeType: 'application/zip', buffer: SLOW });
@@ -164,16 +179,18 @@ describe('UI: import', () => {
   });
 
   it('a new domain is made with it, and hostile text stays text', async () => {
-    const title = JSON.stringify(HOSTILE);
+    const title = JSON.stringify(`${HOSTILE}\u202e`);
     const document = `{"openapi": "3.1.0", "info": {"title": ${title}, "version": "1"}, "paths": {"/x": {"get": {"operationId": ${title}, "summary": ${title}}, "trace": {"summary": ${title}}}}}`;
     const { page, close } = await ui.open('/ui/import');
     await page.getByLabel('Host', { exact: true }).selectOption({ label: 'A new domain …' });
     await page.getByLabel('Host of the new domain').fill('shop.test');
     await page.getByLabel('Document', { exact: true }).fill(document);
+    // What reorders the text around it is said.
+    await page.getByRole('region', { name: 'Preview' }).getByText(`${HOSTILE}U+202E`).waitFor();
     await click(page, 'button', 'Import 1 endpoint');
     await page.waitForURL(/\/ui\/imports\//);
     await page.getByRole('link', { name: 'Try GET /x' }).first().waitFor();
-    await page.getByRole('heading', { level: 1 }).getByText(HOSTILE).waitFor();
+    await page.getByRole('heading', { level: 1 }).getByText(`${HOSTILE}U+202E`).waitFor();
     await expectAccessible(page);
     expect(await page.locator('img, main script').count()).to.equal(0);
     const domains = (await must(stack.api.get('/api/domains'))) as { host: string }[];

@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { Ago, At, Badge } from '../base/text.js';
+import { Visible } from '../base/visible.js';
 import type { AuditEntry } from '../generated/routes.js';
 import { AuditedId } from './audited-id.js';
 import { ChangeTable } from './change-table.js';
@@ -16,7 +17,10 @@ export function AuditRow({ entry }: { readonly entry: AuditEntry }) {
       <details onToggle={() => setWasOpened(true)}>
         <summary>
           <span class="what">
-            <strong>{signedIn ?? nameOf(actor)}</strong> {sentenceOf(entry)}
+            <strong>
+              <Visible text={signedIn ?? nameOf(actor)} isOneLine />
+            </strong>{' '}
+            {sentenceOf(entry)}
             {signedIn === undefined && (
               <>
                 {' '}
@@ -58,8 +62,10 @@ function Details({ entry }: { readonly entry: AuditEntry }) {
         </dd>
         <dt>Who</dt>
         <dd>
-          <span title={typeof actor['id'] === 'string' ? actor['id'] : undefined}>{nameOf(actor)}</span>, from{' '}
-          <code>{address}</code>
+          <span title={typeof actor['id'] === 'string' ? actor['id'] : undefined}>
+            <Visible text={nameOf(actor)} isOneLine />
+          </span>
+          , from <code>{address}</code>
           <OnBehalf entry={entry} />
           {typeof actor['id'] === 'string' && (
             <>
@@ -158,7 +164,13 @@ function Subject({ entry: { before, after, object_id, names } }: { readonly entr
     names[object_id ?? '']?.name ?? made ?? told.find((value): value is string => typeof value === 'string');
   return (
     <span class="muted" title={object_id ?? undefined}>
-      {name === undefined ? object_id : `“${name}”`}
+      {name === undefined ? (
+        object_id
+      ) : (
+        <>
+          “<Visible text={name} isOneLine />”
+        </>
+      )}
     </span>
   );
 }

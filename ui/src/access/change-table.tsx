@@ -1,4 +1,5 @@
 /** What was before, and what is after. */
+import { Visible } from '../base/visible.js';
 import type { AuditEntry } from '../generated/routes.js';
 import { AuditedId } from './audited-id.js';
 
@@ -52,7 +53,7 @@ function Value({ value, names }: { readonly value: unknown; readonly names: Audi
   if (value === '***') return <span class="muted">not shown</span>;
   if (typeof value === 'string' && Object.hasOwn(names, value)) return <AuditedId id={value} names={names} />;
   if (typeof value === 'object') return <pre>{JSON.stringify(value, null, 2)}</pre>;
-  return <span>{String(value)}</span>;
+  return <Visible text={String(value)} />;
 }
 
 /** Follow from the version that serves, and from its code; nobody knows them by sight. */

@@ -11,6 +11,7 @@ import { ListTable } from '../base/list-table.js';
 import { Empty, Loaded } from '../base/notices.js';
 import { Ago } from '../base/text.js';
 import { done } from '../base/toasts.js';
+import { Visible } from '../base/visible.js';
 import type { Token } from '../generated/routes.js';
 import { NewToken } from './new-token.js';
 
@@ -78,7 +79,7 @@ function TokenTable({ tokens, ownerOf, onRevoke }: TokenTableProps) {
       {tokens.map((token) => (
         <tr key={token.id}>
           <th scope="row">
-            {token.name}
+            <Visible text={token.name} isOneLine />
             <div class="muted small">by {ownerOf(token)}</div>
           </th>
           <td data-label="May" class="wrap">

@@ -10,6 +10,7 @@ import { ListTable } from '../base/list-table.js';
 import { Empty, Loaded } from '../base/notices.js';
 import { Ago, Badge, type Tone } from '../base/text.js';
 import { done } from '../base/toasts.js';
+import { Visible } from '../base/visible.js';
 import type { User } from '../generated/routes.js';
 import { PasswordDialog, UserDialog } from './user-dialogs.js';
 import { UserSessions } from './user-sessions.js';
@@ -63,7 +64,7 @@ function UserTable({ users }: { readonly users: readonly User[] }) {
         {users.map((user) => (
           <tr key={user.id}>
             <th scope="row">
-              {user.name}
+              <Visible text={user.name} isOneLine />
               {user.id === me.value?.user?.id && <span class="muted small"> (you)</span>}
               <div class="muted small">{user.email}</div>
             </th>

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { Link } from 'wouter-preact';
+import { Visible } from './visible.js';
 
 interface PageProps {
   readonly title: string;
@@ -21,7 +22,7 @@ export function Page({ title, heading, crumbs, actions, children }: PageProps) {
       <header>
         <div>
           {crumbs !== undefined && <div class="crumbs">{crumbs}</div>}
-          <h1>{heading ?? title}</h1>
+          <h1>{heading ?? <Visible text={title} isOneLine />}</h1>
         </div>
         {actions !== undefined && <div class="actions">{actions}</div>}
       </header>

@@ -3,6 +3,7 @@ import { Button, TextArea } from './controls.js';
 import { Drop } from './drop.js';
 import { bytes } from './text.js';
 import { failed } from './toasts.js';
+import { Visible } from './visible.js';
 
 /** What is asked for. */
 export interface SourceWords {
@@ -47,7 +48,10 @@ export function SourceField({ words, text, bundle, problem, onText, onBundle }: 
       >
         {bundle ? (
           <span>
-            <strong>{bundle.name}</strong> <span class="muted">{bytes(bundle.size)}</span>{' '}
+            <strong>
+              <Visible text={bundle.name} isOneLine />
+            </strong>{' '}
+            <span class="muted">{bytes(bundle.size)}</span>{' '}
             <Button isSmall look="plain" onClick={() => onBundle(undefined)}>
               Remove
             </Button>

@@ -115,7 +115,10 @@ function Heading({ endpoint }: { readonly endpoint: Endpoint }) {
   return (
     <span class="endpoint-heading">
       <span>
-        <Method name={endpoint.method} /> <span class="mono">{endpoint.route}</span>
+        <Method name={endpoint.method} />{' '}
+        <span class="mono">
+          <Visible text={endpoint.route} isOneLine />
+        </span>
       </span>
       <State endpoint={endpoint} />
       {!endpoint.enabled && <Badge tone="warn">disabled</Badge>}

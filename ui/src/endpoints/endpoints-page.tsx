@@ -199,7 +199,9 @@ function EndpointRow({ endpoint }: { readonly endpoint: BriefEndpoint }) {
   return (
     <Link class="tree-row endpoint" href={`/ui/endpoints/${id}`}>
       <Method name={method} />
-      <code class="truncate route">{route}</code>
+      <code class="truncate route">
+        <Visible text={route} isOneLine />
+      </code>
       <span class="truncate muted name">
         <Visible text={name} isOneLine />
       </span>

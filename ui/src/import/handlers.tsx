@@ -5,6 +5,7 @@ import { may } from '../api/session.js';
 import { Columns } from '../base/columns.js';
 import { ListTable } from '../base/list-table.js';
 import { Badge, type Tone } from '../base/text.js';
+import { Visible } from '../base/visible.js';
 import type { ImportHandler } from '../generated/routes.js';
 
 const TONES: Readonly<Record<ImportHandler['state'], Tone>> = {
@@ -34,7 +35,10 @@ export function Handlers({ handlers }: { readonly handlers: readonly ImportHandl
       {shown.map(({ endpoint_id, name, handler, state }) => (
         <tr key={endpoint_id}>
           <th scope="row">
-            {name} <span class="muted small">{handler}</span>
+            <Visible text={name} isOneLine />{' '}
+            <span class="muted small">
+              <Visible text={handler} isOneLine />
+            </span>
           </th>
           <td data-label="State">
             <Badge tone={TONES[state]}>{state}</Badge>
@@ -56,9 +60,12 @@ export function FailedHandlers({ handlers }: { readonly handlers: readonly Impor
       {failed.map(({ endpoint_id, name, handler, stage, message, build_id }) => (
         <article key={endpoint_id} class="card pad stack tight">
           <div class="actions">
-            <h3>{name}</h3>
+            <h3>
+              <Visible text={name} isOneLine />
+            </h3>
             <span class="muted">
-              {handler}, {stage === 'start' ? 'when it was started' : 'when it was compiled'}
+              <Visible text={handler} isOneLine />,{' '}
+              {stage === 'start' ? 'when it was started' : 'when it was compiled'}
             </span>
           </div>
           <Columns>{message}</Columns>

@@ -67,12 +67,15 @@ function ImportForm({ domains }: { readonly domains: readonly Domain[] }) {
     validate: chosen.validate,
     deploys: chosen.deploys && may('endpoints:deploy'),
   };
-  const settled = useSettled(
-    JSON.stringify({ target, options, text, bundle: bundle?.name }),
-    SETTLED_AFTER_MS,
-  );
+  const asked = JSON.stringify({
+    ...{ target, options, text },
+    bundle: bundle && [bundle.name, bundle.size, bundle.lastModified],
+  });
+  const settled = useSettled(asked, SETTLED_AFTER_MS);
   const wanted: Wanted | undefined = source && target && { source, target, options };
   const plan = usePlan(wanted && ((signal) => planImport(wanted, signal)), settled);
+  /** What is shown is what would be imported. */
+  const isPlanned = settled === asked && !plan.isLoading;
 
   const run = async () => {
     if (!wanted) return;
@@ -112,8 +115,8 @@ function ImportForm({ domains }: { readonly domains: readonly Domain[] }) {
           onChange={setChosen}
         />
         <div class="actions">
-          <Button look="primary" isDisabled={!plan.data || plan.isLoading} onClick={run}>
-            {importCount > 0 && !plan.isLoading
+          <Button look="primary" isDisabled={!plan.data || !isPlanned} onClick={run}>
+            {importCount > 0 && isPlanned
               ? `Import ${importCount === 1 ? '1 endpoint' : `${importCount} endpoints`}`
               : 'Import'}
           </Button>

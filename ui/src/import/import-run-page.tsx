@@ -9,6 +9,7 @@ import { Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import { Ago, Badge, count, Method, type Tone } from '../base/text.js';
 import { Texts } from '../base/texts.js';
+import { Visible } from '../base/visible.js';
 import type { Import } from '../generated/routes.js';
 import { FailedHandlers, Handlers } from './handlers.js';
 import { useImport } from './use-progress.js';
@@ -47,7 +48,7 @@ function TryLink({ endpoints }: { readonly endpoints: ImportedEndpoints }) {
   if (!first || !may('endpoints:read')) return null;
   return (
     <Link class="button primary" href={`/ui/endpoints/${first.id}/try`}>
-      Try {first.method} {first.path}
+      Try {first.method} <Visible text={first.path} isOneLine />
     </Link>
   );
 }
@@ -66,7 +67,12 @@ function Content({ imported }: { readonly imported: Import }) {
           <Badge tone={TONES[state]}>{state}</Badge>
           <span class="muted">
             <Ago at={created_at} />
-            {result?.collection && ` into the collection “${result.collection.name}”`}
+            {result?.collection && (
+              <>
+                {' '}
+                into the collection “<Visible text={result.collection.name} isOneLine />”
+              </>
+            )}
           </span>
           {result && (
             <span>
@@ -107,14 +113,21 @@ function Endpoints({ endpoints }: { readonly endpoints: ImportedEndpoints }) {
           {shown.map(({ id, name, method, path, status, handler }) => (
             <tr key={id}>
               <th scope="row">
-                <Method name={method} /> <Link href={`/ui/endpoints/${id}`}>{path}</Link>
-                {name !== `${method} ${path}` && <div class="of-method muted small">{name}</div>}
+                <Method name={method} />{' '}
+                <Link href={`/ui/endpoints/${id}`}>
+                  <Visible text={path} isOneLine />
+                </Link>
+                {name !== `${method} ${path}` && (
+                  <div class="of-method muted small">
+                    <Visible text={name} isOneLine />
+                  </div>
+                )}
               </th>
               <td data-label="State">
                 <Badge tone={STATES[status][1]}>{STATES[status][0]}</Badge>
               </td>
               <td data-label="Code" class="wrap">
-                {handler ?? 'generated, or your own'}
+                {handler === null ? 'generated, or your own' : <Visible text={handler} isOneLine />}
               </td>
               <td class="end">
                 <Link

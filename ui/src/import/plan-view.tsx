@@ -6,6 +6,7 @@ import { Empty, ErrorNotice, Skeleton } from '../base/notices.js';
 import { isAtOneOf } from '../base/problems.js';
 import { Badge, count, Method, type Tone } from '../base/text.js';
 import { Texts } from '../base/texts.js';
+import { Visible } from '../base/visible.js';
 import type { ImportPlan } from '../generated/routes.js';
 
 const TONES: Readonly<Record<ImportPlan['endpoints'][number]['change'], Tone>> = {
@@ -65,7 +66,8 @@ function Plan({ plan, warnings }: { readonly plan: ImportPlan; readonly warnings
         </h2>
         {collection && (
           <p class="muted">
-            {collection.id === null ? 'In a new collection' : 'In the collection'} “{collection.name}”
+            {collection.id === null ? 'In a new collection' : 'In the collection'} “
+            <Visible text={collection.name} isOneLine />”
             {collection.base_path !== null && (
               <>
                 {' '}
@@ -106,14 +108,18 @@ function Endpoints({ endpoints }: { readonly endpoints: ImportPlan['endpoints'] 
           {shown.map(({ name, method, path, change, code, handler }) => (
             <tr key={`${method} ${path}`}>
               <th scope="row">
-                <Method name={method} /> {path}
-                {name !== `${method} ${path}` && <div class="of-method muted small">{name}</div>}
+                <Method name={method} /> <Visible text={path} isOneLine />
+                {name !== `${method} ${path}` && (
+                  <div class="of-method muted small">
+                    <Visible text={name} isOneLine />
+                  </div>
+                )}
               </th>
               <td data-label="Would be">
                 <Badge tone={TONES[change]}>{WORDS[change]}</Badge>
               </td>
               <td data-label="Code" class="wrap">
-                {handler ?? CODE[code]}
+                {handler === null ? CODE[code] : <Visible text={handler} isOneLine />}
               </td>
             </tr>
           ))}

@@ -9,6 +9,7 @@ import { ListTable } from '../base/list-table.js';
 import { MoreButton, SearchField } from '../base/lists.js';
 import { Empty, Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
+import { Visible } from '../base/visible.js';
 import type { Service } from '../generated/routes.js';
 import { InstallationSecrets } from './installation-secrets.js';
 import { LastTest, mayChange, ServiceState, TYPE_NAMES, typesToMake } from './parts.js';
@@ -67,7 +68,9 @@ function ServiceTable({ services }: { readonly services: readonly Service[] }) {
       {services.map((service) => (
         <tr key={service.id}>
           <th scope="row">
-            <Link href={`/ui/services/${service.id}`}>{service.name}</Link>
+            <Link href={`/ui/services/${service.id}`}>
+              <Visible text={service.name} isOneLine />
+            </Link>
           </th>
           <td data-label="Type">{TYPE_NAMES[service.service_type]}</td>
           <td data-label="State">
