@@ -1,6 +1,6 @@
 /**
- * How soon is the web UI there? On a slow processor with an empty cache, and each page of an installation with 10,000
- * endpoints, 1,000 versions of one of them, and a million lines of log.
+ * How large is the web UI, and how soon is it there? On a slow processor with an empty cache, and each page of an
+ * installation with 10,000 endpoints, 1,000 versions of one of them, and a million lines of log.
  */
 import { createHash } from 'node:crypto';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
@@ -9,6 +9,7 @@ import { addVersions } from '../src/store/versions.js';
 import { eventually } from '../test/support/eventually.js';
 import { must, type Stack } from '../test/support/processes.js';
 import { launchBrowser } from '../test/support/ui.js';
+import { gzippedBytes, loadedFor } from '../test/support/ui-files.js';
 import { withStacks } from './support/gateway.js';
 import { SMALL_JSON } from './support/handlers.js';
 import { type Benchmark, runAlone } from './support/main.js';
@@ -62,7 +63,11 @@ export const ui: Benchmark = async () =>
     const ids = await fill(stack);
     const browser = await launchBrowser();
     try {
-      return [...(await firstVisit(browser, stack)), ...(await eachPage(browser, stack, ids))];
+      return [
+        ...(await sizes(browser, stack, ids)),
+        ...(await firstVisit(browser, stack)),
+        ...(await eachPage(browser, stack, ids)),
+      ];
     } finally {
       await browser.close();
     }
@@ -109,6 +114,22 @@ async function fill(stack: Stack): Promise<Ids> {
 /** @returns its id */
 async function create({ api }: Stack, path: string, body: object): Promise<string> {
   return ((await must(api.post(path, body))) as { id: string }).id;
+}
+
+async function sizes(browser: Browser, { apiUrl }: Stack, { ID }: Ids): Promise<Row[]> {
+  const context = await browser.newContext({ baseURL: apiUrl });
+  const first = await loadedFor(await context.newPage(), '/ui', 'main h1');
+  const editor = await loadedFor(await context.newPage(), `/ui/endpoints/${ID}`, '.cm-content');
+  await context.close();
+  const row = (question: string, bytes: number, atMost: number): Row => ({
+    question,
+    ...{ measured: 'scripts, styles and icon, gzip', value: bytes / 1024, unit: 'KB', bar: { atMost } },
+  });
+  const more = [...editor.files].filter((file) => !first.files.has(file));
+  return [
+    row('what a browser loads for the first page of the web UI', await gzippedBytes(first.files), 60),
+    row('what it loads beside that for the editor', await gzippedBytes(more), 200),
+  ];
 }
 
 async function firstVisit(browser: Browser, { apiUrl }: Stack): Promise<Row[]> {

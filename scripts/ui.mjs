@@ -57,6 +57,7 @@ if (values.watch) {
 function keepTogether(build) {
   const pages = new Set();
   build.onResolve({ filter: /^\./ }, ({ kind, path, resolveDir }) => {
+    // All of them are components.
     if (kind === 'dynamic-import') pages.add(join(resolveDir, path).replace(/\.js$/, '.tsx'));
     return undefined;
   });
@@ -100,7 +101,7 @@ function finish({ errors, metafile }) {
 
 /**
  * Has a page that is loaded later come together with the files that it imports. Otherwise the browser learns of them
- * when it has read the page.
+ * when it has read the page. Names stay as they are: they follow from the names of what is imported.
  */
 function importTogether(file, outputs) {
   if (!file.endsWith('.js')) return;

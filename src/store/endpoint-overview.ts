@@ -21,8 +21,10 @@ export interface BriefEndpoint {
   readonly running: boolean;
   /** Runs, but without a process until the next request. */
   readonly asleep: boolean;
-  /** Finished requests of the last hour, and those with a status of 500 or more. */
+  /** Finished requests of the last hour. */
   readonly requests: number;
+  /** Those of the versions that are to serve now, and of these the ones with a status of 500 or more. */
+  readonly serving_requests: number;
   readonly errors: number;
 }
 
@@ -32,9 +34,16 @@ export interface OverviewFilter {
   readonly failing?: boolean | undefined;
 }
 
-const LAST_HOUR = `step = 60 AND at > now() - interval '1 hour'`;
-const ofLastHour = (sum: string, id: string) =>
-  `(SELECT coalesce(sum(${sum}), 0)::integer FROM figures WHERE figures.endpoint_id = ${id} AND ${LAST_HOUR})`;
+const LAST_HOUR = `figures.step = 60 AND figures.at > now() - interval '1 hour'`;
+/** Without what served before: who has gone back to an older version sees whether that has helped. */
+const FIGURES_OF_SERVING = `figures
+  JOIN endpoints AS deployed ON deployed.id = figures.endpoint_id
+  LEFT JOIN deployments ON deployments.id = deployed.desired_deployment_id
+ WHERE (deployments.id IS NULL OR deployments.targets = '[]'
+        OR deployments.targets @> jsonb_build_array(jsonb_build_object('version', figures.version)))
+   AND ${LAST_HOUR}`;
+const sumOf = (sum: string, figures: string, id: string) =>
+  `(SELECT coalesce(sum(${sum}), 0)::integer FROM ${figures} AND figures.endpoint_id = ${id})`;
 const REQUESTS = 'status_2xx + status_3xx + status_4xx + status_5xx + status_other';
 const runningIn = (table: string) => `
   FROM observations JOIN nodes ON nodes.id = observations.node_id
@@ -44,22 +53,23 @@ const COLUMNS = `
   listed.enabled, listed.status,
   EXISTS (SELECT ${runningIn('listed')}) AS running,
   coalesce((SELECT bool_and(observations.serving = '[]') ${runningIn('listed')}), false) AS asleep,
-  ${ofLastHour(REQUESTS, 'listed.id')} AS requests,
-  ${ofLastHour('status_5xx', 'listed.id')} AS errors`;
+  ${sumOf(REQUESTS, `figures WHERE ${LAST_HOUR}`, 'listed.id')} AS requests,
+  ${sumOf(REQUESTS, FIGURES_OF_SERVING, 'listed.id')} AS serving_requests,
+  ${sumOf('status_5xx', FIGURES_OF_SERVING, 'listed.id')} AS errors`;
 /** By host, within that by collection, those without one first, and within that by route. No name has U+0001. */
 const BY_ROUTE = `concat_ws(E'\\x01', endpoints.domain, coalesce(collections.name, ''), endpoints.route, endpoints.method)
   COLLATE "C"`;
 /** Where newer code fails while a version serves, its author knows, and no request fails. */
 const IS_DOWN = `(endpoints.status = 'error' AND NOT EXISTS (SELECT ${runningIn('endpoints')}))`;
 const IS_FAILING = `(${IS_DOWN} OR endpoints.id IN (
-  SELECT endpoint_id FROM figures WHERE ${LAST_HOUR} AND status_5xx > 0))`;
+  SELECT figures.endpoint_id FROM ${FIGURES_OF_SERVING} AND status_5xx > 0))`;
 /** The worst first: what does not serve, then by the share of errors, then by their number. */
 const BY_SEVERITY = `(
   SELECT concat_ws(E'\\x01', CASE WHEN ${IS_DOWN} THEN 0 ELSE 1 END,
                    to_char(1 - errors::numeric / greatest(requests, 1), '0.000000'),
                    to_char(9999999999 - errors, '0000000000'), ${BY_ROUTE})
-    FROM (SELECT ${ofLastHour(REQUESTS, 'endpoints.id')} AS requests,
-                 ${ofLastHour('status_5xx', 'endpoints.id')} AS errors) AS last_hour) COLLATE "C"`;
+    FROM (SELECT ${sumOf(REQUESTS, FIGURES_OF_SERVING, 'endpoints.id')} AS requests,
+                 ${sumOf('status_5xx', FIGURES_OF_SERVING, 'endpoints.id')} AS errors) AS last_hour) COLLATE "C"`;
 
 const ORDER: ListOrder = {
   key: { column: 'listed.sort_key', type: 'text' },

@@ -103,8 +103,27 @@ describe('endpoints in brief', () => {
     expect(await list('?failing=true')).to.deep.equal([]);
     await add(3, { status_5xx: 3 });
     const [failing, ...others] = await list('?failing=true');
-    expect(failing).to.include({ id: first?.id, requests: 6, errors: 3 });
+    expect(failing).to.include({ id: first?.id, requests: 6, serving_requests: 6, errors: 3 });
     expect(others).to.deep.equal([]);
+
+    // Errors of a version that serves no more do not count; all do while nothing serves.
+    const deploy = async (...versions: number[]) => {
+      const targets = JSON.stringify(versions.map((version) => ({ version, percent: 50 })));
+      const deployment = { kind: 'deploy', outcome: 'succeeded', request_id: 'test', revision: 1 };
+      const [row] = await api.store
+        .knex('deployments')
+        .insert({ ...deployment, endpoint_id: first?.id, targets }, ['id']);
+      await api.store.knex('endpoints').where({ id: first?.id }).update({ desired_deployment_id: row.id });
+    };
+    await deploy(2);
+    expect(await list('?failing=true')).to.deep.equal([]);
+    await add(1, { status_5xx: 1, status_2xx: 1, version: 2 });
+    const [again] = await list('?failing=true');
+    expect(again).to.include({ id: first?.id, requests: 8, serving_requests: 2, errors: 1 });
+    await deploy(2, 1);
+    expect((await list('?failing=true'))[0]).to.include({ serving_requests: 8, errors: 4 });
+    await deploy();
+    expect((await list('?failing=true'))[0]).to.include({ serving_requests: 8, errors: 4 });
 
     // The worst first, also from page to page: by the share of errors, then by their number.
     await add(3, { status_5xx: 2 }, second?.id);

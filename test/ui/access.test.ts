@@ -59,9 +59,12 @@ describe('UI: access', () => {
     const made = await page.getByLabel('Password', { exact: true }).inputValue();
     expect(made).to.match(/^\w{20}$/);
     await page.getByLabel('Role').selectOption('viewer');
-    await page.getByLabel('Hosts', { exact: true }).fill('not a host!');
+    await page.getByLabel('Hosts', { exact: true }).fill('shop.test no!host');
     await page.getByRole('button', { name: 'Create the user' }).click();
-    await dialog(page).locator('.problem').waitFor();
+    await dialog(page)
+      .locator('.problem')
+      .getByText(/^“no!host”: /)
+      .waitFor();
     await page.getByLabel('Hosts', { exact: true }).fill('shop.test');
     await expectAccessible(page);
     await page.getByRole('button', { name: 'Create the user' }).click();

@@ -62,6 +62,9 @@ describe('UI: import', () => {
 
   it('from a document to its first endpoint: a file, and two clicks', async () => {
     const { page, close } = await ui.open('/ui/import');
+    const nothing = { name: 'nothing.json', mimeType: 'application/json', buffer: Buffer.alloc(0) };
+    await file(page).setInputFiles(nothing);
+    await page.getByText('nothing.json is empty').waitFor();
     clicks = 0;
     await file(page).setInputFiles({
       name: 'pets.yaml',

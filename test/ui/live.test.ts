@@ -152,6 +152,20 @@ describe('UI: what an open page notices', function () {
     await close();
   });
 
+  it('that the code of a page does not come, and loads it when asked again', async () => {
+    const { page, close } = await ui.open('/ui/endpoints');
+    const itsCode = /\/services-page-\w+\.js$/;
+    await page.route(itsCode, (route) => route.abort());
+    await page.getByRole('link', { name: 'Services', exact: true }).click();
+    await page.getByText('This part of the page could not be loaded').waitFor();
+    expect(await page.getByText(OUTDATED).count()).to.equal(0);
+    await expectAccessible(page);
+    await page.unroute(itsCode);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('heading', { name: 'Services', exact: true }).waitFor();
+    await close();
+  });
+
   describe('a log', () => {
     let database: Database;
     before(() => {

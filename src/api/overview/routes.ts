@@ -21,7 +21,8 @@ const BriefEndpoint = Type.Object(
     running: Type.Boolean({ description: 'A live gateway serves it now, whatever its newest code does' }),
     asleep: Type.Boolean({ description: 'Runs, but without a process until the next request' }),
     requests: Type.Integer({ description: 'Finished in the last hour' }),
-    errors: Type.Integer({ description: 'Of them, with a status of 500 or more' }),
+    serving_requests: Type.Integer({ description: 'Those of the versions that are to serve now' }),
+    errors: Type.Integer({ description: 'Of `serving_requests`, with a status of 500 or more' }),
   },
   { title: 'BriefEndpoint' },
 );

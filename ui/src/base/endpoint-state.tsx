@@ -2,13 +2,18 @@
 import type { BriefEndpoint } from '../generated/routes.js';
 import { Badge, type Tone } from './text.js';
 
-type State = Pick<BriefEndpoint, 'status' | 'running' | 'asleep' | 'errors' | 'requests'>;
+type State = Pick<BriefEndpoint, 'status' | 'running' | 'asleep' | 'errors' | 'serving_requests'>;
 
 /** Of all requests: an endpoint with more errors is failing, one with fewer has had some. */
 const FAILING_FROM = 0.05;
 
+interface FailingStateProps {
+  readonly errors: number;
+  readonly requests: number;
+}
+
 /** What is said of one that serves while requests fail. */
-export function FailingState({ errors, requests }: Pick<BriefEndpoint, 'errors' | 'requests'>) {
+export function FailingState({ errors, requests }: FailingStateProps) {
   return errors > 0 && errors >= FAILING_FROM * requests ? (
     <Badge tone="bad">Failing</Badge>
   ) : (
@@ -29,7 +34,7 @@ export const STATES: Readonly<Record<BriefEndpoint['status'], readonly [string, 
 export const ASLEEP = 'Asleep';
 
 /** What serves counts before what the newest code does: that code may be a draft. */
-export function EndpointState({ status, running, asleep, errors, requests }: State) {
+export function EndpointState({ status, running, asleep, errors, serving_requests: requests }: State) {
   if (running && errors > 0) return <FailingState errors={errors} requests={requests} />;
   if (running && status === 'error') return <Badge tone="warn">New code fails</Badge>;
   if (running) return <Badge tone="ok">{asleep ? ASLEEP : 'Running'}</Badge>;

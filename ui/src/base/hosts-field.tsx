@@ -10,6 +10,9 @@ interface HostsFieldProps {
   readonly hint: string;
 }
 
+/** What is said of one of several begins with its number. */
+const AT_ONE = /^(\d+): /;
+
 export function HostsField({ value, onInput, problem, hint }: HostsFieldProps) {
   const { data = [] } = useQuery(
     'GET /api/domains',
@@ -18,7 +21,7 @@ export function HostsField({ value, onInput, problem, hint }: HostsFieldProps) {
   const given = hostsOf(value);
   const others = data.filter(({ host }) => !given.includes(host));
   return (
-    <Field label="Hosts" hint={hint} problem={problem}>
+    <Field label="Hosts" hint={hint} problem={problem?.replace(AT_ONE, (_, at) => `“${given[at]}”: `)}>
       {(attributes) => (
         <>
           <textarea

@@ -1,9 +1,7 @@
 /** Pages, and parts of them, whose code comes when they are opened. */
 import type { ComponentChildren, FunctionComponent } from 'preact';
 import { useLayoutEffect, useState } from 'preact/hooks';
-import { isOutdated } from '../api/live.js';
-import { toApiError } from '../api/query.js';
-import { ErrorNotice, Skeleton } from './notices.js';
+import { Notice, Skeleton } from './notices.js';
 import { Page } from './page.js';
 
 /** What a page gets: the named parts of its address. */
@@ -17,9 +15,9 @@ export interface Later<P extends object> extends FunctionComponent<P> {
   preload(): void;
 }
 
-/** A page of which code comes later. */
+/** A page of which some or all code comes later. */
 export interface LaterPage extends FunctionComponent<PageProps> {
-  /** The same, for what it will show. */
+  /** Begins to load the code that it needs at this address. */
   preload(props: PageProps): void;
 }
 
@@ -35,6 +33,10 @@ export function later(load: () => Promise<FunctionComponent<PageProps>>): LaterP
 export function keyed(Content: FunctionComponent<PageProps>): FunctionComponent<PageProps> {
   return (props) => <Content key={props.params['id']} {...props} />;
 }
+
+/** Its file may be of a build that the gateway no longer has: that is said when the gateway says so. */
+const NOT_LOADED =
+  'This part of the page could not be loaded. Try again; reload the page if the gateway was replaced meanwhile.';
 
 /** A part of a page whose code is loaded when it is shown. */
 export function laterPart<P extends object>(load: () => Promise<FunctionComponent<P>>): Later<P> {
@@ -60,24 +62,23 @@ function lazily<P extends object>(
   };
   function Later(props: P) {
     const [Loaded, setLoaded] = useState<FunctionComponent<P> | undefined>(() => loaded);
-    const [failure, setFailure] = useState<unknown>();
+    const [failure, setFailure] = useState<string>();
     const open = () => {
       setFailure(undefined);
       loadOnce().then(
         (component) => setLoaded(() => component),
-        (thrown: unknown) => {
-          setFailure(thrown);
-          // Its file is of a version that the gateway no longer has.
-          if (navigator.onLine) isOutdated.value = true;
-        },
+        (thrown: unknown) => setFailure(String(thrown)),
       );
     };
     useLayoutEffect(() => {
       if (!Loaded) open();
     }, []);
     if (Loaded) return <Loaded {...props} />;
+    if (failure === undefined) return frame(<Skeleton />);
     return frame(
-      failure === undefined ? <Skeleton /> : <ErrorNotice error={toApiError(failure)} onRetry={open} />,
+      <Notice message={NOT_LOADED} onRetry={open}>
+        <div class="small muted">{failure}</div>
+      </Notice>,
     );
   }
   const preload = () => {

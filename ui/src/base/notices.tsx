@@ -4,19 +4,32 @@ import { Link } from 'wouter-preact';
 import type { ApiError } from '../api/client.js';
 import type { Result } from '../api/query.js';
 
-interface ErrorNoticeProps {
-  readonly error: ApiError;
+interface Answers {
   readonly onRetry?: () => void;
   readonly onClose?: () => void;
 }
 
+/** What the API says went wrong. */
+export function ErrorNotice({ error, ...answers }: { readonly error: ApiError } & Answers) {
+  return (
+    <Notice message={error.message} {...answers}>
+      <RequestOf error={error} />
+    </Notice>
+  );
+}
+
+interface NoticeProps extends Answers {
+  readonly message: string;
+  readonly children?: ComponentChildren;
+}
+
 /** What went wrong. */
-export function ErrorNotice({ error, onRetry, onClose }: ErrorNoticeProps) {
+export function Notice({ message, children, onRetry, onClose }: NoticeProps) {
   return (
     <div class="notice bad" role="alert">
       <div>
-        <div>{error.message}</div>
-        <RequestOf error={error} />
+        <div>{message}</div>
+        {children}
       </div>
       {onRetry && (
         <button type="button" class="button small" onClick={onRetry}>
@@ -33,7 +46,7 @@ export function ErrorNotice({ error, onRetry, onClose }: ErrorNoticeProps) {
 }
 
 /** The id by which the logs of the gateway have it. */
-function RequestOf({ error: { code, requestId } }: Pick<ErrorNoticeProps, 'error'>) {
+function RequestOf({ error: { code, requestId } }: { readonly error: ApiError }) {
   if (requestId === undefined) return null;
   return (
     <div class="small muted">

@@ -34,6 +34,7 @@ const ZIP_MAGIC = 'PK';
 export function SourceField({ words, text, bundle, problem, onText, onBundle }: SourceFieldProps) {
   const take = async (file: File) => {
     if ((await file.slice(0, ZIP_MAGIC.length).text()) === ZIP_MAGIC) onBundle(file);
+    else if (file.size === 0) throw new Error(`${file.name} is empty.`);
     else onText(await file.text());
   };
   return (

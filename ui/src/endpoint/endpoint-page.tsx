@@ -54,9 +54,7 @@ function OneEndpoint({ params: { id = '', tab = 'code' } }: PageProps) {
     part?.ahead?.(id, left.signal);
     return () => left.abort();
   }, []);
-  // What is typed in one endpoint's tabs is not taken for another's.
-  if (endpoint && result.error?.status !== 404)
-    return <EndpointFrame key={id} endpoint={endpoint} tab={tab} />;
+  if (endpoint && result.error?.status !== 404) return <EndpointFrame endpoint={endpoint} tab={tab} />;
   return (
     <Page title="Endpoint">
       <Loaded result={result} lines={6} subject={SUBJECT}>

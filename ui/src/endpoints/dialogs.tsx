@@ -39,7 +39,7 @@ function NewDomain({ onClose }: Closable) {
   const [host, setHost] = useState('');
   const [name, setName] = useState('');
   const create = async () => {
-    const body = { host: host.trim(), name: name.trim() || host.trim() };
+    const body = { host: host.trim(), name: name.trim() || nameFrom(host) };
     await call('POST /api/domains', { body });
     done(`${body.host} is there.`);
   };
@@ -126,6 +126,11 @@ function TakenAlong({ collections = 0, endpoints }: TakenAlongProps) {
       This cannot be undone.
     </p>
   );
+}
+
+/** No longer than a name may be: what is wrong with a longer text is said where it stands. */
+function nameFrom(text: string): string {
+  return text.trim().slice(0, 255);
 }
 
 function numbered(many: number, noun: string): string {
@@ -216,7 +221,7 @@ function NewEndpoint({ host: known = '', collection, onClose }: NewEndpointProps
     const { data } = await call('POST /api/endpoints', {
       body: {
         ...{ method, path: path.trim(), domain: host.trim() || '*' },
-        ...{ name: name.trim() || path.trim(), code: FIRST_CODE, collection_id: collection?.id ?? null },
+        ...{ name: name.trim() || nameFrom(path), code: FIRST_CODE, collection_id: collection?.id ?? null },
       },
     });
     navigate(`/ui/endpoints/${data.id}`);

@@ -36,7 +36,7 @@ export function FailingEndpoints() {
                     )}
                     {endpoint.errors > 0 && (
                       <span class="small number bad-text">
-                        {count(endpoint.errors)} of {count(endpoint.requests)}
+                        {count(endpoint.errors)} of {count(endpoint.serving_requests)}
                       </span>
                     )}
                     <EndpointState {...endpoint} />
