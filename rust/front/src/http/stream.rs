@@ -165,7 +165,9 @@ impl ClientStream {
     fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<Result<usize, Broken>> {
         let transport = Pin::new(&mut self.transport);
         let written = match slices {
-            [first, ..] if first.len() > WRITE_BYTES => transport.poll_write(cx, &first[..WRITE_BYTES]),
+            [first, rest @ ..] if rest.is_empty() || first.len() > WRITE_BYTES => {
+                transport.poll_write(cx, &first[..first.len().min(WRITE_BYTES)])
+            }
             _ => transport.poll_write_vectored(cx, slices),
         };
         match written {
