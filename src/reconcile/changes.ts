@@ -14,11 +14,14 @@ export class Changes {
   readonly #byTopic = new Map<Topic, Set<ChangeListener>>();
   readonly #byRow = new Map<string, Set<() => void>>();
   readonly #onConnected = new Set<() => void>();
+  /** When a row of each topic was announced last. */
+  readonly #lastAt = new Map<Topic, number>();
 
   constructor(connectionString: string, topics: readonly Topic[], log: Logger) {
     let wasLost = false;
     this.#listening = listen(connectionString, topics, {
       changed: ({ topic, id }) => {
+        this.#lastAt.set(topic, performance.now());
         for (const listener of this.#byTopic.get(topic) ?? []) listener(id);
         for (const listener of this.#byRow.get(`${topic}:${id}`) ?? []) listener();
       },
@@ -41,6 +44,11 @@ export class Changes {
     const listeners = getOrCreate(this.#byTopic, topic);
     listeners.add(listener);
     return () => void listeners.delete(listener);
+  }
+
+  /** Whether a row of a topic was announced within the last milliseconds. */
+  hasChangedWithin(topic: Topic, ms: number): boolean {
+    return (this.#lastAt.get(topic) ?? Number.NEGATIVE_INFINITY) >= performance.now() - ms;
   }
 
   /**

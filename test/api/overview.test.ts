@@ -143,6 +143,20 @@ describe('endpoints in brief', () => {
     expect((await list('?failing=true')).map(({ id }) => id)).to.deep.equal(bySeverity);
   });
 
+  it('come with a stream that tells what changed just before, too: a page has read it already', async () => {
+    await endpoint({ path: '/just-before', domain: '*' });
+    const leave = new AbortController();
+    const response = await fetch(`${api.url}/api/events`, { signal: leave.signal });
+    let text = '';
+    for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+      text += Buffer.from(chunk).toString();
+      if (/event: (change|alive)\nid: 1\ndata: .*\n\n/.test(text)) break;
+    }
+    leave.abort();
+    const [, data = '{}'] = /event: change\nid: 1\ndata: (.*)\n/.exec(text) ?? [];
+    expect((JSON.parse(data) as { kinds?: string[] }).kinds).to.include.members(['change', 'endpoint']);
+  });
+
   it('come with a stream that tells of changes, by their kind', async () => {
     const leave = new AbortController();
     const response = await fetch(`${api.url}/api/events`, { signal: leave.signal });

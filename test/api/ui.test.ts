@@ -61,7 +61,7 @@ describe('the files of the web UI', () => {
   });
 
   it('come compressed to those who can read that', async () => {
-    const script = (await readdir(ASSETS)).find((name) => /^main-\w+\.js$/.test(name)) ?? '';
+    const script = (await readdir(ASSETS)).find((name) => /^code-tab-\w+\.js$/.test(name)) ?? '';
     for (const [accepted, suffix] of [
       ['br', '.br'],
       ['gzip', '.gz'],

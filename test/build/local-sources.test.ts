@@ -62,7 +62,7 @@ describe('sources of crates in folders of this machine', () => {
   });
 
   it('are what sets are built from in the sandbox, as on machines without a network', async function () {
-    this.timeout(240_000);
+    this.timeout(600_000);
     const [home, vendor] = [join(folder.path, 'cargo'), join(folder.path, 'vendor')];
     await execa('cargo', ['vendor', '--locked', vendor], { cwd: SDK });
     await mkdir(home);

@@ -22,6 +22,8 @@ const KINDS = {
 const TOPICS = Object.keys(KINDS) as (keyof typeof KINDS)[];
 /** A page that hears nothing for some of these knows that its connection is dead: `ui/src/api/live.ts`. */
 const ALIVE_MS = 5_000;
+/** A page reads what it shows before it follows: what changed so long before that is told, too. */
+const BEFORE_MS = 10_000;
 /** Changes of so long are one event. */
 const COLLECT_MS = 500;
 
@@ -42,8 +44,10 @@ export const eventRoutes = [
 ];
 
 async function* changeEvents(changes: Changes, closed: AbortSignal): AsyncGenerator<string, undefined, void> {
-  const kinds = new Set<string>();
+  const before = TOPICS.filter((topic) => changes.hasChangedWithin(topic, BEFORE_MS));
+  const kinds = new Set<string>(before.map((topic) => KINDS[topic]));
   let awake = new AbortController();
+  if (kinds.size > 0) awake.abort();
   const add = (kind: string) => {
     kinds.add(kind);
     awake.abort();
