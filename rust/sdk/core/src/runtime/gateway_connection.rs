@@ -368,7 +368,12 @@ impl GatewayConnection {
         // None that is empty is left at the beginning.
         IoSlice::advance_slices(&mut slices, 0);
         while !slices.is_empty() {
-            match (&self.stream).write_vectored(slices) {
+            // Most answers are one piece, and a vector of one costs more.
+            let written = match slices {
+                [only] => (&self.stream).write(only),
+                _ => (&self.stream).write_vectored(slices),
+            };
+            match written {
                 Ok(written @ 1..) => IoSlice::advance_slices(&mut slices, written),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // A gateway that has closed the connection needs no answer, and the reader reports the end.
