@@ -30,14 +30,17 @@ export function readProcesses(): Map<number, ProcessEntry> {
   for (const name of readdirSync('/proc')) {
     const first = name.charCodeAt(0);
     if (first < 48 || first > 57) continue;
-    const entry = readEntry(name);
+    const entry = readProcess(name);
     if (entry) processes.set(Number(name), entry);
   }
   return processes;
 }
 
-/** A process can continue after its first thread has ended, but /proc then shows no usage under its own id. */
-function readEntry(pid: string): ProcessEntry | undefined {
+/**
+ * One of them; undefined when there is none. A process can continue after its first thread has ended, but /proc then
+ * shows no usage under its own id.
+ */
+export function readProcess(pid: string): ProcessEntry | undefined {
   const first = parseStat(pid, readStat(pid));
   if (!first?.hasEnded || first.threads <= 1) return first;
   const others = threadsOf(pid).map((thread) => parseStat(thread, readStat(thread)));

@@ -35,13 +35,17 @@ export interface OverviewFilter {
 }
 
 const LAST_HOUR = `figures.step = 60 AND figures.at > now() - interval '1 hour'`;
-/** Without what served before: who has gone back to an older version sees whether that has helped. */
+/**
+ * From where they are, up to a condition: without what served before, so that who has gone back to an older version sees
+ * whether that has helped.
+ */
 const FIGURES_OF_SERVING = `figures
   JOIN endpoints AS deployed ON deployed.id = figures.endpoint_id
   LEFT JOIN deployments ON deployments.id = deployed.desired_deployment_id
  WHERE (deployments.id IS NULL OR deployments.targets = '[]'
         OR deployments.targets @> jsonb_build_array(jsonb_build_object('version', figures.version)))
    AND ${LAST_HOUR}`;
+const FIGURES_OF_ALL = `figures WHERE ${LAST_HOUR}`;
 const sumOf = (sum: string, figures: string, id: string) =>
   `(SELECT coalesce(sum(${sum}), 0)::integer FROM ${figures} AND figures.endpoint_id = ${id})`;
 const REQUESTS = 'status_2xx + status_3xx + status_4xx + status_5xx + status_other';
@@ -53,7 +57,7 @@ const COLUMNS = `
   listed.enabled, listed.status,
   EXISTS (SELECT ${runningIn('listed')}) AS running,
   coalesce((SELECT bool_and(observations.serving = '[]') ${runningIn('listed')}), false) AS asleep,
-  ${sumOf(REQUESTS, `figures WHERE ${LAST_HOUR}`, 'listed.id')} AS requests,
+  ${sumOf(REQUESTS, FIGURES_OF_ALL, 'listed.id')} AS requests,
   ${sumOf(REQUESTS, FIGURES_OF_SERVING, 'listed.id')} AS serving_requests,
   ${sumOf('status_5xx', FIGURES_OF_SERVING, 'listed.id')} AS errors`;
 /** By host, within that by collection, those without one first, and within that by route. No name has U+0001. */

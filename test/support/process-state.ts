@@ -1,18 +1,10 @@
 /** The state of processes of this machine. */
 import { readdirSync, readFileSync } from 'node:fs';
-import { readProcesses } from '../../src/sandbox/process-table.js';
+import { readProcess, readProcesses } from '../../src/sandbox/process-table.js';
 
-/**
- * False when it has ended, even if it is a zombie. Its first thread can have ended before the others, which keep its
- * sockets open until then.
- */
+/** False when it has ended, with all its threads, even if it is a zombie: only then its sockets are closed. */
 export function isRunning(pid: number | null): boolean {
-  if (pid === null) return false;
-  return threadsOf(pid).some((thread) => {
-    const stat = read(`/proc/${pid}/task/${thread}/stat`);
-    // pid (command) state ...; the command may hold spaces and parentheses.
-    return stat !== '' && !'ZX'.includes(stat.charAt(stat.lastIndexOf(')') + 2));
-  });
+  return pid !== null && readProcess(String(pid))?.hasEnded === false;
 }
 
 /** Running processes whose environment holds this text. */
@@ -55,14 +47,6 @@ export function handlerCompilersOf(pid: number): number[] {
   return descendantsOf(pid)
     .filter(isOne)
     .map((found) => found.pid);
-}
-
-function threadsOf(pid: number): string[] {
-  try {
-    return readdirSync(`/proc/${pid}/task`);
-  } catch {
-    return []; // it has ended
-  }
 }
 
 function read(file: string): string {

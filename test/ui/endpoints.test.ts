@@ -32,15 +32,16 @@ describe('endpoints in the web UI', function () {
 
   it('makes a domain, a collection in it, and an endpoint in that', async () => {
     const { page, close } = await ui.open('/ui/endpoints');
-    await page.getByRole('button', { name: 'New domain' }).click();
+    const newDomain = page.getByRole('button', { name: 'New domain' });
     // At its field, without the name that the API has for it; also of what is too long for a name.
-    for (const host of ['no host', 'a'.repeat(300)]) {
+    for (const host of ['a'.repeat(300), 'no host']) {
+      await newDomain.click();
       await page.getByLabel('Host').fill(host);
-      const answered = page.waitForResponse((response) => response.url().endsWith('/api/domains'));
       await page.getByRole('button', { name: 'Create' }).click();
-      expect((await answered).status()).to.equal(400);
       await page.locator('.field').filter({ hasText: 'Host' }).locator('.problem').waitFor();
+      await page.getByRole('button', { name: 'Cancel' }).click();
     }
+    await newDomain.click();
     await expectAccessible(page);
     await page.getByLabel('Host').fill('api.example.com');
     await page.getByRole('button', { name: 'Create' }).click();

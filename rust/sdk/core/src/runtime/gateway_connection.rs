@@ -4,14 +4,14 @@
 
 use super::bodies::{is_opening, BodyId};
 use super::streams::{StreamId, Streams};
-use super::{lock, poll};
+use super::{lock, poll, vectored};
 use crate::wire::buffer::Buffer;
 use crate::wire::frame::{credit, header, Kind, MAX_DATA_BYTES};
 use crate::wire::head;
 use crate::wire::takes::Takes;
 use crate::{Request, Response};
 use std::collections::VecDeque;
-use std::io::{ErrorKind, IoSlice, Read, Write};
+use std::io::{ErrorKind, IoSlice, Read};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -364,21 +364,10 @@ impl GatewayConnection {
         clear(answers);
     }
 
-    fn write_vectored(&self, mut slices: &mut [IoSlice<'_>]) {
-        // None that is empty is left at the beginning.
-        IoSlice::advance_slices(&mut slices, 0);
-        while !slices.is_empty() {
-            // Most answers are one piece, and a vector of one costs more.
-            let written = match slices {
-                [only] => (&self.stream).write(only),
-                _ => (&self.stream).write_vectored(slices),
-            };
-            match written {
-                Ok(written @ 1..) => IoSlice::advance_slices(&mut slices, written),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // A gateway that has closed the connection needs no answer, and the reader reports the end.
-                Ok(0) | Err(_) => return self.close(),
-            }
+    fn write_vectored(&self, slices: &mut [IoSlice<'_>]) {
+        // A gateway that has closed the connection needs no answer, and the reader reports the end.
+        if vectored::write_all(&self.stream, slices).is_err() {
+            self.close();
         }
     }
 

@@ -26,6 +26,7 @@ pub(crate) mod records;
 pub(crate) mod socket;
 mod streaming;
 mod streams;
+mod vectored;
 mod waiting;
 
 use crate::wire::takes::Takes;
