@@ -36,8 +36,8 @@ export interface OverviewFilter {
 
 const LAST_HOUR = `figures.step = 60 AND figures.at > now() - interval '1 hour'`;
 /**
- * From where they are, up to a condition: without what served before, so that who has gone back to an older version sees
- * whether that has helped.
+ * From where they are, up to a condition: without what served before, so that who has gone back to an older version
+ * sees whether that has helped.
  */
 const FIGURES_OF_SERVING = `figures
   JOIN endpoints AS deployed ON deployed.id = figures.endpoint_id
