@@ -1,10 +1,12 @@
 /** User ids of untrusted programs: no two programs have one, and what killed processes have left is ended by it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, copyFile, readdir, stat, symlink } from 'node:fs/promises';
+import { chmod, chown, copyFile, readdir, readlink, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { Confinement } from '../../src/sandbox/confinement.js';
 import { killAll } from '../../src/sandbox/kill.js';
+import { spawnLimited } from '../../src/sandbox/limited-process.js';
 import { killAbandoned, RunUser } from '../../src/sandbox/run-user.js';
 import { HAS_UNTRUSTED_USERS, UNTRUSTED_GROUP } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
@@ -30,8 +32,8 @@ describe('the users of untrusted programs', () => {
     user.claim();
     return user;
   };
-  const runAs = async (uid: number, file = '/bin/sleep') => {
-    const program = spawn(file, ['1000'], { uid, gid: UNTRUSTED_GROUP, stdio: 'ignore' });
+  const runAs = async (uid: number) => {
+    const program = spawn('/bin/sleep', ['1000'], { uid, gid: UNTRUSTED_GROUP, stdio: 'ignore' });
     programs.push(program);
     await once(program, 'spawn');
     return program;
@@ -54,19 +56,23 @@ describe('the users of untrusted programs', () => {
     expect(await readdir(records.path)).to.deep.equal([]);
   });
 
-  it('are ended with programs that they run as the owner of a set-user-ID file', async () => {
+  it('are ended with set-user-ID programs that they run, which stay theirs', async () => {
     const [user, owner] = [claimed(), claimed()];
     const file = join(records.path, 'sleep');
     await copyFile('/bin/sleep', file);
     await chown(file, owner.id, UNTRUSTED_GROUP);
     await chmod(file, 0o4755);
-    const program = await runAs(user.id, file);
-    await eventually(async () =>
-      expect((await stat(`/proc/${program.pid}`)).uid, 'its effective user').to.be.oneOf([owner.id, 0]),
-    );
-    const exit = once(program, 'exit');
+    const program = spawnLimited({
+      confinement: new Confinement('limits', user, undefined, []),
+      ...{ file, args: ['1000'], cwd: '/', env: {} },
+      limits: { memoryMb: 1024, fileMb: 64, openFiles: 256 },
+      stdio: ['ignore', 'ignore', 'ignore'],
+    });
+    const pid = await program.pid;
+    await eventually(async () => expect(await readlink(`/proc/${pid}/exe`)).to.equal(file));
+    expect((await stat(`/proc/${pid}`)).uid, 'its effective user').to.equal(user.id);
     await user.end();
-    expect(await exit).to.deep.equal([null, 'SIGKILL']);
+    expect(await program.ended).to.deep.equal({ code: null, signal: 'SIGKILL' });
     owner.release();
   });
 

@@ -20,6 +20,9 @@ const MINIMUM_ABI: i64 = 2;
 const OF_ITSELF: [&str; 11] =
     ["auxv", "cgroup", "cmdline", "comm", "environ", "fd", "limits", "maps", "stat", "statm", "status"];
 
+/// How the kernel gives out memory: allocators, such as that of rustc, do it in smaller pieces when they cannot know.
+const OF_MEMORY: [&str; 2] = ["/proc/sys/vm/overcommit_memory", "/sys/kernel/mm/transparent_hugepage/enabled"];
+
 /// The version of Landlock in the kernel; 0 when there is none.
 pub fn landlock_abi() -> i64 {
     const LANDLOCK_CREATE_RULESET_VERSION: u32 = 1;
@@ -61,7 +64,8 @@ pub fn allow_on_machine(access: &Access) -> Result<Restriction> {
     let itself = OF_ITSELF.map(|name| Path::new("/proc/self").join(name));
     // Where one is a link, what counts is where it leads.
     let system = SYSTEM_FOLDERS.into_iter().map(Path::new).filter(|folder| !folder.is_symlink());
-    let system = system.flat_map(|folder| without(folder, hidden)).chain(itself).chain([LOADER_CACHE.into()]);
+    let system = system.flat_map(|folder| without(folder, hidden)).chain(itself);
+    let system = system.chain(OF_MEMORY.into_iter().chain([LOADER_CACHE]).map(PathBuf::from));
     let system: Vec<_> = system.collect();
     restriction(
         system.iter().map(PathBuf::as_path).chain(read_only.iter().map(|Mount(source, _)| source.as_path())),
