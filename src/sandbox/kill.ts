@@ -64,9 +64,9 @@ function processIds(): number[] {
 }
 
 /**
- * The effective user of a process; undefined when it has ended. The directory belongs to it even when the process is not
- * dumpable and the files in it belong to root (task_dump_owner in the kernel's fs/proc/base.c). The real user of an
- * untrusted program is the same one: with no_new_privs, no set-user-ID program gives it another. A tenth of the time of
+ * The effective user of a process; undefined when it has ended. The directory belongs to it even when the process is
+ * not dumpable and the files in it belong to root (task_dump_owner in the kernel's fs/proc/base.c). It is also the real
+ * user of an untrusted program: with no_new_privs, a set-user-ID file does not change it. A tenth of the time of
  * reading /proc/[pid]/status.
  */
 export function userOf(pid: number): number | undefined {
