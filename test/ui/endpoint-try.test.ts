@@ -96,11 +96,16 @@ describe('UI: trying an endpoint', function () {
     await stack?.close();
   });
 
-  /** Nothing can be sent before. */
+  /** Nothing can be sent before: a parameter of the path is asked for, and headers are numbered otherwise. */
   const documentRead = (page: Page) =>
     eventually(async () =>
       expect(await page.getByLabel('id', { exact: true }).inputValue()).to.equal('from the document'),
     );
+  const open = async () => {
+    const opened = await ui.open(`/ui/endpoints/${id}/try`);
+    await documentRead(opened.page);
+    return opened;
+  };
   const answer = (page: Page) => page.getByRole('region', { name: 'Answer' });
   const send = async (page: Page) => {
     const answered = page.waitForResponse((response) => response.url().endsWith('/invoke'));
@@ -116,9 +121,8 @@ describe('UI: trying an endpoint', function () {
   };
 
   it('begins with what the document says, and sends what is typed; curl sends the same', async () => {
-    const { page, context, close } = await ui.open(`/ui/endpoints/${id}/try`);
+    const { page, context, close } = await open();
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
-    await documentRead(page);
     expect(await page.getByLabel('Value of parameter 1', { exact: true }).inputValue()).to.equal('one');
     expect(JSON.parse(await page.getByLabel('Body').inputValue())).to.deep.equal({
       name: 'root',
@@ -184,7 +188,7 @@ describe('UI: trying an endpoint', function () {
   });
 
   it('keeps what is typed through a reload, and what was sent, without what looks secret', async () => {
-    const { page, context, close } = await ui.open(`/ui/endpoints/${id}/try`);
+    const { page, context, close } = await open();
     await page.getByLabel('rest', { exact: true }).fill('kept');
     await pair(page, 'header', 2, 'Authorization', 'Bearer not to be kept');
     await page.getByLabel('Body').fill('no JSON, and kept in this tab');
@@ -217,7 +221,7 @@ describe('UI: trying an endpoint', function () {
   });
 
   it('shows hostile text as text, bytes as a file, and numbers as they were sent', async () => {
-    const { page, close } = await ui.open(`/ui/endpoints/${id}/try`);
+    const { page, close } = await open();
     await page.getByLabel('rest', { exact: true }).fill('x');
     await pair(page, 'header', 2, 'X-Want', 'hostile');
     await send(page);
@@ -243,7 +247,7 @@ describe('UI: trying an endpoint', function () {
   it('tells versions apart, and leads to the place of a panic and to where a service is bound', async () => {
     const body = { code: ECHO.replace('"hostile" =>', '"second" =>') };
     expectData(await stack.api.post(`/api/endpoints/${id}/deploy`, { ...body, percent: 25 }));
-    const { page, close } = await ui.open(`/ui/endpoints/${id}/try`);
+    const { page, close } = await open();
     const versions = page.getByLabel('Version', { exact: true });
     await versions
       .getByRole('option', { name: 'Version 1, which serves 75 % now' })
