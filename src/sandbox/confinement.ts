@@ -28,26 +28,35 @@ export class Confinement {
   readonly user: RunUser | undefined;
   readonly #view: View | undefined;
   readonly #hidden: readonly string[];
+  readonly #emptyNetwork: number | undefined;
 
   /**
    * @param view without one, a program has the same access as its user
    * @param hidden paths below system folders that it must not see
+   * @param emptyNetwork of `openEmptyNetwork`: it is not given one of its own
    */
   constructor(
     level: SandboxLevel,
     user: RunUser | undefined,
     view: View | undefined,
     hidden: readonly string[],
+    emptyNetwork?: number,
   ) {
     this.level = level;
     this.user = user;
     this.#view = view;
     this.#hidden = hidden;
+    this.#emptyNetwork = emptyNetwork;
   }
 
   /** Whether it has processes, a root and a /tmp of its own, and a monitor that reports its process id and its end. */
   get hasNamespaces(): boolean {
     return this.level === 'namespaces';
+  }
+
+  /** The file descriptor of the empty network that it shares; undefined: it has one of its own, or that of the machine. */
+  get emptyNetwork(): number | undefined {
+    return this.hasNamespaces && this.#view?.network === false ? this.#emptyNetwork : undefined;
   }
 
   /** Maps a path of this machine to the path inside. */
@@ -68,7 +77,7 @@ export class Confinement {
   /** The same, with another folder that it may write to. */
   withFolder(path: string): Confinement {
     const view = this.#view && { ...this.#view, writable: [...this.#view.writable, [path, path] as const] };
-    return new Confinement(this.level, this.user, view, this.#hidden);
+    return new Confinement(this.level, this.user, view, this.#hidden, this.#emptyNetwork);
   }
 
   /** What the launcher has to know of it. */
@@ -77,7 +86,8 @@ export class Confinement {
     if (this.level === 'limits' || !this.#view)
       return { identity, keepsAttributes: false, access: null, namespaces: null };
     const { tmpMb, changesAttributes, ...access } = this.#view;
-    const namespaces = this.hasNamespaces ? { tmpBytes: tmpMb * 1024 * 1024 } : null;
+    const sharesNetwork = this.emptyNetwork !== undefined;
+    const namespaces = this.hasNamespaces ? { tmpBytes: tmpMb * 1024 * 1024, sharesNetwork } : null;
     return {
       ...{ identity, keepsAttributes: !changesAttributes },
       ...{ access: { ...access, hidden: this.#hidden }, namespaces },

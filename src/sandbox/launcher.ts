@@ -41,7 +41,11 @@ export interface LaunchPlan {
   /** null: what its user may reach. */
   readonly access: Access | null;
   /** null: those of this machine. */
-  readonly namespaces: { readonly tmpBytes: number } | null;
+  readonly namespaces: {
+    readonly tmpBytes: number;
+    /** The descriptor after that of reports is an empty network, which it may have instead of one of its own. */
+    readonly sharesNetwork: boolean;
+  } | null;
 }
 
 /**

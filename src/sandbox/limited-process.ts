@@ -76,7 +76,7 @@ export function spawnLimited(command: LimitedCommand): LimitedProcess {
     const [file, args] = launched(planOf(command), command.file, command.args);
     child = spawn(file, args, {
       env,
-      stdio: [...stdio, ...(confinement.hasNamespaces ? (['pipe'] as const) : [])],
+      stdio: [...stdio, ...streamsOfLauncher(confinement)],
       detached: true,
     });
   } catch (error) {
@@ -92,6 +92,11 @@ export function spawnLimited(command: LimitedCommand): LimitedProcess {
   const running = status ? monitored(child, confinement, status) : direct(child, confinement);
   if (command.group) void running.cleared.then(() => command.group?.remove());
   return running;
+}
+
+function streamsOfLauncher({ hasNamespaces, emptyNetwork }: Confinement): readonly ('pipe' | number)[] {
+  if (!hasNamespaces) return [];
+  return emptyNetwork === undefined ? ['pipe'] : ['pipe', emptyNetwork];
 }
 
 function planOf({ cwd, stdio, limits, confinement, group }: LimitedCommand): LaunchPlan {

@@ -27,6 +27,7 @@ import type { Logger } from '../util/log.js';
 import { HAS_UNTRUSTED_USERS } from '../util/untrusted-users.js';
 import { Cgroups } from './cgroups.js';
 import { Confinement, type SandboxLevel, type View } from './confinement.js';
+import { openEmptyNetwork } from './empty-network.js';
 import { hiddenPaths } from './hidden-paths.js';
 import { type ConfiningLevel, findFault, NOTHING } from './probe.js';
 import { killAbandoned, RunUser } from './run-user.js';
@@ -49,21 +50,25 @@ export class Sandbox {
   readonly #records: string | undefined;
   /** Undefined where this process has no control groups. */
   readonly groups: Cgroups | undefined;
+  readonly #emptyNetwork: number | undefined;
 
   /**
    * @param hidden paths below system folders that programs must not see
    * @param records for `RunUser`
+   * @param emptyNetwork for `Confinement`
    */
   constructor(
     level: SandboxLevel,
     hidden: readonly string[],
     records: string | undefined,
     groups?: Cgroups | undefined,
+    emptyNetwork?: number,
   ) {
     this.level = level;
     this.#hidden = hidden;
     this.#records = records;
     this.groups = groups;
+    this.#emptyNetwork = emptyNetwork;
   }
 
   /** Whether programs run as other users with real paths, so that their files must be accessible to these users. */
@@ -81,7 +86,7 @@ export class Sandbox {
    */
   confine(view: View, user?: number): Confinement {
     const runUser = HAS_UNTRUSTED_USERS ? new RunUser(this.#records, user) : undefined;
-    return new Confinement(this.level, runUser, view, this.#hidden);
+    return new Confinement(this.level, runUser, view, this.#hidden, this.#emptyNetwork);
   }
 }
 
@@ -106,7 +111,9 @@ export async function openSandbox(
     const fault = await findFault(level, sandbox.confine(NOTHING));
     if (fault === undefined) {
       log.info({ sandbox: level }, ['sandbox works', ...faults].join('; '));
-      return sandbox;
+      // Of another user it belongs to a user namespace, which others cannot enter.
+      if (level !== 'namespaces' || !HAS_UNTRUSTED_USERS) return sandbox;
+      return new Sandbox(level, hidden, records, groups, await openEmptyNetwork(sandbox.confine(NOTHING)));
     }
     faults.push(`the level \`${level}\` does not work here: ${fault}. ${HELP[level]}`);
   }

@@ -16,6 +16,8 @@ const KNOWN: ABI = ABI::V9;
 
 /// Renaming between folders, which builds do, is refused before this version.
 const MINIMUM_ABI: i64 = 2;
+/// Abstract sockets, and signals to other processes, are refused from this version on.
+pub const ABI_WITH_SCOPES: i64 = 6;
 /// Of /proc/self; not `net`, which is that of the machine.
 const OF_ITSELF: [&str; 11] =
     ["auxv", "cgroup", "cmdline", "comm", "environ", "fd", "limits", "maps", "stat", "statm", "status"];
@@ -60,7 +62,7 @@ pub fn allow_on_machine(access: &Access) -> Result<Restriction> {
     }
     let Access { read_only, writable, network, hidden } = access;
     // Not /dev/zero: it can be mapped as shared memory, which no limit counts.
-    let devices = DEVICES.iter().map(|(_, path)| *path).filter(|path| *path != "/dev/zero").map(Path::new);
+    let devices = DEVICES.into_iter().chain(["/dev/random"]).map(Path::new);
     let itself = OF_ITSELF.map(|name| Path::new("/proc/self").join(name));
     // Where one is a link, what counts is where it leads.
     let system = SYSTEM_FOLDERS.into_iter().map(Path::new).filter(|folder| !folder.is_symlink());

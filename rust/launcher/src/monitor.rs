@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CloneFlags, setns};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{Gid, Pid, Uid, getgid, getuid, pipe2};
 
@@ -29,13 +30,14 @@ pub fn run(plan: &Plan, program: &Program) -> Result<ExitCode> {
     // Tells of a failure before the program has begun; closed when it begins.
     let (reader, writer) = pipe2(OFlag::O_CLOEXEC).context("a pipe")?;
     let owner = (getuid(), getgid());
-    let Some(child) = clone_into_namespaces(access.network, plan.identity.is_none())? else {
+    let network = Network::of(access, namespaces, plan.streams + 1);
+    let Some(child) = clone_into_namespaces(&network, plan.identity.is_none())? else {
         drop(reader);
-        let failure = become_program(plan, program, (access, namespaces), owner, &writer);
+        let failure = become_program(plan, program, (access, namespaces), network, owner, &writer);
         let _ = File::from(writer).write_all(failure.to_string().as_bytes());
         unsafe { libc::_exit(1) }
     };
-    drop(writer);
+    drop((writer, network));
     writeln!(reports, r#"{{"child-pid":{child}}}"#).context("a report")?;
     close_streams(plan.streams);
 
@@ -55,6 +57,7 @@ fn become_program(
     plan: &Plan,
     program: &Program,
     (access, namespaces): (&Access, &Namespaces),
+    network: Network,
     owner: (Uid, Gid),
     monitor: &OwnedFd,
 ) -> Failure {
@@ -64,6 +67,7 @@ fn become_program(
         if plan.identity.is_none() {
             map_ids(owner)?;
         }
+        network.enter()?;
         mounts::enter(access, namespaces)
     };
     match enter() {
@@ -80,11 +84,39 @@ fn expect_monitor(pipe: &OwnedFd) -> Result<()> {
     if has_ended { Err(failure::of("its monitor has ended")) } else { Ok(()) }
 }
 
+/// The network namespace of a program.
+enum Network {
+    OfMachine,
+    /// Without interfaces. To make it takes the kernel longer than all other namespaces together.
+    Own,
+    /// Without interfaces either, so that nothing can be reached by it; and the filter refuses all sockets of a network.
+    Shared(OwnedFd),
+}
+
+impl Network {
+    fn of(access: &Access, namespaces: &Namespaces, shared: u32) -> Self {
+        if access.network {
+            return Self::OfMachine;
+        }
+        // Abstract sockets belong to a network: Landlock has to refuse those of other programs.
+        if !namespaces.shares_network || files::landlock_abi() < files::ABI_WITH_SCOPES {
+            return Self::Own;
+        }
+        // The service has opened it for the launcher alone.
+        Self::Shared(unsafe { OwnedFd::from_raw_fd(shared as i32) })
+    }
+
+    fn enter(self) -> Result<()> {
+        let Self::Shared(network) = self else { return Ok(()) };
+        setns(network, CloneFlags::CLONE_NEWNET).context("the network that programs share")
+    }
+}
+
 /// The child, or `None` in it. Root needs no user namespace: without one, the limit of processes counts for each user.
-fn clone_into_namespaces(network: bool, as_other: bool) -> Result<Option<Pid>> {
+fn clone_into_namespaces(network: &Network, as_other: bool) -> Result<Option<Pid>> {
     let mut flags =
         libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWPID | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
-    if !network {
+    if matches!(network, Network::Own) {
         flags |= libc::CLONE_NEWNET;
     }
     if as_other {

@@ -18,16 +18,13 @@ use crate::plan::{Access, Mount, Namespaces};
 pub const SYSTEM_FOLDERS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 /// Says where the dynamic loader finds other libraries.
 pub const LOADER_CACHE: &str = "/etc/ld.so.cache";
-/// What stands in /dev, and which device it is. /dev/full reads as zeros, too, and cannot be mapped as shared memory,
-/// which no limit counts.
-pub const DEVICES: [(&str, &str); 5] = [
-    ("dev/null", "/dev/null"),
-    ("dev/zero", "/dev/full"),
-    ("dev/full", "/dev/full"),
-    ("dev/random", "/dev/random"),
-    ("dev/urandom", "/dev/urandom"),
-];
-const LINKS_OF_DEV: [(&str, &str); 4] = [
+/// The devices in /dev.
+pub const DEVICES: [&str; 3] = ["/dev/null", "/dev/full", "/dev/urandom"];
+/// The full device reads as zeros, too, and cannot be mapped as shared memory, which no limit counts. Both kinds of
+/// random ones give the same; a mount is a part of the cost of a start, a link is not.
+const LINKS_OF_DEV: [(&str, &str); 6] = [
+    ("dev/zero", "full"),
+    ("dev/random", "urandom"),
     ("dev/fd", "/proc/self/fd"),
     ("dev/stdin", "/proc/self/fd/0"),
     ("dev/stdout", "/proc/self/fd/1"),
@@ -51,7 +48,7 @@ pub fn enter(access: &Access, namespaces: &Namespaces) -> Result<()> {
     mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None::<&str>).context("/")?;
     let given = open_given(access)?;
     let system = SYSTEM_FOLDERS.into_iter().filter_map(SystemFolder::open).collect::<Result<Vec<_>>>()?;
-    let devices = DEVICES.map(|(target, source)| Ok((target, Tree::open(Path::new(source))?)));
+    let devices = DEVICES.map(|path| Ok((path, Tree::open(Path::new(path))?)));
     let devices = devices.into_iter().collect::<Result<Vec<_>>>()?;
     let hidden = access.hidden.iter().map(|path| Hidden::open(path)).collect::<Result<Vec<_>>>()?;
     let loader_cache = Tree::open(Path::new(LOADER_CACHE));
