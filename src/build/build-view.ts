@@ -50,6 +50,7 @@ export function buildView(toolchain: Toolchain, own: Pick<View, 'readOnly' | 'wr
     readOnly: [...mounts, ...own.readOnly],
     network: false,
     tmpMb: TMP_MB,
+    showsOvercommit: true,
     changesAttributes: true,
   };
 }

@@ -15,6 +15,11 @@ export interface View extends Omit<Access, 'hidden'> {
   /** Size of its own /tmp in memory, MiB; only at the level `namespaces`. */
   readonly tmpMb: number;
   /**
+   * Whether its /proc has `sys/vm/overcommit_memory`, without which compilers take longer, and only links to what a
+   * process finds of itself; only at the level `namespaces`. At the level `landlock` it has.
+   */
+  readonly showsOvercommit?: boolean;
+  /**
    * Whether it may change mode, owner, times and attributes of files, as linkers do. Landlock does not look at these:
    * at that level, a program with the user of this process could change those of all its files.
    */
@@ -85,9 +90,10 @@ export class Confinement {
     const identity = this.user ? { user: this.user.id, group: UNTRUSTED_GROUP } : null;
     if (this.level === 'limits' || !this.#view)
       return { identity, keepsAttributes: false, access: null, namespaces: null };
-    const { tmpMb, changesAttributes, ...access } = this.#view;
+    const { tmpMb, showsOvercommit = false, changesAttributes, ...access } = this.#view;
     const sharesNetwork = this.emptyNetwork !== undefined;
-    const namespaces = this.hasNamespaces ? { tmpBytes: tmpMb * 1024 * 1024, sharesNetwork } : null;
+    const own = { tmpBytes: tmpMb * 1024 * 1024, showsOvercommit, sharesNetwork };
+    const namespaces = this.hasNamespaces ? own : null;
     return {
       ...{ identity, keepsAttributes: !changesAttributes },
       ...{ access: { ...access, hidden: this.#hidden }, namespaces },

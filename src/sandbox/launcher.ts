@@ -43,6 +43,8 @@ export interface LaunchPlan {
   /** null: those of this machine. */
   readonly namespaces: {
     readonly tmpBytes: number;
+    /** Its /proc has the file with which compilers find out how the kernel gives out memory. */
+    readonly showsOvercommit: boolean;
     /** The descriptor after that of reports is an empty network, which it may have instead of one of its own. */
     readonly sharesNetwork: boolean;
   } | null;

@@ -8,7 +8,7 @@ use landlock::{
 };
 
 use crate::failure::{self, Context, Result};
-use crate::mounts::{DEVICES, LOADER_CACHE, SYSTEM_FOLDERS};
+use crate::mounts::{DEVICES, LOADER_CACHE, OVERCOMMIT, SYSTEM_FOLDERS};
 use crate::plan::{Access, Mount};
 
 /// The newest that this code was written for. Older kernels enforce what they can.
@@ -23,7 +23,7 @@ const OF_ITSELF: [&str; 11] =
     ["auxv", "cgroup", "cmdline", "comm", "environ", "fd", "limits", "maps", "stat", "statm", "status"];
 
 /// How the kernel gives out memory: allocators, such as that of rustc, do it in smaller pieces when they cannot know.
-const OF_MEMORY: [&str; 2] = ["/proc/sys/vm/overcommit_memory", "/sys/kernel/mm/transparent_hugepage/enabled"];
+const OF_MEMORY: [&str; 2] = [OVERCOMMIT, "/sys/kernel/mm/transparent_hugepage/enabled"];
 
 /// The version of Landlock in the kernel; 0 when there is none.
 pub fn landlock_abi() -> i64 {

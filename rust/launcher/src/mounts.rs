@@ -18,6 +18,8 @@ use crate::plan::{Access, Mount, Namespaces};
 pub const SYSTEM_FOLDERS: [&str; 7] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 /// Says where the dynamic loader finds other libraries.
 pub const LOADER_CACHE: &str = "/etc/ld.so.cache";
+/// Whether the kernel gives out more memory than there is.
+pub const OVERCOMMIT: &str = "/proc/sys/vm/overcommit_memory";
 /// The devices in /dev.
 pub const DEVICES: [&str; 3] = ["/dev/null", "/dev/full", "/dev/urandom"];
 /// The full device reads as zeros, too, and cannot be mapped as shared memory, which no limit counts. Both kinds of
@@ -65,7 +67,7 @@ pub fn enter(access: &Access, namespaces: &Namespaces) -> Result<()> {
     if let Ok(cache) = loader_cache {
         cache.restrict(READ_ONLY)?.place(Path::new(LOADER_CACHE))?;
     }
-    mount_proc()?;
+    mount_proc(namespaces.shows_overcommit)?;
     mount_dev(devices)?;
     mount_tmp(namespaces.tmp_bytes)?;
     place_given(given)?;
@@ -204,12 +206,27 @@ fn place_given(given: Given<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Its processes. Of the machine nothing, or the one file that allocators ask for: that of rustc takes memory for scarce
+/// when it cannot know, and maps it in several times as many pieces. A file system of processes alone has no place for
+/// it; so it is mounted beside that file, with links to what a process finds of itself.
+fn mount_proc(shows_overcommit: bool) -> Result<()> {
+    if !shows_overcommit {
+        return mount_processes("proc");
+    }
+    mount_processes("proc/processes")?;
+    for itself in ["self", "thread-self"] {
+        symlink(format!("processes/{itself}"), format!("proc/{itself}")).context(itself)?;
+    }
+    let policy = fs::read(OVERCOMMIT).context(OVERCOMMIT)?;
+    make_folder(Path::new("proc/sys/vm"))?;
+    fs::write(inside(Path::new(OVERCOMMIT)), policy).context(OVERCOMMIT)
+}
+
 /// Read-only: otherwise a program could raise its priority, and lower its OOM score.
-fn mount_proc() -> Result<()> {
-    make_folder(Path::new("proc"))?;
+fn mount_processes(target: &str) -> Result<()> {
+    make_folder(Path::new(target))?;
     let flags = HARMLESS | MsFlags::MS_NOEXEC | MsFlags::MS_RDONLY;
-    // Its processes, and nothing of the machine.
-    mount(Some("proc"), "proc", Some("proc"), flags, Some("subset=pid")).context("/proc")
+    mount(Some("proc"), target, Some("proc"), flags, Some("subset=pid")).context(target)
 }
 
 fn mount_dev(devices: Vec<(&str, Tree)>) -> Result<()> {

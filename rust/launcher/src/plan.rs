@@ -78,6 +78,8 @@ pub struct Access {
 pub struct Namespaces {
     /// Size of its own /tmp.
     pub tmp_bytes: u64,
+    /// Its /proc has the file with which compilers find out how the kernel gives out memory.
+    pub shows_overcommit: bool,
     /// The descriptor after that of reports is a network namespace without interfaces. A program without a network may
     /// have it in place of one of its own.
     pub shares_network: bool,
