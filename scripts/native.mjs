@@ -109,10 +109,14 @@ async function compile(groups) {
   return join(target, 'release');
 }
 
-/** Links a program again, with the library of C in it. Some systems do not have that: then it stays as it is. */
+/**
+ * Links a program again, with the library of C in it, and for one address: it has nothing to do but itself before it
+ * begins. Some systems do not have that library: then it stays as it is.
+ */
 async function link(crate, target) {
   const args = ['rustc', '--release', '--locked', '--quiet', '--target-dir', target, '-p', crate];
-  const code = await run('cargo', [...args, '--', '-C', 'target-feature=+crt-static'], {
+  const flags = ['-C', 'target-feature=+crt-static', '-C', 'relocation-model=static'];
+  const code = await run('cargo', [...args, '--', ...flags], {
     cwd: join(ROOT, 'rust'),
     stdio: 'ignore',
   });

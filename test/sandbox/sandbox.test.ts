@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
-import { getPriority } from 'node:os';
+import { constants, getPriority } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
@@ -11,7 +11,7 @@ import { runTool, type ToolResult } from '../../src/build/run-tool.js';
 import type { Confinement } from '../../src/sandbox/confinement.js';
 import { spawnLimited } from '../../src/sandbox/limited-process.js';
 import { openSandbox, type Sandbox } from '../../src/sandbox/sandbox.js';
-import { isUntrustedUser } from '../../src/util/untrusted-users.js';
+import { HAS_UNTRUSTED_USERS, isUntrustedUser } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
 import { asOtherUser, pathForOtherUser } from '../support/other-user.js';
@@ -174,6 +174,37 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
       expect((await run(true)).stdout).to.equal('reached\nreached\n');
     } finally {
       for (const server of servers) server.close();
+    }
+  });
+
+  it('keeps programs that have no network from each other, although they share one', async () => {
+    const name = `\\0edge-sandbox-test-${process.pid}`;
+    const identity = `import os, socket; print(os.stat('/proc/self/ns/net').st_ino)`;
+    const listener = spawnLimited({
+      confinement: await confine(),
+      file: '/usr/bin/python3',
+      args: [
+        '-uc',
+        `${identity}; s = socket.socket(socket.AF_UNIX); s.bind('${name}'); s.listen(); print('ready'); input()`,
+      ],
+      ...{ cwd: '/', env: {}, limits: TOOL_LIMITS, stdio: ['pipe', 'pipe', 'ignore'] },
+    });
+    try {
+      let said = '';
+      listener.stdout?.on('data', (chunk: Buffer) => {
+        said += chunk.toString();
+      });
+      await eventually(async () => expect(said).to.match(/ready/));
+      const { stdout } = await sh(
+        `python3 -c "${identity}; print(socket.socket(socket.AF_UNIX).connect_ex('${name}'))"`,
+      );
+      const [network, errno] = stdout.trim().split('\n');
+      if (HAS_UNTRUSTED_USERS) expect(said).to.include(network);
+      expect(constants.errno).to.include(
+        HAS_UNTRUSTED_USERS ? { EPERM: Number(errno) } : { ECONNREFUSED: Number(errno) },
+      );
+    } finally {
+      await listener.kill();
     }
   });
 
