@@ -59,7 +59,7 @@ export class Confinement {
     return this.level === 'namespaces';
   }
 
-  /** The file descriptor of the empty network that it shares; undefined: it has one of its own, or that of the machine. */
+  /** File descriptor of the empty network that it shares; undefined: it has one of its own, or the machine's. */
   get emptyNetwork(): number | undefined {
     return this.hasNamespaces && this.#view?.network === false ? this.#emptyNetwork : undefined;
   }

@@ -1,7 +1,7 @@
 /**
- * A network without interfaces, which the untrusted programs of a root process share that have no network, at the level
- * `namespaces`: to make one takes the kernel longer than all else at the start of a program. In it they can have Unix
- * sockets only, of which Landlock refuses the abstract ones of others; where it does not, the launcher makes one for each.
+ * A network without interfaces, which the untrusted programs of a root process share that have no network, at the
+ * level `namespaces`: to make one takes the kernel longer than all else at the start of a program. In it they can have
+ * Unix sockets only, and Landlock refuses the abstract ones of others; where it does not, each program has its own.
  */
 import { openSync } from 'node:fs';
 import type { Confinement } from './confinement.js';

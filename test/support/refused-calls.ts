@@ -32,9 +32,18 @@ const REFUSED: Readonly<Record<string, Numbers>> = {
   memfd_create: [319, 279],
   memfd_secret: [447, 447],
   shmget: [29, 194],
+  shmat: [30, 196],
+  shmctl: [31, 195],
   semget: [64, 190],
+  semop: [65, 193],
+  semtimedop: [220, 192],
+  semctl: [66, 191],
   msgget: [68, 186],
+  msgsnd: [69, 189],
+  msgrcv: [70, 188],
+  msgctl: [71, 187],
   mq_open: [240, 180],
+  mq_unlink: [241, 181],
   // The kernel gives each session a share of the CPU, so a program must not start sessions.
   setsid: [112, 157],
   // Large parts of the kernel that are not needed.

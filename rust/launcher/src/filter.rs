@@ -52,10 +52,20 @@ const REFUSED: &[i64] = &[
     // Memory that belongs to no process, and that no limit counts.
     libc::SYS_memfd_create,
     libc::SYS_memfd_secret,
+    // So does this, and programs of the same user find that of each other by number.
     libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
     libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
     libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
     libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
     // The kernel gives each session a share of the processor. By its session, a program is found and ended.
     libc::SYS_setsid,
     // Large parts of the kernel that are not needed.
@@ -166,15 +176,25 @@ const NETWORK_FAMILIES: [i32; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETL
 /// # Errors
 /// The kernel has no filters.
 pub fn install(plan: &Plan, network: bool) -> Result<()> {
-    for program in programs(plan, network).context("the filter of system calls")? {
-        apply_filter(&program).context("the filter of system calls")?;
-    }
-    Ok(())
+    let programs = programs(plan, network).context("the filter of system calls")?;
+    apply_filter(&in_a_row(programs)).context("the filter of system calls")
 }
 
-/// Of all their verdicts, the kernel takes the strictest. To install one, it asks each before it about each call there
-/// is that those did not refuse. The first, of the library, refuses all of the interface for 32 bits: with it in front
-/// the last, which is the longest, is asked half as often.
+/// One for all: what a program allows, the next one is asked about. The kernel compiles each filter for itself, and
+/// runs it for each call that there is when it is installed; four took a seventh of the time of a start.
+fn in_a_row(programs: Vec<BpfProgram>) -> BpfProgram {
+    let last = programs.len() - 1;
+    let instructions = programs.into_iter().enumerate().flat_map(|(at, program)| {
+        let end = program.len();
+        program.into_iter().enumerate().map(move |(place, instruction)| {
+            let goes_on = at < last && instruction == returns(libc::SECCOMP_RET_ALLOW);
+            if goes_on { jump_over((end - place - 1) as u32) } else { instruction }
+        })
+    });
+    instructions.collect()
+}
+
+/// The first, of the library, refuses all calls of the interface for 32 bits.
 fn programs(plan: &Plan, network: bool) -> Compiled<Vec<BpfProgram>> {
     let mut calls: Vec<_> = REFUSED.iter().chain(REFUSED_HERE).copied().collect();
     let mut rules = refused_arguments()?;
@@ -259,6 +279,10 @@ fn jump(comparison: u32, call: i64, over: u8) -> sock_filter {
 fn jump_unless(comparison: u32, call: i64, over: u8) -> sock_filter {
     let sock_filter { code, jt, jf, k } = jump(comparison, call, over);
     sock_filter { code, jt: jf, jf: jt, k }
+}
+
+fn jump_over(instructions: u32) -> sock_filter {
+    sock_filter { code: (libc::BPF_JMP | libc::BPF_JA) as u16, jt: 0, jf: 0, k: instructions }
 }
 
 fn returns(action: u32) -> sock_filter {

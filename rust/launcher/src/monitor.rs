@@ -89,7 +89,7 @@ enum Network {
     OfMachine,
     /// Without interfaces. To make it takes the kernel longer than all other namespaces together.
     Own,
-    /// Without interfaces either, so that nothing can be reached by it; and the filter refuses all sockets of a network.
+    /// Without interfaces either; and the filter refuses all sockets of a network.
     Shared(OwnedFd),
 }
 
@@ -114,8 +114,8 @@ impl Network {
 
 /// The child, or `None` in it. Root needs no user namespace: without one, the limit of processes counts for each user.
 fn clone_into_namespaces(network: &Network, as_other: bool) -> Result<Option<Pid>> {
-    let mut flags =
-        libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWPID | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
+    // Not of System V and queues, nor of the name of the machine: the filter refuses all their calls.
+    let mut flags = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWCGROUP;
     if matches!(network, Network::Own) {
         flags |= libc::CLONE_NEWNET;
     }

@@ -206,9 +206,9 @@ fn place_given(given: Given<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Its processes. Of the machine nothing, or the one file that allocators ask for: that of rustc takes memory for scarce
-/// when it cannot know, and maps it in several times as many pieces. A file system of processes alone has no place for
-/// it; so it is mounted beside that file, with links to what a process finds of itself.
+/// Its processes. Of the machine nothing, or the one file that allocators ask for: that of rustc takes memory for
+/// scarce when it cannot know, and maps it in several times as many pieces. A file system of processes alone has no
+/// place for it; so it is mounted beside that file, with links to what a process finds of itself.
 fn mount_proc(shows_overcommit: bool) -> Result<()> {
     if !shows_overcommit {
         return mount_processes("proc");
