@@ -208,14 +208,14 @@ fn place_given(given: Given<'_>) -> Result<()> {
 
 /// Its processes. Of the machine nothing, or the one file that allocators ask for: that of rustc takes memory for
 /// scarce when it cannot know, and maps it in several times as many pieces. A file system of processes alone has no
-/// place for it; so it is mounted beside that file, with links to what a process finds of itself.
+/// place for it; so it is mounted beside that file, with links to what a process finds of itself and of the first one.
 fn mount_proc(shows_overcommit: bool) -> Result<()> {
     if !shows_overcommit {
         return mount_processes("proc");
     }
     mount_processes("proc/processes")?;
-    for itself in ["self", "thread-self"] {
-        symlink(format!("processes/{itself}"), format!("proc/{itself}")).context(itself)?;
+    for process in ["self", "thread-self", "1"] {
+        symlink(format!("processes/{process}"), format!("proc/{process}")).context(process)?;
     }
     let policy = fs::read(OVERCOMMIT).context(OVERCOMMIT)?;
     make_folder(Path::new("proc/sys/vm"))?;
