@@ -1,6 +1,6 @@
 /**
- * How soon has a client what a handler streams, how fast is a large download, against hyper by itself, and what do very
- * many streams cost?
+ * How soon has a client what a handler streams, and does the handler know that it has left? How fast is a large download,
+ * against hyper by itself, and what do very many streams cost?
  */
 import { once } from 'node:events';
 import { connect } from 'node:net';
@@ -9,6 +9,7 @@ import { hyperServer } from './support/baselines.js';
 import { eventStreamsRow } from './support/event-streams.js';
 import { withStacks } from './support/gateway.js';
 import { STREAMED_DOWNLOAD, STREAMED_TIMES } from './support/handlers.js';
+import { leavingClientsRow } from './support/leaving-clients.js';
 import { type Benchmark, runAlone } from './support/main.js';
 import { median, type Row, round } from './support/report.js';
 import { measureInTurn, medianOf, ratioOf } from './support/rounds.js';
@@ -50,6 +51,7 @@ async function piecesRows(): Promise<Row[]> {
           unit: 'x',
           bar: { atLeast: 0.6 },
         },
+        await leavingClientsRow(stack),
       ];
     });
   } finally {

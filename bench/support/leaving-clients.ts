@@ -1,0 +1,71 @@
+/** How soon does a handler know that the client of its stream has left, and is its place among the requests free? */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import type { Stack } from '../../test/support/processes.js';
+import { type Row, round } from './report.js';
+
+const CLIENTS = 100;
+
+/** Streams until its client leaves, and then knows when that was: microseconds since 1970. */
+const STAYING = `
+use rust_edge_gateway_sdk::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+static LEFT_AT: AtomicU64 = AtomicU64::new(0);
+
+struct Told;
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        LEFT_AT.store(now.as_micros() as u64, Ordering::SeqCst);
+    }
+}
+
+async fn handle(req: Request) -> StreamResponse {
+    if req.query_param("told").is_some() {
+        return Response::ok(LEFT_AT.load(Ordering::SeqCst)).into();
+    }
+    StreamResponse::new_async(|mut out| async move {
+        let _told = Told;
+        out.send("here").await?;
+        std::future::pending().await
+    })
+}
+
+handler_loop_async!(handle);
+`;
+
+/** One client after the other leaves while it waits for more; the endpoint has a place for one request at a time. */
+export async function leavingClientsRow({ deploy, gatewayUrl }: Stack): Promise<Row> {
+  await deploy({ path: '/staying', code: STAYING, limits: { concurrent_requests: 1 } });
+  const times: number[] = [];
+  for (let client = 0; client < CLIENTS; client++) times.push(await leave(gatewayUrl));
+  const sorted = times.sort((left, right) => left - right);
+  return {
+    question: 'a client of a stream has left: until its handler is told, and another request has its place',
+    measured: `slowest of ${CLIENTS}; median ${round(sorted[CLIENTS / 2] ?? Number.NaN)} ms`,
+    value: sorted.at(-1) ?? Number.NaN,
+    unit: 'ms',
+    bar: { atMost: 100 },
+  };
+}
+
+/** Milliseconds from the moment that it leaves. */
+async function leave(gatewayUrl: string): Promise<number> {
+  const { hostname, port } = new URL(gatewayUrl);
+  const client = connect(Number(port), hostname);
+  client.write('GET /staying HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  for (let text = ''; !text.includes('here'); )
+    text += ((await once(client, 'data')) as [Buffer])[0].toString('latin1');
+  const left = performance.timeOrigin + performance.now();
+  client.destroy();
+  for (;;) {
+    const response = await fetch(`${gatewayUrl}/staying?told`);
+    const text = await response.text();
+    const free = performance.timeOrigin + performance.now();
+    if (response.status === 200) return Math.max(Number(text) / 1000, free) - left;
+    if (response.status !== 429) throw new Error(`The gateway answered ${response.status}: ${text}`);
+  }
+}
