@@ -22,6 +22,7 @@
  * await running.kill(); // with all its processes
  * ```
  */
+import { toError } from '../errors.js';
 import type { SANDBOX_MODES } from '../settings.js';
 import type { Logger } from '../util/log.js';
 import { HAS_UNTRUSTED_USERS } from '../util/untrusted-users.js';
@@ -113,7 +114,7 @@ export async function openSandbox(
       log.info({ sandbox: level }, ['sandbox works', ...faults].join('; '));
       // Of another user it belongs to a user namespace, which others cannot enter.
       if (level !== 'namespaces' || !HAS_UNTRUSTED_USERS) return sandbox;
-      return new Sandbox(level, hidden, records, groups, await openEmptyNetwork(sandbox.confine(NOTHING)));
+      return new Sandbox(level, hidden, records, groups, await emptyNetwork(sandbox, log));
     }
     faults.push(`the level \`${level}\` does not work here: ${fault}. ${HELP[level]}`);
   }
@@ -127,6 +128,19 @@ export async function openSandbox(
   const why = mode === 'off' ? [`sandbox switched off: ${exposed}`] : [`no sandbox, ${exposed}`, ...faults];
   log.warn({ sandbox: 'limits' }, why.join('; '));
   return new Sandbox('limits', hidden, records, groups);
+}
+
+/** Without it, starts take longer, and nothing else is different. */
+async function emptyNetwork(sandbox: Sandbox, log: Logger): Promise<number | undefined> {
+  try {
+    return await openEmptyNetwork(sandbox.confine(NOTHING));
+  } catch (error) {
+    log.warn(
+      { err: toError(error) },
+      'each program without a network gets one of its own, because none can be shared',
+    );
+    return undefined;
+  }
 }
 
 function openGroups(log: Logger): Cgroups | undefined {

@@ -200,6 +200,10 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
       );
       const [network, errno] = stdout.trim().split('\n');
       if (HAS_UNTRUSTED_USERS) expect(said).to.include(network);
+      // Its tables would show the sockets of others.
+      const tables = await sh('cat /proc/self/net/* /proc/self/net/*/*');
+      expect(tables.stdout.includes('edge-sandbox-test'), tables.stdout).to.equal(false);
+      if (HAS_UNTRUSTED_USERS) expect(tables.stdout).to.equal('');
       expect(constants.errno).to.include(
         HAS_UNTRUSTED_USERS ? { EPERM: Number(errno) } : { ECONNREFUSED: Number(errno) },
       );
