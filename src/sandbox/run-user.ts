@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { isErrno } from '../util/errno.js';
 import { isRunning, THIS_PROCESS } from '../util/process-liveness.js';
 import { isUntrustedUser, randomUntrustedUser, UNTRUSTED_GROUP } from '../util/untrusted-users.js';
-import { hasProcesses, killAll, processesOfUser } from './kill.js';
+import { killAll, processesOfUser, usersWithProcesses } from './kill.js';
 
 /**
  * The name of the record of a user that is in use. It is a symbolic link, whose target identifies the process
@@ -70,11 +70,14 @@ export class RunUser {
   }
 }
 
-/** Claims a user that no process runs as: the records are those of one installation, a machine can have several. */
+/**
+ * Claims a user that no process runs as: the records are those of one installation, a machine can have several. That two
+ * of these claim the same one within a second is as unlikely as between a look and a start.
+ */
 function claimUnused(records: string | undefined): number {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const id = randomUntrustedUser();
-    if (!hasProcesses(id) && claim(records, id)) return id;
+    if (!usersWithProcesses().has(id) && claim(records, id)) return id;
   }
   throw new Error('There is no user id left for an untrusted program.');
 }
