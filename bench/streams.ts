@@ -1,6 +1,6 @@
 /**
- * How soon has a client what a handler streams, and does the handler know that it has left? How fast is a large download,
- * against hyper by itself, and what do very many streams cost?
+ * How soon has a client what a handler streams, and does the handler know that it has left? How fast is a large
+ * download, against hyper by itself, and what do very many streams cost?
  */
 import { once } from 'node:events';
 import { connect } from 'node:net';
