@@ -8,7 +8,7 @@ export const KEEPALIVE_MS = 15_000;
 export const KEEPALIVE = ': keep-alive\n\n';
 /** Reconnection delay of clients. */
 const RETRY_MS = 2_000;
-/** For so long whoever reads a stream is taken to be allowed to: a busy stream does not ask for each event. */
+/** A busy stream does not ask for each event. */
 const ALLOWED_MS = 1_000;
 
 /** What a stream needs of the request that it answers. */
@@ -32,14 +32,16 @@ export function eventId(id: string): string {
  * A response of events. It ends with its source and on errors, after which clients reconnect, and when whoever reads it
  * may no longer do so, or may see something else.
  * @param source makes the events; its signal aborts when nobody reads them any more
+ * @param allowedMs for so long whoever reads it is taken to be allowed to
  */
 export function eventStream(
   { stopping }: Pick<ApiDependencies, 'stopping'>,
   request: StreamRequest,
   source: Source,
+  allowedMs = ALLOWED_MS,
 ): Reply {
   const { socket } = request.raw;
-  const stream = streamOf(stopping, request, source);
+  const stream = streamOf(stopping, request, source, allowedMs);
   // The server supports half-closed connections, but a client that half-closes an event stream has disconnected.
   const disconnect = () => socket.destroy();
   socket.once('end', disconnect);
@@ -52,7 +54,12 @@ export function eventStream(
   });
 }
 
-function streamOf(stopping: AbortSignal, { isStillAllowed, log }: StreamRequest, source: Source): Readable {
+function streamOf(
+  stopping: AbortSignal,
+  { isStillAllowed, log }: StreamRequest,
+  source: Source,
+  allowedMs: number,
+): Readable {
   const closed = new AbortController();
   const close = () => closed.abort();
   const events = source(closed.signal);
@@ -61,7 +68,7 @@ function streamOf(stopping: AbortSignal, { isStillAllowed, log }: StreamRequest,
   /** The next event; undefined at the end. */
   const next = async (): Promise<string | undefined> => {
     const { value } = await events.next();
-    if (value === undefined || performance.now() - allowedAt < ALLOWED_MS) return value;
+    if (value === undefined || performance.now() - allowedAt < allowedMs) return value;
     if (!(await isStillAllowed())) {
       log.info('a stream of events ended: whoever reads it may no longer see the same');
       return undefined;

@@ -84,6 +84,12 @@ describe('the way into the web UI', function () {
     await page.getByRole('button', { name: 'Create and sign in' }).click();
     await page.locator('.field').filter({ hasText: 'Password' }).locator('.problem').waitFor();
     await page.getByLabel('Password').fill(PASSWORD);
+    // The other tab may notice that it is nobody before this one is somebody.
+    await page.route('/api/session', async (route) => {
+      if (route.request().method() === 'POST')
+        await tab.getByRole('dialog').getByText('From now on people have to sign in').waitFor();
+      await route.continue();
+    });
     await page.getByRole('button', { name: 'Create and sign in' }).click();
     await page.getByRole('link', { name: EMAIL }).waitFor();
     expect((await stack.api.get('/api/domains')).status).to.equal(401);

@@ -39,7 +39,8 @@ export const eventRoutes = [
     data: Type.String({ description: 'Server-sent events' }),
     produces: 'text/event-stream',
     handle: async (request, deps) =>
-      eventStream(deps, request, (closed) => changeEvents(deps.changes, closed)),
+      // A change may be that of who may read this, whose page would read all it shows once more, and be refused.
+      eventStream(deps, request, (closed) => changeEvents(deps.changes, closed), 0),
   }),
 ];
 

@@ -11,6 +11,10 @@ export const me = signal<Me | undefined>(undefined);
 /** Whether the API knows who sends requests, or asks nobody. */
 export const isKnown = computed(() => me.value !== undefined && me.value.kind !== null);
 
+/** The other tabs of this browser have the same session: they ask again who this is. */
+const tabs = new BroadcastChannel('edge-session');
+tabs.onmessage = () => void checkSession().catch(() => undefined); // the next loss of the connection says it
+
 /** Asks the API who this is. @throws ApiError */
 export async function loadSession(): Promise<void> {
   me.value = (await call('GET /api/session')).data;
@@ -23,8 +27,8 @@ export function may(permission: Permission): boolean {
 /** @throws ApiError */
 export async function signIn(email: string, password: string): Promise<void> {
   const { data } = await call('POST /api/session', { body: { email, password } });
-  isExpired.value = false;
   adopt(data);
+  tabs.postMessage('signed in');
 }
 
 /** @throws ApiError */
@@ -33,6 +37,7 @@ export async function signOut(): Promise<void> {
   try {
     me.value = (await call('DELETE /api/session')).data;
     forgetAll();
+    tabs.postMessage('signed out');
   } catch (thrown) {
     pauseReading(false);
     throw thrown;
@@ -63,11 +68,12 @@ export async function makeFirstAdmin(admin: FirstAdmin): Promise<void> {
 export async function checkSession(): Promise<void> {
   const { data } = await call('GET /api/session');
   if (data.kind === null) expire();
-  else if (JSON.stringify(data) !== JSON.stringify(me.peek())) adopt(data);
+  else if (isExpired.peek() || JSON.stringify(data) !== JSON.stringify(me.peek())) adopt(data);
 }
 
 /** What has been read for the same person is shown until it is read again; what they had typed stays. */
 function adopt(now: Me): void {
+  isExpired.value = false;
   pauseReading(false);
   if (me.peek()?.user?.id === now.user?.id) invalidate('/api/');
   else forgetAll();
