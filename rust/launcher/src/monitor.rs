@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CloneFlags, unshare};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{Gid, Pid, Uid, getgid, getuid, pipe2};
 
@@ -16,7 +17,6 @@ use crate::network::Network;
 use crate::plan::{Access, Namespaces, Plan, SharedNetwork};
 use crate::program::Program;
 use crate::{die_with_parent, files, mounts};
-use nix::sched::{CloneFlags, unshare};
 
 /// Returns the exit code of the program.
 ///
