@@ -12,10 +12,15 @@ import { buildEnvironment, buildView, INSIDE } from '../src/build/build-view.js'
 import { reachableToolchain } from '../src/build/reachable-toolchain.js';
 import { HANDLER_PROFILE } from '../src/build/rustc.js';
 import { findToolchain, type Toolchain } from '../src/build/toolchain.js';
-import { Confinement, SANDBOX_LEVELS, type SandboxLevel } from '../src/sandbox/confinement.js';
+import {
+  Confinement,
+  type EmptyNetwork,
+  SANDBOX_LEVELS,
+  type SandboxLevel,
+} from '../src/sandbox/confinement.js';
 import { openEmptyNetwork } from '../src/sandbox/empty-network.js';
 import { spawnLimited } from '../src/sandbox/limited-process.js';
-import { type ConfiningLevel, NOTHING } from '../src/sandbox/probe.js';
+import type { ConfiningLevel } from '../src/sandbox/probe.js';
 import { lowerSessionPriority, niceness } from '../src/sandbox/process-priority.js';
 import { RunUser } from '../src/sandbox/run-user.js';
 import { createLogger } from '../src/util/log.js';
@@ -108,9 +113,8 @@ async function compiles(): Promise<Row[]> {
 }
 
 /** What a process makes once, when it starts. */
-function sharedNetwork(): Promise<number | undefined> {
-  const user = HAS_UNTRUSTED_USERS ? new RunUser(undefined) : undefined;
-  return openEmptyNetwork(new Confinement('namespaces', user, NOTHING, []));
+function sharedNetwork(): Promise<EmptyNetwork> {
+  return openEmptyNetwork(HAS_UNTRUSTED_USERS ? new RunUser(undefined) : undefined);
 }
 
 const RUSTC_ARGS = [...HANDLER_PROFILE, '-o', 'handler', 'handler.rs'];
@@ -133,7 +137,7 @@ async function compileIn(
   work: string,
   level: SandboxLevel,
   toolchain: Toolchain,
-  network: number | undefined,
+  network: EmptyNetwork,
 ): Promise<number> {
   const user = HAS_UNTRUSTED_USERS ? new RunUser(undefined) : undefined;
   user?.claim();

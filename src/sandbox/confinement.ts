@@ -26,6 +26,9 @@ export interface View extends Omit<Access, 'hidden'> {
   readonly changesAttributes: boolean;
 }
 
+/** The file descriptors of a network namespace and, if this is not root, of the user namespace that it belongs to. */
+export type EmptyNetwork = readonly number[];
+
 /** The confinement of one program or of several that trust each other. */
 export class Confinement {
   readonly level: SandboxLevel;
@@ -33,19 +36,19 @@ export class Confinement {
   readonly user: RunUser | undefined;
   readonly #view: View | undefined;
   readonly #hidden: readonly string[];
-  readonly #emptyNetwork: number | undefined;
+  readonly #emptyNetwork: EmptyNetwork | 'first' | undefined;
 
   /**
    * @param view without one, a program has the same access as its user
    * @param hidden paths below system folders that it must not see
-   * @param emptyNetwork of `openEmptyNetwork`: it is not given one of its own
+   * @param emptyNetwork of `openEmptyNetwork`: it is not given one of its own; or it is the first in one
    */
   constructor(
     level: SandboxLevel,
     user: RunUser | undefined,
     view: View | undefined,
     hidden: readonly string[],
-    emptyNetwork?: number,
+    emptyNetwork?: EmptyNetwork | 'first',
   ) {
     this.level = level;
     this.user = user;
@@ -59,9 +62,10 @@ export class Confinement {
     return this.level === 'namespaces';
   }
 
-  /** File descriptor of the empty network that it shares; undefined: it has one of its own, or the machine's. */
-  get emptyNetwork(): number | undefined {
-    return this.hasNamespaces && this.#view?.network === false ? this.#emptyNetwork : undefined;
+  /** The file descriptors of the empty network that it shares; none: it has one of its own, or the machine's. */
+  get emptyNetwork(): EmptyNetwork {
+    const isWithout = this.hasNamespaces && this.#view?.network === false;
+    return isWithout && this.#emptyNetwork !== 'first' ? (this.#emptyNetwork ?? []) : [];
   }
 
   /** Maps a path of this machine to the path inside. */
@@ -91,8 +95,9 @@ export class Confinement {
     if (this.level === 'limits' || !this.#view)
       return { identity, keepsAttributes: false, access: null, namespaces: null };
     const { tmpMb, showsOvercommit = false, changesAttributes, ...access } = this.#view;
-    const sharesNetwork = this.emptyNetwork !== undefined;
-    const own = { tmpBytes: tmpMb * 1024 * 1024, showsOvercommit, sharesNetwork };
+    const shared = this.emptyNetwork.length > 0 ? 'next' : 'none';
+    const sharedNetwork = this.#emptyNetwork === 'first' ? 'first' : shared;
+    const own = { tmpBytes: tmpMb * 1024 * 1024, showsOvercommit, sharedNetwork } as const;
     const namespaces = this.hasNamespaces ? own : null;
     return {
       ...{ identity, keepsAttributes: !changesAttributes },

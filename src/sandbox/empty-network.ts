@@ -1,21 +1,24 @@
 /**
- * A network without interfaces, which the untrusted programs of a root process share that have no network, at the
- * level `namespaces`: to make one takes the kernel longer than all else at the start of a program. In it they can have
- * Unix sockets only, and Landlock refuses the abstract ones of others; where it does not, each program has its own.
+ * A network without interfaces, which the untrusted programs of a process share that have no network, at the level
+ * `namespaces`: to make one takes the kernel longer than all else at the start of a program. In it they can have Unix
+ * sockets only, and Landlock refuses the abstract ones of others; where it does not, each program has its own.
  */
 import { chmodSync, openSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Confinement } from './confinement.js';
+import { HAS_UNTRUSTED_USERS } from '../util/untrusted-users.js';
+import { Confinement, type EmptyNetwork } from './confinement.js';
 import { spawnLimited } from './limited-process.js';
+import { NOTHING } from './probe.js';
+import type { RunUser } from './run-user.js';
 
 /**
- * @param confinement of a program that has a network of its own
- * @returns its file descriptor, open as long as this process
- * @throws when the program has not started, or /proc/[pid]/net cannot be closed
+ * @param user as root: of the program that makes it
+ * @returns open as long as this process
+ * @throws when the program has not started, or its tables cannot be closed
  */
-export async function openEmptyNetwork(confinement: Confinement): Promise<number> {
+export async function openEmptyNetwork(user: RunUser | undefined): Promise<EmptyNetwork> {
   const program = spawnLimited({
-    confinement,
+    confinement: new Confinement('namespaces', user, NOTHING, [], 'first'),
     file: '/bin/sh',
     // It waits for the end of its input.
     args: ['-c', 'read -r _'],
@@ -28,14 +31,17 @@ export async function openEmptyNetwork(confinement: Confinement): Promise<number
     const pid = await program.pid;
     if (pid === undefined) throw new Error('the program with an empty network has not started');
     closeTables(`/proc/${pid}/net`);
-    return openSync(`/proc/${pid}/ns/net`, 'r');
+    const namespaces = HAS_UNTRUSTED_USERS ? ['net'] : ['net', 'user'];
+    return namespaces.map((namespace) => openSync(`/proc/${pid}/ns/${namespace}`, 'r'));
   } finally {
     await program.kill();
   }
 }
 
-/** Programs would see the sockets of each other in `unix`. The kernel keeps the modes for each network. */
+/**
+ * Programs would see the sockets of each other in `unix`. The kernel keeps the modes for each network. Not as root, the
+ * files belong to the user of the programs, but their /proc is read-only.
+ */
 function closeTables(folder: string): void {
-  for (const entry of readdirSync(folder, { withFileTypes: true }))
-    chmodSync(join(folder, entry.name), 0o400);
+  for (const entry of readdirSync(folder, { withFileTypes: true })) chmodSync(join(folder, entry.name), 0);
 }

@@ -45,8 +45,11 @@ export interface LaunchPlan {
     readonly tmpBytes: number;
     /** Its /proc has the file with which compilers find out how the kernel gives out memory. */
     readonly showsOvercommit: boolean;
-    /** The descriptor after that of reports is an empty network, which it may have instead of one of its own. */
-    readonly sharesNetwork: boolean;
+    /**
+     * Without a network: it has one of its own (`none`), which others will enter (`first`), or may enter that one
+     * (`next`): the descriptors after that of reports are the network and, if this is not root, its user namespace.
+     */
+    readonly sharedNetwork: 'none' | 'first' | 'next';
   } | null;
 }
 

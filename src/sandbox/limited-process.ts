@@ -95,8 +95,7 @@ export function spawnLimited(command: LimitedCommand): LimitedProcess {
 }
 
 function streamsOfLauncher({ hasNamespaces, emptyNetwork }: Confinement): readonly ('pipe' | number)[] {
-  if (!hasNamespaces) return [];
-  return emptyNetwork === undefined ? ['pipe'] : ['pipe', emptyNetwork];
+  return hasNamespaces ? ['pipe', ...emptyNetwork] : [];
 }
 
 function planOf({ cwd, stdio, limits, confinement, group }: LimitedCommand): LaunchPlan {

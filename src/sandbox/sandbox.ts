@@ -27,7 +27,7 @@ import type { SANDBOX_MODES } from '../settings.js';
 import type { Logger } from '../util/log.js';
 import { HAS_UNTRUSTED_USERS } from '../util/untrusted-users.js';
 import { Cgroups } from './cgroups.js';
-import { Confinement, type SandboxLevel, type View } from './confinement.js';
+import { Confinement, type EmptyNetwork, type SandboxLevel, type View } from './confinement.js';
 import { openEmptyNetwork } from './empty-network.js';
 import { hiddenPaths } from './hidden-paths.js';
 import { type ConfiningLevel, findFault, NOTHING } from './probe.js';
@@ -51,7 +51,7 @@ export class Sandbox {
   readonly #records: string | undefined;
   /** Undefined where this process has no control groups. */
   readonly groups: Cgroups | undefined;
-  readonly #emptyNetwork: number | undefined;
+  readonly #emptyNetwork: EmptyNetwork | undefined;
 
   /**
    * @param hidden paths below system folders that programs must not see
@@ -63,7 +63,7 @@ export class Sandbox {
     hidden: readonly string[],
     records: string | undefined,
     groups?: Cgroups | undefined,
-    emptyNetwork?: number,
+    emptyNetwork?: EmptyNetwork,
   ) {
     this.level = level;
     this.#hidden = hidden;
@@ -112,9 +112,8 @@ export async function openSandbox(
     const fault = await findFault(level, sandbox.confine(NOTHING));
     if (fault === undefined) {
       log.info({ sandbox: level }, ['sandbox works', ...faults].join('; '));
-      // Of another user it belongs to a user namespace, which others cannot enter.
-      if (level !== 'namespaces' || !HAS_UNTRUSTED_USERS) return sandbox;
-      return new Sandbox(level, hidden, records, groups, await emptyNetwork(sandbox, log));
+      if (level !== 'namespaces') return sandbox;
+      return new Sandbox(level, hidden, records, groups, await emptyNetwork(records, log));
     }
     faults.push(`the level \`${level}\` does not work here: ${fault}. ${HELP[level]}`);
   }
@@ -131,9 +130,9 @@ export async function openSandbox(
 }
 
 /** Without it, starts take longer, and nothing else is different. */
-async function emptyNetwork(sandbox: Sandbox, log: Logger): Promise<number | undefined> {
+async function emptyNetwork(records: string | undefined, log: Logger): Promise<EmptyNetwork | undefined> {
   try {
-    return await openEmptyNetwork(sandbox.confine(NOTHING));
+    return await openEmptyNetwork(HAS_UNTRUSTED_USERS ? new RunUser(records) : undefined);
   } catch (error) {
     log.warn(
       { err: toError(error) },

@@ -8,6 +8,7 @@ mod filter;
 mod limits;
 mod monitor;
 mod mounts;
+mod network;
 mod plan;
 mod privileges;
 mod program;

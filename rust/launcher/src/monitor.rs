@@ -8,12 +8,13 @@ use std::process::ExitCode;
 
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sched::{CloneFlags, setns};
+use nix::sched::{CloneFlags, unshare};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{Gid, Pid, Uid, getgid, getuid, pipe2};
 
 use crate::failure::{self, Context, Failure, Result, check};
-use crate::plan::{Access, Namespaces, Plan};
+use crate::network::Network;
+use crate::plan::{Access, Namespaces, Plan, SharedNetwork};
 use crate::program::Program;
 use crate::{die_with_parent, files, mounts};
 
@@ -22,22 +23,30 @@ use crate::{die_with_parent, files, mounts};
 /// # Errors
 /// The program could not be started.
 pub fn run(plan: &Plan, program: &Program) -> Result<ExitCode> {
-    die_with_parent(plan)?;
     let (Some(access), Some(namespaces)) = (&plan.access, &plan.namespaces) else {
         return Err(failure::of("namespaces without files"));
     };
+    let inside = (getuid(), getgid());
+    let is_first = namespaces.shared_network == SharedNetwork::First;
+    if plan.identity.is_none() && is_first {
+        // Before the network is made, whose tables belong to root.
+        unshare(CloneFlags::CLONE_NEWUSER).context("a user namespace")?;
+        Ids { inside: ROOT, outside: inside }.map()?;
+    }
+    let network = Network::prepare(plan, access.network, namespaces.shared_network)?;
+    // Root needs no user namespace: without one, the limit of processes counts for each user.
+    let ids = (plan.identity.is_none() && !is_first).then(|| Ids { inside, outside: (getuid(), getgid()) });
+    die_with_parent(plan)?;
     let mut reports = take_reports(plan.streams);
     // Tells of a failure before the program has begun; closed when it begins.
     let (reader, writer) = pipe2(OFlag::O_CLOEXEC).context("a pipe")?;
-    let owner = (getuid(), getgid());
-    let network = Network::of(access, namespaces, plan.streams + 1);
-    let Some(child) = clone_into_namespaces(&network, plan.identity.is_none())? else {
+    let Some(child) = clone_into_namespaces(&network, ids.is_some())? else {
         drop(reader);
-        let failure = become_program(plan, program, (access, namespaces), network, owner, &writer);
+        let failure = become_program(plan, program, (access, namespaces), ids, &writer);
         let _ = File::from(writer).write_all(failure.to_string().as_bytes());
         unsafe { libc::_exit(1) }
     };
-    drop((writer, network));
+    drop(writer);
     writeln!(reports, r#"{{"child-pid":{child}}}"#).context("a report")?;
     close_streams(plan.streams);
 
@@ -57,17 +66,13 @@ fn become_program(
     plan: &Plan,
     program: &Program,
     (access, namespaces): (&Access, &Namespaces),
-    network: Network,
-    owner: (Uid, Gid),
+    ids: Option<Ids>,
     monitor: &OwnedFd,
 ) -> Failure {
     let enter = || {
         crate::privileges::end_with_parent()?;
         expect_monitor(monitor)?;
-        if plan.identity.is_none() {
-            map_ids(owner)?;
-        }
-        network.enter()?;
+        ids.map_or(Ok(()), Ids::map)?;
         mounts::enter(access, namespaces)
     };
     match enter() {
@@ -84,39 +89,11 @@ fn expect_monitor(pipe: &OwnedFd) -> Result<()> {
     if has_ended { Err(failure::of("its monitor has ended")) } else { Ok(()) }
 }
 
-/// The network namespace of a program.
-enum Network {
-    OfMachine,
-    /// Without interfaces. To make it takes the kernel longer than all other namespaces together.
-    Own,
-    /// Without interfaces either; and the filter refuses all sockets of a network.
-    Shared(OwnedFd),
-}
-
-impl Network {
-    fn of(access: &Access, namespaces: &Namespaces, shared: u32) -> Self {
-        if access.network {
-            return Self::OfMachine;
-        }
-        // Abstract sockets belong to a network: Landlock has to refuse those of other programs.
-        if !namespaces.shares_network || files::landlock_abi() < files::ABI_WITH_SCOPES {
-            return Self::Own;
-        }
-        // The service has opened it for the launcher alone.
-        Self::Shared(unsafe { OwnedFd::from_raw_fd(shared as i32) })
-    }
-
-    fn enter(self) -> Result<()> {
-        let Self::Shared(network) = self else { return Ok(()) };
-        setns(network, CloneFlags::CLONE_NEWNET).context("the network that programs share")
-    }
-}
-
-/// The child, or `None` in it. Root needs no user namespace: without one, the limit of processes counts for each user.
+/// The child, or `None` in it.
 fn clone_into_namespaces(network: &Network, as_other: bool) -> Result<Option<Pid>> {
     // Not of System V and queues, nor of the name of the machine: the filter refuses all their calls.
     let mut flags = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWCGROUP;
-    if matches!(network, Network::Own) {
+    if *network == Network::Own {
         flags |= libc::CLONE_NEWNET;
     }
     if as_other {
@@ -128,11 +105,22 @@ fn clone_into_namespaces(network: &Network, as_other: bool) -> Result<Option<Pid
     Ok((child != 0).then(|| Pid::from_raw(child as i32)))
 }
 
-/// In the user namespace this user is the same as outside, and no other exists.
-fn map_ids((user, group): (Uid, Gid)) -> Result<()> {
-    fs::write("/proc/self/setgroups", "deny").context("setgroups")?;
-    fs::write("/proc/self/uid_map", format!("{user} {user} 1")).context("uid_map")?;
-    fs::write("/proc/self/gid_map", format!("{group} {group} 1")).context("gid_map")
+const ROOT: (Uid, Gid) = (Uid::from_raw(0), Gid::from_raw(0));
+
+/// The user in its user namespace, where no other exists, and the same in the one above.
+#[derive(Clone, Copy)]
+struct Ids {
+    inside: (Uid, Gid),
+    outside: (Uid, Gid),
+}
+
+impl Ids {
+    fn map(self) -> Result<()> {
+        let Self { inside: (user, group), outside: (outer_user, outer_group) } = self;
+        fs::write("/proc/self/setgroups", "deny").context("setgroups")?;
+        fs::write("/proc/self/uid_map", format!("{user} {outer_user} 1")).context("uid_map")?;
+        fs::write("/proc/self/gid_map", format!("{group} {outer_group} 1")).context("gid_map")
+    }
 }
 
 /// The program does not get it.

@@ -80,9 +80,21 @@ pub struct Namespaces {
     pub tmp_bytes: u64,
     /// Its /proc has the file with which compilers find out how the kernel gives out memory.
     pub shows_overcommit: bool,
-    /// The descriptor after that of reports is a network namespace without interfaces. A program without a network may
-    /// have it in place of one of its own.
-    pub shares_network: bool,
+    pub shared_network: SharedNetwork,
+}
+
+/// The network namespace of a program without a network.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum SharedNetwork {
+    /// It has one of its own.
+    None,
+    /// It has one of its own that others will enter. This user is root in its user namespace, if it has one: so the
+    /// tables of the network belong to it, and it can close them.
+    First,
+    /// It may enter the one that is open as the descriptor after that of reports; the next one is its user namespace,
+    /// if it has one.
+    Next,
 }
 
 /// # Errors
