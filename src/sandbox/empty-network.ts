@@ -1,7 +1,8 @@
 /**
  * A network without interfaces, which the untrusted programs of a process share that have no network, at the level
  * `namespaces`: to make one takes the kernel longer than all else at the start of a program. In it they can have Unix
- * sockets only, and Landlock refuses the abstract ones of others; where it does not, each program has its own.
+ * sockets only. Landlock refuses the abstract ones of others, but not to see that a name of one is taken; where it
+ * refuses nothing of them, each program has its own network.
  */
 import { chmodSync, openSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

@@ -22,6 +22,7 @@
  * await running.kill(); // with all its processes
  * ```
  */
+import { closeSync } from 'node:fs';
 import { toError } from '../errors.js';
 import type { SANDBOX_MODES } from '../settings.js';
 import type { Logger } from '../util/log.js';
@@ -113,7 +114,7 @@ export async function openSandbox(
     if (fault === undefined) {
       log.info({ sandbox: level }, ['sandbox works', ...faults].join('; '));
       if (level !== 'namespaces') return sandbox;
-      return new Sandbox(level, hidden, records, groups, await emptyNetwork(records, log));
+      return (await sharing(hidden, records, groups, log)) ?? sandbox;
     }
     faults.push(`the level \`${level}\` does not work here: ${fault}. ${HELP[level]}`);
   }
@@ -129,11 +130,22 @@ export async function openSandbox(
   return new Sandbox('limits', hidden, records, groups);
 }
 
-/** Without it, starts take longer, and nothing else is different. */
-async function emptyNetwork(records: string | undefined, log: Logger): Promise<EmptyNetwork | undefined> {
+/** With an empty network that programs share. Undefined when that does not work: then only starts take longer. */
+async function sharing(
+  hidden: readonly string[],
+  records: string | undefined,
+  groups: Cgroups | undefined,
+  log: Logger,
+): Promise<Sandbox | undefined> {
+  let network: EmptyNetwork = [];
   try {
-    return await openEmptyNetwork(HAS_UNTRUSTED_USERS ? new RunUser(records) : undefined);
+    network = await openEmptyNetwork(HAS_UNTRUSTED_USERS ? new RunUser(records) : undefined);
+    const sandbox = new Sandbox('namespaces', hidden, records, groups, network);
+    const fault = await findFault('namespaces', sandbox.confine(NOTHING));
+    if (fault !== undefined) throw new Error(fault);
+    return sandbox;
   } catch (error) {
+    for (const descriptor of network) closeSync(descriptor);
     log.warn(
       { err: toError(error) },
       'each program without a network gets one of its own, because none can be shared',

@@ -203,7 +203,7 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
       // Its tables would show the sockets of others.
       const tables = await sh('cat /proc/self/net/* /proc/self/net/*/*');
       expect(tables.stdout).to.equal('');
-      expect(constants.errno.EPERM).to.equal(Number(errno));
+      expect(Number(errno)).to.equal(constants.errno.EPERM);
     } finally {
       await listener.kill();
     }
@@ -439,6 +439,12 @@ describe('opening the sandbox', () => {
     expect(await opened('required', ...WITHOUT_LANDLOCK)).to.equal('namespaces: sandbox works\n');
   });
 
+  it('gives each program a network of its own where none can be entered, and says so', async () => {
+    expect(await opened('required', ...WITHOUT_SETNS)).to.match(
+      /^namespaces: sandbox works\n.*each program without a network gets one of its own/,
+    );
+  });
+
   for (const mode of ['required', 'landlock'])
     it(`refuses when it is ${mode} and there are neither namespaces nor Landlock`, async function () {
       if (process.getuid?.() !== 0) this.skip();
@@ -482,7 +488,7 @@ function filtered(instructions: string): string[] {
     `
 import ctypes, os, platform, struct, sys
 LOAD, EQUAL, AT_LEAST, ABOVE, HAS, RETURN = 0x20, 0x15, 0x35, 0x25, 0x45, 0x06
-CLONE = 56 if platform.machine() == 'x86_64' else 220
+CLONE, SETNS = (56, 308) if platform.machine() == 'x86_64' else (220, 268)
 instructions = ${instructions}
 code = ctypes.create_string_buffer(b''.join(struct.pack('HBBI', *one) for one in instructions))
 class Program(ctypes.Structure):
@@ -498,6 +504,11 @@ os.execvp(sys.argv[1], sys.argv[1:])
 /** As on a kernel without Landlock: its system calls do not exist. */
 const WITHOUT_LANDLOCK = filtered(
   '[(LOAD, 0, 0, 0), (AT_LEAST, 0, 2, 444), (ABOVE, 1, 0, 446), (RETURN, 0, 0, 0x00050000 | 38), (RETURN, 0, 0, 0x7fff0000)]',
+);
+
+/** As in containers whose filter refuses to enter namespaces. */
+const WITHOUT_SETNS = filtered(
+  '[(LOAD, 0, 0, 0), (EQUAL, 0, 1, SETNS), (RETURN, 0, 0, 0x00050000 | 1), (RETURN, 0, 0, 0x7fff0000)]',
 );
 
 /** As where users may have no namespaces. */

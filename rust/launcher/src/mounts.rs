@@ -217,7 +217,8 @@ fn mount_proc(shows_overcommit: bool) -> Result<()> {
     for process in ["self", "thread-self", "1"] {
         symlink(format!("processes/{process}"), format!("proc/{process}")).context(process)?;
     }
-    let policy = fs::read(OVERCOMMIT).context(OVERCOMMIT)?;
+    // The /proc of the service may have processes only, too.
+    let Ok(policy) = fs::read(OVERCOMMIT) else { return Ok(()) };
     make_folder(Path::new("proc/sys/vm"))?;
     fs::write(inside(Path::new(OVERCOMMIT)), policy).context(OVERCOMMIT)
 }

@@ -25,14 +25,18 @@ impl Network {
         if is_of_machine {
             return Ok(Self::OfMachine);
         }
-        // Abstract sockets belong to a network: Landlock has to refuse those of other programs.
-        if shared != SharedNetwork::Next || landlock_abi() < ABI_WITH_SCOPES {
+        if shared != SharedNetwork::Next {
             return Ok(Self::Own);
         }
         let network = take(plan.streams + 1);
         // Who may enter a network is root in its user namespace. That of root itself is the machine's.
-        if plan.identity.is_none() {
-            setns(take(plan.streams + 2), CloneFlags::CLONE_NEWUSER).context("the users of the shared network")?;
+        let users = plan.identity.is_none().then(|| take(plan.streams + 2));
+        // Abstract sockets belong to a network: Landlock has to refuse those of other programs.
+        if landlock_abi() < ABI_WITH_SCOPES {
+            return Ok(Self::Own);
+        }
+        if let Some(users) = users {
+            setns(users, CloneFlags::CLONE_NEWUSER).context("the users of the shared network")?;
         }
         setns(network, CloneFlags::CLONE_NEWNET).context("the shared network")?;
         Ok(Self::Shared)
