@@ -6,26 +6,24 @@ import { type Row, round } from './report.js';
 
 const CLIENTS = 100;
 
-/** Streams until its client leaves, and then knows when that was: microseconds since 1970. */
+/** Streams until its client leaves, and counts those of which it has been told. */
 const STAYING = `
 use rust_edge_gateway_sdk::prelude::*;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-static LEFT_AT: AtomicU64 = AtomicU64::new(0);
+static LEFT: AtomicUsize = AtomicUsize::new(0);
 
 struct Told;
 
 impl Drop for Told {
     fn drop(&mut self) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        LEFT_AT.store(now.as_micros() as u64, Ordering::SeqCst);
+        LEFT.fetch_add(1, Ordering::SeqCst);
     }
 }
 
 async fn handle(req: Request) -> StreamResponse {
-    if req.query_param("told").is_some() {
-        return Response::ok(LEFT_AT.load(Ordering::SeqCst)).into();
+    if req.query_param("left").is_some() {
+        return Response::ok(LEFT.load(Ordering::SeqCst)).into();
     }
     StreamResponse::new_async(|mut out| async move {
         let _told = Told;
@@ -41,7 +39,7 @@ handler_loop_async!(handle);
 export async function leavingClientsRow({ deploy, gatewayUrl }: Stack): Promise<Row> {
   await deploy({ path: '/staying', code: STAYING, limits: { concurrent_requests: 1 } });
   const times: number[] = [];
-  for (let client = 0; client < CLIENTS; client++) times.push(await leave(gatewayUrl));
+  for (let client = 1; client <= CLIENTS; client++) times.push(await leave(gatewayUrl, client));
   const sorted = times.sort((left, right) => left - right);
   return {
     question: 'a client of a stream has left: until its handler is told, and another request has its place',
@@ -52,20 +50,21 @@ export async function leavingClientsRow({ deploy, gatewayUrl }: Stack): Promise<
   };
 }
 
-/** Milliseconds from the moment that it leaves. */
-async function leave(gatewayUrl: string): Promise<number> {
+/** @returns milliseconds from the moment that the client of this number leaves */
+async function leave(gatewayUrl: string, number: number): Promise<number> {
   const { hostname, port } = new URL(gatewayUrl);
   const client = connect(Number(port), hostname);
   client.write('GET /staying HTTP/1.1\r\nHost: localhost\r\n\r\n');
   for (let text = ''; !text.includes('here'); )
     text += ((await once(client, 'data')) as [Buffer])[0].toString('latin1');
-  const left = performance.timeOrigin + performance.now();
+  const left = performance.now();
   client.destroy();
   for (;;) {
-    const response = await fetch(`${gatewayUrl}/staying?told`);
+    const response = await fetch(`${gatewayUrl}/staying?left`);
     const text = await response.text();
-    const free = performance.timeOrigin + performance.now();
-    if (response.status === 200) return Math.max(Number(text) / 1000, free) - left;
-    if (response.status !== 429) throw new Error(`The gateway answered ${response.status}: ${text}`);
+    if (response.status === 200 && Number(text) === number) return performance.now() - left;
+    // Its place is still taken, or the handler has not been told.
+    if (response.status !== 429 && response.status !== 200)
+      throw new Error(`The gateway answered ${response.status}: ${text}`);
   }
 }

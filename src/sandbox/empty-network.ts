@@ -44,5 +44,5 @@ export async function openEmptyNetwork(user: RunUser | undefined): Promise<Empty
  * files belong to the user of the programs, but their /proc is read-only.
  */
 function closeTables(folder: string): void {
-  for (const entry of readdirSync(folder, { withFileTypes: true })) chmodSync(join(folder, entry.name), 0);
+  for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0);
 }

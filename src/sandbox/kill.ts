@@ -54,6 +54,9 @@ export function processesOfUser(user: number): number[] {
   return processIds().filter((pid) => userOf(pid) === user && readProcess(String(pid))?.hasEnded === false);
 }
 
+const KNOWN_MS = 1_000;
+let lastLook: { at: number; users: ReadonlySet<number | undefined> } = { at: -KNOWN_MS, users: new Set() };
+
 /**
  * The users that have processes, also such that have ended and were not waited for, as they were at most a second ago:
  * it is asked for each start of a program, and where there are thousands, looking at them takes longer than a start.
@@ -63,9 +66,6 @@ export function usersWithProcesses(): ReadonlySet<number | undefined> {
   if (now - lastLook.at > KNOWN_MS) lastLook = { at: now, users: new Set(processIds().map(userOf)) };
   return lastLook.users;
 }
-
-const KNOWN_MS = 1_000;
-let lastLook: { at: number; users: ReadonlySet<number | undefined> } = { at: -KNOWN_MS, users: new Set() };
 
 function processIds(): number[] {
   return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));

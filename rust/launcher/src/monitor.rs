@@ -16,7 +16,7 @@ use crate::failure::{self, Context, Failure, Result, check};
 use crate::network::Network;
 use crate::plan::{Access, Namespaces, Plan, SharedNetwork};
 use crate::program::Program;
-use crate::{die_with_parent, files, mounts};
+use crate::{die_with_parent, files, mounts, privileges};
 
 /// Returns the exit code of the program.
 ///
@@ -47,6 +47,10 @@ pub fn run(plan: &Plan, program: &Program) -> Result<ExitCode> {
         unsafe { libc::_exit(1) }
     };
     drop(writer);
+    if plan.identity.is_none() {
+        // Those in the user namespace of a shared network: from here on it only waits.
+        privileges::clear_capabilities()?;
+    }
     writeln!(reports, r#"{{"child-pid":{child}}}"#).context("a report")?;
     close_streams(plan.streams);
 
@@ -70,7 +74,7 @@ fn become_program(
     monitor: &OwnedFd,
 ) -> Failure {
     let enter = || {
-        crate::privileges::end_with_parent()?;
+        privileges::end_with_parent()?;
         expect_monitor(monitor)?;
         ids.map_or(Ok(()), Ids::map)?;
         mounts::enter(access, namespaces)

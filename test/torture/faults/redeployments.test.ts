@@ -57,7 +57,7 @@ describe('an endpoint under load', function () {
     return session;
   };
 
-  it(`is deployed ${DEPLOYMENTS} times without a failed request or stream, also over HTTP/2 and TLS`, async () => {
+  it(`is deployed at least ${DEPLOYMENTS} times without a failed request or stream, also over HTTP/2 and TLS`, async () => {
     const sources = [numberedStreams(1), numberedStreams(2), numberedStreams(3)];
     const id = await stack.deploy({ path: '/swap', code: sources[0] ?? '', method: 'POST' });
     const load = await startLoad({
@@ -89,9 +89,13 @@ describe('an endpoint under load', function () {
     let failures: readonly LoadFailure[] = [];
     const otherFailures: string[] = [];
     let cut: Promise<(readonly string[])[]> = Promise.resolve([]);
+    const wereCutTwice = () => endless.every((one) => one.ended() >= 2);
+    let deployments = 0;
     try {
-      for (let deployment = 1; deployment <= DEPLOYMENTS; deployment++) {
-        const number = deployment % sources.length;
+      // More on a fast machine: until a stream without end was cut off, and the one that was opened after it.
+      while (deployments < DEPLOYMENTS || !wereCutTwice()) {
+        deployments++;
+        const number = deployments % sources.length;
         await must(stack.api.put(`/api/endpoints/${id}`, { code: sources[number] }));
         await must(stack.api.post(`/api/endpoints/${id}/compile`));
         const { pid } = (await must(stack.api.post(`/api/endpoints/${id}/start`))) as { pid: number };
@@ -110,7 +114,6 @@ describe('an endpoint under load', function () {
       cut = Promise.all(endless.map((one) => one.stop()));
       for (const one of [...http2, ...short]) otherFailures.push(...(await one.stop()));
     }
-    for (const one of endless) expect(one.ended()).to.be.greaterThan(1);
     await eventually(() => expect([...pids].filter(isRunning)).to.have.length(1));
     await must(stack.api.post(`/api/endpoints/${id}/stop`));
     otherFailures.push(...(await cut).flat());
@@ -118,7 +121,7 @@ describe('an endpoint under load', function () {
     expect(otherFailures).to.deep.equal([]);
     for (const one of http2) expect(one.served()).to.be.greaterThan(DEPLOYMENTS * 5);
     expect(outcomes(failures)).to.deep.equal({});
-    expect(pids.size).to.equal(DEPLOYMENTS);
+    expect(pids.size).to.equal(deployments);
     expect(load.served()).to.be.greaterThan(DEPLOYMENTS * 10);
   });
 });
