@@ -3,8 +3,13 @@
  * all of them wait for something that does not come.
  */
 import type { Confinement } from '../sandbox/confinement.js';
-import { processesOfUser } from '../sandbox/kill.js';
-import { isWaiting, memoryOver, type ProcessEntry, readProcesses } from '../sandbox/process-table.js';
+import {
+  isWaiting,
+  memoryOver,
+  type Processes,
+  readProcesses,
+  readProcessesOf,
+} from '../sandbox/process-table.js';
 import { tmpBytes } from '../sandbox/tmp-usage.js';
 import { isOutOfDescriptors } from '../util/file-descriptors.js';
 import type { ToolLimits } from './run-tool.js';
@@ -53,12 +58,9 @@ class UsageWatch {
 
   check(): 'over-memory' | 'idle' | undefined {
     try {
-      const processes = readProcesses();
-      const { user, hasNamespaces } = this.#confinement;
-      // A namespace keeps its processes together; without one, they can leave the family. To look at all is slower.
-      const members = user && !hasNamespaces ? processesOfUser(user.id) : familyOf(this.#tool, processes);
-      if (this.#isOverMemory(members, processes)) return 'over-memory';
-      return this.#isIdle(members, processes) ? 'idle' : undefined;
+      const processes = this.#processes();
+      if (this.#isOverMemory(processes)) return 'over-memory';
+      return this.#isIdle(processes) ? 'idle' : undefined;
     } catch (error) {
       // Retried at the next check. Meanwhile, opening any file for the build fails and is reported.
       if (isOutOfDescriptors(error)) return undefined;
@@ -66,34 +68,47 @@ class UsageWatch {
     }
   }
 
-  #isOverMemory(members: readonly number[], processes: ReadonlyMap<number, ProcessEntry>): boolean {
+  /** All that belong to the tool. */
+  #processes(): Processes {
+    const { user } = this.#confinement;
+    if (user) return readProcessesOf(new Set([user.id])).get(user.id) ?? new Map();
+    return familyOf(this.#tool, readProcesses());
+  }
+
+  #isOverMemory(processes: Processes): boolean {
     // With namespaces, /tmp is in memory.
     const inFiles = this.#confinement.hasNamespaces
       ? tmpBytes(processes.get(this.#tool)?.thread ?? this.#tool)
       : 0;
-    return memoryOver(members, processes, this.#limits.totalMemoryMb * MEGABYTE - inFiles) !== undefined;
+    return memoryOver(processes, this.#limits.totalMemoryMb * MEGABYTE - inFiles) !== undefined;
   }
 
-  #isIdle(members: readonly number[], processes: ReadonlyMap<number, ProcessEntry>): boolean {
+  #isIdle(processes: Processes): boolean {
     const { idleMs } = this.#limits;
     if (idleMs === undefined) return false;
-    const cpuSeconds = members.reduce((sum, pid) => sum + (processes.get(pid)?.cpuSeconds ?? 0), 0);
+    const cpuSeconds = [...processes.values()].reduce((sum, entry) => sum + entry.cpuSeconds, 0);
     this.#idleChecks = cpuSeconds === this.#cpuSeconds ? this.#idleChecks + 1 : 0;
     this.#cpuSeconds = cpuSeconds;
     // On a busy machine, a process can be ready to run for long.
-    return this.#idleChecks * CHECK_EVERY_MS >= idleMs && members.length > 0 && members.every(isWaiting);
+    const isLong = this.#idleChecks * CHECK_EVERY_MS >= idleMs;
+    return isLong && processes.size > 0 && [...processes.keys()].every(isWaiting);
   }
 }
 
 /** A process and its descendants. With namespaces, orphans become children of its first process. */
-function familyOf(first: number, processes: ReadonlyMap<number, ProcessEntry>): number[] {
+function familyOf(first: number, all: Processes): Processes {
   const children = new Map<number, number[]>();
-  for (const [pid, { parent }] of processes) {
+  for (const [pid, { parent }] of all) {
     const siblings = children.get(parent);
     if (siblings) siblings.push(pid);
     else children.set(parent, [pid]);
   }
   const family = [first];
   for (const member of family) family.push(...(children.get(member) ?? []));
-  return family;
+  return new Map(
+    family.flatMap((pid) => {
+      const entry = all.get(pid);
+      return entry ? [[pid, entry]] : [];
+    }),
+  );
 }

@@ -7,8 +7,13 @@ import { toError } from '../errors.js';
 import type { LimitsInForce } from '../model/endpoint-limits.js';
 import type { Cgroup } from '../sandbox/cgroups.js';
 import type { Confinement } from '../sandbox/confinement.js';
-import { userOf } from '../sandbox/kill.js';
-import { memoryOver, type ProcessEntry, readProcesses } from '../sandbox/process-table.js';
+import {
+  memoryOver,
+  type ProcessEntry,
+  type Processes,
+  readProcesses,
+  readProcessesOf,
+} from '../sandbox/process-table.js';
 import { tmpBytes } from '../sandbox/tmp-usage.js';
 import type { Logger } from '../util/log.js';
 
@@ -90,66 +95,53 @@ export class HandlerWatch {
 
   #check(): void {
     const now = performance.now();
-    const processes = readProcesses();
-    const members = this.#membersOf(processes);
-    for (const watched of [...this.#watched.values()]) {
-      const problem = this.#problemOf(watched, members.get(watched.pid) ?? [], processes, now);
-      if (problem !== undefined) watched.end(problem);
+    const watched = [...this.#watched.values()];
+    const users = new Set(watched.flatMap(({ confinement }) => confinement.user?.id ?? []));
+    const byUser = users.size > 0 ? readProcessesOf(users) : undefined;
+    const byFamily = users.size < watched.length ? this.#families(readProcesses()) : undefined;
+    for (const handler of watched) {
+      const { user } = handler.confinement;
+      const processes = user ? byUser?.get(user.id) : byFamily?.get(handler.pid);
+      const problem = this.#problemOf(handler, processes ?? new Map(), now);
+      if (problem !== undefined) handler.end(problem);
     }
   }
 
   /** The processes of each handler, by the process id of the handler. */
-  #membersOf(processes: ReadonlyMap<number, ProcessEntry>): Map<number, number[]> {
+  #families(all: Processes): ReadonlyMap<number, Processes> {
     const owners = new Map<number, number | undefined>([[process.pid, undefined]]);
-    const byUser = this.#usersWithoutNamespaces();
     const ownerOf = (pid: number): number | undefined => {
       if (this.#watched.has(pid)) return pid;
       if (owners.has(pid)) return owners.get(pid);
-      const entry = processes.get(pid);
+      const entry = all.get(pid);
       let owner = entry && this.#watched.has(entry.session) ? entry.session : undefined;
+      // With namespaces, an orphaned process becomes a child of the handler.
       if (entry && owner === undefined && entry.parent > 1) owner = ownerOf(entry.parent);
-      // With namespaces, an orphaned process becomes a child of the handler. Without them, it can also leave the
-      // session at the level `limits`, and is found by its user.
-      if (entry && owner === undefined && byUser.size > 0) owner = byUser.get(userOf(pid));
       owners.set(pid, owner);
       return owner;
     };
-    const members = new Map<number, number[]>();
-    for (const pid of processes.keys()) {
+    const families = new Map<number, Map<number, ProcessEntry>>();
+    for (const [pid, entry] of all) {
       const owner = ownerOf(pid);
       if (owner === undefined) continue;
-      const known = members.get(owner);
-      if (known) known.push(pid);
-      else members.set(owner, [pid]);
+      const family = families.get(owner);
+      if (family) family.set(pid, entry);
+      else families.set(owner, new Map([[pid, entry]]));
     }
-    return members;
+    return families;
   }
 
-  /** Process ids of handlers without namespaces, by user id. */
-  #usersWithoutNamespaces(): Map<number | undefined, number> {
-    return new Map(
-      [...this.#watched.values()].flatMap(({ pid, confinement: { user, hasNamespaces } }) =>
-        user && !hasNamespaces ? [[user.id, pid]] : [],
-      ),
-    );
-  }
-
-  #problemOf(
-    watched: Watched,
-    members: readonly number[],
-    processes: ReadonlyMap<number, ProcessEntry>,
-    now: number,
-  ): string | undefined {
+  #problemOf(watched: Watched, processes: Processes, now: number): string | undefined {
     if (watched.group) {
       const { cpuSeconds, bytes } = watched.group.usage();
       this.#tell(watched, cpuSeconds, bytes);
       return undefined;
     }
-    const entries = members.flatMap((pid) => processes.get(pid) ?? []);
+    const entries = [...processes.values()];
     const cpuSeconds = entries.reduce((sum, entry) => sum + entry.cpuSeconds, 0);
     const bytes = entries.reduce((sum, { residentBytes }) => sum + residentBytes, 0);
     this.#tell(watched, cpuSeconds, bytes);
-    return memoryProblem(watched, members, processes) ?? cpuProblem(watched, { at: now, cpuSeconds });
+    return memoryProblem(watched, processes) ?? cpuProblem(watched, { at: now, cpuSeconds });
   }
 
   #tell(watched: Watched, cpuSeconds: number, bytes: number): void {
@@ -159,14 +151,10 @@ export class HandlerWatch {
   }
 }
 
-function memoryProblem(
-  { pid, confinement, limits }: Watched,
-  members: readonly number[],
-  processes: ReadonlyMap<number, ProcessEntry>,
-): string | undefined {
+function memoryProblem({ pid, confinement, limits }: Watched, processes: Processes): string | undefined {
   // With namespaces, files in /tmp are in memory.
   const inFiles = confinement.hasNamespaces ? tmpBytes(processes.get(pid)?.thread ?? pid) : 0;
-  const inProcesses = memoryOver(members, processes, limits.memory_mb * MEGABYTE - inFiles);
+  const inProcesses = memoryOver(processes, limits.memory_mb * MEGABYTE - inFiles);
   if (inProcesses === undefined) return undefined;
   const usedMb = Math.ceil((inProcesses + inFiles) / MEGABYTE);
   return `it used ${usedMb} MiB of memory, and may use ${limits.memory_mb} (memory_mb)`;

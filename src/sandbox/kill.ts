@@ -1,9 +1,8 @@
 /** Kills programs with all their processes. */
-import { readdirSync, statSync } from 'node:fs';
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { isErrno } from '../util/errno.js';
 import { isOutOfDescriptors } from '../util/file-descriptors.js';
-import { readProcess, readProcesses } from './process-table.js';
+import { processIds, readProcess, readProcesses, userOf } from './process-table.js';
 
 /** Consecutive rounds without a process before it is done: a process may fork while the table is read. */
 const EMPTY_ROUNDS = 2;
@@ -65,20 +64,6 @@ export function usersWithProcesses(): ReadonlySet<number | undefined> {
   const now = performance.now();
   if (now - lastLook.at > KNOWN_MS) lastLook = { at: now, users: new Set(processIds().map(userOf)) };
   return lastLook.users;
-}
-
-function processIds(): number[] {
-  return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
-}
-
-/**
- * The effective user of a process; undefined when it has ended. The directory belongs to it even when the process is
- * not dumpable and the files in it belong to root (task_dump_owner in the kernel's fs/proc/base.c). It is also the real
- * user of an untrusted program: with no_new_privs, a set-user-ID file does not change it. A tenth of the time of
- * reading /proc/[pid]/status.
- */
-export function userOf(pid: number): number | undefined {
-  return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid;
 }
 
 /** Kills the process group of a child; processes that have left the group are not killed. */

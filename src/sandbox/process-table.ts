@@ -1,5 +1,5 @@
 /** A snapshot of the processes of this machine with their parents and resource usage. */
-import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
 import { endianness } from 'node:os';
 import { isErrno } from '../util/errno.js';
 import { isOutOfDescriptors } from '../util/file-descriptors.js';
@@ -24,16 +24,46 @@ const PAGE_BYTES = pageBytes();
 
 const line = Buffer.allocUnsafe(4096);
 
+/** What processes use, by process id. */
+export type Processes = ReadonlyMap<number, ProcessEntry>;
+
 /** Reads synchronously, some microseconds per process. @throws when this process has no file descriptor left */
-export function readProcesses(): Map<number, ProcessEntry> {
-  const processes = new Map<number, ProcessEntry>();
-  for (const name of readdirSync('/proc')) {
-    const first = name.charCodeAt(0);
-    if (first < 48 || first > 57) continue;
-    const entry = readProcess(name);
-    if (entry) processes.set(Number(name), entry);
-  }
-  return processes;
+export function readProcesses(): Processes {
+  return readEach(processIds());
+}
+
+/**
+ * The processes of these users, by user. Those of others take a tenth of the time that reading them would take.
+ * @throws when this process has no file descriptor left
+ */
+export function readProcessesOf(users: ReadonlySet<number>): ReadonlyMap<number, Processes> {
+  const found = new Map<number, number[]>([...users].map((user) => [user, []]));
+  for (const pid of processIds()) found.get(userOf(pid) ?? -1)?.push(pid);
+  return new Map([...found].map(([user, pids]) => [user, readEach(pids)]));
+}
+
+function readEach(pids: readonly number[]): Processes {
+  return new Map(
+    pids.flatMap((pid) => {
+      const entry = readProcess(String(pid));
+      return entry ? [[pid, entry]] : [];
+    }),
+  );
+}
+
+/** Of all processes of this machine. */
+export function processIds(): number[] {
+  return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
+}
+
+/**
+ * The effective user of a process; undefined when it has ended. The directory belongs to it even when the process is
+ * not dumpable and the files in it belong to root (task_dump_owner in the kernel's fs/proc/base.c). It is also the real
+ * user of an untrusted program: with no_new_privs, a set-user-ID file does not change it. A tenth of the time of
+ * reading /proc/[pid]/status.
+ */
+export function userOf(pid: number): number | undefined {
+  return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid;
 }
 
 /**
@@ -61,16 +91,12 @@ function threadsOf(pid: string): string[] {
  * @returns undefined when it does not
  * @throws when this process has no file descriptor left
  */
-export function memoryOver(
-  pids: readonly number[],
-  processes: ReadonlyMap<number, ProcessEntry>,
-  limit: number,
-): number | undefined {
-  const residentOf = (pid: number) => processes.get(pid)?.residentBytes ?? 0;
-  if (pids.reduce((sum, pid) => sum + residentOf(pid), 0) <= limit) return undefined;
+export function memoryOver(processes: Processes, limit: number): number | undefined {
+  const entries = [...processes.values()];
+  if (entries.reduce((sum, { residentBytes }) => sum + residentBytes, 0) <= limit) return undefined;
   // Only in this case, because computing the shared memory takes the kernel longer.
-  const bytes = pids.reduce(
-    (sum, pid) => sum + (proportionalBytes(processes.get(pid)?.thread ?? pid) ?? residentOf(pid)),
+  const bytes = entries.reduce(
+    (sum, { thread, residentBytes }) => sum + (proportionalBytes(thread) ?? residentBytes),
     0,
   );
   return bytes > limit ? bytes : undefined;

@@ -27,8 +27,8 @@ describe('the table of processes', () => {
     const used = run(
       `import { memoryOver, readProcesses } from '${TABLE}';
        ${dropRoot}
-       const processes = readProcesses();
-       console.log(JSON.stringify([processes.get(1).residentBytes, memoryOver([1], processes, 1)]));`,
+       const first = readProcesses().get(1);
+       console.log(JSON.stringify([first.residentBytes, memoryOver(new Map([[1, first]]), 1)]));`,
     );
     const [resident, counted] = used as [number, number];
     expect(resident).to.be.greaterThan(0);
@@ -46,7 +46,7 @@ describe('the table of processes', () => {
        let end;
        const ended = new Promise((resolve) => { end = resolve; });
        const limits = { memory_mb: 1 };
-       const confinement = { hasMonitor: false };
+       const confinement = { hasNamespaces: false };
        watch.add({ pid: process.pid, confinement, limits, end });
        const held = [];
        try { for (;;) held.push(openSync('/dev/null', 'r')); } catch {}

@@ -1,12 +1,21 @@
 //! The last steps: the process loses its rights, one after the other, and becomes the program.
+use std::convert::Infallible;
 use std::ffi::CString;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
 use nix::unistd::{chdir, execvp};
 
 use crate::failure::{self, Context, Failure, Result};
 use crate::files::Restriction;
 use crate::plan::{Access, Plan};
 use crate::{filter, limits, privileges};
+
+/// How long a program that is open for writing is tried again, and how often. The service has just written it, and has
+/// closed it; but a process that it has forked meanwhile has it until it executes another program.
+const BUSY_LIMIT: Duration = Duration::from_secs(2);
+const BUSY_RETRY: Duration = Duration::from_millis(1);
 
 pub struct Program {
     /// The path of the program, or its name, which is looked up in PATH; and its arguments.
@@ -39,7 +48,7 @@ impl Program {
         plan: &Plan,
         allow: impl FnOnce(&Access) -> Result<Restriction>,
         expect_parent: impl FnOnce() -> Result<()>,
-    ) -> Result<std::convert::Infallible> {
+    ) -> Result<Infallible> {
         limits::close_descriptors_from(plan.streams)?;
         // Root may raise a limit that it has itself.
         limits::set(&plan.limits)?;
@@ -56,7 +65,17 @@ impl Program {
             restriction.enforce()?;
             filter::install(plan, access.network)?;
         }
+        self.execute()
+    }
+
+    fn execute(&self) -> Result<Infallible> {
         let file = &self.words[0];
-        execvp(file, &self.words).context(file.to_string_lossy())
+        let began = Instant::now();
+        loop {
+            match execvp(file, &self.words) {
+                Err(Errno::ETXTBSY) if began.elapsed() < BUSY_LIMIT => sleep(BUSY_RETRY),
+                outcome => return outcome.context(file.to_string_lossy()),
+            }
+        }
     }
 }
