@@ -8,7 +8,7 @@ import {
   memoryOver,
   type Processes,
   readProcesses,
-  readProcessesOf,
+  readProcessesOfUser,
 } from '../sandbox/process-table.js';
 import { tmpBytes } from '../sandbox/tmp-usage.js';
 import { isOutOfDescriptors } from '../util/file-descriptors.js';
@@ -71,8 +71,7 @@ class UsageWatch {
   /** All that belong to the tool. */
   #processes(): Processes {
     const { user } = this.#confinement;
-    if (user) return readProcessesOf(new Set([user.id])).get(user.id) ?? new Map();
-    return familyOf(this.#tool, readProcesses());
+    return user ? readProcessesOfUser(user.id) : familyOf(this.#tool, readProcesses());
   }
 
   #isOverMemory(processes: Processes): boolean {

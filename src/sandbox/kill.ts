@@ -2,7 +2,14 @@
 import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { isErrno } from '../util/errno.js';
 import { isOutOfDescriptors } from '../util/file-descriptors.js';
-import { processIds, readProcess, readProcesses, userOf } from './process-table.js';
+import {
+  type ProcessEntry,
+  type Processes,
+  processIds,
+  readProcesses,
+  readProcessesOfUser,
+  userOf,
+} from './process-table.js';
 
 /** Consecutive rounds without a process before it is done: a process may fork while the table is read. */
 const EMPTY_ROUNDS = 2;
@@ -43,14 +50,16 @@ function tryToFind(find: () => number[]): number[] | undefined {
 
 /** The running processes of a session, without those that have started a new session. */
 export function processesOfSession(leader: number): number[] {
-  return [...readProcesses()]
-    .filter(([, { session, hasEnded }]) => session === leader && !hasEnded)
-    .map(([pid]) => pid);
+  return running(readProcesses(), ({ session }) => session === leader);
 }
 
 /** The running processes of a user. */
 export function processesOfUser(user: number): number[] {
-  return processIds().filter((pid) => userOf(pid) === user && readProcess(String(pid))?.hasEnded === false);
+  return running(readProcessesOfUser(user));
+}
+
+function running(processes: Processes, isWanted: (entry: ProcessEntry) => boolean = () => true): number[] {
+  return [...processes].flatMap(([pid, entry]) => (!entry.hasEnded && isWanted(entry) ? [pid] : []));
 }
 
 const KNOWN_MS = 1_000;

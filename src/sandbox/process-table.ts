@@ -42,6 +42,11 @@ export function readProcessesOf(users: ReadonlySet<number>): ReadonlyMap<number,
   return new Map([...found].map(([user, pids]) => [user, readEach(pids)]));
 }
 
+/** The same of one user. */
+export function readProcessesOfUser(user: number): Processes {
+  return readProcessesOf(new Set([user])).get(user) ?? new Map();
+}
+
 function readEach(pids: readonly number[]): Processes {
   return new Map(
     pids.flatMap((pid) => {

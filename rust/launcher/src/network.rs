@@ -28,6 +28,7 @@ impl Network {
         if shared != SharedNetwork::Next {
             return Ok(Self::Own);
         }
+        // Both are taken in any case, or they would stay open.
         let network = take(plan.streams + 1);
         // Who may enter a network is root in its user namespace. That of root itself is the machine's.
         let users = plan.identity.is_none().then(|| take(plan.streams + 2));

@@ -54,7 +54,7 @@ fn drop_bounding_set() -> Result<()> {
 /// Of this process. `struct __user_cap_header_struct` and two of `struct __user_cap_data_struct`, see capget(2).
 ///
 /// # Errors
-/// Never.
+/// None that is known: every process may give up its own.
 pub fn clear_capabilities() -> Result<()> {
     const LINUX_CAPABILITY_VERSION_3: u32 = 0x2008_0522;
     let header = [LINUX_CAPABILITY_VERSION_3, 0];
