@@ -72,7 +72,7 @@ export class RunUser {
 
 /**
  * Claims a user that no process runs as: the records are those of one installation, a machine can have several. That
- * two of these choose the same one, of millions, within a second is left to chance.
+ * two of these choose the same one, of thousands at least, within a second is left to chance.
  */
 function claimUnused(records: string | undefined): number {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {

@@ -48,7 +48,7 @@ pub fn run(plan: &Plan, program: &Program) -> Result<ExitCode> {
     };
     drop(writer);
     if plan.identity.is_none() {
-        // Those in the user namespace of a shared network: from here on it only waits.
+        // Those in the user namespace of a shared network: it needs none from here on.
         privileges::clear_capabilities()?;
     }
     writeln!(reports, r#"{{"child-pid":{child}}}"#).context("a report")?;
