@@ -3,7 +3,6 @@ import { type Config, ConfigError, loadProcessConfig } from '../config.js';
 import { toError } from '../errors.js';
 import { createLogger, type Logger } from '../util/log.js';
 import { makeDataDirectory } from './data-directory.js';
-import { closeInheritedFiles } from './inherited-files.js';
 import { Shutdown } from './shutdown.js';
 
 /** The context of a process entry. */
@@ -22,7 +21,7 @@ export function setUmask(): void {
 }
 
 /**
- * Closes inherited files, reads the configuration and opens the log. Exits with a message when the configuration is
+ * Reads the configuration and opens the log. Exits with a message when the configuration is
  * invalid.
  * @param secrets names of members whose values are never logged
  */
@@ -31,7 +30,6 @@ export function openProcess<C extends Config>(
   load: () => C,
   secrets: Iterable<string> = [],
 ): Pick<ProcessContext<C>, 'config' | 'log'> {
-  closeInheritedFiles();
   setUmask();
   let config: C;
   try {

@@ -49,6 +49,12 @@ fn handle(req: Request) -> Result<StreamResponse, HandlerError> {
             }
             written
         }),
+        "/much-and-then-waits" => StreamResponse::new(move |out| {
+            (0..count).try_for_each(|n| out.write_all(&[n as u8; 1024]))?;
+            out.flush()?;
+            wait(&mark);
+            Ok(())
+        }),
         "/endless" => StreamResponse::new(move |out| loop {
             let written = out.write_all(b"more").and_then(|()| out.flush());
             if written.is_err() {

@@ -3,6 +3,7 @@
 use crate::client::{Connection, Handler};
 use rust_edge_gateway_sdk::wire::frame::{Kind, INITIAL_CREDIT};
 use serde_json::Value;
+use std::time::Duration;
 
 const SYNC: &str = "test_handler_streams";
 #[cfg(feature = "async")]
@@ -112,6 +113,51 @@ fn credit_is_read_when_all_threads_wait_for_it() {
         }
     }
     assert_eq!(received, [0, 1_024_000, 1_024_000, 0]);
+}
+
+#[test]
+fn a_thread_that_waits_for_credit_leaves_no_request_to_a_thread_that_waits_for_the_right_to_read() {
+    let handler = Handler::start_with(SYNC, &[("EDGE_MAX_THREADS", "2")]);
+    let mut connection = handler.connect();
+    connection.send(1, "/much?n=1000", b"");
+    connection.receive_head(1);
+    let mut received = 0;
+    while received < INITIAL_CREDIT {
+        received += connection.receive_piece(1).len();
+    }
+    // Each time, one thread begins to read just when the other one has answered.
+    for number in 2..20_000 {
+        connection.send(number, "/quick", b"");
+        assert_eq!(connection.receive().number, number);
+    }
+}
+
+#[test]
+fn requests_are_read_when_a_thread_that_has_waited_for_credit_goes_on() {
+    let handler = Handler::start(SYNC);
+    let mut connection = handler.connect();
+    for round in 0..20 {
+        let (stream, first) = (round * 100 + 1, round * 100 + 2);
+        connection.send(stream, &format!("/much-and-then-waits?n=257&mark={round}"), b"");
+        connection.receive_head(stream);
+        let mut received = 0;
+        while received < INITIAL_CREDIT {
+            received += connection.receive_piece(stream).len();
+        }
+        // Of the thread that reads and the one that waits for credit, either may be the reader after a request.
+        for number in first..first + 10 {
+            connection.send(number, "/quick", b"");
+            assert_eq!(connection.receive().number, number);
+        }
+        // The monitor sleeps by then.
+        std::thread::sleep(Duration::from_millis(60));
+        connection.give_credit(stream, 1024);
+        assert_eq!(connection.receive_piece(stream).len(), 1024);
+        connection.send(stream + 50, &format!("/set?mark={round}"), b"");
+        let mut ends = [connection.receive_frame(), connection.receive_frame()].map(|(kind, ..)| kind);
+        ends.sort_by_key(|kind| *kind as u8);
+        assert_eq!(ends, [Kind::Response, Kind::End], "{round}");
+    }
 }
 
 #[test]

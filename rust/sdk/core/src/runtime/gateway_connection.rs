@@ -33,6 +33,8 @@ pub struct GatewayConnection {
     /// Answers not yet written. Held while writing.
     answers: Mutex<Vec<u8>>,
     has_reader: AtomicBool,
+    /// Whether a thread waits until it may read: one at most, or all could, and none would be left for a request.
+    has_next_reader: AtomicBool,
     closed: AtomicBool,
     /// Whether a further thread has been requested and has not started yet.
     thread_requested: AtomicBool,
@@ -71,6 +73,7 @@ impl GatewayConnection {
             received: Mutex::new(Buffer::new()),
             answers: Mutex::new(Vec::new()),
             has_reader: AtomicBool::new(false),
+            has_next_reader: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             thread_requested: AtomicBool::new(false),
             started: AtomicU64::new(0),
@@ -105,9 +108,10 @@ impl GatewayConnection {
         has_request
     }
 
-    /// Whether a thread has the right to read. It calls [`Streams::reader_has_left`] when it gives that back.
+    /// Whether a thread has the right to read, or is about to. It calls [`Streams::reader_has_left`] when it gives that
+    /// back.
     pub fn is_read(&self) -> bool {
-        matches!(self.received.try_lock(), Err(TryLockError::WouldBlock))
+        self.has_next_reader.load(SeqCst) || matches!(self.received.try_lock(), Err(TryLockError::WouldBlock))
     }
 
     /// Waits at most `limit` until this connection or `other` can be read. Whether this one can.
@@ -303,20 +307,21 @@ impl GatewayConnection {
         }
     }
 
-    /// The right to read; `None` if another thread waits for bytes already.
+    /// The right to read; `None` if another thread waits for bytes, or for this right, already.
     fn lock_received(&self) -> Option<MutexGuard<'_, Buffer>> {
         match self.received.try_lock() {
             Ok(received) => Some(received),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) if self.has_reader() => {
-                self.flush();
-                None
-            }
-            // Another thread is taking a request, which is a matter of microseconds; but it may find none and wait for
-            // bytes instead, having flushed before our answer was buffered.
             Err(TryLockError::WouldBlock) => {
                 self.flush();
-                Some(lock(&self.received))
+                if self.has_reader() || self.has_next_reader.swap(true, SeqCst) {
+                    return None;
+                }
+                // Another thread is taking a request, which is a matter of microseconds; but it may find none and wait
+                // for bytes instead, having flushed before our answer was buffered.
+                let received = lock(&self.received);
+                self.has_next_reader.store(false, SeqCst);
+                Some(received)
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Detects connections whose threads are all blocked in handlers, and sends other threads to them.
 //!
-//! Calls report nothing to the monitor: it polls once a tick. It sleeps while no call runs, and the next call wakes it.
+//! Calls report nothing to the monitor: it polls once a tick. It sleeps while no call runs or all of them wait for what
+//! comes on their connection, and the next call wakes it, or one that goes on.
 
 use super::gateway_connection::GatewayConnection;
 use super::process::spawn_or_exit;
@@ -46,7 +47,7 @@ impl Monitor {
         lock(&self.watched).push(Watched { connection: Arc::downgrade(connection), started: 0, finished: 0, boost: 0 });
     }
 
-    /// To be called when a call starts. Costs a load, unless the monitor sleeps.
+    /// To be called when a call starts, or stops reading. Costs a load, unless the monitor sleeps.
     pub fn wake(&self) {
         if !self.awake.load(SeqCst) && !self.awake.swap(true, SeqCst) {
             if let Some(thread) = self.thread.get() {

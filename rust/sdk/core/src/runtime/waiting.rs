@@ -59,6 +59,8 @@ impl Waiter {
     pub fn read(&self, waits: impl FnOnce() -> bool) {
         let Some(has_request) = self.connection.read_aside(waits) else { return };
         self.connection.streams.reader_has_left();
+        // Once this thread goes on, there may be none that reads.
+        self.runtime.monitor.wake();
         if has_request {
             self.runtime.request_thread(&self.connection);
         }
