@@ -23,7 +23,7 @@ struct GoldenFrame {
     body_hex: String,
 }
 
-const KINDS: [Kind; 13] = [
+const KINDS: [Kind; 15] = [
     Kind::Request,
     Kind::Response,
     Kind::Stream,
@@ -37,6 +37,8 @@ const KINDS: [Kind; 13] = [
     Kind::Ping,
     Kind::Pong,
     Kind::Close,
+    Kind::Memory,
+    Kind::Shared,
 ];
 
 fn golden() -> Vec<Golden> {

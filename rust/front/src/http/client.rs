@@ -41,6 +41,9 @@ pub trait Client: Link {
     /// Sends pieces of the body at once; the client has to take them fast enough.
     async fn send_pieces(&mut self, pieces: Vec<Bytes>) -> Result<(), Broken>;
 
+    /// Whether nothing but the kernel looks at the pieces that are sent.
+    fn sends_as_it_is(&self) -> bool;
+
     /// The body is complete.
     async fn end_stream(&mut self) -> Result<Next, Broken>;
 

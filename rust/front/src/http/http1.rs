@@ -177,6 +177,10 @@ impl Client for Http1<'_> {
         self.stream.write_vectored(&mut slices).await
     }
 
+    fn sends_as_it_is(&self) -> bool {
+        !self.is_secure()
+    }
+
     async fn end_stream(&mut self) -> Result<Next, Broken> {
         if self.streams.delimited == Delimited::Chunks {
             self.stream.write(LAST_CHUNK).await?;

@@ -80,6 +80,9 @@ impl<C: Client> Exchange<'_, C> {
             let next = self.client.send(response, b"").await?;
             return self.end(next).await;
         }
+        if head.takes_memory && self.client.sends_as_it_is() {
+            body.may_share_memory();
+        }
         let idle = Duration::from_millis(addressed.state.limits.idle_timeout_ms.into());
         let mut bytes = 0;
         let sent = self.send_pieces(response, &mut body, &mut arriving, length, idle, &mut bytes).await;
@@ -175,6 +178,7 @@ impl<C: Client> Exchange<'_, C> {
             }
             *bytes += sent;
             body.taken(sent);
+            body.share_memory();
             until = Instant::now() + idle;
         }
     }

@@ -4,13 +4,14 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use edge_wire::{INITIAL_CREDIT, Kind, MAX_DATA_BYTES, cost};
+use edge_wire::{INITIAL_CREDIT, Kind, MAX_DATA_BYTES, MIN_SHARED_BYTES, cost};
 
+use super::shared_memory::{Given, Memories, SharedMemory};
 use super::window::Window;
 use crate::memory::Share;
 
@@ -38,6 +39,8 @@ pub enum Payload<'a> {
     /// In memory that is used for others next.
     Shared(&'a [u8]),
     Own(Bytes),
+    /// In memory of the stream: for the kernel only.
+    Placed(Bytes),
 }
 
 impl Deref for Payload<'_> {
@@ -46,7 +49,7 @@ impl Deref for Payload<'_> {
     fn deref(&self) -> &[u8] {
         match self {
             Self::Shared(bytes) => bytes,
-            Self::Own(bytes) => bytes,
+            Self::Own(bytes) | Self::Placed(bytes) => bytes,
         }
     }
 }
@@ -55,7 +58,7 @@ impl Payload<'_> {
     fn into_bytes(self) -> Bytes {
         match self {
             Self::Shared(bytes) => Bytes::copy_from_slice(bytes),
-            Self::Own(bytes) => bytes,
+            Self::Own(bytes) | Self::Placed(bytes) => bytes,
         }
     }
 }
@@ -75,6 +78,9 @@ pub struct Arrived {
     /// Bytes that the handler may still send.
     credit: Cell<usize>,
     window: Window,
+    /// Where the handler may put large pieces.
+    memory: RefCell<Option<SharedMemory>>,
+    may_share: Cell<bool>,
     /// Bytes that the client has taken, and the handler has no credit for yet.
     uncredited: Cell<usize>,
     end: RefCell<Option<End>>,
@@ -88,6 +94,8 @@ pub enum NotTaken {
     BeyondCredit,
     /// The handler has sent a frame of a WebSocket, and it is none.
     NoSocket,
+    /// The handler has put it where it may not.
+    NotPlaced,
     OutOfMemory,
 }
 
@@ -103,6 +111,8 @@ impl Arrived {
             share: RefCell::new(share),
             credit: Cell::new(INITIAL_CREDIT),
             window: Window::new(),
+            memory: RefCell::default(),
+            may_share: Cell::default(),
             uncredited: Cell::default(),
             end: RefCell::default(),
             waker: RefCell::default(),
@@ -139,7 +149,7 @@ impl Arrived {
         }
         self.held.set(held);
         let mut gathered = self.gathered.borrow_mut();
-        let is_small = kind == Kind::Data && piece.len() <= GATHERED_BYTES;
+        let is_small = kind == Kind::Data && piece.len() <= GATHERED_BYTES && !matches!(piece, Payload::Placed(_));
         if !is_small || gathered.len() + piece.len() > MAX_DATA_BYTES {
             self.end_gathered(&mut gathered);
         }
@@ -151,6 +161,35 @@ impl Arrived {
         drop(gathered);
         self.wake();
         Ok(())
+    }
+
+    /// The handler may be given memory, once.
+    pub fn may_share_memory(&self) {
+        self.may_share.set(true);
+    }
+
+    /// Memory that the handler is to be given, if it is worth that by now: for a client that has been quick for a while,
+    /// where memory is plentiful.
+    pub fn begin_sharing(&self, memories: &Memories) -> Option<Given> {
+        let share = self.share.borrow();
+        if !self.may_share.get() || !self.window.is_widest() || !share.is_plentiful() {
+            return None;
+        }
+        self.may_share.set(false);
+        let (memory, given) = memories.take(share.another())?;
+        *self.memory.borrow_mut() = Some(memory);
+        Some(given)
+    }
+
+    /// A piece is where the handler may put it.
+    ///
+    /// # Errors
+    /// Why it is not taken. See [`Arrived::push`].
+    pub fn push_placed(&self, range: Range<usize>) -> Result<(), NotTaken> {
+        let memory = self.memory.borrow();
+        let is_worth_it = range.len() >= MIN_SHARED_BYTES;
+        let bytes = memory.as_ref().filter(|_| is_worth_it).and_then(|memory| memory.part(range));
+        self.push(Kind::Data, Payload::Placed(bytes.ok_or(NotTaken::NotPlaced)?))
     }
 
     /// Nothing more comes. A stream ends once. Its time may be up, whatever its client has not taken yet.

@@ -71,6 +71,19 @@ impl BodyStream {
         self.connection.send_frame(self.number, kind, payload);
     }
 
+    /// Its handler may be given memory that the kernel sends large pieces from. They may change at any time: nothing else
+    /// may be done with them than to send them.
+    pub fn may_share_memory(&self) {
+        self.arrived.may_share_memory();
+    }
+
+    /// Gives the handler memory, if that is worth it by now.
+    pub fn share_memory(&self) {
+        if let Some(given) = self.arrived.begin_sharing(&self.connection.memories) {
+            self.connection.give_memory(self.number, given);
+        }
+    }
+
     /// So many bytes are not needed any more: the handler may send as many.
     pub fn taken(&self, bytes: usize) {
         self.connection.give_credit(self.number, self.arrived.taken(bytes) as u32);

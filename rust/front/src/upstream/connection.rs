@@ -27,6 +27,7 @@ use super::incoming::Incoming;
 use super::outgoing::{Outgoing, RequestBody};
 use super::reply::{Answer, AnswerBody, Outcome, Reply};
 use super::response_head::ResponseHead;
+use super::shared_memory::Memories;
 use super::socket;
 use crate::memory::Share;
 use crate::scratch;
@@ -62,6 +63,8 @@ pub struct HandlerConnection {
     retired: Cell<Option<Instant>>,
     /// For what has arrived of streams.
     memory: Share,
+    /// Where its handler may put large streams.
+    pub memories: Memories,
     may_close: Notify,
     closed: Notify,
 }
@@ -91,6 +94,7 @@ impl HandlerConnection {
             is_open: Cell::new(true),
             retired: Cell::default(),
             memory: share.another(),
+            memories: Memories::default(),
             may_close: Notify::new(),
             closed: Notify::new(),
         });

@@ -12,6 +12,7 @@ mod pool;
 mod reply;
 mod response_head;
 mod shared;
+mod shared_memory;
 mod socket;
 pub mod sticky;
 mod upload;

@@ -1,11 +1,14 @@
 //! Frames that wait to be written to a handler. All frames of one turn of the thread are one write.
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use edge_wire::{HEADER_BYTES, Kind, MAX_BODY_BYTES, MAX_HEAD_BYTES, header};
-use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::OwnedWriteHalf;
 
+use super::shared_memory::send_with;
 use crate::memory::Share;
 
 /// A body above this is written from where it is instead of being copied.
@@ -46,12 +49,14 @@ impl AsRef<[u8]> for RequestBody {
 pub enum Piece {
     Buffer(Vec<u8>),
     Body(Arc<RequestBody>),
+    /// A whole frame, with the descriptor that it is about.
+    WithFile(Vec<u8>, OwnedFd),
 }
 
 impl Piece {
     pub fn as_slice(&self) -> &[u8] {
         match self {
-            Self::Buffer(bytes) => bytes,
+            Self::Buffer(bytes) | Self::WithFile(bytes, _) => bytes,
             Self::Body(body) => &body.bytes,
         }
     }
@@ -60,9 +65,12 @@ impl Piece {
     ///
     /// # Errors
     /// How many bytes were written before it failed.
-    pub async fn write_to(&self, writer: &mut (impl AsyncWrite + Unpin)) -> Result<(), usize> {
+    pub async fn write_to(&self, writer: &mut OwnedWriteHalf) -> Result<(), usize> {
         let bytes = self.as_slice();
-        let mut written = 0;
+        let mut written = match self {
+            Self::WithFile(_, file) => send_with(writer.as_ref(), bytes, file).await.map_err(|_| 0_usize)?,
+            _ => 0,
+        };
         while written < bytes.len() {
             match writer.write(&bytes[written..]).await {
                 Ok(more @ 1..) => written += more,
@@ -128,6 +136,14 @@ impl Outgoing {
             self.pieces.push_back(Piece::Buffer(std::mem::take(&mut self.buffer)));
         }
         self.pieces.push_back(Piece::Body(Arc::new(frame)));
+    }
+
+    /// Adds a whole frame, with the descriptor that it is about.
+    pub fn add_with_file(&mut self, frame: &[u8], file: OwnedFd) {
+        if !self.buffer.is_empty() {
+            self.pieces.push_back(Piece::Buffer(std::mem::take(&mut self.buffer)));
+        }
+        self.pieces.push_back(Piece::WithFile(frame.to_vec(), file));
     }
 
     /// Adds a whole frame about a stream.

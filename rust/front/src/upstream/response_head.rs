@@ -28,6 +28,8 @@ pub struct ResponseHead {
     pub has_date: bool,
     /// The length that the handler gives its body. It matters for one that is streamed only.
     pub content_length: Option<u64>,
+    /// Whether its handler can put the body into memory that it is given.
+    pub takes_memory: bool,
 }
 
 impl ResponseHead {
@@ -48,7 +50,9 @@ impl ResponseHead {
         let Some(headers) = headers else {
             return Err(invalid("headers must be a list of names and values in turn"));
         };
-        let mut parsed = Self { status: status as u16, lines: Vec::new(), has_date: false, content_length: None };
+        let takes_memory = head.get("memory").and_then(Value::as_bool).unwrap_or(false);
+        let mut parsed =
+            Self { status: status as u16, lines: Vec::new(), has_date: false, content_length: None, takes_memory };
         for pair in headers.chunks_exact(2) {
             let (name, value) = (pair[0].as_str().unwrap_or(""), pair[1].as_str().unwrap_or(""));
             if !is_name(name) || !is_value(value) {

@@ -1,7 +1,9 @@
 //! Streamed answers on the connection to a handler, with a handler that does as it likes.
 use std::time::Instant;
 
-use edge_wire::{HEADER_BYTES, INITIAL_CREDIT, Kind, header, parse_header};
+use edge_wire::{
+    HEADER_BYTES, INITIAL_CREDIT, Kind, MAX_CREDIT, MEMORY_BYTES, MIN_SHARED_BYTES, header, parse_header, two_numbers,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::reply::{Outcome, Streamed};
@@ -10,6 +12,8 @@ use super::{BodyStream, End};
 
 const HEAD: &[u8] = br#"{"status":200,"headers":["content-length","3"]}"#;
 const PIECE: usize = 32 * 1024;
+/// Memory for answers; half of it is for one endpoint.
+const MUCH: usize = 64 << 20;
 
 impl Ends {
     async fn send_frame(&mut self, kind: Kind, number: u32, head: &[u8], body: &[u8]) {
@@ -195,9 +199,119 @@ fn streams_of_a_replaced_handler_end_when_their_time_is_over() {
     });
 }
 
+impl Ends {
+    /// Takes so much of a stream as a quick client does that its window is the widest.
+    async fn take_quickly(&mut self, number: u32, body: &mut BodyStream) {
+        for _ in 0..12 {
+            self.send_frame(Kind::Data, number, b"", &[7; PIECE]).await;
+            let piece = body.next().await.unwrap();
+            body.taken(piece.len());
+            body.share_memory();
+        }
+    }
+
+    /// The same, and which memory its handler is given then.
+    async fn given_memory(&mut self, number: u32, body: &mut BodyStream) -> u32 {
+        body.may_share_memory();
+        self.take_quickly(number, body).await;
+        loop {
+            match self.received().await {
+                (Kind::Credit, ..) => {}
+                (kind, of, memory) => {
+                    assert_eq!((kind, of), (Kind::Memory, number));
+                    let (which, bytes) = two_numbers(&memory).unwrap();
+                    assert_eq!(bytes as usize, MEMORY_BYTES);
+                    return which;
+                }
+            }
+        }
+    }
+
+    async fn send_placed(&mut self, number: u32, start: usize, bytes: usize) {
+        let numbers = [start, bytes].map(|value| (value as u32).to_be_bytes()).concat();
+        self.send_frame(Kind::Shared, number, b"", &numbers).await;
+    }
+}
+
+#[test]
+fn pieces_may_be_in_memory_that_the_handler_is_given() {
+    run(async {
+        let mut ends = Ends::open_with(MUCH).await;
+        let mut streams = Vec::new();
+        // No more have it at a time.
+        for which in 0..4 {
+            let (number, Streamed { mut body, .. }) = ends.streamed().await;
+            assert_eq!(ends.given_memory(number, &mut body).await, which);
+            ends.send_placed(number, MEMORY_BYTES - PIECE, PIECE).await;
+            assert_eq!(body.next().await.unwrap().len(), PIECE);
+            streams.push((number, body));
+        }
+        let (without, Streamed { mut body, .. }) = ends.streamed().await;
+        body.may_share_memory();
+        ends.take_quickly(without, &mut body).await;
+        // One that is not used any more is given again.
+        let (ended, unused) = streams.remove(2);
+        drop((unused, body));
+        for number in [ended, without] {
+            loop {
+                match ends.received().await {
+                    (Kind::Credit, ..) => {}
+                    (kind, of, _) => {
+                        assert_eq!((kind, of), (Kind::Reset, number));
+                        break;
+                    }
+                }
+            }
+        }
+        let (number, Streamed { mut body, .. }) = ends.streamed().await;
+        assert_eq!(ends.given_memory(number, &mut body).await, 2);
+    });
+}
+
+#[test]
+fn memory_is_given_for_clients_that_it_is_sent_to_as_it_is_and_where_there_is_enough() {
+    for (memory, may_share) in [(MUCH, false), (2 * MEMORY_BYTES - 1, true)] {
+        run(async move {
+            let mut ends = Ends::open_with(memory).await;
+            let (number, Streamed { mut body, .. }) = ends.streamed().await;
+            if may_share {
+                body.may_share_memory();
+            }
+            ends.take_quickly(number, &mut body).await;
+            drop(body);
+            while let (kind @ (Kind::Credit | Kind::Memory), ..) = ends.received().await {
+                assert_eq!(kind, Kind::Credit);
+            }
+        });
+    }
+}
+
+#[test]
+fn a_piece_that_is_not_where_it_may_be_is_a_violation() {
+    for (start, bytes) in
+        [(MEMORY_BYTES - PIECE + 1, PIECE), (u32::MAX as usize, PIECE), (0, MIN_SHARED_BYTES - 1), (0, MAX_CREDIT + 1)]
+    {
+        run(async move {
+            let mut ends = Ends::open_with(MUCH).await;
+            let (number, Streamed { mut body, .. }) = ends.streamed().await;
+            ends.given_memory(number, &mut body).await;
+            ends.send_placed(number, start, bytes).await;
+            assert!(broken(&mut body).await.contains("violated the protocol"), "{start} {bytes}");
+            ends.connection.closed().await;
+        });
+    }
+    run(async {
+        let mut ends = Ends::open().await;
+        let (number, Streamed { mut body, .. }) = ends.streamed().await;
+        // It was given none.
+        ends.send_placed(number, 0, PIECE).await;
+        assert!(broken(&mut body).await.contains("violated the protocol"));
+    });
+}
+
 #[test]
 fn frames_of_no_stream_are_violations() {
-    for kind in [Kind::Stream, Kind::Data, Kind::End, Kind::Reset, Kind::Request] {
+    for kind in [Kind::Stream, Kind::Data, Kind::End, Kind::Reset, Kind::Shared, Kind::Request] {
         run(async move {
             let mut ends = Ends::open().await;
             ends.send_frame(kind, 5, if kind == Kind::Stream { HEAD } else { b"" }, b"").await;

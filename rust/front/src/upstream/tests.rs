@@ -50,11 +50,16 @@ impl Drop for Ends {
 
 impl Ends {
     pub async fn open() -> Self {
+        Self::open_with(WHOLE).await
+    }
+
+    /// With so much memory for answers, of which an endpoint may take half.
+    pub async fn open_with(bytes: usize) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("front-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let socket = std::env::temp_dir().join(name);
         let listener = UnixListener::bind(&socket).unwrap();
-        let memory = Arc::new(MemoryBudget::new(WHOLE));
+        let memory = Arc::new(MemoryBudget::new(bytes));
         let lost = Rc::new(Lost::default());
         let pool = HandlerPool::new(memory.clone());
         let connection = pool.connect(1, &socket, Arc::new(memory.half()), lost.clone()).await.unwrap();

@@ -3,9 +3,8 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use edge_wire::INITIAL_CREDIT;
+use edge_wire::{INITIAL_CREDIT, MAX_CREDIT};
 
-const MAX_BYTES: usize = 4 * INITIAL_CREDIT;
 /// A client is quick that takes half a window within this time.
 const QUICK: Duration = Duration::from_millis(100);
 
@@ -26,6 +25,11 @@ impl Window {
         self.credited.set(credited);
     }
 
+    /// Whether the client has been quick for a while.
+    pub fn is_widest(&self) -> bool {
+        self.bytes.get() == MAX_CREDIT
+    }
+
     /// When the client has taken so much, the handler gets credit: less would be many small frames.
     pub fn half(&self) -> usize {
         self.bytes.get() / 2
@@ -38,7 +42,7 @@ impl Window {
         let is_quick = self.credited.replace(Instant::now()).elapsed() < QUICK;
         let next = match (is_quick, may_widen) {
             (false, _) => INITIAL_CREDIT,
-            (true, true) => (2 * bytes).min(MAX_BYTES),
+            (true, true) => (2 * bytes).min(MAX_CREDIT),
             (true, false) => bytes,
         };
         // What the handler has credit for may not be taken back: it gets none for what the window loses.

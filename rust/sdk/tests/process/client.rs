@@ -1,10 +1,11 @@
 //! The gateway's side, as small as it can be.
 
 use rust_edge_gateway_sdk::wire::buffer::Buffer;
-use rust_edge_gateway_sdk::wire::frame::{credit, header, Kind};
+use rust_edge_gateway_sdk::wire::frame::{credit, header, memory, Kind, MEMORY_BYTES};
 use serde_json::{json, Value};
+use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -171,6 +172,27 @@ impl Connection {
 
     pub fn give_credit(&mut self, number: u32, bytes: u32) {
         self.send_raw(&credit(number, bytes));
+    }
+
+    /// Gives a stream memory; the first time with its descriptor.
+    pub fn give_memory(&mut self, number: u32, which: u32, file: Option<&File>) {
+        let frame = memory(number, which, MEMORY_BYTES as u32);
+        let Some(file) = file else { return self.send_raw(&frame) };
+        let mut control = [0_usize; 8];
+        let mut slice = libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() };
+        // SAFETY: all fields may be zero, there is room for one descriptor, and everything lives until the call returns.
+        let sent = unsafe {
+            let mut message: libc::msghdr = std::mem::zeroed();
+            (message.msg_iov, message.msg_iovlen) = (&mut slice, 1);
+            message.msg_control = control.as_mut_ptr().cast();
+            message.msg_controllen = libc::CMSG_SPACE(4) as _;
+            let header = libc::CMSG_FIRSTHDR(&message);
+            ((*header).cmsg_level, (*header).cmsg_type) = (libc::SOL_SOCKET, libc::SCM_RIGHTS);
+            (*header).cmsg_len = libc::CMSG_LEN(4) as _;
+            libc::CMSG_DATA(header).cast::<i32>().write_unaligned(file.as_raw_fd());
+            libc::sendmsg(self.stream.as_raw_fd(), &message, 0)
+        };
+        assert_eq!(sent as usize, frame.len());
     }
 
     pub fn reset(&mut self, number: u32) {

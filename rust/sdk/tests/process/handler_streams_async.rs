@@ -59,6 +59,9 @@ async fn handle(req: Request) -> Result<StreamResponse, HandlerError> {
             }
             Ok(())
         }),
+        "/much-at-once" => StreamResponse::new_async(move |mut out| async move {
+            out.send((0..count).flat_map(|n| [n as u8; 1024]).collect::<Vec<_>>()).await
+        }),
         "/leaves-its-writer" => StreamResponse::new_async(|mut out| async move {
             out.send("first").await?;
             *LEFT.lock().unwrap() = Some(out);

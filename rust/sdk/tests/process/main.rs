@@ -2,6 +2,7 @@
 
 mod bodies;
 mod client;
+mod shared_memory;
 mod sockets;
 mod streams;
 

@@ -233,6 +233,10 @@ impl Client for Http2<'_> {
         Ok(())
     }
 
+    fn sends_as_it_is(&self) -> bool {
+        false
+    }
+
     async fn end_stream(&mut self) -> Result<Next, Broken> {
         let mut stream = self.sending.take().ok_or(Broken::Gone)?;
         stream.send_data(Bytes::new(), true).map_err(|_| Broken::Gone)?;

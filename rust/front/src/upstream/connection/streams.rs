@@ -1,16 +1,23 @@
 //! Streamed answers on a connection: their pieces, credit for more of them, and their end.
 use std::rc::Rc;
 
-use edge_wire::{INITIAL_CREDIT, Kind, cost, credit, header};
+use edge_wire::{INITIAL_CREDIT, Kind, MEMORY_BYTES, cost, credit, header, memory, two_numbers};
 
 use super::super::arrived::{End, NotTaken, Payload};
 use super::super::body_stream::BodyStream;
 use super::super::in_flight::{Pending, Stream};
 use super::super::reply::{Outcome, Streamed};
+use super::super::shared_memory::Given;
 use super::sockets::{SWITCHING, UNASKED_SOCKET};
 use super::{HandlerConnection, UNASKED, violated};
 
 const RESET: &str = "it has ended its stream early";
+
+/// Takes from the credit of a stream that nobody wants any more.
+fn spend(credit: &mut usize, bytes: usize) -> Result<(), NotTaken> {
+    *credit = credit.checked_sub(bytes).ok_or(NotTaken::BeyondCredit)?;
+    Ok(())
+}
 
 impl HandlerConnection {
     /// Ends all streams before their end, in both directions. The reason is one for logs.
@@ -29,6 +36,16 @@ impl HandlerConnection {
         if bytes > 0 && matches!(self.in_flight.borrow_mut().stream(number), Some(Stream::Wanted(_))) {
             self.tell(&credit(number, bytes));
         }
+    }
+
+    /// Gives the handler memory for what follows of a stream.
+    pub fn give_memory(&self, number: u32, Given { which, file }: Given) {
+        let frame = memory(number, which, MEMORY_BYTES as u32);
+        match file {
+            Some(file) => self.outgoing.borrow_mut().add_with_file(&frame, file),
+            None => self.outgoing.borrow_mut().add_frame(&frame),
+        }
+        self.has_outgoing.notify_one();
     }
 
     /// Nobody wants the rest of a stream, if there is any.
@@ -65,6 +82,7 @@ impl HandlerConnection {
             Kind::Data | Kind::Text | Kind::Binary | Kind::Ping | Kind::Pong | Kind::Close => {
                 self.piece(kind, number, body)
             }
+            Kind::Shared => self.placed(number, &body),
             Kind::End => self.end_stream(number, End::Complete),
             Kind::Reset => {
                 let reason = String::from_utf8_lossy(&body);
@@ -101,18 +119,31 @@ impl HandlerConnection {
         let mut in_flight = self.in_flight.borrow_mut();
         let taken = match in_flight.stream(number) {
             Some(Stream::Wanted(arrived)) => arrived.push(kind, piece),
-            Some(Stream::Unwanted(credit)) => match credit.checked_sub(cost(kind, piece.len())) {
-                Some(rest) => {
-                    *credit = rest;
-                    Ok(())
-                }
-                None => Err(NotTaken::BeyondCredit),
-            },
+            Some(Stream::Unwanted(credit)) => spend(credit, cost(kind, piece.len())),
             None => return Err(violated("it sent a piece of no stream")),
         };
         drop(in_flight);
+        self.after(number, taken)
+    }
+
+    /// A piece is in the memory of its stream.
+    fn placed(&self, number: u32, body: &[u8]) -> Result<(), String> {
+        let (start, bytes) = two_numbers(body).ok_or_else(|| violated("it did not say where a piece is"))?;
+        let range = start as usize..start as usize + bytes as usize;
+        let mut in_flight = self.in_flight.borrow_mut();
+        let taken = match in_flight.stream(number) {
+            Some(Stream::Wanted(arrived)) => arrived.push_placed(range),
+            Some(Stream::Unwanted(credit)) => spend(credit, range.len()),
+            None => return Err(violated("it sent a piece of no stream")),
+        };
+        drop(in_flight);
+        self.after(number, taken)
+    }
+
+    fn after(&self, number: u32, taken: Result<(), NotTaken>) -> Result<(), String> {
         match taken {
             Ok(()) => {}
+            Err(NotTaken::NotPlaced) => return Err(violated("it put a piece where it may not")),
             Err(NotTaken::BeyondCredit) => return Err(violated("it sent more of a stream than it may")),
             Err(NotTaken::NoSocket) => return Err(violated("it sent a message on what is no WebSocket")),
             Err(NotTaken::OutOfMemory) => self.drop_stream(number),

@@ -13,18 +13,19 @@ use super::body_source::BodySource;
 use super::current::{self, Current};
 use super::input::{Incoming, Input};
 use super::streams::{StreamId, Streams};
-use super::{panics, process};
+use super::{panics, process, shared_memory};
 use crate::wire::frame::{credit, Kind};
 use crate::wire::takes::Takes;
 use crate::wire::{buffer::Buffer, head};
 use crate::Response;
 use std::future::Future;
+use std::io;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -155,12 +156,12 @@ async fn accept(listener: std::os::unix::net::UnixListener, caller: Caller, take
 }
 
 async fn serve(stream: UnixStream, caller: Caller, takes: Takes) {
-    let (mut read_half, write_half) = stream.into_split();
+    let (read_half, write_half) = stream.into_split();
     let (answers, waiting) = unbounded_channel();
     let writer = tokio::spawn(write(write_half, waiting));
     let answers = Answers { sender: answers, streams: Arc::default() };
     let streams = answers.streams.clone();
-    let read = read(&mut read_half, caller, takes, answers).await;
+    let read = read(&read_half, caller, takes, answers).await;
     streams.close();
     if let Err(why) = read {
         eprintln!("edge-gateway-sdk: a connection is closed: {why}");
@@ -169,10 +170,11 @@ async fn serve(stream: UnixStream, caller: Caller, takes: Takes) {
     }
 }
 
-async fn read(stream: &mut OwnedReadHalf, caller: Caller, takes: Takes, answers: Answers) -> Result<(), String> {
+async fn read(stream: &OwnedReadHalf, caller: Caller, takes: Takes, answers: Answers) -> Result<(), String> {
     let mut received = Buffer::new();
     loop {
-        let n = stream.read(received.room()).await.map_err(|error| format!("reading failed: {error}"))?;
+        let n = receive(stream, received.room(), &answers.streams).await;
+        let n = n.map_err(|error| format!("reading failed: {error}"))?;
         if n == 0 {
             return match received.is_mid_frame() {
                 true => Err("it ended inside a frame".to_owned()),
@@ -199,6 +201,16 @@ async fn read(stream: &mut OwnedReadHalf, caller: Caller, takes: Takes, answers:
             }
         }
     }
+}
+
+/// Receives bytes, and memory for the streams.
+async fn receive(stream: &OwnedReadHalf, room: &mut [u8], streams: &Streams) -> io::Result<usize> {
+    let socket: &UnixStream = stream.as_ref();
+    let (received, descriptor) = socket.async_io(Interest::READABLE, || shared_memory::receive(socket, room)).await?;
+    if let Some(descriptor) = descriptor {
+        streams.received(descriptor);
+    }
+    Ok(received)
 }
 
 /// Where the answers of a connection go, and the credit of its streams.

@@ -3,6 +3,7 @@
 //! brings. Other threads join when handlers take long; see [`super::Runtime::serve`] and [`super::monitor`].
 
 use super::bodies::{is_opening, BodyId};
+use super::shared_memory::receive;
 use super::streams::{StreamId, Streams};
 use super::{lock, poll, vectored};
 use crate::wire::buffer::Buffer;
@@ -11,7 +12,7 @@ use crate::wire::head;
 use crate::wire::takes::Takes;
 use crate::{Request, Response};
 use std::collections::VecDeque;
-use std::io::{ErrorKind, IoSlice, Read};
+use std::io::{self, ErrorKind, IoSlice, Read};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -212,7 +213,7 @@ impl GatewayConnection {
     /// Waits for bytes.
     fn read(&self, received: &mut Buffer) {
         self.has_reader.store(true, SeqCst);
-        let result = (&self.stream).read(received.room());
+        let result = self.receive(received.room());
         self.has_reader.store(false, SeqCst);
         match result {
             Ok(0) => {
@@ -228,6 +229,17 @@ impl GatewayConnection {
                 self.close();
             }
         }
+    }
+
+    fn receive(&self, room: &mut [u8]) -> io::Result<usize> {
+        if !self.streams.may_get_memory() {
+            return (&self.stream).read(room);
+        }
+        let (received, descriptor) = receive(&self.stream, room)?;
+        if let Some(descriptor) = descriptor {
+            self.streams.received(descriptor);
+        }
+        Ok(received)
     }
 
     /// Begins to answer with a stream: the gateway has its head when this returns. `None` if it cannot be sent, and a
@@ -261,8 +273,16 @@ impl GatewayConnection {
         self.write_out_with(&mut answers, body);
     }
 
-    /// Writes a part of a stream at once.
-    pub fn write_data(&self, number: u32, bytes: &[u8]) {
+    /// Writes a part of a stream at once: puts it into memory, if the stream has been given some.
+    pub fn write_data(&self, id: StreamId, bytes: &[u8]) {
+        let placed = self.streams.lock().put(id, bytes);
+        match placed {
+            Some(frame) => self.write_frame(&frame, b""),
+            None => self.write_copied(id.number, bytes),
+        }
+    }
+
+    fn write_copied(&self, number: u32, bytes: &[u8]) {
         let mut answers = lock(&self.answers);
         let pieces = || bytes.chunks(MAX_DATA_BYTES);
         let headers: Vec<_> = pieces().map(|piece| header(Kind::Data, number, 0, piece.len())).collect();

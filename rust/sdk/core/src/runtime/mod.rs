@@ -23,6 +23,7 @@ mod poll;
 mod pool;
 mod process;
 pub(crate) mod records;
+mod shared_memory;
 pub(crate) mod socket;
 mod streaming;
 mod streams;

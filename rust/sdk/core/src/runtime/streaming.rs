@@ -28,7 +28,7 @@ impl Sink for ConnectionSink {
         while !bytes.is_empty() {
             // No more at once: other answers on the connection wait meanwhile.
             let (allowed, rest) = bytes.split_at(self.take(bytes.len().min(GATHERED_BYTES))?);
-            self.waiter.connection.write_data(self.id.number, allowed);
+            self.waiter.connection.write_data(self.id, allowed);
             bytes = rest;
         }
         Ok(())

@@ -5,9 +5,11 @@
 use super::bodies::Taken;
 use super::bodies::{Bodies, BodyId};
 use super::lock;
-use crate::wire::frame::{credited, Frame, Kind, INITIAL_CREDIT};
-use std::collections::HashMap;
+use super::shared_memory::SharedMemory;
+use crate::wire::frame::{credited, shared, two_numbers, Frame, Kind, INITIAL_CREDIT};
+use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{fence, AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 #[cfg(feature = "async")]
@@ -23,6 +25,8 @@ pub struct Streams {
     waiting: AtomicUsize,
     /// Whether there have ever been any bodies of requests.
     has_bodies: AtomicBool,
+    /// Whether there have ever been streams that are sent: only these are given memory.
+    has_streams: AtomicBool,
 }
 
 /// Streams by the numbers of their requests.
@@ -32,6 +36,10 @@ pub struct Table {
     opened: u64,
     pub bodies: Bodies,
     is_closed: bool,
+    /// Of memory, whose frames come next.
+    descriptors: VecDeque<OwnedFd>,
+    /// All that the gateway has given, by its numbers. Each is used for one stream at a time.
+    memories: HashMap<u32, SharedMemory>,
 }
 
 /// A stream, whatever the number of its request is used for later.
@@ -48,6 +56,8 @@ struct Stream {
     credit: usize,
     /// The gateway does not want it any more.
     is_reset: bool,
+    /// Which memory the gateway sends its large pieces from, if any.
+    memory: Option<u32>,
     /// Tasks that wait for credit, or for the end.
     #[cfg(feature = "async")]
     wakers: Vec<Waker>,
@@ -65,6 +75,7 @@ impl Drop for Waiting<'_> {
 impl Streams {
     /// Begins a stream.
     pub fn open(&self, number: u32) -> StreamId {
+        self.has_streams.store(true, SeqCst);
         let mut table = lock(&self.table);
         table.opened += 1;
         let id = StreamId { number, opened: table.opened };
@@ -72,11 +83,22 @@ impl Streams {
             id,
             credit: INITIAL_CREDIT,
             is_reset: false,
+            memory: None,
             #[cfg(feature = "async")]
             wakers: Vec::new(),
         };
         table.streams.insert(number, stream);
         id
+    }
+
+    /// Whether memory may come, for which [`super::shared_memory::receive`] has to be used.
+    pub fn may_get_memory(&self) -> bool {
+        self.has_streams.load(SeqCst)
+    }
+
+    /// A descriptor has come with bytes that are still to be decoded.
+    pub fn received(&self, descriptor: OwnedFd) {
+        lock(&self.table).descriptors.push_back(descriptor);
     }
 
     /// Begins to take the body of a request.
@@ -124,6 +146,16 @@ impl Streams {
                 stream.credit = stream.credit.saturating_add(bytes as usize);
                 stream.wake();
             }
+            Kind::Memory => {
+                let (which, bytes) = two_numbers(frame.body).ok_or("memory without a size")?;
+                if let Some(file) = table.descriptors.pop_front() {
+                    // If it cannot be had, the stream goes through the socket.
+                    table.memories.extend(SharedMemory::map(&file, bytes as usize).map(|memory| (which, memory)));
+                }
+                if let Some(stream) = table.streams.get_mut(&frame.number) {
+                    stream.memory = Some(which);
+                }
+            }
             Kind::Reset => {
                 if let Some(stream) = stream {
                     stream.is_reset = true;
@@ -134,7 +166,7 @@ impl Streams {
             Kind::Data | Kind::End | Kind::Text | Kind::Binary | Kind::Ping | Kind::Pong | Kind::Close => {
                 credit = table.bodies.take_frame(frame);
             }
-            Kind::Request | Kind::Open | Kind::Response | Kind::Stream => {
+            Kind::Request | Kind::Open | Kind::Response | Kind::Stream | Kind::Shared => {
                 return Err("a frame that only handlers send".into())
             }
         }
@@ -207,7 +239,7 @@ impl Streams {
         id: StreamId,
         max: usize,
         context: &Context<'_>,
-        send: impl FnOnce(usize),
+        send: impl FnOnce(&mut Table, usize),
     ) -> Poll<io::Result<usize>> {
         let mut table = lock(&self.table);
         match table.take(id, max)? {
@@ -216,7 +248,7 @@ impl Streams {
                 Poll::Pending
             }
             taken => {
-                send(taken);
+                send(&mut table, taken);
                 Poll::Ready(Ok(taken))
             }
         }
@@ -303,6 +335,13 @@ impl Table {
         let has_credit = self.wanted(id).is_some_and(|stream| stream.credit >= bytes);
         let taken = self.take(id, if has_credit { bytes } else { 0 });
         taken.map(|_| has_credit)
+    }
+
+    /// Puts bytes into the memory of a stream; the frame that says so. `None` if they have to be sent as data.
+    pub fn put(&mut self, id: StreamId, bytes: &[u8]) -> Option<Vec<u8>> {
+        let which = self.wanted(id)?.memory?;
+        let start = self.memories.get_mut(&which)?.put(bytes)?;
+        Some(shared(id.number, start as u32, bytes.len() as u32).to_vec())
     }
 
     fn is_over(&mut self, id: StreamId) -> bool {

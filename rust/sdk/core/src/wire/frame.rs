@@ -26,6 +26,8 @@
 //! | 11 ping | either | a ping of a WebSocket, at most [`MAX_CONTROL_BYTES`]; no head |
 //! | 12 pong | either | a pong, at most [`MAX_CONTROL_BYTES`]; no head |
 //! | 13 close | either | the end of a WebSocket: nothing, or a code of 2 bytes and a reason, at most [`MAX_CONTROL_BYTES`]; no head |
+//! | 14 memory | gateway | memory for what follows of a stream: which one, and its size in bytes, 4 bytes each; its descriptor when it is given first |
+//! | 15 shared | handler | the next bytes of a stream are in its memory: where they begin, and how many they are, 4 bytes each |
 //!
 //! Each side may send [`INITIAL_CREDIT`] bytes of each body, and what credit frames of the other add. So what a slow
 //! client, or a slow handler, has not taken holds back its own stream and no other. The bodies of a request and of its
@@ -38,9 +40,16 @@
 //! messages until one has sent a close, which says why; the handler sends an end behind its own, and the gateway a
 //! reset. What counts against the credit is in [`cost`].
 //!
+//! A large body need not go through the socket. A handler whose head of a stream has `"memory": true` may be given
+//! memory for it: a memfd of Linux, whose descriptor comes by SCM_RIGHTS with the first byte of the frame. A connection
+//! has few of these, which are used again for later streams, without a descriptor. The handler puts bytes there, at least
+//! [`MIN_SHARED_BYTES`] at a time, and says so. They count against the credit as if they were data, and stay as they are
+//! until there is credit for as many again: the gateway sends them to the client from there. A handler need not use the
+//! memory, and may send data in between.
+//!
 //! A handler says what it takes besides whole requests when it becomes ready, see `takes.rs`: it
-//! never gets a kind that it does not know. Only handlers that stream send kinds 3 to 7, and a gateway sends them only
-//! about streams.
+//! never gets a kind that it does not know. Only handlers that stream send kinds 3 to 7 and 15, and a gateway sends them,
+//! and 14, only about streams.
 
 use std::fmt;
 
@@ -64,8 +73,15 @@ pub const MAX_REASON_BYTES: usize = 1 << 10;
 pub const MAX_CONTROL_BYTES: usize = 125;
 /// Bytes of a body that may be sent before any credit has come (256 KiB).
 pub const INITIAL_CREDIT: usize = 256 << 10;
-/// Length of the body of a credit frame.
-const CREDIT_BYTES: usize = 4;
+/// Most bytes of a response that may be under way, whatever credit has come (1 MiB).
+pub const MAX_CREDIT: usize = 4 * INITIAL_CREDIT;
+/// Memory that a stream is given (1.25 MiB): more than may be under way, so that a piece which does not fit behind the
+/// last one fits at the beginning.
+pub const MEMORY_BYTES: usize = MAX_CREDIT + (256 << 10);
+/// Fewer bytes are sent as data: to know of many small pieces takes more memory than they have.
+pub const MIN_SHARED_BYTES: usize = 16 << 10;
+/// Length of the body of a frame that is a number.
+const NUMBER_BYTES: usize = 4;
 
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +112,10 @@ pub enum Kind {
     Pong = 12,
     /// Either way: the end of a WebSocket.
     Close = 13,
+    /// Gateway to handler: memory for what follows of a stream.
+    Memory = 14,
+    /// Handler to gateway: the next bytes of a stream are in that memory.
+    Shared = 15,
 }
 
 impl Kind {
@@ -114,6 +134,8 @@ impl Kind {
             (STREAM_VERSION, 11) => Kind::Ping,
             (STREAM_VERSION, 12) => Kind::Pong,
             (STREAM_VERSION, 13) => Kind::Close,
+            (STREAM_VERSION, 14) => Kind::Memory,
+            (STREAM_VERSION, 15) => Kind::Shared,
             _ => return None,
         })
     }
@@ -136,7 +158,8 @@ impl Kind {
             Kind::Ping | Kind::Pong | Kind::Close => (0, MAX_CONTROL_BYTES),
             Kind::End => (0, 0),
             Kind::Reset => (0, MAX_REASON_BYTES),
-            Kind::Credit => (0, CREDIT_BYTES),
+            Kind::Credit => (0, NUMBER_BYTES),
+            Kind::Memory | Kind::Shared => (0, 2 * NUMBER_BYTES),
         }
     }
 }
@@ -297,16 +320,39 @@ pub fn cost(kind: Kind, body_len: usize) -> usize {
 }
 
 /// A whole credit frame: `bytes` more of a stream may be sent.
-pub fn credit(number: u32, bytes: u32) -> [u8; HEADER_BYTES + CREDIT_BYTES] {
-    let mut frame = [0; HEADER_BYTES + CREDIT_BYTES];
-    frame[..HEADER_BYTES].copy_from_slice(&header(Kind::Credit, number, 0, CREDIT_BYTES));
-    frame[HEADER_BYTES..].copy_from_slice(&bytes.to_be_bytes());
+pub fn credit(number: u32, bytes: u32) -> [u8; HEADER_BYTES + NUMBER_BYTES] {
+    numbers(Kind::Credit, number, [bytes])
+}
+
+/// The frame with which a stream is given memory of so many bytes; `which` of those of the connection.
+pub fn memory(number: u32, which: u32, bytes: u32) -> [u8; HEADER_BYTES + 2 * NUMBER_BYTES] {
+    numbers(Kind::Memory, number, [which, bytes])
+}
+
+/// The frame that says where the next bytes of a stream are in its memory, and how many they are.
+pub fn shared(number: u32, start: u32, bytes: u32) -> [u8; HEADER_BYTES + 2 * NUMBER_BYTES] {
+    numbers(Kind::Shared, number, [start, bytes])
+}
+
+/// A whole frame whose body are numbers.
+fn numbers<const COUNT: usize, const BYTES: usize>(kind: Kind, number: u32, values: [u32; COUNT]) -> [u8; BYTES] {
+    let mut frame = [0; BYTES];
+    frame[..HEADER_BYTES].copy_from_slice(&header(kind, number, 0, BYTES - HEADER_BYTES));
+    for (field, value) in frame[HEADER_BYTES..].chunks_exact_mut(NUMBER_BYTES).zip(values) {
+        field.copy_from_slice(&value.to_be_bytes());
+    }
     frame
 }
 
 /// What the body of a credit frame says; `None` if it is none.
 pub fn credited(body: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(body.try_into().ok()?))
+}
+
+/// What the body of a frame about memory says; `None` if it is none.
+pub fn two_numbers(body: &[u8]) -> Option<(u32, u32)> {
+    let (first, second) = body.split_at_checked(NUMBER_BYTES)?;
+    Some((credited(first)?, credited(second)?))
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {

@@ -154,8 +154,17 @@ pub fn socket(out: &mut Vec<u8>, number: u32, head: &Response) -> bool {
 pub fn stream(out: &mut Vec<u8>, number: u32, head: &Response) -> bool {
     let frame_at = out.len();
     let written = check_status(head.status).and_then(|()| write_head(out, head, MAX_STREAM_HEAD_BYTES));
+    let written = written.map(|length| {
+        // It may be given memory.
+        out.pop();
+        out.extend_from_slice(MAY_SHARE);
+        length - 1 + MAY_SHARE.len()
+    });
     begun(out, frame_at, number, written)
 }
+
+/// The end of the head of a stream that takes memory.
+const MAY_SHARE: &[u8] = b",\"memory\":true}";
 
 /// Completes the frame that begins a stream, or replaces it by a 500.
 fn begun(out: &mut Vec<u8>, frame_at: usize, number: u32, written: Result<usize, String>) -> bool {

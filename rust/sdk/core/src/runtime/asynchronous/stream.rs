@@ -3,8 +3,8 @@
 use super::{Answers, Guarded, Outgoing};
 use crate::runtime::bodies::{Arrived, BodyId, Taken};
 use crate::runtime::streaming::{last_frame, outcome, written};
-use crate::runtime::streams::StreamId;
-use crate::stream::{Body, Sink, Start, StreamResponse, WriteBody};
+use crate::runtime::streams::{StreamId, Table};
+use crate::stream::{Body, Sink, Start, StreamResponse, WriteBody, GATHERED_BYTES};
 use crate::wire::frame::{header, Kind, MAX_DATA_BYTES};
 use crate::wire::head;
 use std::future::poll_fn;
@@ -120,9 +120,10 @@ struct TaskSink {
 impl Sink for TaskSink {
     fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            let allowed = self.answers.streams.take(self.id, bytes.len().min(MAX_DATA_BYTES))?;
+            let allowed = self.answers.streams.take(self.id, bytes.len().min(GATHERED_BYTES))?;
             let (piece, rest) = bytes.split_at(allowed);
-            self.answers.send(data(self.id.number, piece));
+            let placed = self.answers.streams.lock().put(self.id, piece);
+            self.answers.send(Outgoing::Frames(placed.unwrap_or_else(|| data(self.id.number, piece))));
             bytes = rest;
         }
         Ok(())
@@ -133,8 +134,9 @@ impl Sink for TaskSink {
     }
 }
 
-fn data(number: u32, piece: &[u8]) -> Outgoing {
-    Outgoing::Frames([&header(Kind::Data, number, 0, piece.len())[..], piece].concat())
+fn data(number: u32, bytes: &[u8]) -> Vec<u8> {
+    let frame = |piece: &[u8]| [&header(Kind::Data, number, 0, piece.len())[..], piece].concat();
+    bytes.chunks(MAX_DATA_BYTES).flat_map(frame).collect()
 }
 
 /// Writes the body of a [`StreamResponse`] from a task. What is written is sent at once; a write waits while the client
@@ -173,8 +175,12 @@ impl AsyncBodyWriter {
     }
 
     fn poll_send(&self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let max = bytes.len().min(MAX_DATA_BYTES);
-        let send = |allowed| self.answers.send(data(self.id.number, &bytes[..allowed]));
+        let max = bytes.len().min(GATHERED_BYTES);
+        let send = |table: &mut Table, allowed| {
+            let piece = &bytes[..allowed];
+            let placed = table.put(self.id, piece);
+            self.answers.send(Outgoing::Frames(placed.unwrap_or_else(|| data(self.id.number, piece))));
+        };
         self.answers.streams.poll_send(self.id, max, context, send)
     }
 }
