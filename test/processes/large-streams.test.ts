@@ -1,9 +1,12 @@
 /** Large streamed responses, whose bytes mostly go through memory that the handler shares with the gateway. */
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { get, type IncomingMessage } from 'node:http';
 import { connect as connectHttp2 } from 'node:http2';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
+import { eventually } from '../support/eventually.js';
+import { frontOf } from '../support/process-state.js';
 import { type Stack, startStack } from '../support/processes.js';
 
 /** Streams so many words of 8 bytes (`words`), which are their numbers, in pieces of so many (`piece`). */
@@ -36,6 +39,39 @@ const TASKS = NUMBERS.replace('fn handle(req', 'async fn handle(req')
   )
   .replace('handler_loop!', 'handler_loop_async!');
 
+/** The same, while another thread writes into all memory that is shared, and gives its pages back. */
+const SPOILS = NUMBERS.replace(
+  'fn handle(req: Request) -> StreamResponse {',
+  `
+extern "C" {
+    fn madvise(start: *mut u8, bytes: usize, advice: i32) -> i32;
+}
+const MADV_REMOVE: i32 = 9;
+
+fn shared() -> Vec<(usize, usize)> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let lines = maps.lines().filter(|line| line.contains("memfd:stream"));
+    let address = |text: &str| usize::from_str_radix(text, 16).unwrap_or_default();
+    lines.filter_map(|line| line.split(' ').next()?.split_once('-')).map(|(from, to)| (address(from), address(to))).collect()
+}
+
+fn spoil() {
+    loop {
+        for (from, to) in shared() {
+            unsafe {
+                madvise(from as *mut u8, to - from, MADV_REMOVE);
+                std::ptr::write_bytes(from as *mut u8, b'!', to - from);
+            }
+        }
+        std::thread::sleep(std::time::Duration::from_micros(500));
+    }
+}
+
+fn handle(req: Request) -> StreamResponse {
+    static SPOILING: std::sync::Once = std::sync::Once::new();
+    SPOILING.call_once(|| drop(std::thread::spawn(spoil)));`,
+);
+
 const WORDS_PER_MEGABYTE = (1024 * 1024) / 8;
 /** What is read of a slow client before it looks away for the next time. */
 const SLOW_BYTES = 3 * 1024 * 1024;
@@ -46,6 +82,7 @@ describe('large streamed responses', () => {
     stack = await startStack({ processes: ['web', 'worker', 'gateway'], env: { GATEWAY_CONCURRENCY: '1' } });
     await stack.deploy({ path: '/threads', code: NUMBERS });
     await stack.deploy({ path: '/tasks', code: TASKS });
+    await stack.deploy({ path: '/spoils', code: SPOILS });
   });
   after(() => stack.close());
 
@@ -103,6 +140,47 @@ describe('large streamed responses', () => {
         }
       });
     });
+
+  describe('and the memory', () => {
+    it('are as long as they should be whatever their handler does to it, and others are not touched', async () => {
+      const spoilt = async () => {
+        const answer = await response('/spoils', 64);
+        let bytes = 0;
+        let isSpoilt = false;
+        for await (const piece of answer) {
+          bytes += (piece as Buffer).length;
+          isSpoilt ||= (piece as Buffer).includes('!!!!!!!!');
+        }
+        expect([answer.complete, bytes]).to.deep.equal([true, 64 * 1024 * 1024 + 8]);
+        return isSpoilt;
+      };
+      // On a busy machine a client may be too slow for it.
+      await eventually(async () => {
+        const [isSpoilt] = await Promise.all([
+          spoilt(),
+          response('/threads', 48).then((other) => expectNumbers(other, 48)),
+        ]);
+        expect(isSpoilt).to.equal(true);
+      });
+    });
+
+    it('is few, and taken only while they are sent', async () => {
+      const front = frontOf(stack.processes.get('gateway')?.pid ?? 0);
+      const shared = async () => {
+        const areas = (await readFile(`/proc/${front}/smaps`, 'utf8')).split(/\n(?=[0-9a-f]+-)/);
+        return areas
+          .filter((area) => area.includes('memfd:stream'))
+          .map((area) => /^Rss: +(.*)$/m.exec(area)?.[1]);
+      };
+      await eventually(async () => {
+        await expectNumbers(await response('/threads', 24), 24);
+        expect(await shared()).to.have.length.greaterThan(0);
+      });
+      await eventually(async () => expect(new Set(await shared())).to.deep.equal(new Set(['0 kB'])));
+      // Of three handlers.
+      expect(await shared()).to.have.length.below(13);
+    });
+  });
 });
 
 /** All words are their numbers. `wait`: after each piece. */

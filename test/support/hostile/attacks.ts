@@ -232,6 +232,7 @@ export const CRATES = {
  */
 export const WITHOUT_LEVEL: Readonly<Record<string, string>> = {
   hostile: 'a benchmark; what is attacked and how is in the tests of resources and of the protocol',
+  'large-streams': 'the gateway does not look at the memory, and gives little of it',
   'handler-output': 'the gateway reads a pipe, whoever writes to it',
   limits: 'the front and the gateway count requests and bodies',
   'import-again': 'the API keeps what an endpoint is allowed',
