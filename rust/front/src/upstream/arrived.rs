@@ -168,8 +168,8 @@ impl Arrived {
         self.may_share.set(true);
     }
 
-    /// Memory that the handler is to be given, if it is worth that by now: for a client that has been quick for a while,
-    /// where memory is plentiful.
+    /// Memory that the handler is to be given, if it is worth that by now: for a client that has been quick for a
+    /// while, where memory is plentiful.
     pub fn begin_sharing(&self, memories: &Memories) -> Option<Given> {
         let share = self.share.borrow();
         if !self.may_share.get() || !self.window.is_widest() || !share.is_plentiful() {

@@ -71,8 +71,8 @@ impl BodyStream {
         self.connection.send_frame(self.number, kind, payload);
     }
 
-    /// Its handler may be given memory that the kernel sends large pieces from. They may change at any time: nothing else
-    /// may be done with them than to send them.
+    /// Its handler may be given memory that the kernel sends large pieces from. They may change at any time: nothing
+    /// else may be done with them than to send them.
     pub fn may_share_memory(&self) {
         self.arrived.may_share_memory();
     }

@@ -1,7 +1,7 @@
 //! Memory that a handler puts the body of its stream into, and the kernel sends it from: it is not copied through the
-//! socket of the handler, nor into this process. The front makes it, and gives the handler its descriptor. A handler may
-//! keep that, so a connection has few of these, and uses them again. What is there may change at any time, and may be
-//! gone: nothing in this process may look at it.
+//! socket of the handler, nor into this process. The front makes it, and gives the handler its descriptor. A handler
+//! may keep that, so a connection has few of these, and uses them again. What is there may change at any time, and may
+//! be gone: nothing in this process may look at it.
 use std::cell::RefCell;
 use std::io;
 use std::mem::size_of;
@@ -88,16 +88,16 @@ impl SharedMemory {
 
 impl Drop for SharedMemory {
     fn drop(&mut self) {
-        // SAFETY: all of it is mapped, and nothing in this process looks at it. If it fails, the memory is there until the
-        // connection ends.
+        // SAFETY: all of it is mapped, and nothing in this process looks at it. If it fails, the memory is there until
+        // the connection ends.
         unsafe { libc::madvise(self.mapping.0.as_ptr().cast(), MEMORY_BYTES, libc::MADV_REMOVE) };
     }
 }
 
 impl AsRef<[u8]> for Part {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: it is within the mapping, which stays for as long as a part of it. The bytes may change meanwhile, which
-        // only the kernel sees.
+        // SAFETY: it is within the mapping, which stays for as long as a part of it. The bytes may change meanwhile,
+        // which only the kernel sees.
         unsafe { std::slice::from_raw_parts(self.mapping.0.as_ptr().add(self.range.start), self.range.len()) }
     }
 }

@@ -180,7 +180,7 @@ impl Connection {
         let Some(file) = file else { return self.send_raw(&frame) };
         let mut control = [0_usize; 8];
         let mut slice = libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() };
-        // SAFETY: all fields may be zero, there is room for one descriptor, and everything lives until the call returns.
+        // SAFETY: all fields may be zero, there is room for one descriptor, and all lives until the call returns.
         let sent = unsafe {
             let mut message: libc::msghdr = std::mem::zeroed();
             (message.msg_iov, message.msg_iovlen) = (&mut slice, 1);

@@ -34,8 +34,8 @@ impl SharedMemory {
         Some(SharedMemory { start: NonNull::new(start.cast())?, length, next: 0 })
     }
 
-    /// Puts bytes there, and returns where they begin; `None` if they are too few to be put there, or too many. There has
-    /// to be credit for them: what was put before and is not sent yet stays as it is then.
+    /// Puts bytes there, and returns where they begin; `None` if they are too few to be put there, or too many. There
+    /// has to be credit for them: what was put before and is not sent yet stays as it is then.
     pub fn put(&mut self, bytes: &[u8]) -> Option<usize> {
         if bytes.len() < MIN_SHARED_BYTES || bytes.len() > self.length - MAX_CREDIT {
             return None;

@@ -48,8 +48,8 @@
 //! use the memory, and may send data in between.
 //!
 //! A handler says what it takes besides whole requests when it becomes ready, see `takes.rs`: it
-//! never gets a kind that it does not know. Only handlers that stream send kinds 3 to 7 and 15, and a gateway sends them,
-//! and 14, only about streams.
+//! never gets a kind that it does not know. Only handlers that stream send kinds 3 to 7 and 15, and a gateway sends
+//! them, and 14, only about streams.
 
 use std::fmt;
 
