@@ -44,8 +44,8 @@
 //! memory for it: a memfd of Linux, whose descriptor comes by SCM_RIGHTS with the first byte of the frame. A connection
 //! has few of these, which are used again for later streams, without a descriptor. The handler puts bytes there, at
 //! least [`MIN_SHARED_BYTES`] at a time, and says so. They count against the credit as if they were data, and stay as
-//! they are until there is credit for as many again: the gateway sends them to the client from there. A handler need not
-//! use the memory, and may send data in between.
+//! they are until there is credit for as many again: the gateway sends them to the client from there. A handler need
+//! not use the memory, and may send data in between.
 //!
 //! A handler says what it takes besides whole requests when it becomes ready, see `takes.rs`: it
 //! never gets a kind that it does not know. Only handlers that stream send kinds 3 to 7 and 15, and a gateway sends
