@@ -1,4 +1,4 @@
-/** Common start of all processes: closes inherited files, reads the configuration, opens the log, sets up shutdown. */
+/** Common start of all processes: reads the configuration, opens the log, sets up shutdown. */
 import { type Config, ConfigError, loadProcessConfig } from '../config.js';
 import { toError } from '../errors.js';
 import { createLogger, type Logger } from '../util/log.js';
@@ -21,8 +21,7 @@ export function setUmask(): void {
 }
 
 /**
- * Reads the configuration and opens the log. Exits with a message when the configuration is
- * invalid.
+ * Reads the configuration and opens the log. Exits with a message when the configuration is invalid.
  * @param secrets names of members whose values are never logged
  */
 export function openProcess<C extends Config>(

@@ -4,7 +4,7 @@
  * sockets only. Landlock refuses the abstract ones of others, but not to see that a name of one is taken; where it
  * refuses nothing of them, each program has its own network.
  */
-import { chmodSync, openSync, readdirSync } from 'node:fs';
+import { chmodSync, closeSync, openSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { HAS_UNTRUSTED_USERS } from '../util/untrusted-users.js';
 import { Confinement, type EmptyNetwork } from './confinement.js';
@@ -33,10 +33,22 @@ export async function openEmptyNetwork(user: RunUser | undefined): Promise<Empty
     if (pid === undefined) throw new Error('the program with an empty network has not started');
     closeTables(`/proc/${pid}/net`);
     const namespaces = HAS_UNTRUSTED_USERS ? ['net'] : ['net', 'user'];
-    return namespaces.map((namespace) => openSync(`/proc/${pid}/ns/${namespace}`, 'r'));
+    return openAll(namespaces.map((namespace) => `/proc/${pid}/ns/${namespace}`));
   } finally {
     await program.kill();
   }
+}
+
+/** Opens all of these, or none. */
+function openAll(paths: readonly string[]): number[] {
+  const opened: number[] = [];
+  try {
+    for (const path of paths) opened.push(openSync(path, 'r'));
+  } catch (thrown) {
+    for (const fd of opened) closeSync(fd);
+    throw thrown;
+  }
+  return opened;
 }
 
 /**

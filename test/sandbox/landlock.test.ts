@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
 import { freePort } from '../support/ports.js';
 import { processesWith } from '../support/process-state.js';
-import { REFUSED_CALLS } from '../support/refused-calls.js';
+import { FALLOCATE, MADVISE, REFUSED_CALLS } from '../support/refused-calls.js';
 import { type SandboxFolder, sandboxFolder } from '../support/sandbox-folder.js';
 import { TOOL_LIMITS } from '../support/tool-limits.js';
 
@@ -181,6 +181,7 @@ def attempt(number, *arguments):
 print(*{attempt(number, -1, -1, -1, -1, -1) for number in ${JSON.stringify(REFUSED_CALLS)}})
 print(*{attempt(${process.arch === 'arm64' ? 220 : 56}, flag | 17, 0, 0, 0, 0) for flag in (0x20000, 0x2000000, 0x4000000, 0x8000000, 0x10000000, 0x20000000, 0x40000000)})
 print(attempt(435, 0, 0), *{attempt(number, 0, 0, 0, 0, 0) for number in range(463, 512)}, attempt(0x40000000 + 39))
+print(*(attempt(${MADVISE}, 0, 0, advice) for advice in (9, 4)), *(attempt(${FALLOCATE}, -1, mode, 0, 1) for mode in (3, 0)))
 libc.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
 print(libc.prctl(1, 0, 0, 0, 0), libc.prctl(1, 9, 0, 0, 0))
 for family in (socket.AF_VSOCK, socket.AF_PACKET, 38):
@@ -211,7 +212,7 @@ except OSError as error:
     print(errno.errorcode[error.errno])`);
     expect({ stdout: stdout.split('\n'), stderr }).to.deep.equal({
       stdout: [
-        ...['EPERM', 'EPERM', 'ENOSYS ENOSYS ENOSYS', '-1 0'],
+        ...['EPERM', 'EPERM', 'ENOSYS ENOSYS ENOSYS', 'EPERM done EPERM EBADF', '-1 0'],
         ...['EAFNOSUPPORT', 'EAFNOSUPPORT', 'EAFNOSUPPORT'],
         ...['ENETUNREACH', 'EAFNOSUPPORT', '-1', '-1 -1 -1 -1 0 ', 'EPERM', 'made', 'EACCES', ''],
       ],

@@ -14,7 +14,7 @@ import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
 import { freePort } from '../support/ports.js';
 import { descendantsOf, isRunning } from '../support/process-state.js';
-import { REFUSED_CALLS } from '../support/refused-calls.js';
+import { FALLOCATE, MADVISE, REFUSED_CALLS } from '../support/refused-calls.js';
 import { type SandboxFolder, sandboxFolder } from '../support/sandbox-folder.js';
 import { TOOL_LIMITS } from '../support/tool-limits.js';
 
@@ -306,6 +306,7 @@ print(*{attempt(number, -1, -1, -1, -1, -1) for number in ${JSON.stringify(REFUS
 print(attempt(${process.arch === 'arm64' ? 220 : 56}, ${CLONE_NEWUSER} | 17, 0, 0, 0, 0))
 print(attempt(435, 0, 0))
 print(*{attempt(number, 0, 0, 0, 0, 0) for number in range(463, 512)})
+print(*(attempt(${MADVISE}, 0, 0, advice) for advice in (9, 4)), *(attempt(${FALLOCATE}, -1, mode, 0, 1) for mode in (3, 0)))
 libc.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
 print(libc.prctl(1, 0, 0, 0, 0), libc.prctl(1, 9, 0, 0, 0), libc.prctl(3, 0, 0, 0, 0))
 for family in (socket.AF_VSOCK, socket.AF_PACKET, 38):
@@ -318,7 +319,8 @@ print(os.waitstatus_to_exitcode(os.system('true')))
 `;
     const { stdout, stderr } = await sh(`cat > /tmp/t.py <<'EOT'${tries}EOT\npython3 /tmp/t.py`);
     expect({ stdout, stderr }).to.deep.equal({
-      stdout: 'EPERM\nEPERM\nENOSYS\nENOSYS\n-1 0 1\nEAFNOSUPPORT\nEAFNOSUPPORT\nEAFNOSUPPORT\n0\n',
+      stdout:
+        'EPERM\nEPERM\nENOSYS\nENOSYS\nEPERM done EPERM EBADF\n-1 0 1\nEAFNOSUPPORT\nEAFNOSUPPORT\nEAFNOSUPPORT\n0\n',
       stderr: '',
     });
     const status = await sh('grep Seccomp: /proc/self/status');

@@ -92,3 +92,6 @@ const REFUSED: Readonly<Record<string, Numbers>> = {
 export const REFUSED_CALLS = Object.values(REFUSED).flatMap(
   ([x64, arm64]) => (process.arch === 'arm64' ? arm64 : x64) ?? [],
 );
+
+/** Refused when they give pages of shared memory back: MADV_REMOVE, FALLOC_FL_PUNCH_HOLE. */
+export const [MADVISE, FALLOCATE] = process.arch === 'arm64' ? [233, 47] : [28, 285];

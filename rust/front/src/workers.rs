@@ -16,6 +16,8 @@ static OWN_THREADS: LazyLock<usize> =
 static WORKERS: LazyLock<Option<Runtime>> = LazyLock::new(|| threads(*OWN_THREADS + 1));
 /// For what many requests may wait for.
 static PREPARER: LazyLock<Option<Runtime>> = LazyLock::new(|| threads(1));
+/// For what is done afterwards: however long it takes, nothing else waits.
+static CLEANER: LazyLock<Option<Runtime>> = LazyLock::new(|| threads(1));
 static TURNS: LazyLock<Arc<Turns>> = LazyLock::new(|| Turns::new(*OWN_THREADS, *OWN_THREADS + 1));
 
 /// Nothing but its threads for work that blocks is used. It is never dropped.
@@ -27,6 +29,14 @@ fn threads(number: usize) -> Option<Runtime> {
 /// system has no thread.
 pub async fn prepare<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     PREPARER.as_ref()?.spawn_blocking(work).await.ok()
+}
+
+/// Does work that nobody waits for, one piece after the other.
+pub fn later(work: impl FnOnce() + Send + 'static) {
+    match CLEANER.as_ref() {
+        Some(cleaner) => drop(cleaner.spawn_blocking(work)),
+        None => work(),
+    }
 }
 
 /// Waits for a thread. `None` when so much work of this owner is done or waits already.

@@ -300,6 +300,9 @@ fn refused_arguments() -> Compiled<Rules> {
     // Anonymous shared memory is not counted for a process after it has marked it as not needed.
     let shared = rule([masked(3, (libc::MAP_ANONYMOUS | libc::MAP_SHARED) as u64)?])?;
     rules.insert(libc::SYS_mmap, vec![shared]);
+    // The gateway waits where pages of memory that it shares are given back.
+    rules.insert(libc::SYS_madvise, vec![rule([equal(2, libc::MADV_REMOVE)?])?]);
+    rules.insert(libc::SYS_fallocate, vec![rule([masked(1, libc::FALLOC_FL_PUNCH_HOLE as u64)?])?]);
     // 0 is the process itself.
     for call in OF_A_PROCESS {
         rules.insert(call, vec![rule([unequal(0, 0)?])?]);

@@ -1,7 +1,7 @@
 //! The response helpers, row by row of the contract's table, and errors as responses.
 
 use rust_edge_gateway_sdk::prelude::*;
-use rust_edge_gateway_sdk::wire::frame::{decode, Decoded};
+use rust_edge_gateway_sdk::wire::frame::{decode, Decoded, Kind, MAX_STREAM_HEAD_BYTES};
 use rust_edge_gateway_sdk::wire::head;
 use std::collections::BTreeMap;
 
@@ -194,4 +194,18 @@ fn errors_of_services_tell_clients_no_more_than_their_kind() {
         assert_sent(error.to_response(), status, JSON, json!({"error": shown}).to_string().as_bytes());
         assert_sent(error.into(), status, JSON, json!({"error": shown}).to_string().as_bytes());
     }
+}
+
+#[test]
+fn the_head_of_a_stream_is_within_its_limit_or_replaced() {
+    let sent = |length: usize| {
+        let mut bytes = Vec::new();
+        let is_stream = head::stream(&mut bytes, 1, &Response::ok(()).with_header("X", "x".repeat(length)));
+        let Ok(Decoded::Frame(frame, _)) = decode(&bytes) else { panic!("{length}: {:?}", decode(&bytes)) };
+        assert_eq!(frame.kind == Kind::Stream, is_stream);
+        (is_stream, frame.head.len())
+    };
+    let lengths = MAX_STREAM_HEAD_BYTES - 200..MAX_STREAM_HEAD_BYTES + 10;
+    let longest = lengths.map(sent).filter(|(is_stream, _)| *is_stream).map(|(_, head)| head).max();
+    assert_eq!(longest, Some(MAX_STREAM_HEAD_BYTES));
 }

@@ -81,7 +81,7 @@ impl<C: Client> Exchange<'_, C> {
             return self.end(next).await;
         }
         if head.takes_memory && self.client.sends_as_it_is() {
-            body.may_share_memory();
+            body.may_have_memory();
         }
         let idle = Duration::from_millis(addressed.state.limits.idle_timeout_ms.into());
         let mut bytes = 0;
@@ -178,7 +178,7 @@ impl<C: Client> Exchange<'_, C> {
             }
             *bytes += sent;
             body.taken(sent);
-            body.share_memory();
+            body.give_memory();
             until = Instant::now() + idle;
         }
     }

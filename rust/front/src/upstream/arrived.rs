@@ -37,7 +37,7 @@ pub enum End {
 /// The bytes of a frame.
 pub enum Payload<'a> {
     /// In memory that is used for others next.
-    Shared(&'a [u8]),
+    Borrowed(&'a [u8]),
     Own(Bytes),
     /// In memory of the stream: for the kernel only.
     Placed(Bytes),
@@ -48,7 +48,7 @@ impl Deref for Payload<'_> {
 
     fn deref(&self) -> &[u8] {
         match self {
-            Self::Shared(bytes) => bytes,
+            Self::Borrowed(bytes) => bytes,
             Self::Own(bytes) | Self::Placed(bytes) => bytes,
         }
     }
@@ -57,7 +57,7 @@ impl Deref for Payload<'_> {
 impl Payload<'_> {
     fn into_bytes(self) -> Bytes {
         match self {
-            Self::Shared(bytes) => Bytes::copy_from_slice(bytes),
+            Self::Borrowed(bytes) => Bytes::copy_from_slice(bytes),
             Self::Own(bytes) | Self::Placed(bytes) => bytes,
         }
     }
@@ -80,7 +80,7 @@ pub struct Arrived {
     window: Window,
     /// Where the handler may put large pieces.
     memory: RefCell<Option<SharedMemory>>,
-    may_share: Cell<bool>,
+    may_have_memory: Cell<bool>,
     /// Bytes that the client has taken, and the handler has no credit for yet.
     uncredited: Cell<usize>,
     end: RefCell<Option<End>>,
@@ -112,7 +112,7 @@ impl Arrived {
             credit: Cell::new(INITIAL_CREDIT),
             window: Window::new(),
             memory: RefCell::default(),
-            may_share: Cell::default(),
+            may_have_memory: Cell::default(),
             uncredited: Cell::default(),
             end: RefCell::default(),
             waker: RefCell::default(),
@@ -164,19 +164,20 @@ impl Arrived {
     }
 
     /// The handler may be given memory, once.
-    pub fn may_share_memory(&self) {
-        self.may_share.set(true);
+    pub fn may_have_memory(&self) {
+        self.may_have_memory.set(true);
     }
 
-    /// Memory that the handler is to be given, if it is worth that by now: for a client that has been quick for a
-    /// while, where memory is plentiful.
-    pub fn begin_sharing(&self, memories: &Memories) -> Option<Given> {
-        let share = self.share.borrow();
-        if !self.may_share.get() || !self.window.is_widest() || !share.is_plentiful() {
-            return None;
-        }
-        self.may_share.set(false);
-        let (memory, given) = memories.take(share.another())?;
+    /// Whether the handler is to be given memory now: for a client that has been quick for a while, where memory is
+    /// plentiful, and not asked for before.
+    pub fn is_worth_memory(&self) -> bool {
+        self.may_have_memory.get() && self.window.is_widest() && self.share.borrow().is_plentiful()
+    }
+
+    /// Memory that the handler is to be given, if there is any.
+    pub fn take_memory(&self, memories: &Memories) -> Option<Given> {
+        self.may_have_memory.set(false);
+        let (memory, given) = memories.take(self.share.borrow().another())?;
         *self.memory.borrow_mut() = Some(memory);
         Some(given)
     }
@@ -270,9 +271,16 @@ impl Arrived {
 }
 
 #[cfg(test)]
+impl Arrived {
+    /// What the client takes next, it takes at once.
+    pub fn client_is_quick(&self) {
+        self.window.begin(std::time::Instant::now() + std::time::Duration::from_secs(60));
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use std::sync::Arc;
-    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::memory::MemoryBudget;
@@ -282,7 +290,7 @@ mod tests {
     }
 
     fn push(arrived: &Arrived, piece: &[u8]) -> Result<(), NotTaken> {
-        arrived.push(Kind::Data, Payload::Shared(piece))
+        arrived.push(Kind::Data, Payload::Borrowed(piece))
     }
 
     fn next(arrived: &Arrived) -> Poll<Result<Bytes, End>> {
@@ -308,11 +316,10 @@ mod tests {
             let stream = Arrived::new(Share::new(whole.clone(), None), is_socket);
             let mut of_others = Share::new(whole.clone(), None);
             for length in [HALF, rest] {
-                stream.push(Kind::Data, Payload::Shared(&vec![7; length])).unwrap();
+                stream.push(Kind::Data, Payload::Borrowed(&vec![7; length])).unwrap();
             }
             assert!(of_others.set(others));
-            // Nobody is slower than that.
-            stream.window.begin(Instant::now() + Duration::from_secs(60));
+            stream.client_is_quick();
             stream.taken(HALF)
         };
         assert_eq!(taken(0, INITIAL_CREDIT, false), HALF + INITIAL_CREDIT);
@@ -333,7 +340,7 @@ mod tests {
     fn nothing_counts_after_the_close_of_a_socket() {
         let stream = Arrived::new(Share::new(Arc::new(MemoryBudget::new(0)), None), true);
         for _ in 0..3 {
-            stream.push(Kind::Close, Payload::Shared(&[3, 232])).unwrap();
+            stream.push(Kind::Close, Payload::Borrowed(&[3, 232])).unwrap();
         }
         assert!(stream.next_piece().is_some() && stream.next_piece().is_none());
     }

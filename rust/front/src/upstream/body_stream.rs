@@ -73,13 +73,16 @@ impl BodyStream {
 
     /// Its handler may be given memory that the kernel sends large pieces from. They may change at any time: nothing
     /// else may be done with them than to send them.
-    pub fn may_share_memory(&self) {
-        self.arrived.may_share_memory();
+    pub fn may_have_memory(&self) {
+        self.arrived.may_have_memory();
     }
 
     /// Gives the handler memory, if that is worth it by now.
-    pub fn share_memory(&self) {
-        if let Some(given) = self.arrived.begin_sharing(&self.connection.memories) {
+    pub fn give_memory(&self) {
+        if !self.arrived.is_worth_memory() || !self.connection.is_streaming(self.number) {
+            return;
+        }
+        if let Some(given) = self.arrived.take_memory(&self.connection.memories) {
             self.connection.give_memory(self.number, given);
         }
     }

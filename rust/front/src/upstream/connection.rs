@@ -290,7 +290,7 @@ impl HandlerConnection {
                 let mut answered = Ok(());
                 let read = incoming.read(&bytes[..end], |Frame { kind, number, head, body }| {
                     if answered.is_ok() && kind != Kind::Response {
-                        answered = self.streamed(kind, number, head, Payload::Shared(body));
+                        answered = self.streamed(kind, number, head, Payload::Borrowed(body));
                     } else if answered.is_ok() {
                         let body = || AnswerBody { bytes: body.to_vec(), start: 0, share: None };
                         answered = self.answered(number, head, body);

@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use bytes::Bytes;
 use edge_wire::MEMORY_BYTES;
@@ -16,11 +17,16 @@ use tokio::io::Interest;
 use tokio::net::UnixStream;
 
 use crate::memory::Share;
+use crate::workers;
 
 /// Streams of a connection that can have memory at a time.
 const MAX_MEMORIES: usize = 4;
-/// Since Linux 6.3: it cannot be run as a program.
+/// A process may have 65,530 mappings, whatever they are for, unless the system is told otherwise.
+const MAX_MAPPINGS: usize = 8_192;
+/// Since Linux 6.3, before which there is no shared memory: it cannot be run as a program.
 const MFD_NOEXEC_SEAL: u32 = 8;
+
+static PLACES_TAKEN: AtomicUsize = AtomicUsize::new(0);
 
 /// The memories of a connection.
 #[derive(Default)]
@@ -29,7 +35,13 @@ pub struct Memories {
 }
 
 /// Memory as the front has it.
-struct Mapping(NonNull<u8>);
+struct Mapping {
+    start: NonNull<u8>,
+    _place: Place,
+}
+
+/// One of the mappings that this process may have.
+struct Place;
 
 // SAFETY: it belongs to no thread, and this process does not write to it.
 unsafe impl Send for Mapping {}
@@ -59,7 +71,7 @@ impl Memories {
     /// Memory for a stream, which takes it from `share`. `None` if there is none.
     pub fn take(&self, mut share: Share) -> Option<(SharedMemory, Given)> {
         let mut all = self.all.borrow_mut();
-        // Nothing is sent from it any more.
+        // Nothing is sent from it any more, and its pages have been given back.
         let unused = all.iter().position(|mapping| Arc::strong_count(mapping) == 1);
         if (unused.is_none() && all.len() == MAX_MEMORIES) || !share.set(MEMORY_BYTES) {
             return None;
@@ -78,6 +90,13 @@ impl Memories {
     }
 }
 
+#[cfg(test)]
+impl Memories {
+    pub fn has_unused(&self) -> bool {
+        self.all.borrow().iter().any(|mapping| Arc::strong_count(mapping) == 1)
+    }
+}
+
 impl SharedMemory {
     /// What is there now or later, for the kernel to send. `None` if it is not all within.
     pub fn part(&self, range: Range<usize>) -> Option<Bytes> {
@@ -88,25 +107,33 @@ impl SharedMemory {
 
 impl Drop for SharedMemory {
     fn drop(&mut self) {
-        // SAFETY: all of it is mapped, and nothing in this process looks at it. If it fails, the memory is there until
-        // the connection ends.
-        unsafe { libc::madvise(self.mapping.0.as_ptr().cast(), MEMORY_BYTES, libc::MADV_REMOVE) };
+        let mapping = self.mapping.clone();
+        // On another thread, because the handler may have it mapped very often. It is used again only after that.
+        workers::later(move || mapping.give_back());
     }
 }
 
 impl AsRef<[u8]> for Part {
     fn as_ref(&self) -> &[u8] {
         // SAFETY: it is within the mapping, which stays for as long as a part of it. The bytes may change meanwhile,
-        // which only the kernel sees.
-        unsafe { std::slice::from_raw_parts(self.mapping.0.as_ptr().add(self.range.start), self.range.len()) }
+        // which a slice of Rust may not: so nothing may read them, and the kernel does by itself.
+        unsafe { std::slice::from_raw_parts(self.mapping.start.as_ptr().add(self.range.start), self.range.len()) }
     }
 }
 
 impl Mapping {
+    /// Gives its pages back.
+    fn give_back(&self) {
+        // SAFETY: all of it is mapped, and nothing in this process looks at it. If it fails, the pages are there until
+        // the connection ends.
+        unsafe { libc::madvise(self.start.as_ptr().cast(), MEMORY_BYTES, libc::MADV_REMOVE) };
+    }
+
     /// # Errors
-    /// Of the system.
+    /// Of the system; also when this process has as many as it may.
     fn create() -> io::Result<(Self, OwnedFd)> {
-        let file = create_file(MFD_NOEXEC_SEAL).or_else(|_| create_file(0))?;
+        let place = Place::take().ok_or(io::ErrorKind::OutOfMemory)?;
+        let file = create_file()?;
         let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
         // SAFETY: these take numbers only.
         check(unsafe { libc::ftruncate(file.as_raw_fd(), MEMORY_BYTES as libc::off_t) })?;
@@ -116,20 +143,35 @@ impl Mapping {
         // SAFETY: the kernel chooses a place where nothing else is.
         let start = unsafe { libc::mmap(null_mut(), MEMORY_BYTES, access, flags, file.as_raw_fd(), 0) };
         let start = NonNull::new(start.cast::<u8>()).filter(|_| start != libc::MAP_FAILED);
-        Ok((Self(start.ok_or_else(io::Error::last_os_error)?), file))
+        Ok((Self { start: start.ok_or_else(io::Error::last_os_error)?, _place: place }, file))
+    }
+}
+
+impl Place {
+    fn take() -> Option<Self> {
+        let next = |taken: usize| (taken < MAX_MAPPINGS).then_some(taken + 1);
+        PLACES_TAKEN.fetch_update(Relaxed, Relaxed, next).is_ok().then_some(Self)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        PLACES_TAKEN.fetch_sub(1, Relaxed);
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: it was mapped with this length, and nothing refers to it any more.
-        unsafe { libc::munmap(self.0.as_ptr().cast(), MEMORY_BYTES) };
+        unsafe { libc::munmap(self.start.as_ptr().cast(), MEMORY_BYTES) };
     }
 }
 
-fn create_file(flags: u32) -> io::Result<OwnedFd> {
+fn create_file() -> io::Result<OwnedFd> {
+    // Handlers may have no other memory that can be run as a program.
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL;
     // SAFETY: the name is a string of C.
-    let file = unsafe { libc::memfd_create(c"stream".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING | flags) };
+    let file = unsafe { libc::memfd_create(c"stream".as_ptr(), flags) };
     check(file)?;
     // SAFETY: it has just been made, and nothing else knows it.
     Ok(unsafe { OwnedFd::from_raw_fd(file) })

@@ -205,14 +205,15 @@ impl Ends {
         for _ in 0..12 {
             self.send_frame(Kind::Data, number, b"", &[7; PIECE]).await;
             let piece = body.next().await.unwrap();
+            body.arrived.client_is_quick();
             body.taken(piece.len());
-            body.share_memory();
+            body.give_memory();
         }
     }
 
     /// The same, and which memory its handler is given then.
     async fn given_memory(&mut self, number: u32, body: &mut BodyStream) -> u32 {
-        body.may_share_memory();
+        body.may_have_memory();
         self.take_quickly(number, body).await;
         loop {
             match self.received().await {
@@ -247,7 +248,7 @@ fn pieces_may_be_in_memory_that_the_handler_is_given() {
             streams.push((number, body));
         }
         let (without, Streamed { mut body, .. }) = ends.streamed().await;
-        body.may_share_memory();
+        body.may_have_memory();
         ends.take_quickly(without, &mut body).await;
         // One that is not used any more is given again.
         let (ended, unused) = streams.remove(2);
@@ -263,6 +264,7 @@ fn pieces_may_be_in_memory_that_the_handler_is_given() {
                 }
             }
         }
+        until(|| ends.connection.memories.has_unused()).await;
         let (number, Streamed { mut body, .. }) = ends.streamed().await;
         assert_eq!(ends.given_memory(number, &mut body).await, 2);
     });
@@ -275,7 +277,7 @@ fn memory_is_given_for_clients_that_it_is_sent_to_as_it_is_and_where_there_is_en
             let mut ends = Ends::open_with(memory).await;
             let (number, Streamed { mut body, .. }) = ends.streamed().await;
             if may_share {
-                body.may_share_memory();
+                body.may_have_memory();
             }
             ends.take_quickly(number, &mut body).await;
             drop(body);
@@ -306,6 +308,20 @@ fn a_piece_that_is_not_where_it_may_be_is_a_violation() {
         // It was given none.
         ends.send_placed(number, 0, PIECE).await;
         assert!(broken(&mut body).await.contains("violated the protocol"));
+    });
+    run(async {
+        let mut ends = Ends::open_with(MUCH).await;
+        let (number, Streamed { mut body, .. }) = ends.streamed().await;
+        ends.given_memory(number, &mut body).await;
+        let credit = body.arrived.credit();
+        drop(body);
+        assert_eq!(ends.received().await.0, Kind::Reset);
+        // Of a stream that nobody wants any more, no more than there is credit for.
+        ends.send_placed(number, 0, credit).await;
+        assert!(ends.is_served().await);
+        ends.send_placed(number, 0, 1).await;
+        ends.connection.closed().await;
+        assert!(ends.lost.0.borrow()[0].contains("more of a stream than it may"));
     });
 }
 

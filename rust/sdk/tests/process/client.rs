@@ -174,9 +174,10 @@ impl Connection {
         self.send_raw(&credit(number, bytes));
     }
 
-    /// Gives a stream memory; the first time with its descriptor.
-    pub fn give_memory(&mut self, number: u32, which: u32, file: Option<&File>) {
-        let frame = memory(number, which, MEMORY_BYTES as u32);
+    /// Gives streams memory, by their numbers, all at once; the last one for the first time if there is a descriptor.
+    pub fn give_memory(&mut self, streams: &[(u32, u32)], file: Option<&File>) {
+        let frames = streams.iter().map(|&(number, which)| memory(number, which, MEMORY_BYTES as u32));
+        let frame: Vec<u8> = frames.flatten().collect();
         let Some(file) = file else { return self.send_raw(&frame) };
         let mut control = [0_usize; 8];
         let mut slice = libc::iovec { iov_base: frame.as_ptr().cast_mut().cast(), iov_len: frame.len() };

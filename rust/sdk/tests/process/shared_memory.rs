@@ -95,14 +95,14 @@ fn most_of_a_large_stream_is_where_it_may_be_put() {
         // The second stream uses the memory of the first one again.
         for (number, file) in [(1, Some(&memory)), (2, None)] {
             let mut received = connection.begin(number, path, LINES);
-            connection.give_memory(number, 0, file);
+            connection.give_memory(&[(number, 0)], file);
             connection.take_rest(number, &memory, &mut received);
             assert_lines(&received, LINES);
             assert!(received.placed > received.bytes.len() / 2, "{}", received.placed);
         }
         // A small one is data.
         let mut received = connection.begin(3, path, INITIAL_CREDIT / 1024 + 3);
-        connection.give_memory(3, 0, None);
+        connection.give_memory(&[(3, 0)], None);
         connection.take_rest(3, &memory, &mut received);
         assert_eq!((received.bytes.len(), received.placed), (INITIAL_CREDIT + 3 * 1024, 0));
         assert_eq!(handler.stop(), "");
@@ -116,11 +116,17 @@ fn streams_have_memories_of_their_own() {
         let memories = [memory_of(MEMORY_BYTES), memory_of(MEMORY_BYTES)];
         let mut first = connection.begin(1, path, LINES);
         let mut second = connection.begin(2, path, LINES);
-        connection.give_memory(1, 0, Some(&memories[0]));
-        connection.give_memory(2, 1, Some(&memories[1]));
+        connection.give_memory(&[(1, 0)], Some(&memories[0]));
+        connection.give_memory(&[(2, 1)], Some(&memories[1]));
         connection.take_rest(2, &memories[1], &mut second);
         connection.take_rest(1, &memories[0], &mut first);
-        for received in [&first, &second] {
+        // Of new memory, the descriptor comes together with what is about known memory before it.
+        let (mut third, mut fourth) = (connection.begin(3, path, LINES), connection.begin(4, path, LINES));
+        let new = memory_of(MEMORY_BYTES);
+        connection.give_memory(&[(3, 0), (4, 2)], Some(&new));
+        connection.take_rest(3, &memories[0], &mut third);
+        connection.take_rest(4, &new, &mut fourth);
+        for received in [&first, &second, &third, &fourth] {
             assert_lines(received, LINES);
             assert!(received.placed > 0);
         }
@@ -134,13 +140,13 @@ fn what_cannot_be_used_as_memory_changes_nothing() {
         let read_only = File::open("/proc/self/exe").unwrap();
         for (number, which, file) in [(1, 0, Some(&read_only)), (2, 7, None)] {
             let mut received = connection.begin(number, path, LINES);
-            connection.give_memory(number, which, file);
+            connection.give_memory(&[(number, which)], file);
             connection.take_rest(number, &memory_of(0), &mut received);
             assert_lines(&received, LINES);
             assert_eq!(received.placed, 0);
         }
         // Of a stream that is over.
-        connection.give_memory(99, 0, Some(&memory_of(MEMORY_BYTES)));
+        connection.give_memory(&[(99, 0)], Some(&memory_of(MEMORY_BYTES)));
         connection.send(4, "/quick", b"");
         assert_eq!(connection.receive().body, b"quick");
         assert_eq!(handler.stop(), "");

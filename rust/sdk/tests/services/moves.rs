@@ -69,6 +69,13 @@ impl Elsewhere {
     }
 }
 
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        // It may have ended before.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
 fn answer_all(mut stream: &UnixStream, token: &str, calls: &Mutex<Vec<Value>>, answer: &Mutex<&'static str>) {
     let mut received = Buffer::new();
     let mut is_known = false;

@@ -38,6 +38,11 @@ impl HandlerConnection {
         }
     }
 
+    /// Whether the handler is still sending a stream that is wanted.
+    pub fn is_streaming(&self, number: u32) -> bool {
+        self.is_open() && matches!(self.in_flight.borrow_mut().stream(number), Some(Stream::Wanted(_)))
+    }
+
     /// Gives the handler memory for what follows of a stream.
     pub fn give_memory(&self, number: u32, Given { which, file }: Given) {
         let frame = memory(number, which, MEMORY_BYTES as u32);

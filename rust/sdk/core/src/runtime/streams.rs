@@ -38,8 +38,9 @@ pub struct Table {
     is_closed: bool,
     /// Of memory, whose frames come next.
     descriptors: VecDeque<OwnedFd>,
-    /// All that the gateway has given, by its numbers. Each is used for one stream at a time.
-    memories: HashMap<u32, SharedMemory>,
+    /// All that the gateway has given, by its numbers; `None` where it could not be had. Each is used for one stream at
+    /// a time.
+    memories: HashMap<u32, Option<SharedMemory>>,
 }
 
 /// A stream, whatever the number of its request is used for later.
@@ -148,9 +149,11 @@ impl Streams {
             }
             Kind::Memory => {
                 let (which, bytes) = two_numbers(frame.body).ok_or("memory without a size")?;
-                if let Some(file) = table.descriptors.pop_front() {
-                    // If it cannot be had, the stream goes through the socket.
-                    table.memories.extend(SharedMemory::map(&file, bytes as usize).map(|memory| (which, memory)));
+                // The descriptor of new memory has come, maybe together with frames before this one about known memory.
+                if !table.memories.contains_key(&which) {
+                    let file = table.descriptors.pop_front();
+                    let memory = file.and_then(|file| SharedMemory::map(&file, bytes as usize));
+                    table.memories.insert(which, memory);
                 }
                 if let Some(stream) = table.streams.get_mut(&frame.number) {
                     stream.memory = Some(which);
@@ -340,7 +343,7 @@ impl Table {
     /// Puts bytes into the memory of a stream; the frame that says so. `None` if they have to be sent as data.
     pub fn put(&mut self, id: StreamId, bytes: &[u8]) -> Option<Vec<u8>> {
         let which = self.wanted(id)?.memory?;
-        let start = self.memories.get_mut(&which)?.put(bytes)?;
+        let start = self.memories.get_mut(&which)?.as_mut()?.put(bytes)?;
         Some(shared(id.number, start as u32, bytes.len() as u32).to_vec())
     }
 

@@ -73,7 +73,8 @@ pub const MAX_REASON_BYTES: usize = 1 << 10;
 pub const MAX_CONTROL_BYTES: usize = 125;
 /// Bytes of a body that may be sent before any credit has come (256 KiB).
 pub const INITIAL_CREDIT: usize = 256 << 10;
-/// Most bytes of a response that may be under way, whatever credit has come (1 MiB).
+/// Most bytes of a response that may be under way, whatever credit has come (1 MiB). It may not grow for handlers that
+/// were built before: they know by it how much of their memory is free.
 pub const MAX_CREDIT: usize = 4 * INITIAL_CREDIT;
 /// Memory that a stream is given (1.25 MiB): more than may be under way, so that a piece which does not fit behind the
 /// last one fits at the beginning.

@@ -153,7 +153,8 @@ pub fn socket(out: &mut Vec<u8>, number: u32, head: &Response) -> bool {
 /// 500, as with [`response`]; false then: no stream may follow.
 pub fn stream(out: &mut Vec<u8>, number: u32, head: &Response) -> bool {
     let frame_at = out.len();
-    let written = check_status(head.status).and_then(|()| write_head(out, head, MAX_STREAM_HEAD_BYTES));
+    let limit = MAX_STREAM_HEAD_BYTES + 1 - MAY_SHARE.len();
+    let written = check_status(head.status).and_then(|()| write_head(out, head, limit));
     let written = written.map(|length| {
         // It may be given memory.
         out.pop();
