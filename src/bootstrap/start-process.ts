@@ -1,8 +1,9 @@
-/** Common start of all processes: reads the configuration, opens the log, sets up shutdown. */
+/** Common start of all processes: closes inherited files, reads the configuration, opens the log, sets up shutdown. */
 import { type Config, ConfigError, loadProcessConfig } from '../config.js';
 import { toError } from '../errors.js';
 import { createLogger, type Logger } from '../util/log.js';
 import { makeDataDirectory } from './data-directory.js';
+import { closeInheritedFiles } from './inherited-files.js';
 import { Shutdown } from './shutdown.js';
 
 /** The context of a process entry. */
@@ -21,7 +22,8 @@ export function setUmask(): void {
 }
 
 /**
- * Reads the configuration and opens the log. Exits with a message when the configuration is invalid.
+ * Closes inherited files, reads the configuration and opens the log. Exits with a message when the configuration is
+ * invalid.
  * @param secrets names of members whose values are never logged
  */
 export function openProcess<C extends Config>(
@@ -29,6 +31,7 @@ export function openProcess<C extends Config>(
   load: () => C,
   secrets: Iterable<string> = [],
 ): Pick<ProcessContext<C>, 'config' | 'log'> {
+  closeInheritedFiles();
   setUmask();
   let config: C;
   try {

@@ -3,6 +3,7 @@ import { existsSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { makeDataDirectory } from '../bootstrap/data-directory.js';
+import { closeInheritedFiles } from '../bootstrap/inherited-files.js';
 import { runDirectory } from '../bootstrap/run-directory.js';
 import { type Config, inheritedEnvironment, loadConfig } from '../config.js';
 import { toError } from '../errors.js';
@@ -36,6 +37,7 @@ const isEnding = () => ending !== undefined;
 let unlock: () => void = () => undefined;
 let runDir: string | undefined;
 
+closeInheritedFiles();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
 // The reader of the output has ended, as in `npm run up | head`, or the terminal is closed.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => void end(0));
