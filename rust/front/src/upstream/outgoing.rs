@@ -133,18 +133,20 @@ impl Outgoing {
 
     /// Adds a piece of a body that follows; a whole frame.
     pub fn add_piece(&mut self, frame: RequestBody) {
-        if !self.buffer.is_empty() {
-            self.pieces.push_back(Piece::Buffer(std::mem::take(&mut self.buffer)));
-        }
-        self.pieces.push_back(Piece::Body(Arc::new(frame)));
+        self.push(Piece::Body(Arc::new(frame)));
     }
 
     /// Adds a whole frame, with the descriptor that it is about.
     pub fn add_with_file(&mut self, frame: &[u8], file: OwnedFd) {
+        self.push(Piece::WithFile(frame.to_vec(), file));
+    }
+
+    /// Adds a piece behind what is in the buffer.
+    fn push(&mut self, piece: Piece) {
         if !self.buffer.is_empty() {
             self.pieces.push_back(Piece::Buffer(std::mem::take(&mut self.buffer)));
         }
-        self.pieces.push_back(Piece::WithFile(frame.to_vec(), file));
+        self.pieces.push_back(piece);
     }
 
     /// Adds a whole frame about a stream.

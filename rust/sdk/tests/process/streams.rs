@@ -26,6 +26,14 @@ impl Connection {
         body
     }
 
+    /// All that may be sent of a stream before there is any credit for more.
+    fn receive_initial(&mut self, number: u32) {
+        let mut received = 0;
+        while received < INITIAL_CREDIT {
+            received += self.receive_piece(number).len();
+        }
+    }
+
     /// The end of a stream, or its reset with why, which is the next frame.
     fn receive_end(&mut self, number: u32) -> Option<String> {
         let (kind, of, _, body) = self.receive_frame();
@@ -121,10 +129,7 @@ fn a_thread_that_waits_for_credit_leaves_no_request_to_a_thread_that_waits_for_t
     let mut connection = handler.connect();
     connection.send(1, "/much?n=1000", b"");
     connection.receive_head(1);
-    let mut received = 0;
-    while received < INITIAL_CREDIT {
-        received += connection.receive_piece(1).len();
-    }
+    connection.receive_initial(1);
     // Each time, one thread begins to read just when the other one has answered.
     for number in 2..20_000 {
         connection.send(number, "/quick", b"");
@@ -140,10 +145,7 @@ fn requests_are_read_when_a_thread_that_has_waited_for_credit_goes_on() {
         let (stream, first) = (round * 100 + 1, round * 100 + 2);
         connection.send(stream, &format!("/much-and-then-waits?n=257&mark={round}"), b"");
         connection.receive_head(stream);
-        let mut received = 0;
-        while received < INITIAL_CREDIT {
-            received += connection.receive_piece(stream).len();
-        }
+        connection.receive_initial(stream);
         // Of the thread that reads and the one that waits for credit, either may be the reader after a request.
         for number in first..first + 10 {
             connection.send(number, "/quick", b"");

@@ -19,7 +19,6 @@ use crate::wire::takes::Takes;
 use crate::wire::{buffer::Buffer, head};
 use crate::Response;
 use std::future::Future;
-use std::io;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::Pin;
@@ -173,7 +172,9 @@ async fn serve(stream: UnixStream, caller: Caller, takes: Takes) {
 async fn read(stream: &OwnedReadHalf, caller: Caller, takes: Takes, answers: Answers) -> Result<(), String> {
     let mut received = Buffer::new();
     loop {
-        let n = receive(stream, received.room(), &answers.streams).await;
+        let socket: &UnixStream = stream.as_ref();
+        let receive = || shared_memory::receive(socket, received.room(), &answers.streams);
+        let n = socket.async_io(Interest::READABLE, receive).await;
         let n = n.map_err(|error| format!("reading failed: {error}"))?;
         if n == 0 {
             return match received.is_mid_frame() {
@@ -201,16 +202,6 @@ async fn read(stream: &OwnedReadHalf, caller: Caller, takes: Takes, answers: Ans
             }
         }
     }
-}
-
-/// Receives bytes, and memory for the streams.
-async fn receive(stream: &OwnedReadHalf, room: &mut [u8], streams: &Streams) -> io::Result<usize> {
-    let socket: &UnixStream = stream.as_ref();
-    let (received, descriptor) = socket.async_io(Interest::READABLE, || shared_memory::receive(socket, room)).await?;
-    if let Some(descriptor) = descriptor {
-        streams.received(descriptor);
-    }
-    Ok(received)
 }
 
 /// Where the answers of a connection go, and the credit of its streams.

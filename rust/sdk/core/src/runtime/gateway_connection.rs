@@ -232,14 +232,10 @@ impl GatewayConnection {
     }
 
     fn receive(&self, room: &mut [u8]) -> io::Result<usize> {
-        if !self.streams.may_get_memory() {
-            return (&self.stream).read(room);
+        match self.streams.may_get_memory() {
+            true => receive(&self.stream, room, &self.streams),
+            false => (&self.stream).read(room),
         }
-        let (received, descriptor) = receive(&self.stream, room)?;
-        if let Some(descriptor) = descriptor {
-            self.streams.received(descriptor);
-        }
-        Ok(received)
     }
 
     /// Begins to answer with a stream: the gateway has its head when this returns. `None` if it cannot be sent, and a

@@ -1,6 +1,7 @@
 //! Memory that a stream shares with the gateway, which sends to the client what the handler puts there: most of a large
 //! body is not copied through the socket. It comes as a descriptor on the connection.
 
+use super::streams::Streams;
 use crate::wire::frame::{MAX_CREDIT, MEMORY_BYTES, MIN_SHARED_BYTES};
 use std::io;
 use std::mem::{size_of, zeroed};
@@ -55,11 +56,12 @@ impl Drop for SharedMemory {
     }
 }
 
-/// Receives bytes, at least one unless the connection is closed, and the descriptor that comes with them.
+/// Receives bytes, at least one unless the connection is closed, and for its streams the descriptor that comes with
+/// them.
 ///
 /// # Errors
 /// Of the system.
-pub fn receive(stream: &impl AsRawFd, room: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
+pub fn receive(stream: &impl AsRawFd, room: &mut [u8], streams: &Streams) -> io::Result<usize> {
     const SPACE: usize = 64;
     // Aligned as a header of a control message has to be.
     let mut control = [0_usize; SPACE / size_of::<usize>()];
@@ -75,7 +77,10 @@ pub fn receive(stream: &impl AsRawFd, room: &mut [u8]) -> io::Result<(usize, Opt
     if received < 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok((received as usize, descriptor_of(&message)))
+    if let Some(descriptor) = descriptor_of(&message) {
+        streams.received(descriptor);
+    }
+    Ok(received as usize)
 }
 
 /// The first descriptor of a message; the others are closed.

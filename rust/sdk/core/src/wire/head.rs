@@ -143,7 +143,7 @@ pub const SWITCHING: u16 = 101;
 pub fn socket(out: &mut Vec<u8>, number: u32, head: &Response) -> bool {
     let frame_at = out.len();
     let written = match head.status {
-        SWITCHING => write_head(out, head, MAX_STREAM_HEAD_BYTES),
+        SWITCHING => write_head(out, head, END, MAX_STREAM_HEAD_BYTES),
         status => Err(format!("a WebSocket is accepted with the status {SWITCHING}, not {status}")),
     };
     begun(out, frame_at, number, written)
@@ -153,19 +153,10 @@ pub fn socket(out: &mut Vec<u8>, number: u32, head: &Response) -> bool {
 /// 500, as with [`response`]; false then: no stream may follow.
 pub fn stream(out: &mut Vec<u8>, number: u32, head: &Response) -> bool {
     let frame_at = out.len();
-    let limit = MAX_STREAM_HEAD_BYTES + 1 - MAY_SHARE.len();
-    let written = check_status(head.status).and_then(|()| write_head(out, head, limit));
-    let written = written.map(|length| {
-        // It may be given memory.
-        out.pop();
-        out.extend_from_slice(MAY_SHARE);
-        length - 1 + MAY_SHARE.len()
-    });
+    let written =
+        check_status(head.status).and_then(|()| write_head(out, head, END_WITH_MEMORY, MAX_STREAM_HEAD_BYTES));
     begun(out, frame_at, number, written)
 }
-
-/// The end of the head of a stream that takes memory.
-const MAY_SHARE: &[u8] = b",\"memory\":true}";
 
 /// Completes the frame that begins a stream, or replaces it by a 500.
 fn begun(out: &mut Vec<u8>, frame_at: usize, number: u32, written: Result<usize, String>) -> bool {
@@ -194,7 +185,7 @@ fn refused(out: &mut Vec<u8>, number: u32, reason: &str) -> Vec<u8> {
 fn try_response(out: &mut Vec<u8>, number: u32, response: Response) -> Result<Vec<u8>, String> {
     let frame_at = out.len();
     check_status(response.status)?;
-    let head_len = write_head(out, &response, MAX_HEAD_BYTES)?;
+    let head_len = write_head(out, &response, END, MAX_HEAD_BYTES)?;
     let body = response.into_body_bytes()?;
     if body.len() > MAX_BODY_BYTES {
         return Err(format!("its body has {} bytes, the limit is {MAX_BODY_BYTES}", body.len()));
@@ -211,8 +202,13 @@ fn check_status(status: u16) -> Result<(), String> {
     }
 }
 
+/// The end of a head, behind its last header.
+const END: &[u8] = b"]}";
+/// That of a stream that can be given memory.
+const END_WITH_MEMORY: &[u8] = b"],\"memory\":true}";
+
 /// Appends room for a header, and the head. Returns its length in bytes.
-fn write_head(out: &mut Vec<u8>, response: &Response, limit: usize) -> Result<usize, String> {
+fn write_head(out: &mut Vec<u8>, response: &Response, end: &[u8], limit: usize) -> Result<usize, String> {
     let frame_at = out.len();
     out.extend_from_slice(&[0; HEADER_BYTES]);
     out.extend_from_slice(b"{\"status\":");
@@ -234,7 +230,7 @@ fn write_head(out: &mut Vec<u8>, response: &Response, limit: usize) -> Result<us
             serde_json::to_writer(&mut *out, value).map_err(|error| error.to_string())?;
         }
     }
-    out.extend_from_slice(b"]}");
+    out.extend_from_slice(end);
     let head_len = out.len() - frame_at - HEADER_BYTES;
     if head_len > limit {
         return Err(format!("its headers take {head_len} bytes, the limit is {limit}"));
