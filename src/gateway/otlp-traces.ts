@@ -65,9 +65,10 @@ export class OtlpTraces implements Traces {
 
   constructor({ url, headers, service, instance, registry, log }: OtlpOptions) {
     this.#log = log;
-    // All that it would read from the environment by itself is given.
+    // All that it would read from the environment by itself is given. An export counts as running until shortly after
+    // its callback, in which the next one begins: there are two for that moment.
     this.#exporter = new OTLPTraceExporter({
-      ...{ url, headers: { ...headers }, timeoutMillis: TIMEOUT_MS, concurrencyLimit: 1 },
+      ...{ url, headers: { ...headers }, timeoutMillis: TIMEOUT_MS, concurrencyLimit: 2 },
     });
     this.#resource = resourceFromAttributes({
       'service.name': service,
