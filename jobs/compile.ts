@@ -10,10 +10,10 @@ import { buildJobId, type CompileJob } from '../src/queues/jobs.js';
 import type { Changes } from '../src/reconcile/changes.js';
 import { findArtifact, saveArtifact } from '../src/store/artifacts.js';
 import {
-  type Build,
   type BuildAttempt,
   type BuildResult,
   CANCELLED,
+  type ClaimedBuild,
   claimBuild,
   findBuild,
   finishBuild,
@@ -89,7 +89,7 @@ async function carryOut(
  * count. @returns ends the watch
  */
 function onEnded(
-  { id, attempt }: Build,
+  { id, attempt }: ClaimedBuild,
   { store, changes, log }: CompileContext,
   ended: () => void,
 ): () => void {
@@ -105,7 +105,11 @@ function onEnded(
   });
 }
 
-async function resultOf(build: Build, context: CompileContext, signal?: AbortSignal): Promise<BuildResult> {
+async function resultOf(
+  build: ClaimedBuild,
+  context: CompileContext,
+  signal?: AbortSignal,
+): Promise<BuildResult> {
   const { store, builder, artifacts, toolchain } = context;
   const known = await findArtifact(store, build.source_key, toolchain);
   // Saved again, so that it is kept until the build is recorded.

@@ -5,7 +5,7 @@ import type { LifecycleDependencies } from '../src/lifecycle/lifecycle-dependenc
 import { startEndpoint } from '../src/lifecycle/run.js';
 import { type HandlerJob, handlerJobId } from '../src/queues/jobs.js';
 import { FailedJob } from '../src/queues/queues.js';
-import { findEndpoint } from '../src/store/endpoints.js';
+import { endpointName } from '../src/store/endpoints.js';
 import {
   advanceHandler,
   claimHandler,
@@ -92,7 +92,7 @@ async function resultOf(
     await advanceHandler(store, job, { state: start ? 'starting' : 'compiled', buildId });
     if (!start) {
       // The endpoint may have been deleted during the build. A start checks that itself.
-      requireFound(await findEndpoint(store, endpointId), 'endpoint', endpointId);
+      requireFound(await endpointName(store, endpointId), 'endpoint', endpointId);
       return { state: 'compiled' };
     }
     stage = 'start';

@@ -11,7 +11,7 @@ import {
   requestBuild,
 } from '../store/builds.js';
 import type { Store } from '../store/database.js';
-import { findEndpoint } from '../store/endpoints.js';
+import { endpointName, findSource } from '../store/endpoints.js';
 import { livePreparations } from '../store/nodes.js';
 import type { LifecycleDependencies } from './lifecycle-dependencies.js';
 
@@ -38,7 +38,7 @@ export async function requestCompile(
   origin: Origin,
   capacity: BuildCapacity,
 ): Promise<RequestedBuild> {
-  const endpoint = requireFound(await findEndpoint(deps.store, endpointId), 'endpoint', endpointId);
+  const endpoint = requireFound(await findSource(deps.store, endpointId), 'endpoint', endpointId);
   const request: BuildRequest = {
     endpointId,
     sourceKey: endpoint.source_key,
@@ -108,7 +108,7 @@ export async function awaitBuild(
     });
   }
   // The endpoint may have been deleted during the build.
-  if (endpointId !== null) requireFound(await findEndpoint(store, endpointId), 'endpoint', endpointId);
+  if (endpointId !== null) requireFound(await endpointName(store, endpointId), 'endpoint', endpointId);
   return build;
 }
 

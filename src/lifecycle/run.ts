@@ -10,7 +10,7 @@ import {
   requestStop,
 } from '../store/deployments.js';
 import { observedRun, type RunObservation } from '../store/endpoint-runs.js';
-import { findEndpoint } from '../store/endpoints.js';
+import { endpointName } from '../store/endpoints.js';
 import type { LifecycleDependencies } from './lifecycle-dependencies.js';
 
 /** A gateway needs a moment more than the handler itself. */
@@ -133,7 +133,7 @@ export async function stopEndpoint(deps: LifecycleDependencies, id: string, orig
   const { store } = deps;
   const revision = await requestStop(store, id, origin);
   if (revision === undefined) {
-    if (!(await findEndpoint(store, id))) throw notFound('endpoint', id);
+    if ((await endpointName(store, id)) === undefined) throw notFound('endpoint', id);
     throw new AppError('endpoint_not_running', 'The endpoint is not running.');
   }
   const seen = await awaitGateways(deps, id, (observation) => observation.revision >= revision, null);

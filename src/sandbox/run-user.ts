@@ -103,12 +103,19 @@ function recordOf(records: string, id: number): string {
  * @param records as given to `RunUser`
  */
 export async function killAbandoned(records: string): Promise<void> {
+  // Most are of the same few.
+  const running = new Map<string, boolean>();
+  const isOwnerRunning = (owner: string) => {
+    const known = running.get(owner) ?? isRunning(owner);
+    running.set(owner, known);
+    return known;
+  };
   for (const name of readdirSync(records)) {
     const record = join(records, name);
     const user = Number(RECORD.exec(name)?.[1]);
     if (!isUntrustedUser(user)) continue;
     const owner = ownerOf(record);
-    if (owner === undefined || isRunning(owner)) continue;
+    if (owner === undefined || isOwnerRunning(owner)) continue;
     if (await killAll(() => processesOfUser(user))) rmSync(record, { force: true });
   }
 }

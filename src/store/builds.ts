@@ -8,6 +8,7 @@ import type { Scope } from '../model/permission.js';
 import type { Artifact } from './artifacts.js';
 import { type Store, transaction } from './database.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
+import { prepared } from './prepared.js';
 import { addCompiledVersions } from './versions.js';
 import { visible } from './visibility.js';
 
@@ -106,22 +107,24 @@ export async function requestBuild(
   store: Store,
   request: BuildRequest,
 ): Promise<BuildAttempt & { readonly isNew: boolean }> {
-  const { rows } = await store.knex.raw<{ rows: (BuildAttempt & { isNew: boolean })[] }>(
-    `WITH build AS (
+  const { rows } = await store.knex
+    .raw<{ rows: (BuildAttempt & { isNew: boolean })[] }>(
+      `WITH build AS (
        INSERT INTO builds (source_key, code, dependencies, state, request_id, actor) VALUES (?, ?, ?, 'queued', ?, ?)
        ON CONFLICT (source_key) WHERE state IN ('queued', 'running') DO UPDATE SET source_key = excluded.source_key
        RETURNING id, attempt, xmax = 0 AS "isNew"),
      latest AS (UPDATE endpoints SET build_id = build.id FROM build WHERE endpoints.id = ?)
      SELECT * FROM build`,
-    [
-      request.sourceKey,
-      request.code,
-      JSON.stringify(request.dependencies),
-      request.origin.requestId,
-      JSON.stringify(request.origin.actor),
-      request.endpointId,
-    ],
-  );
+      [
+        request.sourceKey,
+        request.code,
+        JSON.stringify(request.dependencies),
+        request.origin.requestId,
+        JSON.stringify(request.origin.actor),
+        request.endpointId,
+      ],
+    )
+    .options(prepared('request_build'));
   const build = rows[0];
   if (!build) throw new Error('INSERT ... RETURNING returned no row');
   return build;
@@ -140,7 +143,7 @@ export async function recordCachedBuild(
   return transaction(store, async (tx) => {
     const id = await insertCachedBuild(tx, request, known);
     if (id !== undefined && endpointId !== null)
-      await addCompiledVersions(tx, [endpointId], { ...source, artifact: known.digest, actor: origin.actor });
+      await addCompiledVersions(tx, id, { ...source, artifact: known.digest, actor: origin.actor });
     return id;
   });
 }
@@ -160,8 +163,7 @@ async function insertCachedBuild(
        SELECT ?, ?, ?::jsonb, 'succeeded', true, ?, ?::jsonb, digest, ?::jsonb, clock_timestamp(), clock_timestamp()
          FROM known RETURNING id),
      latest AS (
-       UPDATE endpoints SET build_id = build.id, status = 'compiled', last_error = NULL
-         FROM build WHERE endpoints.id = ?)
+       UPDATE endpoints SET build_id = build.id FROM build WHERE endpoints.id = ?)
      SELECT id FROM build`,
     [
       ...[known.source_key, known.toolchain, known.digest],
@@ -253,6 +255,10 @@ function byBuild(rows: readonly (BuiltEndpoint & { readonly build_id: string })[
   return found;
 }
 
+const CLAIMED = ['id', 'attempt', 'source_key', 'code', 'dependencies', 'request_id'] as const;
+/** What a worker needs to know of a build. */
+export type ClaimedBuild = Pick<Build, (typeof CLAIMED)[number]>;
+
 /**
  * Claims a queued build for a worker; undefined when another worker claimed it, or this attempt is no longer current.
  */
@@ -260,16 +266,17 @@ export async function claimBuild(
   store: Store,
   { id, attempt }: BuildAttempt,
   workerId: string,
-): Promise<Build | undefined> {
+): Promise<ClaimedBuild | undefined> {
   const [build] = await store
     .knex<Build>('builds')
     .where({ id, attempt, state: 'queued' })
+    .options(prepared('claim_build'))
     .update({
       state: 'running',
       worker_id: workerId,
       started_at: store.knex.raw('clock_timestamp()') as unknown as Date,
     })
-    .returning('*');
+    .returning(CLAIMED);
   return build;
 }
 
@@ -287,6 +294,7 @@ export async function finishBuild(
       .knex<Build>('builds')
       .where({ id, attempt })
       .whereIn('state', ['queued', 'running'])
+      .options(result.state === 'succeeded' ? prepared('finish_build') : {})
       .update({
         state: result.state,
         diagnostics: JSON.stringify(result.diagnostics) as unknown as Diagnostic[],
@@ -304,17 +312,11 @@ export async function finishBuild(
       ]);
     if (!build) return false;
     // A separate statement, whose snapshot includes endpoints that joined while the first one waited for the row lock.
-    const outcome = outcomeForEndpoints(result);
-    // Endpoints are locked in the order of their ids everywhere, to avoid deadlocks.
-    const locked = outcome ? await lockEndpointsOfBuild(tx, id) : [];
-    if (outcome && locked.length > 0) {
-      await tx.knex('endpoints').whereIn('id', locked).update(outcome);
-      if (result.state === 'succeeded') {
-        const { source_key: sourceKey, code, dependencies, actor } = build;
-        const { artifact } = result;
-        await addCompiledVersions(tx, locked, { sourceKey, code, dependencies, artifact, actor });
-      }
-    }
+    if (result.state === 'succeeded') {
+      const { source_key: sourceKey, code, dependencies, actor } = build;
+      const { artifact } = result;
+      await addCompiledVersions(tx, id, { sourceKey, code, dependencies, artifact, actor });
+    } else if (isFaultOfHandler(result.errorCode)) await failEndpointsOf(tx, id, result.error);
     tx.announce('build', id);
     return true;
   });
@@ -382,13 +384,13 @@ export async function pruneBuilds(store: Store, olderThanMs: number): Promise<nu
     .delete();
 }
 
-async function lockEndpointsOfBuild(tx: Store, id: string): Promise<string[]> {
-  return tx.knex('endpoints').where({ build_id: id }).orderBy('id').forUpdate().pluck('id');
+/** A failure of the service says nothing about an endpoint: its status stays. */
+function isFaultOfHandler(code: ErrorCode): boolean {
+  return code === 'compile_failed' || code === 'compile_timeout';
 }
 
-/** A failure of the service says nothing about an endpoint: its status stays. */
-function outcomeForEndpoints(result: BuildResult) {
-  if (result.state === 'succeeded') return { status: 'compiled', last_error: null };
-  const isTheHandlers = result.errorCode === 'compile_failed' || result.errorCode === 'compile_timeout';
-  return isTheHandlers ? { status: 'error', last_error: result.error } : undefined;
+async function failEndpointsOf(tx: Store, build: string, error: string): Promise<void> {
+  // Endpoints are locked in the order of their ids everywhere, to avoid deadlocks.
+  const locked = await tx.knex('endpoints').where({ build_id: build }).orderBy('id').forUpdate().pluck('id');
+  await tx.knex('endpoints').whereIn('id', locked).update({ status: 'error', last_error: error });
 }

@@ -16,6 +16,7 @@ import { columnValues, insertInto } from './insert.js';
 import { IS_LIVE_NODE } from './nodes.js';
 import type { ServingVersion, VersionState } from './observations.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
+import { prepared } from './prepared.js';
 import { namingRouteOwner, type RouteClaim } from './routed-endpoints.js';
 
 /** A deployment as an endpoint shows it. */
@@ -198,6 +199,19 @@ export async function findEndpoint(store: Store, id: string): Promise<Endpoint |
     .first<Endpoint | undefined>('endpoints.*', ...READ_BESIDES.map((column) => store.knex.raw(column)));
 }
 
+/** What is compiled of it. */
+export async function findSource(
+  store: Store,
+  id: string,
+): Promise<Pick<Endpoint, 'source_key' | 'code' | 'dependencies'> | undefined> {
+  return store
+    .knex<Endpoint>('endpoints')
+    .where({ id })
+    .options(prepared('find_source'))
+    .first('source_key', 'code', 'dependencies');
+}
+
+/** Undefined when there is none, which it also is to be asked for. */
 export async function endpointName(store: Store, id: string): Promise<string | undefined> {
   return (await store.knex<Endpoint>('endpoints').where({ id }).first('name'))?.name;
 }

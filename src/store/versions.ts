@@ -5,6 +5,7 @@ import { SERVED_BEFORE } from './apply-rows.js';
 import type { CompilableSource } from './builds.js';
 import type { Store } from './database.js';
 import { type ListOptions, type ListOrder, type Page, readPage } from './pages.js';
+import { prepared } from './prepared.js';
 
 /** Executables of so many versions of each endpoint are kept, and of those that are deployed. */
 const PINNED_VERSIONS = 20;
@@ -45,43 +46,22 @@ export interface AddedVersion {
  * executable is replaced, and its message where there is another one. The number of a version that was removed is not
  * given again.
  */
-export async function addVersions(
-  tx: Store,
-  endpointIds: readonly string[],
-  { sourceKey, code, dependencies, artifact, message = null, actor }: CompiledSource,
-): Promise<AddedVersion[]> {
-  const { rows } = await tx.knex.raw<{ rows: AddedVersion[] }>(
-    `WITH before AS (
-       SELECT id, CASE WHEN artifact_source_key IS NOT DISTINCT FROM ? AND latest_version IS NOT NULL
-                       THEN latest_version ELSE coalesce(greatest(last_number, latest_version), 0) + 1 END AS number
-         FROM endpoints WHERE id = ANY(?) ORDER BY id FOR UPDATE),
-     numbered AS (
-       UPDATE endpoints SET artifact = ?, artifact_source_key = ?, latest_version = number,
-              last_number = greatest(last_number, number)
-         FROM before WHERE endpoints.id = before.id
-       RETURNING endpoints.id, endpoints.latest_version)
-     INSERT INTO endpoint_versions (endpoint_id, version, source_key, code, dependencies, artifact, message, actor)
-     SELECT id, latest_version, ?, ?, ?, ?, ?, ?::jsonb FROM numbered
-     ON CONFLICT (endpoint_id, version) DO UPDATE
-           SET artifact = excluded.artifact, message = coalesce(excluded.message, endpoint_versions.message)
-     RETURNING endpoint_id AS "endpointId", version, xmax = 0 AS "isNew"`,
-    [
-      ...[sourceKey, [...endpointIds], artifact, sourceKey],
-      ...[sourceKey, code, JSON.stringify(dependencies), artifact, message],
-      actor && JSON.stringify(actor),
-    ] as never[],
-  );
-  return rows;
-}
-
-/** The same for a source that was compiled by itself: its version stays, also when a deployment made it and fails. */
-export async function addCompiledVersions(
+export function addVersions(
   tx: Store,
   endpointIds: readonly string[],
   source: CompiledSource,
-): Promise<void> {
-  const added = await addVersions(tx, endpointIds, source);
+): Promise<AddedVersion[]> {
+  return addTo(tx, 'id = ANY(?)', [...endpointIds], source);
+}
+
+/**
+ * The same for a source that was compiled by itself, of the endpoints whose latest build this is: its version stays,
+ * also when a deployment made it and fails.
+ */
+export async function addCompiledVersions(tx: Store, build: string, source: CompiledSource): Promise<void> {
+  const added = await addTo(tx, 'build_id = ?', build, source, ", status = 'compiled', last_error = NULL");
   const known = added.filter(({ isNew }) => !isNew);
+  if (known.length === 0) return;
   await tx.knex.raw(
     `UPDATE deployments SET is_new_version = false
        FROM unnest(?::uuid[], ?::integer[]) AS compiled (endpoint_id, version)
@@ -89,6 +69,40 @@ export async function addCompiledVersions(
         AND outcome = 'pending'`,
     [known.map(({ endpointId }) => endpointId), known.map(({ version }) => version)],
   );
+}
+
+/** @param condition of the endpoints, which are locked in the order of their ids; and what else is set of them */
+async function addTo(
+  tx: Store,
+  condition: 'id = ANY(?)' | 'build_id = ?',
+  value: string | string[],
+  { sourceKey, code, dependencies, artifact, message = null, actor }: CompiledSource,
+  alsoSet = '',
+): Promise<AddedVersion[]> {
+  const { rows } = await tx.knex
+    .raw<{ rows: AddedVersion[] }>(
+      `WITH before AS (
+       SELECT id, CASE WHEN artifact_source_key IS NOT DISTINCT FROM ? AND latest_version IS NOT NULL
+                       THEN latest_version ELSE coalesce(greatest(last_number, latest_version), 0) + 1 END AS number
+         FROM endpoints WHERE ${condition} ORDER BY id FOR UPDATE),
+     numbered AS (
+       UPDATE endpoints SET artifact = ?, artifact_source_key = ?, latest_version = number,
+              last_number = greatest(last_number, number)${alsoSet}
+         FROM before WHERE endpoints.id = before.id
+       RETURNING endpoints.id, endpoints.latest_version)
+     INSERT INTO endpoint_versions (endpoint_id, version, source_key, code, dependencies, artifact, message, actor)
+     SELECT id, latest_version, ?, ?, ?, ?, ?, ?::jsonb FROM numbered
+     ON CONFLICT (endpoint_id, version) DO UPDATE
+           SET artifact = excluded.artifact, message = coalesce(excluded.message, endpoint_versions.message)
+     RETURNING endpoint_id AS "endpointId", version, xmax = 0 AS "isNew"`,
+      [
+        ...[sourceKey, value, artifact, sourceKey],
+        ...[sourceKey, code, JSON.stringify(dependencies), artifact, message],
+        actor && JSON.stringify(actor),
+      ] as never[],
+    )
+    .options(prepared(alsoSet === '' ? 'add_versions' : 'add_compiled_versions'));
+  return rows;
 }
 
 /** The newest first, without their sources: those of all may be large. */
