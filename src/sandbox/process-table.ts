@@ -52,8 +52,8 @@ const TELLS_CHILDREN = existsSync('/proc/thread-self/children');
 
 /**
  * A process and its descendants, from parents to children: that takes as long however many other processes there are.
- * What is forked meanwhile can be missed, and a process whose parent has ended, unless it is a child of `first` then, as
- * in a PID namespace of which `first` is the first.
+ * What is forked meanwhile can be missed. So is a process whose parent has ended, unless it became a child of `first`,
+ * as in a PID namespace of which `first` is the first.
  * @throws when this process has no file descriptor left
  */
 export function readFamily(first: number): Processes {
