@@ -211,7 +211,7 @@ export async function findSource(
     .first('source_key', 'code', 'dependencies');
 }
 
-/** Undefined when there is none, which it also is to be asked for. */
+/** Undefined when there is no such endpoint: the cheapest way to ask for that, too. */
 export async function endpointName(store: Store, id: string): Promise<string | undefined> {
   return (await store.knex<Endpoint>('endpoints').where({ id }).first('name'))?.name;
 }
