@@ -7,7 +7,7 @@ import {
   isWaiting,
   memoryOver,
   type Processes,
-  readFamily,
+  readProcesses,
   readProcessesOfUser,
 } from '../sandbox/process-table.js';
 import { tmpBytes } from '../sandbox/tmp-usage.js';
@@ -70,9 +70,8 @@ class UsageWatch {
 
   /** All that belong to the tool. */
   #processes(): Processes {
-    const { user, hasNamespaces } = this.#confinement;
-    // With namespaces, orphans become children of its first process.
-    return user && !hasNamespaces ? readProcessesOfUser(user.id) : readFamily(this.#tool);
+    const { user } = this.#confinement;
+    return user ? readProcessesOfUser(user.id) : familyOf(this.#tool, readProcesses());
   }
 
   #isOverMemory(processes: Processes): boolean {
@@ -93,4 +92,22 @@ class UsageWatch {
     const isLong = this.#idleChecks * CHECK_EVERY_MS >= idleMs;
     return isLong && processes.size > 0 && [...processes.keys()].every(isWaiting);
   }
+}
+
+/** A process and its descendants. With namespaces, orphans become children of its first process. */
+function familyOf(first: number, all: Processes): Processes {
+  const children = new Map<number, number[]>();
+  for (const [pid, { parent }] of all) {
+    const siblings = children.get(parent);
+    if (siblings) siblings.push(pid);
+    else children.set(parent, [pid]);
+  }
+  const family = [first];
+  for (const member of family) family.push(...(children.get(member) ?? []));
+  return new Map(
+    family.flatMap((pid) => {
+      const entry = all.get(pid);
+      return entry ? [[pid, entry]] : [];
+    }),
+  );
 }

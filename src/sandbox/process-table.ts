@@ -1,5 +1,5 @@
 /** A snapshot of the processes of this machine with their parents and resource usage. */
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
+import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
 import { endianness } from 'node:os';
 import { isErrno } from '../util/errno.js';
 import { isOutOfDescriptors } from '../util/file-descriptors.js';
@@ -45,53 +45,6 @@ export function readProcessesOf(users: ReadonlySet<number>): ReadonlyMap<number,
 /** The same of one user. */
 export function readProcessesOfUser(user: number): Processes {
   return readProcessesOf(new Set([user])).get(user) ?? new Map();
-}
-
-/** Whether the kernel tells the children of a process: CONFIG_PROC_CHILDREN. */
-const TELLS_CHILDREN = existsSync('/proc/thread-self/children');
-
-/**
- * A process and its descendants, from parents to children: that takes as long however many other processes there are.
- * What is forked meanwhile can be missed. So is a process whose parent has ended, unless it became a child of `first`,
- * as in a PID namespace of which `first` is the first.
- * @throws when this process has no file descriptor left
- */
-export function readFamily(first: number): Processes {
-  if (!TELLS_CHILDREN) return familyOf(first, readProcesses());
-  const family = [first];
-  for (const member of family) family.push(...childrenOf(member));
-  return readEach(family);
-}
-
-function childrenOf(pid: number): number[] {
-  return threadsOf(String(pid)).flatMap((thread) => childrenOfThread(`/proc/${pid}/task/${thread}/children`));
-}
-
-/** As long as there are children: too long for `line`. */
-function childrenOfThread(file: string): number[] {
-  try {
-    return readFileSync(file, 'latin1').split(' ').filter(Boolean).map(Number);
-  } catch (error) {
-    if (isOutOfDescriptors(error)) throw error;
-    return []; // it has ended
-  }
-}
-
-function familyOf(first: number, all: Processes): Processes {
-  const children = new Map<number, number[]>();
-  for (const [pid, { parent }] of all) {
-    const siblings = children.get(parent);
-    if (siblings) siblings.push(pid);
-    else children.set(parent, [pid]);
-  }
-  const family = [first];
-  for (const member of family) family.push(...(children.get(member) ?? []));
-  return new Map(
-    family.flatMap((pid) => {
-      const entry = all.get(pid);
-      return entry ? [[pid, entry]] : [];
-    }),
-  );
 }
 
 function readEach(pids: readonly number[]): Processes {

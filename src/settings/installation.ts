@@ -20,7 +20,7 @@ const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'
 export const CONNECTIONS = {
   DATABASE_URL: text(
     'embedded server',
-    'PostgreSQL connection URL, of the server or of a pooler in session mode: `LISTEN` and prepared statements belong to a connection. Without it `npm run up` starts an embedded server in `DATA_DIR`.',
+    'PostgreSQL connection URL. Without it `npm run up` starts an embedded server in `DATA_DIR`.',
   ),
   REDIS_URL: text(
     'none',

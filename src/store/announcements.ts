@@ -5,7 +5,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import pg from 'pg';
-import { prepared } from './prepared.js';
 
 /** The kind of a changed row; also the name of the notification channel. */
 export type Topic =
@@ -87,12 +86,10 @@ export class Announcer {
       clearTimeout(this.#progressTimer);
       this.#progressTimer = undefined;
       try {
-        await this.#knex
-          .raw('SELECT pg_notify(topic, id) FROM unnest(?::text[], ?::text[]) AS t (topic, id)', [
-            batch.map(({ topic }) => topic),
-            batch.map(({ id }) => id),
-          ])
-          .options(prepared('announce'));
+        await this.#knex.raw(
+          'SELECT pg_notify(topic, id) FROM unnest(?::text[], ?::text[]) AS t (topic, id)',
+          [batch.map(({ topic }) => topic), batch.map(({ id }) => id)],
+        );
       } catch (thrown) {
         this.#onError(
           new Error('Changes could not be announced; listeners find them with their next poll', {

@@ -1,7 +1,6 @@
 /** The table `artifacts`: the executable for each source and toolchain. */
 import type { Diagnostic } from '../model/diagnostic.js';
 import { type Store, transaction } from './database.js';
-import { prepared } from './prepared.js';
 import { PINNED_ARTIFACTS } from './versions.js';
 
 /** A row. */
@@ -22,11 +21,7 @@ export async function findArtifact(
   sourceKey: string,
   toolchain: string,
 ): Promise<Artifact | undefined> {
-  return store
-    .knex<Artifact>('artifacts')
-    .where({ source_key: sourceKey, toolchain })
-    .options(prepared('find_artifact'))
-    .first('source_key', 'toolchain', 'digest', 'size', 'diagnostics');
+  return store.knex<Artifact>('artifacts').where({ source_key: sourceKey, toolchain }).first();
 }
 
 /**
@@ -37,18 +32,16 @@ export async function saveArtifact(
   store: Store,
   { source_key, toolchain, digest, size, diagnostics }: Artifact,
 ): Promise<void> {
-  await store.knex
-    .raw(
-      `WITH same AS (SELECT digest FROM artifacts WHERE digest = ? FOR KEY SHARE)
+  await store.knex.raw(
+    `WITH same AS (SELECT digest FROM artifacts WHERE digest = ? FOR KEY SHARE)
      INSERT INTO artifacts (source_key, toolchain, digest, size, diagnostics)
      -- A query that is not used would not be carried out, and not wait.
      SELECT ?, ?, ?, ?, ?::jsonb FROM (SELECT count(*) FROM same) AS waited
      ON CONFLICT (source_key, toolchain) DO UPDATE SET
        digest = excluded.digest, size = excluded.size, diagnostics = excluded.diagnostics,
        created_at = excluded.created_at`,
-      [digest, source_key, toolchain, digest, size, JSON.stringify(diagnostics)],
-    )
-    .options(prepared('save_artifact'));
+    [digest, source_key, toolchain, digest, size, JSON.stringify(diagnostics)],
+  );
 }
 
 const IS_UNUSED = `max(created_at) < clock_timestamp() - ? * interval '1 millisecond'

@@ -8,7 +8,6 @@ import type { Scope } from '../model/permission.js';
 import type { Artifact } from './artifacts.js';
 import { type Store, transaction } from './database.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
-import { prepared } from './prepared.js';
 import { addCompiledVersions } from './versions.js';
 import { visible } from './visibility.js';
 
@@ -107,24 +106,22 @@ export async function requestBuild(
   store: Store,
   request: BuildRequest,
 ): Promise<BuildAttempt & { readonly isNew: boolean }> {
-  const { rows } = await store.knex
-    .raw<{ rows: (BuildAttempt & { isNew: boolean })[] }>(
-      `WITH build AS (
+  const { rows } = await store.knex.raw<{ rows: (BuildAttempt & { isNew: boolean })[] }>(
+    `WITH build AS (
        INSERT INTO builds (source_key, code, dependencies, state, request_id, actor) VALUES (?, ?, ?, 'queued', ?, ?)
        ON CONFLICT (source_key) WHERE state IN ('queued', 'running') DO UPDATE SET source_key = excluded.source_key
        RETURNING id, attempt, xmax = 0 AS "isNew"),
      latest AS (UPDATE endpoints SET build_id = build.id FROM build WHERE endpoints.id = ?)
      SELECT * FROM build`,
-      [
-        request.sourceKey,
-        request.code,
-        JSON.stringify(request.dependencies),
-        request.origin.requestId,
-        JSON.stringify(request.origin.actor),
-        request.endpointId,
-      ],
-    )
-    .options(prepared('request_build'));
+    [
+      request.sourceKey,
+      request.code,
+      JSON.stringify(request.dependencies),
+      request.origin.requestId,
+      JSON.stringify(request.origin.actor),
+      request.endpointId,
+    ],
+  );
   const build = rows[0];
   if (!build) throw new Error('INSERT ... RETURNING returned no row');
   return build;
@@ -270,7 +267,6 @@ export async function claimBuild(
   const [build] = await store
     .knex<Build>('builds')
     .where({ id, attempt, state: 'queued' })
-    .options(prepared('claim_build'))
     .update({
       state: 'running',
       worker_id: workerId,
@@ -294,7 +290,6 @@ export async function finishBuild(
       .knex<Build>('builds')
       .where({ id, attempt })
       .whereIn('state', ['queued', 'running'])
-      .options(result.state === 'succeeded' ? prepared('finish_build') : {})
       .update({
         state: result.state,
         diagnostics: JSON.stringify(result.diagnostics) as unknown as Diagnostic[],
@@ -392,5 +387,6 @@ function isFaultOfHandler(code: ErrorCode): boolean {
 async function failEndpointsOf(tx: Store, build: string, error: string): Promise<void> {
   // Endpoints are locked in the order of their ids everywhere, to avoid deadlocks.
   const locked = await tx.knex('endpoints').where({ build_id: build }).orderBy('id').forUpdate().pluck('id');
+  if (locked.length === 0) return;
   await tx.knex('endpoints').whereIn('id', locked).update({ status: 'error', last_error: error });
 }

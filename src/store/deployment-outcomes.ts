@@ -1,22 +1,19 @@
 /** How deployments end: they run everywhere and are confirmed, or fail and are taken back. */
 import { nextUpdatedAt, type Store, transaction } from './database.js';
 import type { DeploymentKind } from './deployments.js';
-import { prepared } from './prepared.js';
 import { removeVersion } from './versions.js';
 
 /** Records that a deployment runs on all gateways. Does nothing when another one is desired now. */
 export async function confirmDeployment(store: Store, endpointId: string, id: string): Promise<void> {
   await transaction(store, async (tx) => {
-    const { rows } = await tx.knex
-      .raw<{ rows: { deployed_version: number | null }[] }>(
-        `WITH confirmed AS (
-           UPDATE endpoints SET status = 'running', last_error = NULL, confirmed_deployment_id = desired_deployment_id
-            WHERE id = ? AND desired_deployment_id = ? RETURNING desired_deployment_id)
-         UPDATE deployments SET outcome = 'succeeded', finished_at = clock_timestamp() FROM confirmed
-          WHERE id = desired_deployment_id AND outcome = 'pending' RETURNING deployed_version`,
-        [endpointId, id],
-      )
-      .options(prepared('confirm_deployment'));
+    const { rows } = await tx.knex.raw<{ rows: { deployed_version: number | null }[] }>(
+      `WITH confirmed AS (
+         UPDATE endpoints SET status = 'running', last_error = NULL, confirmed_deployment_id = desired_deployment_id
+          WHERE id = ? AND desired_deployment_id = ? RETURNING desired_deployment_id)
+       UPDATE deployments SET outcome = 'succeeded', finished_at = clock_timestamp() FROM confirmed
+        WHERE id = desired_deployment_id AND outcome = 'pending' RETURNING deployed_version`,
+      [endpointId, id],
+    );
     if (rows.some(({ deployed_version }) => deployed_version !== null)) await takeDraft(tx, id);
   });
 }

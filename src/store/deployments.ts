@@ -8,7 +8,6 @@ import type { CompilableSource } from './builds.js';
 import { type Store, transaction } from './database.js';
 import type { DeployedTarget, StickyBy } from './endpoint-runs.js';
 import { IS_LIVE_NODE } from './nodes.js';
-import { prepared } from './prepared.js';
 import { addVersions, removeVersion } from './versions.js';
 
 /** The kinds after which versions serve. */
@@ -159,12 +158,7 @@ export async function requestDeployment(
 ): Promise<RequestedDeployment | 'not_compiled' | undefined> {
   return transaction(store, async (tx) => {
     // Locked before anything is read: of two starts at once, the second finds the deployment of the first.
-    await tx
-      .knex('endpoints')
-      .where({ id: request.endpointId })
-      .options(prepared('lock_endpoint'))
-      .forUpdate()
-      .first('id');
+    await tx.knex('endpoints').where({ id: request.endpointId }).forUpdate().first('id');
     return addDeployment(tx, request);
   });
 }
@@ -174,9 +168,8 @@ export async function addDeployment(
   tx: Store,
   { endpointId, kind, targets, sticky = null, message = null, origin, draft, applyId }: DeploymentRequest,
 ): Promise<RequestedDeployment | 'not_compiled' | undefined> {
-  const { rows } = await tx.knex
-    .raw<{ rows: RequestRow[] }>(
-      `WITH endpoint AS (
+  const { rows } = await tx.knex.raw<{ rows: RequestRow[] }>(
+    `WITH endpoint AS (
        SELECT endpoints.id, endpoints.version AS revision, status, desired_deployment_id, deployments.targets AS desired,
               coalesce(?::jsonb, CASE WHEN artifact IS NOT NULL THEN jsonb_build_array(jsonb_build_object(
                 'version', latest_version, 'percent', 100, 'artifact', artifact)) END) AS wanted
@@ -206,20 +199,19 @@ export async function addDeployment(
             coalesce(added.targets, desired) AS targets, coalesce(added.revision, endpoint.revision) AS revision,
             (SELECT max(unserved) FROM overtaken) AS unserved
        FROM endpoint LEFT JOIN added ON true`,
-      [
-        ...[targets && JSON.stringify(targets), endpointId, kind, sticky && JSON.stringify(sticky)],
-        ...[message, origin.requestId, JSON.stringify(origin.actor)],
-        ...[
-          draft?.version ?? null,
-          draft?.isNew ?? false,
-          draft?.buildId ?? null,
-          draft?.draftSourceKey ?? null,
-          applyId ?? null,
-        ],
-        ...[kind, endpointId, endpointId],
-      ] as never[],
-    )
-    .options(prepared('add_deployment'));
+    [
+      ...[targets && JSON.stringify(targets), endpointId, kind, sticky && JSON.stringify(sticky)],
+      ...[message, origin.requestId, JSON.stringify(origin.actor)],
+      ...[
+        draft?.version ?? null,
+        draft?.isNew ?? false,
+        draft?.buildId ?? null,
+        draft?.draftSourceKey ?? null,
+        applyId ?? null,
+      ],
+      ...[kind, endpointId, endpointId],
+    ] as never[],
+  );
   const row = rows[0];
   if (!row) return undefined;
   if (row.wanted === null) return 'not_compiled';

@@ -4,7 +4,6 @@ import type { Store } from './database.js';
 import { IS_LIVE_NODE } from './nodes.js';
 import type { Observation } from './observations.js';
 import { POLICY_COLUMNS } from './policies.js';
-import { prepared } from './prepared.js';
 import { environmentDigest } from './variables.js';
 
 /** A version that should serve, with its share of the requests. */
@@ -65,38 +64,34 @@ export async function endpointChangeCounts(store: Store): Promise<{ id: string; 
 
 /** The routing view of some endpoints; ids that do not exist are left out. */
 export async function routedEndpoints(store: Store, ids: readonly string[]): Promise<RoutedEndpoint[]> {
-  return (
-    store
-      .knex('endpoints')
-      .leftJoin('collections', 'collections.id', 'endpoints.collection_id')
-      .leftJoin({ parents: 'domains' }, 'parents.id', 'collections.domain_id')
-      .leftJoin({ hosts: 'domains' }, 'hosts.host', 'endpoints.domain')
-      .leftJoin('deployments', 'deployments.id', 'endpoints.desired_deployment_id')
-      .whereIn('endpoints.id', ids)
-      // Each number of ids is a statement of its own.
-      .options(ids.length === 1 ? prepared('routed_endpoint') : {})
-      .select<RoutedEndpoint[]>(
-        'endpoints.id',
-        'endpoints.version',
-        'endpoints.domain',
-        'endpoints.method',
-        'endpoints.route',
-        'endpoints.limits',
-        'endpoints.collection_id',
-        ...Object.entries(POLICY_COLUMNS).map(([name, column]) =>
-          store.knex.raw(`(${column})::text AS ${name}`),
-        ),
-        store.knex.raw(`CASE WHEN deployments.id IS NOT NULL THEN jsonb_build_object('id', deployments.id,
+  return store
+    .knex('endpoints')
+    .leftJoin('collections', 'collections.id', 'endpoints.collection_id')
+    .leftJoin({ parents: 'domains' }, 'parents.id', 'collections.domain_id')
+    .leftJoin({ hosts: 'domains' }, 'hosts.host', 'endpoints.domain')
+    .leftJoin('deployments', 'deployments.id', 'endpoints.desired_deployment_id')
+    .whereIn('endpoints.id', ids)
+    .select<RoutedEndpoint[]>(
+      'endpoints.id',
+      'endpoints.version',
+      'endpoints.domain',
+      'endpoints.method',
+      'endpoints.route',
+      'endpoints.limits',
+      'endpoints.collection_id',
+      ...Object.entries(POLICY_COLUMNS).map(([name, column]) =>
+        store.knex.raw(`(${column})::text AS ${name}`),
+      ),
+      store.knex.raw(`CASE WHEN deployments.id IS NOT NULL THEN jsonb_build_object('id', deployments.id,
         'targets', deployments.targets, 'sticky', deployments.sticky, 'request_id', deployments.request_id,
         'confirmed', deployments.id IS NOT DISTINCT FROM endpoints.confirmed_deployment_id) END AS deployment`),
-        store.knex.raw(`${environmentDigest('coalesce(parents.id, hosts.id)')} AS environment`),
-        store.knex.raw("endpoints.status = 'stopped' AS stopped, endpoints.status = 'error' AS failed"),
-        store.knex.raw(
-          `(endpoints.enabled AND coalesce(collections.enabled, true)
+      store.knex.raw(`${environmentDigest('coalesce(parents.id, hosts.id)')} AS environment`),
+      store.knex.raw("endpoints.status = 'stopped' AS stopped, endpoints.status = 'error' AS failed"),
+      store.knex.raw(
+        `(endpoints.enabled AND coalesce(collections.enabled, true)
           AND coalesce(parents.enabled, true) AND coalesce(hosts.enabled, true)) AS routed`,
-        ),
-      )
-  );
+      ),
+    );
 }
 
 /** The desired state of an endpoint, and its observations by the live gateways. */
@@ -116,18 +111,16 @@ export interface RunObservation extends Pick<Observation, 'state' | 'revision' |
 
 /** @returns undefined when there is no such endpoint */
 export async function observedRun(store: Store, id: string): Promise<ObservedRun | undefined> {
-  const { rows } = await store.knex
-    .raw<{ rows: ObservedRow[] }>(
-      `SELECT endpoints.desired_deployment_id AS deployment_id, gateways.id AS node_id, state, observations.version AS revision,
+  const { rows } = await store.knex.raw<{ rows: ObservedRow[] }>(
+    `SELECT endpoints.desired_deployment_id AS deployment_id, gateways.id AS node_id, state, observations.version AS revision,
             observations.serving, observations.pid, error, gateways.hostname
        FROM endpoints
        LEFT JOIN (SELECT id, hostname, started_at FROM nodes WHERE kind = 'gateway' AND ${IS_LIVE_NODE})
          AS gateways ON true
        LEFT JOIN observations ON observations.node_id = gateways.id AND observations.endpoint_id = endpoints.id
       WHERE endpoints.id = ? ORDER BY gateways.started_at`,
-      [id],
-    )
-    .options(prepared('observed_run'));
+    [id],
+  );
   const first = rows[0];
   if (!first) return undefined;
   const ofGateways = rows.filter(({ node_id }) => node_id !== null);

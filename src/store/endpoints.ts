@@ -16,7 +16,6 @@ import { columnValues, insertInto } from './insert.js';
 import { IS_LIVE_NODE } from './nodes.js';
 import type { ServingVersion, VersionState } from './observations.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
-import { prepared } from './prepared.js';
 import { namingRouteOwner, type RouteClaim } from './routed-endpoints.js';
 
 /** A deployment as an endpoint shows it. */
@@ -204,11 +203,7 @@ export async function findSource(
   store: Store,
   id: string,
 ): Promise<Pick<Endpoint, 'source_key' | 'code' | 'dependencies'> | undefined> {
-  return store
-    .knex<Endpoint>('endpoints')
-    .where({ id })
-    .options(prepared('find_source'))
-    .first('source_key', 'code', 'dependencies');
+  return store.knex<Endpoint>('endpoints').where({ id }).first('source_key', 'code', 'dependencies');
 }
 
 /** Undefined when there is no such endpoint: the cheapest way to ask for that, too. */

@@ -4,7 +4,6 @@
  */
 import type { Store } from './database.js';
 import type { ImportedRow } from './imported-endpoints.js';
-import { prepared } from './prepared.js';
 
 export type ImportHandlerState = 'queued' | 'compiling' | 'compiled' | 'starting' | 'started' | 'failed';
 export type HandlerStage = 'compile' | 'start';
@@ -97,17 +96,15 @@ export async function claimHandler(
   attempt: HandlerAttempt,
   workerId: string,
 ): Promise<ClaimedHandler | undefined> {
-  const { rows } = await store.knex
-    .raw<{ rows: ClaimedHandler[] }>(
-      `WITH changed AS (
+  const { rows } = await store.knex.raw<{ rows: ClaimedHandler[] }>(
+    `WITH changed AS (
        UPDATE imports SET version = version + 1, state = 'running' WHERE id = ? AND finished_at IS NULL
        RETURNING id, version, start, request_id)
      UPDATE import_handlers SET state = 'compiling', worker_id = ?, version = changed.version FROM changed
       WHERE import_id = changed.id AND endpoint_id = ? AND attempt = ? AND import_handlers.state = 'queued'
      RETURNING changed.start, changed.request_id`,
-      [attempt.importId, workerId, attempt.endpointId, attempt.attempt],
-    )
-    .options(prepared('claim_handler'));
+    [attempt.importId, workerId, attempt.endpointId, attempt.attempt],
+  );
   if (rows[0]) store.announce('import', attempt.importId);
   return rows[0];
 }
@@ -118,10 +115,7 @@ export async function advanceHandler(
   attempt: HandlerAttempt,
   progress: { readonly state: 'compiling' | 'compiled' | 'starting'; readonly buildId: string },
 ): Promise<void> {
-  await change(store, attempt, 'advance_handler', 'state = ?, build_id = ?', [
-    progress.state,
-    progress.buildId,
-  ]);
+  await change(store, attempt, 'state = ?, build_id = ?', [progress.state, progress.buildId]);
 }
 
 /**
@@ -134,8 +128,11 @@ export async function finishHandler(
   result: HandlerResult,
 ): Promise<boolean> {
   const { stage, message } = result.state === 'failed' ? result : { stage: null, message: null };
-  const set = 'state = ?, stage = ?, message = ?, finished_at = clock_timestamp()';
-  return change(store, attempt, 'finish_handler', set, [result.state, stage, message]);
+  return change(store, attempt, 'state = ?, stage = ?, message = ?, finished_at = clock_timestamp()', [
+    result.state,
+    stage,
+    message,
+  ]);
 }
 
 /** Starts a new attempt of an abandoned handler; undefined when it has changed meanwhile. */
@@ -146,7 +143,6 @@ export async function requeueHandler(
   const isRequeued = await change(
     store,
     attempt,
-    'requeue_handler',
     "state = 'queued', attempt = attempt + 1, worker_id = NULL, queued_at = clock_timestamp()",
     [],
   );
@@ -196,23 +192,19 @@ export async function unfinishedHandlers(
   return rows;
 }
 
-/** @param name of the statement */
 async function change(
   store: Store,
   { importId, endpointId, attempt }: HandlerAttempt,
-  name: string,
   assignments: string,
   values: readonly (string | null)[],
 ): Promise<boolean> {
-  const { rowCount } = await store.knex
-    .raw<{ rowCount: number }>(
-      `WITH changed AS (
+  const { rowCount } = await store.knex.raw<{ rowCount: number }>(
+    `WITH changed AS (
        UPDATE imports SET version = version + 1 WHERE id = ? AND finished_at IS NULL RETURNING id, version)
      UPDATE import_handlers SET ${assignments}, version = changed.version FROM changed
       WHERE import_id = changed.id AND endpoint_id = ? AND attempt = ? AND import_handlers.finished_at IS NULL`,
-      [importId, ...values, endpointId, attempt] as never[],
-    )
-    .options(prepared(name));
+    [importId, ...values, endpointId, attempt] as never[],
+  );
   if (rowCount > 0) store.announce('import', importId);
   return rowCount > 0;
 }

@@ -6,7 +6,6 @@ import type { Store } from './database.js';
 import type { EndpointStatus } from './endpoints.js';
 import { insertHandlers } from './import-handlers.js';
 import type { ImportedRow } from './imported-endpoints.js';
-import { prepared } from './prepared.js';
 
 export type ImportState = 'queued' | 'running' | 'succeeded' | 'failed';
 
@@ -94,9 +93,7 @@ export async function importProgress(
  * @returns whether this call ended it
  */
 export async function finishImport(store: Store, id: string): Promise<boolean> {
-  const { rowCount } = await store.knex
-    .raw<{ rowCount: number }>(`${FINISH} AND id = ?`, [id])
-    .options(prepared('finish_import'));
+  const { rowCount } = await store.knex.raw<{ rowCount: number }>(`${FINISH} AND id = ?`, [id]);
   if (rowCount > 0) announceEnd(store, id);
   return rowCount > 0;
 }

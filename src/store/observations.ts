@@ -1,7 +1,6 @@
 /** The table `observations`: the observed state of endpoints on each gateway. */
 import { type Store, transaction } from './database.js';
 import { IS_LIVE_NODE } from './nodes.js';
-import { prepared } from './prepared.js';
 
 /**
  * `running`: the handler serves, or it sleeps, and the next request starts it: then no process is among those that
@@ -59,9 +58,8 @@ export async function saveObservations(
     observations.map(({ error }) => error),
   ];
   const save = async (tx: Store) => {
-    await tx.knex
-      .raw(
-        `INSERT INTO observations (node_id, endpoint_id, state, version, serving, versions, error)
+    await tx.knex.raw(
+      `INSERT INTO observations (node_id, endpoint_id, state, version, serving, versions, error)
        SELECT nodes.id, endpoints.id, observed.state, observed.version, observed.serving, observed.versions, observed.error
          FROM unnest(?::uuid[], ?::text[], ?::integer[], ?::jsonb[], ?::jsonb[], ?::text[])
                 AS observed (endpoint_id, state, version, serving, versions, error)
@@ -71,9 +69,8 @@ export async function saveObservations(
          state = excluded.state, version = excluded.version, serving = excluded.serving, versions = excluded.versions,
          error = excluded.error,
          updated_at = clock_timestamp()`,
-        [...columns, nodeId] as never[],
-      )
-      .options(prepared('save_observations'));
+      [...columns, nodeId] as never[],
+    );
     for (const { endpoint_id } of observations) tx.announce('observation', endpoint_id);
   };
   // Several lock several endpoints, which can be a deadlock with what deletes them.

@@ -5,7 +5,6 @@ import { SERVED_BEFORE } from './apply-rows.js';
 import type { CompilableSource } from './builds.js';
 import type { Store } from './database.js';
 import { type ListOptions, type ListOrder, type Page, readPage } from './pages.js';
-import { prepared } from './prepared.js';
 
 /** Executables of so many versions of each endpoint are kept, and of those that are deployed. */
 const PINNED_VERSIONS = 20;
@@ -79,9 +78,8 @@ async function addTo(
   { sourceKey, code, dependencies, artifact, message = null, actor }: CompiledSource,
   alsoSet = '',
 ): Promise<AddedVersion[]> {
-  const { rows } = await tx.knex
-    .raw<{ rows: AddedVersion[] }>(
-      `WITH before AS (
+  const { rows } = await tx.knex.raw<{ rows: AddedVersion[] }>(
+    `WITH before AS (
        SELECT id, CASE WHEN artifact_source_key IS NOT DISTINCT FROM ? AND latest_version IS NOT NULL
                        THEN latest_version ELSE coalesce(greatest(last_number, latest_version), 0) + 1 END AS number
          FROM endpoints WHERE ${condition} ORDER BY id FOR UPDATE),
@@ -95,13 +93,12 @@ async function addTo(
      ON CONFLICT (endpoint_id, version) DO UPDATE
            SET artifact = excluded.artifact, message = coalesce(excluded.message, endpoint_versions.message)
      RETURNING endpoint_id AS "endpointId", version, xmax = 0 AS "isNew"`,
-      [
-        ...[sourceKey, value, artifact, sourceKey],
-        ...[sourceKey, code, JSON.stringify(dependencies), artifact, message],
-        actor && JSON.stringify(actor),
-      ] as never[],
-    )
-    .options(prepared(alsoSet === '' ? 'add_versions' : 'add_compiled_versions'));
+    [
+      ...[sourceKey, value, artifact, sourceKey],
+      ...[sourceKey, code, JSON.stringify(dependencies), artifact, message],
+      actor && JSON.stringify(actor),
+    ] as never[],
+  );
   return rows;
 }
 
