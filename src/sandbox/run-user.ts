@@ -103,7 +103,7 @@ function recordOf(records: string, id: number): string {
  * @param records as given to `RunUser`
  */
 export async function killAbandoned(records: string): Promise<void> {
-  // Most are of the same few.
+  // Many records have the same owner.
   const running = new Map<string, boolean>();
   const isOwnerRunning = (owner: string) => {
     const known = running.get(owner) ?? isRunning(owner);

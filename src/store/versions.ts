@@ -70,7 +70,10 @@ export async function addCompiledVersions(tx: Store, build: string, source: Comp
   );
 }
 
-/** @param condition of the endpoints, which are locked in the order of their ids; and what else is set of them */
+/**
+ * @param condition SQL with `value`: which endpoints, locked in the order of their ids
+ * @param alsoSet SQL: further assignments for them, with a comma before each
+ */
 async function addTo(
   tx: Store,
   condition: 'id = ANY(?)' | 'build_id = ?',

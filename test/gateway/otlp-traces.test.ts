@@ -5,7 +5,6 @@ import { json } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { Registry } from 'prom-client';
 import { OtlpTraces } from '../../src/gateway/otlp-traces.js';
-
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
 
