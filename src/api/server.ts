@@ -9,6 +9,8 @@ import { wrapFailure } from './envelope.js';
 
 /** Time to receive a request, including an upload of gigabytes over a slow connection. */
 const REQUEST_TIMEOUT_MS = 3_600_000;
+/** Connections that the kernel keeps until they are accepted: a burst, which it would drop some of, or reset. */
+const BACKLOG = 4096;
 const METHODS = ['DELETE', 'GET', 'HEAD', 'POST', 'PUT'];
 
 /** Requests that wait for builds or imports are answered earlier; uploads and downloads are aborted after this. */
@@ -50,7 +52,7 @@ export async function serveApp(
   );
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(config.PORT, config.HOST, () => {
+    server.listen({ port: config.PORT, host: config.HOST, backlog: BACKLOG }, () => {
       server.off('error', reject);
       resolve();
     });

@@ -96,9 +96,11 @@ export class HandlerWatch {
   #check(): void {
     const now = performance.now();
     const watched = [...this.#watched.values()];
-    const users = new Set(watched.flatMap(({ confinement }) => confinement.user?.id ?? []));
+    // The kernel counts those of the others.
+    const counted = watched.filter(({ group }) => group === undefined);
+    const users = new Set(counted.flatMap(({ confinement }) => confinement.user?.id ?? []));
     const byUser = users.size > 0 ? readProcessesOf(users) : undefined;
-    const byFamily = users.size < watched.length ? this.#families(readProcesses()) : undefined;
+    const byFamily = users.size < counted.length ? this.#families(readProcesses()) : undefined;
     for (const handler of watched) {
       const { user } = handler.confinement;
       const processes = user ? byUser?.get(user.id) : byFamily?.get(handler.pid);

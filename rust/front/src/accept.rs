@@ -17,8 +17,8 @@ use crate::http::{RequestIds, refuse_connection};
 use crate::supervisor::Supervisor;
 use crate::thread::ThreadHandle;
 
-/// Connections that the kernel keeps until they are accepted.
-const BACKLOG: libc::c_int = 1024;
+/// Connections that the kernel keeps until they are accepted: a burst, which it would drop some of, or reset.
+const BACKLOG: libc::c_int = 4096;
 /// Share of the file descriptors for connections; the rest is for handlers and files.
 const SHARE_OF_DESCRIPTORS: f64 = 0.8;
 /// Without a descriptor for one more connection, the front tries again after this.

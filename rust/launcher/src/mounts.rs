@@ -217,8 +217,12 @@ fn mount_proc(shows_overcommit: bool) -> Result<()> {
     for process in ["self", "thread-self", "1"] {
         symlink(format!("processes/{process}"), format!("proc/{process}")).context(process)?;
     }
-    // The /proc of the service may have processes only, too.
-    let Ok(policy) = fs::read(OVERCOMMIT) else { return Ok(()) };
+    let policy = match fs::read(OVERCOMMIT) {
+        Ok(policy) => policy,
+        // The /proc of the service may have processes only, too.
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => return Ok(()),
+        Err(error) => return Err(error).context(OVERCOMMIT),
+    };
     make_folder(Path::new("proc/sys/vm"))?;
     fs::write(inside(Path::new(OVERCOMMIT)), policy).context(OVERCOMMIT)
 }

@@ -17,6 +17,8 @@ const IDLE = 10_000;
 const BYTES_FOR_ONE = 40_000;
 const IDLE_HTTP2 = 500;
 const BYTES_FOR_HTTP2 = 40_000;
+/** More than Node and many other servers let wait. */
+const BURST = 3_000;
 
 describe('many connections', function () {
   this.timeout(120_000);
@@ -35,8 +37,8 @@ describe('many connections', function () {
   });
   after(() => stack.close());
 
-  const flood = async (url: string, count: number, askEvery = 2) => {
-    const opened = openConnections(url, count, askEvery);
+  const flood = async (url: string, count: number, askEvery = 2, atOnce?: number) => {
+    const opened = openConnections(url, count, askEvery, atOnce);
     floods.push(opened);
     return opened;
   };
@@ -90,6 +92,24 @@ describe('many connections', function () {
       hold(`${stack.apiUrl}/api/health`, pidOf('web')),
     ]);
   });
+
+  for (const server of ['gateway', 'management API'] as const) {
+    it(`a burst of ${BURST} that the ${server} cannot accept at once is served`, async () => {
+      const [url, pid] =
+        server === 'gateway'
+          ? [`${stack.gatewayUrl}/any`, front()]
+          : [`${stack.apiUrl}/api/health`, pidOf('web')];
+      process.kill(pid, 'SIGSTOP');
+      try {
+        const burst = await flood(url, BURST, 1, BURST);
+        await burst.until(({ open }) => open === BURST);
+        process.kill(pid, 'SIGCONT');
+        await burst.until(({ answered }) => answered['200'] === BURST);
+      } finally {
+        process.kill(pid, 'SIGCONT');
+      }
+    });
+  }
 
   describe('over the limit of a server', () => {
     before(async () => {
