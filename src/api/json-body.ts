@@ -4,6 +4,7 @@
  */
 import bodyParser from 'koa-bodyparser';
 import { AppError, toError } from '../errors.js';
+import { utf8Text } from '../util/text.js';
 import type { ApiContext } from './context.js';
 
 const JSON_TYPES = ['application/json', 'application/*+json'];
@@ -35,12 +36,31 @@ export async function readBody(
   } catch (thrown) {
     throw bodyError(thrown, limitBytes, context.get('Content-Encoding'));
   }
-  const { body } = context.request;
-  if (isText) return { [textMember.member]: body };
+  const bytes = context.request.body as Buffer;
+  if (isText) return { [textMember.member]: textOf(bytes) };
+  const body = bytes.length === 0 ? undefined : jsonOf(bytes);
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new AppError('invalid_input', 'body: must be a JSON object');
   }
   return withoutPrototype(body as Record<string, unknown>);
+}
+
+function textOf(bytes: Buffer): string {
+  try {
+    return utf8Text(bytes);
+  } catch (thrown) {
+    const cause = toError(thrown);
+    throw new AppError('invalid_input', `body: ${cause.message}; send it as UTF-8`, {}, { cause });
+  }
+}
+
+function jsonOf(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(utf8Text(bytes));
+  } catch (thrown) {
+    const cause = toError(thrown);
+    throw new AppError('invalid_json', `The body is not valid JSON: ${cause.message}`, {}, { cause });
+  }
 }
 
 /** A value within a body, and where it is. */
@@ -111,13 +131,11 @@ function parserFor(limitBytes: number): ReturnType<typeof bodyParser> {
   let parser = parsers.get(limitBytes);
   if (!parser) {
     parser = bodyParser({
-      enableTypes: ['json', 'text'],
-      extendTypes: { json: JSON_TYPES, text: TEXT_TYPES },
-      jsonLimit: `${limitBytes}b`,
+      enableTypes: ['text'],
+      extendTypes: { text: [...JSON_TYPES, ...TEXT_TYPES] },
       textLimit: `${limitBytes}b`,
-      strict: false,
-      // `withoutPrototype` sees to them.
-      onProtoPoisoning: 'ignore',
+      // Bytes: as a text, they would lose what is not UTF-8 without an error.
+      encoding: null,
     } as bodyParser.Options);
     parsers.set(limitBytes, parser);
   }
@@ -136,10 +154,14 @@ function bodyError(thrown: unknown, limitBytes: number, encoding: string): Error
       { cause: error },
     );
   }
+  if (status === 400)
+    return new AppError(
+      'malformed_request',
+      `The body did not arrive: ${error.message}`,
+      {},
+      { cause: error },
+    );
   if (status === 415) return new AppError('unsupported_media_type', error.message, {}, { cause: error });
-  if (status === 400) {
-    return new AppError('invalid_json', `The body is not valid JSON: ${error.message}`, {}, { cause: error });
-  }
   // Errors of zlib have an errno and no status.
   if (encoding !== '' && 'errno' in error) {
     return new AppError(

@@ -20,6 +20,13 @@ export interface YamlLimits {
   readonly aliases: number;
 }
 
+/** A key that stands in one map again. */
+export interface RepeatedKey {
+  readonly key: string;
+  /** `line 3, column 5`, of the later one. */
+  readonly location: string;
+}
+
 export interface ParsedYaml {
   /** Undefined for a text without content. */
   readonly value: unknown;
@@ -42,8 +49,12 @@ export class YamlError extends Error {
   }
 }
 
-/** @throws YamlError */
-export function parseYaml(text: string, limits: YamlLimits): ParsedYaml {
+/**
+ * Of a key that stands in one map again, the last one counts.
+ * @param repeated gets such keys; without it, one is an error
+ * @throws YamlError
+ */
+export function parseYaml(text: string, limits: YamlLimits, repeated?: RepeatedKey[]): ParsedYaml {
   const lines = new LineCounter();
   const locationAt = (offset: number) => {
     const { line, col } = lines.linePos(offset);
@@ -55,7 +66,7 @@ export function parseYaml(text: string, limits: YamlLimits): ParsedYaml {
     merge: true,
     prettyErrors: false,
     logLevel: 'error',
-    // The check of the library takes quadratic time; `duplicateKey` replaces it.
+    // The check of the library takes quadratic time; `repeatedKeys` replaces it.
     uniqueKeys: false,
   });
   // A text without content is a document too.
@@ -66,9 +77,9 @@ export function parseYaml(text: string, limits: YamlLimits): ParsedYaml {
   if (error) {
     throw new YamlError(`is not YAML: ${error.message}`, locationAt(error.pos[0]), { cause: error });
   }
-  const duplicate = duplicateKey(document);
-  if (duplicate) {
-    throw new YamlError(`has the key "${duplicate.key}" twice in one map`, locationAt(duplicate.offset));
+  for (const { key, offset } of repeatedKeys(document)) {
+    if (!repeated) throw new YamlError(`has the key "${key}" twice in one map`, locationAt(offset));
+    repeated.push({ key, location: locationAt(offset) });
   }
   return {
     value: toData(document, limits.aliases) ?? undefined,
@@ -105,7 +116,9 @@ function toData(document: Document, aliases: number): unknown {
   }
 }
 
-function duplicateKey(document: Document): { key: string; offset: number } | undefined {
+/** In the order of the text. */
+function repeatedKeys(document: Document): { key: string; offset: number }[] {
+  const repeated: { key: string; offset: number }[] = [];
   const pending: unknown[] = [document.contents];
   while (pending.length > 0) {
     const node = pending.pop();
@@ -118,11 +131,11 @@ function duplicateKey(document: Document): { key: string; offset: number } | und
       // Keys become strings in the resulting object.
       const text = String(key.value);
       // A map may have several merge keys.
-      if (seen.has(text) && text !== '<<') return { key: text, offset: key.range?.[0] ?? 0 };
+      if (seen.has(text) && text !== '<<') repeated.push({ key: text, offset: key.range?.[0] ?? 0 });
       seen.add(text);
     }
   }
-  return undefined;
+  return repeated.sort((left, right) => left.offset - right.offset);
 }
 
 /** Offset of the value at a path of keys; of the last key that exists when the path is incomplete. */

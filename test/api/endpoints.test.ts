@@ -82,6 +82,25 @@ describe('endpoints', () => {
       expect(await asJson()).to.deep.equal({ code: null });
     });
 
+    it('only as UTF-8', async () => {
+      const { id } = await create({ code: CODE });
+      const path = `/api/endpoints/${id}/code`;
+      for (const type of ['text/x-rust', 'text/x-rust; charset=latin1'])
+        expectFailure(
+          await api.put(path, Buffer.from('// \u00e9', 'latin1'), rust(type)),
+          'invalid_input',
+          /^body: it is not UTF-8; send it as UTF-8$/,
+        );
+      expectFailure(
+        await api.put(path, Buffer.from('{"code": "// \u00e9"}', 'latin1'), rust('application/json')),
+        'invalid_json',
+        /^The body is not valid JSON: it is not UTF-8$/,
+      );
+      expect((await api.get(path)).body).to.equal(CODE);
+      await api.put(path, Buffer.from('\ufeff// \u00e9'), rust('text/x-rust'));
+      expect((await api.get(path)).body).to.equal('// \u00e9');
+    });
+
     it('and nothing else', async () => {
       const { id } = await create({ code: CODE });
       const path = `/api/endpoints/${id}/code`;

@@ -121,7 +121,15 @@ function completeOperation(
   const { consumes: _, produces: __, responses: ___, ...members } = operation;
   const all = [...parameters.values()];
   const consumes = textsOf(own(operation, 'consumes')) ?? textsOf(own(document, 'consumes')) ?? [];
-  return { ...members, parameters: all, consumes: mediaTypes(consumes, all), responses: RESPONSES };
+  const bodies = all.filter((parameter) => own(parameter, 'in') === 'body');
+  const isForm = all.some((parameter) => own(parameter, 'in') === 'formData');
+  if (bodies.length > 0 && isForm)
+    warn(
+      'bodies',
+      `${label}: has both a body and fields of a form, which exclude each other; only the form is read`,
+    );
+  const read = isForm ? all.filter((parameter) => !bodies.includes(parameter)) : all;
+  return { ...members, parameters: read, consumes: mediaTypes(consumes, read), responses: RESPONSES };
 }
 
 function parameterOf(value: unknown, label: string, at: number): JsonObject {

@@ -1,8 +1,9 @@
 /** The other files of a document's bundle, to which its references may lead. Nothing is fetched or read from disk. */
 import { posix } from 'node:path';
 import { AppError } from '../../errors.js';
+import type { Warn } from '../warnings.js';
 import { isObject, shortened, specError } from './json.js';
-import { parseText } from './parse-text.js';
+import { parseText, repeatedKeyText } from './parse-text.js';
 
 /** What is beside a document. */
 export interface Bundle {
@@ -30,7 +31,7 @@ export class OtherFiles {
   }
 
   /** Parses all files to which something leads that looks like a reference. */
-  static async load(root: unknown, bundle?: Bundle): Promise<OtherFiles> {
+  static async load(root: unknown, warn: Warn, bundle?: Bundle): Promise<OtherFiles> {
     const others = new OtherFiles(bundle?.document ?? null);
     const pending = bundle ? [{ content: root, file: '' }] : [];
     for (const { content, file } of pending) {
@@ -40,7 +41,11 @@ export class OtherFiles {
         const text = bundle?.readText(path);
         if (text === undefined) continue;
         const parsed = await text
-          .then((content) => parseText(content).value)
+          .then((content) => {
+            const { value, repeatedKeys } = parseText(content);
+            for (const key of repeatedKeys) warn('flaws', `${path}, ${repeatedKeyText(key)}`);
+            return value;
+          })
           .catch((thrown: unknown) => brokenFile(path, thrown));
         others.#files.set(path, parsed);
         pending.push({ content: parsed, file: path });

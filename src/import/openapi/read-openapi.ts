@@ -8,7 +8,7 @@ import { documentError, isObject, type JsonObject, own, shortened } from './json
 import { keptDocument, keptJson, NotKept } from './kept-document.js';
 import { descriptionFrom, readOperations } from './operations.js';
 import { type Bundle, OtherFiles } from './other-files.js';
-import { type ParsedText, parseText } from './parse-text.js';
+import { type ParsedText, parseText, repeatedKeyText } from './parse-text.js';
 import { requirePaths } from './path-items.js';
 import { References } from './references.js';
 import { scanDocument } from './scan.js';
@@ -49,14 +49,15 @@ export async function readOpenApi(
 }
 
 async function read(
-  { value: parsed, json }: ParsedText,
+  { value: parsed, json, repeatedKeys }: ParsedText,
   options: OpenApiOptions,
   bundle?: Bundle,
 ): Promise<OpenApiDocument> {
   const warnings = new Warnings();
   const warn = warnings.add;
-  if (!isObject(parsed)) throw documentError('/', 'is not an OpenAPI document: it has no members');
-  const files = await OtherFiles.load(parsed, bundle);
+  if (!isObject(parsed)) throw documentError('/', `is not an OpenAPI document, but ${whatIs(parsed)}`);
+  warnings.addEach('flaws', repeatedKeys, repeatedKeyText);
+  const files = await OtherFiles.load(parsed, warn, bundle);
   const specification = versionOf(parsed, warn);
   const isSwagger = specification === '2.0';
   requirePaths(parsed, options.operations);
@@ -79,6 +80,12 @@ async function read(
     throw documentError('/paths', `has no operation that can be imported${shown && `: ${shown}`}`);
   }
   return { title, version, description, basePath, operations, kept: await kept, warnings: warnings.list() };
+}
+
+/** What a value is that is no object. */
+function whatIs(value: unknown): string {
+  if (Array.isArray(value)) return 'a list';
+  return typeof value === 'string' ? `text: ${shortened(value)}` : shortened(JSON.stringify(value ?? null));
 }
 
 async function keptOf(keeping: Promise<KeptDocument>, warn: Warn): Promise<KeptDocument | null> {

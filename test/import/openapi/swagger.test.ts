@@ -46,6 +46,17 @@ describe('OpenAPI: Swagger 2.0', () => {
     expect(await basePathOf({ host: 5, basePath: [], schemes: 'http' })).to.equal(null);
   });
 
+  it('has either a body or a form', async () => {
+    const field = { name: 'a', in: 'formData', type: 'string' };
+    const { body, warnings } = await post({
+      parameters: [{ name: 'b', in: 'body', schema: { type: 'object' } }, field],
+    });
+    expect(body).to.deep.equal((await post({ parameters: [field] })).body);
+    expect(warnings).to.deep.equal([
+      'POST /a/{id}: has both a body and fields of a form, which exclude each other; only the form is read',
+    ]);
+  });
+
   it('has parameters in all styles that OpenAPI 3.0 has', async () => {
     const array = (name: string, collectionFormat?: string, where = 'query') => ({
       ...{ name, in: where, type: 'array', items: { type: 'integer' } },
