@@ -121,14 +121,14 @@ function completeOperation(
   const { consumes: _, produces: __, responses: ___, ...members } = operation;
   const all = [...parameters.values()];
   const consumes = textsOf(own(operation, 'consumes')) ?? textsOf(own(document, 'consumes')) ?? [];
-  const bodies = all.filter((parameter) => own(parameter, 'in') === 'body');
-  const isForm = all.some((parameter) => own(parameter, 'in') === 'formData');
-  if (bodies.length > 0 && isForm)
+  const fields = all.filter((parameter) => own(parameter, 'in') === 'formData');
+  const hasBody = all.some((parameter) => own(parameter, 'in') === 'body');
+  if (hasBody && fields.length > 0)
     warn(
       'bodies',
-      `${label}: has both a body and fields of a form, which exclude each other; only the form is read`,
+      `${label}: has both a body and fields of a form, which exclude each other; only the body is read`,
     );
-  const read = isForm ? all.filter((parameter) => !bodies.includes(parameter)) : all;
+  const read = hasBody ? all.filter((parameter) => !fields.includes(parameter)) : all;
   return { ...members, parameters: read, consumes: mediaTypes(consumes, read), responses: RESPONSES };
 }
 
