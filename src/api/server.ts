@@ -9,7 +9,7 @@ import { wrapFailure } from './envelope.js';
 
 /** Time to receive a request, including an upload of gigabytes over a slow connection. */
 const REQUEST_TIMEOUT_MS = 3_600_000;
-/** Connections that the kernel keeps until they are accepted: a burst, which it would drop some of, or reset. */
+/** Connections that the kernel keeps until they are accepted. Of a burst beyond that, it drops or resets some. */
 const BACKLOG = 4096;
 const METHODS = ['DELETE', 'GET', 'HEAD', 'POST', 'PUT'];
 

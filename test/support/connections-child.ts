@@ -1,6 +1,5 @@
 /**
- * Holds connections for `connections.ts`, and reports their states. Arguments: URL, number of connections, which of
- * them send a request (each first of so many), number of those that may not be accepted yet.
+ * Holds connections for `connections.ts`, and reports their states. Arguments: those of `openConnections`.
  */
 import { connect } from 'node:net';
 
@@ -8,6 +7,7 @@ const [url = '', ...numbers] = process.argv.slice(2);
 const [count = 0, askEvery = 1, atOnce = 1] = numbers.map(Number);
 const { hostname, port, pathname } = new URL(url);
 const REQUEST = `GET ${pathname} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+
 const answered: Record<string, number> = {};
 const unanswered: Record<string, number> = {};
 let begun = 0;

@@ -17,7 +17,7 @@ use crate::http::{RequestIds, refuse_connection};
 use crate::supervisor::Supervisor;
 use crate::thread::ThreadHandle;
 
-/// Connections that the kernel keeps until they are accepted: a burst, which it would drop some of, or reset.
+/// Connections that the kernel keeps until they are accepted. Of a burst beyond that, it drops or resets some.
 const BACKLOG: libc::c_int = 4096;
 /// Share of the file descriptors for connections; the rest is for handlers and files.
 const SHARE_OF_DESCRIPTORS: f64 = 0.8;

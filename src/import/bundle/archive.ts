@@ -6,6 +6,7 @@ import { closeSync, openSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { type CentralDirectory, type File as Entry, Open } from 'unzipper';
 import { AppError } from '../../errors.js';
+import { utf8Text } from '../../util/text.js';
 import { checkEntries, checkEntry } from './check-entries.js';
 import { bundleError, entryError } from './errors.js';
 import { findDirectory } from './zip-directory.js';
@@ -97,8 +98,6 @@ async function unpack(entry: Entry, path: string): Promise<Buffer> {
   return Buffer.concat(chunks, bytes);
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
-
 /**
  * Reads a file as UTF-8 text without a byte order mark.
  * @param limit largest size, bytes
@@ -120,11 +119,11 @@ export async function readText(file: ArchiveFile, limit: number, setting?: strin
   return text;
 }
 
-function decode(path: string, bytes: Uint8Array): string {
+function decode(path: string, bytes: Buffer): string {
   try {
-    return utf8.decode(bytes);
+    return utf8Text(bytes);
   } catch (cause) {
-    if (!(cause instanceof TypeError)) throw cause;
+    if (!(cause instanceof SyntaxError)) throw cause;
     throw bundleError(`${path} is not UTF-8; save it as UTF-8.`, { cause });
   }
 }

@@ -26,6 +26,16 @@ async function membersOf(files: Files, $ref: string) {
 }
 
 describe('OpenAPI: references to other files', () => {
+  it('name the file of a key that stands in one object again', async () => {
+    const files = { 'api/pet.yaml': `${PET}required: []\n` };
+    expect(await membersOf(files, 'pet.yaml')).to.deep.equal({
+      members: ['id integer'],
+      warnings: [
+        'api/pet.yaml, line 5, column 1: the key "required" stands there again in the same object; only this last one is read',
+      ],
+    });
+  });
+
   it('are relative to the file that has them', async () => {
     const references = {
       'pet.yaml': { 'api/pet.yaml': PET },
