@@ -99,12 +99,10 @@ impl GatewayConnection {
 
     /// Whether a whole request has been read that no thread works on.
     pub fn has_request(&self) -> bool {
-        let has_request = match self.received.try_lock() {
-            Ok(received) => received.has_frame(),
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().has_frame(),
-            // Another thread is taking it, or waits for one.
-            Err(TryLockError::WouldBlock) => return false,
-        };
+        // Without the right to read: another thread is taking it, or waits for one.
+        let Some(received) = self.try_received() else { return false };
+        let has_request = received.has_frame();
+        drop(received);
         self.streams.reader_has_left();
         has_request
     }
@@ -112,7 +110,7 @@ impl GatewayConnection {
     /// Whether a thread has the right to read, or is about to. It calls [`Streams::reader_has_left`] when it gives that
     /// back.
     pub fn is_read(&self) -> bool {
-        self.has_next_reader.load(SeqCst) || matches!(self.received.try_lock(), Err(TryLockError::WouldBlock))
+        self.has_next_reader.load(SeqCst) || self.try_received().is_none()
     }
 
     /// Waits at most `limit` until this connection or `other` can be read. Whether this one can.
@@ -149,7 +147,25 @@ impl GatewayConnection {
         if let Some(request) = self.take_set_aside() {
             return Some(request);
         }
-        let mut received = self.lock_received()?;
+        let mut received = match self.try_received() {
+            Some(received) => received,
+            None => {
+                self.flush();
+                if self.has_reader() || self.has_next_reader.swap(true, SeqCst) {
+                    return None;
+                }
+                // Another thread is taking a request, which is a matter of microseconds; but it may find none and wait
+                // for bytes instead, having flushed before our answer was buffered. Or it has set a request aside and
+                // reads again, which it does not any more once there is a next reader.
+                let set_aside = self.take_set_aside();
+                let received = set_aside.is_none().then(|| lock(&self.received));
+                self.has_next_reader.store(false, SeqCst);
+                match received {
+                    Some(received) => received,
+                    None => return set_aside,
+                }
+            }
+        };
         loop {
             // While this thread waited for the right to read, another one may have read for it.
             if let Some(request) = self.take_set_aside() {
@@ -172,11 +188,7 @@ impl GatewayConnection {
     /// until there is something new, which it waits for if it `waits`. Requests that come are set aside; whether there
     /// are any. `None` if another thread reads.
     pub fn read_aside(&self, waits: impl FnOnce() -> bool) -> Option<bool> {
-        let mut received = match self.received.try_lock() {
-            Ok(received) => received,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
+        let mut received = self.try_received()?;
         let waits = waits();
         let mut has_read = false;
         loop {
@@ -323,22 +335,12 @@ impl GatewayConnection {
         }
     }
 
-    /// The right to read; `None` if another thread waits for bytes, or for this right, already.
-    fn lock_received(&self) -> Option<MutexGuard<'_, Buffer>> {
+    /// The right to read; `None` if another thread has it.
+    fn try_received(&self) -> Option<MutexGuard<'_, Buffer>> {
         match self.received.try_lock() {
             Ok(received) => Some(received),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => {
-                self.flush();
-                if self.has_reader() || self.has_next_reader.swap(true, SeqCst) {
-                    return None;
-                }
-                // Another thread is taking a request, which is a matter of microseconds; but it may find none and wait
-                // for bytes instead, having flushed before our answer was buffered.
-                let received = lock(&self.received);
-                self.has_next_reader.store(false, SeqCst);
-                Some(received)
-            }
+            Err(TryLockError::WouldBlock) => None,
         }
     }
 
@@ -409,3 +411,6 @@ fn clear(answers: &mut Vec<u8>) {
         answers.clear();
     }
 }
+
+#[cfg(test)]
+mod tests;
