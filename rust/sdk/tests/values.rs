@@ -109,7 +109,12 @@ fn label_and_matrix() {
     assert_eq!(list(";id=a,b", |id| id.matrix().split(',').required_list()), "a b");
     assert_eq!(list(";id=a,b;id=c;other=d", |id| id.matrix().required_list()), "a,b c");
     let none = with_id("7");
-    assert_eq!(refusal(none.path_values("id").matrix().required::<u8>()), "Missing required path parameter: id");
+    let values = || none.path_values("id");
+    let wrong = |start: &str| format!("Invalid value for path parameter id: \"7\" does not begin with \"{start}\"");
+    assert_eq!(refusal(values().matrix().required::<u8>()), wrong(";id="));
+    assert_eq!(refusal(values().matrix().split(',').optional_list::<u8>()), wrong(";id="));
+    assert_eq!(refusal(values().matrix_object().required_object()), wrong(";"));
+    assert_eq!(refusal(values().split_label().one_of(&["7"]).unwrap().required_list::<u8>()), wrong("."));
     let color = object([("R", "1"), ("G", "2")]);
     for (id, read) in [
         (".R,1,G,2", (|id| id.split_label().required_object()) as fn(rust_edge_gateway_sdk::Values<'_>) -> _),

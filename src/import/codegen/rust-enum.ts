@@ -1,12 +1,15 @@
-/** The types of the members of a JSON body that may only be some texts. */
+/** The types of the members of a JSON body that may only be some texts or integers. */
 import type { Member } from '../openapi/document.js';
 import type { RustConstants } from './rust-constants.js';
 import { pascalCase } from './rust-names.js';
-import { stringLiteral } from './rust-text.js';
+import { stringLiteral, wrap } from './rust-text.js';
 
 /** More variants, of one enum or all, would take long to compile: further texts are checked against a list. */
 const MAX_VARIANTS = 40;
 const MAX_TOTAL_VARIANTS = 400;
+/** So many of the numbers that are allowed are named in an error. */
+const NAMED_NUMBERS = 50;
+
 /** The enums of one body. */
 export class RustEnums {
   readonly #constants: RustConstants;
@@ -22,18 +25,24 @@ export class RustEnums {
     return this.#definitions;
   }
 
-  /** The type of a member, or of its items; undefined when it may be any text. */
+  /** The type of a member, or of its items; undefined when it may be any. */
   typeOf({ name, type, allowed }: Member): string | undefined {
-    const isText = type === 'string' || type === 'array';
-    if (!isText || allowed === undefined || !this.#constants.reserve(allowed)) return undefined;
+    if (allowed === undefined || !(type === allowed.type || type === 'array')) return undefined;
+    if (!this.#constants.reserve(allowed.values.map(String))) return undefined;
     // The prefix keeps it apart from all names of the SDK.
     const rustName = unique(`Body${pascalCase(name)}`, this.#names);
     this.#definitions.push(
-      this.#canBeEnum(allowed.length)
-        ? enumOf(rustName, allowed)
-        : checkedText(rustName, this.#constants.define(name, allowed)),
+      allowed.type === 'integer'
+        ? checkedInteger(rustName, allowed.values)
+        : this.#textType(rustName, name, allowed.values),
     );
     return rustName;
+  }
+
+  #textType(rustName: string, name: string, allowed: readonly string[]): string[] {
+    return this.#canBeEnum(allowed.length)
+      ? enumOf(rustName, allowed)
+      : checkedText(rustName, this.#constants.define(name, allowed));
   }
 
   #canBeEnum(variants: number): boolean {
@@ -74,6 +83,37 @@ function checkedText(name: string, constant: string): string[] {
     `        rust_edge_gateway_sdk::one_of(text, &${constant}).map(Self)`,
     '    }',
     '}',
+  ];
+}
+
+/** An integer that is checked when it is read. */
+function checkedInteger(name: string, numbers: readonly number[]): string[] {
+  const named = numbers.slice(0, NAMED_NUMBERS).join(', ');
+  const more = numbers.length - NAMED_NUMBERS;
+  const which = numbers.length === 1 ? named : `one of ${named}${more > 0 ? ` and ${more} more` : ''}`;
+  return [
+    '#[derive(Deserialize, Serialize)]',
+    '#[serde(try_from = "i64")]',
+    `struct ${name}(i64);`,
+    '',
+    `impl TryFrom<i64> for ${name} {`,
+    '    type Error = String;',
+    '',
+    '    fn try_from(number: i64) -> Result<Self, String> {',
+    '        match number {',
+    ...wrap(pattern(numbers), 88).map((line) => `            ${line}`),
+    `            _ => Err(format!("{number} is not ${which}")),`,
+    '        }',
+    '    }',
+    '}',
+  ];
+}
+
+/** A match arm, word by word. */
+function pattern(numbers: readonly number[]): string[] {
+  return [
+    ...numbers.flatMap((number, at) => (at === 0 ? [`${number}`] : ['|', `${number}`])),
+    '=> Ok(Self(number)),',
   ];
 }
 

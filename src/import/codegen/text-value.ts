@@ -34,7 +34,7 @@ export function textCode(value: TextValue, source: TextSource, constants: RustCo
   const inner = typeWithin(shape, value);
   const type = required ? inner : `Option<${inner}>`;
   const note = isRaw ? { note: 'The raw text.' } : {};
-  const { allowed } = value;
+  const allowed = value.allowed?.values.map(String);
   const isChecked = allowed !== undefined && !isRaw && shape !== 'object' && constants.reserve(allowed);
   const checked = isChecked ? `.one_of(${constants.slice(name, allowed)})?` : '';
   if (shape === 'one' && checked === '') {

@@ -48,6 +48,11 @@ export type TextStyle =
   | 'deepObject'
   | 'text';
 
+/** At least one. */
+export type AllowedValues =
+  | { readonly type: 'string'; readonly values: readonly string[] }
+  | { readonly type: 'integer'; readonly values: readonly number[] };
+
 /** A value that is sent as text. */
 export interface TextValue {
   readonly name: string;
@@ -60,8 +65,8 @@ export interface TextValue {
   readonly explode: boolean;
   /** Names of an object's members, as far as they are described. */
   readonly memberNames?: readonly string[];
-  /** The only texts that a string, or an item of an array of strings, may be. */
-  readonly allowed?: readonly string[];
+  /** The only values that a string or integer, or an item of an array of these, may have. */
+  readonly allowed?: AllowedValues;
 }
 
 export interface Parameter extends TextValue {
@@ -90,6 +95,6 @@ export interface Member {
   readonly required: boolean;
   readonly nullable: boolean;
   readonly type: ValueType;
-  /** The only texts that a string, or an item of an array of strings, may be. */
-  readonly allowed?: readonly string[];
+  /** The only values that a string or integer, or an item of an array of these, may have. */
+  readonly allowed?: AllowedValues;
 }

@@ -159,7 +159,7 @@ export function textValue(
   // A list that has one item looks like that item.
   const type = isSpread && schemas.mayBeArray(schema) ? 'array' : schemas.typeOf(schema);
   const memberNames = isSpread && type === 'object' ? schemas.memberNamesOf(schema) : [];
-  const allowed = schemas.allowedTexts(schema);
+  const allowed = schemas.allowedValues(schema);
   return {
     type,
     itemType: schemas.itemTypeOf(schema),

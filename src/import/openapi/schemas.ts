@@ -1,5 +1,5 @@
 /** Derives from schemas what generated handlers need: types, members, files. */
-import type { Member, ValueType } from './document.js';
+import type { AllowedValues, Member, ValueType } from './document.js';
 import { documentError, entriesOf, isObject, itemsOf, type JsonObject, own } from './json.js';
 import type { References } from './references.js';
 
@@ -20,7 +20,7 @@ export class Schemas {
   readonly #kinds = new Map<JsonObject, Kind>();
   readonly #members = new Map<JsonObject, readonly Member[]>();
   readonly #properties = new Map<JsonObject, ReadonlyMap<string, unknown>>();
-  readonly #enumTexts = new Map<readonly unknown[], readonly string[]>();
+  readonly #enums = new Map<readonly unknown[], AllowedValues | undefined>();
   #visits = 0;
 
   /** Clients do not send read-only members. */
@@ -60,16 +60,14 @@ export class Schemas {
     return this.typeOf(schema) === 'array' || this.#isArrayAmongOthers(schema) === true;
   }
 
-  /** The only texts that a string, or an item of an array of strings, may be; undefined when it may be any. */
-  allowedTexts(schema: unknown): readonly string[] | undefined {
-    const type = this.typeOf(schema);
-    const one = type === 'array' ? this.#itemsIn(schema) : schema;
-    if (this.typeOf(one) !== 'string') return undefined;
+  /** The only values that a string or integer, or an item of an array of these, may have; undefined if any. */
+  allowedValues(schema: unknown): AllowedValues | undefined {
+    const one = this.typeOf(schema) === 'array' ? this.#itemsIn(schema) : schema;
     const values = itemsOf(this.#enumIn(one));
     if (values.length === 0) return undefined;
-    const texts = this.#enumTexts.get(values) ?? textsOf(values);
-    this.#enumTexts.set(values, texts);
-    return texts.length > 0 ? texts : undefined;
+    if (!this.#enums.has(values)) this.#enums.set(values, enumOf(values));
+    const found = this.#enums.get(values);
+    return found?.type === this.typeOf(one) ? found : undefined;
   }
 
   /** The members of an object that clients send, in the order of the document. */
@@ -160,7 +158,7 @@ export class Schemas {
       const earlier = members.get(name);
       const allowed = this.#mayHaveNull(property)
         ? undefined
-        : (this.allowedTexts(property) ?? earlier?.allowed);
+        : (this.allowedValues(property) ?? earlier?.allowed);
       const { type, nullable } = earlier && kind.type === 'any' ? earlier : kind;
       members.set(name, {
         name,
@@ -224,10 +222,17 @@ export class Schemas {
   }
 }
 
-/** The values of an enum, if all of them are texts or null. */
-function textsOf(values: readonly unknown[]): readonly string[] {
-  const texts = values.filter((value) => typeof value === 'string');
-  return values.every((value) => value === null || typeof value === 'string') ? [...new Set(texts)] : [];
+/** An enum without null, if all of it is of one type. */
+function enumOf(all: readonly unknown[]): AllowedValues | undefined {
+  const values = [...new Set(all)].filter((value) => value !== null);
+  if (values.length === 0) return undefined;
+  if (values.every((value) => typeof value === 'string')) return { type: 'string', values };
+  return values.every(isSafeInteger) ? { type: 'integer', values } : undefined;
+}
+
+/** A larger number may have been another one in the document. */
+function isSafeInteger(value: unknown): value is number {
+  return Number.isSafeInteger(value);
 }
 
 function isNull(schema: unknown): boolean {

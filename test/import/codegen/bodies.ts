@@ -1,5 +1,13 @@
 /** Request bodies of operations, as an OpenAPI document may describe them. */
-import type { FormField, Member, RequestBody } from '../../../src/import/openapi/document.js';
+import type { AllowedValues, FormField, Member, RequestBody } from '../../../src/import/openapi/document.js';
+
+export function onlyTexts(...values: string[]): AllowedValues {
+  return { type: 'string', values };
+}
+
+export function onlyIntegers(...values: number[]): AllowedValues {
+  return { type: 'integer', values };
+}
 
 export function member(name: string, given: Partial<Member> = {}): Member {
   return { name, required: true, nullable: false, type: 'string', ...given };

@@ -6,7 +6,16 @@ import type { HttpRequest } from '../../support/client.js';
 import { expectData } from '../../support/expect.js';
 import { type FormPart, multipart } from '../../support/form.js';
 import { type Stack, startStack } from '../../support/processes.js';
-import { field, formBody, jsonBody, MULTIPART, member, URLENCODED } from './bodies.js';
+import {
+  field,
+  formBody,
+  jsonBody,
+  MULTIPART,
+  member,
+  onlyIntegers,
+  onlyTexts,
+  URLENCODED,
+} from './bodies.js';
 import { operation, parameter } from './operations.js';
 
 const PUT_PET = operation({
@@ -56,6 +65,7 @@ const NAMES = [
 ];
 const STRANGE_NAMES = operation({ path: '/strange', parameters: NAMES.map((name) => parameter(name)) });
 const CURRENCIES = Array.from({ length: 60 }, (_, at) => `C${at}`);
+const MANY_NUMBERS = Array.from({ length: 100 }, (_, at) => at * 10);
 /** More members than `json!` supports in one object. */
 const MANY = Array.from({ length: 90 }, (_, at) => `name${at}`);
 const MANY_NAMES = operation({ path: '/many', parameters: MANY.map((name) => parameter(name)) });
@@ -97,7 +107,7 @@ const ORDER_FIELDS = [
     ...{ style: 'pipeDelimited', explode: false },
   }),
   field('color', { required: false, type: 'object', memberNames: ['r', 'g'] }),
-  field('grade', { required: false, allowed: ['A', 'B'] }),
+  field('grade', { required: false, allowed: onlyTexts('A', 'B') }),
   field('extra', { required: false, type: 'object', style: 'deepObject' }),
 ];
 const ORDER = operation({ method: 'POST', path: '/order', body: formBody(URLENCODED, ORDER_FIELDS) });
@@ -116,7 +126,7 @@ const STYLES = operation({
     parameter('label', { in: 'path', ...INTEGERS, style: 'label' }),
     parameter('point', { in: 'path', type: 'object', style: 'matrix', explode: true }),
     parameter('file', { in: 'path' }),
-    parameter('ext', { in: 'path', allowed: ['png', 'jpg'] }),
+    parameter('ext', { in: 'path', allowed: onlyTexts('png', 'jpg') }),
     parameter('rest', { in: 'path' }),
     parameter('each', { ...INTEGERS }),
     parameter('commas', { ...INTEGERS, explode: false }),
@@ -126,7 +136,8 @@ const STYLES = operation({
     parameter('page', { type: 'object', style: 'deepObject' }),
     parameter('flat', { type: 'object', explode: false }),
     parameter('color', { type: 'object', memberNames: ['R', 'G'] }),
-    parameter('order', { type: 'array', itemType: 'string', allowed: ['name', 'age'] }),
+    parameter('order', { type: 'array', itemType: 'string', allowed: onlyTexts('name', 'age') }),
+    parameter('stars', { type: 'integer', allowed: onlyIntegers(1, 3) }),
     parameter('X-Sizes', { in: 'header', ...INTEGERS }),
     parameter('X-Point', { in: 'header', type: 'object', explode: true }),
     parameter('seen', { in: 'cookie', ...INTEGERS }),
@@ -140,9 +151,11 @@ const ENUMS = operation({
   method: 'POST',
   path: '/enums',
   body: jsonBody([
-    member('status', { allowed: ['in stock', 'sold'] }),
-    member('tags', { type: 'array', required: false, allowed: ['new', 'old'] }),
-    member('currency', { required: false, nullable: true, allowed: CURRENCIES }),
+    member('status', { allowed: onlyTexts('in stock', 'sold') }),
+    member('tags', { type: 'array', required: false, allowed: onlyTexts('new', 'old') }),
+    member('currency', { required: false, nullable: true, allowed: onlyTexts(...CURRENCIES) }),
+    member('stars', { required: false, type: 'integer', allowed: onlyIntegers(1, 3, -5) }),
+    member('sizes', { required: false, type: 'array', allowed: onlyIntegers(...MANY_NUMBERS) }),
   ]),
 });
 
@@ -338,7 +351,7 @@ describe('running generated handlers', () => {
   it('parses parameters in their style', async () => {
     const path = '/styles/;id=1,2/.3.4/;x=5;y=6/photo.png/a/b';
     const filter = 'filter[a]=1&filter[b%20c]=2&filters=3&filter[=4';
-    const lists = 'each=1&each=2&commas=3,4&spaces=5%206&pipes=a,b|c&order=name&order=age';
+    const lists = 'each=1&each=2&commas=3,4&spaces=5%206&pipes=a,b|c&order=name&order=age&stars=3';
     const objects = 'flat=a,1,b,2&G=2&R=1';
     const headers = { 'x-sizes': ['1, 2', '3'], 'x-point': 'x=1,y=2', cookie: 'seen=1; seen=2' };
     const { status, body } = await send('GET', `${path}?${filter}&${lists}&${objects}`, { headers });
@@ -360,6 +373,7 @@ describe('running generated handlers', () => {
         flat: { a: '1', b: '2' },
         color: { R: '1', G: '2' },
         order: ['name', 'age'],
+        stars: 3,
       },
       header: { 'X-Sizes': [1, 2, 3], 'X-Point': { x: '1', y: '2' } },
       cookie: { seen: [1, 2] },
@@ -372,7 +386,19 @@ describe('running generated handlers', () => {
         'Invalid value for query parameter order: "x" is not one of "name", "age"',
       ],
       [`${path}?filter[a]=1&flat=a`, 'Invalid value for query parameter flat: "a" is a key without a value'],
-      ['/styles/7/.3/;x=5/photo.png/a?filter[a]=1', 'Missing required path parameter: id'],
+      [`${path}?filter[a]=1&stars=2`, 'Invalid value for query parameter stars: "2" is not one of "1", "3"'],
+      [
+        '/styles/7/.3/;x=5/photo.png/a?filter[a]=1',
+        'Invalid value for path parameter id: "7" does not begin with ";id="',
+      ],
+      [
+        '/styles/;id=7/3/;x=5/photo.png/a?filter[a]=1',
+        'Invalid value for path parameter label: "3" does not begin with "."',
+      ],
+      [
+        '/styles/;id=7/.3/x=5/photo.png/a?filter[a]=1',
+        'Invalid value for path parameter point: "x=5" does not begin with ";"',
+      ],
       [
         '/styles/;id=1/.3/;x=5/photo.gif/a?filter[a]=1',
         'Invalid value for path parameter ext: "gif" is not one of "png", "jpg"',
@@ -419,13 +445,17 @@ describe('running generated handlers', () => {
 
   it('checks the enums of a body', async () => {
     const post = (body: unknown) => send('POST', '/enums', { body });
-    const full = { status: 'in stock', tags: ['new', 'old'], currency: 'C59' };
+    const full = {
+      ...{ status: 'in stock', tags: ['new', 'old'], currency: 'C59' },
+      ...{ stars: -5, sizes: [0, 990] },
+    };
     expect((await post(full)).body.received).to.deep.equal({ body: full });
-    const nulls = { status: 'sold', tags: null, currency: null };
+    const nulls = { status: 'sold', tags: null, currency: null, stars: null, sizes: null };
     expect((await post(nulls)).body.received).to.deep.equal({ body: nulls });
     const rejected = [
       [{ status: 'lost' }, 'Invalid value for field status: "lost" is not one of "in stock", "sold"'],
       [{ ...full, tags: ['new', 'x'] }, 'Invalid value for field tags[1]: "x" is not one of "new", "old"'],
+      [{ ...full, stars: 5 }, 'Invalid value for field stars: 5 is not one of 1, 3, -5'],
       [{}, 'Missing field: status'],
       ['hello', 'Expected a JSON body, but it begins with "hello"'],
     ] as const;
@@ -435,6 +465,9 @@ describe('running generated handlers', () => {
     const { error } = (await post({ ...full, currency: 'DM' })).body;
     expect(error).to.match(
       /^Bad request: Invalid value for field currency: "DM" is not one of "C0", .* and 10 more$/,
+    );
+    expect((await post({ ...full, sizes: [10, 5] })).body.error).to.match(
+      /^Bad request: Invalid value for field sizes\[1\]: 5 is not one of 0, 10, .*490 and 50 more$/,
     );
   });
 

@@ -1,8 +1,14 @@
 /** Operations as an OpenAPI document may describe them: builders, and hostile ones for property tests. */
 import fc from 'fast-check';
-import type { FormField, Operation, Parameter, RequestBody } from '../../../src/import/openapi/document.js';
+import type {
+  AllowedValues,
+  FormField,
+  Operation,
+  Parameter,
+  RequestBody,
+} from '../../../src/import/openapi/document.js';
 import { pathParameters } from '../../../src/import/openapi/parameters.js';
-import { MULTIPART, URLENCODED } from './bodies.js';
+import { MULTIPART, onlyIntegers, onlyTexts, URLENCODED } from './bodies.js';
 
 /** An operation without parameters and body unless given. */
 export function operation(given: Partial<Operation> = {}): Operation {
@@ -121,9 +127,14 @@ const hostileText = fc.oneof(
 );
 
 /** The values of an enum: few, or more than become variants of one in Rust. */
-const hostileTexts = fc.oneof(
-  fc.uniqueArray(hostileText, { minLength: 1, maxLength: 5 }),
-  fc.uniqueArray(hostileText, { minLength: 50, maxLength: 60 }),
+const severalOf = <Value>(value: fc.Arbitrary<Value>) =>
+  fc.oneof(
+    fc.uniqueArray(value, { minLength: 1, maxLength: 5 }),
+    fc.uniqueArray(value, { minLength: 50, maxLength: 60 }),
+  );
+const hostileEnum: fc.Arbitrary<AllowedValues> = fc.oneof(
+  { weight: 3, arbitrary: severalOf(hostileText).map((values) => onlyTexts(...values)) },
+  { weight: 1, arbitrary: severalOf(fc.maxSafeInteger()).map((values) => onlyIntegers(...values)) },
 );
 
 const valueType = fc.constantFrom(
@@ -155,7 +166,7 @@ const textValue = {
   style: fc.constantFrom(...TEXT_STYLES),
   explode: fc.boolean(),
   memberNames: fc.array(hostileText, { minLength: 1, maxLength: 4 }),
-  allowed: hostileTexts,
+  allowed: hostileEnum,
 };
 const WITHOUT_OPTIONAL = ['name', 'required', 'type', 'itemType', 'style', 'explode'] as const;
 
@@ -187,7 +198,7 @@ const hostileBody: fc.Arbitrary<RequestBody> = fc.record({
         required: fc.boolean(),
         nullable: fc.boolean(),
         type: valueType,
-        allowed: hostileTexts,
+        allowed: hostileEnum,
       },
       { requiredKeys: ['name', 'required', 'nullable', 'type'] },
     ),

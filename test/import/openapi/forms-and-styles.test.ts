@@ -1,5 +1,6 @@
 /** Form bodies, and styles of parameters. */
 import { expect } from 'chai';
+import { onlyIntegers, onlyTexts } from '../codegen/bodies.js';
 import { documentWith, RESPONSES, read } from '../documents/documents.js';
 
 const PHOTO = {
@@ -135,13 +136,24 @@ describe('OpenAPI: enums of JSON bodies', () => {
       maybe,
       sizes: { type: 'array', items: size },
       some: { type: 'array', items: maybe },
+      stars: { type: ['integer', 'null'], enum: [1, 2, null, 1] },
+      ranks: { type: 'array', items: { type: 'integer', enum: [-1] } },
+      // Not of the type, or more than it.
+      other: { type: 'string', enum: [1, 2] },
+      ratio: { type: 'integer', enum: [1, 1.5] },
+      large: { type: 'integer', enum: [2 ** 53] },
+      number: { type: 'number', enum: [1] },
+      mixed: { type: 'string', enum: ['a', 1] },
     };
     const { body } = await bodyOf('application/json', { schema: { type: 'object', properties } });
     expect(body?.members.map(({ name, allowed }) => [name, allowed])).to.deep.equal([
-      ['size', ['s', 'm']],
-      ['maybe', ['s']],
-      ['sizes', ['s', 'm']],
+      ['size', onlyTexts('s', 'm')],
+      ['maybe', onlyTexts('s')],
+      ['sizes', onlyTexts('s', 'm')],
       ['some', undefined],
+      ['stars', onlyIntegers(1, 2)],
+      ['ranks', onlyIntegers(-1)],
+      ...['other', 'ratio', 'large', 'number', 'mixed'].map((name) => [name, undefined]),
     ]);
   });
 });
@@ -217,7 +229,7 @@ describe('OpenAPI: styles of parameters', () => {
     const { parameters } = await styled([one], '/files/{name}.{ext}/{*rest}');
     expect(parameters.map(({ name, allowed }) => [name, allowed])).to.deep.equal([
       ['name', undefined],
-      ['ext', ['png']],
+      ['ext', onlyTexts('png')],
       ['rest', undefined],
     ]);
   });
@@ -247,10 +259,10 @@ describe('OpenAPI: styles of parameters', () => {
     expect(parameters.map(({ memberNames, allowed }) => memberNames ?? allowed)).to.deep.equal([
       ['r', 'g'],
       undefined,
-      ['s', 'm'],
-      ['s', 'm'],
-      undefined,
-      ['a'],
+      onlyTexts('s', 'm'),
+      onlyTexts('s', 'm'),
+      onlyIntegers(1, 2),
+      onlyTexts('a'),
     ]);
   });
 });

@@ -63,8 +63,16 @@ pub struct Values<'a> {
     texts: Vec<&'a str>,
     /// A list that was sent may be empty.
     is_sent: bool,
-    /// Why the only value, an empty text, is not allowed: it may be an empty list.
-    refusal: Option<String>,
+    refusal: Option<Refusal<'a>>,
+}
+
+/// Why values cannot be read.
+#[derive(Debug, Clone)]
+struct Refusal<'a> {
+    text: &'a str,
+    reason: String,
+    /// As one value; as a list they are an empty one.
+    may_be_list: bool,
 }
 
 impl<'a> Values<'a> {
@@ -90,8 +98,9 @@ impl<'a> Values<'a> {
     /// Drops the dot before a value in OpenAPI's style `label`. A list goes on with `split('.')`, or, when it is not
     /// exploded, with [`Values::split_label`].
     pub fn label(self) -> Self {
+        let wrong = self.texts.iter().find(|text| !text.starts_with('.')).copied();
         let texts = self.texts.iter().map(|text| text.strip_prefix('.').unwrap_or(text)).collect();
-        Values { texts, ..self }
+        Values { texts, ..self }.refused_for(wrong, || " does not begin with \".\"".to_owned())
     }
 
     /// As [`Values::label`], and takes the list apart: at its commas, as in RFC 6570, or else at its dots, as in
@@ -105,13 +114,21 @@ impl<'a> Values<'a> {
     pub fn matrix(self) -> Self {
         let own = |(key, value)| (key == self.name).then_some(value);
         let texts: Vec<_> = self.texts.iter().flat_map(|text| matrix_pairs(text)).filter_map(own).collect();
-        Values::new(self.place, self.name, texts)
+        let wrong = self.texts.first().copied().filter(|_| texts.is_empty());
+        Values { texts, ..self }.refused_for(wrong, || format!(" does not begin with \";{}=\"", self.name))
     }
 
     /// The keys and values of an object in OpenAPI's style `matrix`, exploded: `;a=1;b=2`.
     pub fn matrix_object(self) -> Self {
+        let wrong = self.texts.iter().find(|text| !text.starts_with(';')).copied();
         let pairs = self.texts.iter().flat_map(|text| matrix_pairs(text));
-        Values::new(self.place, self.name, pairs.flat_map(|(key, value)| [key, value]).collect())
+        let texts = pairs.flat_map(|(key, value)| [key, value]).collect();
+        Values { texts, ..self }.refused_for(wrong, || " does not begin with \";\"".to_owned())
+    }
+
+    fn refused_for(self, wrong: Option<&'a str>, reason: impl FnOnce() -> String) -> Self {
+        let refusal = wrong.map(|text| Refusal { text, reason: reason(), may_be_list: false });
+        Values { refusal, ..self }
     }
 
     /// Makes sure that each value is one of these. A single empty text that is not is an empty list, and refused when
@@ -120,10 +137,13 @@ impl<'a> Values<'a> {
     /// # Errors
     /// [`HandlerError::BadRequest`] that names the allowed values.
     pub fn one_of(self, allowed: &[&str]) -> Result<Self, HandlerError> {
+        if self.refusal.is_some() {
+            return Ok(self);
+        }
         let Some(text) = self.texts.iter().find(|text| !allowed.contains(text)) else { return Ok(self) };
         let reason = format!(" is not {}", one_of_names(allowed));
         match self.is_empty_text() {
-            true => Ok(Values { refusal: Some(reason), ..self }),
+            true => Ok(Values { refusal: Some(Refusal { text: "", reason, may_be_list: true }), ..self }),
             false => Err(self.invalid(text, &reason)),
         }
     }
@@ -169,8 +189,10 @@ impl<'a> Values<'a> {
         if !self.is_sent {
             return Err(self.missing());
         }
-        if self.refusal.is_some() {
-            return Ok(Vec::new());
+        match &self.refusal {
+            Some(refusal) if refusal.may_be_list => return Ok(Vec::new()),
+            Some(refusal) => return Err(self.refused(refusal)),
+            None => {}
         }
         let items: Result<Vec<T>, _> = self.texts.iter().map(|text| self.parse(text)).collect();
         match items {
@@ -198,6 +220,9 @@ impl<'a> Values<'a> {
         if !self.is_sent {
             return Err(self.missing());
         }
+        if let Some(refusal) = &self.refusal {
+            return Err(self.refused(refusal));
+        }
         let pairs = self.texts.chunks(2).map(|pair| match *pair {
             [key, value] => Ok((key.to_owned(), value.to_owned())),
             _ => Err(self.invalid(pair[0], " is a key without a value")),
@@ -207,7 +232,7 @@ impl<'a> Values<'a> {
 
     fn one(&self) -> Result<Option<&'a str>, HandlerError> {
         match &self.refusal {
-            Some(reason) => Err(self.invalid("", reason)),
+            Some(refusal) => Err(self.refused(refusal)),
             None => Ok(one(self.place, &self.texts)),
         }
     }
@@ -224,6 +249,11 @@ impl<'a> Values<'a> {
     #[cold]
     fn missing(&self) -> HandlerError {
         missing(self.place, self.name)
+    }
+
+    #[cold]
+    fn refused(&self, refusal: &Refusal<'_>) -> HandlerError {
+        self.invalid(refusal.text, &refusal.reason)
     }
 
     #[cold]
