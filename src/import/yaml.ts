@@ -10,6 +10,7 @@ import {
   Lexer,
   LineCounter,
   Parser,
+  visit,
 } from 'yaml';
 import { toError } from '../errors.js';
 
@@ -82,7 +83,7 @@ export function parseYaml(text: string, limits: YamlLimits, repeated?: RepeatedK
     repeated.push({ key, location: locationAt(offset) });
   }
   return {
-    value: toData(document, limits.aliases) ?? undefined,
+    value: toData(document, limits.aliases, locationAt) ?? undefined,
     locationOf: (path) => locationAt(offsetOf(document.contents, path)),
   };
 }
@@ -104,16 +105,32 @@ function tokensOf(text: string, levels: number, lines: LineCounter): readonly CS
   return tokens;
 }
 
-function toData(document: Document, aliases: number): unknown {
+function toData(document: Document, aliases: number, locationAt: (offset: number) => string): unknown {
   try {
     return document.toJS({ maxAliasCount: aliases });
   } catch (thrown) {
     const cause = toError(thrown);
-    const message = /alias count/i.test(cause.message)
-      ? `expands more than ${aliases} aliases (*name)`
-      : `is not YAML: ${cause.message}`;
-    throw new YamlError(message, undefined, { cause });
+    if (/alias count/i.test(cause.message)) {
+      throw new YamlError(`expands more than ${aliases} aliases (*name)`, undefined, { cause });
+    }
+    const [, unknown] = /^Unresolved alias .*: (.*)$/.exec(cause.message) ?? [];
+    const offset = unknown === undefined ? undefined : firstAlias(document, unknown);
+    const location = offset === undefined ? undefined : locationAt(offset);
+    throw new YamlError(`is not YAML: ${cause.message}`, location, { cause });
   }
+}
+
+/** Offset of the first alias with this name: if any has no anchor before it, the first one has none. */
+function firstAlias(document: Document, name: string): number | undefined {
+  let offset: number | undefined;
+  visit(document, {
+    Alias: (_key, alias) => {
+      if (alias.source !== name) return undefined;
+      offset = startOf(alias);
+      return visit.BREAK;
+    },
+  });
+  return offset;
 }
 
 /** In the order of the text. */

@@ -8,7 +8,7 @@ import { stringLiteral, wrap } from './rust-text.js';
 const MAX_VARIANTS = 40;
 const MAX_TOTAL_VARIANTS = 400;
 /** So many of the numbers that are allowed are named in an error. */
-const NAMED_NUMBERS = 50;
+const NAMED_NUMBERS = 20;
 
 /** The enums of one body. */
 export class RustEnums {

@@ -105,7 +105,10 @@ routes:
       'bundle: {}\n---\nbundle: {}\n',
       /^bundle\.yaml, line 2, column 1: .*multiple documents/,
     ],
-    'with an unresolved alias': ['bundle: *b', /^bundle\.yaml: is not YAML: Unresolved alias/],
+    'with an unresolved alias': [
+      'bundle: &a {name: x}\nroutes: [*a, *b]',
+      /^bundle\.yaml, line 2, column 14: is not YAML: Unresolved alias .*: b$/,
+    ],
     'with an alias bomb': [
       `a: &a [x,x,x,x,x,x,x,x,x]\n${'bcdefghi'.replace(/./g, (to, at: number) => {
         const from = 'abcdefgh'[at];
