@@ -23,6 +23,11 @@ fn wait(mark: &str) {
 fn handle(req: Request) -> Result<StreamResponse, HandlerError> {
     let count: usize = req.query_param_as("n").unwrap_or(0);
     let mark = req.query_param("mark").cloned().unwrap_or_default();
+    if req.path == "/much-later" {
+        wait(&mark);
+        // The thread that has set the mark reads by then.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
     Ok(match req.path.as_str() {
         "/quick" => Response::text(200, "quick").into(),
         "/missing" => return Err(HandlerError::NotFound),
@@ -42,7 +47,7 @@ fn handle(req: Request) -> Result<StreamResponse, HandlerError> {
         })
         .with_status(203)
         .with_header("X-Kind", "pieces"),
-        "/much" => StreamResponse::new(move |out| {
+        "/much" | "/much-later" => StreamResponse::new(move |out| {
             let written = (0..count).try_for_each(|n| out.write_all(&[n as u8; 1024]));
             if written.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe) {
                 set(&mark);

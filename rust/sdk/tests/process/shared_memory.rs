@@ -40,6 +40,10 @@ impl Connection {
     /// Begins a stream of so many lines, and takes what comes before there is any credit for more.
     fn begin(&mut self, number: u32, path: &str, lines: usize) -> Received {
         self.send(number, &format!("{path}?n={lines}"), b"");
+        self.begin_asked(number)
+    }
+
+    fn begin_asked(&mut self, number: u32) -> Received {
         assert_eq!(self.receive_frame().0, Kind::Stream);
         let mut received = Received::default();
         while received.bytes.len() < INITIAL_CREDIT {
@@ -107,6 +111,22 @@ fn most_of_a_large_stream_is_where_it_may_be_put() {
         assert_eq!((received.bytes.len(), received.placed), (INITIAL_CREDIT + 3 * 1024, 0));
         assert_eq!(handler.stop(), "");
     }
+}
+
+#[test]
+fn memory_comes_also_to_a_thread_that_has_read_since_before_the_stream() {
+    let handler = Handler::start(STREAMS[0].0);
+    let mut connection = handler.connect();
+    let memory = memory_of(MEMORY_BYTES);
+    connection.send(1, &format!("/much-later?n={LINES}&mark=later"), b"");
+    connection.send(2, "/set?mark=later", b"");
+    assert_eq!(connection.receive().number, 2);
+    let mut received = connection.begin_asked(1);
+    connection.give_memory(&[(1, 0)], Some(&memory));
+    connection.take_rest(1, &memory, &mut received);
+    assert_lines(&received, LINES);
+    assert!(received.placed > received.bytes.len() / 2, "{}", received.placed);
+    assert_eq!(handler.stop(), "");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::wire::head;
 use crate::wire::takes::Takes;
 use crate::{Request, Response};
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind, IoSlice, Read};
+use std::io::{ErrorKind, IoSlice};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -225,7 +225,8 @@ impl GatewayConnection {
     /// Waits for bytes.
     fn read(&self, received: &mut Buffer) {
         self.has_reader.store(true, SeqCst);
-        let result = self.receive(received.room());
+        // With the memory that may come: another thread begins a stream while this one waits.
+        let result = receive(&self.stream, received.room(), &self.streams);
         self.has_reader.store(false, SeqCst);
         match result {
             Ok(0) => {
@@ -240,13 +241,6 @@ impl GatewayConnection {
                 eprintln!("edge-gateway-sdk: reading a connection failed: {error}");
                 self.close();
             }
-        }
-    }
-
-    fn receive(&self, room: &mut [u8]) -> io::Result<usize> {
-        match self.streams.may_get_memory() {
-            true => receive(&self.stream, room, &self.streams),
-            false => (&self.stream).read(room),
         }
     }
 

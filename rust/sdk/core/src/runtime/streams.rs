@@ -25,8 +25,6 @@ pub struct Streams {
     waiting: AtomicUsize,
     /// Whether there have ever been any bodies of requests.
     has_bodies: AtomicBool,
-    /// Whether there have ever been streams that are sent: only these are given memory.
-    has_streams: AtomicBool,
 }
 
 /// Streams by the numbers of their requests.
@@ -76,7 +74,6 @@ impl Drop for Waiting<'_> {
 impl Streams {
     /// Begins a stream.
     pub fn open(&self, number: u32) -> StreamId {
-        self.has_streams.store(true, SeqCst);
         let mut table = lock(&self.table);
         table.opened += 1;
         let id = StreamId { number, opened: table.opened };
@@ -90,11 +87,6 @@ impl Streams {
         };
         table.streams.insert(number, stream);
         id
-    }
-
-    /// Whether memory may come, for which [`super::shared_memory::receive`] has to be used.
-    pub fn may_get_memory(&self) -> bool {
-        self.has_streams.load(SeqCst)
     }
 
     /// A descriptor has come with bytes that are still to be decoded.

@@ -1,6 +1,6 @@
 use super::*;
 use serde_json::json;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::sync::mpsc::channel;
 use std::sync::Arc;
 use std::thread;
