@@ -95,8 +95,8 @@ impl<'a> Values<'a> {
         Values { texts, ..self }
     }
 
-    /// Drops the dot before a value in OpenAPI's style `label`. A list goes on with `split('.')`, or, when it is not
-    /// exploded, with [`Values::split_label`].
+    /// Drops the dot before a value in OpenAPI's style `label`; one without it cannot be read. A list goes on with
+    /// `split('.')`, or, when it is not exploded, with [`Values::split_label`].
     pub fn label(self) -> Self {
         let wrong = self.texts.iter().find(|text| !text.starts_with('.')).copied();
         let texts = self.texts.iter().map(|text| text.strip_prefix('.').unwrap_or(text)).collect();
@@ -110,7 +110,7 @@ impl<'a> Values<'a> {
         self.label().split(separator)
     }
 
-    /// The values in a text in OpenAPI's style `matrix`: `;id=1;id=2`.
+    /// The values in a text in OpenAPI's style `matrix`: `;id=1;id=2`. A text without any cannot be read.
     pub fn matrix(self) -> Self {
         let own = |(key, value)| (key == self.name).then_some(value);
         let texts: Vec<_> = self.texts.iter().flat_map(|text| matrix_pairs(text)).filter_map(own).collect();
@@ -118,7 +118,8 @@ impl<'a> Values<'a> {
         Values { texts, ..self }.refused_for(wrong, || format!(" does not begin with \";{}=\"", self.name))
     }
 
-    /// The keys and values of an object in OpenAPI's style `matrix`, exploded: `;a=1;b=2`.
+    /// The keys and values of an object in OpenAPI's style `matrix`, exploded: `;a=1;b=2`. A text that does not begin
+    /// with a semicolon cannot be read.
     pub fn matrix_object(self) -> Self {
         let wrong = self.texts.iter().find(|text| !text.starts_with(';')).copied();
         let pairs = self.texts.iter().flat_map(|text| matrix_pairs(text));
