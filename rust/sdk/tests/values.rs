@@ -109,6 +109,9 @@ fn label_and_matrix() {
     assert_eq!(list(";id=a,b", |id| id.matrix().split(',').required_list()), "a b");
     assert_eq!(list(";id=a,b;id=c;other=d", |id| id.matrix().required_list()), "a,b c");
     let none = with_id("7");
+    let without_semicolon = with_id("id=7");
+    let matrix = without_semicolon.path_values("id").matrix().required::<u8>();
+    assert!(refusal(matrix).ends_with("\"id=7\" does not begin with \";id=\""));
     let values = || none.path_values("id");
     let wrong = |start: &str| format!("Invalid value for path parameter id: \"7\" does not begin with \"{start}\"");
     assert_eq!(refusal(values().matrix().required::<u8>()), wrong(";id="));
@@ -140,6 +143,10 @@ fn allowed_values() {
     let order = || empty.values("order").one_of(&["name"]).unwrap();
     assert!(order().required_list::<String>().unwrap().is_empty());
     assert_eq!(refusal(order().optional::<String>()), "Invalid value for query parameter order: \"\" is not \"name\"");
+    let twice = get("/?n=9&n=1").query_pairs();
+    let twice = twice.values("n").one_of(&["1"]).unwrap();
+    assert_eq!(twice.required::<u8>().unwrap(), 1);
+    assert_eq!(refusal(twice.required_list::<u8>()), "Invalid value for query parameter n: \"9\" is not \"1\"");
     let many: Vec<String> = (0..60).map(|n| n.to_string()).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     assert!(refusal(query.values("order").one_of(&many)).ends_with("\"48\", \"49\" and 10 more"));

@@ -71,8 +71,16 @@ pub struct Values<'a> {
 struct Refusal<'a> {
     text: &'a str,
     reason: String,
-    /// As one value; as a list they are an empty one.
-    may_be_list: bool,
+    /// What they can be read as all the same.
+    unless: Option<Shape>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// The value that counts is allowed, only others are not.
+    One,
+    /// An empty one: there is one empty text.
+    List,
 }
 
 impl<'a> Values<'a> {
@@ -114,7 +122,8 @@ impl<'a> Values<'a> {
     pub fn matrix(self) -> Self {
         let own = |(key, value)| (key == self.name).then_some(value);
         let texts: Vec<_> = self.texts.iter().flat_map(|text| matrix_pairs(text)).filter_map(own).collect();
-        let wrong = self.texts.first().copied().filter(|_| texts.is_empty());
+        let is_wrong = |text: &&str| !text.starts_with(';') || matrix_pairs(text).all(|(key, _)| key != self.name);
+        let wrong = self.texts.iter().copied().find(is_wrong);
         Values { texts, ..self }.refused_for(wrong, || format!(" does not begin with \";{}=\"", self.name))
     }
 
@@ -128,12 +137,12 @@ impl<'a> Values<'a> {
     }
 
     fn refused_for(self, wrong: Option<&'a str>, reason: impl FnOnce() -> String) -> Self {
-        let refusal = wrong.map(|text| Refusal { text, reason: reason(), may_be_list: false });
+        let refusal = wrong.map(|text| Refusal { text, reason: reason(), unless: None });
         Values { refusal, ..self }
     }
 
-    /// Makes sure that each value is one of these. A single empty text that is not is an empty list, and refused when
-    /// it is to be read as one value.
+    /// Makes sure that each value is one of these, or, when one value is read, the one that counts. A single empty text
+    /// that is not is an empty list, and refused when it is to be read as one value.
     ///
     /// # Errors
     /// [`HandlerError::BadRequest`] that names the allowed values.
@@ -141,12 +150,14 @@ impl<'a> Values<'a> {
         if self.refusal.is_some() {
             return Ok(self);
         }
-        let Some(text) = self.texts.iter().find(|text| !allowed.contains(text)) else { return Ok(self) };
+        let Some(text) = self.texts.iter().copied().find(|text| !allowed.contains(text)) else { return Ok(self) };
         let reason = format!(" is not {}", one_of_names(allowed));
-        match self.is_empty_text() {
-            true => Ok(Values { refusal: Some(Refusal { text: "", reason, may_be_list: true }), ..self }),
-            false => Err(self.invalid(text, &reason)),
-        }
+        let unless = match one(self.place, &self.texts) {
+            Some(counts) if allowed.contains(&counts) => Shape::One,
+            _ if self.is_empty_text() => Shape::List,
+            _ => return Err(self.invalid(text, &reason)),
+        };
+        Ok(Values { refusal: Some(Refusal { text, reason, unless: Some(unless) }), ..self })
     }
 
     /// The value, if there is one; of several the last, of cookies the first.
@@ -191,7 +202,7 @@ impl<'a> Values<'a> {
             return Err(self.missing());
         }
         match &self.refusal {
-            Some(refusal) if refusal.may_be_list => return Ok(Vec::new()),
+            Some(refusal) if refusal.unless == Some(Shape::List) => return Ok(Vec::new()),
             Some(refusal) => return Err(self.refused(refusal)),
             None => {}
         }
@@ -233,8 +244,8 @@ impl<'a> Values<'a> {
 
     fn one(&self) -> Result<Option<&'a str>, HandlerError> {
         match &self.refusal {
-            Some(refusal) => Err(self.refused(refusal)),
-            None => Ok(one(self.place, &self.texts)),
+            Some(refusal) if refusal.unless != Some(Shape::One) => Err(self.refused(refusal)),
+            _ => Ok(one(self.place, &self.texts)),
         }
     }
 

@@ -4,7 +4,7 @@ use rust_edge_gateway_sdk::wire::buffer::Buffer;
 use rust_edge_gateway_sdk::wire::frame::{credit, header, memory, Kind, MEMORY_BYTES};
 use serde_json::{json, Value};
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -152,9 +152,7 @@ impl Connection {
                     body: frame.body.to_vec(),
                 };
             }
-            let n = self.stream.read(self.received.room()).expect("an answer in time");
-            assert_ne!(n, 0, "the handler closed the connection");
-            self.received.filled(n);
+            self.read();
         }
     }
 
@@ -164,9 +162,17 @@ impl Connection {
             if let Some(frame) = self.received.next_frame().unwrap() {
                 return (frame.kind, frame.number, frame.head.to_vec(), frame.body.to_vec());
             }
-            let n = self.stream.read(self.received.room()).expect("a frame in time");
-            assert_ne!(n, 0, "the handler closed the connection");
-            self.received.filled(n);
+            self.read();
+        }
+    }
+
+    fn read(&mut self) {
+        match self.stream.read(self.received.room()) {
+            Ok(0) => panic!("the handler closed the connection"),
+            Ok(n) => self.received.filled(n),
+            // Reading with a time limit is not resumed after the process was stopped (signal(7)).
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => panic!("no frame in time: {error}"),
         }
     }
 

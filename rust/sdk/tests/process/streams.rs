@@ -125,15 +125,19 @@ fn credit_is_read_when_all_threads_wait_for_it() {
 
 #[test]
 fn a_thread_that_waits_for_credit_leaves_no_request_to_a_thread_that_waits_for_the_right_to_read() {
-    let handler = Handler::start_with(SYNC, &[("EDGE_MAX_THREADS", "2")]);
-    let mut connection = handler.connect();
-    connection.send(1, "/much?n=1000", b"");
-    connection.receive_head(1);
-    connection.receive_initial(1);
-    // Each time, one thread begins to read just when the other one has answered.
-    for number in 2..20_000 {
-        connection.send(number, "/quick", b"");
-        assert_eq!(connection.receive().number, number);
+    for (threads, streams) in [("2", 1), ("3", 2)] {
+        let handler = Handler::start_with(SYNC, &[("EDGE_MAX_THREADS", threads)]);
+        let mut connection = handler.connect();
+        for number in 1..=streams {
+            connection.send(number, "/much?n=1000", b"");
+            connection.receive_head(number);
+            connection.receive_initial(number);
+        }
+        // Each time, one thread begins to read just when the other one has answered.
+        for number in 3..10_000 {
+            connection.send(number, "/quick", b"");
+            assert_eq!(connection.receive().number, number);
+        }
     }
 }
 

@@ -200,6 +200,8 @@ impl GatewayConnection {
                 }
                 Taken::Control => has_read = true,
                 Taken::Nothing if has_read || self.closed.load(SeqCst) => return Some(self.has_set_aside()),
+                // It may have looked before a request was set aside, and has to find that now.
+                Taken::Nothing if self.has_next_reader.load(SeqCst) => return Some(self.has_set_aside()),
                 Taken::Nothing if !waits && !poll::is_readable(&self.stream) => return Some(self.has_set_aside()),
                 Taken::Nothing => {
                     self.flush();
@@ -215,11 +217,14 @@ impl GatewayConnection {
         self.has_set_aside.load(SeqCst) && !lock(&self.set_aside).is_empty()
     }
 
+    /// With such a request, buffered answers are written: the thread that reads does not do it.
     fn take_set_aside(&self) -> Option<Asked> {
         if !self.has_set_aside.load(SeqCst) {
             return None;
         }
-        lock(&self.set_aside).pop_front()
+        let asked = lock(&self.set_aside).pop_front()?;
+        self.flush();
+        Some(asked)
     }
 
     /// Waits for bytes.

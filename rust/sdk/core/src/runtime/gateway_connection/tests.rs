@@ -1,7 +1,7 @@
 use super::*;
 use serde_json::json;
 use std::io::{Read, Write};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{channel, Receiver};
 use std::sync::Arc;
 use std::thread;
 
@@ -19,6 +19,22 @@ fn request(number: u32) -> Vec<u8> {
     })
     .to_string();
     [&header(Kind::Request, number, head.len(), 0), head.as_bytes()].concat()
+}
+
+/// As a thread does that reads for something else.
+fn set_aside(connection: &GatewayConnection, received: &mut Buffer) {
+    connection.read(received);
+    let Taken::Request(asked) = connection.take(received) else { panic!("it is a request") };
+    lock(&connection.set_aside).push_back(asked);
+    connection.has_set_aside.store(true, SeqCst);
+}
+
+/// Calls [`GatewayConnection::next`] on another thread; the number of the request comes when there is one.
+fn next_on_a_thread(connection: &Arc<GatewayConnection>) -> Receiver<Option<u32>> {
+    let (tell, told) = channel();
+    let connection = connection.clone();
+    thread::spawn(move || tell.send(connection.next().map(|asked| asked.number)));
+    told
 }
 
 #[test]
@@ -43,11 +59,7 @@ fn a_request_that_is_set_aside_is_not_left_to_a_thread_that_waits_for_the_right_
     }
     // Another one may not read, and writes what it has answered before it looks further.
     connection.answer(1, Response::ok(()), false);
-    let (tell, told) = channel();
-    thread::spawn({
-        let connection = connection.clone();
-        move || tell.send(connection.next().map(|asked| asked.number))
-    });
+    let told = next_on_a_thread(&connection);
     while connection.answers.try_lock().is_ok() {
         thread::yield_now();
     }
@@ -60,4 +72,40 @@ fn a_request_that_is_set_aside_is_not_left_to_a_thread_that_waits_for_the_right_
     gateway.read_exact(&mut vec![0; filled]).unwrap();
     assert_eq!(told.recv_timeout(TIMEOUT), Ok(Some(2)));
     assert!(!connection.has_next_reader.load(SeqCst));
+}
+
+#[test]
+fn a_thread_that_reads_for_something_else_leaves_it_to_the_next_reader() {
+    let (stream, mut gateway) = UnixStream::pair().unwrap();
+    let connection = Arc::new(GatewayConnection::new(stream, Takes::Whole));
+    let mut received = connection.try_received().expect("nobody reads");
+    let told = next_on_a_thread(&connection);
+    while !connection.has_next_reader.load(SeqCst) {
+        thread::yield_now();
+    }
+    // The next reader has found no request, or does not until it may read. Now there is one.
+    gateway.write_all(&request(2)).unwrap();
+    set_aside(&connection, &mut received);
+    let number = thread::spawn(move || {
+        let number = told.recv_timeout(TIMEOUT);
+        // A thread that waits for bytes goes on.
+        gateway.shutdown(Shutdown::Both).unwrap();
+        number
+    });
+    drop(received);
+    // Another thread that waits for something else is quicker than the next reader.
+    connection.read_aside(|| true);
+    assert_eq!(number.join().unwrap(), Ok(Some(2)));
+}
+
+#[test]
+fn an_answer_does_not_wait_for_a_request_that_was_set_aside() {
+    let (stream, mut gateway) = UnixStream::pair().unwrap();
+    gateway.set_read_timeout(Some(TIMEOUT)).unwrap();
+    let connection = GatewayConnection::new(stream, Takes::Whole);
+    gateway.write_all(&request(2)).unwrap();
+    set_aside(&connection, &mut connection.try_received().expect("nobody reads"));
+    connection.answer(1, Response::ok(()), false);
+    assert_eq!(connection.next().map(|asked| asked.number), Some(2));
+    gateway.read_exact(&mut [0; 8]).unwrap();
 }
