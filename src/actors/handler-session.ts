@@ -27,7 +27,8 @@ const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
 const BUFFER_BYTES = 4 * 1024;
 /** Limits until the token has arrived: until then the client is not authenticated. */
 const MAX_TOKEN_BYTES = 4 * 1024;
-const TOKEN_TIMEOUT_MS = 1_000;
+/** A client that has to wait for the processor is late, and sends it all the same. */
+const TOKEN_TIMEOUT_MS = 10_000;
 const MAX_MESSAGE_LENGTH = 16 * 1024;
 
 /** The number of the frame with the token. */

@@ -32,7 +32,8 @@ const MAX_CALLS: usize = 256;
 const MAX_UNREAD_BYTES: usize = 8 * 1024 * 1024;
 /// Until the token has arrived, the client is not authenticated, and nothing more is read.
 const MAX_TOKEN_BYTES: usize = BUFFER_BYTES;
-const TOKEN_TIMEOUT: Duration = Duration::from_secs(1);
+/// A client that has to wait for the processor is late, and sends it all the same.
+const TOKEN_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_MESSAGE_LENGTH: usize = 16 * 1024;
 /// After so many reads, other connections have their turn.
 const MAX_READS: usize = 16;
