@@ -5,6 +5,7 @@
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { type Stack, startStack } from '../support/processes.js';
@@ -107,6 +108,15 @@ describe('connections with the actor host', function () {
       await innocentIsServed();
     }
     await eventually(() => expect(descriptors()).to.be.below(100));
+  });
+
+  it('may be late with their token', async () => {
+    const client = await connectServices(stack.servicesSocket);
+    clients.push(client);
+    // The handler has to wait for the processor.
+    await delay(2_000);
+    const token = await tokenFor(stack.dataDir, hostile);
+    expect(await client.send({ token })).to.include({ ok: true });
   });
 
   it('are closed after a protocol violation, which is logged a few times a second, without a stack', async () => {
