@@ -9,6 +9,8 @@ const MAX_VARIANTS = 40;
 const MAX_TOTAL_VARIANTS = 400;
 /** So many of the numbers that are allowed are named in an error. */
 const NAMED_NUMBERS = 20;
+/** Of a match arm, which is indented by three levels. */
+const ARM_WIDTH = 88;
 
 /** The enums of one body. */
 export class RustEnums {
@@ -70,20 +72,8 @@ function enumOf(name: string, texts: readonly string[]): string[] {
 
 /** A text that is checked when it is read. */
 function checkedText(name: string, constant: string): string[] {
-  return [
-    `/// One of \`${constant}\`.`,
-    '#[derive(Deserialize, Serialize)]',
-    '#[serde(try_from = "String")]',
-    `struct ${name}(String);`,
-    '',
-    `impl TryFrom<String> for ${name} {`,
-    '    type Error = String;',
-    '',
-    '    fn try_from(text: String) -> Result<Self, String> {',
-    `        rust_edge_gateway_sdk::one_of(text, &${constant}).map(Self)`,
-    '    }',
-    '}',
-  ];
+  const body = [`rust_edge_gateway_sdk::one_of(text, &${constant}).map(Self)`];
+  return [`/// One of \`${constant}\`.`, ...checkedType(name, 'String', 'text', body)];
 }
 
 /** An integer that is checked when it is read. */
@@ -91,19 +81,26 @@ function checkedInteger(name: string, numbers: readonly number[]): string[] {
   const named = numbers.slice(0, NAMED_NUMBERS).join(', ');
   const more = numbers.length - NAMED_NUMBERS;
   const which = numbers.length === 1 ? named : `one of ${named}${more > 0 ? ` and ${more} more` : ''}`;
+  return checkedType(name, 'i64', 'number', [
+    'match number {',
+    ...wrap(pattern(numbers), ARM_WIDTH).map((line) => `    ${line}`),
+    `    _ => Err(format!("{number} is not ${which}")),`,
+    '}',
+  ]);
+}
+
+/** A type around a checked value. @param body of the function that checks it */
+function checkedType(name: string, inner: string, value: string, body: readonly string[]): string[] {
   return [
     '#[derive(Deserialize, Serialize)]',
-    '#[serde(try_from = "i64")]',
-    `struct ${name}(i64);`,
+    `#[serde(try_from = "${inner}")]`,
+    `struct ${name}(${inner});`,
     '',
-    `impl TryFrom<i64> for ${name} {`,
+    `impl TryFrom<${inner}> for ${name} {`,
     '    type Error = String;',
     '',
-    '    fn try_from(number: i64) -> Result<Self, String> {',
-    '        match number {',
-    ...wrap(pattern(numbers), 88).map((line) => `            ${line}`),
-    `            _ => Err(format!("{number} is not ${which}")),`,
-    '        }',
+    `    fn try_from(${value}: ${inner}) -> Result<Self, String> {`,
+    ...body.map((line) => `        ${line}`),
     '    }',
     '}',
   ];

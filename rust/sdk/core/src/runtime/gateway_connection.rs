@@ -155,8 +155,8 @@ impl GatewayConnection {
                     return None;
                 }
                 // Another thread is taking a request, which is a matter of microseconds; but it may find none and wait
-                // for bytes instead, having flushed before our answer was buffered. Or it has set a request aside and
-                // reads again, which it does not any more once there is a next reader.
+                // for bytes instead, having flushed before our answer was buffered. Or it has set a request aside since
+                // this thread looked, and reads again: it does not where it sees that there is a next reader.
                 let set_aside = self.take_set_aside();
                 let received = set_aside.is_none().then(|| lock(&self.received));
                 self.has_next_reader.store(false, SeqCst);
@@ -200,7 +200,7 @@ impl GatewayConnection {
                 }
                 Taken::Control => has_read = true,
                 Taken::Nothing if has_read || self.closed.load(SeqCst) => return Some(self.has_set_aside()),
-                // It may have looked before a request was set aside, and has to find that now.
+                // The next reader may have looked before a request was set aside: it reads now, and finds that.
                 Taken::Nothing if self.has_next_reader.load(SeqCst) => return Some(self.has_set_aside()),
                 Taken::Nothing if !waits && !poll::is_readable(&self.stream) => return Some(self.has_set_aside()),
                 Taken::Nothing => {
@@ -217,7 +217,7 @@ impl GatewayConnection {
         self.has_set_aside.load(SeqCst) && !lock(&self.set_aside).is_empty()
     }
 
-    /// With such a request, buffered answers are written: the thread that reads does not do it.
+    /// Takes one, and writes buffered answers before it is worked on: the thread that reads does not.
     fn take_set_aside(&self) -> Option<Asked> {
         if !self.has_set_aside.load(SeqCst) {
             return None;
