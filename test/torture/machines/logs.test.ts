@@ -190,8 +190,9 @@ describe('the log of two machines', function () {
       const { points } = await read<{ points: Record<string, number>[] }>(
         `/api/series?endpoint_id=${id}&step=1d&since=${since}`,
       );
-      expect(points.map(({ requests }) => requests)).to.deep.equal([80]);
-      const [point] = points;
+      // An hour ago it may have been another day.
+      const point = points.find(({ requests = 0 }) => requests > 0);
+      expect(point?.['requests']).to.equal(80);
       for (const percent of [50, 95, 99]) {
         const exact = durations[Math.ceil((percent / 100) * durations.length) - 1] ?? 0;
         expect(point?.[`p${percent}`], `p${percent}`).to.be.closeTo(exact, 0.05 * exact);
