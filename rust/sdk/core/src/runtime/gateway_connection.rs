@@ -3,36 +3,29 @@
 //! brings. Other threads join when handlers take long; see [`super::Runtime::serve`] and [`super::monitor`].
 
 use super::bodies::{is_opening, BodyId};
+use super::outgoing::Outgoing;
 use super::shared_memory::receive;
 use super::streams::{StreamId, Streams};
-use super::{lock, poll, vectored};
+use super::{lock, poll};
 use crate::wire::buffer::Buffer;
-use crate::wire::frame::{credit, header, Kind, MAX_DATA_BYTES};
+use crate::wire::frame::{credit, Kind};
 use crate::wire::head;
 use crate::wire::takes::Takes;
 use crate::{Request, Response};
 use std::collections::VecDeque;
-use std::io::{ErrorKind, IoSlice};
+use std::io::{self, ErrorKind};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-/// Answers are written when this many bytes are buffered, or earlier when there is nothing else to do.
-const FLUSH_BYTES: usize = 64 * 1024;
-/// A body up to this size is copied behind its head; a larger one is written from where it is.
-const COPY_BYTES: usize = 16 * 1024;
-/// A buffer grown beyond this is freed.
-const KEEP_BYTES: usize = 2 * FLUSH_BYTES;
-
 /// One connection and what its threads share.
 pub struct GatewayConnection {
     stream: UnixStream,
     /// The thread that holds this reads. Held while waiting for bytes, with `has_reader` set.
     received: Mutex<Buffer>,
-    /// Answers not yet written. Held while writing.
-    answers: Mutex<Vec<u8>>,
+    outgoing: Outgoing,
     has_reader: AtomicBool,
     /// Whether a thread waits until it may read: one at most, or all could, and none would be left for a request.
     has_next_reader: AtomicBool,
@@ -72,7 +65,7 @@ impl GatewayConnection {
         GatewayConnection {
             stream,
             received: Mutex::new(Buffer::new()),
-            answers: Mutex::new(Vec::new()),
+            outgoing: Outgoing::default(),
             has_reader: AtomicBool::new(false),
             has_next_reader: AtomicBool::new(false),
             closed: AtomicBool::new(false),
@@ -261,23 +254,24 @@ impl GatewayConnection {
     }
 
     fn begin(&self, number: u32, write_head: impl FnOnce(&mut Vec<u8>) -> bool) -> Option<StreamId> {
-        let mut answers = lock(&self.answers);
-        // Credit may come as soon as the head is written.
-        let id = self.streams.open(number);
-        let is_stream = write_head(&mut answers);
-        if !is_stream {
-            self.streams.remove(number);
-            self.finished.fetch_add(1, SeqCst);
-        }
-        self.write_out(&mut answers);
-        is_stream.then_some(id)
+        let mut begun = None;
+        let written = self.outgoing.write(&self.stream, |buffered| {
+            // Credit may come as soon as the head is written.
+            let id = self.streams.open(number);
+            if write_head(buffered) {
+                begun = Some(id);
+            } else {
+                self.streams.remove(number);
+                self.finished.fetch_add(1, SeqCst);
+            }
+        });
+        self.close_unless(written);
+        begun
     }
 
     /// Writes a frame of a stream at once.
     pub fn write_frame(&self, header: &[u8], body: &[u8]) {
-        let mut answers = lock(&self.answers);
-        answers.extend_from_slice(header);
-        self.write_out_with(&mut answers, body);
+        self.close_unless(self.outgoing.write_frame(&self.stream, header, body));
     }
 
     /// Writes a part of a stream at once: puts it into memory, if the stream has been given some.
@@ -285,18 +279,8 @@ impl GatewayConnection {
         let placed = self.streams.lock().put(id, bytes);
         match placed {
             Some(frame) => self.write_frame(&frame, b""),
-            None => self.write_copied(id.number, bytes),
+            None => self.close_unless(self.outgoing.write_data(&self.stream, id.number, bytes)),
         }
-    }
-
-    fn write_copied(&self, number: u32, bytes: &[u8]) {
-        let mut answers = lock(&self.answers);
-        let pieces = || bytes.chunks(MAX_DATA_BYTES);
-        let headers: Vec<_> = pieces().map(|piece| header(Kind::Data, number, 0, piece.len())).collect();
-        let frames = headers.iter().zip(pieces()).flat_map(|(header, piece)| [&header[..], piece]);
-        let mut slices: Vec<_> = [&answers[..]].into_iter().chain(frames).map(IoSlice::new).collect();
-        self.write_vectored(&mut slices);
-        clear(&mut answers);
     }
 
     /// Tells the gateway that it may send so many more bytes of a request's body; nothing if it is 0.
@@ -317,21 +301,12 @@ impl GatewayConnection {
     pub fn answer(&self, number: u32, response: Response, now: bool) {
         self.streams.answered(number);
         self.finished.fetch_add(1, SeqCst);
-        let mut answers = lock(&self.answers);
-        let body = head::response(&mut answers, number, response);
-        if body.len() > COPY_BYTES || now || answers.len() + body.len() > FLUSH_BYTES {
-            self.write_out_with(&mut answers, &body);
-        } else {
-            answers.extend_from_slice(&body);
-        }
+        self.close_unless(self.outgoing.answer(&self.stream, number, response, now));
     }
 
     /// Writes the buffered answers.
     pub fn flush(&self) {
-        let mut answers = lock(&self.answers);
-        if !answers.is_empty() {
-            self.write_out(&mut answers);
-        }
+        self.close_unless(self.outgoing.flush(&self.stream));
     }
 
     /// The right to read; `None` if another thread has it.
@@ -371,24 +346,9 @@ impl GatewayConnection {
         Ok(Taken::Request(Asked { number, request, body }))
     }
 
-    /// Writes the buffered answers and, behind them, a body.
-    fn write_out_with(&self, answers: &mut Vec<u8>, body: &[u8]) {
-        if body.len() <= COPY_BYTES {
-            answers.extend_from_slice(body);
-            return self.write_out(answers);
-        }
-        self.write_vectored(&mut [IoSlice::new(answers), IoSlice::new(body)]);
-        clear(answers);
-    }
-
-    fn write_out(&self, answers: &mut Vec<u8>) {
-        self.write_vectored(&mut [IoSlice::new(answers)]);
-        clear(answers);
-    }
-
-    fn write_vectored(&self, slices: &mut [IoSlice<'_>]) {
-        // A gateway that has closed the connection needs no answer, and the reader reports the end.
-        if vectored::write_all(&self.stream, slices).is_err() {
+    /// A gateway that has closed the connection needs no answer, and the reader reports the end.
+    fn close_unless(&self, written: io::Result<()>) {
+        if written.is_err() {
             self.close();
         }
     }
@@ -399,15 +359,6 @@ impl GatewayConnection {
         // Fails only if the other side has closed already.
         let _ = self.stream.shutdown(Shutdown::Both);
         self.streams.close();
-    }
-}
-
-/// They are written. A buffer that has grown is freed.
-fn clear(answers: &mut Vec<u8>) {
-    if answers.capacity() > KEEP_BYTES {
-        *answers = Vec::new();
-    } else {
-        answers.clear();
     }
 }
 

@@ -18,6 +18,7 @@ mod in_request;
 mod input;
 mod latency;
 mod monitor;
+mod outgoing;
 pub(crate) mod panics;
 mod poll;
 mod pool;

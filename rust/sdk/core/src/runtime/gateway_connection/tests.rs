@@ -1,4 +1,5 @@
 use super::*;
+use crate::wire::frame::header;
 use serde_json::json;
 use std::io::{Read, Write};
 use std::sync::mpsc::{channel, Receiver};
@@ -60,7 +61,7 @@ fn a_request_that_is_set_aside_is_not_left_to_a_thread_that_waits_for_the_right_
     // Another one may not read, and writes what it has answered before it looks further.
     connection.answer(1, Response::ok(()), false);
     let told = next_on_a_thread(&connection);
-    while connection.answers.try_lock().is_ok() {
+    while !connection.outgoing.is_writing() {
         thread::yield_now();
     }
     // The first one sets a request aside, and reads again, as there is no next reader yet.
