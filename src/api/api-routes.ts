@@ -62,7 +62,13 @@ export function createApiRoutes(routes: readonly Route[], deps: ApiDependencies)
   }
 }
 
-/** Converts `/api/domains/{id}` to the syntax of the router, `/api/domains/:id`; `{key...}` matches slashes too. */
+/**
+ * Converts `/api/domains/{id}` to the syntax of the router, `/api/domains/:id`; `{key...}` matches slashes too. A slash
+ * at the end may be left out, as one may be added to the others.
+ */
 function routerPath(path: string): string {
-  return path.replace(/\{(\w+)\.\.\.\}/g, '*$1').replace(/\{(\w+)\}/g, ':$1');
+  return path
+    .replace(/\{(\w+)\.\.\.\}/g, '*$1')
+    .replace(/\{(\w+)\}/g, ':$1')
+    .replace(/\/$/, '{/}');
 }

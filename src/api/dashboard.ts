@@ -31,11 +31,11 @@ export function dashboard(queues: Queues): Middleware<ApiState> {
     board ??= import('./queue-board.js').then(({ queueBoard }) => queueBoard(queues, PATH));
     const serve = await board;
     let isServed = true;
-    await serve(context, () => {
+    await serve(context, async () => {
       isServed = false;
-      return next();
     });
-    if (!isServed) return;
+    // Not within it: it makes a 500 of every error.
+    if (!isServed) return next();
     context.set('Content-Security-Policy', CONTENT_SECURITY_POLICY);
     if (typeof context.body === 'string' && context.response.is('html'))
       context.body = context.body.replace(FOREIGN_LINKS, '').replace(FIRST_BACKGROUND, ';');

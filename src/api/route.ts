@@ -184,6 +184,8 @@ export interface Route extends Description {
   serve(context: ApiContext, pathParameters: Record<string, string>, deps: ApiDependencies): Promise<void>;
 }
 
+const UNUSED_BODY = 'body: is not used by this request and was ignored';
+
 const NOTHING = Type.Object({});
 type Nothing = typeof NOTHING;
 
@@ -300,6 +302,8 @@ export function defineRoute<
       } else {
         const limit = deps.config.API_BODY_LIMIT_BYTES;
         const isLeftOut = definition.isBodyOptional && !hasBody(context);
+        const isUnused = isChange && !body && !definition.form && !definition.otherBodies;
+        if (isUnused && hasBody(context)) warnings.push(UNUSED_BODY);
         await answer(body && !isLeftOut ? await readBody(context, limit, definition.text) : {});
       }
     },

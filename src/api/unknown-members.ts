@@ -22,7 +22,9 @@ export function warnOfUnknown(
       throw new AppError('invalid_input', `${root}.${name}: is not known; did you mean "${meant}"?`);
     }
   }
-  return unknown.map(ignoredIn(root));
+  return unknown.map((name) =>
+    shown.includes(name) ? `${root}.${name}: cannot be set here and was ignored` : ignoredIn(root)(name),
+  );
 }
 
 /** Makes the text of a warning. */

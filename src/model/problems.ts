@@ -47,7 +47,7 @@ export function reason({ keyword, schema, data, parentSchema, message }: Broken)
     case 'type':
       return `must be ${[schema].flat().map(withArticle).join(' or ')}, not ${kindOf(data)}`;
     case 'enum':
-      return `must be one of ${(schema as unknown[]).join(', ')}, not ${JSON.stringify(data)}`;
+      return `must be one of ${(schema as unknown[]).join(', ')}, not ${shown(data)}`;
     case 'format':
       return FORMATS[String(schema)]?.(String(data)) ?? `must be a ${String(schema)}`;
     case 'refine':
@@ -59,11 +59,13 @@ export function reason({ keyword, schema, data, parentSchema, message }: Broken)
     case 'not':
       return `is not accepted: ${String(parentSchema?.['description'] ?? 'leave it out')}`;
     case 'pattern':
-      return `must match ${String(schema)}`;
+      return parentSchema?.['description'] === undefined
+        ? `must match ${String(schema)}`
+        : `is not valid: ${String(parentSchema['description'])}`;
     case 'maxItems':
       return `must have at most ${String(schema)} items`;
     case 'minItems':
-      return `must have at least ${String(schema)} of its items`;
+      return schema === 1 ? 'must not be empty' : `must have at least ${String(schema)} items`;
     case 'minProperties':
       return `must have at least ${String(schema)} of ${membersOf(parentSchema)}`;
     case 'maxProperties':
@@ -77,6 +79,15 @@ export function reason({ keyword, schema, data, parentSchema, message }: Broken)
     default:
       return message ?? `breaks the rule "${keyword}"`;
   }
+}
+
+/** Characters of a value in a message. */
+const MAX_SHOWN = 100;
+
+/** A value in a message: its beginning, when it is long. */
+export function shown(value: unknown): string {
+  const text = String(JSON.stringify(value));
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 
 function membersOf(schema: Broken['parentSchema']): string {

@@ -1,7 +1,15 @@
 /** Validates values against JSON Schemas, with readable messages. A schema is compiled when it is first used. */
 import { Ajv, type ErrorObject, type SchemaObject, type ValidateFunction } from 'ajv';
 import { FORMATS } from './formats.js';
-import { type Check, missingMember, type Problem, type Refine, reason, unknownMember } from './problems.js';
+import {
+  type Check,
+  missingMember,
+  type Problem,
+  type Refine,
+  reason,
+  shown,
+  unknownMember,
+} from './problems.js';
 
 const OPTIONS = {
   allowUnionTypes: true,
@@ -36,9 +44,29 @@ export function checkOf(schema: SchemaObject): Check {
   return checkWith(exact, schema);
 }
 
-/** For values that arrive as text, such as query parameters: numbers and booleans are parsed. */
+/** For members that arrive as text, such as query parameters: numbers and booleans are parsed. */
 export function coercingCheckOf(schema: SchemaObject): Check {
-  return checkWith(coercing, schema);
+  const check = checkWith(coercing, schema);
+  const types = Object.entries((schema['properties'] ?? {}) as Record<string, SchemaObject>).map(
+    ([name, { type }]) => [name, String(type)] as const,
+  );
+  return (value) => {
+    const members = value as Readonly<Record<string, unknown>>;
+    for (const [name, type] of types) {
+      const text = members[name];
+      const message = typeof text === 'string' ? textProblem(type, text) : undefined;
+      if (message !== undefined) return { path: [name], message };
+    }
+    return check(value);
+  };
+}
+
+/** What Ajv would take, too, as numbers: `Infinity`, which is beyond all bounds, `0x10` and `1e1`. */
+function textProblem(type: string, text: string): string | undefined {
+  if (type === 'integer' && !/^-?\d{1,15}$/.test(text)) return `must be a whole number, not ${shown(text)}`;
+  if (type === 'boolean' && text !== 'true' && text !== 'false')
+    return `must be true or false, not ${shown(text)}`;
+  return undefined;
 }
 
 /** Compiles when it first checks: a process starts faster, and needs few of its schemas. */
@@ -60,13 +88,27 @@ function explain(error: ErrorObject): Problem {
     return { path: [...path, error.propertyName], message: reason({ ...error, data: error.propertyName }) };
   }
   if (error.keyword === 'required') {
+    // A misspelt member explains why another one is missing.
+    const unknown = unknownIn(error);
+    if (unknown !== undefined) return unknownMember(path, unknown, knownIn(error));
     return missingMember(path, String(error.params['missingProperty']));
   }
   if (error.keyword === 'additionalProperties') {
-    const known = Object.keys((error.parentSchema?.['properties'] ?? {}) as object);
-    return unknownMember(path, String(error.params['additionalProperty']), known);
+    return unknownMember(path, String(error.params['additionalProperty']), knownIn(error));
   }
   return { path, message: reason(error) };
+}
+
+/** The members that an object may have. */
+function knownIn({ parentSchema }: ErrorObject): string[] {
+  return Object.keys((parentSchema?.['properties'] ?? {}) as object);
+}
+
+/** A member that it may not have. */
+function unknownIn(error: ErrorObject): string | undefined {
+  if (error.parentSchema?.['additionalProperties'] !== false) return undefined;
+  const known = new Set(knownIn(error));
+  return Object.keys(error.data as object).find((name) => !known.has(name));
 }
 
 function unescapePointer(part: string): string {

@@ -37,8 +37,9 @@ async function run(what: 'create-admin' | 'reset-password', address: string): Pr
   if (what === 'create-admin' && problem !== undefined) throw new Error(`EMAIL ${problem}.`);
   const config = loadConfig();
   const given = process.stdin.isTTY ? undefined : readFileSync(0, 'utf8').replace(/\r?\n$/, '');
-  const password = given === undefined || given === '' ? randomBytes(15).toString('base64url') : given;
-  if (password.length < SHORTEST) throw new Error(`A password has ${SHORTEST} characters or more.`);
+  const password = given ?? randomBytes(15).toString('base64url');
+  if (password.length < SHORTEST)
+    throw new Error(`A password has ${SHORTEST} characters or more; standard input has ${password.length}.`);
   if (password.length > LONGEST) throw new Error(`A password has at most ${LONGEST} characters.`);
   const store = openDatabase(
     config.DATABASE_URL ?? (await runningServerUrl(config.DATA_DIR)),

@@ -22,7 +22,9 @@ export async function confirmDeployment(store: Store, endpointId: string, id: st
 async function takeDraft(tx: Store, deploymentId: string): Promise<void> {
   await tx.knex.raw(
     `UPDATE endpoints
-        SET code = endpoint_versions.code, dependencies = endpoint_versions.dependencies,
+        SET code = endpoint_versions.code,
+            dependencies = CASE WHEN endpoints.dependencies IS NOT NULL OR endpoint_versions.dependencies <> '{}'
+                                THEN endpoint_versions.dependencies END,
             source_key = endpoint_versions.source_key, build_id = builds.id, updated_at = ?
        FROM deployments
        JOIN endpoint_versions ON endpoint_versions.endpoint_id = deployments.endpoint_id

@@ -65,6 +65,8 @@ export async function saveObservations(
                 AS observed (endpoint_id, state, version, serving, versions, error)
          JOIN endpoints ON endpoints.id = observed.endpoint_id JOIN nodes ON nodes.id = ?
         ORDER BY endpoints.id
+          -- What is being deleted is waited for, and left out.
+          FOR KEY SHARE OF endpoints, nodes
        ON CONFLICT (node_id, endpoint_id) DO UPDATE SET
          state = excluded.state, version = excluded.version, serving = excluded.serving, versions = excluded.versions,
          error = excluded.error,

@@ -120,6 +120,21 @@ describe('bindings', () => {
     expectData(await api.get(`/api/services/${service_id}`));
   });
 
+  it('end with the service, whose deletion names the endpoints', async () => {
+    const endpointId = await createEndpoint();
+    const service_id = await createService();
+    expectData(await api.post(`/api/endpoints/${endpointId}/services`, { service_id, pool_id: 'db' }), 201);
+    const endpoint = expectData<{ method: string; domain: string; route: string }>(
+      await api.get(`/api/endpoints/${endpointId}`),
+    );
+    const { body } = await api.delete(`/api/services/${service_id}`);
+    const { method, domain, route } = endpoint;
+    expect((body as { warnings: string[] }).warnings).to.deep.equal([
+      `Endpoints were bound to it, whose calls of it fail from now on: ${method} ${domain}${route}`,
+    ]);
+    expect(expectData(await api.get(`/api/endpoints/${endpointId}/services`))).to.deep.equal([]);
+  });
+
   it('rejects missing, invalid and unknown values', async () => {
     const endpointId = await createEndpoint();
     const service_id = await createService();

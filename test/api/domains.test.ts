@@ -99,7 +99,7 @@ describe('domains', () => {
       .to.have.property('warnings')
       .that.deep.equals([
         'body.owner: is not a known field and was ignored',
-        'body.id: is not a known field and was ignored',
+        'body.id: cannot be set here and was ignored',
       ]);
   });
 

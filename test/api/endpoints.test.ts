@@ -203,7 +203,7 @@ describe('endpoints', () => {
     expectFailure(
       await api.get('/api/endpoints?enabled=yes'),
       'invalid_input',
-      /^query\.enabled: must be a boolean/,
+      /^query\.enabled: must be true or false, not "yes"/,
     );
     expectFailure(
       await api.get('/api/endpoints?enabled=true&enabled=false'),

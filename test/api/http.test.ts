@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { runDirectory } from '../../src/bootstrap/run-directory.js';
 import { ERROR_CATALOGUE } from '../../src/errors.js';
 import { startApi, type TestApi } from '../support/api.js';
-import { expectData, expectFailure, UUID } from '../support/expect.js';
+import { expectData, expectFailure, NO_ID, UUID } from '../support/expect.js';
 import { exchangeBytes } from '../support/http.js';
 import { freePort } from '../support/ports.js';
 
@@ -38,6 +38,59 @@ describe('HTTP', () => {
       expect(headers['content-security-policy'], path).to.include("frame-ancestors 'self'");
       expect(headers['x-content-type-options'], path).to.equal('nosniff');
     }
+  });
+
+  it('what the queue dashboard does not have is not found', async () => {
+    for (const path of ['/queues/nope', '/queues/api/nope', '/queues/api/queues/nope'])
+      expectFailure(await api.get(path), 'not_found', /There is nothing at/);
+  });
+
+  it('numbers in a query are whole, and within their bounds', async () => {
+    const numbers = [
+      'Infinity',
+      '-Infinity',
+      '1e999',
+      '9'.repeat(400),
+      '1e1',
+      '0x10',
+      '1.0',
+      ' 1',
+      'NaN',
+      '',
+    ];
+    for (const number of numbers) {
+      const query = encodeURIComponent(number);
+      for (const path of [
+        'logs?limit',
+        'domains?limit',
+        'logs?version',
+        `series?endpoint_id=${NO_ID}&version`,
+      ])
+        expectFailure(
+          await api.get(`/api/${path}=${query}`),
+          'invalid_input',
+          /^query\.\w+: must be a whole number, not "/,
+        );
+    }
+    expectFailure(await api.get('/api/domains?limit=1001'), 'invalid_input', /must be at most 1000/);
+    const long = await api.post('/api/services', {
+      name: 'A',
+      service_type: 'x'.repeat(5_000),
+      config: {},
+    });
+    expectFailure(long, 'invalid_input', /^body\.service_type: must be one of .{1,300}…$/);
+  });
+
+  it('a body that is not used is named in a warning', async () => {
+    const { id } = expectData<{ id: string }>(
+      await api.post('/api/domains', { name: 'U', host: 'unused.example' }),
+      201,
+    );
+    const { body } = await api.send('DELETE', `/api/domains/${id}`, { body: { force: true } });
+    expect(body).to.deep.include({
+      ok: true,
+      warnings: ['body: is not used by this request and was ignored'],
+    });
   });
 
   it('ids are stored as they are compared, however they are written', async () => {
@@ -198,7 +251,7 @@ describe('HTTP', () => {
   });
 
   it('answers unknown paths with 404', async () => {
-    for (const path of ['/api', '/api/nothing', '/api/domains/a/b/c', '/API/domains', '/api//domains']) {
+    for (const path of ['/api/nothing', '/api/domains/a/b/c', '/API/domains', '/api//domains']) {
       expectFailure(await api.get(path), 'not_found');
     }
   });

@@ -193,6 +193,46 @@ describe('start and stop with several gateways', () => {
   });
 });
 
+describe('what a gateway observes', () => {
+  let api: TestApi;
+  before(async () => {
+    api = await startApi();
+  });
+  after(() => api.close());
+
+  it('of an endpoint that is deleted meanwhile is left out', async () => {
+    const node = randomUUID();
+    await registerNode(api.store, { id: node, kind: 'gateway', hostname: 'h', pid: 1, info: {} });
+    const create = async (path: string) =>
+      expectData<{ id: string }>(
+        await api.post('/api/endpoints', { name: path, path, method: 'GET', domain: '*' }),
+        201,
+      ).id;
+    const [kept, deleted] = [await create('/kept'), await create('/deleted')];
+    const state = { state: 'running', revision: 1, serving: [], versions: [], error: null } as const;
+    const saving = await api.store.knex.transaction(async (tx) => {
+      await tx('endpoints').where({ id: deleted }).delete();
+      const saving = saveObservations(api.store, node, [
+        { endpoint_id: kept, ...state },
+        { endpoint_id: deleted, ...state },
+      ]);
+      // It waits for this transaction.
+      await eventually(async () => {
+        const { rows } = await api.store.knex.raw<{ rows: object[] }>(
+          `SELECT FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'INSERT INTO observations%'`,
+        );
+        expect(rows).to.have.length(1);
+      });
+      return { saving };
+    });
+    await saving.saving;
+    const observed = await api.store.knex('observations').where({ node_id: node }).pluck('endpoint_id');
+    expect(observed).to.deep.equal([kept]);
+    await removeNode(api.store, node);
+  });
+});
+
 describe('compile without a worker', () => {
   let api: TestApi;
   before(async () => {

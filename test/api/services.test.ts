@@ -141,7 +141,7 @@ const TYPES: Readonly<
     full: { servers: ['a:1', 'b:2'] },
     wrong: [
       [{}, /^config: needs servers or host/],
-      [{ servers: [] }, /^config\.servers: must have at least 1/],
+      [{ servers: [] }, /^config\.servers: must not be empty/],
       [{ servers: [1] }, /^config\.servers\.0: must be a string/],
       [{ servers: 5 }, /^config\.servers: must be an array or a string/],
     ],

@@ -38,6 +38,7 @@ describe('health and statistics', () => {
     expect(gateway.port).to.equal(api.config.GATEWAY_PORT);
     for (const { path } of parts) expect((await api.get(path)).status, path).to.be.within(200, 302);
     expect(await api.send('HEAD', '/api/')).to.include({ status: 200 });
+    expect((await api.get('/api')).body).to.deep.equal((await api.get('/api/')).body);
     const { status, headers } = await api.get('/');
     expect({ status, location: headers.location }).to.deep.equal({ status: 302, location: '/ui' });
     for (const path of ['/', '/ui']) expectFailure(await api.post(path), 'method_not_allowed');

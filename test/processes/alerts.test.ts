@@ -308,7 +308,8 @@ describe('alerts', function () {
 
   it('show their secret once, and are changed and deleted', async () => {
     const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
-    const alert = await alertOn('crash_loop', { secret, enabled: false });
+    const settings = { enabled: false, percent: 50, days: 3 };
+    const alert = await alertOn('crash_loop', { secret, ...settings });
     expect(alert.secret).to.equal(secret);
     const shown = expectData<Record<string, unknown>>(await stack.api.get(`/api/alerts/${alert.id}`));
     expect(shown).to.deep.include({ on: 'crash_loop', scope: null, url: receiverUrl, enabled: false });
@@ -316,7 +317,7 @@ describe('alerts', function () {
     expect(JSON.stringify(expectData(await stack.api.get('/api/alerts')))).not.to.include('whsec_');
     const change = { url: `${receiverUrl}/other`, scope: { domain: 'A.example' }, minutes: 10 };
     const changed = expectData<object>(await stack.api.put(`/api/alerts/${alert.id}`, change));
-    expect(changed).to.deep.include({ ...change, scope: { domain: 'a.example' } });
+    expect(changed).to.deep.include({ ...settings, ...change, scope: { domain: 'a.example' } });
     expectData(await stack.api.delete(`/api/alerts/${alert.id}`));
     for (const path of ['', '/events'])
       expectFailure(await stack.api.get(`/api/alerts/${alert.id}${path}`), 'not_found');

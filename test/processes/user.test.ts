@@ -59,6 +59,7 @@ describe('npm run user', () => {
       [['create-admin', 'a b@c.test'], PASSWORD, /^EMAIL must be an e-mail address/],
       [['create-admin', 'nobody'], PASSWORD, /^EMAIL must be an e-mail address/],
       [['create-admin', ADMIN], 'elevenchars', /12 characters or more/],
+      [['create-admin', ADMIN], '', /12 characters or more; standard input has 0/],
       [['create-admin', ADMIN], 'x'.repeat(1_025), /at most 1024 characters/],
       [['reset-password', ADMIN], PASSWORD, /^There is no user root@example\.test/],
       [['create-admin'], PASSWORD, /^Usage: /],

@@ -94,6 +94,7 @@ describe('versions and deployments', function () {
     expect(first.deployment_id).to.match(UUID);
     expect(first.build_id).to.match(UUID);
     expect(first.pid).to.be.a('number');
+    expect(await one.endpoint()).to.include({ dependencies: null });
     expect(await one.answer()).to.equal('1');
 
     expect(expectData(await one.deploy({ code: BROKEN, message: 'better' }))).to.include({ version: 2 });
@@ -148,6 +149,11 @@ describe('versions and deployments', function () {
     expectData(await one.post('start'));
     expectData(await one.put({ code: numbered(2) }));
     expect((await one.versions()).length).to.equal(1);
+    const { body } = await one.post('start');
+    expect((body as { warnings: string[] }).warnings).to.deep.equal([
+      'The code has changed since version 1, which runs now, was compiled: ' +
+        'compile and start again, or deploy, to run the new code.',
+    ]);
     expectData(await one.post('compile'));
     expect(await one.endpoint()).to.include({ status: 'compiled', running_version: 1, latest_version: 2 });
     expect(await one.answer()).to.equal('1');

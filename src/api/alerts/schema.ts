@@ -28,32 +28,37 @@ const Secret = Type.String({
   description: 'Signs the webhooks, as https://www.standardwebhooks.com has it; made unless given',
 });
 
+/** Without defaults: a change leaves alone what is not given. */
 const SETTINGS = {
   percent: Type.Integer({
     minimum: 1,
     maximum: 100,
-    default: 5,
     description: 'Of `error_rate`: so many percent of the requests have an error (5xx)',
   }),
   minutes: Type.Integer({
     minimum: 1,
     maximum: 60,
-    default: 5,
     description: 'Of `error_rate`: of the requests of so many minutes, at least 10',
   }),
   days: Type.Integer({
     minimum: 1,
     maximum: 365,
-    default: 14,
     description: 'Of `certificate_expiry`: a certificate expires within so many days',
   }),
+  enabled: Type.Boolean(),
+};
+
+const NEW_SETTINGS = {
+  percent: Type.Integer({ ...SETTINGS.percent, default: 5 }),
+  minutes: Type.Integer({ ...SETTINGS.minutes, default: 5 }),
+  days: Type.Integer({ ...SETTINGS.days, default: 14 }),
   enabled: Enabled,
 };
 
 export const NewAlert = Type.Object({
   on: oneOf(ALERT_CONDITIONS),
   url: Url,
-  ...optional({ scope: Scope, secret: Secret, ...SETTINGS }),
+  ...optional({ scope: Scope, secret: Secret, ...NEW_SETTINGS }),
 });
 export type NewAlertBody = Static<typeof NewAlert>;
 

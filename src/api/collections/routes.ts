@@ -91,7 +91,8 @@ export const collectionRoutes = [
     method: 'PUT',
     path: '/api/collections/{id}',
     permission: 'collections:write',
-    summary: 'Change the given fields of a collection; a new base path moves its endpoints',
+    summary:
+      'Change the given fields of a collection; a new base path moves its endpoints, and is in force when this answers',
     tag,
     params: IdParams,
     body: UpdateCollection,
@@ -105,7 +106,7 @@ export const collectionRoutes = [
         ...(base_path !== undefined && { base_path: normalizeBasePath(base_path ?? '') }),
       });
       const collection = requireFound(updated, 'collection', id);
-      if (changes.policies !== undefined)
+      if (base_path !== undefined || changes.enabled !== undefined || changes.policies !== undefined)
         warnings.push(...(await awaitRouting(deps, { ids: await endpointsOfCollection(deps.store, id) })));
       return new Reply(200, presentCollection(collection), {}, warnings);
     },

@@ -7,12 +7,17 @@ import { EndpointSummary, EndpointView, type TargetInForce } from './schema.js';
 
 const present = presenter(EndpointView);
 
+/** Whether its code has changed since it was compiled. */
+export function needsCompile({ artifact, artifact_source_key, source_key }: Endpoint): boolean {
+  return artifact !== null && artifact_source_key !== source_key;
+}
+
 export function presentEndpoint(endpoint: Endpoint): Static<typeof EndpointView> {
-  const { artifact, artifact_source_key, source_key, serving, observed, deployment, last_failure } = endpoint;
+  const { serving, observed, deployment, last_failure } = endpoint;
   const [first] = serving.flat();
   return present({
     ...endpoint,
-    needs_compile: artifact !== null && artifact_source_key !== source_key,
+    needs_compile: needsCompile(endpoint),
     // One entry for each gateway; an empty one where its handlers are asleep.
     running: serving.length > 0,
     pid: first?.pid ?? null,

@@ -29,6 +29,10 @@ import {
 const tag = 'Endpoints';
 /** The media type of Rust, which has none that is registered. */
 const RUST = 'text/x-rust';
+/** Of an endpoint: what gateways route, limit and refuse by. */
+const IN_FORCE_AT_ONCE = new Set([
+  ...['path', 'method', 'domain', 'collection_id', 'enabled', 'limits', 'policies'],
+]);
 const bodyErrors = { dependencies: 'invalid_dependency' } as const;
 
 export const endpointRoutes = [
@@ -106,14 +110,15 @@ export const endpointRoutes = [
     path: '/api/endpoints/{id}',
     permission: 'endpoints:write',
     summary:
-      'Change the given fields of an endpoint. Running code is kept until the next start or stop; limits and policies apply at once',
+      'Change the given fields of an endpoint. Running code is kept until the next start or stop; all else is in force when this answers',
     tag,
     params: IdParams,
     body: UpdateEndpoint,
     bodyErrors,
     data: EndpointView,
     errors: ['domain_mismatch', 'route_taken', 'service_not_for_domain'],
-    handle: async ({ params: { id }, body: { domain, ...changes } }, deps) => {
+    handle: async ({ params: { id }, body }, deps) => {
+      const { domain, ...changes } = body;
       if (changes.limits) requireWithinSettings(changes.limits, deps.config);
       const warnings = await admitPolicies(changes.policies, deps);
       const updated = await updateEndpoint(deps.store, id, {
@@ -121,7 +126,8 @@ export const endpointRoutes = [
         ...(domain !== undefined && { domain: domain.toLowerCase() }),
       });
       const endpoint = presentEndpoint(requireFound(updated, 'endpoint', id));
-      if (changes.policies !== undefined) warnings.push(...(await awaitRouting(deps, { ids: [id] })));
+      if (Object.keys(body).some((member) => IN_FORCE_AT_ONCE.has(member)))
+        warnings.push(...(await awaitRouting(deps, { ids: [id] })));
       return new Reply(200, endpoint, {}, warnings);
     },
   }),

@@ -5,6 +5,7 @@ import { startEndpoint, stopEndpoint } from '../../lifecycle/run.js';
 import { Preparation } from '../../model/preparation.js';
 import { findEndpoint } from '../../store/endpoints.js';
 import { livePreparations } from '../../store/nodes.js';
+import { needsCompile } from '../endpoints/present.js';
 import { acceptedHeaders, defineRoute, prefersAsync, Reply } from '../route.js';
 import { Id, IdParams } from '../schemas.js';
 import { startCompile } from './compile.js';
@@ -34,6 +35,10 @@ const Accepted = Type.Object(
   },
   { title: 'CompileAccepted' },
 );
+
+const olderThanCode = (version: number | null) =>
+  `The code has changed since version ${version}, which runs now, was compiled: ` +
+  'compile and start again, or deploy, to run the new code.';
 
 export const lifecycleRoutes = [
   defineRoute({
@@ -94,6 +99,7 @@ export const lifecycleRoutes = [
       const { pid } = await startEndpoint(deps, params.id, origin);
       const endpoint = await findEndpoint(deps.store, params.id);
       const warnings = await unboundPoolsOf(deps.store, params.id, endpoint?.latest_version);
+      if (endpoint && needsCompile(endpoint)) warnings.unshift(olderThanCode(endpoint.latest_version));
       return new Reply(200, { status: 'running', pid }, {}, warnings);
     },
   }),

@@ -11,12 +11,14 @@ import { Id, nullable } from '../schemas.js';
 
 const Query = Type.Object({
   host: Type.String({ minLength: 1, maxLength: 255, description: 'As in the Host header' }),
-  method: Type.Optional(Type.String({ pattern: '^[A-Z]{1,16}$', description: 'GET unless given' })),
+  method: Type.Optional(
+    Type.String({ pattern: '^[A-Z]{1,16}$', description: 'In upper case; GET unless given' }),
+  ),
   path: Type.String({
     minLength: 1,
     maxLength: 8_192,
     pattern: '^/[!-~]*$',
-    description: 'As a client sends it; a query is not looked at',
+    description: 'Begins with "/", as a client sends it; a query is not looked at',
   }),
 });
 

@@ -4,6 +4,7 @@ import { notFound, requireFound } from '../../errors.js';
 import { openConfig } from '../../lifecycle/open-config.js';
 import { secretsIn } from '../../model/secret-references.js';
 import { parseStoredConfig, type StoredConfig } from '../../model/service-configs.js';
+import { endpointsUsing, type UsingEndpoint } from '../../store/bindings.js';
 import { setInactive } from '../../store/service-activity.js';
 import {
   createService,
@@ -17,7 +18,7 @@ import type { ApiDependencies } from '../api-dependencies.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { maySeeSecrets, type Principal } from '../principal.js';
 import { refuseHidden, requireSecretsAgain, withStored } from '../redaction.js';
-import { defineRoute } from '../route.js';
+import { defineRoute, Reply } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
 import { awaitHosts, liveActorHosts } from '../service-hosts.js';
 import { domainsFor, requireNoSecrets, requireReachable, requireSameSecrets } from '../service-input.js';
@@ -35,6 +36,15 @@ const tag = 'Services';
 const bodyErrors = { config: 'invalid_config' } as const;
 /** An actor host tries a changed config for up to 5 s before it reports the result. */
 const CHANGE_MS = 10_000;
+/** So many endpoints are named in a warning. */
+const MAX_NAMED = 5;
+
+/** Of a service that is deleted. */
+function lostBindings(using: readonly UsingEndpoint[]): string {
+  const named = using.slice(0, MAX_NAMED).map(({ method, domain, route }) => `${method} ${domain}${route}`);
+  const more = using.length > MAX_NAMED ? ` and ${using.length - MAX_NAMED} more` : '';
+  return `Endpoints were bound to it, whose calls of it fail from now on: ${named.join(', ')}${more}`;
+}
 
 export const serviceRoutes = [
   defineRoute({
@@ -139,13 +149,14 @@ export const serviceRoutes = [
     params: IdParams,
     data: Deleted,
     errors: ['wait_timeout'],
-    handle: async ({ params: { id } }, deps) => {
+    handle: async ({ params: { id }, scope }, deps) => {
+      const using = await endpointsUsing(deps.store, id, scope);
       const hosts = await liveActorHosts(deps);
       const { service } = requireFound(await setInactive(deps.store, id), 'service', id);
       // Active calls finish first, as in a deactivation.
       await awaitInactive(deps, hosts, service);
       if (!(await deleteService(deps.store, id))) throw notFound('service', id);
-      return { id, deleted: true as const };
+      return new Reply(200, { id, deleted: true }, {}, using.length > 0 ? [lostBindings(using)] : []);
     },
   }),
 
