@@ -17,6 +17,8 @@ import type { ThisWorker } from './active-jobs.js';
 
 /** Queued builds are checked when they have waited longer than this. */
 const LOST_AFTER_MS = 5_000;
+/** Queued builds that are checked in one run. */
+const AT_A_TIME = 200;
 /** A build that crashes its worker must not be retried without a limit. */
 const MAX_ATTEMPTS = 5;
 /** Finished builds are kept this long, and the latest of an endpoint without a limit. */
@@ -38,7 +40,7 @@ export async function recoverBuilds(
   for (const build of await runningBuildsOf(store, workerId)) {
     if (!activeJobs.has(buildJobId(build))) lost.push(build);
   }
-  for (const build of await longQueuedBuilds(store, LOST_AFTER_MS)) {
+  for (const build of await longQueuedBuilds(store, LOST_AFTER_MS, AT_A_TIME)) {
     if (!(await queues.hasCompileJob(build))) lost.push(build);
   }
   for (const build of lost) await enqueueAgain(store, queues, build, log);

@@ -267,6 +267,10 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     const task = new PeriodicTask(everyMs, run, (error) => log.warn({ err: error }, `${title} failed`));
     shutdown.add(title, () => task.stop());
   };
+  // Apart from each other: one that fails, without the queue for example, holds up no other.
+  periodic('ending of abandoned programs', RECOVER_EVERY_MS, () => killAbandoned(runDir));
+  periodic('recovery of deployments', RECOVER_EVERY_MS, () => recoverDeployments(lifecycle, log));
+  periodic('ending of crash loops', RECOVER_EVERY_MS, () => recoverCrashLoops(store, log));
   periodic('recovery of queued requests', RECOVER_EVERY_MS, () => recoverJobs(delivery));
   periodic('recovery of schedules', RECOVER_EVERY_MS, () => startOverdueRuns(delivery));
   periodic('retention of the log', DROP_LOGS_EVERY_MS, () => dropLogs(store, config, log));
@@ -310,19 +314,9 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
         log,
       ),
     );
-    const recovering = new PeriodicTask(
-      RECOVER_EVERY_MS,
-      async () => {
-        await killAbandoned(runDir);
-        await recoverBuilds(store, queues, log, context);
-        await recoverImports(store, queues, log, context);
-        await recoverApplies(applying, config);
-        await recoverDeployments(lifecycle, log);
-        await recoverCrashLoops(store, log);
-      },
-      (error) => log.warn({ err: error }, 'looking for lost work failed'),
-    );
-    shutdown.add('recovery', () => recovering.stop());
+    periodic('recovery of builds', RECOVER_EVERY_MS, () => recoverBuilds(store, queues, log, context));
+    periodic('recovery of imports', RECOVER_EVERY_MS, () => recoverImports(store, queues, log, context));
+    periodic('recovery of applies', RECOVER_EVERY_MS, () => recoverApplies(applying, config));
   };
   // Until the SDK is built, jobs stay in the queue, where other workers can take them. Handlers with async macros wait
   // for the second part of the SDK.

@@ -180,6 +180,8 @@ export class ActorHost implements SessionHost {
 
   async #remove(id: string): Promise<void> {
     await this.#services.remove(id);
+    // It has come back with this id.
+    if (this.#services.runners.has(id)) return;
     this.#metrics.get(id)?.remove();
     this.#metrics.delete(id);
   }

@@ -184,7 +184,11 @@ export class Supervisor {
     if (changed.length > 0 || removed.length > 0) await this.#options.front.apply(changed, removed);
     for (const { id, before, after } of changes) {
       if (after) this.#run(after, before);
-      else void this.#endpoints.remove(id).then(() => this.#forget(id));
+      else {
+        // At once: an endpoint with this id can come back, by an undo, before the last request of this one has ended.
+        this.#forget(id);
+        void this.#endpoints.remove(id);
+      }
     }
   }
 
@@ -230,14 +234,17 @@ export class Supervisor {
   #addRunner(endpoint: RoutedEndpoint, beginning: Beginning): void {
     const { id } = endpoint;
     const { runners } = this.#endpoints;
-    const host = this.#hostOf(id, () => {
-      if (runners.get(id) !== runner) return;
+    let runner: EndpointRunner | undefined;
+    // It may act before it is known here.
+    const isCurrent = () => runner === undefined || runners.get(id) === runner;
+    const host = this.#hostOf(id, isCurrent, () => {
+      if (!isCurrent()) return;
       runners.delete(id);
       this.#serving.delete(id);
       this.#bytes.delete(id);
       this.#sleeping.add(id);
     });
-    const runner = new EndpointRunner(host, this.#desiredOf(endpoint), beginning, endpoint.failed);
+    runner = new EndpointRunner(host, this.#desiredOf(endpoint), beginning, endpoint.failed);
     runners.set(id, runner);
   }
 
@@ -301,8 +308,12 @@ export class Supervisor {
     return limitsInForce(limits, this.#options.limits);
   }
 
-  /** @param asleep called when its runner is not needed until the next request */
-  #hostOf(endpointId: string, asleep: () => void): EndpointRunnerHost {
+  /**
+   * @param isCurrent false when the endpoint was deleted: what its runner still does is not that of one that has come
+   *   back with this id
+   * @param asleep called when its runner is not needed until the next request
+   */
+  #hostOf(endpointId: string, isCurrent: () => boolean, asleep: () => void): EndpointRunnerHost {
     const { store, front, limits, streamDrainMs } = this.#options;
     return {
       asleep,
@@ -312,7 +323,7 @@ export class Supervisor {
         const listeners: HandlerListeners = {
           onEntry: (entry) => endpointLog.output(endpointId, version, entry),
           onUse: (cpuSeconds, bytes) => {
-            this.#bytes.set(endpointId, bytes);
+            if (isCurrent()) this.#bytes.set(endpointId, bytes);
             figures.used(endpointId, version, cpuSeconds, bytes);
           },
         };
@@ -320,6 +331,7 @@ export class Supervisor {
         return this.#starts.start({ endpointId, artifact, settings, listeners, level, abandoned });
       },
       route: async (serving) => {
+        if (!isCurrent()) return;
         this.#serving.set(endpointId, serving);
         const endpoint = this.#endpoints.rows.get(endpointId);
         if (endpoint) await front.apply([this.stateOf(endpoint)]);
@@ -329,7 +341,9 @@ export class Supervisor {
           milliseconds: Math.max(limits.REQUEST_TIMEOUT_MS, streamDrainMs) + DRAIN_SLACK_MS,
           fallback: () => undefined,
         }),
-      saveObservation: (observation) => this.#observations.write({ endpoint_id: endpointId, ...observation }),
+      saveObservation: async (observation) => {
+        if (isCurrent()) await this.#observations.write({ endpoint_id: endpointId, ...observation });
+      },
       saveCrashLoop: (deployment, revision, error) =>
         reportCrashLoop(store, endpointId, deployment, revision, error),
       saveRecovery: (deployment) => reportRecovery(store, endpointId, deployment),

@@ -24,6 +24,12 @@ export const JOB_RETENTION = {
   removeOnFail: { age: 7 * 24 * 3600, count: 1_000 },
 };
 
+/**
+ * Of jobs whose rows say what is due, and when: one that has ended must not keep the same from being queued again.
+ * @see https://docs.bullmq.io/guide/jobs/job-ids
+ */
+export const NO_RETENTION = { removeOnComplete: true, removeOnFail: true };
+
 /** BullMQ's classes on the server that the configuration names, sharing connections. */
 export interface Backend {
   queue(name: string): Queue;

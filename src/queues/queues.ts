@@ -7,7 +7,7 @@ import type { HandlerAttempt } from '../store/import-handlers.js';
 import type { QueuedJob } from '../store/jobs.js';
 import { openQueuePool } from '../store/queue-pool.js';
 import type { Logger } from '../util/log.js';
-import { JOB_RETENTION, openBackend, type QueueConfig, rateLimited } from './backend.js';
+import { JOB_RETENTION, NO_RETENTION, openBackend, type QueueConfig, rateLimited } from './backend.js';
 import {
   ACME_QUEUE,
   type AcmeJob,
@@ -162,10 +162,10 @@ export function openQueues(config: QueueConfig, log: Logger): Queues {
     },
     hasInvokeJob: (job) => hasJob(invoking, invokeJobId(job)),
     enqueueAlert: async (job) => {
-      await reaching(alerting.add('alert', job, { ...JOB_RETENTION, jobId: alertJobId(job) }));
+      await reaching(alerting.add('alert', job, { ...NO_RETENTION, jobId: alertJobId(job) }));
     },
     enqueueAcme: async (job) => {
-      await reaching(ordering.add('acme', job, { ...JOB_RETENTION, jobId: job.ticket }));
+      await reaching(ordering.add('acme', job, { ...NO_RETENTION, jobId: job.ticket }));
     },
     enqueueApply: async (job) => {
       await reaching(applying.add('apply', job, { ...JOB_RETENTION, jobId: applyJobId(job) }));

@@ -48,10 +48,20 @@ export class Cgroup {
   constructor(path: string, { memoryBytes, processes, cpuPercent }: GroupLimits) {
     this.path = path;
     mkdirSync(path);
-    const set = (file: string, value: string) => writeFileSync(join(path, file), value);
+    try {
+      this.#limit({ memoryBytes, processes, cpuPercent });
+    } catch (error) {
+      // Nobody else knows of it.
+      this.remove();
+      throw error;
+    }
+  }
+
+  #limit({ memoryBytes, processes, cpuPercent }: GroupLimits): void {
+    const set = (file: string, value: string) => writeFileSync(join(this.path, file), value);
     set('memory.max', String(memoryBytes));
     set('memory.oom.group', '1');
-    if (existsSync(join(path, 'memory.swap.max'))) set('memory.swap.max', '0');
+    if (existsSync(join(this.path, 'memory.swap.max'))) set('memory.swap.max', '0');
     set('cpu.weight', String(CPU_WEIGHT));
     if (processes !== undefined) set('pids.max', String(processes));
     if (cpuPercent !== undefined)

@@ -250,6 +250,8 @@ async function whatWasWritten(
     .knex('endpoints')
     .leftJoin('deployments', 'deployments.id', 'desired_deployment_id')
     .whereRaw('endpoints.id = ANY(?)', [[...announced.endpoint]])
+    // In the order in which all others lock them.
+    .orderBy('endpoints.id')
     .select<EndpointRow[]>('endpoints.id', 'endpoints.version', 'endpoints.status', 'apply_id', {
       deployment: 'deployments.id',
     });

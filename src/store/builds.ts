@@ -42,6 +42,8 @@ export interface Build {
   readonly timings: BuildTimings;
   readonly worker_id: string | null;
   readonly created_at: Date;
+  /** When its latest attempt was put on the queue. */
+  readonly queued_at: Date;
   readonly started_at: Date | null;
   readonly finished_at: Date | null;
 }
@@ -339,7 +341,10 @@ export async function requeueBuild(
     .knex('builds')
     .where({ id, attempt })
     .whereIn('state', ['queued', 'running'])
-    .update({ state: 'queued', attempt: attempt + 1, worker_id: null, started_at: null })
+    .update({
+      ...{ state: 'queued', attempt: attempt + 1, worker_id: null, started_at: null },
+      queued_at: store.knex.raw('clock_timestamp()'),
+    })
     .returning<(BuildAttempt & { request_id: string })[]>(['id', 'attempt', 'request_id']);
   return build;
 }
@@ -361,13 +366,19 @@ export async function abandonedBuilds(store: Store, liveWorkers: readonly string
     .whereNotIn('worker_id', liveWorkers);
 }
 
-/** Builds that have been queued for longer than this: their job may have been lost. */
-export async function longQueuedBuilds(store: Store, olderThanMs: number): Promise<BuildAttempt[]> {
+/** Builds that have been queued for longer than this, the oldest first, at most `limit`: their job may have been lost. */
+export async function longQueuedBuilds(
+  store: Store,
+  olderThanMs: number,
+  limit: number,
+): Promise<BuildAttempt[]> {
   return store
     .knex('builds')
     .select<BuildAttempt[]>('id', 'attempt')
     .where({ state: 'queued' })
-    .whereRaw("created_at < clock_timestamp() - ? * interval '1 millisecond'", [olderThanMs]);
+    .whereRaw("queued_at < clock_timestamp() - ? * interval '1 millisecond'", [olderThanMs])
+    .orderBy('queued_at')
+    .limit(limit);
 }
 
 /** Deletes finished builds older than this, but never the latest of an endpoint. */

@@ -152,6 +152,13 @@ const FCHMODAT2: i64 = 452;
 /// Requests of `ioctl` about network interfaces, which any socket takes.
 const INTERFACES: (u64, u64) = (0x8910, 0x89ef);
 
+const SIGNALS: [i64; 5] =
+    [libc::SYS_kill, libc::SYS_tkill, libc::SYS_tgkill, libc::SYS_rt_sigqueueinfo, libc::SYS_rt_tgsigqueueinfo];
+/// Of `fcntl`: `F_SETOWN` and `F_SETOWN_EX` (asm-generic/fcntl.h), the second of which `libc` does not have.
+const SET_OWNER: [i32; 2] = [libc::F_SETOWN, 15];
+/// Of `ioctl`: `FIOSETOWN` and `SIOCSPGRP` (asm-generic/sockios.h).
+const SET_OWNER_OF_SOCKET: [i32; 2] = [0x8901, 0x8902];
+
 /// Landlock refuses to empty a file from this version on.
 const ABI_WITH_TRUNCATE: i64 = 3;
 
@@ -204,7 +211,7 @@ fn programs(plan: &Plan, network: bool) -> Compiled<Vec<BpfProgram>> {
     if !network {
         let (first, last) = INTERFACES;
         let interfaces = [condition(1, SeccompCmpOp::Ge, first)?, condition(1, SeccompCmpOp::Le, last)?];
-        rules.insert(libc::SYS_ioctl, vec![rule(interfaces)?]);
+        rules.entry(libc::SYS_ioctl).or_default().push(rule(interfaces)?);
     }
     let mut all = vec![refused(unused_families()?, libc::EAFNOSUPPORT)?];
     if !network {
@@ -231,10 +238,22 @@ fn add_what_landlock_lacks(calls: &mut Vec<i64>, rules: &mut Rules, plan: &Plan,
         rules.insert(libc::SYS_open, vec![rule([masked(1, libc::O_ACCMODE as u64)?])?]);
     }
     if abi < ABI_WITH_SCOPES {
-        // This process becomes the program. Its children cannot be signalled either.
-        let own = std::process::id() as i32;
-        for call in [libc::SYS_kill, libc::SYS_tkill, libc::SYS_tgkill] {
-            rules.insert(call, vec![rule([unequal(0, own)?])?]);
+        add_signals(calls, rules)?;
+    }
+    Ok(())
+}
+
+/// All ways to send a signal to another process: calls, and files whose owner the kernel tells of what comes. This
+/// process becomes the program. Its children cannot be signalled either.
+fn add_signals(calls: &mut Vec<i64>, rules: &mut Rules) -> Compiled<()> {
+    let own = std::process::id() as i32;
+    for call in SIGNALS {
+        rules.insert(call, vec![rule([unequal(0, own)?])?]);
+    }
+    calls.push(libc::SYS_pidfd_send_signal);
+    for (call, requests) in [(libc::SYS_fcntl, SET_OWNER), (libc::SYS_ioctl, SET_OWNER_OF_SOCKET)] {
+        for request in requests {
+            rules.entry(call).or_default().push(rule([equal(1, request)?])?);
         }
     }
     Ok(())
@@ -354,3 +373,6 @@ fn masked(argument: u8, bits: u64) -> Compiled<SeccompCondition> {
 fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> Compiled<SeccompCondition> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
 }
+
+#[cfg(test)]
+mod tests;
