@@ -1,7 +1,9 @@
 /** Artifacts in a folder: one machine, or a shared file system. */
 import { randomUUID } from 'node:crypto';
-import { access, copyFile, mkdir, rename, rm } from 'node:fs/promises';
+import { copyFile, mkdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { isErrno } from '../util/errno.js';
+import { syncFile } from '../util/sync-file.js';
 import type { ArtifactStore, Digest } from './artifact-store.js';
 
 export class DirectoryStore implements ArtifactStore {
@@ -12,10 +14,13 @@ export class DirectoryStore implements ArtifactStore {
   }
 
   async has(digest: Digest): Promise<boolean> {
-    return access(this.#path(digest)).then(
-      () => true,
-      () => false,
-    );
+    try {
+      // Of earlier versions, an empty file can be what a power failure has left.
+      return (await stat(this.#path(digest))).size > 0;
+    } catch (error) {
+      if (isErrno(error, 'ENOENT')) return false;
+      throw error;
+    }
   }
 
   async put(digest: Digest, file: string): Promise<void> {
@@ -25,6 +30,7 @@ export class DirectoryStore implements ArtifactStore {
     const temporary = `${path}.${randomUUID()}`;
     try {
       await copyFile(file, temporary);
+      await syncFile(temporary);
       await rename(temporary, path);
     } catch (error) {
       await rm(temporary, { force: true });

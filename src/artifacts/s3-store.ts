@@ -2,18 +2,27 @@
 
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { type AgentOptions, Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import type { Socket } from 'node:net';
 import { Client } from 'minio';
 import { type Config, ConfigError } from '../config.js';
 import { AppError, toError } from '../errors.js';
 import type { ArtifactStore, Digest } from './artifact-store.js';
+
+/** A server that says nothing for so long does not answer any more. */
+const IDLE_MS = 30_000;
 
 export class S3Store implements ArtifactStore {
   readonly #client: Client;
   readonly #bucket: string;
   readonly #prefix: string;
 
-  /** @throws ConfigError when the URL or the credentials are incomplete. */
-  constructor(url: string, config: Config) {
+  /**
+   * @param idleMs after so long without a byte of the server, a request fails
+   * @throws ConfigError when the URL or the credentials are incomplete.
+   */
+  constructor(url: string, config: Config, idleMs = IDLE_MS) {
     const match = /^s3:\/\/([^/]+)\/?(.*)$/.exec(url);
     if (!match?.[1])
       throw new ConfigError(`ARTIFACTS_URL: "${url}" names no bucket; write s3://bucket/prefix`);
@@ -30,6 +39,7 @@ export class S3Store implements ArtifactStore {
       region: config.S3_REGION,
       accessKey: config.S3_ACCESS_KEY,
       secretKey: config.S3_SECRET_KEY,
+      transportAgent: agentOf(endpoint, idleMs),
     });
   }
 
@@ -69,6 +79,20 @@ export class S3Store implements ArtifactStore {
       throw unavailable(toError(thrown));
     }
   }
+}
+
+/** Connections that end when the server says nothing: the library waits for ever. */
+function agentOf({ protocol }: URL, idleMs: number): HttpAgent {
+  const Agent = protocol === 'https:' ? HttpsAgent : HttpAgent;
+  const options: AgentOptions = { keepAlive: true, timeout: idleMs };
+  const agent = new Agent(options);
+  const connect = agent.createConnection.bind(agent);
+  agent.createConnection = (...args) => {
+    const socket = connect(...args) as Socket;
+    const seconds = idleMs / 1000;
+    return socket.setTimeout(idleMs, () => socket.destroy(new Error(`no answer for ${seconds} seconds`)));
+  };
+  return agent;
 }
 
 /** A missing bucket or artifact counts as unavailable, too: it is a fault of the installation. */

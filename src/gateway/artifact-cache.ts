@@ -4,6 +4,7 @@ import { chmod, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promise
 import { join } from 'node:path';
 import { type ArtifactStore, type Digest, digestFile } from '../artifacts/artifact-store.js';
 import { DiskFullError, isDiskFull } from '../util/disk-full.js';
+import { syncFile } from '../util/sync-file.js';
 
 /** Unused executables are kept at least this long. */
 const MIN_AGE_MS = 3_600_000;
@@ -50,6 +51,7 @@ export class ArtifactCache {
       const actual = await digestFile(partial);
       if (actual !== digest) throw new Error(`Artifact ${digest} is damaged: the store returned ${actual}`);
       await chmod(partial, 0o555);
+      await syncFile(partial);
       await rename(partial, path);
     } catch (cause) {
       if (!isDiskFull(cause)) throw cause;

@@ -19,7 +19,7 @@ export const HTTP = {
     10 * 1024 * 1024,
     0,
     67_108_864,
-    'Largest request body the gateway passes to a handler, bytes.',
+    'Largest request body the gateway passes to a handler, bytes; not to one that takes it as a stream, for which the policy `body_limit` counts.',
     '10 MiB',
   ),
   // For each core, so much that the largest answer can arrive and be sent.

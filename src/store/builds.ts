@@ -366,7 +366,7 @@ export async function abandonedBuilds(store: Store, liveWorkers: readonly string
     .whereNotIn('worker_id', liveWorkers);
 }
 
-/** Builds that have been queued for longer than this, the oldest first, at most `limit`: their job may have been lost. */
+/** Builds that were queued longer ago than this, the oldest first, at most `limit`: their job may have been lost. */
 export async function longQueuedBuilds(
   store: Store,
   olderThanMs: number,

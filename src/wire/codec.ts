@@ -13,7 +13,7 @@
  *     8      4    head length in bytes, at most MAX_HEAD_BYTES
  *     12     4    body length in bytes, at most MAX_BODY_BYTES
  *
- * The other end is `rust/sdk/src`; `test/golden/frames.json` is read by the tests of both.
+ * The other end is `rust/sdk/core/src/wire`; `test/golden/frames.json` is read by the tests of both.
  */
 
 const VERSION = 1;

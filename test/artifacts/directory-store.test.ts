@@ -49,6 +49,15 @@ describe('artifacts in a folder', () => {
     expect(await readdir(join(folder.path, 'store', digest.slice(0, 2)))).to.deep.equal([digest]);
   });
 
+  it('has no empty one, and does not take a failure for a missing one', async () => {
+    const digest = await put('content');
+    await writeFile(inStore(digest), '');
+    expect(await store.has(digest)).to.equal(false);
+    const other = '0'.repeat(64);
+    await writeFile(join(folder.path, 'store', '00'), 'a file in place of the folder');
+    expect(await failure(store.has(other))).to.match(/ENOTDIR/);
+  });
+
   it('accepts the same artifact from concurrent callers', async () => {
     const { file, digest } = await make('many');
     await Promise.all(Array.from({ length: 10 }, () => store.put(digest, file)));

@@ -1,11 +1,14 @@
 /** One suite for every artifact store. */
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type ArtifactStore, digestFile } from '../../src/artifacts/artifact-store.js';
 import { openArtifactStore } from '../../src/artifacts/open.js';
+import { S3Store } from '../../src/artifacts/s3-store.js';
 import { ConfigError, loadConfig } from '../../src/config.js';
+import { AppError } from '../../src/errors.js';
 import { startS3, type TestS3 } from '../support/s3.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
@@ -71,6 +74,35 @@ describe('artifact store in an S3 bucket', () => {
   storeSuite(async () =>
     openArtifactStore(loadConfig({ ...server.settings, ARTIFACTS_URL: 's3://artifacts/some/prefix' })),
   );
+
+  it('fails where the server does not answer, and works when it does again', async () => {
+    const sockets = new Set<Socket>();
+    const silent = createServer((socket) => void sockets.add(socket));
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const { port } = silent.address() as AddressInfo;
+    const folder = await tempDir('silent');
+    try {
+      const settings = { ...server.settings, S3_ENDPOINT: `http://127.0.0.1:${port}` };
+      const store = new S3Store('s3://artifacts/x', loadConfig(settings), 200);
+      const file = join(folder.path, 'file');
+      await writeFile(file, 'content');
+      const digest = await digestFile(file);
+      for (const work of [
+        () => store.has(digest),
+        () => store.put(digest, file),
+        () => store.fetch(digest, join(folder.path, 'copy')),
+        () => store.remove(digest),
+      ]) {
+        const error = await work().catch((thrown: unknown) => thrown);
+        expect(error).to.be.instanceOf(AppError).and.include({ code: 'artifact_store_unavailable' });
+        expect((error as AppError).message).to.include('no answer for 0.2 seconds');
+      }
+    } finally {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => silent.close(resolve));
+      await folder.remove();
+    }
+  });
 });
 
 describe('ARTIFACTS_URL', () => {

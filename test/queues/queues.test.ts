@@ -101,6 +101,29 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
     expect(most).to.be.within(1, 4);
   });
 
+  it('takes a webhook and a certificate again whose job has failed', async () => {
+    logged.expectErrors(/lost [12]/);
+    const [alert, order] = [
+      { deliveryId: randomUUID(), attempts: 0 },
+      { domainId: 'd', ticket: randomUUID() },
+    ];
+    let failed = 0;
+    const done: object[] = [];
+    const failFirst = async ({ data }: { readonly data: object }) => {
+      if (failed < 2) throw new Error(`lost ${++failed}`);
+      done.push(data);
+    };
+    for (const queue of [ALERT_QUEUE, ACME_QUEUE])
+      consumers.push(consume<object>(location, queue, failFirst, 1, logged.log));
+    const enqueue = () => Promise.all([queues.enqueueAlert(alert), queues.enqueueAcme(order)]);
+    await enqueue();
+    await eventually(() => expect(failed).to.equal(2));
+    await eventually(async () => {
+      await enqueue();
+      expect(done).to.deep.include.members([alert, order]);
+    });
+  });
+
   it('finishes active jobs before it closes', async () => {
     let finish: () => void = () => undefined;
     let started = false;

@@ -11,6 +11,7 @@ import {
   findBuild,
   finishBuild,
   requestBuild,
+  requeueBuild,
 } from '../../src/store/builds.js';
 import type { Database } from '../../src/store/database.js';
 import { eventually } from '../support/eventually.js';
@@ -41,6 +42,19 @@ describe('lost builds', () => {
 
   const look = () => recoverBuilds(store, queues, logged.log, own);
   const attemptOf = async ({ id }: BuildAttempt) => (await findBuild(store, id))?.attempt;
+
+  it('are not those that another worker has just queued again', async () => {
+    const { build } = await sharedBuild(['/again']);
+    const longAgo = store.knex.raw("clock_timestamp() - interval '1 hour'");
+    await store.knex('builds').where({ id: build.id }).update({ created_at: longAgo, queued_at: longAgo });
+    const again = await requeueBuild(store, build);
+    // Its job is not on the queue yet.
+    await look();
+    expect(await attemptOf(build)).to.equal(again?.attempt);
+    await store.knex('builds').where({ id: build.id }).update({ queued_at: longAgo });
+    await look();
+    expect(await attemptOf(build)).to.equal((again?.attempt ?? 0) + 1);
+  });
 
   /** Endpoints that an import has made, with one build. */
   async function sharedBuild(paths: readonly string[]) {
