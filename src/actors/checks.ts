@@ -115,11 +115,12 @@ function membersCheck({ properties, required, additionalProperties }: TSchema): 
     const object = value as Record<string, unknown>;
     for (const { name, standard } of members)
       if (standard !== undefined && object[name] === undefined) object[name] = structuredClone(standard);
-    for (const name of required as readonly string[])
-      if (object[name] === undefined) return missingMember([], name);
+    // First: a misspelt member explains why another one is missing.
     if (additionalProperties === false)
       for (const name of Object.keys(object))
         if (!names.includes(name)) return unknownMember([], name, names);
+    for (const name of required as readonly string[])
+      if (object[name] === undefined) return missingMember([], name);
     for (const { name, check } of members) {
       const problem = object[name] === undefined ? undefined : check(object[name]);
       if (problem) return within(name, problem);

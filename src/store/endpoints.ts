@@ -77,6 +77,15 @@ export interface Endpoint {
   readonly last_failure: LastFailure | null;
 }
 
+/** Whether its code has changed since it was compiled. */
+export function needsCompile({
+  artifact,
+  artifact_source_key,
+  source_key,
+}: Pick<Endpoint, 'artifact' | 'artifact_source_key' | 'source_key'>): boolean {
+  return artifact !== null && artifact_source_key !== source_key;
+}
+
 /** An error in the log. */
 export interface LastFailure {
   /** ISO 8601. */

@@ -1,16 +1,11 @@
 /** Endpoints: from row to answer. */
 import type { Static } from '@sinclair/typebox';
-import type { Endpoint } from '../../store/endpoints.js';
+import { type Endpoint, needsCompile } from '../../store/endpoints.js';
 import type { VersionState } from '../../store/observations.js';
 import { presenter } from '../present.js';
 import { EndpointSummary, EndpointView, type TargetInForce } from './schema.js';
 
 const present = presenter(EndpointView);
-
-/** Whether its code has changed since it was compiled. */
-export function needsCompile({ artifact, artifact_source_key, source_key }: Endpoint): boolean {
-  return artifact !== null && artifact_source_key !== source_key;
-}
 
 export function presentEndpoint(endpoint: Endpoint): Static<typeof EndpointView> {
   const { serving, observed, deployment, last_failure } = endpoint;
