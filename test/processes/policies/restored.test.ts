@@ -31,7 +31,7 @@ describe('an endpoint that comes back', function () {
     const pidOf = async () => ((await must(stack.api.get(at))) as { pid: number | null }).pid ?? 0;
     const status = async () => (await call(`${stack.gatewayUrl}/back`)).status;
     const first = await pidOf();
-    const long = call(`${stack.gatewayUrl}/back?ms=5000`);
+    const long = call(`${stack.gatewayUrl}/back?ms=12000`);
     await eventually(async () => {
       const { body } = await stack.api.get('/metrics');
       expect(String(body)).to.match(/^edge_gateway_requests_in_flight 1$/m);
