@@ -61,7 +61,7 @@ export function coercingCheckOf(schema: SchemaObject): Check {
   };
 }
 
-/** What Ajv would take, too, as numbers: `Infinity`, which is beyond all bounds, `0x10` and `1e1`. */
+/** Ajv takes `0x10`, `1e1` and `Infinity` for integers, the last one whatever the bounds; and it has other words. */
 function textProblem(type: string, text: string): string | undefined {
   if (type === 'integer' && !/^-?\d{1,15}$/.test(text)) return `must be a whole number, not ${shown(text)}`;
   if (type === 'boolean' && text !== 'true' && text !== 'false')

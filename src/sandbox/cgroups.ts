@@ -45,11 +45,11 @@ export class Cgroup {
   #ranOut = false;
 
   /** @param path of a folder that does not exist yet */
-  constructor(path: string, { memoryBytes, processes, cpuPercent }: GroupLimits) {
+  constructor(path: string, limits: GroupLimits) {
     this.path = path;
     mkdirSync(path);
     try {
-      this.#limit({ memoryBytes, processes, cpuPercent });
+      this.#limit(limits);
     } catch (error) {
       // Nobody else knows of it.
       this.remove();

@@ -242,6 +242,13 @@ export async function createEndpoint(
   );
 }
 
+/** An endpoint after a change. */
+export interface UpdatedEndpoint {
+  readonly endpoint: Endpoint;
+  /** Whether gateways have to route, limit or refuse otherwise. */
+  readonly concernsGateways: boolean;
+}
+
 /**
  * Changes the given fields.
  * @returns undefined when there is no such endpoint
@@ -251,12 +258,17 @@ export async function updateEndpoint(
   store: Store,
   id: string,
   changes: Partial<Omit<NewEndpoint, 'stack'>>,
-): Promise<Endpoint | undefined> {
+): Promise<UpdatedEndpoint | undefined> {
   let claims: readonly RouteClaim[] = [];
   return namingRouteOwner(store, { claims: () => claims }, () =>
     transaction(store, async (tx) => {
       const before = await lockEndpoint(tx, id, changes.collection_id);
-      if (!before || Object.keys(changes).length === 0) return before && findEndpoint(tx, id);
+      if (!before) return undefined;
+      const updated = async (concernsGateways: boolean) => {
+        const endpoint = await findEndpoint(tx, id);
+        return endpoint && { endpoint, concernsGateways };
+      };
+      if (Object.keys(changes).length === 0) return updated(false);
       const after: NewEndpoint = { ...before, ...changes };
       if (after.domain !== before.domain) await requireServicesForDomain(tx, [id], after.domain);
       const routes = await routesOf(tx, after);
@@ -278,7 +290,7 @@ export async function updateEndpoint(
           updated_at: nextUpdatedAt(tx),
         });
       if (concernsGateways) tx.announce('endpoint', id);
-      return findEndpoint(tx, id);
+      return updated(concernsGateways);
     }),
   );
 }

@@ -29,10 +29,6 @@ import {
 const tag = 'Endpoints';
 /** The media type of Rust, which has none that is registered. */
 const RUST = 'text/x-rust';
-/** Of an endpoint: what gateways route, limit and refuse by. */
-const IN_FORCE_AT_ONCE = new Set([
-  ...['path', 'method', 'domain', 'collection_id', 'enabled', 'limits', 'policies'],
-]);
 const bodyErrors = { dependencies: 'invalid_dependency' } as const;
 
 export const endpointRoutes = [
@@ -117,18 +113,16 @@ export const endpointRoutes = [
     bodyErrors,
     data: EndpointView,
     errors: ['domain_mismatch', 'route_taken', 'service_not_for_domain'],
-    handle: async ({ params: { id }, body }, deps) => {
-      const { domain, ...changes } = body;
+    handle: async ({ params: { id }, body: { domain, ...changes } }, deps) => {
       if (changes.limits) requireWithinSettings(changes.limits, deps.config);
       const warnings = await admitPolicies(changes.policies, deps);
       const updated = await updateEndpoint(deps.store, id, {
         ...changes,
         ...(domain !== undefined && { domain: domain.toLowerCase() }),
       });
-      const endpoint = presentEndpoint(requireFound(updated, 'endpoint', id));
-      if (Object.keys(body).some((member) => IN_FORCE_AT_ONCE.has(member)))
-        warnings.push(...(await awaitRouting(deps, { ids: [id] })));
-      return new Reply(200, endpoint, {}, warnings);
+      const { endpoint, concernsGateways } = requireFound(updated, 'endpoint', id);
+      if (concernsGateways) warnings.push(...(await awaitRouting(deps, { ids: [id] })));
+      return new Reply(200, presentEndpoint(endpoint), {}, warnings);
     },
   }),
 
@@ -159,7 +153,7 @@ export const endpointRoutes = [
     text: { member: 'code', mediaType: RUST },
     data: EndpointView,
     handle: async ({ params: { id }, body: { code } }, { store }) =>
-      presentEndpoint(requireFound(await updateEndpoint(store, id, { code }), 'endpoint', id)),
+      presentEndpoint(requireFound(await updateEndpoint(store, id, { code }), 'endpoint', id).endpoint),
   }),
 
   defineRoute({
