@@ -62,11 +62,12 @@ pub fn read<P: Param>(text: &str) -> Result<Payload<'_, P>, String> {
         return Err(format!("payload: must be an object, not {}", kind_of(value.get())));
     }
     let members: Members<P> = serde_json::from_str(text).map_err(not_json)?;
-    let Some(sql) = members.sql else { return Err("payload.sql: is required".to_owned()) };
+    // First: a misspelt member explains why another one is missing.
     if let Some(name) = members.unknown {
         let path = if is_number(&name) { format!("[{name}]") } else { format!(".{name}") };
         return Err(format!("payload{path}: is not accepted; possible are sql, params"));
     }
+    let Some(sql) = members.sql else { return Err("payload.sql: is required".to_owned()) };
     let sql = text_of(sql).ok_or_else(|| format!("payload.sql: must be a string, not {}", kind_of(sql)))?;
     // The protocol ends texts with this character. Only an escape can have brought it here.
     if matches!(sql, Cow::Owned(_)) && sql.contains('\0') {
