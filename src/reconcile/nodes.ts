@@ -9,7 +9,7 @@ import {
   liveNodes,
   type Node,
   type NodeKind,
-  nodesOfMachine,
+  nodesOfNamespace,
   registerNode,
   removeExpiredNodes,
   removeNode,
@@ -18,7 +18,7 @@ import {
 import { CoalescingTask } from '../util/coalescing-task.js';
 import type { Logger } from '../util/log.js';
 import { PeriodicTask } from '../util/periodic-task.js';
-import { isAlive } from '../util/process-liveness.js';
+import { isAlive, PID_NAMESPACE } from '../util/process-liveness.js';
 
 const HEARTBEAT_MS = 2_000;
 /** After this long without a heartbeat, which is less than a node takes to expire, a node may be about to. */
@@ -26,6 +26,7 @@ const DOUBTFUL_AFTER_MS = 2 * HEARTBEAT_MS;
 /** One heartbeat renews all nodes, so one arrives within this time. */
 const LONGEST_WAIT_MS = HEARTBEAT_MS + 1_000;
 const POLL_MS = 100;
+const NAMESPACE = { hostname: hostname(), pid_namespace: PID_NAMESPACE };
 
 /** A registered node. */
 export interface NodeRegistration {
@@ -54,7 +55,7 @@ export async function joinNodes(
   log: Logger,
   onExpired: () => void = () => undefined,
 ): Promise<NodeRegistration> {
-  let node = { id: randomUUID(), kind, hostname: hostname(), pid: process.pid, info };
+  let node = { id: randomUUID(), kind, ...NAMESPACE, pid: process.pid, info };
   await removeKilledNodes(store, kind);
   await registerNode(store, node);
   let lastBeat = performance.now();
@@ -129,9 +130,12 @@ export async function awaitLiveNodes(store: Store, kind: NodeKind): Promise<Node
   return liveNodes(store, kind);
 }
 
-/** Removes nodes of killed processes of this machine, so that no request waits until they expire. */
+/**
+ * Removes nodes of killed processes whose ids are known here, so that no request waits until they expire. Other
+ * containers on this machine may have its host name and the same ids.
+ */
 async function removeKilledNodes(store: Store, kind: NodeKind): Promise<void> {
-  for (const { id, pid } of await nodesOfMachine(store, kind, hostname())) {
+  for (const { id, pid } of await nodesOfNamespace(store, kind, NAMESPACE)) {
     if (pid === process.pid || !isAlive(pid)) await removeNode(store, id);
   }
 }

@@ -10,6 +10,8 @@ export interface Node {
   readonly kind: NodeKind;
   readonly hostname: string;
   readonly pid: number;
+  /** Where its process id is known. */
+  readonly pid_namespace: string;
   /** Data for other processes, e.g. the toolchain of a worker. */
   readonly info: Readonly<Record<string, unknown>>;
   readonly started_at: Date;
@@ -94,9 +96,13 @@ export async function countLiveNodes({ knex }: Store, kind: NodeKind): Promise<n
   return row?.count ?? 0;
 }
 
-/** Nodes of this machine, where it can be checked whether their processes still run. */
-export async function nodesOfMachine(store: Store, kind: NodeKind, hostname: string): Promise<Node[]> {
-  return store.knex<Node>('nodes').where({ kind, hostname });
+/** Nodes whose process ids are those of one namespace: there it can be checked whether they still run. */
+export async function nodesOfNamespace(
+  store: Store,
+  kind: NodeKind,
+  namespace: Pick<Node, 'hostname' | 'pid_namespace'>,
+): Promise<Node[]> {
+  return store.knex<Node>('nodes').where({ kind, ...namespace });
 }
 
 /** Removes nodes that expired a while ago. */

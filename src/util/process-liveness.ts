@@ -1,7 +1,15 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { isErrno } from './errno.js';
 
-/** Whether a process with this id exists on this machine. */
+/** Where process ids mean the same processes as here: the boot of the machine, and the namespace of a container. */
+export const PID_NAMESPACE = [
+  () => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim(),
+  () => readlinkSync('/proc/self/ns/pid'),
+]
+  .map(orEmpty)
+  .join(' ');
+
+/** Whether a process with this id exists here. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
@@ -41,5 +49,14 @@ function startOf(pid: number | string): string | undefined {
     return fields[0] === 'Z' ? undefined : fields[19];
   } catch {
     return undefined;
+  }
+}
+
+/** Systems that show a process little of themselves may hide these files. */
+function orEmpty(read: () => string): string {
+  try {
+    return read();
+  } catch {
+    return '';
   }
 }

@@ -86,7 +86,14 @@ describe('importing bundles over HTTP', () => {
   };
   /** Runs with a worker that is alive but never does anything. */
   const withIdleWorker = async (work: () => Promise<void>) => {
-    await registerNode(api.store, { id: WORKER, kind: 'worker', hostname: 'nowhere', pid: 1, info: {} });
+    await registerNode(api.store, {
+      id: WORKER,
+      kind: 'worker',
+      hostname: 'nowhere',
+      pid: 1,
+      pid_namespace: '',
+      info: {},
+    });
     try {
       await work();
     } finally {
@@ -340,7 +347,14 @@ describe('importing bundles over HTTP', () => {
         });
         const { import_id: id } = expectData<{ import_id: string }>(sent, 202);
         const answer = call(`${own.url}/api/imports/${id}/events`);
-        await registerNode(own.store, { id: WORKER, kind: 'worker', hostname: 'nowhere', pid: 1, info: {} });
+        await registerNode(own.store, {
+          id: WORKER,
+          kind: 'worker',
+          hostname: 'nowhere',
+          pid: 1,
+          pid_namespace: '',
+          info: {},
+        });
         const waits = own.post('/api/import/bundle?domain=*&compile=true', form.body, {
           headers: form.headers,
         });

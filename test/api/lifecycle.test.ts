@@ -22,7 +22,14 @@ describe('start and stop with several gateways', () => {
 
   const join = async () => {
     const id = randomUUID();
-    await registerNode(api.store, { id, kind: 'gateway', hostname: 'h', pid: 1, info: {} });
+    await registerNode(api.store, {
+      id,
+      kind: 'gateway',
+      hostname: 'h',
+      pid: 1,
+      pid_namespace: '',
+      info: {},
+    });
     nodes.push(id);
     return id;
   };
@@ -202,7 +209,14 @@ describe('what a gateway observes', () => {
 
   it('of an endpoint that is deleted meanwhile is left out', async () => {
     const node = randomUUID();
-    await registerNode(api.store, { id: node, kind: 'gateway', hostname: 'h', pid: 1, info: {} });
+    await registerNode(api.store, {
+      id: node,
+      kind: 'gateway',
+      hostname: 'h',
+      pid: 1,
+      pid_namespace: '',
+      info: {},
+    });
     const create = async (path: string) =>
       expectData<{ id: string }>(
         await api.post('/api/endpoints', { name: path, path, method: 'GET', domain: '*' }),

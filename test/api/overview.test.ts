@@ -39,7 +39,14 @@ describe('endpoints in brief', () => {
   /** As if a live gateway had said so. */
   const serves = async (endpoint_id: string) => {
     const id = randomUUID();
-    await registerNode(api.store, { id, kind: 'gateway', hostname: 'test', pid: 1, info: {} });
+    await registerNode(api.store, {
+      id,
+      kind: 'gateway',
+      hostname: 'test',
+      pid: 1,
+      pid_namespace: '',
+      info: {},
+    });
     await saveObservations(api.store, id, [
       { endpoint_id, state: 'running', revision: 1, serving: [], versions: [], error: null },
     ]);

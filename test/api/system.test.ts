@@ -71,7 +71,14 @@ describe('health and statistics', () => {
   it('shows what workers are preparing, in the health check and in responses to a compile', async () => {
     const preparing = [{ what: 'Rust SDK', crates: 12, of: 34, seconds: 20, problem: null }];
     const id = randomUUID();
-    await registerNode(api.store, { id, kind: 'worker', hostname: 'h', pid: 1, info: { preparing } });
+    await registerNode(api.store, {
+      id,
+      kind: 'worker',
+      hostname: 'h',
+      pid: 1,
+      pid_namespace: '',
+      info: { preparing },
+    });
     try {
       await eventually(async () =>
         expect(expectData(await api.get('/api/health'))).to.deep.include({ preparing }),

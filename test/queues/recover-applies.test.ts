@@ -25,7 +25,14 @@ describe('lost applies', () => {
 
   before(async () => {
     ({ store, queues, logged, close } = await openTestStoreWithQueues());
-    await registerNode(store, { id: worker, kind: 'worker', hostname: 'here', pid: process.pid, info: {} });
+    await registerNode(store, {
+      id: worker,
+      kind: 'worker',
+      hostname: 'here',
+      pid: process.pid,
+      pid_namespace: '',
+      info: {},
+    });
     context = {
       ...{ queues, log: logged.log, workerId: randomUUID(), activeJobs: new ActiveJobs() },
       gateways: new Gateways({ store, token: '', log: logged.log, startTimeoutMs: 1, requestTimeoutMs: 1 }),
@@ -69,7 +76,14 @@ describe('lost applies', () => {
   it('are queued again when their worker has ended, or does not execute them', async () => {
     const id = await insert();
     const other = randomUUID();
-    await registerNode(store, { id: other, kind: 'worker', hostname: 'here', pid: process.pid, info: {} });
+    await registerNode(store, {
+      id: other,
+      kind: 'worker',
+      hostname: 'here',
+      pid: process.pid,
+      pid_namespace: '',
+      info: {},
+    });
     await claimApply(store, { id, attempt: 1 }, other);
     await look();
     expect((await rowOf(id)).attempt).to.equal(1);

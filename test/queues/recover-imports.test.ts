@@ -29,7 +29,14 @@ describe('lost imports', () => {
 
   before(async () => {
     ({ store, queues, logged, close } = await openTestStoreWithQueues());
-    await registerNode(store, { id: worker, kind: 'worker', hostname: 'here', pid: process.pid, info: {} });
+    await registerNode(store, {
+      id: worker,
+      kind: 'worker',
+      hostname: 'here',
+      pid: process.pid,
+      pid_namespace: '',
+      info: {},
+    });
   });
   after(() => close());
 
@@ -100,7 +107,14 @@ describe('lost imports', () => {
     const [first, second] = handlers;
     if (!first || !second) throw new Error('no handlers');
     const gone = randomUUID();
-    await registerNode(store, { id: gone, kind: 'worker', hostname: 'here', pid: 1, info: {} });
+    await registerNode(store, {
+      id: gone,
+      kind: 'worker',
+      hostname: 'here',
+      pid: 1,
+      pid_namespace: '',
+      info: {},
+    });
     await queues.enqueueImport({ importId: first.importId, requestId: 'request' }, handlers);
     expect(await claimHandler(store, first, gone)).to.deep.equal({ start: false, request_id: 'request' });
     expect(await claimHandler(store, first, worker)).to.equal(undefined);

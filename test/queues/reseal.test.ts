@@ -78,6 +78,7 @@ describe('encryption with a new key', () => {
       kind,
       hostname: 'here',
       pid: 7,
+      pid_namespace: '',
       info: { ...(keys && { keys }) },
     });
 

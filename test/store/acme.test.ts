@@ -189,7 +189,14 @@ describe('orders of certificates', () => {
     };
     await addChallenge(store, challenge);
     expect(await pendingChallenges(store)).to.deep.equal([challenge]);
-    const node = { id: NO_ID, kind: 'gateway', hostname: 'here', pid: 7, info: {} } as const;
+    const node = {
+      id: NO_ID,
+      kind: 'gateway',
+      hostname: 'here',
+      pid: 7,
+      pid_namespace: '',
+      info: {},
+    } as const;
     expect(await isAnswering(store, node.id, 'token'), 'one that is gone').to.equal(true);
     await registerNode(store, node);
     expect(await isAnswering(store, node.id, 'token')).to.equal(false);

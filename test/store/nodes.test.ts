@@ -1,7 +1,8 @@
 /** Which nodes count as alive, also when PostgreSQL was away for longer than a node may be silent. */
 import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { expect } from 'chai';
-import { awaitLiveNodes } from '../../src/reconcile/nodes.js';
+import { awaitLiveNodes, joinNodes } from '../../src/reconcile/nodes.js';
 import type { Database } from '../../src/store/database.js';
 import {
   areHeartbeatsMissing,
@@ -10,6 +11,8 @@ import {
   type NodeKind,
   registerNode,
 } from '../../src/store/nodes.js';
+import { PID_NAMESPACE } from '../../src/util/process-liveness.js';
+import { createTestLog } from '../support/log.js';
 import { useTestStore } from '../support/store.js';
 
 describe('nodes', () => {
@@ -22,7 +25,7 @@ describe('nodes', () => {
   /** A node that was last heard of so many seconds ago. */
   async function node(kind: NodeKind, silentForSeconds: number): Promise<string> {
     const id = randomUUID();
-    await registerNode(store, { id, kind, hostname: 'here', pid: 1, info: {} });
+    await registerNode(store, { id, kind, hostname: 'here', pid: 1, pid_namespace: '', info: {} });
     const heartbeat_at = store.knex.raw("clock_timestamp() - ? * interval '1 second'", [silentForSeconds]);
     await store.knex('nodes').where({ id }).update({ heartbeat_at });
     return id;
@@ -56,6 +59,25 @@ describe('nodes', () => {
   it('without heartbeats are waited for only for a limited time', async () => {
     await node('gateway', 30);
     expect(await awaitLiveNodes(store, 'gateway')).to.deep.equal([]);
+  });
+
+  it('of killed processes are removed by the next one, but not those of a container with the same name', async () => {
+    const registered = async (pid: number, pid_namespace: string) => {
+      const id = randomUUID();
+      await registerNode(store, { id, kind: 'gateway', hostname: hostname(), pid, pid_namespace, info: {} });
+      return id;
+    };
+    /** No process can have it: Linux ends at 2^22. */
+    const killed = 5_000_000;
+    const [ofBefore, ofKilled] = [process.pid, killed].map((pid) => registered(pid, PID_NAMESPACE));
+    const others = [process.pid, killed].map((pid) => registered(pid, 'a boot pid:[4026532000]'));
+    const [before, dead] = [await ofBefore, await ofKilled];
+    const elsewhere = await Promise.all(others);
+    const joined = await joinNodes(store, 'gateway', {}, createTestLog().log);
+    const left = await alive('gateway');
+    expect(left).to.have.members([...elsewhere, joined.id]);
+    expect(left).to.not.include(before).and.not.include(dead);
+    await joined.leave();
   });
 
   it('are notified that they had expired', async () => {

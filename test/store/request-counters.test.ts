@@ -15,7 +15,7 @@ describe('counts of requests', () => {
 
   const join = async () => {
     const id = randomUUID();
-    await registerNode(store, { id, kind: 'gateway', hostname: 'h', pid: 1, info: {} });
+    await registerNode(store, { id, kind: 'gateway', hostname: 'h', pid: 1, pid_namespace: '', info: {} });
     return id;
   };
   const rows = () => store.knex('request_counters').pluck('node_id');

@@ -66,6 +66,7 @@ export async function startObjectHost(options: ObjectHostOptions): Promise<Objec
     kind: 'actor-host',
     hostname: options.hostname ?? hostname(),
     pid: process.pid,
+    pid_namespace: '',
     info: info({ socket, url }),
   });
   return {
