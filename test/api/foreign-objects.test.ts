@@ -93,6 +93,7 @@ describe('objects of others', () => {
       'not_found',
     );
     // Nor by those who see both: a schedule is of one endpoint, a key of one domain.
+    expectFailure(await api.get(wrong, admin), 'not_found');
     expectFailure(await api.put(wrong, { enabled: false }, admin), 'not_found');
     expectFailure(
       await api.delete(`/api/domains/${own['domains']}/keys/${foreign['keys']}`, admin),

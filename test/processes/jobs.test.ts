@@ -284,7 +284,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
         await remove(schedule.id);
       });
 
-      it('can be changed, disabled and deleted', async () => {
+      it('can be shown, changed, disabled and deleted', async () => {
         const made = await create({
           cron: '0 9 * * 1-5',
           timezone: 'europe/BERLIN',
@@ -293,6 +293,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
         });
         expect(made).to.include({ next_run_at: null, body: '{"a":1}' });
         const url = at(`schedules/${made.id}`);
+        expect(expectData(await stack.api.get(url))).to.deep.equal(made);
         const changed = expectData<Schedule>(await stack.api.put(url, { enabled: true, path: '/work?a=b' }));
         expect(changed).to.include({
           cron: '0 9 * * 1-5',

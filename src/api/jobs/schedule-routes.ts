@@ -70,6 +70,18 @@ export const scheduleRoutes = [
   }),
 
   defineRoute({
+    method: 'GET',
+    path: `${path}/{schedule_id}`,
+    permission: 'jobs:read',
+    summary: 'Show a schedule',
+    tag,
+    params: ScheduleParams,
+    data: ScheduleView,
+    handle: async ({ params: { id, schedule_id: scheduleId } }, { store }) =>
+      present(requireFound(await findSchedule(store, id, scheduleId), 'schedule', scheduleId)),
+  }),
+
+  defineRoute({
     method: 'PUT',
     path: `${path}/{schedule_id}`,
     permission: 'jobs:write',
