@@ -39,10 +39,17 @@ export function writeFiles(
   }
   for (const [path, text] of Object.entries(files)) {
     const file = join(root, path);
-    mkdirSync(dirname(file), { recursive: true });
+    makeFolder(dirname(file));
     writeFileSync(file, text);
   }
   return paths;
+}
+
+/** With those above it. Not as one call: below /proc, Node tries that for ever. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  makeFolder(dirname(path));
+  mkdirSync(path);
 }
 
 function nearestExisting(path: string): string {

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { CliError, UsageError } from './errors.js';
-import { PROJECT_FILE } from './project.js';
+import { folderWithProject, PROJECT_FILE } from './project.js';
 
 /** What cargo and npm make; hidden folders are left out, too. */
 const LEFT_OUT = new Set(['target', 'node_modules']);
@@ -10,22 +10,25 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
  * The texts of files by their paths: `edge.yaml`, `edge/*.yaml`, the overlay of an environment, and all Rust sources.
- * @throws UsageError when it is no such folder
+ * They are those of the folder, or of the nearest one above that has an edge.yaml.
+ * @throws UsageError when there is none
  */
 export function filesOf(folder: string, environment: string | undefined): Readonly<Record<string, string>> {
-  const root = resolve(folder);
-  if (!statSync(root, { throwIfNoEntry: false })?.isDirectory())
+  const given = resolve(folder);
+  if (!statSync(given, { throwIfNoEntry: false })?.isDirectory())
     throw new UsageError(`There is no folder ${folder}`);
   const overlay = environment === undefined ? undefined : `edge.${environment}.yaml`;
   const isWanted = (path: string) =>
     path === PROJECT_FILE || path === overlay || /^edge\/[^/]+\.yaml$/.test(path) || path.endsWith('.rs');
-  const paths = [...pathsBelow(root, root)].filter(isWanted).sort();
-  if (!paths.some((path) => path.endsWith('.yaml')))
+  const pathsOf = (root: string) => [...pathsBelow(root, root)].filter(isWanted).sort();
+  const isDescribed = pathsOf(given).some((path) => path.endsWith('.yaml'));
+  const root = isDescribed ? given : folderWithProject(given);
+  if (root === undefined)
     throw new UsageError(
-      `There is no ${PROJECT_FILE} in ${root}`,
+      `There is no ${PROJECT_FILE} in ${given}, or above it`,
       '`edge init` makes one; `edge export -o DIR` writes what is defined.',
     );
-  return Object.fromEntries(paths.map((path) => [path, textOf(join(root, path), path)]));
+  return Object.fromEntries(pathsOf(root).map((path) => [path, textOf(join(root, path), path)]));
 }
 
 function* pathsBelow(root: string, folder: string): Generator<string> {

@@ -12,7 +12,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, interrupt);
   const program = buildProgram();
   try {
-    await program.parseAsync(withoutHelpOfUnknown(program, argv), { from: 'user' });
+    await program.parseAsync(withoutHelpOfUnknown(program, helpAtEnd(argv)), { from: 'user' });
     // A command that ends by itself when it is told to has been ended, too.
     if (interruption.signal.aborted) throw new Interrupted();
   } catch (thrown) {
@@ -77,15 +77,19 @@ function withAfterwards(error: CliError, afterwards: string | undefined): CliErr
   return new CliError(error.message, { ...error.facts, hint: afterwards }, error.exitCode);
 }
 
+/** `edge help endpoint list` is `edge endpoint list --help`: commander looks at one word. */
+function helpAtEnd(argv: readonly string[]): readonly string[] {
+  const [first, ...rest] = argv;
+  return first === 'help' && rest.length > 0 ? [...rest, '--help'] : argv;
+}
+
 /**
  * Commander prints the help of what is above a mistyped command when help is asked for: without that wish, it names
  * the nearest one and fails.
  */
 function withoutHelpOfUnknown(program: Command, argv: readonly string[]): string[] {
   let at: Command = program;
-  const isForHelp = argv[0] === 'help';
-  for (const [index, word] of argv.entries()) {
-    if (index === 0 && isForHelp) continue;
+  for (const word of argv) {
     if (word.startsWith('-')) {
       if (word === '--') break;
       if (takesValue(at, word)) return [...argv];
@@ -93,8 +97,7 @@ function withoutHelpOfUnknown(program: Command, argv: readonly string[]): string
     }
     if (at.commands.length === 0) break;
     const next = at.commands.find((one) => one.name() === word || one.aliases().includes(word));
-    if (!next)
-      return argv.filter((one, place) => !['-h', '--help'].includes(one) && !(place === 0 && isForHelp));
+    if (!next) return argv.filter((one) => !['-h', '--help'].includes(one));
     at = next;
   }
   return [...argv];

@@ -28,6 +28,15 @@ export async function idIfKnown(session: Session, kind: Kind, name: string): Pro
   }
 }
 
+/**
+ * Where there is nothing for a host: it may be mistyped. There are endpoints and entries of hosts without a domain, so
+ * this is no check in advance.
+ * @throws CliError not_found, which names the nearest
+ */
+export async function requireHost(session: Session, host: string | undefined): Promise<void> {
+  if (host !== undefined && host !== '*') await idOf(session, 'domain', host);
+}
+
 /** The endpoint that an argument names, or the only one of the folder. */
 export async function endpointId(session: Session, name: string | undefined): Promise<string> {
   if (name !== undefined) return idOf(session, 'endpoint', name);

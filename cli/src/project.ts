@@ -41,8 +41,14 @@ export async function findProject(path: string): Promise<Project | undefined> {
   const from = resolve(path);
   const stat = statSync(from, { throwIfNoEntry: false });
   if (!stat) throw new UsageError(`There is no ${path}`);
-  for (let folder = stat.isDirectory() ? from : dirname(from); ; folder = dirname(folder)) {
-    if (statSync(join(folder, PROJECT_FILE), { throwIfNoEntry: false })) return readProject(folder);
+  const folder = folderWithProject(stat.isDirectory() ? from : dirname(from));
+  return folder === undefined ? undefined : readProject(folder);
+}
+
+/** The folder itself, or the nearest one above it, that has an edge.yaml. */
+export function folderWithProject(from: string): string | undefined {
+  for (let folder = from; ; folder = dirname(folder)) {
+    if (statSync(join(folder, PROJECT_FILE), { throwIfNoEntry: false })) return folder;
     if (dirname(folder) === folder) return undefined;
   }
 }

@@ -34,7 +34,9 @@ export async function ensurePlace(
     );
   const isNewDomain = await ensureDomain(session, project, endpoint.host);
   return {
-    ...(found === undefined ? await makeEndpoint(session, endpoint) : { id: found, isNew: false }),
+    ...(found === undefined
+      ? await makeEndpoint(session, project.file, endpoint)
+      : { id: found, isNew: false }),
     isNewDomain,
   };
 }
@@ -70,14 +72,18 @@ export async function ensureDomain(session: Session, { domains }: Project, host:
   }
 }
 
-async function makeEndpoint(
-  session: Session,
-  { name, method, route, host, stack }: ProjectEndpoint,
-): Promise<Target> {
-  const { data } = await session.api.call('POST /api/endpoints', {
-    body: { name, method, path: route, domain: host, stack },
-  });
-  return { id: data.id, isNew: true };
+async function makeEndpoint(session: Session, file: string, endpoint: ProjectEndpoint): Promise<Target> {
+  const { name, method, route, host, stack } = endpoint;
+  try {
+    const { data } = await session.api.call('POST /api/endpoints', {
+      body: { name, method, path: route, domain: host, stack },
+    });
+    return { id: data.id, isNew: true };
+  } catch (thrown) {
+    if (!(thrown instanceof CliError)) throw thrown;
+    const message = `${file}: "${routeName(endpoint)}" was not made: ${thrown.message}`;
+    throw new CliError(message, thrown.facts, thrown.exitCode);
+  }
 }
 
 /** @throws UsageError when none fits */

@@ -21,6 +21,8 @@ export interface Principal {
   readonly scope: Scope;
   /** With a session: whose it is. */
   readonly user?: User;
+  /** With a token: who made it. None of one that API_KEY made. */
+  readonly maker?: User;
   readonly session?: Session;
 }
 
@@ -58,6 +60,7 @@ export function ofToken({ id, name, user_id, permissions, domains }: Token, user
     actor: { kind: 'token', id, name, user_id },
     permissions: within(new Set(granted), scope),
     scope,
+    ...(user && { maker: user }),
   };
 }
 

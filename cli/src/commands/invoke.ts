@@ -109,10 +109,15 @@ async function placeOf(
     const { hostname, pathname, search } = new URL(text);
     return { host: given ?? hostname, path: `${pathname}${search}` };
   }
-  const hosts = [...new Set((await findProject('.'))?.endpoints.map(({ host }) => host))];
-  const host = given ?? (hosts.length === 1 ? hosts[0] : undefined) ?? (isHostKnown ? '' : undefined);
+  const host = given ?? (await hostOfFolder()) ?? (isHostKnown ? '' : undefined);
   if (host === undefined) throw new UsageError('Of which host?', 'Give --host, or HOST/PATH.');
   return { host: host === '*' ? 'localhost' : host, path: address };
+}
+
+/** Undefined where there is no folder with endpoints, or where they have several hosts. */
+async function hostOfFolder(): Promise<string | undefined> {
+  const [host, ...others] = new Set((await findProject('.'))?.endpoints.map((one) => one.host));
+  return others.length === 0 ? host : undefined;
 }
 
 function methodOf(text: string): Method {

@@ -1,7 +1,7 @@
 /** `edge logs`. */
 import type { LogEntry, LogsPage } from '../generated/routes.js';
 import { followLogs, showEntry } from '../log-entries.js';
-import { endpointId, idOf } from '../names.js';
+import { endpointId, idOf, requireHost } from '../names.js';
 import { findProject } from '../project.js';
 import type { CommonOptions, Session } from '../session.js';
 import { timeAgo } from '../times.js';
@@ -33,6 +33,7 @@ export async function logs(session: Session, options: LogsOptions, name?: string
   }
   const entries = await newest(session, query, options.limit ?? LISTED);
   for (const entry of entries.reverse()) session.out.item(entry, () => showEntry(session.out, entry));
+  if (entries.length === 0) await requireHost(session, options.domain);
   if (entries.length === 0 && !session.out.json) session.out.note('There are no entries.');
 }
 

@@ -2,7 +2,7 @@
 import { confirm } from '../ask.js';
 import type { ApiClient } from '../client.js';
 import type { Collection, Domain, Endpoint, Service } from '../generated/routes.js';
-import { idOf, type Kind } from '../names.js';
+import { idOf, type Kind, requireHost } from '../names.js';
 import type { CommonOptions, Session } from '../session.js';
 import { isCode } from '../session.js';
 import { safeText, timeOf } from '../text.js';
@@ -17,7 +17,7 @@ interface ListOptions extends CommonOptions {
 interface Shown<Item> {
   list(session: Session, options: ListOptions): Promise<Item[]>;
   get(api: ApiClient, id: string): Promise<Item>;
-  remove(api: ApiClient, id: string): Promise<unknown>;
+  remove(api: ApiClient, id: string): Promise<{ readonly warnings: readonly string[] }>;
   /** What rows and details need besides. */
   names(session: Session): Promise<Names>;
   readonly head: readonly string[];
@@ -145,6 +145,7 @@ export function listOf(kind: Kind) {
       list(session, options),
       session.out.json ? undefined : names(session),
     ]);
+    if (items.length === 0) await requireHost(session, options.domain);
     session.out.result(items, () => {
       if (items.length === 0) session.out.note(`There are no ${kind}s.`);
       else if (known)
@@ -173,7 +174,8 @@ export function deleteOf(kind: Kind) {
   return async (session: Session, { yes }: CommonOptions & { readonly yes?: boolean }, name: string) => {
     const id = await idOf(session, kind, name);
     await confirm(session, `Delete the ${kind} ${name}${also}?`, yes);
-    await remove(session.api, id);
+    const { warnings } = await remove(session.api, id);
+    session.out.warnings(warnings);
     session.out.result({ kind, id, deleted: true }, () =>
       session.out.line(safeText(`Deleted: ${kind} ${name}`)),
     );

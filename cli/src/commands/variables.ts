@@ -65,7 +65,8 @@ export async function listVariables(session: Session, options: OwnerOptions): Pr
 export async function setVariables(session: Session, options: OwnerOptions, pairs: string[]): Promise<void> {
   const changed = Object.fromEntries(pairs.map(pairOf));
   const owner = requireOwner(await ownerOf(session, options));
-  await write(session, owner, { ...(await read(session, owner)), ...changed });
+  const said = `Set: ${Object.keys(changed).join(', ')}`;
+  await write(session, owner, { ...(await read(session, owner)), ...changed }, said);
 }
 
 export async function removeVariables(
@@ -86,6 +87,7 @@ export async function removeVariables(
     session,
     owner,
     Object.fromEntries(Object.entries(before).filter(([name]) => !names.includes(name))),
+    `Deleted: ${names.join(', ')}`,
   );
 }
 
@@ -101,15 +103,14 @@ async function write(
   session: Session,
   { resource, id }: NonNullable<Owner>,
   body: Readonly<Record<string, string>>,
+  said: string,
 ): Promise<void> {
   const { data, warnings } = await session.api.call(`PUT /api/${resource}/{id}/variables`, {
     params: { id },
     body,
   });
   session.out.warnings(warnings);
-  session.out.result(data, () =>
-    session.out.line(safeLine(`Set: ${Object.keys(data).join(', ') || 'none'}`)),
-  );
+  session.out.result(data, () => session.out.line(safeLine(said)));
 }
 
 function pairOf(text: string): [string, string] {

@@ -7,7 +7,12 @@ import { Id, nullable, oneOf } from '../schemas.js';
 
 export const Me = Type.Object(
   {
-    user: nullable(Type.Object({ id: Id, email: Type.String(), name: Type.String(), role: oneOf(ROLES) })),
+    user: nullable(
+      Type.Object(
+        { id: Id, email: Type.String(), name: Type.String(), role: oneOf(ROLES) },
+        { description: 'Of a token: who made it; null where API_KEY did' },
+      ),
+    ),
     kind: nullable(
       oneOf(['user', 'token', 'api_key', 'anonymous', 'internal', 'import'], {
         description: 'How the request is known; `anonymous` where the API is open, null: not at all',
@@ -29,7 +34,8 @@ export function presentMe(
 ) {
   const sign_in: ('password' | 'oidc')[] = identityProvider ? ['password', 'oidc'] : ['password'];
   if (!principal) return { user: null, kind: null, permissions: [], domains: [], sign_in };
-  const { user, actor, permissions, scope } = principal;
+  const { actor, permissions, scope } = principal;
+  const user = principal.user ?? principal.maker;
   return {
     user: user ? { id: user.id, email: user.email, name: user.name, role: user.role } : null,
     kind: actor.kind,

@@ -27,7 +27,7 @@ interface UserDialogProps {
 }
 
 export function UserDialog({ user, isFirst, onClose }: UserDialogProps) {
-  const form = useForm(`user ${user?.id ?? 'new'}`, useSaved(user, isFirst));
+  const form = useForm(`user ${user?.id ?? 'new'}`, useSaved(user));
   const { email, name, role, hosts } = form.values;
   const [password, setPassword] = useState('');
   const isOfProvider = user !== undefined && user.issuer !== null;
@@ -87,6 +87,10 @@ export function UserDialog({ user, isFirst, onClose }: UserDialogProps) {
                     problem={problemAt('body.password')}
                   />
                 )}
+              </>
+            )}
+            {!isOfProvider && !isFirst && (
+              <>
                 <SelectField
                   label="Role"
                   options={ROLES}
@@ -110,15 +114,15 @@ export function UserDialog({ user, isFirst, onClose }: UserDialogProps) {
 }
 
 /** What is not typed here follows what somebody else changes meanwhile. */
-function useSaved(user: User | undefined, isFirst: boolean | undefined) {
+function useSaved(user: User | undefined) {
   return useMemo(
     () => ({
       email: user?.email ?? '',
       name: user?.name ?? '',
-      role: user?.role ?? (isFirst ? ('admin' as const) : ('editor' as const)),
+      role: user?.role ?? ('editor' as const),
       hosts: user?.domains.join('\n') ?? '',
     }),
-    [user, isFirst],
+    [user],
   );
 }
 

@@ -32,15 +32,14 @@ export function Form({ children, action, isDangerous, isDisabled, whyNot, onSubm
     await onSubmit().catch((thrown: unknown) => setError(toApiError(thrown)));
     setBusy(false);
   };
+  const [isAtField, setAtField] = useState(false);
+  // Parts of the form may show it, which are rendered later than this.
   useLayoutEffect(() => {
-    if (error) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+    const field = error && form.current?.querySelector<HTMLElement>('[aria-invalid="true"]');
+    field?.focus();
+    setAtField(field != null);
   }, [error]);
-  let isAtField = false;
-  const problemAt: ProblemAt = (field) => {
-    const found = problemOf(error, field);
-    isAtField ||= found !== undefined;
-    return found;
-  };
+  const problemAt: ProblemAt = (field) => problemOf(error, field);
   const fields = typeof children === 'function' ? children(problemAt) : children;
   return (
     <form

@@ -13,6 +13,7 @@ import type { Endpoint } from '../generated/routes.js';
 import { Actions } from './actions.js';
 import { addressOf } from './address.js';
 import { useFollowedDraft } from './code/draft.js';
+import { LeftDraft } from './code/left-draft.js';
 import { State } from './state.js';
 import { type Tab, type TabName, visibleTabs } from './tabs.js';
 import { Trouble } from './trouble.js';
@@ -58,7 +59,7 @@ function OneEndpoint({ params: { id = '', tab = 'code' } }: PageProps) {
   return (
     <Page title="Endpoint">
       <Loaded result={result} lines={6} subject={SUBJECT}>
-        {() => null}
+        {(deleted) => <LeftDraft endpoint={deleted} />}
       </Loaded>
     </Page>
   );

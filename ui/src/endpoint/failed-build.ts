@@ -3,7 +3,7 @@ import { useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
 import type { Build, Endpoint } from '../generated/routes.js';
 
-interface DraftBuild {
+export interface DraftBuild {
   /** The build that was asked for last; undefined: not known yet, or not to be seen. */
   readonly current: Build | undefined;
   /** The same, where it has failed and is the reason for the state of the endpoint. */

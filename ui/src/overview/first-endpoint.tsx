@@ -7,8 +7,8 @@ import { call, get } from '../api/client.js';
 import { invalidate, toApiError, useQuery } from '../api/query.js';
 import { Columns } from '../base/columns.js';
 import { Button } from '../base/controls.js';
-import { useEvery } from '../base/every.js';
-import { ErrorNotice, Skeleton } from '../base/notices.js';
+import { ErrorNotice } from '../base/notices.js';
+import { Preparation } from '../base/preparation.js';
 
 const ROUTE = { method: 'GET', path: '/hello/{name}', domain: '*' } as const;
 const EXAMPLE = '/hello/Ada';
@@ -92,28 +92,9 @@ function Offer({ isDeploying }: { readonly isDeploying: boolean }) {
           <p class="muted">
             The first build prepares the SDK, which takes up to a minute; others take a second.
           </p>
-          <Progress />
+          <Preparation />
         </div>
       )}
-    </>
-  );
-}
-
-const REFRESH_MS = 2_000;
-
-/** How much of the SDK is prepared. */
-function Progress() {
-  const health = useQuery('GET /api/health', {});
-  useEvery(REFRESH_MS, health.refresh);
-  const [preparation] = health.data?.preparing ?? [];
-  if (!preparation || preparation.of === null) return <Skeleton lines={1} />;
-  const { what, crates, of } = preparation;
-  return (
-    <>
-      <progress class="inline" value={crates} max={of} aria-label={`Preparing ${what}`} />{' '}
-      <span class="small muted">
-        {crates} of {of} crates
-      </span>
     </>
   );
 }

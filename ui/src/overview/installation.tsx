@@ -4,6 +4,7 @@ import { useQuery } from '../api/query.js';
 import { may, me } from '../api/session.js';
 import { useEvery } from '../base/every.js';
 import { Loaded } from '../base/notices.js';
+import { Preparing } from '../base/preparation.js';
 import { Ago, Badge, type Tone } from '../base/text.js';
 import { Visible } from '../base/visible.js';
 
@@ -107,11 +108,7 @@ export function Installation() {
                   <Confinement level={sandbox.worker} none="no worker runs" />
                 </dd>
               </dl>
-              {preparing.map(({ what, crates, of, problem }) => (
-                <p key={what} class={problem === null ? 'muted' : 'bad-text'}>
-                  {problem ?? `Preparing ${what}: ${crates} of ${of ?? 'some'} crates`}
-                </p>
-              ))}
+              <Preparing preparing={preparing} />
               {log.leaves_out && (
                 <p class="notice warn">
                   The log is full: entries are left out. LOG_RETENTION_MB gives it more room.

@@ -32,50 +32,55 @@ interface ServiceFormProps {
 
 export function ServiceForm(props: ServiceFormProps) {
   const result = useSettings(props.type);
+  // Only what is typed: all else follows what somebody else changes meanwhile. Of a new one, it stays with another type.
+  const common = useDraft<Partial<Common>>(`service-${props.service?.id ?? 'new'}`, {});
   return (
     <Loaded result={result}>
-      {(settings) => <LoadedForm key={props.type} {...props} settings={settings} />}
+      {(settings) => <LoadedForm key={props.type} {...props} common={common} settings={settings} />}
     </Loaded>
   );
 }
 
-interface Draft {
+/** What services of all types have. */
+interface Common {
   readonly name: string;
   readonly hosts: string;
   readonly isEnabled: boolean;
-  /** Without secrets, which are not kept. */
-  readonly config: TypedConfig;
+}
+
+interface LoadedFormProps extends ServiceFormProps {
+  readonly settings: readonly Setting[];
+  readonly common: ReturnType<typeof useDraft<Partial<Common>>>;
 }
 
 function LoadedForm({
   service,
   type,
   settings,
+  common: [changes, setChanges, forget],
   onType,
   onDone,
   onCancel,
-}: ServiceFormProps & { readonly settings: readonly Setting[] }) {
+}: LoadedFormProps) {
   const stored = service?.config as unknown as StoredConfig | undefined;
-  const initial: Draft = {
+  const initial: Common = {
     name: service?.name ?? '',
     // Whoever is limited to some hosts makes it for these.
     hosts: (service?.domains ?? me.value?.domains ?? []).join('\n'),
     isEnabled: service?.enabled ?? true,
-    config: typedOf(settings, stored),
   };
-  // Only what is typed: all else follows what somebody else changes meanwhile.
-  const [changes, setChanges, forget] = useDraft<Partial<Draft>>(
-    `service-${service?.id ?? type}`,
+  const [configChanges, setConfigChanges, forgetConfig] = useDraft<TypedConfig>(
+    `service-config-${service?.id ?? type}`,
     {},
     withoutSecrets,
   );
   const draft = { ...initial, ...changes };
-  const typed = { ...initial.config, ...changes.config };
-  const change = (part: Partial<Draft>) => setChanges((before) => ({ ...before, ...part }));
+  const typed = { ...typedOf(settings, stored), ...configChanges };
+  const change = (part: Partial<Common>) => setChanges((before) => ({ ...before, ...part }));
   const changeConfig = (config: TypedConfig) => {
     const isChanged = ([name, value]: readonly [string, Typed]) => value !== typed[name];
     const changed = Object.fromEntries(Object.entries(config).filter(isChanged));
-    setChanges((before) => ({ ...before, config: { ...before.config, ...changed } }));
+    setConfigChanges((before) => ({ ...before, ...changed }));
   };
 
   const save = async () => {
@@ -89,6 +94,7 @@ function LoadedForm({
       : await call('POST /api/services', { body: { ...fields, service_type: type, config } });
     forgetTest(data.id);
     forget();
+    forgetConfig();
     invalidate('/api/services');
     onDone(data);
   };
@@ -140,11 +146,9 @@ function LoadedForm({
   );
 }
 
-function withoutSecrets(draft: Partial<Draft>): Partial<Draft> {
+/** Secrets are not kept. */
+function withoutSecrets(config: TypedConfig): TypedConfig {
   const isPlain = (value: Typed) =>
     typeof value === 'string' || (Array.isArray(value) && value.every((one) => typeof one === 'string'));
-  return {
-    ...draft,
-    config: Object.fromEntries(Object.entries(draft.config ?? {}).filter(([, value]) => isPlain(value))),
-  };
+  return Object.fromEntries(Object.entries(config).filter(([, value]) => isPlain(value)));
 }

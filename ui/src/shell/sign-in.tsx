@@ -52,6 +52,7 @@ export function SignInForm({ email: known = '' }: { readonly email?: string }) {
         type="email"
         autocomplete="username"
         required
+        autofocus={known === ''}
         value={email}
         onInput={setEmail}
       />

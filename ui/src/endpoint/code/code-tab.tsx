@@ -8,8 +8,9 @@ import { toApiError } from '../../api/query.js';
 import { isExpired, may } from '../../api/session.js';
 import { Button } from '../../base/controls.js';
 import { ErrorNotice } from '../../base/notices.js';
+import { Preparation } from '../../base/preparation.js';
 import type { Endpoint } from '../../generated/routes.js';
-import { useBuild } from '../failed-build.js';
+import { type DraftBuild, useBuild } from '../failed-build.js';
 import { Conflict } from './conflict.js';
 import { Crates, isAtCrate } from './crates.js';
 import { type Draft, draftOf } from './draft.js';
@@ -26,10 +27,13 @@ export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
   const mayCompile = may('endpoints:deploy');
   const conflict = useRef<HTMLElement>(null);
   const { isBusy, error, save, close } = useSaving(draft, mayCompile, () => conflict.current?.focus());
-  useLastCheck(endpoint, draft);
-  useLinkedPlace(view);
+  const build = useBuild(endpoint);
+  useLastCheck(endpoint, draft, build);
+  useLinkedPlace(view.current);
   const written = draft.written.value;
   const checked = draft.checked.value;
+  // Here, in another window, or by somebody else.
+  const isCompiling = (isBusy && mayCompile) || build.current?.finished_at === null;
   return (
     <div class="stack">
       {draft.theirs.value && (
@@ -38,7 +42,11 @@ export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
       <section class="card editor-card" aria-label="Code">
         <header>
           <span class="muted" role="status">
-            {isBusy ? (mayCompile ? 'Compiling …' : 'Saving …') : stateOf(draft, endpoint, mayWrite)}
+            {isBusy && !mayCompile
+              ? 'Saving …'
+              : isCompiling
+                ? 'Compiling …'
+                : stateOf(draft, endpoint, mayWrite)}
           </span>
           <div class="actions">
             {mayWrite && draft.isDirty.value && (
@@ -53,6 +61,11 @@ export function CodeTab({ endpoint }: { readonly endpoint: Endpoint }) {
             )}
           </div>
         </header>
+        {isCompiling && (
+          <div class="pad">
+            <Preparation />
+          </div>
+        )}
         <Editor
           label="Code of the handler"
           code={written.code}
@@ -130,8 +143,7 @@ function useSaving(draft: Draft, mayCompile: boolean, onConflict: () => void) {
 }
 
 /** What the compiler said of the draft when it was compiled last, in another window or on another day. */
-function useLastCheck(endpoint: Endpoint, draft: Draft): void {
-  const { failed, current } = useBuild(endpoint);
+function useLastCheck(endpoint: Endpoint, draft: Draft, { failed, current }: DraftBuild): void {
   const isOfDraft = endpoint.latest_version !== null && !endpoint.needs_compile;
   const succeeded = current?.state === 'succeeded' && isOfDraft ? current : undefined;
   const build = failed ?? succeeded;
@@ -144,14 +156,16 @@ function useLastCheck(endpoint: Endpoint, draft: Draft): void {
   }, [draft, build]);
 }
 
-/** `?line=12&column=5` leads to a place, as that of a panic in the log. */
-function useLinkedPlace(view: { readonly current: EditorView | undefined }): void {
+/**
+ * `?line=12&column=5` leads to a place, as that of a panic in the log.
+ * @param editor undefined until it is there, which can be after the first effects of the tab
+ */
+function useLinkedPlace(editor: EditorView | undefined): void {
   const [query] = useSearchParams();
   const [line, column] = [Number(query.get('line')), Number(query.get('column') ?? 1)];
   useEffect(() => {
-    const editor = view.current;
     if (!editor || !(line >= 1)) return;
     const from = offsetOf(editor.state.doc, line, column >= 1 ? column : 1);
     goTo(editor, { from, to: from });
-  }, [line, column]);
+  }, [editor, line, column]);
 }

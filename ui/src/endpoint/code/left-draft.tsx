@@ -1,0 +1,41 @@
+/** What was being written when somebody else deleted the endpoint. */
+
+import { Columns } from '../../base/columns.js';
+import { Button } from '../../base/controls.js';
+import { copyText } from '../../base/copy.js';
+import { done } from '../../base/toasts.js';
+import type { Endpoint } from '../../generated/routes.js';
+import { draftOf } from './draft.js';
+
+/** It can be copied until it is discarded. @param endpoint as it was */
+export function LeftDraft({ endpoint }: { readonly endpoint: Endpoint }) {
+  const draft = draftOf(endpoint);
+  if (!draft.isDirty.value) return null;
+  const { code } = draft.written.value;
+  return (
+    <section class="card" aria-label="Code that was not saved">
+      <header>
+        <h2>Your code was not saved</h2>
+        <div class="actions">
+          <Button isSmall look="plain" onClick={() => draft.discard()}>
+            Discard
+          </Button>
+          <Button
+            isSmall
+            onClick={async ({ currentTarget }) => {
+              const isCopied = await copyText(code, currentTarget as HTMLElement);
+              done(
+                isCopied ? 'Copied the code.' : 'The browser does not allow that: select it, and copy it.',
+              );
+            }}
+          >
+            Copy
+          </Button>
+        </div>
+      </header>
+      <div class="pad">
+        <Columns>{code}</Columns>
+      </div>
+    </section>
+  );
+}
