@@ -308,6 +308,10 @@ describe('access', () => {
         'invalid_input',
       );
       const { headers, id } = await makeToken(api, editor, ['domains:write', 'domains:read', 'tokens:write']);
+      // Whose it is, it may say; what they may do themselves, it may not.
+      const me = expectData<{ user: object }>(await api.get('/api/session', { headers }));
+      expect(me.user).to.include({ id: editor.id, email: 'e@example.test', role: 'editor' });
+      expectFailure(await api.put(`/api/users/${editor.id}`, { name: 'E' }, { headers }), 'forbidden');
       expectFailure(await api.post('/api/domains', { name: 'b', host: 'b.test' }, { headers }), 'not_found');
       expectData(await api.post('/api/domains', { name: 'a', host: 'a.test' }, { headers }), 201);
       const other = { name: 't', permissions: ['domains:read'] };

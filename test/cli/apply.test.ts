@@ -222,6 +222,8 @@ describe('edge apply', function () {
     await rm(join(shop, 'src/latin.rs'));
     expect((await ended(['diff', 'nowhere'])).code).to.equal(2);
     expect((await ended(['diff'], { cwd: folder.path })).stderr).to.include('edge init');
+    // From within the folder, its edge.yaml is meant.
+    expect((await ended(['diff'], { cwd: join(shop, 'src') })).code).to.equal(0);
     expect((await ended(['aply'])).stderr).to.include('apply');
   });
 });

@@ -166,6 +166,12 @@ handler_loop!(handle);
     const { code, stderr } = await edge(['invoke', 'GET', '/helo/Bob'], inProject());
     expect(code).to.equal(2);
     expect(stderr).to.include('No endpoint of the host shop.test');
+    // Where the host is given, the folder is not needed.
+    const damaged = join(folder.path, 'damaged');
+    await mkdir(damaged);
+    await writeFile(join(damaged, 'edge.yaml'), 'a: b: c');
+    const elsewhere = { env, cwd: damaged };
+    expect(await run(['invoke', 'GET', '/hello/Bob', '--host', 'shop.test'], elsewhere)).to.match(/^200 /);
   });
 
   it('logs: entries of a request, follows, and ends quietly', async () => {
@@ -223,6 +229,15 @@ handler_loop!(handle);
     const mistyped = await edge(['endpoint', 'show', 'shop.test/helo'], { env });
     expect(mistyped.code).to.equal(1);
     expect(mistyped.stderr).to.include('Was it shop.test/hello');
+    for (const args of [
+      ['endpoint', 'list', '--domain', 'shp.test'],
+      ['logs', '--domain', 'shp.test'],
+    ]) {
+      const nowhere = await edge(args, { env });
+      expect(nowhere.code, args.join(' ')).to.equal(1);
+      expect(nowhere.stderr).to.include('shp.test').and.include('(not_found)');
+    }
+    expect((await edge(['endpoint', 'list', '--domain', '*'], { env })).stderr).to.include('There are no');
     const unasked = await edge(['endpoint', 'delete', 'shop.test/hello'], { env });
     expect(unasked.code).to.equal(2);
     expect(unasked.stderr).to.include('--yes');
@@ -235,7 +250,9 @@ handler_loop!(handle);
     expect(await json(['variable', 'list', '--domain', 'shop.test'])).to.deep.equal({
       ...{ GREETING: 'Good day', EMPTY: '', OTHER: 'a=b' },
     });
-    await run(['variable', 'rm', 'EMPTY', 'OTHER', '--yes', '--domain', 'shop.test']);
+    expect(await run(['variable', 'rm', 'EMPTY', 'OTHER', '--yes', '--domain', 'shop.test'])).to.equal(
+      'Deleted: EMPTY, OTHER\n',
+    );
     expect(Object.keys(await json(['variable', 'list', '--domain', 'shop.test']))).to.deep.equal([
       'GREETING',
     ]);
@@ -259,7 +276,8 @@ handler_loop!(handle);
     await run(['service', 'activate', 'visits']);
     await run(['service', 'bind', 'visits', 'shop.test/hello', 'main-db']);
     expect(await run(['service', 'list'])).to.match(/^visits +sqlite +connected/m);
-    await run(['service', 'delete', 'visits', '--yes']);
+    const { stderr } = await edge(['service', 'delete', 'visits', '--yes'], { env });
+    expect(stderr).to.include('Endpoints were bound to it').and.include('GET shop.test/hello/{name}');
   });
 
   it('import: a bundle with its progress, and a document', async () => {
@@ -314,6 +332,13 @@ handler_loop!(handle);
     expect(missing.stderr).to.include('two.rs cannot be read');
     expect((await edge(['domain', 'show', 'several.test'], { env })).stderr).to.include('(not_found)');
     await writeFile(join(several, 'two.rs'), 'fn main() { wrong }');
+    await writeFile(
+      join(several, 'edge.yaml'),
+      'endpoints: [{host: several.test, method: GET, route: "/{one", handler: one.rs}]\n',
+    );
+    const wrong = await edge(['deploy'], { env, cwd: several });
+    expect(wrong.stderr).to.include('edge.yaml: "GET several.test/{one" was not made: body.path');
+    await writeFile(join(several, 'edge.yaml'), `endpoints:\n  - ${of('one')}\n  - ${of('two')}\n`);
     const { code, stdout, stderr } = await edge(['deploy', '--json'], { env, cwd: several });
     expect([code, stdout]).to.deep.equal([1, '']);
     const { code: why, details } = JSON.parse(stderr);

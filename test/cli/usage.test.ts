@@ -87,11 +87,19 @@ describe('edge, used in a wrong way', function () {
   });
 
   it('has help for every command, with exit code 0', async () => {
-    for (const args of [['--help'], ['help'], ['endpoint', '--help'], ['help', 'logs'], ['logs', '-h']]) {
+    for (const args of [
+      ['--help'],
+      ['help'],
+      ['endpoint', '--help'],
+      ['help', 'logs'],
+      ['logs', '-h'],
+      ['help', 'endpoint', 'list'],
+    ]) {
       const { code, stdout, stderr } = await edge(args, nowhere());
       expect([code, stderr], args.join(' ')).to.deep.equal([0, '']);
       expect(stdout).to.match(/^Usage: edge/);
     }
+    expect((await edge(['help', 'endpoint', 'list'], nowhere())).stdout).to.include('edge endpoint list [');
   });
 
   it('names what to do without a gateway, without a token, and with a wrong one', async () => {

@@ -36,6 +36,13 @@ describe('UI: access', () => {
     await page.getByText('There are no users yet').waitFor();
     await expectAccessible(page);
     await page.getByRole('button', { name: 'New user' }).click();
+    // They can do everything: nothing less is offered.
+    await page.getByText('The first user is an admin, and closes the gateway').waitFor();
+    expect(
+      await dialog(page)
+        .getByLabel(/Role|Hosts/)
+        .count(),
+    ).to.equal(0);
     await page.getByLabel('Name', { exact: true }).fill('Root');
     await page.getByLabel('Email').fill(ADMIN);
     await page.getByLabel('Password', { exact: true }).fill('short');

@@ -27,10 +27,16 @@ describe('UI: alerts', () => {
     await dialog.getByLabel('Percent of the requests').fill('20');
     await dialog.getByLabel('About').selectOption('endpoint');
     await dialog.getByLabel('Endpoint', { exact: true }).fill('GET shop.test/nothing');
-    await dialog.getByLabel('Webhook').fill('http://127.0.0.1:9/hook');
+    await dialog.getByLabel('Webhook').fill('ftp://127.0.0.1/hook');
     await dialog.getByRole('button', { name: 'Create' }).click();
     await dialog.locator('.problem, [role=alert]').first().waitFor();
     await dialog.getByLabel('Endpoint', { exact: true }).fill('GET shop.test/pets');
+    await dialog.getByRole('button', { name: 'Create' }).click();
+    // Said once, at its field.
+    await dialog.locator('.problem').waitFor();
+    await dialog.getByText('Nothing was saved: see the field that is marked').waitFor();
+    expect(await dialog.locator('.notice.bad').count()).to.equal(0);
+    await dialog.getByLabel('Webhook').fill('http://127.0.0.1:9/hook');
     await expectAccessible(page);
     await dialog.getByRole('button', { name: 'Create' }).click();
     expect(await dialog.getByLabel('Secret').inputValue()).to.match(/^whsec_/);

@@ -258,6 +258,41 @@ describe('the code of an endpoint in the web UI', function () {
     await close();
   });
 
+  it('lets one copy what is written when somebody else has deleted the endpoint', async () => {
+    const id = await create({ code: '// one\n' });
+    const { page, close } = await ui.open(`/ui/endpoints/${id}`);
+    await page.getByText('// one').waitFor();
+    await write(page, '// mine\n');
+    await stack.api.delete(`/api/endpoints/${id}`);
+    await page.getByText('There is no such endpoint').waitFor();
+    const left = page.getByRole('region', { name: 'Code that was not saved' });
+    expect(await left.locator('pre').innerText()).to.equal('// mine\n// one\n');
+    await expectAccessible(page);
+    await left.getByRole('button', { name: 'Copy' }).click();
+    await left.getByRole('button', { name: 'Discard' }).click();
+    await left.waitFor({ state: 'detached' });
+    await close();
+  });
+
+  it('shows that a build goes on which was begun elsewhere, and what it waits for', async () => {
+    const id = await create({ code: MENDED });
+    await stack.processes.get('worker')?.end();
+    await stack.api.post(`/api/endpoints/${id}/compile`, {}, { headers: { prefer: 'respond-async' } });
+    const preparing = [{ what: 'the Rust SDK', crates: 3, of: 27, problem: null }];
+    const { page, close } = await ui.open('/ui/services');
+    await page.route('**/api/health', async (route) => {
+      const response = await route.fetch();
+      const { data, ...envelope } = (await response.json()) as { data: object };
+      await route.fulfill({ response, json: { ...envelope, data: { ...data, preparing } } });
+    });
+    await page.goto(`/ui/endpoints/${id}`);
+    await page.getByRole('status').getByText('Compiling …').waitFor();
+    await page.getByText('Preparing the Rust SDK: 3 of 27 crates').waitFor();
+    await stack.start('worker');
+    await page.getByText('Saved, the same as version 1').waitFor();
+    await close();
+  });
+
   it('does not save over what somebody else has made when it was not told of it', async () => {
     const id = await create({ code: '// one\n' });
     const { page, close } = await ui.open('/ui/services');

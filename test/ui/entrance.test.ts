@@ -111,6 +111,7 @@ describe('the way into the web UI', function () {
   it('goes on where one wanted to go after signing in', async () => {
     const { page, close } = await ui.open('/ui/endpoints?search=hello');
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await page.getByLabel('Email').and(page.locator(':focus')).waitFor();
     await expectAccessible(page);
     await page.getByLabel('Email').fill(EMAIL);
     await page.getByLabel('Password').fill('a wrong password');

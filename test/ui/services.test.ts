@@ -58,8 +58,10 @@ describe('UI: services', () => {
     const { page, close } = await ui.open('/ui/services');
     await page.getByText('There are no services yet').waitFor();
     await page.getByRole('button', { name: 'New service' }).first().click();
-    await page.getByLabel('Type').selectOption('sqlite');
+    // What is of all types stays with another one.
     await page.getByLabel('Name', { exact: true }).fill('pets');
+    await page.getByLabel('Type').selectOption('sqlite');
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).to.equal('pets');
     await page.getByLabel('Path').fill(join(stack.dataDir, 'pets.db'));
     await page.getByText('More settings').click();
     await page.getByLabel('Max size MB').fill('16');
@@ -95,6 +97,7 @@ describe('UI: services', () => {
     await page.getByRole('button', { name: 'Create the service' }).click();
     const field = page.locator('.field', { has: page.getByLabel('Base URL') });
     await field.getByText('must be a URL that begins with https:// or http://').waitFor();
+    expect(await page.getByText('must be a URL that begins').count()).to.equal(1);
     expect(await page.getByLabel('Base URL').getAttribute('aria-invalid')).to.equal('true');
     expect(await page.evaluate("document.activeElement.getAttribute('aria-invalid')")).to.equal('true');
 

@@ -23,7 +23,8 @@ const AFFECTED: Readonly<Record<string, readonly string[]>> = {
     ...['/api/sessions', '/api/alerts', '/api/secrets', '/api/audit', '/api/jobs', '/api/session'],
   ],
   endpoint: ['/api/endpoints', '/api/overview', '/api/stats'],
-  build: ['/api/builds', '/api/health'],
+  // What is compiled is a version of its endpoints.
+  build: ['/api/builds', '/api/endpoints', '/api/health'],
   service: ['/api/services'],
   import: ['/api/imports'],
   apply: ['/api/applies'],
