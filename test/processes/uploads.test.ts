@@ -154,6 +154,36 @@ describe('streamed request bodies', () => {
     first.send('POST /upload?do=count HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n');
     expect((await first.answered(2))[1]?.body).to.equal('0');
     expect(await inFlight()).to.equal(0);
+    // So it does when the rest comes only then, and the next request right behind it.
+    const early = await begin('do=early', CHUNKED);
+    await eventually(() => expect(early.received).to.contain(LAST_CHUNK));
+    early.send(
+      `${chunk(KIB)}${LAST_CHUNK}POST /upload?do=count HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nend`,
+    );
+    await eventually(() => expect(early.received).to.match(/early[\s\S]*HTTP\/1\.1 200[\s\S]*\r\n\r\n3$/));
+  });
+
+  it('count as requests no longer than until they are answered', async () => {
+    const one = await deploy('/one', { concurrent_requests: 1 });
+    await must(stack.api.put(`/api/endpoints/${one}`, { policies: { body_limit: MEGABYTE } }));
+    for (const [query, kib, status] of [
+      ['do=early', 1, 200],
+      ['do=count', 1025, 413],
+    ] as const) {
+      const answered = await begin(query, CHUNKED, '/one');
+      for (let sent = 0; sent < kib; sent++) answered.send(chunk(KIB));
+      await eventually(() => expect(answered.received).to.contain(`HTTP/1.1 ${status}`));
+      // It would go on for 30 seconds.
+      const sending = setInterval(() => answered.send(chunk('x')), 100);
+      try {
+        const other = async () => (await at('do=count', undefined, '/one')).status;
+        await eventually(async () => expect(await other()).to.equal(200), 10_000);
+        expect(answered.isEnded).to.equal(false);
+      } finally {
+        clearInterval(sending);
+        answered.socket.destroy();
+      }
+    }
   });
 
   it('end in the handler when the client leaves', async () => {

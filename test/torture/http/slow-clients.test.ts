@@ -5,10 +5,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { stripVTControlCharacters } from 'node:util';
 import { expect } from 'chai';
 import { execa } from 'execa';
+import { startAuthority } from '../../support/authority.js';
 import { eventually } from '../../support/eventually.js';
+import { expectData } from '../../support/expect.js';
 import { call } from '../../support/http.js';
+import { freePort } from '../../support/ports.js';
 import { type Stack, startStack } from '../../support/processes.js';
 import { connector, type RawConnection } from '../../support/raw-http.js';
+import { frame, KIND, RawHttp2 } from '../../support/raw-http2.js';
+import { SECRET_KEY } from '../../support/test-services.js';
 
 const HOST = 'Host: localhost\r\n';
 /** How long `slowhttptest` may go on; the servers are done with it long before. */
@@ -30,11 +35,15 @@ handler_loop!(handle);
 describe('slow clients', function () {
   this.timeout(120_000);
   let stack: Stack;
+  let tlsPort: number;
   const connectTo = connector();
 
   before(async () => {
+    tlsPort = await freePort();
     stack = await startStack({
       env: {
+        TLS_PORT: String(tlsPort),
+        SECRET_KEY,
         HTTP_HEAD_TIMEOUT_MS: '1500',
         HTTP_IDLE_TIMEOUT_MS: '1500',
         HTTP_STALL_TIMEOUT_MS: '2000',
@@ -164,6 +173,43 @@ describe('slow clients', function () {
     connection.socket.resume();
     await connection.ended();
     expect(connection.received.length).to.be.below(4 * 6 * 1024 * 1024);
+  });
+
+  it('that do not read their responses over HTTP/2 with TLS are disconnected', async () => {
+    const host = 'slow.test';
+    const authority = await startAuthority();
+    try {
+      const { id } = expectData<{ id: string }>(
+        await stack.api.post('/api/domains', { name: host, host }),
+        201,
+      );
+      expectData(await stack.api.put(`/api/domains/${id}/certificate`, await authority.issue([host])));
+      const tls = { servername: host, ca: authority.root, ALPNProtocols: ['h2'] };
+      // Streams and connection may send as much as HTTP/2 can say.
+      const MOST = 2 ** 31 - 1;
+      const window = Buffer.alloc(4);
+      window.writeUInt32BE(MOST - 65_535);
+      const connection = await RawHttp2.open(`https://127.0.0.1:${tlsPort}`, [[4, MOST]], tls);
+      try {
+        connection.socket.pause();
+        connection.send(frame(KIND.windowUpdate, 0, 0, window));
+        for (let sent = 0; sent < 8; sent++)
+          connection.request([
+            ...([
+              [':method', 'GET'],
+              [':scheme', 'https'],
+              [':path', '/sizes'],
+            ] as const),
+            [':authority', 'localhost'],
+          ]);
+        await eventually(async () => expect((await held()).front).to.equal(1));
+        await eventually(async () => expect((await held()).front).to.equal(0));
+      } finally {
+        connection.socket.destroy();
+      }
+    } finally {
+      await authority.remove();
+    }
   });
 
   it('of slowhttptest are all disconnected while others are served', async () => {

@@ -233,12 +233,23 @@ impl Client for Http1<'_> {
         Ok(self.body.is_complete())
     }
 
-    async fn drop_rest(&mut self) {
+    async fn drop_rest(&mut self) -> bool {
         let buffered = std::mem::take(&mut self.stream.buffered);
         let body = &mut self.body;
-        let mut is_over = |bytes: &[u8]| body.take(bytes, |_| {}).is_err() || body.is_complete();
+        let mut behind = Vec::new();
+        let mut is_over = |bytes: &[u8]| {
+            let Ok(taken) = body.take(bytes, |_| {}) else { return true };
+            behind.extend_from_slice(&bytes[taken..]);
+            body.is_complete()
+        };
         if !is_over(&buffered) {
             self.stream.drop_arriving(is_over).await;
         }
+        let is_complete = self.body.is_complete();
+        if is_complete {
+            self.stream.goes_on();
+            self.stream.buffered = behind;
+        }
+        is_complete
     }
 }

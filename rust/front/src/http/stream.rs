@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, Interest, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::time::{Instant, timeout};
 
 use super::client::Link;
@@ -209,19 +209,32 @@ impl ClientStream {
         }
     }
 
-    /// Says that nothing more is sent. What arrives is still read.
+    /// Says that nothing more is sent. TLS has something to write for that, and what it holds before: the client has to
+    /// take it fast enough. What arrives is still read.
     pub async fn end(&mut self) -> Result<(), Broken> {
-        self.transport.shutdown().await.map_err(|_| Broken::Gone)
+        self.watch().begin(Phase::Response);
+        poll_fn(|cx| {
+            let ended = Pin::new(&mut self.transport).poll_shutdown(cx);
+            self.watched_write(ended)
+        })
+        .await?;
+        self.watch().begin(Phase::Unwatched);
+        Ok(())
     }
 
     /// Closes the connection once the client has stopped sending. Nothing that it sends is read any more.
     pub async fn close(mut self) {
-        self.watch().begin(Phase::Unwatched);
         self.buffered = Vec::new();
-        if self.transport.shutdown().await.is_err() {
-            return;
+        // One that is reset has nothing to wait for.
+        let is_reset = self.transport.tcp().linger().is_ok_and(|linger| linger == Some(Duration::ZERO));
+        if !is_reset && self.end().await.is_ok() {
+            self.drop_arriving(|_| false).await;
         }
-        self.drop_arriving(|_| false).await;
+    }
+
+    /// Its next request has all the time again.
+    pub fn goes_on(&mut self) {
+        self.latest = None;
     }
 
     /// Reads and drops what arrives, until `is_over`, or for a while since it was first called.

@@ -44,8 +44,8 @@ impl From<Broken> for Cut {
 const LEFT: &str = "the client has left before the end of the stream";
 
 impl<C: Client> Exchange<'_, C> {
-    /// Sends an answer whose body follows, and meanwhile what is still `arriving` of the request. That counts until the
-    /// end of the answer.
+    /// Sends an answer whose body follows, and meanwhile what is still `arriving` of the request, which counts as active
+    /// until the end of the answer.
     ///
     /// # Errors
     /// When the connection cannot go on; also when the body has no end, which the client sees by that.
@@ -53,7 +53,7 @@ impl<C: Client> Exchange<'_, C> {
         &mut self,
         request: &Request,
         streamed: Streamed,
-        mut arriving: Option<Arriving>,
+        mut arriving: Option<Arriving<'_>>,
     ) -> Result<Next, Broken> {
         let Streamed { head, mut body } = streamed;
         let Ok(addressed) = &request.to else { return Err(Broken::Gone) };
@@ -111,25 +111,21 @@ impl<C: Client> Exchange<'_, C> {
         }
     }
 
-    /// The answer is complete. What is left of the request is dropped, and its connection with it.
+    /// The answer is complete. What is left of the request is dropped; where its end does not come, the connection ends.
     async fn end(&mut self, next: Next) -> Result<Next, Broken> {
-        if self.client.is_complete() {
-            return Ok(next);
-        }
-        match self.client.drop_at_once().await {
-            Ok(true) => return Ok(next),
-            Ok(false) => self.client.drop_rest().await,
+        let is_complete = match self.client.drop_at_once().await {
+            Ok(is_complete) => is_complete || self.client.drop_rest().await,
             // It is no HTTP; but the request is answered.
-            Err(_) => {}
-        }
-        Ok(Next::Close)
+            Err(_) => false,
+        };
+        Ok(if is_complete { next } else { Next::Close })
     }
 
     async fn send_pieces(
         &mut self,
         head: ResponseHead<'_>,
         body: &mut BodyStream,
-        arriving: &mut Option<Arriving>,
+        arriving: &mut Option<Arriving<'_>>,
         length: Option<u64>,
         idle: Duration,
         bytes: &mut usize,

@@ -13,7 +13,7 @@ use super::refusal::Refusal;
 use super::request::{Addressed, Request};
 use super::stream::Broken;
 use crate::upstream::endpoint::Failure;
-use crate::upstream::{Outcome, Upload};
+use crate::upstream::{Active, Outcome, Upload};
 
 /// Bodies up to this length are sent whole, if the client says how long they are.
 const WHOLE_BYTES: u64 = 256 * 1024;
@@ -48,9 +48,11 @@ pub enum Moved {
     Done,
 }
 
-/// A body on its way from the client to the handler, of which at most a piece is here.
-pub struct Arriving {
+/// A body on its way from the client to the handler, of which at most a piece is here. Its request counts as active while
+/// this is there.
+pub struct Arriving<'a> {
     pub upload: Upload,
+    _active: Active<'a>,
     /// What was read of it last, and how much of that was sent.
     piece: Vec<u8>,
     sent: usize,
@@ -67,7 +69,7 @@ pub struct Arriving {
     pub is_answered: bool,
 }
 
-impl Arriving {
+impl Arriving<'_> {
     /// Reads a piece, or sends some of it, or says that there is no more. Nothing is lost when the future is dropped.
     pub async fn move_on<C: Client>(&mut self, client: &mut C) -> Result<Moved, Stop> {
         if self.sent < self.piece.len() {
@@ -166,6 +168,7 @@ impl<C: Client> Exchange<'_, C> {
             request.started.set(Instant::now() - request.waited);
             let mut arriving = Arriving {
                 upload,
+                _active: active,
                 piece: Vec::new(),
                 sent: 0,
                 length: 0,
@@ -183,12 +186,10 @@ impl<C: Client> Exchange<'_, C> {
             let failure = match outcome {
                 Outcome::Streamed(streamed) => {
                     arriving.is_answered = true;
-                    let next = self.stream(request, streamed, Some(arriving)).await;
-                    drop(active);
-                    return next.map(Some);
+                    return self.stream(request, streamed, Some(arriving)).await.map(Some);
                 }
                 Outcome::Answered(answer) => {
-                    drop((arriving, active));
+                    drop(arriving);
                     let is_complete = self.client.drop_at_once().await?;
                     let keep_alive = request.keep_alive && is_complete;
                     let refusal = match self.respond(request, endpoint, answer, keep_alive).await? {
@@ -209,12 +210,14 @@ impl<C: Client> Exchange<'_, C> {
                 Outcome::TooLarge => Failure::OutOfMemory,
                 Outcome::Expired => Failure::Expired,
             };
+            // What the client still sends is waited for after this.
+            drop(arriving);
             return self.fail(request, addressed, failure).await.map(Some);
         }
     }
 
     /// Sends the body, until its request is answered or has failed.
-    async fn outcome(&mut self, arriving: &mut Arriving) -> Result<Outcome, Stop> {
+    async fn outcome(&mut self, arriving: &mut Arriving<'_>) -> Result<Outcome, Stop> {
         if !self.client.is_complete() {
             self.client.begin_body().await?;
         }
@@ -235,7 +238,7 @@ impl<C: Client> Exchange<'_, C> {
         &mut self,
         request: &Request,
         addressed: &Addressed,
-        mut arriving: Arriving,
+        mut arriving: Arriving<'_>,
         stop: Stop,
     ) -> Result<Next, Broken> {
         match stop {

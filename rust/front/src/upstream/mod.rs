@@ -25,7 +25,7 @@ pub use connection::SWITCHING;
 pub use outgoing::RequestBody;
 pub use pool::HandlerPool;
 pub use reply::{Answer, AnswerBody, Outcome, Reply, Streamed};
-pub use shared::SharedEndpoint;
+pub use shared::{Active, SharedEndpoint};
 pub use upload::Upload;
 
 #[cfg(test)]

@@ -266,5 +266,7 @@ impl Client for Http2<'_> {
         Ok(true)
     }
 
-    async fn drop_rest(&mut self) {}
+    async fn drop_rest(&mut self) -> bool {
+        true
+    }
 }
