@@ -69,6 +69,7 @@ describe('the policy compress', function () {
     expect(await encodingOf('length=5000&header-Content-Type=image/png', 'gzip')).to.equal(undefined);
     expect(await encodingOf('length=5000&header-Content-Type=application/zip', 'gzip')).to.equal(undefined);
     expect(await encodingOf('length=5000&header-Cache-Control=no-transform', 'gzip')).to.equal(undefined);
+    expect(await encodingOf('length=5000&header-Content-Digest=sha-256=:x:', 'gzip')).to.equal(undefined);
     expect(await encodingOf('length=5000&header-Content-Range=bytes 0-4999/*', 'gzip')).to.equal(undefined);
   });
 

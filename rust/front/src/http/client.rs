@@ -59,7 +59,7 @@ pub trait Client: Link {
     /// Before an answer without the body: drops it, if it is small and there. Returns whether nothing of it is left.
     async fn drop_at_once(&mut self) -> Result<bool, Broken>;
 
-    /// After an answer without the body: drops what is left of it, for a while. Returns whether that was all, and what is
-    /// behind it is not lost.
+    /// After an answer without the body: drops what is left of it, for a while. Returns whether that was all: what is
+    /// behind it is the next request.
     async fn drop_rest(&mut self) -> bool;
 }

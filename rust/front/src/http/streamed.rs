@@ -44,8 +44,8 @@ impl From<Broken> for Cut {
 const LEFT: &str = "the client has left before the end of the stream";
 
 impl<C: Client> Exchange<'_, C> {
-    /// Sends an answer whose body follows, and meanwhile what is still `arriving` of the request, which counts as active
-    /// until the end of the answer.
+    /// Sends an answer whose body follows, and meanwhile what is still `arriving` of the request, which counts as
+    /// active until the end of the answer.
     ///
     /// # Errors
     /// When the connection cannot go on; also when the body has no end, which the client sees by that.
@@ -111,7 +111,7 @@ impl<C: Client> Exchange<'_, C> {
         }
     }
 
-    /// The answer is complete. What is left of the request is dropped; where its end does not come, the connection ends.
+    /// The answer is complete. What is left of the request is dropped; where that has no end, the connection has one.
     async fn end(&mut self, next: Next) -> Result<Next, Broken> {
         let is_complete = match self.client.drop_at_once().await {
             Ok(is_complete) => is_complete || self.client.drop_rest().await,

@@ -48,8 +48,8 @@ pub enum Moved {
     Done,
 }
 
-/// A body on its way from the client to the handler, of which at most a piece is here. Its request counts as active while
-/// this is there.
+/// A body on its way from the client to the handler, of which at most a piece is here. Its request counts as active
+/// while this is there.
 pub struct Arriving<'a> {
     pub upload: Upload,
     _active: Active<'a>,

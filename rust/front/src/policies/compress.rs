@@ -82,6 +82,8 @@ impl Compress {
         for (name, value) in lines.split(|&byte| byte == b'\n').filter_map(named) {
             match &*name {
                 "content-encoding" | "content-range" => return false,
+                // They are of the bytes as they are sent (RFC 9530).
+                "content-digest" | "repr-digest" | "digest" => return false,
                 "cache-control" if value.contains("no-transform") => return false,
                 "content-type" => is_text = is_compressible(&value),
                 _ => {}
