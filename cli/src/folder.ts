@@ -21,14 +21,15 @@ export function filesOf(folder: string, environment: string | undefined): Readon
   const isWanted = (path: string) =>
     path === PROJECT_FILE || path === overlay || /^edge\/[^/]+\.yaml$/.test(path) || path.endsWith('.rs');
   const pathsOf = (root: string) => [...pathsBelow(root, root)].filter(isWanted).sort();
-  const isDescribed = pathsOf(given).some((path) => path.endsWith('.yaml'));
-  const root = isDescribed ? given : folderWithProject(given);
+  const own = pathsOf(given);
+  const root = own.some((path) => path.endsWith('.yaml')) ? given : folderWithProject(given);
   if (root === undefined)
     throw new UsageError(
       `There is no ${PROJECT_FILE} in ${given}, or above it`,
       '`edge init` makes one; `edge export -o DIR` writes what is defined.',
     );
-  return Object.fromEntries(pathsOf(root).map((path) => [path, textOf(join(root, path), path)]));
+  const paths = root === given ? own : pathsOf(root);
+  return Object.fromEntries(paths.map((path) => [path, textOf(join(root, path), path)]));
 }
 
 function* pathsBelow(root: string, folder: string): Generator<string> {

@@ -34,7 +34,11 @@ export async function idIfKnown(session: Session, kind: Kind, name: string): Pro
  * @throws CliError not_found, which names the nearest
  */
 export async function requireHost(session: Session, host: string | undefined): Promise<void> {
-  if (host !== undefined && host !== '*') await idOf(session, 'domain', host);
+  if (host === undefined || host === '*') return;
+  await idOf(session, 'domain', host).catch((thrown: unknown) => {
+    // Not everybody may see domains.
+    if (!isCode(thrown, 'forbidden')) throw thrown;
+  });
 }
 
 /** The endpoint that an argument names, or the only one of the folder. */

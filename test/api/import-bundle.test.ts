@@ -7,13 +7,14 @@ import type { EndpointView } from '../../src/api/endpoints/schema.js';
 import type { BundleImported, ImportView } from '../../src/api/imports/schema.js';
 import type { ErrorCode } from '../../src/errors.js';
 import type { Changes } from '../../src/reconcile/changes.js';
-import { registerNode, removeNode } from '../../src/store/nodes.js';
+import { removeNode } from '../../src/store/nodes.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { HttpResponse } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure, NO_ID, TIMESTAMP, UUID } from '../support/expect.js';
 import { type FormPart, multipart } from '../support/form.js';
 import { call } from '../support/http.js';
+import { addNode } from '../support/nodes.js';
 import { rawZip, zipOf } from '../support/zip.js';
 
 type Imported = Static<typeof BundleImported>;
@@ -86,14 +87,7 @@ describe('importing bundles over HTTP', () => {
   };
   /** Runs with a worker that is alive but never does anything. */
   const withIdleWorker = async (work: () => Promise<void>) => {
-    await registerNode(api.store, {
-      id: WORKER,
-      kind: 'worker',
-      hostname: 'nowhere',
-      pid: 1,
-      pid_namespace: '',
-      info: {},
-    });
+    await addNode(api.store, 'worker', { id: WORKER });
     try {
       await work();
     } finally {
@@ -347,14 +341,7 @@ describe('importing bundles over HTTP', () => {
         });
         const { import_id: id } = expectData<{ import_id: string }>(sent, 202);
         const answer = call(`${own.url}/api/imports/${id}/events`);
-        await registerNode(own.store, {
-          id: WORKER,
-          kind: 'worker',
-          hostname: 'nowhere',
-          pid: 1,
-          pid_namespace: '',
-          info: {},
-        });
+        await addNode(own.store, 'worker', { id: WORKER });
         const waits = own.post('/api/import/bundle?domain=*&compile=true', form.body, {
           headers: form.headers,
         });

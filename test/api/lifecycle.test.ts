@@ -1,11 +1,11 @@
 /** What start and stop answer, with gateways that only tests see: rows of nodes and of what they observe. */
-import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { registerNode, removeNode } from '../../src/store/nodes.js';
+import { removeNode } from '../../src/store/nodes.js';
 import { type Observation, saveObservations } from '../../src/store/observations.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure } from '../support/expect.js';
+import { addNode } from '../support/nodes.js';
 
 describe('start and stop with several gateways', () => {
   let api: TestApi;
@@ -21,15 +21,7 @@ describe('start and stop with several gateways', () => {
   });
 
   const join = async () => {
-    const id = randomUUID();
-    await registerNode(api.store, {
-      id,
-      kind: 'gateway',
-      hostname: 'h',
-      pid: 1,
-      pid_namespace: '',
-      info: {},
-    });
+    const id = await addNode(api.store, 'gateway');
     nodes.push(id);
     return id;
   };
@@ -133,7 +125,7 @@ describe('start and stop with several gateways', () => {
       error: 'no such file',
     });
     expectFailure(await answer, 'handler_start_failed', /no such file/);
-    const last_error = 'On the machine h: no such file';
+    const last_error = 'On the machine elsewhere: no such file';
     expect(await row(id)).to.include({ desired: 'a', status: 'error', last_error });
   });
 
@@ -208,15 +200,7 @@ describe('what a gateway observes', () => {
   after(() => api.close());
 
   it('of an endpoint that is deleted meanwhile is left out', async () => {
-    const node = randomUUID();
-    await registerNode(api.store, {
-      id: node,
-      kind: 'gateway',
-      hostname: 'h',
-      pid: 1,
-      pid_namespace: '',
-      info: {},
-    });
+    const node = await addNode(api.store, 'gateway');
     const create = async (path: string) =>
       expectData<{ id: string }>(
         await api.post('/api/endpoints', { name: path, path, method: 'GET', domain: '*' }),

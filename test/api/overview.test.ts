@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { type Figures, saveFigures } from '../../src/store/figures.js';
-import { registerNode } from '../../src/store/nodes.js';
 import { saveObservations } from '../../src/store/observations.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure } from '../support/expect.js';
+import { addNode } from '../support/nodes.js';
 
 interface Brief {
   readonly id: string;
@@ -38,15 +38,7 @@ describe('endpoints in brief', () => {
   const list = async (query = '') => expectData<Brief[]>(await api.get(`/api/overview/endpoints${query}`));
   /** As if a live gateway had said so. */
   const serves = async (endpoint_id: string) => {
-    const id = randomUUID();
-    await registerNode(api.store, {
-      id,
-      kind: 'gateway',
-      hostname: 'test',
-      pid: 1,
-      pid_namespace: '',
-      info: {},
-    });
+    const id = await addNode(api.store, 'gateway');
     await saveObservations(api.store, id, [
       { endpoint_id, state: 'running', revision: 1, serving: [], versions: [], error: null },
     ]);

@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { openDatabase } from '../../src/store/database.js';
-import { registerNode, removeNode } from '../../src/store/nodes.js';
+import { removeNode } from '../../src/store/nodes.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure, NO_ID } from '../support/expect.js';
+import { addNode } from '../support/nodes.js';
 import { freePort } from '../support/ports.js';
 
 describe('health and statistics', () => {
@@ -70,15 +71,7 @@ describe('health and statistics', () => {
 
   it('shows what workers are preparing, in the health check and in responses to a compile', async () => {
     const preparing = [{ what: 'Rust SDK', crates: 12, of: 34, seconds: 20, problem: null }];
-    const id = randomUUID();
-    await registerNode(api.store, {
-      id,
-      kind: 'worker',
-      hostname: 'h',
-      pid: 1,
-      pid_namespace: '',
-      info: { preparing },
-    });
+    const id = await addNode(api.store, 'worker', { info: { preparing } });
     try {
       await eventually(async () =>
         expect(expectData(await api.get('/api/health'))).to.deep.include({ preparing }),

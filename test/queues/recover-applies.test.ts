@@ -10,8 +10,9 @@ import { applyJobId } from '../../src/queues/jobs.js';
 import type { Queues } from '../../src/queues/queues.js';
 import { type Apply, claimApply, findApply, insertApply } from '../../src/store/applies.js';
 import type { Database } from '../../src/store/database.js';
-import { registerNode, removeNode } from '../../src/store/nodes.js';
+import { removeNode } from '../../src/store/nodes.js';
 import type { TestLog } from '../support/log.js';
+import { addNode } from '../support/nodes.js';
 import { openTestStoreWithQueues } from '../support/store.js';
 
 describe('lost applies', () => {
@@ -25,14 +26,7 @@ describe('lost applies', () => {
 
   before(async () => {
     ({ store, queues, logged, close } = await openTestStoreWithQueues());
-    await registerNode(store, {
-      id: worker,
-      kind: 'worker',
-      hostname: 'here',
-      pid: process.pid,
-      pid_namespace: '',
-      info: {},
-    });
+    await addNode(store, 'worker', { id: worker });
     context = {
       ...{ queues, log: logged.log, workerId: randomUUID(), activeJobs: new ActiveJobs() },
       gateways: new Gateways({ store, token: '', log: logged.log, startTimeoutMs: 1, requestTimeoutMs: 1 }),
@@ -75,15 +69,7 @@ describe('lost applies', () => {
 
   it('are queued again when their worker has ended, or does not execute them', async () => {
     const id = await insert();
-    const other = randomUUID();
-    await registerNode(store, {
-      id: other,
-      kind: 'worker',
-      hostname: 'here',
-      pid: process.pid,
-      pid_namespace: '',
-      info: {},
-    });
+    const other = await addNode(store, 'worker');
     await claimApply(store, { id, attempt: 1 }, other);
     await look();
     expect((await rowOf(id)).attempt).to.equal(1);

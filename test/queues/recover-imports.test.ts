@@ -13,9 +13,10 @@ import {
   handlersOf,
 } from '../../src/store/import-handlers.js';
 import { findImport, type Import } from '../../src/store/imports.js';
-import { registerNode, removeNode } from '../../src/store/nodes.js';
+import { removeNode } from '../../src/store/nodes.js';
 import { EMPTY_API, storeImport } from '../support/imports.js';
 import type { TestLog } from '../support/log.js';
+import { addNode } from '../support/nodes.js';
 import { openTestStoreWithQueues } from '../support/store.js';
 
 describe('lost imports', () => {
@@ -29,14 +30,7 @@ describe('lost imports', () => {
 
   before(async () => {
     ({ store, queues, logged, close } = await openTestStoreWithQueues());
-    await registerNode(store, {
-      id: worker,
-      kind: 'worker',
-      hostname: 'here',
-      pid: process.pid,
-      pid_namespace: '',
-      info: {},
-    });
+    await addNode(store, 'worker', { id: worker });
   });
   after(() => close());
 
@@ -106,15 +100,7 @@ describe('lost imports', () => {
     const handlers = await stored(2);
     const [first, second] = handlers;
     if (!first || !second) throw new Error('no handlers');
-    const gone = randomUUID();
-    await registerNode(store, {
-      id: gone,
-      kind: 'worker',
-      hostname: 'here',
-      pid: 1,
-      pid_namespace: '',
-      info: {},
-    });
+    const gone = await addNode(store, 'worker');
     await queues.enqueueImport({ importId: first.importId, requestId: 'request' }, handlers);
     expect(await claimHandler(store, first, gone)).to.deep.equal({ start: false, request_id: 'request' });
     expect(await claimHandler(store, first, worker)).to.equal(undefined);

@@ -1,10 +1,10 @@
 /** Counts of requests, by nodes that come and go. */
-import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import type { Database } from '../../src/store/database.js';
-import { registerNode, removeNode } from '../../src/store/nodes.js';
+import { removeNode } from '../../src/store/nodes.js';
 import { addRequests, foldRequestCounters } from '../../src/store/request-counters.js';
 import { readStatistics } from '../../src/store/statistics.js';
+import { addNode } from '../support/nodes.js';
 import { useTestStore } from '../support/store.js';
 
 describe('counts of requests', () => {
@@ -14,8 +14,7 @@ describe('counts of requests', () => {
   });
 
   const join = async () => {
-    const id = randomUUID();
-    await registerNode(store, { id, kind: 'gateway', hostname: 'h', pid: 1, pid_namespace: '', info: {} });
+    const id = await addNode(store, 'gateway');
     return id;
   };
   const rows = () => store.knex('request_counters').pluck('node_id');

@@ -1,5 +1,4 @@
 /** What was being written when somebody else deleted the endpoint. */
-
 import { Columns } from '../../base/columns.js';
 import { Button } from '../../base/controls.js';
 import { copyText } from '../../base/copy.js';
