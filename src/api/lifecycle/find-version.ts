@@ -11,6 +11,6 @@ export async function requireVersion(
 ): Promise<EndpointVersion> {
   const found = await findVersion(store, endpointId, version);
   if (found) return found;
-  const list = `\`edge versions\` and GET /api/endpoints/${endpointId}/versions list those that do`;
+  const list = `GET /api/endpoints/${endpointId}/versions lists those that do, as does \`edge versions\``;
   throw new AppError('not_found', `The version ${version} does not exist; ${list}.`);
 }
