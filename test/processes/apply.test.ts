@@ -15,6 +15,7 @@ import { DIES_AT_START, greeting, numbered, until } from '../support/handler-sou
 import { call } from '../support/http.js';
 import { startLoad } from '../support/load.js';
 import { freePort } from '../support/ports.js';
+import { descendantsOf, isRunning } from '../support/process-state.js';
 import { type Stack, startStack } from '../support/processes.js';
 
 describe('applies', function () {
@@ -189,6 +190,11 @@ describe('applies', function () {
     expectData(await applyFiles(stack.api, before));
     const list = expectData<{ id: string }[]>(await stack.api.get('/api/endpoints?domain=undone.example'));
     const held = await holdRow(stack.databaseUrl, list[0]?.id ?? '');
+    const handlers = () =>
+      descendantsOf(stack.processes.get('gateway')?.pid ?? 0)
+        .filter(({ command }) => command.includes('/launcher '))
+        .map(({ pid }) => pid);
+    const serving = handlers();
     const over = Date.now() + 15_000;
     const after = folderOf('undone', host, [
       { ...one, code: numbered(3), description: 'new' },
@@ -198,7 +204,9 @@ describe('applies', function () {
     const { id } = expectData<ApplyShown>(accepted, 202);
     expect(accepted.headers.location).to.equal(`/api/applies/${id}`);
     await eventually(async () => expect((await showApply(stack.api, id)).state).to.equal('committing'));
+    const prepared = handlers().filter((pid) => !serving.includes(pid));
     await eventually(() => expect(Date.now()).to.be.above(over), 30_000);
+    await eventually(() => expect(prepared.filter((pid) => !isRunning(pid))).to.not.be.empty);
     await held.release();
     await eventually(async () => expect((await showApply(stack.api, id)).finished_at).to.be.a('string'));
     const ended = await showApply(stack.api, id);
