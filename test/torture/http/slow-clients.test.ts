@@ -189,7 +189,9 @@ describe('slow clients', function () {
       const MOST = 2 ** 31 - 1;
       const window = Buffer.alloc(4);
       window.writeUInt32BE(MOST - 65_535);
-      const connection = await RawHttp2.open(`https://127.0.0.1:${tlsPort}`, [[4, MOST]], tls);
+      // As soon as the certificate is in force.
+      const url = `https://127.0.0.1:${tlsPort}`;
+      const connection = await eventually(() => RawHttp2.open(url, [[4, MOST]], tls));
       try {
         connection.socket.pause();
         connection.send(frame(KIND.windowUpdate, 0, 0, window));
