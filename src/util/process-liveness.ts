@@ -3,11 +3,9 @@ import { isErrno } from './errno.js';
 
 /** Where process ids mean the same processes as here: the boot of the machine, and the namespace of a container. */
 export const PID_NAMESPACE = [
-  () => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim(),
-  () => readlinkSync('/proc/self/ns/pid'),
-]
-  .map(orEmpty)
-  .join(' ');
+  orEmpty(() => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()),
+  orEmpty(() => readlinkSync('/proc/self/ns/pid')),
+].join(' ');
 
 /** Whether a process with this id exists here. */
 export function isAlive(pid: number): boolean {

@@ -1,15 +1,15 @@
 /** All encrypted values are encrypted again with the present key, whatever happens at the same time. */
-import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { Reseal } from '../../jobs/reseal.js';
 import { createSecretBox, type SecretBox, sealedPrefix } from '../../src/secrets/secret-box.js';
 import type { Database } from '../../src/store/database.js';
 import { putInstallationSecret } from '../../src/store/installation-secrets.js';
-import { type NodeKind, registerNode } from '../../src/store/nodes.js';
+import type { NodeKind } from '../../src/store/nodes.js';
 import { countSealedOtherwise, replaceSealed, SEALED_COLUMNS } from '../../src/store/sealed-values.js';
 import { createService } from '../../src/store/services.js';
 import { putSecret } from '../../src/store/variables.js';
 import { createTestLog } from '../support/log.js';
+import { addNode } from '../support/nodes.js';
 import { ORIGIN } from '../support/origin.js';
 import { useTestStore } from '../support/store.js';
 
@@ -73,14 +73,7 @@ describe('encryption with a new key', () => {
     return { reseal: new Reseal(store, box, logged.log, BATCH), lines: logged.lines };
   }
   const node = (kind: NodeKind, keys?: readonly string[]) =>
-    registerNode(store, {
-      id: randomUUID(),
-      kind,
-      hostname: 'here',
-      pid: 7,
-      pid_namespace: '',
-      info: { ...(keys && { keys }) },
-    });
+    addNode(store, kind, { info: { ...(keys && { keys }) } });
 
   it('knows every column with encrypted values', async () => {
     const columns = await store
@@ -175,7 +168,7 @@ describe('encryption with a new key', () => {
     await reseal.run();
     expect(await countSealedOtherwise(store, prefix)).to.equal(3 * VALUES);
     expect(lines).to.have.length(1);
-    expect(lines[0]?.['processes']).to.deep.equal(['gateway 7 of here', 'gateway 7 of here']);
+    expect(lines[0]?.['processes']).to.deep.equal(['gateway 1 of elsewhere', 'gateway 1 of elsewhere']);
     await store.knex('nodes').where({ kind: 'gateway' }).delete();
     await reseal.run();
     expect(await countSealedOtherwise(store, prefix)).to.equal(0);

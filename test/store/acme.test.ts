@@ -19,8 +19,9 @@ import {
 import { findCertificate, type NewCertificate, saveCertificate } from '../../src/store/certificates.js';
 import type { Database } from '../../src/store/database.js';
 import { createDomain, deleteDomain, findDomain, updateDomain } from '../../src/store/domains.js';
-import { registerNode, updateNodeInfo } from '../../src/store/nodes.js';
+import { updateNodeInfo } from '../../src/store/nodes.js';
 import { NO_ID } from '../support/expect.js';
+import { addNode } from '../support/nodes.js';
 import { useTestStore } from '../support/store.js';
 
 const DIRECTORY = 'https://acme.example/directory';
@@ -189,23 +190,15 @@ describe('orders of certificates', () => {
     };
     await addChallenge(store, challenge);
     expect(await pendingChallenges(store)).to.deep.equal([challenge]);
-    const node = {
-      id: NO_ID,
-      kind: 'gateway',
-      hostname: 'here',
-      pid: 7,
-      pid_namespace: '',
-      info: {},
-    } as const;
-    expect(await isAnswering(store, node.id, 'token'), 'one that is gone').to.equal(true);
-    await registerNode(store, node);
-    expect(await isAnswering(store, node.id, 'token')).to.equal(false);
+    expect(await isAnswering(store, NO_ID, 'token'), 'one that is gone').to.equal(true);
+    await addNode(store, 'gateway', { id: NO_ID });
+    expect(await isAnswering(store, NO_ID, 'token')).to.equal(false);
     for (const [challenges, expected] of [
       [['other'], false],
       [['other', 'token'], true],
     ] as const) {
-      await updateNodeInfo(store, { id: node.id, info: { challenges } });
-      expect(await isAnswering(store, node.id, 'token'), challenges.join()).to.equal(expected);
+      await updateNodeInfo(store, { id: NO_ID, info: { challenges } });
+      expect(await isAnswering(store, NO_ID, 'token'), challenges.join()).to.equal(expected);
     }
     await store.knex('acme_challenges').update({ expires_at: new Date(Date.now() - DAY) });
     expect(await pendingChallenges(store)).to.deep.equal([]);

@@ -13,10 +13,7 @@ describe('counts of requests', () => {
     store = opened;
   });
 
-  const join = async () => {
-    const id = await addNode(store, 'gateway');
-    return id;
-  };
+  const join = () => addNode(store, 'gateway');
   const rows = () => store.knex('request_counters').pluck('node_id');
   const handled = async () => (await readStatistics(store)).requests_handled;
 

@@ -26,7 +26,7 @@ export async function unboundPools(
   return named
     .filter((name) => !bound.has(name))
     .map((name) => {
-      const advice = `calls of it will fail. Bind one with \`edge service bind\`, or POST /api/endpoints/${endpointId}/services`;
-      return `The code names the pool "${name}", under which no service is bound: ${advice}`;
+      const advice = `Bind one with \`edge service bind\`, or POST /api/endpoints/${endpointId}/services`;
+      return `The code names the pool "${name}", under which no service is bound: calls of it will fail. ${advice}`;
     });
 }
