@@ -21,7 +21,7 @@ export function currentSession(): Session | undefined {
 
 /** A command that only has others below it. */
 export function group(parent: Command, name: string, description: string): Command {
-  return parent.command(name).description(description).helpCommand(false);
+  return withCommonOptions(parent.command(name)).description(description).helpCommand(false);
 }
 
 /** A command, without the options that all have. @param usage its name and arguments */
@@ -43,7 +43,7 @@ export function runs<Options>(defined: Command, load: () => Promise<Handler<Opti
   });
 }
 
-/** Options that all commands have; the program itself has them, too. */
+/** Options that all commands have; groups and the program itself have them, too. */
 export function withCommonOptions(defined: Command): Command {
   return defined
     .option('--json', 'print JSON')
@@ -51,10 +51,10 @@ export function withCommonOptions(defined: Command): Command {
     .option('--no-color', 'print no colours');
 }
 
-/** Those of the command, and those of the program in front of it. */
+/** Those of a command, and those in front of it; of several, the last one in the line counts. */
 function optionsOf(defined: Command): CommonOptions {
   const own: CommonOptions = defined.opts();
-  let before: CommonOptions = {};
-  for (let parent = defined.parent; parent; parent = parent.parent) before = { ...before, ...parent.opts() };
+  if (!defined.parent) return own;
+  const before = optionsOf(defined.parent);
   return { ...before, ...own, color: own.color !== false && before.color !== false };
 }

@@ -12,7 +12,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, interrupt);
   const program = buildProgram();
   try {
-    await program.parseAsync(withoutHelpOfUnknown(program, helpAtEnd(argv)), { from: 'user' });
+    await program.parseAsync(withoutHelpOfUnknown(program, helpAtEnd(program, argv)), { from: 'user' });
     // A command that ends by itself when it is told to has been ended, too.
     if (interruption.signal.aborted) throw new Interrupted();
   } catch (thrown) {
@@ -77,10 +77,12 @@ function withAfterwards(error: CliError, afterwards: string | undefined): CliErr
   return new CliError(error.message, { ...error.facts, hint: afterwards }, error.exitCode);
 }
 
-/** `edge help endpoint list` is `edge endpoint list --help`: commander looks at one word. */
-function helpAtEnd(argv: readonly string[]): readonly string[] {
-  const [first, ...rest] = argv;
-  return first === 'help' && rest.length > 0 ? [...rest, '--help'] : argv;
+/** `edge help endpoint list` and `edge endpoint help list` are `edge endpoint list --help`. */
+function helpAtEnd(program: Command, argv: readonly string[]): readonly string[] {
+  for (const { word, at } of commandWords(program, argv)) {
+    if (word === 'help') return [...argv.slice(0, at), ...argv.slice(at + 1), '--help'];
+  }
+  return argv;
 }
 
 /**
@@ -88,22 +90,29 @@ function helpAtEnd(argv: readonly string[]): readonly string[] {
  * the nearest one and fails.
  */
 function withoutHelpOfUnknown(program: Command, argv: readonly string[]): string[] {
-  let at: Command = program;
-  for (const word of argv) {
-    if (word.startsWith('-')) {
-      if (word === '--') break;
-      if (takesValue(at, word)) return [...argv];
-      continue;
-    }
-    if (at.commands.length === 0) break;
-    const next = at.commands.find((one) => one.name() === word || one.aliases().includes(word));
-    if (!next) return argv.filter((one) => !['-h', '--help'].includes(one));
-    at = next;
+  for (const { named } of commandWords(program, argv)) {
+    if (!named) return argv.filter((word) => !['-h', '--help'].includes(word));
   }
   return [...argv];
 }
 
-/** An option whose value could be taken for a command: it is left to commander. */
-function takesValue(at: Command, word: string): boolean {
-  return at.options.some((option) => (option.long === word || option.short === word) && option.required);
+/** The words of a line that should name commands, up to the first one that names none. */
+function* commandWords(program: Command, argv: readonly string[]) {
+  let group = program;
+  for (const [at, word] of argv.entries()) {
+    if (word.startsWith('-')) {
+      // What follows is left to commander: the value of an option could be taken for a command.
+      if (word === '--' || takesValue(group, word)) return;
+      continue;
+    }
+    if (group.commands.length === 0) return;
+    const named = group.commands.find((one) => one.name() === word || one.aliases().includes(word));
+    yield { word, at, named };
+    if (!named) return;
+    group = named;
+  }
+}
+
+function takesValue(group: Command, word: string): boolean {
+  return group.options.some((option) => (option.long === word || option.short === word) && option.required);
 }

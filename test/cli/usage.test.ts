@@ -79,6 +79,8 @@ describe('edge, used in a wrong way', function () {
     for (const args of [
       ['endpoint', 'lst', '--json'],
       ['whoami', '--json'],
+      ['--json', 'endpoint', 'list'],
+      ['endpoint', '--json', 'list'],
     ]) {
       const { stdout, stderr } = await edge(args, nowhere());
       expect(stdout).to.equal('');
@@ -93,13 +95,31 @@ describe('edge, used in a wrong way', function () {
       ['endpoint', '--help'],
       ['help', 'logs'],
       ['logs', '-h'],
-      ['help', 'endpoint', 'list'],
+      ['endpoint', 'help'],
     ]) {
       const { code, stdout, stderr } = await edge(args, nowhere());
       expect([code, stderr], args.join(' ')).to.deep.equal([0, '']);
       expect(stdout).to.match(/^Usage: edge/);
     }
-    expect((await edge(['help', 'endpoint', 'list'], nowhere())).stdout).to.include('edge endpoint list [');
+    for (const args of [
+      ['endpoint', 'list', '--help'],
+      ['help', 'endpoint', 'list'],
+      ['endpoint', 'help', 'list'],
+      ['--json', 'endpoint', 'help', 'list'],
+    ]) {
+      const { code, stdout } = await edge(args, nowhere());
+      expect([code, stdout.split('\n')[0]], args.join(' ')).to.deep.equal([
+        0,
+        'Usage: edge endpoint list [options]',
+      ]);
+    }
+  });
+
+  it('takes the options of all commands in front of a command, and the last one that is given', async () => {
+    const { stderr } = await edge(['endpoint', '--context', 'a', 'list', '--context', 'b'], nowhere());
+    expect(stderr).to.match(/There is no context b\b/);
+    const before = await edge(['--context', 'a', 'endpoint', '--context', 'b', 'list'], nowhere());
+    expect(before.stderr).to.match(/There is no context b\b/);
   });
 
   it('names what to do without a gateway, without a token, and with a wrong one', async () => {
