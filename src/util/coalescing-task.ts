@@ -1,19 +1,19 @@
 /** Runs a task on request, one run at a time. Requests that come during a run share the next one. */
-export class CoalescingTask {
-  readonly #work: () => Promise<void>;
-  #running: Promise<void> | undefined;
+export class CoalescingTask<T = void> {
+  readonly #work: () => Promise<T>;
+  #running: Promise<T> | undefined;
   /** The run that begins when the one in progress has ended, if it was requested. */
-  #next: Promise<void> | undefined;
+  #next: Promise<T> | undefined;
 
-  constructor(work: () => Promise<void>) {
+  constructor(work: () => Promise<T>) {
     this.#work = work;
   }
 
   /**
    * Requests a run that begins after this call.
-   * @returns a promise of that run, which rejects with the error of the task
+   * @returns what the task returns in that run, or its error
    */
-  run(): Promise<void> {
+  run(): Promise<T> {
     if (!this.#running) return this.#next ?? this.#start();
     this.#next ??= this.#running.catch(() => undefined).then(() => this.#start());
     return this.#next;
@@ -24,11 +24,11 @@ export class CoalescingTask {
     for (let last = this.#last; last; last = this.#last) await last.catch(() => undefined);
   }
 
-  get #last(): Promise<void> | undefined {
+  get #last(): Promise<T> | undefined {
     return this.#next ?? this.#running;
   }
 
-  #start(): Promise<void> {
+  #start(): Promise<T> {
     this.#next = undefined;
     this.#running = this.#work().finally(() => {
       this.#running = undefined;

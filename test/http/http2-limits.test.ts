@@ -211,7 +211,7 @@ describe('limits of HTTP/2', function () {
       const connection = await open();
       for (let stream = 1; stream < 600; stream += 2) {
         const ends = FLAG.endHeaders | FLAG.endStream;
-        connection.send(frame(KIND.headers, ends, stream, block(fieldsOf('GET', '/sizes?ms=300'))));
+        connection.send(frame(KIND.headers, ends, stream, block(fieldsOf('GET', '/sizes?ms=1000'))));
         connection.send(frame(KIND.reset, 0, stream, number(8)));
       }
       let most = 0;
@@ -225,7 +225,7 @@ describe('limits of HTTP/2', function () {
 
     it('more streams than there may be are refused', async () => {
       const connection = await open();
-      const slow = fieldsOf('GET', '/sizes?ms=500');
+      const slow = fieldsOf('GET', '/sizes?ms=2000');
       const streams = Array.from({ length: STREAMS + 5 }, () => connection.request(slow));
       const ends = streams.slice(STREAMS).map((stream) => connection.ended(stream));
       for (const end of await Promise.all(ends)) expect(end).to.include({ reset: CODE.refused });

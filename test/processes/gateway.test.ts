@@ -290,7 +290,7 @@ describe('gateway over HTTP', () => {
       expect((await call(at('/new'))).status).to.equal(200);
       expect(isRunning(pid)).to.equal(true);
 
-      const slow = call(at('/new?do=sleep&ms=700'));
+      const slow = call(at('/new?do=sleep&ms=2000'));
       await eventually(async () => expect(await inFlight()).to.equal(1));
       await must(stack.api.delete(`/api/endpoints/${id}`));
       await eventually(async () => expectError(await call(at('/new')), 404));

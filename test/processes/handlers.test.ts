@@ -99,7 +99,7 @@ describe('handler processes', () => {
     it('finishes requests in flight before it stops', async () => {
       const id = await stack.deploy({ path: '/finish', code: ANYTHING });
       const { pid } = await view(id);
-      const slow = call(at('/finish?do=sleep&ms=500'));
+      const slow = call(at('/finish?do=sleep&ms=2000'));
       await eventually(async () => expect(await inFlight(stack)).to.equal(1));
       expect(await must(stack.api.post(`/api/endpoints/${id}/stop`))).to.deep.equal({ status: 'stopped' });
       expect((await slow).status).to.equal(200);

@@ -196,7 +196,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
     });
 
     it('a request whose worker is killed is sent again', async () => {
-      const job = await enqueue({ path: '/work?sleep=2000&until=1' });
+      const job = await enqueue({ path: '/work?sleep=10000&until=1' });
       await eventually(() => expect(seen('/work')).to.include('1 -'));
       await eventually(async () => expect((await show(job)).state).to.equal('running'));
       await stack.processes.get('worker')?.end('SIGKILL');

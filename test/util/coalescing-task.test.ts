@@ -6,15 +6,18 @@ describe('coalescing task', () => {
     let runs = 0;
     let finish: () => void = () => undefined;
     const task = new CoalescingTask(async () => {
-      if (++runs > 1) return;
-      await new Promise<void>((resolve) => {
-        finish = resolve;
-      });
+      const run = ++runs;
+      if (run === 1) {
+        await new Promise<void>((resolve) => {
+          finish = resolve;
+        });
+      }
+      return run;
     });
     const requests = [task.run(), task.run(), task.run()];
     expect(runs).to.equal(1);
     finish();
-    await Promise.all(requests);
+    expect(await Promise.all(requests)).to.deep.equal([1, 2, 2]);
     expect(runs).to.equal(2);
   });
 

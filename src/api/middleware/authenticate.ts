@@ -10,6 +10,7 @@ import { productTokens } from '../../secrets/service-token.js';
 import { useSession } from '../../store/sessions.js';
 import { useToken } from '../../store/tokens.js';
 import { hasUsers } from '../../store/users.js';
+import { CoalescingTask } from '../../util/coalescing-task.js';
 import { isLoopback } from '../../util/loopback.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import type { ApiContext, Next } from '../context.js';
@@ -42,14 +43,15 @@ type IsOpen = (request: IncomingMessage) => Promise<boolean>;
 /**
  * Whether the API is open to whoever sends a request. Once there are users, it never is again. Each request of an open
  * API asks the database: so the first user, whichever process or command makes it, closes all of them with the next
- * request. It is one row of an index, and only on machines that nobody else reaches.
+ * request. It is one row of an index, and only on machines that nobody else reaches; requests that wait share one answer.
  */
 function openness({ config, store }: Dependencies): IsOpen {
   let isClosed = config.API_KEY !== undefined || !isLoopback(config.HOST);
+  const asking = new CoalescingTask(() => hasUsers(store));
   return async ({ headers }) => {
     if (isClosed || Object.keys(headers).some((name) => FORWARDED.test(name))) return false;
     // Never back to open: an answer from before the first user may arrive after one from then on.
-    if (await hasUsers(store)) isClosed = true;
+    if (await asking.run()) isClosed = true;
     return !isClosed;
   };
 }

@@ -2,15 +2,18 @@
 import { AppError, toError } from '../../errors.js';
 import { canWriteAudit } from '../../store/audit.js';
 import { isUnavailable } from '../../store/database.js';
+import { CoalescingTask } from '../../util/coalescing-task.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import type { ApiContext, Next } from '../context.js';
 
 /** @returns a middleware that refuses changes with `audit_unavailable` */
 export function requireAudit({ store }: Pick<ApiDependencies, 'store'>) {
+  // Requests that wait share an answer of the database.
+  const asking = new CoalescingTask(() => canWriteAudit(store));
   return async (context: ApiContext, next: Next): Promise<unknown> => {
     const isRead = ['GET', 'HEAD'].includes(context.method) && !context.state.route?.isReturn;
     if (isRead) return next();
-    const can = await canWriteAudit(store).catch((thrown: unknown) => {
+    const can = await asking.run().catch((thrown: unknown) => {
       if (isUnavailable(thrown)) throw thrown;
       throw refusal(toError(thrown));
     });
