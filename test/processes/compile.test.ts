@@ -374,7 +374,8 @@ handler_loop_result!(handle);
     const workerPid = () => stack.processes.get('worker')?.pid ?? 0;
 
     it('finishes its builds on SIGTERM', async () => {
-      const { id } = await create(slowToCompile(1_000_000, 2));
+      // Not slower: a worker that is to stop gives its builds 10 s.
+      const { id } = await create(slowToCompile(100_000, 2));
       const answer = compiled(id);
       await eventually(() => expect(handlerCompilersOf(workerPid())).not.to.deep.equal([]));
       const ended = await stack.processes.get('worker')?.end();

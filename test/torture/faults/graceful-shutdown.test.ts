@@ -46,7 +46,7 @@ describe('SIGTERM under load', function () {
   };
   const compilers = () => handlerCompilersOf(running('worker').pid);
   const compileSlowly = async (number: number) => {
-    const id = await create(slowToCompile(1_000_000, number));
+    const id = await create(slowToCompile(300_000, number));
     const answer = must(stack.api.post(`/api/endpoints/${id}/compile`));
     await eventually(() => expect(compilers()).not.to.deep.equal([]));
     return answer;
