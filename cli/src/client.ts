@@ -4,6 +4,9 @@ import type { Routes } from './generated/routes.js';
 import { send } from './http.js';
 import { type ServerEvent, serverEvents } from './server-events.js';
 
+/** The code of the error when an answer that goes on for long has broken off. */
+export const CONNECTION_LOST = 'connection_lost';
+
 export type RouteName = keyof Routes;
 
 /** The parts of a request that its route has. */
@@ -94,7 +97,9 @@ export class ApiClient {
     try {
       yield* serverEvents(response.body);
     } catch (thrown) {
-      throw this.#signal.aborted ? new Interrupted() : thrown;
+      if (this.#signal.aborted) throw new Interrupted();
+      const { message } = thrown as Error;
+      throw new CliError(`The connection to ${this.url} broke off: ${message}`, { code: CONNECTION_LOST });
     }
   }
 

@@ -1,6 +1,5 @@
 /** Entries of the log: as a terminal shows them, and as they come. */
-import { setTimeout as delay } from 'node:timers/promises';
-import { CliError, Interrupted } from './errors.js';
+import { Retries } from './following.js';
 import type { LogEntry } from './generated/routes.js';
 import type { Output } from './output.js';
 import type { Session } from './session.js';
@@ -15,8 +14,6 @@ const COLOURS: Readonly<Record<LogEntry['level'], Colour>> = {
 };
 /** Fields that have a place of their own, or say nothing to a reader. */
 const SHOWN_APART = ['target', 'place'];
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 10_000;
 
 export function showEntry(out: Output, entry: LogEntry): void {
   const { at, level, kind, version, request_id, message, fields } = entry;
@@ -55,30 +52,18 @@ export async function* followLogs(
   session: Session,
   query: Readonly<Record<string, string | number>>,
 ): AsyncGenerator<LogEntry, void, void> {
-  let last: string | undefined;
-  let pause = FIRST_PAUSE_MS;
-  for (let isFirst = true; ; isFirst = false) {
+  const retries = new Retries(session);
+  for (let last: string | undefined; ; ) {
     try {
       for await (const event of session.api.events('GET /api/logs', { query }, last)) {
         last = event.id ?? last;
-        pause = FIRST_PAUSE_MS;
+        retries.answered();
         if (event.name === 'entry') yield event.data as LogEntry;
       }
+      retries.answered();
     } catch (thrown) {
-      if (session.signal.aborted) throw new Interrupted();
-      if (isFirst || !isTemporary(thrown)) throw thrown;
+      if (!retries.canHelp(thrown)) throw thrown;
     }
-    session.out.progress('The connection is lost; trying again');
-    await delay(pause, undefined, { signal: session.signal }).catch(() => {
-      throw new Interrupted();
-    });
-    pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+    await retries.pause();
   }
-}
-
-/** Whether the same request can succeed later. */
-function isTemporary(thrown: unknown): boolean {
-  if (!(thrown instanceof CliError)) return true;
-  const { status, code } = thrown.facts;
-  return code === 'unreachable' || status === undefined || status >= 500;
 }

@@ -2,7 +2,8 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type EdgeOptions, edge } from '../support/edge.js';
+import { type EdgeOptions, edge, startEdge } from '../support/edge.js';
+import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/ports.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { type TempDir, tempDir } from '../support/temp.js';
@@ -109,6 +110,36 @@ describe('edge apply', function () {
     expect((await ended(['diff', '--exit-code'])).code).to.equal(0);
   });
 
+  it('follows an apply to its end though the API is killed meanwhile, and says where it is when it cannot', async () => {
+    const worker = stack.processes.get('worker')?.pid ?? 0;
+    /** Applies this text. The worker begins when the API is there again. */
+    const applied = async (text: string, key: string) => {
+      await writeFile(join(shop, 'src/hello.rs'), handler(text));
+      process.kill(worker, 'SIGSTOP');
+      try {
+        const applying = startEdge(['apply', '--yes'], { env, cwd: shop });
+        await applying.says('Waiting for a worker');
+        await stack.processes.get('web')?.end('SIGKILL');
+        await applying.says('trying again');
+        await stack.start('web', { API_KEY: key });
+        process.kill(worker, 'SIGCONT');
+        return await applying.result;
+      } finally {
+        process.kill(worker, 'SIGCONT');
+      }
+    };
+    const followed = await applied('hello again', KEY);
+    expect(followed.code, followed.stderr).to.equal(0);
+    expect(followed.stdout).to.include('Applied.');
+    expect(await served('/hello')).to.equal('hello again');
+    const refused = await applied('hello', 'another key');
+    expect(refused.code).to.equal(1);
+    expect(refused.stderr).to.match(/\(unauthorized\)\n {2}The apply goes on .*`edge applies`/);
+    await stack.processes.get('web')?.end();
+    await stack.start('web');
+    await eventually(async () => expect(await served('/hello')).to.equal('hello'));
+  });
+
   it('shows changed code as a diff, applies it, and takes it back', async () => {
     await writeFile(join(shop, 'src/hello.rs'), handler('good day'));
     expect(await run('diff'))
@@ -118,6 +149,9 @@ describe('edge apply', function () {
     expect(await served('/hello')).to.equal('good day');
     await run('rollback', '--apply', applied, '--yes');
     expect(await served('/hello')).to.equal('hello');
+    expect(await run('rollback', '--apply', applied, '--yes')).to.include(
+      'all is as it was before this apply',
+    );
     const [last] = await json('applies');
     expect(last).to.include({ state: 'succeeded', rollback_of: applied });
     expect((await ended(['rollback', 'x', '--apply', applied])).code).to.equal(2);

@@ -27,6 +27,8 @@ export interface RunningEdge {
   /** Waits until stdout or stderr has the text. */
   says(text: string | RegExp, limitMs?: number): Promise<void>;
   end(signal?: NodeJS.Signals): Promise<EdgeResult>;
+  /** How it ends by itself. */
+  readonly result: Promise<EdgeResult>;
 }
 
 /** Runs a command to its end. */
@@ -53,6 +55,7 @@ export function startEdge(args: readonly string[], options: EdgeOptions = {}): R
       child.kill(signal);
       return result;
     },
+    result,
   };
 }
 

@@ -4,6 +4,7 @@ import { confirm } from '../ask.js';
 import { inFile } from '../deploying.js';
 import { CliError, type CompilerMessage, EXIT } from '../errors.js';
 import { filesOf } from '../folder.js';
+import { followToEnd } from '../following.js';
 import type { Apply, Plan } from '../generated/routes.js';
 import { routeName } from '../names.js';
 import { showPlan, summaryOf } from '../plan.js';
@@ -74,7 +75,8 @@ export async function rollbackApply(
   const { data, warnings } = await session.api.call(route, { params, query: { dry_run: 'true' } });
   const plan = data as Plan;
   session.out.warnings([...warnings, ...plan.warnings]);
-  if (!(await isWanted(session, plan, isSure))) return;
+  const nothing = 'Nothing to change: all is as it was before this apply.';
+  if (!(await isWanted(session, plan, isSure, nothing))) return;
   const query = { plan_hash: plan.plan_hash };
   const started = await session.api.call(route, { params, query, headers: ASYNC });
   await finish(session, started.data as Apply);
@@ -126,10 +128,15 @@ function queryOf({ env, prune, adopt }: ChangeOptions) {
 }
 
 /** Shows a plan, and asks. @returns false when there is nothing to do */
-async function isWanted(session: Session, plan: Plan, isSure: boolean | undefined): Promise<boolean> {
+async function isWanted(
+  session: Session,
+  plan: Plan,
+  isSure: boolean | undefined,
+  nothing = summaryOf(plan),
+): Promise<boolean> {
   const { out } = session;
   if (plan.changes.length === 0) {
-    out.result({ state: 'unchanged', stack: plan.stack }, () => out.line(summaryOf(plan)));
+    out.result({ state: 'unchanged', stack: plan.stack }, () => out.line(nothing));
     return false;
   }
   if (!out.json) showPlan(out, plan);
@@ -140,7 +147,7 @@ async function isWanted(session: Session, plan: Plan, isSure: boolean | undefine
 /** Follows an apply to its end. @throws CliError with its error */
 async function finish(session: Session, started: Apply, folder?: string): Promise<void> {
   const afterwards = `The apply goes on at the gateway, all or nothing; \`edge applies\` shows what becomes of it (${started.id}).`;
-  const ended = await goingOn(session, afterwards, follow(session, started));
+  const ended = await goingOn(session, afterwards, follow(session, started, afterwards));
   session.out.warnings(ended.outcome?.warnings ?? []);
   if (ended.state !== 'succeeded') throw failed(ended, await handlersOf(folder));
   session.out.result(ended, () =>
@@ -148,18 +155,24 @@ async function finish(session: Session, started: Apply, folder?: string): Promis
   );
 }
 
-async function follow({ api, out }: Session, started: Apply): Promise<Apply> {
-  const params = { id: started.id };
-  let last: string | undefined;
-  for (let now = started; ; now = await api.get('GET /api/applies/{id}', { params })) {
-    if (now.finished_at !== null) return now;
-    // The stream also ends when the process that serves it stops.
-    for await (const { name, id, data } of api.events('GET /api/applies/{id}/events', { params }, last)) {
-      last = id ?? last;
-      const text = name === 'progress' ? progressOf(data as Pick<Apply, 'state' | 'progress'>) : undefined;
-      if (text !== undefined) out.progress(text);
-    }
-  }
+function follow(session: Session, { id }: Apply, afterwards: string): Promise<Apply> {
+  const { api, out } = session;
+  const params = { id };
+  return followToEnd(
+    session,
+    {
+      look: async () => {
+        const now = await api.get('GET /api/applies/{id}', { params });
+        return now.finished_at === null ? undefined : now;
+      },
+      events: (last) => api.events('GET /api/applies/{id}/events', { params }, last),
+      show: ({ name, data }) => {
+        const text = name === 'progress' ? progressOf(data as Pick<Apply, 'state' | 'progress'>) : undefined;
+        if (text !== undefined) out.progress(text);
+      },
+    },
+    afterwards,
+  );
 }
 
 /** What each state does, and the step that is counted in it. */

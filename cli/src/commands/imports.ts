@@ -2,6 +2,7 @@
 import { basename } from 'node:path';
 import { CliError, UsageError } from '../errors.js';
 import { readInput } from '../files.js';
+import { followToEnd } from '../following.js';
 import type { BundleImported, Import, ImportPlan, OpenApiImported } from '../generated/routes.js';
 import { idOf } from '../names.js';
 import { type CommonOptions, goingOn, type Session } from '../session.js';
@@ -56,27 +57,31 @@ export async function bundle(session: Session, options: ImportOptions, file: str
   if (status !== 202) return show(session, data as BundleImported | ImportPlan);
   const { import_id: id } = data as { import_id: string };
   const afterwards = `The import goes on at the gateway: GET /api/imports/${id} shows it.`;
-  return goingOn(session, afterwards, follow(session, id));
+  const imported = await goingOn(session, afterwards, follow(session, id, afterwards));
+  session.out.warnings(imported.warnings);
+  show(session, imported.result);
 }
 
+type Ended = Import & { readonly result: NonNullable<Import['result']> };
+
 /** Shows the progress until the import has ended. */
-async function follow(session: Session, id: string): Promise<void> {
-  let last: string | undefined;
-  for (;;) {
-    for await (const { name, id: eventId, data } of session.api.events(
-      'GET /api/imports/{id}/events',
-      { params: { id } },
-      last,
-    )) {
-      last = eventId ?? last;
-      if (name === 'progress') session.out.progress(progressOf(data as Pick<Import, 'counts'>));
-    }
-    const imported = await session.api.get('GET /api/imports/{id}', { params: { id } });
-    // The stream also ends when the process that serves it stops.
-    if (imported.result === null) continue;
-    session.out.warnings(imported.warnings);
-    return show(session, imported.result);
-  }
+function follow(session: Session, id: string, afterwards: string): Promise<Ended> {
+  const { api, out } = session;
+  const params = { id };
+  return followToEnd(
+    session,
+    {
+      look: async () => {
+        const now = await api.get('GET /api/imports/{id}', { params });
+        return now.result === null ? undefined : { ...now, result: now.result };
+      },
+      events: (last) => api.events('GET /api/imports/{id}/events', { params }, last),
+      show: ({ name, data }) => {
+        if (name === 'progress') out.progress(progressOf(data as Pick<Import, 'counts'>));
+      },
+    },
+    afterwards,
+  );
 }
 
 function progressOf({ counts }: Pick<Import, 'counts'>): string {

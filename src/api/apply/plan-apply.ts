@@ -139,5 +139,7 @@ function keptWarnings(kept: readonly InstallationObject[], principal: Principal)
   if (own.length === 0) return [];
   const named = own.slice(0, NAMED).map(titleOf).join(', ');
   const more = own.length > NAMED ? ` and ${own.length - NAMED} more` : '';
-  return [`Of the stack, but not in the folder: ${named}${more}. They stay; prune=true removes them.`];
+  return [
+    `Of the stack, but not in the folder: ${named}${more}. They stay, unless it is applied with prune.`,
+  ];
 }
