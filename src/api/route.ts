@@ -25,7 +25,7 @@ import { kindsInPath, requireInMembers, requireInPath, seesAll } from './referen
 import { isSamePrincipal } from './same-principal.js';
 import { ignoredIn, warnOfUnknown } from './unknown-members.js';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** A request whose parts have passed their schemas. */
 export interface ApiRequest<Params, Query, Body, Form, Content> {

@@ -11,7 +11,7 @@ import { wrapFailure } from './envelope.js';
 const REQUEST_TIMEOUT_MS = 3_600_000;
 /** Connections that the kernel keeps until they are accepted. Of a burst beyond that, it drops or resets some. */
 const BACKLOG = 4096;
-const METHODS = ['DELETE', 'GET', 'HEAD', 'POST', 'PUT'];
+const METHODS = ['DELETE', 'GET', 'HEAD', 'PATCH', 'POST', 'PUT'];
 
 /** Requests that wait for builds or imports are answered earlier; uploads and downloads are aborted after this. */
 const DRAIN_LIMIT_MS = 30_000;

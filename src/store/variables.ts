@@ -82,23 +82,30 @@ export async function replaceVariables(
 ): Promise<string[] | undefined> {
   const names = Object.keys(variables);
   return changing(store, owner, async (tx) => {
-    const [secret] = await rowsOf(tx, owner)
-      .whereNotNull('value_encrypted')
-      .whereRaw('name = ANY(?)', [names])
-      .pluck<string[]>('name');
-    if (secret !== undefined) {
-      throw new AppError(
-        'name_is_secret',
-        `${secret} is a secret; delete the secret first, or leave it out here.`,
-      );
-    }
+    await requireNoSecrets(tx, owner, names);
     await rowsOf(tx, owner).whereNotNull('value').whereRaw('name <> ALL(?)', [names]).delete();
-    const rows = Object.entries(variables).map(([name, value]) => ({
-      name,
-      value,
-      bytes: variableBytes(name, value),
-    }));
-    await upsert(tx, owner, rows, 'value', actor);
+    await setPlain(tx, owner, variables, actor);
+  });
+}
+
+/**
+ * Sets some plain variables, and deletes those that are null; the others stay.
+ * @returns the endpoints that they are in force for; undefined when there is no such owner
+ * @throws AppError name_is_secret, invalid_input when they are too many
+ */
+export async function changeVariables(
+  store: Store,
+  owner: VariableOwner,
+  changes: Readonly<Record<string, string | null>>,
+  actor: StoredActor,
+): Promise<string[] | undefined> {
+  const names = Object.keys(changes);
+  const set = Object.entries(changes).filter((change): change is [string, string] => change[1] !== null);
+  const unset = names.filter((name) => changes[name] === null);
+  return changing(store, owner, async (tx) => {
+    await requireNoSecrets(tx, owner, names);
+    await rowsOf(tx, owner).whereNotNull('value').whereRaw('name = ANY(?)', [unset]).delete();
+    await setPlain(tx, owner, Object.fromEntries(set), actor);
   });
 }
 
@@ -200,6 +207,31 @@ interface VariableRow {
 /** What a variable counts as: `NAME=value`. */
 export function variableBytes(name: string, value: string): number {
   return Buffer.byteLength(`${name}=${value}`);
+}
+
+/** @throws AppError name_is_secret */
+async function requireNoSecrets(tx: Store, owner: VariableOwner, names: readonly string[]): Promise<void> {
+  const [secret] = await rowsOf(tx, owner)
+    .whereNotNull('value_encrypted')
+    .whereRaw('name = ANY(?)', [[...names]])
+    .pluck<string[]>('name');
+  if (secret === undefined) return;
+  const hint = 'delete the secret first, or leave it out here';
+  throw new AppError('name_is_secret', `${secret} is a secret; ${hint}.`);
+}
+
+function setPlain(
+  tx: Store,
+  owner: VariableOwner,
+  variables: Readonly<Record<string, string>>,
+  actor: StoredActor,
+): Promise<void> {
+  const rows = Object.entries(variables).map(([name, value]) => ({
+    name,
+    value,
+    bytes: variableBytes(name, value),
+  }));
+  return upsert(tx, owner, rows, 'value', actor);
 }
 
 /** An unchanged value keeps its time, so that no handler is restarted for it. An encrypted one is never unchanged. */

@@ -198,24 +198,32 @@ handler_loop!(handle);
       .and.not.match(/at .*\.js/);
   });
 
-  it('logs -f: goes on after web was restarted, without a gap and nothing twice', async () => {
-    const follower = startEdge(['logs', '-f', '-n', '1', '--domain', 'shop.test', '--json'], { env });
-    const ids = () =>
-      follower
-        .stdout()
-        .split('\n')
-        .slice(0, -1)
-        .map((line) => (JSON.parse(line) as { id: string }).id);
-    await eventually(() => expect(ids()).not.to.deep.equal([]));
-    await stack.processes.get('web')?.end();
-    await stack.gateway.get('/hello/Gil', { headers: { host: 'shop.test', 'x-request-id': 'meanwhile' } });
-    await stack.start('web');
-    await follower.says('"meanwhile"');
-    await stack.gateway.get('/hello/Hal', { headers: { host: 'shop.test', 'x-request-id': 'afterwards' } });
-    await follower.says('"afterwards"');
-    expect(new Set(ids()).size).to.equal(ids().length);
-    expect((await follower.end()).code).to.equal(130);
-  });
+  for (const [how, signal] of [
+    ['restarted', 'SIGTERM'],
+    ['killed', 'SIGKILL'],
+  ] as const) {
+    it(`logs -f: goes on after web was ${how}, without a gap and nothing twice`, async () => {
+      const [meanwhile, afterwards] = [`meanwhile-${how}`, `afterwards-${how}`];
+      const follower = startEdge(['logs', '-f', '-n', '1', '--domain', 'shop.test', '--json'], { env });
+      const ids = () =>
+        follower
+          .stdout()
+          .split('\n')
+          .slice(0, -1)
+          .map((line) => (JSON.parse(line) as { id: string }).id);
+      const get = (path: string, id: string) =>
+        stack.gateway.get(path, { headers: { host: 'shop.test', 'x-request-id': id } });
+      await eventually(() => expect(ids()).not.to.deep.equal([]));
+      await stack.processes.get('web')?.end(signal);
+      await get('/hello/Gil', meanwhile);
+      await stack.start('web');
+      await follower.says(`"${meanwhile}"`);
+      await get('/hello/Hal', afterwards);
+      await follower.says(`"${afterwards}"`);
+      expect(new Set(ids()).size).to.equal(ids().length);
+      expect((await follower.end()).code).to.equal(130);
+    });
+  }
 
   it('lists, shows and deletes by names', async () => {
     expect(await run(['endpoint', 'list', '--domain', 'shop.test'])).to.match(
@@ -256,6 +264,10 @@ handler_loop!(handle);
     expect(Object.keys(await json(['variable', 'list', '--domain', 'shop.test']))).to.deep.equal([
       'GREETING',
     ]);
+    const names = Array.from({ length: 4 }, (_, at) => `AT_ONCE_${at}`);
+    await Promise.all(names.map((name) => run(['variable', 'set', `${name}=1`, '--domain', 'shop.test'])));
+    expect(await json(['variable', 'list', '--domain', 'shop.test'])).to.include.all.keys(...names);
+    await run(['variable', 'rm', ...names, '--yes', '--domain', 'shop.test']);
     const set = await run(['secret', 'set', 'KEY', '--endpoint', 'shop.test/hello'], {
       env,
       stdin: 'hidden\n',

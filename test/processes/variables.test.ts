@@ -119,6 +119,35 @@ describe('variables and secrets', function () {
     expect(await read('TURN')).to.equal('9');
   });
 
+  it('are changed one by one, also at the same time; null deletes one, and the others stay', async () => {
+    const patch = (body: unknown, owner = endpoint) =>
+      stack.api.send('PATCH', `${owner}/variables`, { body });
+    expectData(await put(`${endpoint}/variables`, { KEPT: 'kept', CHANGED: 'before', OLD: 'old' }));
+    expectData(await put(`${endpoint}/secrets/HIDDEN`, { value: 's' }));
+    const names = Array.from({ length: 8 }, (_, at) => `AT_ONCE_${at}`);
+    const answers = await Promise.all([
+      ...names.map((name) => patch({ [name]: 'x' })),
+      patch({ CHANGED: 'after', OLD: null, NEVER: null }),
+    ]);
+    for (const answer of answers) expectData(answer);
+    const expected = {
+      KEPT: 'kept',
+      CHANGED: 'after',
+      ...Object.fromEntries(names.map((name) => [name, 'x'])),
+    };
+    expect(expectData(await stack.api.get(`${endpoint}/variables`))).to.deep.equal(expected);
+    for (const name of ['KEPT', 'CHANGED', 'OLD'])
+      await reads(name, { KEPT: 'kept', CHANGED: 'after' }[name] ?? 'unset');
+    expectFailure(await patch({ KEPT: 'x', HIDDEN: null }), 'name_is_secret', /HIDDEN/);
+    expectFailure(await patch({ KEPT: 'x', PATH: null }), 'invalid_input', /PATH/);
+    expectFailure(await patch({ KEPT: 'x', A: 1 }), 'invalid_input', /A/);
+    expectFailure(await patch({ LARGE: 'x'.repeat(64 * 1024 + 1) }), 'invalid_input', /65537 bytes/);
+    expectFailure(await patch({}, `/api/domains/${NO_ID}`), 'not_found');
+    expect(expectData(await patch({}))).to.deep.equal(expected);
+    expectData(await put(`${endpoint}/variables`, {}));
+    expectData(await stack.api.delete(`${endpoint}/secrets/HIDDEN`));
+  });
+
   it('are those of now after a rollback', async () => {
     expectData(await put(`${endpoint}/secrets/KEY`, { value: 'old key' }));
     await reads('KEY', 'old key');

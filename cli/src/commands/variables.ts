@@ -66,7 +66,7 @@ export async function setVariables(session: Session, options: OwnerOptions, pair
   const changed = Object.fromEntries(pairs.map(pairOf));
   const owner = requireOwner(await ownerOf(session, options));
   const said = `Set: ${Object.keys(changed).join(', ')}`;
-  await write(session, owner, { ...(await read(session, owner)), ...changed }, said);
+  await change(session, owner, changed, said);
 }
 
 export async function removeVariables(
@@ -83,12 +83,8 @@ export async function removeVariables(
       hint: `There are: ${Object.keys(before).join(', ') || 'none'}.`,
     });
   await confirm(session, `Delete ${names.join(', ')}?`, options.yes);
-  await write(
-    session,
-    owner,
-    Object.fromEntries(Object.entries(before).filter(([name]) => !names.includes(name))),
-    `Deleted: ${names.join(', ')}`,
-  );
+  const deleted = Object.fromEntries(names.map((name) => [name, null]));
+  await change(session, owner, deleted, `Deleted: ${names.join(', ')}`);
 }
 
 function read(
@@ -98,14 +94,14 @@ function read(
   return api.get(`GET /api/${resource}/{id}/variables`, { params: { id } });
 }
 
-/** The API replaces all of them at once. */
-async function write(
+/** Those that are not named stay, also what others change at the same time. @param body null deletes a variable */
+async function change(
   session: Session,
   { resource, id }: NonNullable<Owner>,
-  body: Readonly<Record<string, string>>,
+  body: Readonly<Record<string, string | null>>,
   said: string,
 ): Promise<void> {
-  const { data, warnings } = await session.api.call(`PUT /api/${resource}/{id}/variables`, {
+  const { data, warnings } = await session.api.call(`PATCH /api/${resource}/{id}/variables`, {
     params: { id },
     body,
   });

@@ -43,7 +43,8 @@ type IsOpen = (request: IncomingMessage) => Promise<boolean>;
 /**
  * Whether the API is open to whoever sends a request. Once there are users, it never is again. Each request of an open
  * API asks the database: so the first user, whichever process or command makes it, closes all of them with the next
- * request. It is one row of an index, and only on machines that nobody else reaches; requests that wait share one answer.
+ * request. It is one row of an index, and only on machines that nobody else reaches; requests that wait share one
+ * answer.
  */
 function openness({ config, store }: Dependencies): IsOpen {
   let isClosed = config.API_KEY !== undefined || !isLoopback(config.HOST);

@@ -4,6 +4,7 @@ import { notFound, requireFound } from '../../errors.js';
 import { awaitRouting } from '../../lifecycle/routing.js';
 import { findEndpoint } from '../../store/endpoints.js';
 import {
+  changeVariables,
   deleteSecret,
   listSecrets,
   plainVariables,
@@ -12,11 +13,13 @@ import {
   type VariableOwner,
   variablesInForce,
 } from '../../store/variables.js';
+import type { ApiDependencies } from '../api-dependencies.js';
 import { presenter } from '../present.js';
 import { defineRoute, Reply } from '../route.js';
 import { IdParams } from '../schemas.js';
 import { requireAccepted } from '../variable-input.js';
 import {
+  ChangeVariables,
   EnvironmentEntry,
   SecretDeleted,
   SecretParams,
@@ -37,6 +40,25 @@ const SCOPES = [
   ['collection', 'collections'],
   ['endpoint', 'endpoints'],
 ] as const;
+
+function requireAllAccepted(variables: Readonly<Record<string, string | null>>): void {
+  for (const [name, value] of Object.entries(variables)) {
+    if (value !== null) requireAccepted(value, `body.${name}`);
+  }
+}
+
+/** The answer to a change of plain variables. @param affected the endpoints; undefined when there is no such owner */
+async function changed(
+  deps: ApiDependencies,
+  owner: VariableOwner,
+  affected: readonly string[] | undefined,
+  tell: () => void,
+) {
+  const ids = requireFound(affected, owner.scope, owner.id);
+  tell();
+  const shown = requireFound(await plainVariables(deps.store, owner), owner.scope, owner.id);
+  return new Reply(200, shown, {}, await awaitRouting(deps, { ids }));
+}
 
 export const variableRoutes = [
   ...SCOPES.flatMap(([scope, resource]) => {
@@ -67,13 +89,27 @@ export const variableRoutes = [
         errors: ['name_is_secret'],
         handle: async ({ params: { id }, body, origin, tell }, deps) => {
           const variables = body as Readonly<Record<string, string>>;
-          for (const [name, value] of Object.entries(variables)) requireAccepted(value, `body.${name}`);
-          const { store } = deps;
-          const affected = await replaceVariables(store, owner(id), variables, origin.actor);
-          const ids = requireFound(affected, scope, id);
-          tell({ variables: Object.keys(variables) });
-          const shown = requireFound(await plainVariables(store, owner(id)), scope, id);
-          return new Reply(200, shown, {}, await awaitRouting(deps, { ids }));
+          requireAllAccepted(variables);
+          const affected = await replaceVariables(deps.store, owner(id), variables, origin.actor);
+          return changed(deps, owner(id), affected, () => tell({ variables: Object.keys(variables) }));
+        },
+      }),
+
+      defineRoute({
+        method: 'PATCH',
+        path: `${at}/variables`,
+        permission: 'variables:write',
+        summary: `Set or delete some plain variables of the ${scope}; in force in running handlers with the answer`,
+        tag,
+        params: IdParams,
+        body: ChangeVariables,
+        data: Variables,
+        errors: ['name_is_secret'],
+        handle: async ({ params: { id }, body, origin, tell }, deps) => {
+          const changes = body as Readonly<Record<string, string | null>>;
+          requireAllAccepted(changes);
+          const affected = await changeVariables(deps.store, owner(id), changes, origin.actor);
+          return changed(deps, owner(id), affected, () => tell({ variables: Object.keys(changes) }));
         },
       }),
 

@@ -16,6 +16,15 @@ export const SetVariables = Type.Object(
   },
 );
 
+export const ChangeVariables = Type.Object(
+  {},
+  {
+    propertyNames: { type: 'string', format: 'variable-name' },
+    additionalProperties: nullable(Type.String({ format: 'text' })),
+    description: 'Values by name; null deletes a variable, and those that are not named stay',
+  },
+);
+
 export const SecretParams = Type.Object({
   id: Id,
   name: Type.String({ format: 'variable-name', description: 'Name of the secret' }),
