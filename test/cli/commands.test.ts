@@ -198,12 +198,12 @@ handler_loop!(handle);
       .and.not.match(/at .*\.js/);
   });
 
-  for (const [how, signal] of [
-    ['restarted', 'SIGTERM'],
-    ['killed', 'SIGKILL'],
+  for (const [title, signal] of [
+    ['logs -f: goes on after web was restarted, without a gap and nothing twice', 'SIGTERM'],
+    ['logs -f: goes on after web was killed, without a gap and nothing twice', 'SIGKILL'],
   ] as const) {
-    it(`logs -f: goes on after web was ${how}, without a gap and nothing twice`, async () => {
-      const [meanwhile, afterwards] = [`meanwhile-${how}`, `afterwards-${how}`];
+    it(title, async () => {
+      const [meanwhile, afterwards] = [`meanwhile-${signal}`, `afterwards-${signal}`];
       const follower = startEdge(['logs', '-f', '-n', '1', '--domain', 'shop.test', '--json'], { env });
       const ids = () =>
         follower
