@@ -198,32 +198,31 @@ handler_loop!(handle);
       .and.not.match(/at .*\.js/);
   });
 
-  for (const [title, signal] of [
-    ['logs -f: goes on after web was restarted, without a gap and nothing twice', 'SIGTERM'],
-    ['logs -f: goes on after web was killed, without a gap and nothing twice', 'SIGKILL'],
-  ] as const) {
-    it(title, async () => {
-      const [meanwhile, afterwards] = [`meanwhile-${signal}`, `afterwards-${signal}`];
-      const follower = startEdge(['logs', '-f', '-n', '1', '--domain', 'shop.test', '--json'], { env });
-      const ids = () =>
-        follower
-          .stdout()
-          .split('\n')
-          .slice(0, -1)
-          .map((line) => (JSON.parse(line) as { id: string }).id);
-      const get = (path: string, id: string) =>
-        stack.gateway.get(path, { headers: { host: 'shop.test', 'x-request-id': id } });
-      await eventually(() => expect(ids()).not.to.deep.equal([]));
-      await stack.processes.get('web')?.end(signal);
-      await get('/hello/Gil', meanwhile);
-      await stack.start('web');
-      await follower.says(`"${meanwhile}"`);
-      await get('/hello/Hal', afterwards);
-      await follower.says(`"${afterwards}"`);
-      expect(new Set(ids()).size).to.equal(ids().length);
-      expect((await follower.end()).code).to.equal(130);
-    });
-  }
+  it('logs -f: goes on after web was restarted, without a gap and nothing twice', () => followed('SIGTERM'));
+  it('logs -f: goes on after web was killed, without a gap and nothing twice', () => followed('SIGKILL'));
+
+  /** Follows the log while the API is ended and started again. */
+  const followed = async (signal: NodeJS.Signals) => {
+    const [meanwhile, afterwards] = [`meanwhile-${signal}`, `afterwards-${signal}`];
+    const follower = startEdge(['logs', '-f', '-n', '1', '--domain', 'shop.test', '--json'], { env });
+    const ids = () =>
+      follower
+        .stdout()
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => (JSON.parse(line) as { id: string }).id);
+    const get = (path: string, id: string) =>
+      stack.gateway.get(path, { headers: { host: 'shop.test', 'x-request-id': id } });
+    await eventually(() => expect(ids()).not.to.deep.equal([]));
+    await stack.processes.get('web')?.end(signal);
+    await get('/hello/Gil', meanwhile);
+    await stack.start('web');
+    await follower.says(`"${meanwhile}"`);
+    await get('/hello/Hal', afterwards);
+    await follower.says(`"${afterwards}"`);
+    expect(new Set(ids()).size).to.equal(ids().length);
+    expect((await follower.end()).code).to.equal(130);
+  };
 
   it('lists, shows and deletes by names', async () => {
     expect(await run(['endpoint', 'list', '--domain', 'shop.test'])).to.match(
