@@ -198,3 +198,65 @@ describe('the settings of an endpoint in the web UI', function () {
     await close();
   });
 });
+
+describe('UI: settings while others change them', () => {
+  let stack: Stack;
+  let ui: Ui;
+  let id: string;
+  before(async () => {
+    stack = await startStack({ processes: ['web'] });
+    const domain = { name: 'Shared', host: 'shared.test' };
+    ({ id } = expectData<{ id: string }>(await stack.api.post('/api/domains', domain), 201));
+    ui = await openBrowser(stack.apiUrl);
+  });
+  after(async () => {
+    await ui?.close();
+    await stack?.close();
+  });
+
+  const save = async (page: Page) => {
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved', { exact: true }).first().waitFor();
+    await page.getByRole('button', { name: 'Discard changes' }).waitFor({ state: 'detached' });
+  };
+
+  describe('variables', () => {
+    const path = () => `/api/domains/${id}/variables`;
+    const put = async (variables: object) => expectData(await stack.api.put(path(), variables));
+    const stored = async () => expectData(await stack.api.get(path()));
+    /** Somebody else changes them, and the page has read that. */
+    const changeMeanwhile = async (page: Page, variables: object) => {
+      const isRead = page.waitForResponse((response) => response.url().endsWith(path()));
+      await put(variables);
+      await (await isRead).finished();
+    };
+
+    it('which others add or change stay when one’s own are saved', async () => {
+      await put({ A: '1', C: '1' });
+      const { page, close } = await ui.open(`/ui/domains/${id}/variables`);
+      await page.getByLabel('Value of A').fill('mine');
+      await changeMeanwhile(page, { A: '1', B: 'theirs', C: '2' });
+      await save(page);
+      expect(await stored()).to.deep.equal({ A: 'mine', B: 'theirs', C: '2' });
+      await page.getByLabel('Value of B').waitFor();
+
+      // What is typed is kept over a reload, and with it what was there when it was typed.
+      await page.getByRole('button', { name: 'Remove C' }).click();
+      await page.getByLabel('Value of A').fill('mine again');
+      await put({ A: 'mine', B: 'theirs, changed', C: '2', D: 'new' });
+      await page.reload();
+      await page.getByRole('button', { name: 'Discard changes' }).waitFor();
+      expect(await page.getByLabel('Value of A').inputValue()).to.equal('mine again');
+      await save(page);
+      expect(await stored()).to.deep.equal({ A: 'mine again', B: 'theirs, changed', D: 'new' });
+
+      // What is as it was is no change.
+      await page.getByLabel('Value of A').fill('x');
+      await changeMeanwhile(page, { A: 'mine again' });
+      await page.getByLabel('Value of A').fill('mine again');
+      await page.getByRole('button', { name: 'Discard changes' }).waitFor({ state: 'detached' });
+      await page.getByLabel('Value of B').waitFor({ state: 'detached' });
+      await close();
+    });
+  });
+});

@@ -16,6 +16,12 @@ interface Row {
   readonly value: string;
 }
 
+interface Typed {
+  readonly rows: readonly Row[];
+  /** What was saved when typing began: what differs from it is what others have changed meanwhile. */
+  readonly before: Variables;
+}
+
 export function VariablesSection({ owner }: { readonly owner: Owner }) {
   const mayRead = may('variables:read');
   const result = useQuery(
@@ -34,10 +40,13 @@ export function VariablesSection({ owner }: { readonly owner: Owner }) {
 }
 
 function VariablesForm({ owner, saved }: { readonly owner: Owner; readonly saved: Variables }) {
-  const form = useForm(`variables ${owner.id}`, useRows(saved));
-  const { rows } = form.values;
+  const form = useForm(`typed variables ${owner.id}`, useSaved(saved));
+  const { rows, before } = form.values.typed;
   const mayEdit = may('variables:write');
-  const change = (changed: readonly Row[]) => form.set('rows', changed);
+  const change = (changed: readonly Row[]) => {
+    if (JSON.stringify(changed) === JSON.stringify(rowsOf(before))) form.discard();
+    else form.set('typed', { rows: changed, before });
+  };
   const changeRow = (place: number, row: Partial<Row>) =>
     change(rows.map((one, at) => (at === place ? { ...one, ...row } : one)));
   const save = async () => {
@@ -46,7 +55,7 @@ function VariablesForm({ owner, saved }: { readonly owner: Owner; readonly saved
     const current = await get(`GET /api/${owner.kind}/{id}/variables`, { params });
     const answer = await call(`PUT /api/${owner.kind}/{id}/variables`, {
       params,
-      body: merged(current, saved, rows),
+      body: merged(current, before, rows),
     });
     invalidate(`/api/${owner.kind}/${owner.id}`, '/api/endpoints');
     return answer;
@@ -134,15 +143,14 @@ function VariableRow({ row: { name, value }, problem, mayEdit, onChange, onRemov
 }
 
 /** The same object while the variables are the same. */
-function useRows(saved: Variables): { readonly rows: readonly Row[] } {
-  return useMemo(
-    () => ({
-      rows: Object.entries(saved)
-        .map(([name, value]) => ({ name, value }))
-        .sort((one, other) => one.name.localeCompare(other.name)),
-    }),
-    [saved],
-  );
+function useSaved(saved: Variables): { readonly typed: Typed } {
+  return useMemo(() => ({ typed: { rows: rowsOf(saved), before: saved } }), [saved]);
+}
+
+function rowsOf(variables: Variables): readonly Row[] {
+  return Object.entries(variables)
+    .map(([name, value]) => ({ name, value }))
+    .sort((one, other) => one.name.localeCompare(other.name));
 }
 
 /** What is there now, with what has been changed of what was there. */
