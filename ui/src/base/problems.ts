@@ -1,4 +1,4 @@
-import type { ApiError } from '../api/client.js';
+import { ApiError } from '../api/client.js';
 
 /**
  * What the API says of a field, without its place; undefined when it is about something else.
@@ -18,4 +18,9 @@ export function isAtOneOf(error: ApiError | undefined, places: readonly string[]
 
 function sentence(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** What a form itself has against a field, as the API would say it. */
+export function invalidAt(place: string, message: string): ApiError {
+  return new ApiError(`${place}: ${message}`, 'invalid_input', 0, undefined, undefined, []);
 }

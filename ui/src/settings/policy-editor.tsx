@@ -1,8 +1,9 @@
 /** The form of one policy. */
 import { useMemo, useState } from 'preact/hooks';
-import { ApiError, call } from '../api/client.js';
+import { call, get } from '../api/client.js';
 import { invalidate } from '../api/query.js';
 import { Check, SelectField, TextArea, TextField } from '../base/controls.js';
+import { invalidAt } from '../base/problems.js';
 import type { Owner } from './owner.js';
 import type { OwnPolicies } from './policies-section.js';
 import {
@@ -10,9 +11,10 @@ import {
   fitsForm,
   POLICY_FORMS,
   type PolicyField,
+  type PolicyForm,
   type PolicyName,
-  policyOf,
   textsOf,
+  withTexts,
 } from './policy-forms.js';
 import { SaveForm } from './save-form.js';
 import { useForm } from './use-form.js';
@@ -26,32 +28,53 @@ interface PolicyEditorProps {
 }
 
 interface Draft {
-  readonly mode: Mode;
-  readonly texts: FieldTexts;
-  readonly json: string;
+  /** Undefined: as it is saved. */
+  readonly mode: Mode | undefined;
+  /** Counts before the fields. */
+  readonly json: TypedJson | undefined;
+  /** The texts of the fields by their paths, each on its own: others may change other fields meanwhile. */
+  readonly [at: `at ${string}`]: string;
+}
+
+interface TypedJson {
+  readonly text: string;
+  /** What was saved when typing began. */
+  readonly before: string;
 }
 
 export function PolicyEditor({ owner, name, own }: PolicyEditorProps) {
   const policy = POLICY_FORMS[name];
   const saved = own[name];
-  const form = useForm<Draft>(`policy ${owner.id} ${name}`, useSaved(name, own));
-  const { mode, texts, json } = form.values;
-  const [isJson, setJson] = useState(() => !fitsForm(policy, saved) || form.changes.json !== undefined);
+  const form = useForm<Draft>(`typed policy ${owner.id} ${name}`, useSaved(name, own));
+  const { json } = form.changes;
+  const typed = typedTexts(policy, form.changes);
+  const isTyped = json !== undefined || Object.keys(typed).length > 0;
+  // What is typed into a policy that somebody else takes away meanwhile is still to be set.
+  const mode = form.changes.mode ?? (isTyped ? 'set' : modeOf(saved));
+  const [wantsJson, setWantsJson] = useState(json !== undefined);
+  const isShowable = fitsForm(policy, saved);
+  const isJson = wantsJson || !isShowable;
+  const text = json?.text ?? pretty(withTexts(policy, saved, typed));
   const place = `body.policies.${name}`;
   const save = async () => {
     const params = { id: owner.id };
-    const policies = changed(
-      own,
-      name,
-      mode,
-      mode === 'set' ? (isJson ? parse(json, place) : policyOf(policy, texts)) : null,
-    );
+    // What others have changed meanwhile stays.
+    const current = ((await get(`GET /api/${owner.kind}/{id}`, { params })).policies ?? {}) as OwnPolicies;
+    const value = () => (json ? parse(json.text, place) : withTyped(policy, current[name], typed, place));
+    const policies = changed(current, name, mode, mode === 'set' ? value() : null);
     // What is typed may be anything: the API says what it does not accept.
     const body = { policies } as object;
     const answer = await call(`PUT /api/${owner.kind}/{id}`, { params, body });
     invalidate(`/api/${owner.kind}/${owner.id}`, '/api/endpoints');
     return answer;
   };
+  const toFields = () => {
+    if (!json) return;
+    const texts = textsOf(policy, tryParse(json.text));
+    for (const { path } of policy.fields) form.set(`at ${path}`, texts[path] ?? '');
+    form.set('json', undefined);
+  };
+  const why = isJson ? whyJson(policy, isShowable, json) : undefined;
   const fieldPlace = ({ path }: PolicyField) => (path === '' ? place : `${place}.${path}`);
   return (
     <SaveForm form={form} places={isJson ? [place] : policy.fields.map(fieldPlace)} mayEdit onSave={save}>
@@ -72,33 +95,33 @@ export function PolicyEditor({ owner, name, own }: PolicyEditorProps) {
                 label: owner.kind === 'domains' ? 'Not set' : 'Not set: what is set farther away counts',
               },
             ]}
-            onChange={(value) => form.set('mode', value)}
+            onChange={(value) => form.set('mode', value === modeOf(saved) && !isTyped ? undefined : value)}
           />
           {mode === 'set' && policy.fields.length > 0 && (
             <Check
               label="Edit as JSON"
               isChecked={isJson}
-              isDisabled={isJson && !fitsForm(policy, tryParse(json))}
-              hint={
-                isJson && !fitsForm(policy, tryParse(json))
-                  ? 'It has more than the form can show.'
-                  : undefined
-              }
+              isDisabled={why !== undefined}
+              hint={why}
               onChange={(wanted) => {
-                if (wanted) form.set('json', pretty(policyOf(policy, texts)));
-                else form.set('texts', textsOf(policy, tryParse(json)));
-                setJson(wanted);
+                if (!wanted) toFields();
+                setWantsJson(wanted);
               }}
             />
+          )}
+          {mode === 'set' && isJson && json && json.before !== pretty(saved) && (
+            <div class="notice warn" role="status">
+              <span>Somebody else has changed this policy since you began: what you save replaces that.</span>
+            </div>
           )}
           {mode === 'set' && isJson && (
             <TextArea
               label="Policy"
               hint="JSON; docs/POLICIES.md describes its members."
-              rows={Math.min(24, Math.max(6, json.split('\n').length))}
-              value={json}
+              rows={Math.min(24, Math.max(6, text.split('\n').length))}
+              value={text}
               problem={problem(place)}
-              onInput={(value) => form.set('json', value)}
+              onInput={(value) => form.set('json', { text: value, before: json?.before ?? pretty(saved) })}
             />
           )}
           {mode === 'set' &&
@@ -107,9 +130,9 @@ export function PolicyEditor({ owner, name, own }: PolicyEditorProps) {
               <OneField
                 key={field.path}
                 field={field}
-                value={texts[field.path] ?? ''}
+                value={form.values[`at ${field.path}`] ?? ''}
                 problem={lineNumbered(problem(fieldPlace(field)))}
-                onChange={(value) => form.set('texts', { ...texts, [field.path]: value })}
+                onChange={(value) => form.set(`at ${field.path}`, value)}
               />
             ))}
         </>
@@ -143,13 +166,42 @@ function OneField({ field: { kind, label, hint, options = [] }, value, problem, 
 
 function useSaved(name: PolicyName, own: OwnPolicies): Draft {
   return useMemo(() => {
-    const saved = own[name];
-    return {
-      mode: saved === undefined ? 'unset' : saved === null ? 'off' : 'set',
-      texts: textsOf(POLICY_FORMS[name], saved),
-      json: pretty(saved ?? POLICY_FORMS[name].base),
-    };
+    const texts = Object.entries(textsOf(POLICY_FORMS[name], own[name]));
+    const fields = Object.fromEntries(texts.map(([path, text]) => [`at ${path}`, text]));
+    return { ...fields, mode: undefined, json: undefined };
   }, [own, name]);
+}
+
+function modeOf(policy: unknown): Mode {
+  if (policy === undefined) return 'unset';
+  return policy === null ? 'off' : 'set';
+}
+
+/** Of the fields that somebody has typed into. */
+function typedTexts({ fields }: PolicyForm, changes: Partial<Draft>): FieldTexts {
+  const typed = fields.flatMap(({ path }): [string, string][] => {
+    const text = changes[`at ${path}`];
+    return text === undefined ? [] : [[path, text]];
+  });
+  return Object.fromEntries(typed);
+}
+
+/** Why it can be edited as JSON only. */
+function whyJson(policy: PolicyForm, isShowable: boolean, json: TypedJson | undefined): string | undefined {
+  const typed = json && tryParse(json.text);
+  if (json && typed === undefined) return 'It is not JSON yet.';
+  return isShowable && fitsForm(policy, typed) ? undefined : 'It has more than the form can show.';
+}
+
+/** @throws ApiError that says what of the typed texts has no place in it */
+function withTyped(policy: PolicyForm, saved: unknown, typed: FieldTexts, place: string): unknown {
+  const left = policy.fields.flatMap(({ path, label }) => (typed[path] ? [`${label}: ${typed[path]}`] : []));
+  if (Array.isArray(saved) && left.length > 0)
+    throw invalidAt(
+      place,
+      `somebody else has made several rules of it; what you have typed (${left.join(', ')}) is in none of them`,
+    );
+  return withTexts(policy, saved, typed);
 }
 
 /** All policies that are set here, with this one changed; null when there is none. */
@@ -176,8 +228,7 @@ function parse(json: string, place: string): unknown {
   try {
     return JSON.parse(json) as unknown;
   } catch (thrown) {
-    const message = `${place}: this is not JSON (${thrown instanceof Error ? thrown.message : thrown})`;
-    throw new ApiError(message, 'invalid_json', 0, undefined, undefined, []);
+    throw invalidAt(place, `this is not JSON (${thrown instanceof Error ? thrown.message : thrown})`);
   }
 }
 

@@ -219,18 +219,23 @@ export function textsOf({ fields }: PolicyForm, policy: unknown): FieldTexts {
   return Object.fromEntries(fields.map((field) => [field.path, textOf(field, valueAt(policy, field.path))]));
 }
 
-/** Undefined where nothing is given and the policy is nothing without it. */
-export function policyOf({ fields, base }: PolicyForm, texts: FieldTexts): unknown {
-  return fields.reduce<unknown>((policy, field) => {
-    const value = valueIn(field, texts[field.path] ?? '');
-    return value === undefined ? policy : withValue(policy, field.path, value);
-  }, base);
+/**
+ * The policy with these texts, and all else as it is. Several rules stay as they are: fields are about one.
+ * @param texts of some fields
+ * @returns undefined where nothing is given and the policy is nothing without it
+ */
+export function withTexts({ fields, base }: PolicyForm, policy: unknown, texts: FieldTexts): unknown {
+  if (Array.isArray(policy)) return policy;
+  return fields.reduce<unknown>((made, field) => {
+    const text = texts[field.path];
+    return text === undefined ? made : withValue(made, field.path, valueIn(field, text), base);
+  }, policy ?? base);
 }
 
 /** Whether the fields show all of it. */
 export function fitsForm(form: PolicyForm, policy: unknown): boolean {
   if (form.fields.length === 0) return false;
-  return policy == null || sorted(policyOf(form, textsOf(form, policy))) === sorted(policy);
+  return policy == null || sorted(withTexts(form, undefined, textsOf(form, policy))) === sorted(policy);
 }
 
 function textOf({ kind }: PolicyField, value: unknown): string {
@@ -268,11 +273,18 @@ export function valueAt(value: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((at, name) => (isObject(at) ? at[name] : undefined), value);
 }
 
-function withValue(policy: unknown, path: string, value: unknown): unknown {
+/** What has nothing in it any more goes, unless the policy is nothing without it. */
+function withValue(policy: unknown, path: string, value: unknown, base: unknown): unknown {
   if (path === '') return value;
   const [name = '', ...rest] = path.split('.');
   const object = isObject(policy) ? policy : {};
-  return { ...object, [name]: withValue(object[name], rest.join('.'), value) };
+  if (value === undefined && object[name] === undefined) return object;
+  const inBase = valueAt(base, name);
+  const member = withValue(object[name], rest.join('.'), value, inBase);
+  const isEmpty = isObject(member) && Object.keys(member).length === 0;
+  if (member !== undefined && !(isEmpty && inBase === undefined)) return { ...object, [name]: member };
+  const { [name]: _, ...others } = object;
+  return others;
 }
 
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

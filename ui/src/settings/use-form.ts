@@ -39,7 +39,8 @@ export function useForm<T extends object>(key: string, saved: T): Form<T> {
     isChanged,
     set: (name, value) => {
       isSettled.current = false;
-      setTyped((before) => ({ ...before, [name]: value }));
+      // What is typed as it is saved follows what others save.
+      setTyped((before) => differing({ ...before, [name]: value }, saved));
     },
     discard: () => setTyped({}),
     settle: () => {
