@@ -5,6 +5,7 @@ import { invalidate, useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
 import { Button } from '../base/controls.js';
 import { Loaded } from '../base/notices.js';
+import { invalidAt } from '../base/problems.js';
 import type { Variables } from '../generated/routes.js';
 import type { Owner } from './owner.js';
 import { SaveForm } from './save-form.js';
@@ -50,6 +51,9 @@ function VariablesForm({ owner, saved }: { readonly owner: Owner; readonly saved
   const changeRow = (place: number, row: Partial<Row>) =>
     change(rows.map((one, at) => (at === place ? { ...one, ...row } : one)));
   const save = async () => {
+    const names = rows.filter(isGiven).map(({ name }) => name);
+    const twice = names.find((name, at) => names.indexOf(name) < at);
+    if (twice !== undefined) throw invalidAt(`body.${twice}`, 'there is another variable of this name');
     const params = { id: owner.id };
     // What others have changed meanwhile stays.
     const current = await get(`GET /api/${owner.kind}/{id}/variables`, { params });
@@ -153,11 +157,12 @@ function rowsOf(variables: Variables): readonly Row[] {
     .sort((one, other) => one.name.localeCompare(other.name));
 }
 
+/** Not a row that was added and left empty. */
+const isGiven = ({ name, value }: Row) => name !== '' || value !== '';
+
 /** What is there now, with what has been changed of what was there. */
 function merged(current: Variables, before: Variables, rows: readonly Row[]): Record<string, string> {
-  const wanted = new Map(
-    rows.flatMap(({ name, value }) => (name === '' && value === '' ? [] : [[name, value]])),
-  );
+  const wanted = new Map(rows.filter(isGiven).map(({ name, value }) => [name, value]));
   const kept = Object.entries(current).filter(([name]) => wanted.has(name) || !Object.hasOwn(before, name));
   const changed = [...wanted].filter(([name, value]) => before[name] !== value);
   return Object.fromEntries([...kept, ...changed]);

@@ -1,0 +1,175 @@
+/** Variables and policies, as forms of a domain save them: what others change meanwhile stays, and nothing is lost. */
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { expectData } from '../support/expect.js';
+import { type Stack, startStack } from '../support/processes.js';
+import { expectAccessible, openBrowser, type Ui } from '../support/ui.js';
+
+describe('UI: variables and policies', () => {
+  let stack: Stack;
+  let ui: Ui;
+  let id: string;
+  before(async () => {
+    stack = await startStack({ processes: ['web'] });
+    const domain = { name: 'Shared', host: 'shared.test' };
+    ({ id } = expectData<{ id: string }>(await stack.api.post('/api/domains', domain), 201));
+    ui = await openBrowser(stack.apiUrl);
+  });
+  after(async () => {
+    await ui?.close();
+    await stack?.close();
+  });
+
+  const save = async (page: Page) => {
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Saved', { exact: true }).first().waitFor();
+    await page.getByRole('button', { name: 'Discard changes' }).waitFor({ state: 'detached' });
+  };
+
+  describe('variables', () => {
+    const path = () => `/api/domains/${id}/variables`;
+    const put = async (variables: object) => expectData(await stack.api.put(path(), variables));
+    const stored = async () => expectData(await stack.api.get(path()));
+    /** Somebody else changes them, and the page has read that. */
+    const changeMeanwhile = async (page: Page, variables: object) => {
+      const isRead = page.waitForResponse((response) => response.url().endsWith(path()));
+      await put(variables);
+      await (await isRead).finished();
+    };
+
+    it('which others add or change stay when one’s own are saved', async () => {
+      await put({ A: '1', C: '1' });
+      const { page, close } = await ui.open(`/ui/domains/${id}/variables`);
+      await page.getByLabel('Value of A').fill('mine');
+      await changeMeanwhile(page, { A: '1', B: 'theirs', C: '2' });
+      await save(page);
+      expect(await stored()).to.deep.equal({ A: 'mine', B: 'theirs', C: '2' });
+      await page.getByLabel('Value of B').waitFor();
+
+      // What is typed is kept over a reload, and with it what was there when it was typed.
+      await page.getByRole('button', { name: 'Remove C' }).click();
+      await page.getByLabel('Value of A').fill('mine again');
+      await put({ A: 'mine', B: 'theirs, changed', C: '2', D: 'new' });
+      await page.reload();
+      await page.getByRole('button', { name: 'Discard changes' }).waitFor();
+      expect(await page.getByLabel('Value of A').inputValue()).to.equal('mine again');
+      await save(page);
+      expect(await stored()).to.deep.equal({ A: 'mine again', B: 'theirs, changed', D: 'new' });
+
+      // What is as it was is no change.
+      await page.getByLabel('Value of A').fill('x');
+      await changeMeanwhile(page, { A: 'mine again' });
+      await page.getByLabel('Value of A').fill('mine again');
+      await page.getByRole('button', { name: 'Discard changes' }).waitFor({ state: 'detached' });
+      await page.getByLabel('Value of B').waitFor({ state: 'detached' });
+      await close();
+    });
+
+    it('are not saved with two values of one name', async () => {
+      await put({ A: '1' });
+      const { page, close } = await ui.open(`/ui/domains/${id}/variables`);
+      await page.getByRole('button', { name: 'Add a variable' }).click();
+      await page.getByLabel('Name of the new variable').fill('A');
+      await page.getByLabel('Value of A').last().fill('2');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('There is another variable of this name').first().waitFor();
+      expect(await page.locator('[aria-invalid=true]').count()).to.equal(2);
+      expect(await stored()).to.deep.equal({ A: '1' });
+      await page.getByLabel('Name of A').last().fill('B');
+      await save(page);
+      expect(await stored()).to.deep.equal({ A: '1', B: '2' });
+      await close();
+    });
+  });
+
+  describe('policies', () => {
+    const put = async (policies: object | null) =>
+      expectData(await stack.api.put(`/api/domains/${id}`, { policies }));
+    const stored = async () =>
+      expectData<{ policies: unknown }>(await stack.api.get(`/api/domains/${id}`)).policies;
+    const edit = async (title: string) => {
+      const opened = await ui.open(`/ui/domains/${id}/policies`);
+      await opened.page.getByRole('button', { name: `Edit ${title}` }).click();
+      return opened;
+    };
+
+    it('keep what others have changed of one, but for the field that was typed', async () => {
+      await put({ cors: { origins: ['https://a.test'] } });
+      const { page, close } = await edit('Pages of other origins');
+      await page.getByLabel('Methods').fill('GET');
+      await put({ cors: { origins: ['https://a.test', 'https://b.test'] }, timeout: 5_000 });
+      await page.getByText('Origins: https://a.test, https://b.test', { exact: true }).waitFor();
+      await save(page);
+      expect(await stored()).to.deep.equal({
+        cors: { origins: ['https://a.test', 'https://b.test'], methods: ['GET'] },
+        timeout: 5_000,
+      });
+      // Somebody else takes it away: what is typed is still to be set.
+      await page.getByRole('textbox', { name: 'Origins' }).fill('https://c.test');
+      await put(null);
+      await page.getByText(/^Origins: https:/).waitFor({ state: 'detached' });
+      await save(page);
+      expect(await stored()).to.deep.equal({ cors: { origins: ['https://c.test'] } });
+      await close();
+    });
+
+    it('are shown as JSON, with what was typed, when others make more of them than a form shows', async () => {
+      const password = { value: 'a-secret-value' };
+      expectData(await stack.api.put(`/api/domains/${id}/secrets/ADA`, password));
+      await put({ auth: { api_key: {} } });
+      const { page, close } = await edit('Who may call');
+      await page.getByLabel('Header of the key').fill('X-Tenant-Key');
+      await put({ auth: { api_key: {}, basic: { users: { ada: 'ADA' } } } });
+      await page.getByLabel('Policy').waitFor();
+      await page.getByText('It has more than the form can show.').waitFor();
+      await expectAccessible(page);
+      await save(page);
+      const both = { api_key: { header: 'X-Tenant-Key' }, basic: { users: { ada: 'ADA' } } };
+      expect(await stored()).to.deep.equal({ auth: both });
+      // JSON is whole: that it replaces what others do is said.
+      await page.getByLabel('Policy').fill('{"api_key": {}}');
+      await put({ auth: { ...both, api_key: { header: 'X-Other' } } });
+      await page.getByText('Somebody else has changed this policy').waitFor();
+      await close();
+    });
+
+    it('do not lose what was typed about a rule when others make several', async () => {
+      const rule = { requests: 5, window_seconds: 60, by: 'address' };
+      await put({ rate_limit: rule });
+      const { page, close } = await edit('Rate limit');
+      await page.getByRole('textbox', { name: 'Requests' }).fill('9');
+      const rules = [rule, { ...rule, by: 'key' }];
+      await put({ rate_limit: rules });
+      await page.getByLabel('Policy').waitFor();
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText(/^Somebody else has made several rules of it; .*Requests: 9/).waitFor();
+      expect(await stored()).to.deep.equal({ rate_limit: rules });
+      await close();
+    });
+
+    it('are what was typed last, as JSON or into the fields', async () => {
+      await put(null);
+      const { page, close } = await edit('Rate limit');
+      await page.getByLabel('Here').selectOption('Set');
+      await page.getByLabel('Edit as JSON').check();
+      await page.getByLabel('Policy').fill('{"requests": 7, "window_seconds": 60');
+      // It can be shown in fields when it is JSON.
+      expect(await page.getByLabel('Edit as JSON').isDisabled()).to.equal(true);
+      await page.getByLabel('Policy').fill('{"requests": 7, "window_seconds": 60, "by": "address"}');
+      await page.getByLabel('Edit as JSON').uncheck();
+      expect(await page.getByRole('textbox', { name: 'Requests' }).inputValue()).to.equal('7');
+      await page.getByRole('textbox', { name: 'Requests' }).fill('9');
+      await page.getByRole('button', { name: 'Close Rate limit' }).click();
+      await page.getByRole('button', { name: 'Edit Rate limit' }).click();
+      expect(await page.getByRole('textbox', { name: 'Requests' }).inputValue()).to.equal('9');
+      await page.reload();
+      await page.getByRole('button', { name: 'Edit Rate limit' }).click();
+      expect(await page.getByRole('textbox', { name: 'Requests' }).inputValue()).to.equal('9');
+      await save(page);
+      expect(await stored()).to.deep.equal({
+        rate_limit: { requests: 9, window_seconds: 60, by: 'address' },
+      });
+      await close();
+    });
+  });
+});
