@@ -171,5 +171,26 @@ describe('UI: variables and policies', () => {
       });
       await close();
     });
+
+    for (const [title, field, name] of [
+      ['Longest body', 'Bytes', 'body_limit'],
+      ['Deadline', 'Milliseconds', 'timeout'],
+    ] as const)
+      it(`say at its field that a value is missing: ${title}`, async () => {
+        await put(null);
+        const { page, close } = await edit(title);
+        await page.getByLabel('Here').selectOption('Set');
+        await page.getByRole('button', { name: 'Save' }).click();
+        const problem = page.getByText('Must be given, or the policy is not set');
+        await problem.waitFor();
+        await page.getByLabel(field).and(page.locator('[aria-invalid=true]')).fill('5000');
+        await save(page);
+        expect(await stored()).to.deep.equal({ [name]: 5_000 });
+        await page.getByLabel(field).fill('');
+        await page.getByRole('button', { name: 'Save' }).click();
+        await problem.waitFor();
+        expect(await stored()).to.deep.equal({ [name]: 5_000 });
+        await close();
+      });
   });
 });

@@ -56,12 +56,19 @@ export function PolicyEditor({ owner, name, own }: PolicyEditorProps) {
   const isJson = wantsJson || !isShowable;
   const text = json?.text ?? pretty(withTexts(policy, saved, typed));
   const place = `body.policies.${name}`;
+  const fieldPlace = ({ path }: PolicyField) => (path === '' ? place : `${place}.${path}`);
+  const madeOf = (current: unknown) => {
+    if (json) return parse(json.text, place);
+    const value = withTyped(policy, current, typed, place);
+    // Without a value it would be taken away.
+    if (value === undefined) throw invalidAt(place, 'must be given, or the policy is not set');
+    return value;
+  };
   const save = async () => {
     const params = { id: owner.id };
     // What others have changed meanwhile stays.
     const current = ((await get(`GET /api/${owner.kind}/{id}`, { params })).policies ?? {}) as OwnPolicies;
-    const value = () => (json ? parse(json.text, place) : withTyped(policy, current[name], typed, place));
-    const policies = changed(current, name, mode, mode === 'set' ? value() : null);
+    const policies = changed(current, name, mode, mode === 'set' ? madeOf(current[name]) : null);
     // What is typed may be anything: the API says what it does not accept.
     const body = { policies } as object;
     const answer = await call(`PUT /api/${owner.kind}/{id}`, { params, body });
@@ -75,7 +82,6 @@ export function PolicyEditor({ owner, name, own }: PolicyEditorProps) {
     form.set('json', undefined);
   };
   const why = isJson ? whyJson(policy, isShowable, json) : undefined;
-  const fieldPlace = ({ path }: PolicyField) => (path === '' ? place : `${place}.${path}`);
   return (
     <SaveForm form={form} places={isJson ? [place] : policy.fields.map(fieldPlace)} mayEdit onSave={save}>
       {(problem) => (
