@@ -192,5 +192,28 @@ describe('UI: variables and policies', () => {
         expect(await stored()).to.deep.equal({ [name]: 5_000 });
         await close();
       });
+
+    it('of headers say which line is no name with a value, or has the name of another', async () => {
+      await put(null);
+      const { page, close } = await edit('Headers');
+      await page.getByLabel('Here').selectOption('Set');
+      const lines = page.getByRole('textbox', { name: 'Set in the response' });
+      const refuse = async (text: string, problem: string) => {
+        await lines.fill(text);
+        await page.getByRole('button', { name: 'Save' }).click();
+        await page.getByText(problem, { exact: true }).waitFor();
+        await lines.and(page.locator('[aria-invalid=true]')).waitFor();
+        expect(await stored()).to.equal(null);
+        // As JSON, that line would be another one.
+        expect(await page.getByLabel('Edit as JSON').isDisabled()).to.equal(true);
+      };
+      await refuse('X-Kind: a\n\nX-Tenant', 'Line 3: is not a name and a value, such as X-Tenant: value');
+      await refuse('X-Kind: a\nx-kind: b', 'Line 2: has the name of another line');
+      await lines.fill('X-Kind: a:b\nX-Tenant:');
+      await save(page);
+      const set = { 'X-Kind': 'a:b', 'X-Tenant': '' };
+      expect(await stored()).to.deep.equal({ headers: { response: { set } } });
+      await close();
+    });
   });
 });

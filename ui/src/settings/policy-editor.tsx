@@ -13,6 +13,7 @@ import {
   type PolicyField,
   type PolicyForm,
   type PolicyName,
+  problemOf,
   textsOf,
   withTexts,
 } from './policy-forms.js';
@@ -57,8 +58,10 @@ export function PolicyEditor({ owner, name, own }: PolicyEditorProps) {
   const text = json?.text ?? pretty(withTexts(policy, saved, typed));
   const place = `body.policies.${name}`;
   const fieldPlace = ({ path }: PolicyField) => (path === '' ? place : `${place}.${path}`);
+  const wrong = wrongField(policy, typed);
   const madeOf = (current: unknown) => {
     if (json) return parse(json.text, place);
+    if (wrong) throw invalidAt(fieldPlace(wrong.field), wrong.problem);
     const value = withTyped(policy, current, typed, place);
     // Without a value it would be taken away.
     if (value === undefined) throw invalidAt(place, 'must be given, or the policy is not set');
@@ -81,7 +84,8 @@ export function PolicyEditor({ owner, name, own }: PolicyEditorProps) {
     for (const { path } of policy.fields) form.set(`at ${path}`, texts[path] ?? '');
     form.set('json', undefined);
   };
-  const why = isJson ? whyJson(policy, isShowable, json) : undefined;
+  const whyForm = wrong && `Not yet: a line in “${wrong.field.label}” is wrong.`;
+  const why = isJson ? whyJson(policy, isShowable, json) : whyForm;
   return (
     <SaveForm form={form} places={isJson ? [place] : policy.fields.map(fieldPlace)} mayEdit onSave={save}>
       {(problem) => (
@@ -190,6 +194,15 @@ function typedTexts({ fields }: PolicyForm, changes: Partial<Draft>): FieldTexts
     return text === undefined ? [] : [[path, text]];
   });
   return Object.fromEntries(typed);
+}
+
+/** The first field whose text is not what it would become. */
+function wrongField({ fields }: PolicyForm, typed: FieldTexts) {
+  for (const field of fields) {
+    const problem = problemOf(field, typed[field.path] ?? '');
+    if (problem !== undefined) return { field, problem };
+  }
+  return undefined;
 }
 
 /** Why it can be edited as JSON only. */

@@ -263,8 +263,22 @@ function valueIn({ kind }: PolicyField, text: string): unknown {
 }
 
 function pairOf(line: string): [string, string] {
-  const colon = line.indexOf(':');
-  return colon < 0 ? [line, ''] : [line.slice(0, colon).trim(), line.slice(colon + 1).trim()];
+  const [name = '', ...value] = line.split(':');
+  return [name.trim(), value.join(':').trim()];
+}
+
+/** What is wrong with a text that the API does not see: the policy would have another line, or one less. */
+export function problemOf({ kind }: PolicyField, text: string): string | undefined {
+  if (kind !== 'pairs') return undefined;
+  const names = new Set<string>();
+  for (const [at, line] of text.split('\n').entries()) {
+    if (line.trim() === '') continue;
+    const name = pairOf(line)[0];
+    if (!line.includes(':')) return `line ${at + 1}: is not a name and a value, such as ${name}: value`;
+    if (names.has(name.toLowerCase())) return `line ${at + 1}: has the name of another line`;
+    names.add(name.toLowerCase());
+  }
+  return undefined;
 }
 
 /** What a policy has at the path of a field. */
