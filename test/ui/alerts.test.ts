@@ -62,4 +62,31 @@ describe('UI: alerts', () => {
     await page.getByText('There are no alerts yet').waitFor();
     await close();
   });
+
+  it('keep what others change of one while it is edited', async () => {
+    const alert = {
+      on: 'error_rate',
+      percent: 20,
+      url: 'http://127.0.0.1:9/hook',
+      scope: { domain: 'a.test' },
+    };
+    const { id } = expectData<{ id: string }>(await stack.api.post('/api/alerts', alert), 201);
+    const { page, close } = await ui.open(`/ui/alerts?edit=${id}`);
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Webhook').fill('http://127.0.0.1:9/other');
+    await dialog.getByLabel('Percent of the requests').fill('30');
+    await dialog.getByLabel('Percent of the requests').fill('20');
+    const theirs = { enabled: false, percent: 50, scope: { domain: 'b.test' } };
+    expectData(await stack.api.put(`/api/alerts/${id}`, theirs));
+    await page.getByText('50 % of the requests of 5 min fail').waitFor();
+    expect(await dialog.getByLabel('Percent of the requests').inputValue()).to.equal('50');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(expectData(await stack.api.get(`/api/alerts/${id}`))).to.deep.include({
+      ...theirs,
+      url: 'http://127.0.0.1:9/other',
+    });
+    expectData(await stack.api.delete(`/api/alerts/${id}`));
+    await close();
+  });
 });

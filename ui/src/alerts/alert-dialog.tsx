@@ -1,5 +1,5 @@
 /** The form of an alert. */
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { call, get } from '../api/client.js';
 import { invalidate } from '../api/query.js';
 import { Check, SelectField, TextField } from '../base/controls.js';
@@ -8,6 +8,7 @@ import { Form, type ProblemAt } from '../base/form.js';
 import { ShownOnce } from '../base/shown-once.js';
 import { done } from '../base/toasts.js';
 import type { Alert } from '../generated/routes.js';
+import { type Form as FormState, useForm } from '../settings/use-form.js';
 import { type About, aboutOf, aboutsOf, CONDITIONS, type Condition } from './conditions.js';
 
 interface AlertDialogProps {
@@ -27,17 +28,22 @@ interface Typed {
   readonly days: string;
   readonly enabled: boolean;
 }
+type TypedForm = FormState<Typed>;
 
 export function AlertDialog({ alert, onClose }: AlertDialogProps) {
-  const [typed, setTyped] = useState(() => typedOf(alert));
+  // Whoever has the URL of a webhook can often send to it.
+  const form = useForm(undefined, useSaved(alert));
   const [secret, setSecret] = useState<string>();
   const save = async () => {
-    const body = await bodyOf(typed);
     if (alert) {
-      await call('PUT /api/alerts/{id}', { params: { id: alert.id }, body });
+      await call('PUT /api/alerts/{id}', { params: { id: alert.id }, body: await changesOf(form) });
       done('The alert is saved.');
       onClose();
-    } else setSecret((await call('POST /api/alerts', { body: { ...body, on: typed.on } })).data.secret);
+    } else {
+      const { on } = form.values;
+      const body = { on, ...settingsOf(form.values), scope: await scopeOf(form.values) };
+      setSecret((await call('POST /api/alerts', { body })).data.secret);
+    }
     invalidate('/api/alerts');
   };
   if (secret !== undefined)
@@ -53,14 +59,7 @@ export function AlertDialog({ alert, onClose }: AlertDialogProps) {
   return (
     <Dialog title={alert ? 'Edit the alert' : 'New alert'} onClose={onClose}>
       <Form action={alert ? 'Save' : 'Create'} onSubmit={save} onCancel={onClose}>
-        {(problemAt) => (
-          <Fields
-            typed={typed}
-            isNew={!alert}
-            onChange={(changed) => setTyped((before) => ({ ...before, ...changed }))}
-            problemAt={problemAt}
-          />
-        )}
+        {(problemAt) => <Fields typed={form.values} isNew={!alert} set={form.set} problemAt={problemAt} />}
       </Form>
     </Dialog>
   );
@@ -81,13 +80,17 @@ const SUBJECTS = {
 interface FieldsProps {
   readonly typed: Typed;
   readonly isNew: boolean;
-  readonly onChange: (changed: Partial<Typed>) => void;
+  readonly set: TypedForm['set'];
   readonly problemAt: ProblemAt;
 }
 
-function Fields({ typed, isNew, onChange, problemAt }: FieldsProps) {
+function Fields({ typed, isNew, set, problemAt }: FieldsProps) {
   const { on, about, subject, url, percent, minutes, days, enabled } = typed;
   const abouts = aboutsOf(on);
+  const setAbout = (value: About) => {
+    set('about', value);
+    set('subject', '');
+  };
   const number = (name: 'percent' | 'minutes' | 'days', label: string, max: number) => (
     <TextField
       label={label}
@@ -96,7 +99,7 @@ function Fields({ typed, isNew, onChange, problemAt }: FieldsProps) {
       min={1}
       max={max}
       value={{ percent, minutes, days }[name]}
-      onInput={(text) => onChange({ [name]: text })}
+      onInput={(text) => set(name, text)}
       problem={problemAt(`body.${name}`)}
     />
   );
@@ -111,7 +114,10 @@ function Fields({ typed, isNew, onChange, problemAt }: FieldsProps) {
             label: CONDITIONS[value].label,
           }))}
           value={on}
-          onChange={(value) => onChange({ on: value, about: firstAbout(value), subject: '' })}
+          onChange={(value) => {
+            set('on', value);
+            setAbout(firstAbout(value));
+          }}
         />
       )}
       {on === 'error_rate' && (
@@ -125,7 +131,7 @@ function Fields({ typed, isNew, onChange, problemAt }: FieldsProps) {
         label="About"
         options={abouts.map((value) => ({ value, label: ABOUTS[value] }))}
         value={about}
-        onChange={(value) => onChange({ about: value, subject: '' })}
+        onChange={setAbout}
       />
       {label !== undefined && (
         <TextField
@@ -134,7 +140,7 @@ function Fields({ typed, isNew, onChange, problemAt }: FieldsProps) {
           autocomplete="off"
           placeholder={placeholder}
           value={subject}
-          onInput={(text) => onChange({ subject: text })}
+          onInput={(text) => set('subject', text)}
           problem={problemAt(place)}
         />
       )}
@@ -146,10 +152,10 @@ function Fields({ typed, isNew, onChange, problemAt }: FieldsProps) {
         placeholder="https://hooks.example.com/edge"
         hint="Gets a POST with JSON when it begins, and one when it is over."
         value={url}
-        onInput={(text) => onChange({ url: text })}
+        onInput={(text) => set('url', text)}
         problem={problemAt('body.url')}
       />
-      <Check label="Enabled" isChecked={enabled} onChange={(isChecked) => onChange({ enabled: isChecked })} />
+      <Check label="Enabled" isChecked={enabled} onChange={(isChecked) => set('enabled', isChecked)} />
     </>
   );
 }
@@ -166,18 +172,33 @@ function typedOf(alert: Alert | undefined): Typed {
   };
 }
 
-/** @throws ApiError also when nothing has the name */
-async function bodyOf({ about, subject, url, percent, minutes, days, enabled }: Typed) {
+/** What is not typed here follows what somebody else changes meanwhile. */
+function useSaved(alert: Alert | undefined): Typed {
+  return useMemo(() => typedOf(alert), [alert]);
+}
+
+function settingsOf({ url, percent, minutes, days, enabled }: Typed) {
   return {
-    scope: await scopeOf(about, subject.trim()),
     ...{ url: url.trim(), enabled },
     ...{ percent: Number(percent), minutes: Number(minutes), days: Number(days) },
   };
 }
 
-async function scopeOf(about: About, subject: string): Promise<Alert['scope']> {
+/** What is not changed here is not sent: others may have changed it. */
+async function changesOf({ values, changes }: TypedForm) {
+  const settings = Object.entries(settingsOf(values)).filter(([name]) => name in changes);
+  const isAboutOther = 'about' in changes || 'subject' in changes;
+  return {
+    ...(Object.fromEntries(settings) as Partial<ReturnType<typeof settingsOf>>),
+    ...(isAboutOther && { scope: await scopeOf(values) }),
+  };
+}
+
+/** @throws ApiError also when nothing has the name */
+async function scopeOf({ about, subject }: Typed): Promise<Alert['scope']> {
+  const name = subject.trim();
   if (about === 'all') return null;
-  if (about === 'host') return { domain: subject };
-  const { id } = await get('GET /api/resolve', { query: { kind: about, name: subject } });
+  if (about === 'host') return { domain: name };
+  const { id } = await get('GET /api/resolve', { query: { kind: about, name } });
   return about === 'endpoint' ? { endpoint_id: id } : { service_id: id };
 }

@@ -15,12 +15,12 @@ export interface Form<T extends object> {
 }
 
 /**
- * @param key of the draft in this browser
+ * @param key of the draft in this browser; undefined: what is typed may be secret, and is kept nowhere
  * @param saved what the API has
  */
-export function useForm<T extends object>(key: string, saved: T): Form<T> {
-  const storage = `edge-draft ${key}`;
-  const [typed, setTyped] = useState<Partial<T>>(() => read<T>(storage));
+export function useForm<T extends object>(key: string | undefined, saved: T): Form<T> {
+  const storage = key === undefined ? undefined : `edge-draft ${key}`;
+  const [typed, setTyped] = useState<Partial<T>>(() => (storage === undefined ? {} : read<T>(storage)));
   const isSettled = useRef(false);
   useEffect(() => {
     if (!isSettled.current) return;
@@ -30,6 +30,7 @@ export function useForm<T extends object>(key: string, saved: T): Form<T> {
   const changes = differing(typed, saved);
   const isChanged = Object.keys(changes).length > 0;
   useEffect(() => {
+    if (storage === undefined) return;
     if (isChanged) keepInTab(storage, JSON.stringify(changes));
     else sessionStorage.removeItem(storage);
   }, [storage, JSON.stringify(changes)]);
