@@ -114,6 +114,33 @@ describe('UI: access', () => {
     await close();
   });
 
+  it('a user whom somebody else deletes does not take along what was typed', async () => {
+    const by = { headers: admin };
+    const gone = { email: 'gone@example.test', name: 'Gone', role: 'viewer', password: PASSWORD };
+    const open = async (param: string) => {
+      const { id } = (await must(stack.api.post('/api/users', gone, by))) as { id: string };
+      return { id, ...(await openAs(ADMIN, `/ui/access/users?${param}=${id}`)) };
+    };
+    for (const [param, label, action] of [
+      ['edit', 'Name', 'Save'],
+      ['password', 'Password', 'Set the password'],
+    ] as const) {
+      const { id, page, close } = await open(param);
+      await dialog(page).getByLabel(label, { exact: true }).fill('Typed for nothing');
+      await must(stack.api.delete(`/api/users/${id}`, by));
+      await dialog(page).getByText('This user has been deleted').waitFor();
+      expect(await dialog(page).getByLabel(label, { exact: true }).inputValue()).to.equal(
+        'Typed for nothing',
+      );
+      expect(await dialog(page).getByRole('button', { name: action }).isDisabled()).to.equal(true);
+      await page.keyboard.press('Escape');
+      await dialog(page).getByRole('button', { name: 'Discard it' }).click();
+      await dialog(page).waitFor({ state: 'detached' });
+      expect(new URL(page.url()).search).to.equal('');
+      await close();
+    }
+  });
+
   it('who is limited to some hosts is not offered what the API refuses', async () => {
     const by = { headers: admin };
     const make = async (path: string, body: object) =>

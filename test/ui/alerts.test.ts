@@ -89,4 +89,21 @@ describe('UI: alerts', () => {
     expectData(await stack.api.delete(`/api/alerts/${id}`));
     await close();
   });
+
+  it('do not take with them what was typed, when others delete them', async () => {
+    const alert = { on: 'crash_loop', url: 'http://127.0.0.1:9/hook' };
+    const { id } = expectData<{ id: string }>(await stack.api.post('/api/alerts', alert), 201);
+    const { page, close } = await ui.open(`/ui/alerts?edit=${id}`);
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Webhook').fill('http://127.0.0.1:9/other');
+    expectData(await stack.api.delete(`/api/alerts/${id}`));
+    await dialog.getByText('This alert has been deleted').waitFor();
+    expect(await dialog.getByLabel('Webhook').inputValue()).to.equal('http://127.0.0.1:9/other');
+    expect(await dialog.getByRole('button', { name: 'Save' }).isDisabled()).to.equal(true);
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect(new URL(page.url()).search).to.equal('');
+    await close();
+  });
 });

@@ -8,6 +8,7 @@ import { CopyField } from '../base/copy.js';
 import { Dialog } from '../base/dialog.js';
 import { Form } from '../base/form.js';
 import { HostsField, hostsOf } from '../base/hosts-field.js';
+import { DeletedNotice } from '../base/last-seen.js';
 import { done } from '../base/toasts.js';
 import type { User } from '../generated/routes.js';
 import { useForm } from '../settings/use-form.js';
@@ -21,12 +22,14 @@ const ROLES = [
 interface UserDialogProps {
   /** Undefined: a new one. */
   readonly user?: User;
+  /** By somebody else, while it is changed here. */
+  readonly isDeleted?: boolean;
   /** Whether everybody has to sign in from then on. */
   readonly isFirst?: boolean;
   readonly onClose: () => void;
 }
 
-export function UserDialog({ user, isFirst, onClose }: UserDialogProps) {
+export function UserDialog({ user, isDeleted = false, isFirst, onClose }: UserDialogProps) {
   const form = useForm(`user ${user?.id ?? 'new'}`, useSaved(user));
   const { email, name, role, hosts } = form.values;
   const [password, setPassword] = useState('');
@@ -51,8 +54,18 @@ export function UserDialog({ user, isFirst, onClose }: UserDialogProps) {
     onClose();
   };
   return (
-    <Dialog title={user ? `Edit ${user.email}` : 'New user'} losesNothing onClose={onClose}>
-      <Form action={user ? 'Save' : 'Create the user'} onSubmit={save} onCancel={cancel}>
+    <Dialog
+      title={user ? `Edit ${user.email}` : 'New user'}
+      losesNothing={!isDeleted}
+      onClose={isDeleted ? cancel : onClose}
+    >
+      {isDeleted && <DeletedNotice kind="user" />}
+      <Form
+        action={user ? 'Save' : 'Create the user'}
+        isDisabled={isDeleted}
+        onSubmit={save}
+        onCancel={cancel}
+      >
         {(problemAt) => (
           <>
             {isFirst && (
@@ -126,12 +139,20 @@ function useSaved(user: User | undefined) {
   );
 }
 
-export function PasswordDialog({ user, onClose }: { readonly user: User; readonly onClose: () => void }) {
+interface PasswordDialogProps {
+  readonly user: User;
+  readonly isDeleted: boolean;
+  readonly onClose: () => void;
+}
+
+export function PasswordDialog({ user, isDeleted, onClose }: PasswordDialogProps) {
   const [password, setPassword] = useState('');
   return (
     <Dialog title={`New password for ${user.email}`} onClose={onClose}>
+      {isDeleted && <DeletedNotice kind="user" />}
       <Form
         action="Set the password"
+        isDisabled={isDeleted}
         onCancel={onClose}
         onSubmit={async () => {
           await call('PUT /api/users/{id}', { params: { id: user.id }, body: { password } });

@@ -6,6 +6,7 @@ import { may, me } from '../api/session.js';
 import { useAddress } from '../base/address.js';
 import { Button } from '../base/controls.js';
 import { FormDialog } from '../base/dialog.js';
+import { useLastSeen } from '../base/last-seen.js';
 import { ListTable } from '../base/list-table.js';
 import { Empty, Loaded } from '../base/notices.js';
 import { Ago, Badge, type Tone } from '../base/text.js';
@@ -20,9 +21,10 @@ const TONES: Readonly<Record<User['role'], Tone>> = { admin: 'warn', editor: 'ok
 export function UsersTab() {
   const result = useQuery('GET /api/users', {});
   const [params, change] = useAddress();
-  const of = (name: string) => result.data?.find(({ id }) => id === params.get(name));
+  const lastSeen = useLastSeen(result.data);
   const close = () => change({ new: undefined, edit: undefined, password: undefined, sessions: undefined });
-  const [edited, password, sessions] = [of('edit'), of('password'), of('sessions')];
+  const [edited, password] = [lastSeen(params.get('edit')), lastSeen(params.get('password'))];
+  const sessions = lastSeen(params.get('sessions'));
   const add = (
     <Button look="primary" onClick={() => change({ new: 'user' })}>
       New user
@@ -48,9 +50,13 @@ export function UsersTab() {
       {params.has('new') && may('users:write') && (
         <UserDialog isFirst={result.data?.length === 0} onClose={close} />
       )}
-      {edited && may('users:write') && <UserDialog user={edited} onClose={close} />}
-      {password && may('users:write') && <PasswordDialog user={password} onClose={close} />}
-      {sessions && <UserSessions user={sessions} onClose={close} />}
+      {edited && may('users:write') && (
+        <UserDialog user={edited.one} isDeleted={edited.isDeleted} onClose={close} />
+      )}
+      {password && may('users:write') && (
+        <PasswordDialog user={password.one} isDeleted={password.isDeleted} onClose={close} />
+      )}
+      {sessions && <UserSessions user={sessions.one} onClose={close} />}
     </>
   );
 }

@@ -5,6 +5,7 @@ import { invalidate } from '../api/query.js';
 import { Check, SelectField, TextField } from '../base/controls.js';
 import { Dialog } from '../base/dialog.js';
 import { Form, type ProblemAt } from '../base/form.js';
+import { DeletedNotice } from '../base/last-seen.js';
 import { ShownOnce } from '../base/shown-once.js';
 import { done } from '../base/toasts.js';
 import type { Alert } from '../generated/routes.js';
@@ -14,6 +15,8 @@ import { type About, aboutOf, aboutsOf, CONDITIONS, type Condition } from './con
 interface AlertDialogProps {
   /** Undefined: a new one. */
   readonly alert?: Alert;
+  /** By somebody else, while it is changed here. */
+  readonly isDeleted?: boolean;
   readonly onClose: () => void;
 }
 
@@ -30,7 +33,7 @@ interface Typed {
 }
 type TypedForm = FormState<Typed>;
 
-export function AlertDialog({ alert, onClose }: AlertDialogProps) {
+export function AlertDialog({ alert, isDeleted = false, onClose }: AlertDialogProps) {
   // Whoever has the URL of a webhook can often send to it.
   const form = useForm(undefined, useSaved(alert));
   const [secret, setSecret] = useState<string>();
@@ -58,7 +61,8 @@ export function AlertDialog({ alert, onClose }: AlertDialogProps) {
     );
   return (
     <Dialog title={alert ? 'Edit the alert' : 'New alert'} onClose={onClose}>
-      <Form action={alert ? 'Save' : 'Create'} onSubmit={save} onCancel={onClose}>
+      {isDeleted && <DeletedNotice kind="alert" />}
+      <Form action={alert ? 'Save' : 'Create'} isDisabled={isDeleted} onSubmit={save} onCancel={onClose}>
         {(problemAt) => <Fields typed={form.values} isNew={!alert} set={form.set} problemAt={problemAt} />}
       </Form>
     </Dialog>

@@ -6,6 +6,7 @@ import { may } from '../api/session.js';
 import { useAddress } from '../base/address.js';
 import { Button } from '../base/controls.js';
 import { FormDialog } from '../base/dialog.js';
+import { useLastSeen } from '../base/last-seen.js';
 import { ListTable } from '../base/list-table.js';
 import { Empty, Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
@@ -22,8 +23,8 @@ export function AlertsPage() {
   const result = useQuery('GET /api/alerts', may('alerts:read') ? {} : undefined);
   const [params, change] = useAddress();
   const [deleted, setDeleted] = useState<Alert>();
-  const of = (name: string) => result.data?.find(({ id }) => id === params.get(name));
-  const [edited, told] = [of('edit'), of('events')];
+  const lastSeen = useLastSeen(result.data);
+  const [edited, told] = [lastSeen(params.get('edit')), lastSeen(params.get('events'))];
   const close = () => change({ new: undefined, edit: undefined, events: undefined });
   const add = (
     <Button look="primary" onClick={() => change({ new: 'alert' })}>
@@ -48,8 +49,10 @@ export function AlertsPage() {
         }
       </Loaded>
       {params.has('new') && may('alerts:write') && <AlertDialog onClose={close} />}
-      {edited && may('alerts:write') && <AlertDialog alert={edited} onClose={close} />}
-      {told && <AlertEvents alert={told} onClose={close} />}
+      {edited && may('alerts:write') && (
+        <AlertDialog alert={edited.one} isDeleted={edited.isDeleted} onClose={close} />
+      )}
+      {told && <AlertEvents alert={told.one} onClose={close} />}
       {deleted && (
         <FormDialog
           title="Delete the alert?"
