@@ -129,7 +129,7 @@ describe('UI: variables and policies', () => {
       // JSON is whole: that it replaces what others do is said.
       await page.getByLabel('Policy').fill('{"api_key": {}}');
       await put({ auth: { ...both, api_key: { header: 'X-Other' } } });
-      await page.getByText('Somebody else has changed this policy').waitFor();
+      await page.getByText('This policy has been changed since you began').waitFor();
       await close();
     });
 

@@ -121,7 +121,7 @@ export function PolicyEditor({ owner, name, own }: PolicyEditorProps) {
           )}
           {mode === 'set' && isJson && json && json.before !== pretty(saved) && (
             <div class="notice warn" role="status">
-              <span>Somebody else has changed this policy since you began: what you save replaces that.</span>
+              <span>This policy has been changed since you began: what you save replaces that.</span>
             </div>
           )}
           {mode === 'set' && isJson && (
