@@ -1,6 +1,6 @@
 /** The plain variables of a domain, a collection or an endpoint. */
 import { useMemo } from 'preact/hooks';
-import { call, get } from '../api/client.js';
+import { call } from '../api/client.js';
 import { invalidate, useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
 import { Button } from '../base/controls.js';
@@ -54,12 +54,10 @@ function VariablesForm({ owner, saved }: { readonly owner: Owner; readonly saved
     const names = rows.filter(isGiven).map(({ name }) => name);
     const twice = names.find((name, at) => names.indexOf(name) < at);
     if (twice !== undefined) throw invalidAt(`body.${twice}`, 'there is another variable of this name');
-    const params = { id: owner.id };
     // What others have changed meanwhile stays.
-    const current = await get(`GET /api/${owner.kind}/{id}/variables`, { params });
-    const answer = await call(`PUT /api/${owner.kind}/{id}/variables`, {
-      params,
-      body: merged(current, before, rows),
+    const answer = await call(`PATCH /api/${owner.kind}/{id}/variables`, {
+      params: { id: owner.id },
+      body: changesOf(before, rows),
     });
     invalidate(`/api/${owner.kind}/${owner.id}`, '/api/endpoints');
     return answer;
@@ -160,10 +158,10 @@ function rowsOf(variables: Variables): readonly Row[] {
 /** Not a row that was added and left empty. */
 const isGiven = ({ name, value }: Row) => name !== '' || value !== '';
 
-/** What is there now, with what has been changed of what was there. */
-function merged(current: Variables, before: Variables, rows: readonly Row[]): Record<string, string> {
+/** Null for what was taken away. */
+function changesOf(before: Variables, rows: readonly Row[]): Record<string, string | null> {
   const wanted = new Map(rows.filter(isGiven).map(({ name, value }) => [name, value]));
-  const kept = Object.entries(current).filter(([name]) => wanted.has(name) || !Object.hasOwn(before, name));
+  const removed = Object.keys(before).filter((name) => !wanted.has(name));
   const changed = [...wanted].filter(([name, value]) => before[name] !== value);
-  return Object.fromEntries([...kept, ...changed]);
+  return { ...Object.fromEntries(removed.map((name) => [name, null])), ...Object.fromEntries(changed) };
 }
