@@ -59,9 +59,11 @@ describe('UI: object files', () => {
     await expectAccessible(page);
     await expectUnharmed(page);
 
-    const download = page.waitForEvent('download');
+    const downloaded = page.waitForEvent('download');
     await page.getByRole('link', { name: 'Download a.txt' }).click();
-    expect(await readFile(await (await download).path(), 'utf8')).to.equal('first');
+    const download = await downloaded;
+    expect(await readFile(await download.path(), 'utf8')).to.equal('first');
+    expect(download.suggestedFilename()).to.equal('a.txt');
 
     // Who has uploaded what can be asked later.
     await page.goto('/ui/access/audit?object_kind=object');
@@ -90,6 +92,9 @@ describe('UI: object files', () => {
     await page.getByRole('link', { name: 'cats/' }).click();
     await page.getByRole('row', { name: /tom\.png/ }).waitFor();
     expect(new URL(page.url()).searchParams.get('prefix')).to.equal('images/cats/');
+    const download = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download images/cats/tom.png' }).click();
+    expect((await download).suggestedFilename()).to.equal('tom.png');
 
     const dropped = await page.evaluateHandle(
       `(() => {

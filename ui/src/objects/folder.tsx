@@ -189,7 +189,12 @@ function FileRow({ service, name, file: { key, size, last_modified }, onDelete }
       </td>
       {problem === undefined ? (
         <td class="end">
-          <a class="button small" href={downloadPath(service, key)} download aria-label={`Download ${key}`}>
+          <a
+            class="button small"
+            href={downloadPath(service, key)}
+            download={fileName(key)}
+            aria-label={`Download ${key}`}
+          >
             Download
           </a>{' '}
           {may('objects:write') && (
@@ -227,4 +232,9 @@ function entriesOf(prefix: string, objects: readonly StoredObject[]) {
     folders.set(name, { files: folder.files + 1, size: folder.size + object.size });
   }
   return { folders: [...folders].map(([name, folder]) => ({ name, ...folder })), files };
+/** What stands behind the last slash; of a folder itself its name. */
+function fileName(key: string): string {
+  return key.replace(/\/+$/, '').split('/').pop() ?? '';
+}
+
 }
