@@ -173,17 +173,56 @@ describe('UI: object files', () => {
   });
 
   it('an upload that fails says why, and is tried again', async () => {
+  it('those of others are there when the page or a folder is opened, and asked about before they are replaced', async () => {
+    const write = (name: string) => writeFile(join(backend.bucketFolder, name), 'theirs');
+    const { page, close } = await ui.open(`/ui/objects?service=${service}`);
+    const row = (name: string) => page.getByRole('row', { name: new RegExp(`^${name}`) }).waitFor();
+    await page.getByRole('link', { name: 'images/' }).waitFor();
+    await write('one.txt');
+    await page.getByRole('link', { name: 'images/' }).click();
+    await page.getByRole('link', { name: 'cats/' }).waitFor();
+    await page.goBack();
+    await row('one.txt');
+    await write('two.txt');
+    await page.getByRole('link', { name: 'Services', exact: true }).click();
+    await page.getByRole('heading', { name: 'Services', exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Objects', exact: true }).click();
+    await row('two.txt');
+    await write('three.txt');
+    await page.getByRole('button', { name: 'Refresh' }).click();
+    await row('three.txt');
+
+    await write('four.txt');
+    const chooser = page.getByLabel('Choose files').and(page.locator('input'));
+    await chooser.setInputFiles({ name: 'four.txt', mimeType: 'text/plain', buffer: Buffer.from('mine') });
+    await page.getByText('Replace the file?').waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await row('four.txt');
+    expect(await readFile(join(backend.bucketFolder, 'four.txt'), 'utf8')).to.equal('theirs');
+    await close();
+  });
+
     const { page, close } = await ui.open(`/ui/objects?service=${service}`);
     await page.getByRole('link', { name: 'images/' }).waitFor();
-    await backend.stop();
+    // The storage ends when it has said what is there.
+    await page.route('**/api/minio/objects?*', async (route) => {
+      if (route.request().method() === 'POST') await backend.stop();
+      await route.continue();
+    });
     const chooser = page.getByLabel('Choose files').and(page.locator('input'));
     await chooser.setInputFiles({ name: 'b.txt', mimeType: 'text/plain', buffer: Buffer.from('late') });
-    await page.getByText('0 of 1 uploaded').waitFor();
+    const list = page.getByRole('region', { name: 'Uploads' });
+    await list.getByText('0 of 1 uploaded').waitFor();
+    await list.getByText(/Request [0-9a-f-]{36}/).waitFor();
+    // Nor is anything sent while it cannot be known what that would replace.
+    await chooser.setInputFiles({ name: 'c.txt', mimeType: 'text/plain', buffer: Buffer.from('later') });
     await page
-      .getByText(/Request [0-9a-f-]{36}/)
+      .getByRole('status')
+      .getByText(/request [0-9a-f-]{36}/)
       .first()
       .waitFor();
     await backend.start();
+    await page.unroute('**/api/minio/objects?*');
     // The actor host needs some time to notice that the server is back.
     await eventually(async () => {
       await page.getByRole('button', { name: 'Try again to upload b.txt' }).click({ timeout: 1_000 });

@@ -38,10 +38,15 @@ interface Entry {
 const MOST_KEPT = 100;
 const entries = new Map<string, Entry>();
 
-/** What a GET route answers; follows changes while the component is shown. `undefined` as input: not yet. */
+/**
+ * What a GET route answers; follows changes while the component is shown.
+ * @param input undefined: not yet
+ * @param isUnannounced no event tells that it has changed: it is read anew whenever it is opened
+ */
 export function useQuery<K extends RouteName & `GET ${string}`>(
   route: K,
   input: Input<K> | undefined,
+  { isUnannounced = false } = {},
 ): Result<Data<K>> & { readonly refresh: () => void; readonly more: () => Promise<void> } {
   const path = input === undefined ? '' : target(route, input).path;
   const entry = entryOf(path);
@@ -49,7 +54,7 @@ export function useQuery<K extends RouteName & `GET ${string}`>(
   useLayoutEffect(() => {
     if (path === '') return;
     entry.users++;
-    if (entry.isStale) void read(entry);
+    if (entry.isStale || (isUnannounced && entry.users === 1)) void read(entry);
     return () => {
       entry.users--;
       forgetOld();

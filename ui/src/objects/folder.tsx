@@ -1,7 +1,7 @@
 /** What is in one folder: keys have slashes, and what stands before them is shown as folders. */
 import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
-import { call, target } from '../api/client.js';
+import { call, get, target } from '../api/client.js';
 import { invalidate, useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
 import { Button } from '../base/controls.js';
@@ -10,7 +10,7 @@ import { Drop } from '../base/drop.js';
 import { ListTable } from '../base/list-table.js';
 import { Empty, Loaded } from '../base/notices.js';
 import { Ago, bytes, count } from '../base/text.js';
-import { done } from '../base/toasts.js';
+import { done, failed } from '../base/toasts.js';
 import { Visible } from '../base/visible.js';
 import type { ObjectList } from '../generated/routes.js';
 import { keyProblem } from './key.js';
@@ -24,28 +24,45 @@ interface FolderProps {
   readonly prefix: string;
 }
 
+/** Files that would replace others. */
+interface Replaced {
+  /** Of the folder that they were dropped into: one may look at another one by now. */
+  readonly prefix: string;
+  readonly files: readonly File[];
+}
+
 /** At first; all others with a click. */
 const SHOWN = 500;
 
 export function Folder({ service, prefix }: FolderProps) {
-  const result = useQuery('GET /api/minio/objects', { query: { service, prefix } });
-  const [replaced, setReplaced] = useState<readonly File[]>([]);
-  const send = (files: readonly File[]) => {
-    const stored = new Set(result.data?.objects.map(({ key }) => key));
+  const query = { service, prefix };
+  // Handlers, and tools of the storage, change what is in it, too.
+  const result = useQuery('GET /api/minio/objects', { query }, { isUnannounced: true });
+  const [replaced, setReplaced] = useState<Replaced>();
+  const send = async (files: readonly File[]) => {
+    // What is shown may be older than what would be replaced.
+    const { objects } = await get('GET /api/minio/objects', { query });
+    const stored = new Set(objects.map(({ key }) => key));
     const existing = files.filter(({ name }) => stored.has(prefix + name));
     addUploads(
       service,
       prefix,
       files.filter((file) => !existing.includes(file)),
     );
-    setReplaced(existing);
+    if (existing.length === 0) return;
+    setReplaced({ prefix, files: existing });
+    result.refresh();
   };
   return (
     <>
-      <Crumbs service={service} prefix={prefix} bucket={result.data?.bucket} />
-      {/* Not before it is known what would be replaced. */}
+      <div class="row-inline">
+        <Crumbs service={service} prefix={prefix} bucket={result.data?.bucket} />
+        <Button isSmall look="plain" isDisabled={result.isLoading} onClick={result.refresh}>
+          Refresh
+        </Button>
+      </div>
       {result.data && may('objects:write') && (
-        <Drop label="Upload" isMultiple action="Choose files" onFiles={send}>
+        <Drop label="Upload" isMultiple action="Choose files" onFiles={(files) => send(files).catch(failed)}>
           <span class="muted">Drop files here to upload them{prefix !== '' && ` to ${prefix}`}</span>
         </Drop>
       )}
@@ -53,19 +70,21 @@ export function Folder({ service, prefix }: FolderProps) {
       <Loaded result={result} lines={6}>
         {({ objects }) => <Entries service={service} prefix={prefix} objects={objects} />}
       </Loaded>
-      {replaced.length > 0 && (
+      {replaced && (
         <FormDialog
-          title={replaced.length === 1 ? 'Replace the file?' : `Replace ${replaced.length} files?`}
+          title={
+            replaced.files.length === 1 ? 'Replace the file?' : `Replace ${replaced.files.length} files?`
+          }
           action="Replace"
           isDangerous
-          onClose={() => setReplaced([])}
-          onSubmit={async () => addUploads(service, prefix, replaced)}
+          onClose={() => setReplaced(undefined)}
+          onSubmit={async () => addUploads(service, replaced.prefix, replaced.files)}
         >
           <p>There is one of this name already; what is in it is lost.</p>
           <ul class="scroll-list">
-            {replaced.map(({ name }) => (
+            {replaced.files.map(({ name }) => (
               <li key={name} class="file-name">
-                <Visible text={prefix + name} isOneLine />
+                <Visible text={replaced.prefix + name} isOneLine />
               </li>
             ))}
           </ul>
@@ -213,6 +232,11 @@ function FileRow({ service, name, file: { key, size, last_modified }, onDelete }
   );
 }
 
+/** What stands behind the last slash; of a folder itself its name. */
+function fileName(key: string): string {
+  return key.replace(/\/+$/, '').split('/').pop() ?? '';
+}
+
 function downloadPath(service: string, key: string): string {
   return target('GET /api/minio/objects/{key...}', { params: { key }, query: { service } }).path;
 }
@@ -232,9 +256,4 @@ function entriesOf(prefix: string, objects: readonly StoredObject[]) {
     folders.set(name, { files: folder.files + 1, size: folder.size + object.size });
   }
   return { folders: [...folders].map(([name, folder]) => ({ name, ...folder })), files };
-/** What stands behind the last slash; of a folder itself its name. */
-function fileName(key: string): string {
-  return key.replace(/\/+$/, '').split('/').pop() ?? '';
-}
-
 }
