@@ -13,9 +13,10 @@ describe('UI: object files', () => {
   let backend: S3Backend;
   let ui: Ui;
   let service = '';
+  let more = '';
 
   before(async () => {
-    backend = await startS3Backend(['files']);
+    backend = await startS3Backend(['files', 'more']);
     stack = await startStack({ processes: ['web', 'actor-host'] });
     ui = await openBrowser(stack.apiUrl);
   });
@@ -91,10 +92,10 @@ describe('UI: object files', () => {
     await page.getByRole('link', { name: 'images/' }).click();
     await page.getByRole('link', { name: 'cats/' }).click();
     await page.getByRole('row', { name: /tom\.png/ }).waitFor();
-    expect(new URL(page.url()).searchParams.get('prefix')).to.equal('images/cats/');
     const download = page.waitForEvent('download');
     await page.getByRole('link', { name: 'Download images/cats/tom.png' }).click();
     expect((await download).suggestedFilename()).to.equal('tom.png');
+    expect(new URL(page.url()).searchParams.get('prefix')).to.equal('images/cats/');
 
     const dropped = await page.evaluateHandle(
       `(() => {
@@ -172,7 +173,6 @@ describe('UI: object files', () => {
     await close();
   });
 
-  it('an upload that fails says why, and is tried again', async () => {
   it('those of others are there when the page or a folder is opened, and asked about before they are replaced', async () => {
     const write = (name: string) => writeFile(join(backend.bucketFolder, name), 'theirs');
     const { page, close } = await ui.open(`/ui/objects?service=${service}`);
@@ -202,6 +202,7 @@ describe('UI: object files', () => {
     await close();
   });
 
+  it('an upload that fails says why, and is tried again', async () => {
     const { page, close } = await ui.open(`/ui/objects?service=${service}`);
     await page.getByRole('link', { name: 'images/' }).waitFor();
     // The storage ends when it has said what is there.
@@ -221,14 +222,33 @@ describe('UI: object files', () => {
       .getByText(/request [0-9a-f-]{36}/)
       .first()
       .waitFor();
-    await backend.start();
     await page.unroute('**/api/minio/objects?*');
+    await backend.start();
     // The actor host needs some time to notice that the server is back.
     await eventually(async () => {
       await page.getByRole('button', { name: 'Try again to upload b.txt' }).click({ timeout: 1_000 });
       await page.getByText('1 of 1 uploaded').waitFor({ timeout: 1_000 });
     });
+    expect(await list.getByText(/Request/).count()).to.equal(0);
     expect(await readFile(join(backend.bucketFolder, 'b.txt'), 'utf8')).to.equal('late');
+    await close();
+  });
+
+  it('each storage has its own list of uploads', async () => {
+    const body = { name: 'more', service_type: 'objstore', config: { ...backend.config, bucket: 'more' } };
+    more = ((await must(stack.api.post('/api/services', body))) as { id: string }).id;
+    expect((await stack.api.post(`/api/services/${more}/activate`)).status).to.equal(200);
+    const { page, close } = await ui.open(`/ui/objects?service=${service}`);
+    const chooser = page.getByLabel('Choose files').and(page.locator('input'));
+    await chooser.setInputFiles({ name: 'd.txt', mimeType: 'text/plain', buffer: Buffer.from('here') });
+    await page.getByText('1 of 1 uploaded').waitFor();
+    await page.getByLabel('Object storage').selectOption({ label: 'more' });
+    await page.getByText('The bucket is empty').waitFor();
+    expect(await page.getByText('1 of 1 uploaded').count()).to.equal(0);
+    await page.goBack();
+    await page.getByText('1 of 1 uploaded').waitFor();
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await page.getByText('1 of 1 uploaded').waitFor({ state: 'detached' });
     await close();
   });
 });

@@ -66,7 +66,7 @@ export function Folder({ service, prefix }: FolderProps) {
           <span class="muted">Drop files here to upload them{prefix !== '' && ` to ${prefix}`}</span>
         </Drop>
       )}
-      <UploadList />
+      <UploadList service={service} />
       <Loaded result={result} lines={6}>
         {({ objects }) => <Entries service={service} prefix={prefix} objects={objects} />}
       </Loaded>

@@ -1,12 +1,12 @@
-/** How far uploads are. */
+/** How far uploads to a storage are. */
 import { Button } from '../base/controls.js';
 import { bytes } from '../base/text.js';
-import { cancelUpload, clearUploads, tryAgain, type Upload, uploads } from './uploads.js';
+import { cancelUpload, clearUploads, hasEnded, tryAgain, type Upload, uploads } from './uploads.js';
 
-export function UploadList() {
-  const shown = uploads.value;
+export function UploadList({ service }: { readonly service: string }) {
+  const shown = uploads.value.filter((one) => one.service === service);
   if (shown.length === 0) return null;
-  const ended = shown.filter(({ state }) => state === 'done' || state === 'failed').length;
+  const ended = shown.filter(hasEnded).length;
   return (
     <section class="card" aria-label="Uploads">
       <header>
@@ -16,7 +16,7 @@ export function UploadList() {
             : `${shown.filter(({ state }) => state === 'done').length} of ${shown.length} uploaded`}
         </h2>
         {ended > 0 && (
-          <Button isSmall onClick={clearUploads}>
+          <Button isSmall onClick={() => clearUploads(service)}>
             Clear
           </Button>
         )}

@@ -6,12 +6,14 @@ import { upload } from '../api/upload.js';
 
 export interface Upload {
   readonly id: number;
+  /** The id of the storage that it goes to. */
+  readonly service: string;
   readonly key: string;
   readonly size: number;
   /** How much of it is sent, from 0 to 1. */
   readonly part: number;
   readonly state: 'waiting' | 'sending' | 'done' | 'failed';
-  readonly error?: ApiError;
+  readonly error?: ApiError | undefined;
 }
 
 interface Waiting {
@@ -38,7 +40,7 @@ export function addUploads(service: string, prefix: string, files: readonly File
     known.set(id, one);
     uploads.value = [
       ...uploads.value,
-      { id, key: prefix + file.name, size: file.size, part: 0, state: 'waiting' },
+      { id, service, key: prefix + file.name, size: file.size, part: 0, state: 'waiting' },
     ];
   }
   next();
@@ -47,8 +49,10 @@ export function addUploads(service: string, prefix: string, files: readonly File
 export function tryAgain(id: number): void {
   const one = known.get(id);
   if (!one) return;
-  waiting.push({ ...one, abort: new AbortController() });
-  change(id, { state: 'waiting', part: 0 });
+  const again = { ...one, abort: new AbortController() };
+  known.set(id, again);
+  waiting.push(again);
+  change(id, { state: 'waiting', part: 0, error: undefined });
   next();
 }
 
@@ -60,10 +64,12 @@ export function cancelUpload(id: number): void {
   uploads.value = uploads.value.filter((one) => one.id !== id);
 }
 
-/** Forgets those that have ended. */
-export function clearUploads(): void {
-  uploads.value = uploads.value.filter(({ state }) => state === 'waiting' || state === 'sending');
+/** Forgets those to a storage that have ended. */
+export function clearUploads(service: string): void {
+  uploads.value = uploads.value.filter((one) => one.service !== service || !hasEnded(one));
 }
+
+export const hasEnded = ({ state }: Upload) => state === 'done' || state === 'failed';
 
 function next(): void {
   while (running < MOST_AT_ONCE) {
