@@ -251,4 +251,28 @@ describe('UI: object files', () => {
     await page.getByText('1 of 1 uploaded').waitFor({ state: 'detached' });
     await close();
   });
+
+  it('a storage that is not there, or not active, is not replaced by another one', async () => {
+    const { page, close } = await ui.open(`/ui/objects?service=${more}`);
+    await page.getByText('The bucket is empty').waitFor();
+    expect((await stack.api.post(`/api/services/${more}/deactivate`)).status).to.equal(200);
+    await page.getByText('The object storage “more” is not active').waitFor();
+    await expectAccessible(page);
+    expect(await page.getByRole('group', { name: 'Upload' }).count()).to.equal(0);
+    await page.getByRole('link', { name: 'Open “more” to activate it' }).waitFor();
+    await page.getByRole('link', { name: 'Show “files”' }).click();
+    await page.getByRole('row', { name: /^one\.txt/ }).waitFor();
+    expect(new URL(page.url()).searchParams.get('service')).to.equal(service);
+    await page.goto('/ui/objects?service=00000000-0000-4000-8000-000000000000');
+    await page.getByText('There is no such object storage').waitFor();
+
+    // Nor one that is shown because none was named.
+    await page.goto('/ui/objects');
+    await page.getByRole('row', { name: /^one\.txt/ }).waitFor();
+    expect((await stack.api.post(`/api/services/${more}/activate`)).status).to.equal(200);
+    await page.getByLabel('Object storage').waitFor();
+    expect((await stack.api.post(`/api/services/${service}/deactivate`)).status).to.equal(200);
+    await page.getByText('The object storage “files” is not active').waitFor();
+    await close();
+  });
 });

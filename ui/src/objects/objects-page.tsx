@@ -1,4 +1,5 @@
 /** Files in object storages: what is in a folder, and what goes there. */
+import { useRef } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
@@ -30,7 +31,13 @@ function Storages({ services }: { readonly services: readonly Service[] }) {
   const [params, change] = useAddress();
   const storages = services.filter(({ service_type }) => service_type === 'objstore');
   const active = storages.filter(({ active }) => active);
-  const chosen = active.find(({ id }) => id === params.get('service')) ?? active[0];
+  // It stays the one that is shown: what is on its way to a storage is not for another one.
+  const first = useRef<string | undefined>(undefined);
+  first.current ??= active[0]?.id;
+  const wanted = params.get('service') ?? first.current;
+  const chosen = active.find(({ id }) => id === wanted);
+  if (!chosen && active.length > 0)
+    return <Missing storage={storages.find(({ id }) => id === wanted)} active={active} />;
   if (!chosen)
     return (
       <Empty title={storages.length > 0 ? 'No object storage is active' : 'There is no object storage yet'}>
@@ -38,10 +45,8 @@ function Storages({ services }: { readonly services: readonly Service[] }) {
           Files are in the bucket of a service of the type object storage, such as S3 or MinIO, which has to
           be active.
         </p>
-        {storages.map(({ id, name }) => (
-          <Link key={id} class="button" href={`/ui/services/${id}`}>
-            Open “{name}” to activate it
-          </Link>
+        {storages.map((storage) => (
+          <Activate key={storage.id} storage={storage} />
         ))}
         {storages.length === 0 && may('services:write') && (
           <Link class="button primary" href="/ui/services?new=objstore">
@@ -64,5 +69,37 @@ function Storages({ services }: { readonly services: readonly Service[] }) {
       )}
       <Folder key={chosen.id} service={chosen.id} prefix={params.get('prefix') ?? ''} />
     </>
+  );
+}
+
+interface MissingProps {
+  /** Undefined: there is none of this id. */
+  readonly storage: Service | undefined;
+  readonly active: readonly Service[];
+}
+
+/** Instead of what is in another one, which one could take for it. */
+function Missing({ storage, active }: MissingProps) {
+  return (
+    <Empty
+      title={
+        storage ? `The object storage “${storage.name}” is not active` : 'There is no such object storage'
+      }
+    >
+      {storage && <Activate storage={storage} />}
+      {active.map(({ id, name }) => (
+        <Link key={id} class="button" href={`/ui/objects?service=${id}`}>
+          Show “{name}”
+        </Link>
+      ))}
+    </Empty>
+  );
+}
+
+function Activate({ storage: { id, name } }: { readonly storage: Service }) {
+  return (
+    <Link class="button" href={`/ui/services/${id}`}>
+      Open “{name}” to activate it
+    </Link>
   );
 }
