@@ -1,16 +1,14 @@
 /** Adds or changes a schedule. */
-import { useMemo, useState } from 'preact/hooks';
-import { type ApiError, call } from '../../api/client.js';
-import { invalidate, toApiError } from '../../api/query.js';
-import { Button, Check, Field, SelectField, TextArea, TextField } from '../../base/controls.js';
+import { useMemo } from 'preact/hooks';
+import { ApiError, call } from '../../api/client.js';
+import { invalidate } from '../../api/query.js';
+import { Check, Field, SelectField, TextArea, TextField } from '../../base/controls.js';
 import { Dialog } from '../../base/dialog.js';
-import { ErrorNotice } from '../../base/notices.js';
-import { isAtOneOf, problemAt } from '../../base/problems.js';
+import { Form } from '../../base/form.js';
 import type { Endpoint, Schedule } from '../../generated/routes.js';
 import { useForm } from '../../settings/use-form.js';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
-const NAMES = ['cron', 'timezone', 'method', 'path', 'headers', 'body', 'enabled'] as const;
 
 interface ScheduleDialogProps {
   readonly endpoint: Endpoint;
@@ -20,28 +18,20 @@ interface ScheduleDialogProps {
 }
 
 export function ScheduleDialog({ endpoint, schedule, onClose }: ScheduleDialogProps) {
-  const [error, setError] = useState<ApiError>();
   const form = useForm(`schedule ${schedule?.id ?? `of ${endpoint.id}`}`, useSaved(endpoint, schedule));
   const { values, changes, set, discard } = form;
-  const problem = (name: (typeof NAMES)[number]) => problemAt(error, `body.${name}`);
   const save = async () => {
-    setError(undefined);
-    try {
-      // What is not given has a sensible value; what is not changed stays.
-      const { headers, ...others } = schedule ? changes : { cron: values.cron, ...changes };
-      const body = { ...others, ...(headers !== undefined && { headers: headersOf(headers) }) } as object;
-      const params = { id: endpoint.id };
-      if (schedule) {
-        const one = { ...params, schedule_id: schedule.id };
-        await call('PUT /api/endpoints/{id}/schedules/{schedule_id}', { params: one, body });
-      } else
-        await call('POST /api/endpoints/{id}/schedules', { params, body: { cron: values.cron, ...body } });
-      invalidate(`/api/endpoints/${endpoint.id}/schedules`);
-      discard();
-      onClose();
-    } catch (thrown) {
-      setError(toApiError(thrown));
-    }
+    // What is not given has a sensible value; what is not changed stays.
+    const { headers, ...others } = schedule ? changes : { cron: values.cron, ...changes };
+    const body = { ...others, ...(headers !== undefined && { headers: headersOf(headers) }) } as object;
+    const params = { id: endpoint.id };
+    if (schedule) {
+      const one = { ...params, schedule_id: schedule.id };
+      await call('PUT /api/endpoints/{id}/schedules/{schedule_id}', { params: one, body });
+    } else await call('POST /api/endpoints/{id}/schedules', { params, body: { cron: values.cron, ...body } });
+    invalidate(`/api/endpoints/${endpoint.id}/schedules`);
+    discard();
+    onClose();
   };
   const cancel = () => {
     discard();
@@ -49,73 +39,65 @@ export function ScheduleDialog({ endpoint, schedule, onClose }: ScheduleDialogPr
   };
   return (
     <Dialog title={schedule ? 'Change the schedule' : 'Add a schedule'} losesNothing onClose={onClose}>
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void save();
-        }}
+      <Form
+        action={schedule ? 'Save' : 'Add'}
+        isDisabled={schedule !== undefined && !form.isChanged}
+        onSubmit={save}
+        onCancel={cancel}
       >
-        <div class="row">
-          <TextField
-            label="When"
-            hint="Minute, hour, day, month, day of the week: 0 9 * * 1-5; or @hourly, @daily"
-            value={values.cron}
-            problem={problem('cron')}
-            onInput={(value) => set('cron', value)}
-          />
-          <TimezoneField
-            value={values.timezone}
-            problem={problem('timezone')}
-            onInput={(value) => set('timezone', value)}
-          />
-        </div>
-        <div class="row">
-          <SelectField
-            label="Method"
-            value={values.method}
-            options={METHODS}
-            problem={problem('method')}
-            onChange={(value) => set('method', value)}
-          />
-          <TextField
-            label="Path"
-            hint="With a query, if there is one"
-            value={values.path}
-            problem={problem('path')}
-            onInput={(value) => set('path', value)}
-          />
-        </div>
-        <TextArea
-          label="Headers"
-          hint="A line each: Name: value. Keys belong into the secrets of the endpoint."
-          rows={2}
-          value={values.headers}
-          problem={problem('headers')}
-          onInput={(value) => set('headers', value)}
-        />
-        {schedule?.body_base64 === undefined && (
-          <TextArea
-            label="Body"
-            rows={3}
-            value={values.body}
-            problem={problem('body')}
-            onInput={(value) => set('body', value)}
-          />
+        {(problemAt) => (
+          <>
+            <div class="row">
+              <TextField
+                label="When"
+                hint="Minute, hour, day, month, day of the week: 0 9 * * 1-5; or @hourly, @daily"
+                value={values.cron}
+                problem={problemAt('body.cron')}
+                onInput={(value) => set('cron', value)}
+              />
+              <TimezoneField
+                value={values.timezone}
+                problem={problemAt('body.timezone')}
+                onInput={(value) => set('timezone', value)}
+              />
+            </div>
+            <div class="row">
+              <SelectField
+                label="Method"
+                value={values.method}
+                options={METHODS}
+                problem={problemAt('body.method')}
+                onChange={(value) => set('method', value)}
+              />
+              <TextField
+                label="Path"
+                hint="With a query, if there is one"
+                value={values.path}
+                problem={problemAt('body.path')}
+                onInput={(value) => set('path', value)}
+              />
+            </div>
+            <TextArea
+              label="Headers"
+              hint="A line each: Name: value. Keys belong into the secrets of the endpoint."
+              rows={2}
+              value={values.headers}
+              problem={problemAt('body.headers')}
+              onInput={(value) => set('headers', value)}
+            />
+            {schedule?.body_base64 === undefined && (
+              <TextArea
+                label="Body"
+                rows={3}
+                value={values.body}
+                problem={problemAt('body.body')}
+                onInput={(value) => set('body', value)}
+              />
+            )}
+            <Check label="On" isChecked={values.enabled} onChange={(value) => set('enabled', value)} />
+          </>
         )}
-        <Check label="On" isChecked={values.enabled} onChange={(value) => set('enabled', value)} />
-        {error &&
-          !isAtOneOf(
-            error,
-            NAMES.map((name) => `body.${name}`),
-          ) && <ErrorNotice error={error} />}
-        <footer>
-          <Button onClick={cancel}>Cancel</Button>
-          <Button look="primary" onClick={save} isDisabled={schedule !== undefined && !form.isChanged}>
-            {schedule ? 'Save' : 'Add'}
-          </Button>
-        </footer>
-      </form>
+      </Form>
     </Dialog>
   );
 }
@@ -165,11 +147,16 @@ function useSaved(endpoint: Endpoint, schedule: Schedule | undefined) {
   }, [endpoint, schedule]);
 }
 
+/** @throws ApiError for a line that is none, as the API says what is wrong with a field */
 function headersOf(text: string): Record<string, string> {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   return Object.fromEntries(
     lines.map((line) => {
       const [name = '', ...value] = line.split(':');
+      if (name.trim() === '' || value.length === 0) {
+        const message = `body.headers: not “${line.trim()}”: a line is Name: value`;
+        throw new ApiError(message, 'invalid_input', 0, undefined, undefined, []);
+      }
       return [name.trim(), value.join(':').trim()];
     }),
   );

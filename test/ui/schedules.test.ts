@@ -1,0 +1,60 @@
+/** Schedules of an endpoint in the web UI: what is typed into one, when it runs next, and its runs. */
+import { expect } from 'chai';
+import { expectData } from '../support/expect.js';
+import { type Stack, startStack } from '../support/processes.js';
+import { openBrowser, type Ui } from '../support/ui.js';
+
+interface Schedule {
+  readonly id: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly next_run_at: string;
+}
+
+describe('schedules in the web UI', () => {
+  let stack: Stack;
+  let ui: Ui;
+  let id: string;
+  before(async () => {
+    stack = await startStack({ processes: ['web'] });
+    ui = await openBrowser(stack.apiUrl);
+    const body = { name: 'scheduled', path: '/scheduled', method: 'GET', domain: '*' };
+    ({ id } = expectData<{ id: string }>(await stack.api.post('/api/endpoints', body), 201));
+  });
+  after(async () => {
+    await ui?.close();
+    await stack?.close();
+  });
+
+  const address = () => `/ui/endpoints/${id}/settings?section=schedules`;
+  const all = () => `/api/endpoints/${id}/schedules`;
+  const add = async (fields: object) => expectData<Schedule>(await stack.api.post(all(), fields), 201);
+  const remove = (schedule: string) => stack.api.delete(`${all()}/${schedule}`);
+  const stored = async () => expectData<Schedule[]>(await stack.api.get(all()))[0];
+
+  it('are saved by the Enter key, and a line that is no header is refused at its field', async () => {
+    const schedule = await add({ cron: '0 8 * * *', path: '/scheduled', headers: { 'X-Kept': 'yes' } });
+    const { page, close } = await ui.open(address());
+    const dialog = page.getByRole('dialog');
+    await page.getByRole('button', { name: 'Edit 0 8 * * *' }).click();
+    await dialog.getByLabel('Path').fill('/scheduled?typed=1');
+    await dialog.getByLabel('Path').press('Enter');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await stored()).to.include({ path: '/scheduled?typed=1' });
+
+    await page.getByRole('button', { name: 'Edit 0 8 * * *' }).click();
+    for (const line of ['NoColonHere', ': no name']) {
+      await dialog.getByLabel('Headers').fill(`X-Kept: no: not this\n${line}`);
+      await dialog.getByRole('button', { name: 'Save' }).click();
+      await dialog.getByText(`Not “${line}”: a line is Name: value`).waitFor();
+      expect(await dialog.locator('[aria-invalid=true]').inputValue()).to.include(line);
+    }
+    expect((await stored())?.headers).to.deep.equal({ 'X-Kept': 'yes' });
+    await dialog.getByLabel('Headers').fill('X-Kept: no: not this\n');
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    expect((await stored())?.headers).to.deep.equal({ 'X-Kept': 'no: not this' });
+    await remove(schedule.id);
+    await close();
+  });
+});
