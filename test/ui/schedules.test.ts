@@ -11,6 +11,8 @@ interface Schedule {
   readonly next_run_at: string;
 }
 
+const HOUR_MS = 3_600_000;
+
 describe('schedules in the web UI', () => {
   let stack: Stack;
   let ui: Ui;
@@ -56,5 +58,26 @@ describe('schedules in the web UI', () => {
     expect((await stored())?.headers).to.deep.equal({ 'X-Kept': 'no: not this' });
     await remove(schedule.id);
     await close();
+  });
+
+  it('run next on a day of the calendar where the browser is', async () => {
+    const schedule = await add({ cron: '0 8 * * *', timezone: 'UTC', path: '/scheduled' });
+    const next = Date.parse(schedule.next_run_at);
+    const said = async (hoursBefore: number, timezoneId: string) => {
+      const { page, close } = await ui.open('about:blank', { timezoneId });
+      await page.clock.setFixedTime(next - hoursBefore * HOUR_MS);
+      await page.goto(address());
+      const text = await page.getByText('Next run').locator('time').first().textContent();
+      await close();
+      return text;
+    };
+    // 20:35 and 7:00 there; in Tokyo the run is at 17:00.
+    expect(await said(35.42, 'UTC')).to.equal('in 2 days');
+    expect(await said(35.42, 'Asia/Tokyo')).to.equal('tomorrow');
+    expect(await said(25, 'UTC')).to.equal('tomorrow');
+    expect(await said(11, 'UTC')).to.equal('in 11 hours');
+    expect(await said(-25, 'UTC')).to.equal('yesterday');
+    expect(await said(-41, 'UTC')).to.equal('2 days ago');
+    await remove(schedule.id);
   });
 });

@@ -24,6 +24,7 @@ const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
   ['minute', 60],
   ['second', 1],
 ];
+const DAY_MS = 86_400_000;
 const AGE_REFRESH_MS = 10_000;
 
 /** How long ago something was; the time in the reader's zone is shown when one points at it. */
@@ -38,9 +39,15 @@ export function Ago({ at }: { readonly at: string }) {
   const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1];
   return (
     <time dateTime={at} title={FULL().format(date)}>
-      {RELATIVE().format(Math.trunc(seconds / size), unit)}
+      {RELATIVE().format(unit === 'day' ? daysUntil(date) : Math.trunc(seconds / size), unit)}
     </time>
   );
+}
+
+/** Days of the calendar where the reader is: after tomorrow comes another day, however early in it something is. */
+function daysUntil(date: Date): number {
+  const dayOf = (one: Date) => Date.UTC(one.getFullYear(), one.getMonth(), one.getDate()) / DAY_MS;
+  return dayOf(date) - dayOf(new Date());
 }
 
 /** A time in the reader's zone. */
