@@ -1,5 +1,9 @@
 /** Schedules of an endpoint in the web UI: what is typed into one, when it runs next, and its runs. */
 import { expect } from 'chai';
+import { nextRun } from '../../src/queues/cron.js';
+import { type Database, openDatabase } from '../../src/store/database.js';
+import { runSchedule } from '../../src/store/schedules.js';
+import { eventually } from '../support/eventually.js';
 import { expectData } from '../support/expect.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { openBrowser, type Ui } from '../support/ui.js';
@@ -15,16 +19,19 @@ const HOUR_MS = 3_600_000;
 
 describe('schedules in the web UI', () => {
   let stack: Stack;
+  let database: Database;
   let ui: Ui;
   let id: string;
   before(async () => {
     stack = await startStack({ processes: ['web'] });
+    database = openDatabase(stack.databaseUrl, () => undefined);
     ui = await openBrowser(stack.apiUrl);
     const body = { name: 'scheduled', path: '/scheduled', method: 'GET', domain: '*' };
     ({ id } = expectData<{ id: string }>(await stack.api.post('/api/endpoints', body), 201));
   });
   after(async () => {
     await ui?.close();
+    await database?.close();
     await stack?.close();
   });
 
@@ -79,5 +86,31 @@ describe('schedules in the web UI', () => {
     expect(await said(-25, 'UTC')).to.equal('yesterday');
     expect(await said(-41, 'UTC')).to.equal('2 days ago');
     await remove(schedule.id);
+  });
+
+  it('have run meanwhile: the next time and the runs are those of now', async () => {
+    const schedule = await add({ cron: '* * * * * *', path: '/scheduled' });
+    const run = () =>
+      eventually(async () => {
+        const job = await runSchedule(database, schedule.id, nextRun, { maxAttempts: 1, backoffMs: 1_000 });
+        expect(job).not.to.equal(undefined);
+      });
+    const { page, close } = await ui.open('about:blank');
+    // What others have just changed is told in the first moments, and would have all read again.
+    await page.route('**/api/events', (route) => route.abort());
+    await page.goto(address());
+    const next = page.getByText('Next run').locator('time').first();
+    const before = await next.getAttribute('datetime');
+    const runs = page.getByRole('button', { name: 'Runs of * * * * * *' });
+    const dialog = page.getByRole('dialog');
+    await runs.click();
+    await dialog.getByText('It has not run yet.').waitFor();
+    await run();
+    const rows = dialog.getByRole('row');
+    await rows.nth(1).waitFor();
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    await eventually(async () => expect(await next.getAttribute('datetime')).not.to.equal(before));
+    await remove(schedule.id);
+    await close();
   });
 });

@@ -61,7 +61,10 @@ export function useQuery<K extends RouteName & `GET ${string}`>(
     };
   }, [entry]);
   const result = (entry.result as ReadonlySignal<Result<Data<K>>>).value;
-  return { ...result, refresh: () => void read(entry), more: () => readMore(entry) };
+  const refresh = () => {
+    if (path !== '') void read(entry);
+  };
+  return { ...result, refresh, more: () => readMore(entry) };
 }
 
 /**

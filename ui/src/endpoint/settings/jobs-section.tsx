@@ -1,13 +1,13 @@
-import { useEffect } from 'preact/hooks';
 import { useQuery } from '../../api/query.js';
 import { may } from '../../api/session.js';
 import { useEvery } from '../../base/every.js';
 import { Empty, Loaded } from '../../base/notices.js';
-import type { Endpoint, Job } from '../../generated/routes.js';
+import type { Endpoint } from '../../generated/routes.js';
 import { Section } from '../../settings/section.js';
 import { JobTable } from './job-table.js';
 
-const REFRESH_MS = 3_000;
+/** Requests that are queued, and schedules, are read again so often. */
+export const REFRESH_MS = 3_000;
 
 /** The newest queued requests of an endpoint. */
 export function JobsSection({ endpoint: { id } }: { readonly endpoint: Endpoint }) {
@@ -37,16 +37,4 @@ export function JobsSection({ endpoint: { id } }: { readonly endpoint: Endpoint 
       </Loaded>
     </Section>
   );
-}
-
-/** Reads again from time to time while a request has not ended. */
-export function useRefreshWhileOpen(jobs: readonly Job[] | undefined, refresh: () => void): void {
-  const isOpen = jobs?.some(({ state }) => state === 'queued' || state === 'running') ?? false;
-  useEffect(() => {
-    if (!isOpen) return;
-    const timer = setInterval(() => {
-      if (!document.hidden) refresh();
-    }, REFRESH_MS);
-    return () => clearInterval(timer);
-  }, [isOpen, refresh]);
 }

@@ -5,13 +5,14 @@ import { invalidate, useQuery } from '../../api/query.js';
 import { may } from '../../api/session.js';
 import { Button } from '../../base/controls.js';
 import { Dialog, FormDialog } from '../../base/dialog.js';
+import { useEvery } from '../../base/every.js';
 import { Empty, Loaded } from '../../base/notices.js';
 import { Ago, At, Badge, count } from '../../base/text.js';
 import { Visible } from '../../base/visible.js';
 import type { Endpoint, Schedule } from '../../generated/routes.js';
 import { Section } from '../../settings/section.js';
 import { JobTable } from './job-table.js';
-import { useRefreshWhileOpen } from './jobs-section.js';
+import { REFRESH_MS } from './jobs-section.js';
 import { ScheduleDialog } from './schedule-dialog.js';
 
 /** What a dialog is open for. */
@@ -24,6 +25,8 @@ export function SchedulesSection({ endpoint }: { readonly endpoint: Endpoint }) 
   const mayRead = may('jobs:read');
   const mayEdit = may('jobs:write');
   const result = useQuery('GET /api/endpoints/{id}/schedules', mayRead ? { params: { id } } : undefined);
+  // It runs at any time: nothing announces when it will the next time.
+  useEvery(REFRESH_MS, result.refresh);
   const [open, setOpen] = useState<Open>();
   const close = () => setOpen(undefined);
   if (!mayRead) return <Empty title="You may not see schedules" />;
@@ -128,8 +131,9 @@ function OneSchedule({ schedule, mayEdit, onOpen }: OneScheduleProps) {
 
 function Runs({ schedule, onClose }: { readonly schedule: Schedule; readonly onClose: () => void }) {
   const params = { id: schedule.endpoint_id, schedule_id: schedule.id };
-  const result = useQuery('GET /api/endpoints/{id}/schedules/{schedule_id}/runs', { params });
-  useRefreshWhileOpen(result.data, result.refresh);
+  const route = 'GET /api/endpoints/{id}/schedules/{schedule_id}/runs';
+  const result = useQuery(route, { params }, { isUnannounced: true });
+  useEvery(REFRESH_MS, result.refresh);
   return (
     <Dialog title={`Runs of ${schedule.cron}`} isWide onClose={onClose}>
       <Loaded result={result}>
