@@ -188,6 +188,24 @@ describe('UI: apply and export', function () {
     await close();
   });
 
+  it('exports what is there by now', async () => {
+    const domains = (await must(stack.api.get('/api/domains'))) as { id: string; host: string }[];
+    const shop = domains.find(({ host }) => host === HOST);
+    const set = (CURRENCY: string) => must(stack.api.put(`/api/domains/${shop?.id}/variables`, { CURRENCY }));
+    await set('before');
+    const show = () => page.getByRole('button', { name: 'Show them' }).click();
+    const { page, close } = await ui.open(`/ui/export?domain=${HOST}`);
+    await show();
+    await page.getByText('CURRENCY: before').waitFor();
+    await page.getByRole('link', { name: 'Services', exact: true }).click();
+    await page.getByRole('heading', { name: 'Services', exact: true }).waitFor();
+    await set('after');
+    await page.goBack();
+    await show();
+    await page.getByText('CURRENCY: after').waitFor();
+    await close();
+  });
+
   it('exports everything, a domain or a stack: shown, as a ZIP, and as documents', async () => {
     const { page, close } = await ui.open('/ui/export');
     await page.getByRole('button', { name: 'Show them' }).click();

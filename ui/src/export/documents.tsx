@@ -9,7 +9,7 @@ import type { OpenApiExport } from '../generated/routes.js';
 type Document = OpenApiExport['documents'][number];
 
 export function Documents({ domain }: { readonly domain: string }) {
-  const result = useQuery('GET /api/export/openapi', { query: { domain } });
+  const result = useQuery('GET /api/export/openapi', { query: { domain } }, { isUnannounced: true });
   return (
     <section class="stack tight" aria-labelledby="documents">
       <h2 id="documents">OpenAPI documents</h2>

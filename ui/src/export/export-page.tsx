@@ -101,7 +101,7 @@ function Choices() {
 /** Read only when somebody wants to see it: it may be large. */
 function Files({ part }: { readonly part: Part }) {
   const [isShown, setShown] = useState(false);
-  const result = useQuery('GET /api/export', isShown ? { query: part } : undefined);
+  const result = useQuery('GET /api/export', isShown ? { query: part } : undefined, { isUnannounced: true });
   return (
     <section class="stack tight" aria-labelledby="files">
       <h2 id="files">Files</h2>
