@@ -188,6 +188,18 @@ describe('UI: apply and export', function () {
     await close();
   });
 
+  it('says what is in the way since it was planned, and offers it no more', async () => {
+    const { page, close } = await ui.open('/ui/apply');
+    await page.getByLabel('edge.yaml', { exact: true }).fill('stack: late\ndomains: [{host: late.test}]\n');
+    await preview(page).getByRole('heading', { name: '1 new, 0 changed, 0 deleted' }).waitFor();
+    await must(stack.api.post('/api/domains', { name: 'Late', host: 'late.test' }));
+    await page.getByRole('button', { name: 'Apply 1 change' }).click();
+    await page.getByRole('status').getByText('apply_conflict').waitFor();
+    await preview(page).getByText('What is in the way').waitFor();
+    expect(await page.getByRole('button', { name: 'Apply', exact: true }).isDisabled()).to.equal(true);
+    await close();
+  });
+
   it('exports what is there by now', async () => {
     const domains = (await must(stack.api.get('/api/domains'))) as { id: string; host: string }[];
     const shop = domains.find(({ host }) => host === HOST);

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import type { ApiError } from '../api/client.js';
 import { type Planned, usePlan } from '../api/plan.js';
-import { invalidate, toApiError } from '../api/query.js';
+import { invalidate } from '../api/query.js';
 import { Button, Check, TextField } from '../base/controls.js';
 import { FormDialog } from '../base/dialog.js';
 import { useDraft } from '../base/draft.js';
@@ -16,7 +16,7 @@ import { failed } from '../base/toasts.js';
 import type { Plan } from '../generated/routes.js';
 import { countOf, PlanChanges, summaryOf } from './plan-view.js';
 import { Refusal } from './refusal.js';
-import { type Options, planApply, type Source, startApply, type Wanted } from './request.js';
+import { isOutOfDate, type Options, planApply, type Source, startApply, type Wanted } from './request.js';
 
 /** While one types, nothing is planned. */
 const SETTLED_AFTER_MS = 500;
@@ -62,7 +62,7 @@ export function ApplyForm() {
       navigate(`/ui/applies/${id}`);
     } catch (thrown) {
       // Something has changed since: what is shown is planned anew.
-      if (toApiError(thrown).code === 'plan_changed') plan.refresh();
+      if (isOutOfDate(thrown)) plan.refresh();
       throw thrown;
     } finally {
       setSent(undefined);

@@ -1,5 +1,6 @@
 /** The requests of applies and of their way back. */
 import { type Answer, call, send, target } from '../api/client.js';
+import { toApiError } from '../api/query.js';
 import { upload } from '../api/upload.js';
 import type { Apply, Plan } from '../generated/routes.js';
 
@@ -68,4 +69,9 @@ export async function startWayBack(id: string, planHash: string): Promise<string
   const { method, path } = target('POST /api/applies/{id}/rollback', input);
   const { data } = await send(method, path, undefined, { headers: NOT_WAITING });
   return (data as Apply).id;
+}
+
+/** Whether something was refused because it is no longer what was planned: others have changed something since. */
+export function isOutOfDate(thrown: unknown): boolean {
+  return ['plan_changed', 'apply_conflict'].includes(toApiError(thrown).code);
 }

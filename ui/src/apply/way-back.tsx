@@ -1,12 +1,12 @@
 /** Takes back what an apply has changed, when one has seen what that means now. */
 import { useLocation } from 'wouter-preact';
 import { usePlan } from '../api/plan.js';
-import { invalidate, toApiError } from '../api/query.js';
+import { invalidate } from '../api/query.js';
 import { FormDialog } from '../base/dialog.js';
 import { Skeleton } from '../base/notices.js';
 import { PlanChanges, summaryOf } from './plan-view.js';
 import { Refusal } from './refusal.js';
-import { planWayBack, startWayBack } from './request.js';
+import { isOutOfDate, planWayBack, startWayBack } from './request.js';
 
 interface WayBackProps {
   readonly id: string;
@@ -23,7 +23,7 @@ export function WayBack({ id, onClose }: WayBackProps) {
       invalidate('/api/applies');
       navigate(`/ui/applies/${started}`);
     } catch (thrown) {
-      if (toApiError(thrown).code === 'plan_changed') refresh();
+      if (isOutOfDate(thrown)) refresh();
       throw thrown;
     }
   };
