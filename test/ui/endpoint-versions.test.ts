@@ -151,6 +151,26 @@ describe('the versions of an endpoint in the web UI', function () {
     await close();
   });
 
+  it('tries an older version as a canary, and goes back to the newer one', async () => {
+    await serve(2);
+    const { page, close } = await ui.open(`/ui/endpoints/${id}/versions`);
+    await page.getByText('Try another version on some of the requests').click();
+    await page.getByLabel('Version', { exact: true }).selectOption('Version 1');
+    await page.getByRole('button', { name: 'Send 10 % to version 1' }).click();
+    const slider = page.getByRole('slider', { name: 'Share of version 1' });
+    await page.getByRole('button', { name: 'Promote version 1' }).waitFor();
+    expect(await slider.inputValue()).to.equal('10');
+    // Also when it has more than the other one.
+    await slider.fill('70');
+    await page.getByRole('button', { name: 'Send 70 % to version 1' }).click();
+    await eventually(async () => expect(await targets()).to.deep.equal({ 1: 70, 2: 30 }));
+    await page.getByText('Version 2 serves 30 %, version 1 70 %.').waitFor();
+    await page.getByRole('button', { name: 'Promote version 1' }).waitFor();
+    await page.getByRole('button', { name: 'Back to version 2 only' }).click();
+    await eventually(async () => expect(await targets()).to.deep.equal({ 2: 100 }));
+    await close();
+  });
+
   it('leads from a red endpoint over its error to what served before in three clicks', async () => {
     await deploy({ code: numbered(4, PANIC) });
     expect((await stack.gateway.get('/versions')).status).to.equal(500);

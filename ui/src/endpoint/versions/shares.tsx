@@ -1,7 +1,9 @@
 /** Which versions serve now, and how two share the requests: a canary, its promotion, and the way back. */
 import { useEffect, useId, useState } from 'preact/hooks';
+import { useQuery } from '../../api/query.js';
 import { may } from '../../api/session.js';
 import { Button, SelectField } from '../../base/controls.js';
+import { Loaded, Skeleton } from '../../base/notices.js';
 import { Badge } from '../../base/text.js';
 import type { Endpoint, TargetInForce, VersionSummary } from '../../generated/routes.js';
 import { serve } from '../serve.js';
@@ -13,7 +15,7 @@ interface SharesProps {
 
 export function Shares({ endpoint, versions }: SharesProps) {
   const targets = endpoint.running ? (endpoint.deployment?.targets ?? []) : [];
-  const [first, second] = [...targets].sort((left, right) => left.version - right.version);
+  const [first, second] = targets;
   const others = versions.filter(({ version }) => version !== first?.version);
   if (!first) return <p class="muted">No version serves now.</p>;
   if (!may('endpoints:deploy') || (!second && others.length === 0)) return <Serving targets={targets} />;
@@ -21,7 +23,7 @@ export function Shares({ endpoint, versions }: SharesProps) {
     <section class="card pad stack" aria-label="Shares of the requests">
       <Serving targets={targets} />
       {second ? (
-        <Canary endpoint={endpoint} stable={first.version} canary={second.version} percent={second.percent} />
+        <Sharing endpoint={endpoint} targets={[first, second]} />
       ) : (
         <NewCanary endpoint={endpoint} stable={first.version} others={others} />
       )}
@@ -80,6 +82,39 @@ function NewCanary({ endpoint, stable, others }: NewCanaryProps) {
         </div>
       </div>
     </details>
+  );
+}
+
+interface SharingProps {
+  readonly endpoint: Endpoint;
+  readonly targets: readonly [TargetInForce, TargetInForce];
+}
+
+/** The version that served alone is the stable one, whatever the numbers and the shares of both are. */
+function Sharing({ endpoint, targets }: SharingProps) {
+  const history = useQuery('GET /api/endpoints/{id}/deployments', { params: { id: endpoint.id } });
+  return (
+    <Loaded result={history} lines={2}>
+      {(deployments) => {
+        // An older answer does not have it yet.
+        const now = deployments.findIndex(({ id }) => id === endpoint.deployment?.id);
+        if (now < 0) return <Skeleton lines={2} />;
+        const alone = deployments
+          .slice(now)
+          .find(({ outcome, targets }) => outcome === 'succeeded' && targets.length === 1);
+        // Where neither of them did, that with the greater share.
+        const isSecond = alone?.targets[0]?.version === targets[1].version;
+        const [stable, canary] = isSecond ? [targets[1], targets[0]] : targets;
+        return (
+          <Canary
+            endpoint={endpoint}
+            stable={stable.version}
+            canary={canary.version}
+            percent={canary.percent}
+          />
+        );
+      }}
+    </Loaded>
   );
 }
 
