@@ -171,6 +171,31 @@ describe('the versions of an endpoint in the web UI', function () {
     await close();
   });
 
+  it('undoes only what it says, not what others have deployed since', async () => {
+    await serve(2);
+    const { page, close } = await ui.open(`/ui/endpoints/${id}/versions`);
+    await page.getByRole('button', { name: 'Roll back to version 1' }).click();
+    await page.getByText('Version 1 serves again.').waitFor();
+    const theirs = [
+      { version: 1, percent: 60 },
+      { version: 2, percent: 40 },
+    ];
+    expectData(await stack.api.put(`/api/endpoints/${id}/deployment`, { targets: theirs }));
+    await page.getByRole('button', { name: 'Undo' }).click();
+    const said = page.getByText('Not undone: what serves was changed since.');
+    await said.waitFor();
+    expect(await targets()).to.deep.equal({ 1: 60, 2: 40 });
+    await page.getByRole('button', { name: 'Stop …' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Stop' }).click();
+    await page.getByText('It is stopped.').waitFor();
+    await serve(1);
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await said.nth(1).waitFor();
+    expect(await targets()).to.deep.equal({ 1: 100 });
+    await serve(2);
+    await close();
+  });
+
   it('leads from a red endpoint over its error to what served before in three clicks', async () => {
     await deploy({ code: numbered(4, PANIC) });
     expect((await stack.gateway.get('/versions')).status).to.equal(500);

@@ -1,6 +1,6 @@
 /** Which versions serve: what is said of it, and a way back to what served before. */
-import { call } from '../api/client.js';
-import { done } from '../base/toasts.js';
+import { call, get } from '../api/client.js';
+import { done, warned } from '../base/toasts.js';
 import type { Endpoint, Target } from '../generated/routes.js';
 
 /** The version that serves most; of one that is asleep, that which the next request starts. */
@@ -12,8 +12,8 @@ export function servingVersion({ running, running_version, deployment }: Endpoin
 
 /** @throws ApiError */
 export async function serve(endpoint: Endpoint, targets: readonly Target[]): Promise<void> {
-  await set(endpoint, targets);
-  done(textOf(targets), wayBack(endpoint));
+  const made = await set(endpoint, targets);
+  done(textOf(targets), wayBack(endpoint, made));
 }
 
 /** Rolls back to a version; without one, to that which served before. @throws ApiError */
@@ -22,24 +22,32 @@ export async function rollBack(endpoint: Endpoint, version?: number): Promise<vo
     params: { id: endpoint.id },
     body: version === undefined ? {} : { version },
   });
-  done(`Version ${data.version} serves again.`, wayBack(endpoint));
+  done(`Version ${data.version} serves again.`, wayBack(endpoint, data.deployment_id));
 }
 
 /** Has nothing serve. @throws ApiError */
 export async function stop(endpoint: Endpoint): Promise<void> {
   await call('POST /api/endpoints/{id}/stop', { params: { id: endpoint.id } });
-  done('It is stopped.', wayBack(endpoint));
+  done('It is stopped.', wayBack(endpoint, undefined));
 }
 
-async function set({ id, deployment }: Endpoint, targets: readonly Target[]): Promise<void> {
+/** @returns the id of the deployment */
+async function set({ id, deployment }: Endpoint, targets: readonly Target[]): Promise<string> {
   const sticky = targets.length > 1 ? (deployment?.sticky ?? null) : null;
-  await call('PUT /api/endpoints/{id}/deployment', { params: { id }, body: { targets, sticky } });
+  const body = { targets, sticky };
+  const { data } = await call('PUT /api/endpoints/{id}/deployment', { params: { id }, body });
+  return data.deployment_id;
 }
 
-/** Back to what served when an endpoint was read. */
-function wayBack(before: Endpoint) {
+/**
+ * Back to what served when an endpoint was read; not over what others have deployed since.
+ * @param made the id of the deployment that is undone; undefined when it was stopped
+ */
+function wayBack(before: Endpoint, made: string | undefined) {
   const targets = before.deployment?.targets.map(({ version, percent }) => ({ version, percent })) ?? [];
   const run = async () => {
+    const now = await get('GET /api/endpoints/{id}', { params: { id: before.id } });
+    if (now.deployment?.id !== made) return warned('Not undone: what serves was changed since.');
     if (before.running && targets.length > 0) await set(before, targets);
     else await call('POST /api/endpoints/{id}/stop', { params: { id: before.id } });
     done(before.running ? textOf(targets) : 'It is stopped, as before.');
