@@ -200,6 +200,19 @@ describe('UI: apply and export', function () {
     await close();
   });
 
+  it('keeps what was typed for when a ZIP is taken away again', async () => {
+    const { page, close } = await ui.open('/ui/apply');
+    const text = page.getByLabel('edge.yaml', { exact: true });
+    await text.fill('stack: typed\ndomains: [{host: typed.test}]\n');
+    await preview(page).getByRole('heading', { name: '1 new, 0 changed, 0 deleted' }).waitFor();
+    await choose(page, folder('one'));
+    await preview(page).getByRole('heading', { name: '0 new, 1 changed, 0 deleted' }).waitFor();
+    await page.getByRole('button', { name: 'Remove' }).click();
+    expect(await text.inputValue()).to.include('typed.test');
+    await preview(page).getByRole('heading', { name: '1 new, 0 changed, 0 deleted' }).waitFor();
+    await close();
+  });
+
   it('exports what is there by now', async () => {
     const domains = (await must(stack.api.get('/api/domains'))) as { id: string; host: string }[];
     const shop = domains.find(({ host }) => host === HOST);

@@ -147,10 +147,14 @@ describe('UI: import', () => {
       const buffer = zipOf({ 'openapi.yaml': text });
       await file(page).setInputFiles({ name: 'anew.zip', mimeType: 'application/zip', buffer });
     };
+    await page.getByLabel('Document', { exact: true }).fill(DOCUMENT);
     await choose(['/first']);
     await page.getByRole('button', { name: 'Import 1 endpoint' }).waitFor();
     await choose(['/first', '/second']);
     await page.getByRole('button', { name: 'Import 2 endpoints' }).waitFor();
+    // What was typed is there when it is taken away again.
+    await page.getByRole('button', { name: 'Remove' }).click();
+    expect(await page.getByLabel('Document', { exact: true }).inputValue()).to.equal(DOCUMENT);
     await close();
   });
 

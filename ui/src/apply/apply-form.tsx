@@ -81,10 +81,8 @@ export function ApplyForm() {
             setBundle(undefined);
             setText(next);
           }}
-          onBundle={(file) => {
-            forgetText();
-            setBundle(file);
-          }}
+          // The text stays for when the ZIP is removed.
+          onBundle={setBundle}
         />
         <div class="stack tight">
           <Check

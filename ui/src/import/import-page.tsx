@@ -103,10 +103,8 @@ function ImportForm({ domains }: { readonly domains: readonly Domain[] }) {
             setBundle(undefined);
             setText(next);
           }}
-          onBundle={(file) => {
-            forgetText();
-            setBundle(file);
-          }}
+          // The text stays for when the ZIP is removed.
+          onBundle={setBundle}
         />
         <TargetFields
           chosen={chosen}
