@@ -246,7 +246,8 @@ describe('the versions of an endpoint in the web UI', function () {
     await page.getByRole('button', { name: 'Have version 2 serve' }).click();
     await page.locator('h1').getByText('Version 2 serves').waitFor();
     expect(await answer()).to.equal('2');
-    await page.getByRole('button', { name: 'Undo' }).last().click();
+    // The first one is of the stop.
+    await page.getByRole('button', { name: 'Undo' }).nth(1).click();
     await page.getByText('It is stopped, as before.').waitFor();
     expect((await stack.gateway.get('/versions')).status).to.equal(503);
     await close();
