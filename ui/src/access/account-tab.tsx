@@ -1,11 +1,12 @@
 /** One's own name and password. */
 import { useState } from 'preact/hooks';
-import { ApiError, call } from '../api/client.js';
+import { call } from '../api/client.js';
 import { useQuery } from '../api/query.js';
 import { loadSession, me, signIn } from '../api/session.js';
 import { TextField } from '../base/controls.js';
 import { Form } from '../base/form.js';
 import { Loaded } from '../base/notices.js';
+import { invalidAt } from '../base/problems.js';
 import { done } from '../base/toasts.js';
 import type { User } from '../generated/routes.js';
 
@@ -74,8 +75,7 @@ function PasswordForm({ user }: { readonly user: User }) {
   const [password, setPassword] = useState('');
   const [again, setAgain] = useState('');
   const change = async () => {
-    if (password !== again)
-      throw new ApiError('again: is not the same', 'invalid_input', 0, undefined, undefined, []);
+    if (password !== again) throw invalidAt('again', 'is not the same');
     const body = { current_password: current, password };
     await call('PUT /api/users/{id}', { params: { id: user.id }, body });
     // A new password ends all sessions, this one too.

@@ -1,10 +1,11 @@
 /** Adds or changes a schedule. */
 import { useMemo } from 'preact/hooks';
-import { ApiError, call } from '../../api/client.js';
+import { call } from '../../api/client.js';
 import { invalidate } from '../../api/query.js';
 import { Check, Field, SelectField, TextArea, TextField } from '../../base/controls.js';
 import { Dialog } from '../../base/dialog.js';
 import { Form } from '../../base/form.js';
+import { invalidAt } from '../../base/problems.js';
 import type { Endpoint, Schedule } from '../../generated/routes.js';
 import { useForm } from '../../settings/use-form.js';
 
@@ -153,10 +154,8 @@ function headersOf(text: string): Record<string, string> {
   return Object.fromEntries(
     lines.map((line) => {
       const [name = '', ...value] = line.split(':');
-      if (name.trim() === '' || value.length === 0) {
-        const message = `body.headers: not “${line.trim()}”: a line is Name: value`;
-        throw new ApiError(message, 'invalid_input', 0, undefined, undefined, []);
-      }
+      if (name.trim() === '' || value.length === 0)
+        throw invalidAt('body.headers', `not “${line.trim()}”: a line is Name: value`);
       return [name.trim(), value.join(':').trim()];
     }),
   );
