@@ -47,9 +47,10 @@ export async function preparePebble(): Promise<Pebble> {
   const config = join(folder.path, 'config.json');
   const env = {
     PEBBLE_VA_NOSLEEP: '1',
-    // Every order has challenges, and some requests are refused as if they were played again.
+    // Every order has challenges, and some requests are refused as if they were played again (in percent): not many,
+    // as the sixth refusal in a row fails an order.
     PEBBLE_AUTHZREUSE: '0',
-    PEBBLE_WFE_NONCEREJECT: '20',
+    PEBBLE_WFE_NONCEREJECT: '5',
   };
   const off = ['-http01', '', '-https01', '', '-tlsalpn01', '', '-doh', ''];
   const names = serverProcess(
