@@ -216,8 +216,10 @@ async function requireNoSecrets(tx: Store, owner: VariableOwner, names: readonly
     .whereRaw('name = ANY(?)', [[...names]])
     .pluck<string[]>('name');
   if (secret === undefined) return;
-  const hint = 'delete the secret first, or leave it out here';
-  throw new AppError('name_is_secret', `${secret} is a secret; ${hint}.`);
+  throw new AppError(
+    'name_is_secret',
+    `${secret} is a secret; delete the secret first, or leave it out here.`,
+  );
 }
 
 function setPlain(

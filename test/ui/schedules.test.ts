@@ -52,10 +52,14 @@ describe('schedules in the web UI', () => {
     expect(await stored()).to.include({ path: '/scheduled?typed=1' });
 
     await page.getByRole('button', { name: 'Edit 0 8 * * *' }).click();
-    for (const line of ['NoColonHere', ': no name']) {
+    for (const [line, problem] of [
+      ['NoColonHere', 'is not a name and a value, such as NoColonHere: value'],
+      [': no name', 'is not a name and a value, such as X-Name: value'],
+      ['x-kept: twice', 'has the name of another line'],
+    ] as const) {
       await dialog.getByLabel('Headers').fill(`X-Kept: no: not this\n${line}`);
       await dialog.getByRole('button', { name: 'Save' }).click();
-      await dialog.getByText(`Not “${line}”: a line is Name: value`).waitFor();
+      await dialog.getByText(`Line 2: ${problem}`).waitFor();
       expect(await dialog.locator('[aria-invalid=true]').inputValue()).to.include(line);
     }
     expect((await stored())?.headers).to.deep.equal({ 'X-Kept': 'yes' });

@@ -208,6 +208,7 @@ describe('UI: variables and policies', () => {
         expect(await page.getByLabel('Edit as JSON').isDisabled()).to.equal(true);
       };
       await refuse('X-Kind: a\n\nX-Tenant', 'Line 3: is not a name and a value, such as X-Tenant: value');
+      await refuse(': a', 'Line 1: is not a name and a value, such as X-Name: value');
       await refuse('X-Kind: a\nx-kind: b', 'Line 2: has the name of another line');
       await lines.fill('X-Kind: a:b\nX-Tenant:');
       await save(page);

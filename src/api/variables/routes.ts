@@ -47,15 +47,8 @@ function requireAllAccepted(variables: Readonly<Record<string, string | null>>):
   }
 }
 
-/** The answer to a change of plain variables. @param affected the endpoints; undefined when there is no such owner */
-async function changed(
-  deps: ApiDependencies,
-  owner: VariableOwner,
-  affected: readonly string[] | undefined,
-  tell: () => void,
-) {
-  const ids = requireFound(affected, owner.scope, owner.id);
-  tell();
+/** The answer to a change of plain variables. @param ids the endpoints that they are in force for */
+async function changed(deps: ApiDependencies, owner: VariableOwner, ids: readonly string[]) {
   const shown = requireFound(await plainVariables(deps.store, owner), owner.scope, owner.id);
   return new Reply(200, shown, {}, await awaitRouting(deps, { ids }));
 }
@@ -91,7 +84,9 @@ export const variableRoutes = [
           const variables = body as Readonly<Record<string, string>>;
           requireAllAccepted(variables);
           const affected = await replaceVariables(deps.store, owner(id), variables, origin.actor);
-          return changed(deps, owner(id), affected, () => tell({ variables: Object.keys(variables) }));
+          const ids = requireFound(affected, scope, id);
+          tell({ variables: Object.keys(variables) });
+          return changed(deps, owner(id), ids);
         },
       }),
 
@@ -109,7 +104,9 @@ export const variableRoutes = [
           const changes = body as Readonly<Record<string, string | null>>;
           requireAllAccepted(changes);
           const affected = await changeVariables(deps.store, owner(id), changes, origin.actor);
-          return changed(deps, owner(id), affected, () => tell({ variables: Object.keys(changes) }));
+          const ids = requireFound(affected, scope, id);
+          tell({ variables: Object.keys(changes) });
+          return changed(deps, owner(id), ids);
         },
       }),
 

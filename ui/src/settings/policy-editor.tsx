@@ -3,6 +3,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { call, get } from '../api/client.js';
 import { invalidate } from '../api/query.js';
 import { Check, SelectField, TextArea, TextField } from '../base/controls.js';
+import { headerProblem } from '../base/header-lines.js';
 import { invalidAt } from '../base/problems.js';
 import type { Owner } from './owner.js';
 import type { OwnPolicies } from './policies-section.js';
@@ -13,7 +14,6 @@ import {
   type PolicyField,
   type PolicyForm,
   type PolicyName,
-  problemOf,
   textsOf,
   withTexts,
 } from './policy-forms.js';
@@ -169,7 +169,7 @@ function OneField({ field: { kind, label, hint, options = [] }, value, problem, 
       />
     );
   if (kind === 'choice') return <SelectField {...shared} options={options} onChange={onChange} />;
-  if (kind === 'list' || kind === 'pairs')
+  if (kind === 'list' || kind === 'headers')
     return <TextArea {...shared} rows={Math.max(3, value.split('\n').length)} onInput={onChange} />;
   return <TextField {...shared} onInput={onChange} />;
 }
@@ -199,7 +199,7 @@ function typedTexts({ fields }: PolicyForm, changes: Partial<Draft>): FieldTexts
 /** The first field whose text is not what it would become. */
 function wrongField({ fields }: PolicyForm, typed: FieldTexts) {
   for (const field of fields) {
-    const problem = problemOf(field, typed[field.path] ?? '');
+    const problem = field.kind === 'headers' ? headerProblem(typed[field.path] ?? '') : undefined;
     if (problem !== undefined) return { field, problem };
   }
   return undefined;

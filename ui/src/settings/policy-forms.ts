@@ -2,6 +2,7 @@
  * The policies, and fields for those that a form can show whole. What has more to it, such as tokens of an issuer or
  * JSON Schemas, is edited as JSON: a form that hides a part of a policy would lie.
  */
+import { headerLines, headersOf } from '../base/header-lines.js';
 
 export type PolicyName =
   | 'cors'
@@ -25,8 +26,8 @@ export interface PolicyField {
   readonly path: string;
   readonly label: string;
   readonly hint?: string;
-  /** `list`: a line each; `pairs`: lines such as `Name: value`. */
-  readonly kind: 'text' | 'number' | 'check' | 'list' | 'pairs' | 'choice';
+  /** `list`: a line each; `headers`: lines such as `Name: value`. */
+  readonly kind: 'text' | 'number' | 'check' | 'list' | 'headers' | 'choice';
   /** Of a number. */
   readonly unit?: Unit;
   readonly options?: readonly { readonly value: string; readonly label: string }[];
@@ -49,8 +50,8 @@ const seconds = (path: string, label: string): PolicyField => ({
   hint: 'Seconds',
 });
 const changes = (of: 'request' | 'response'): readonly PolicyField[] => [
-  { path: `${of}.set`, label: `Set in the ${of}`, kind: 'pairs', hint: 'A line each: Name: value' },
-  { path: `${of}.add`, label: `Add to the ${of}`, kind: 'pairs', hint: 'One more of the name' },
+  { path: `${of}.set`, label: `Set in the ${of}`, kind: 'headers', hint: 'A line each: Name: value' },
+  { path: `${of}.add`, label: `Add to the ${of}`, kind: 'headers', hint: 'One more of the name' },
   { path: `${of}.remove`, label: `Remove from the ${of}`, kind: 'list', hint: 'A name in each line' },
 ];
 
@@ -241,10 +242,7 @@ export function fitsForm(form: PolicyForm, policy: unknown): boolean {
 function textOf({ kind }: PolicyField, value: unknown): string {
   if (value === undefined || value === null) return '';
   if (kind === 'list' && Array.isArray(value)) return value.join('\n');
-  if (kind === 'pairs')
-    return Object.entries(value)
-      .map(([name, one]) => `${name}: ${one}`)
-      .join('\n');
+  if (kind === 'headers') return headerLines(value);
   return String(value);
 }
 
@@ -256,29 +254,10 @@ function valueIn({ kind }: PolicyField, text: string): unknown {
   if (lines.length === 0) return undefined;
   if (kind === 'list') return lines;
   if (kind === 'check') return text === 'true';
-  if (kind === 'pairs') return Object.fromEntries(lines.map(pairOf));
+  if (kind === 'headers') return headersOf(text);
   // The API says what is wrong with what is no number.
   const isNumber = (kind === 'number' || kind === 'choice') && !Number.isNaN(Number(text));
   return isNumber ? Number(text) : text;
-}
-
-function pairOf(line: string): [string, string] {
-  const [name = '', ...value] = line.split(':');
-  return [name.trim(), value.join(':').trim()];
-}
-
-/** What is wrong with a text that the API does not see: the policy would have another line, or one less. */
-export function problemOf({ kind }: PolicyField, text: string): string | undefined {
-  if (kind !== 'pairs') return undefined;
-  const names = new Set<string>();
-  for (const [at, line] of text.split('\n').entries()) {
-    if (line.trim() === '') continue;
-    const name = pairOf(line)[0];
-    if (!line.includes(':')) return `line ${at + 1}: is not a name and a value, such as ${name}: value`;
-    if (names.has(name.toLowerCase())) return `line ${at + 1}: has the name of another line`;
-    names.add(name.toLowerCase());
-  }
-  return undefined;
 }
 
 /** What a policy has at the path of a field. */

@@ -5,6 +5,7 @@ import { invalidate } from '../../api/query.js';
 import { Check, Field, SelectField, TextArea, TextField } from '../../base/controls.js';
 import { Dialog } from '../../base/dialog.js';
 import { Form } from '../../base/form.js';
+import { headerLines, headerProblem, headersOf } from '../../base/header-lines.js';
 import { invalidAt } from '../../base/problems.js';
 import type { Endpoint, Schedule } from '../../generated/routes.js';
 import { useForm } from '../../settings/use-form.js';
@@ -24,6 +25,8 @@ export function ScheduleDialog({ endpoint, schedule, onClose }: ScheduleDialogPr
   const save = async () => {
     // What is not given has a sensible value; what is not changed stays.
     const { headers, ...others } = schedule ? changes : { cron: values.cron, ...changes };
+    const problem = headerProblem(headers ?? '');
+    if (problem !== undefined) throw invalidAt('body.headers', problem);
     const body = { ...others, ...(headers !== undefined && { headers: headersOf(headers) }) } as object;
     const params = { id: endpoint.id };
     if (schedule) {
@@ -135,28 +138,14 @@ function TimezoneField({ value, problem, onInput }: TimezoneProps) {
 
 function useSaved(endpoint: Endpoint, schedule: Schedule | undefined) {
   return useMemo(() => {
-    const headers = Object.entries(schedule?.headers ?? {});
     return {
       cron: schedule?.cron ?? '',
       timezone: schedule?.timezone ?? 'UTC',
       method: (schedule?.method ?? endpoint.method) as (typeof METHODS)[number],
       path: schedule?.path ?? '',
-      headers: headers.map(([name, value]) => `${name}: ${value}`).join('\n'),
+      headers: headerLines(schedule?.headers ?? {}),
       body: schedule?.body ?? '',
       enabled: schedule?.enabled ?? true,
     };
   }, [endpoint, schedule]);
-}
-
-/** @throws ApiError for a line that is none, as the API says what is wrong with a field */
-function headersOf(text: string): Record<string, string> {
-  const lines = text.split('\n').filter((line) => line.trim() !== '');
-  return Object.fromEntries(
-    lines.map((line) => {
-      const [name = '', ...value] = line.split(':');
-      if (name.trim() === '' || value.length === 0)
-        throw invalidAt('body.headers', `not “${line.trim()}”: a line is Name: value`);
-      return [name.trim(), value.join(':').trim()];
-    }),
-  );
 }
