@@ -7,22 +7,26 @@ const { relative } = require('node:path');
 const { reporters, Runner } = require('mocha');
 
 const { EVENT_HOOK_END, EVENT_TEST_END } = Runner.constants;
-const SLOWEST = 15;
+const SLOWEST = 20;
 
 module.exports = class extends reporters.Spec {
   /** Milliseconds of the tests and hooks of each file. */
   #durations = new Map();
+  /** The number of tests of each file. */
+  #tests = new Map();
 
   constructor(runner, options) {
     super(runner, options);
-    const add = ({ file, duration }) => {
-      if (file) this.#durations.set(file, (this.#durations.get(file) ?? 0) + (duration ?? 0));
-    };
-    runner.on(EVENT_TEST_END, add);
-    runner.on(EVENT_HOOK_END, add);
+    const add = (map, file, value) => file && map.set(file, (map.get(file) ?? 0) + (value ?? 0));
+    runner.on(EVENT_TEST_END, ({ file, duration }) => {
+      add(this.#durations, file, duration);
+      add(this.#tests, file, 1);
+    });
+    runner.on(EVENT_HOOK_END, ({ file, duration }) => add(this.#durations, file, duration));
   }
 
   epilogue() {
+    this.#listKinds();
     this.#listSlowest();
     for (const failure of this.failures) {
       const titles = failure.titlePath();
@@ -38,17 +42,34 @@ module.exports = class extends reporters.Spec {
     );
   }
 
+  /** The tests of each folder of test/. */
+  #listKinds() {
+    const kinds = new Map();
+    for (const [file, count] of this.#tests) {
+      const kind = sourceOf(file).split('/').slice(0, 2).join('/');
+      const { tests, duration } = kinds.get(kind) ?? { tests: 0, duration: 0 };
+      kinds.set(kind, { tests: tests + count, duration: duration + (this.#durations.get(file) ?? 0) });
+    }
+    if (kinds.size < 2) return;
+    process.stdout.write('\n  Tests by kind\n');
+    for (const [kind, { tests, duration }] of [...kinds].sort())
+      process.stdout.write(line(duration, `${String(tests).padStart(5)}  ${kind}`));
+  }
+
   #listSlowest() {
     const files = [...this.#durations].sort(([, left], [, right]) => right - left);
     if (files.length < 2) return;
     const total = files.reduce((sum, [, duration]) => sum + duration, 0);
-    const line = (duration, text) => `${(duration / 1_000).toFixed(1).padStart(8)} s  ${text}\n`;
     process.stdout.write('\n  Slowest files\n');
     for (const [file, duration] of files.slice(0, SLOWEST))
       process.stdout.write(line(duration, sourceOf(file)));
     process.stdout.write(line(total, `all ${files.length} files`));
   }
 };
+
+function line(duration, text) {
+  return `${(duration / 1_000).toFixed(1).padStart(8)} s  ${text}\n`;
+}
 
 /** The path of a test file in the repository. */
 function sourceOf(file) {

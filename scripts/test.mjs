@@ -1,7 +1,8 @@
 /**
- * Runs tests: `node scripts/test.mjs everyday` (what `npm test` does), `torture`, `check` (`npm run check` as one
- * test), several of these, or single files (`npm run test:only -- test/api/domains.test.ts`). Sets up what they need,
- * and ends with what has failed, and one line `N passed, N failed` for all. With CI=true, a skipped test is a failure.
+ * Runs tests: `node scripts/test.mjs everyday` (what `npm test` does), `torture`, `affected` (the torture tests that
+ * belong to what has changed), `check` (`npm run check` as one test), several of these, `all` (`npm run test:all`), or
+ * single files (`npm run test:only -- test/api/domains.test.ts`). Sets up what they need, and ends with what has
+ * failed, and one line `N passed, N failed` for all. With CI=true, a skipped test is a failure.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -11,8 +12,10 @@ import { buildAll } from './compile.mjs';
 import { ensureAllPackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
 import { isTorture, longestFirst, mostlyWaits } from './test-order.mjs';
 import { ensureTestServers } from './test-servers.mjs';
+import { affectedTorture, cleanCommit, recordGreen } from './torture-areas.mjs';
 
-const GROUPS = { check, everyday, torture };
+const GROUPS = { check, everyday, affected, torture };
+const ALL = ['check', 'everyday', 'torture'];
 /** More than the cores, because tests mostly wait for other processes. */
 const JOBS = availableParallelism() + 1;
 
@@ -23,8 +26,10 @@ const CRATES = [
   ['native programs', 'rust', []],
 ];
 
-const args = process.argv.slice(2);
+const args = process.argv.slice(2).flatMap((name) => (name === 'all' ? ALL : [name]));
 const files = args.filter((name) => !(name in GROUPS));
+/** What is tested, when it is a commit as it is. */
+const commit = cleanCommit();
 const total = { passed: 0, failed: 0, skipped: 0 };
 /** The names of failed tests, each followed by its error. */
 const failures = [];
@@ -45,6 +50,7 @@ if (process.env.CI === 'true' && total.skipped > 0) {
   total.skipped = 0;
 }
 printFailures();
+if (total.failed === 0 && ALL.every((name) => args.includes(name))) keepGreen();
 const skipped = total.skipped > 0 ? `, ${total.skipped} skipped` : '';
 process.stdout.write(`\n${total.passed} passed, ${total.failed} failed${skipped}\n`);
 process.exitCode = total.failed === 0 && total.passed > 0 ? 0 : 1;
@@ -70,12 +76,18 @@ async function everyday() {
   process.stdout.write(await rust);
 }
 
+/** The torture tests that belong to what has changed. */
+async function affected() {
+  const { files, reason } = affectedTorture(testFiles().filter(isTorture));
+  step(`${files.length} files with torture tests: ${reason}`);
+  await torture(files);
+}
+
 /**
  * Those that mostly wait, two at a time; the others one after the other: they saturate processors, memory and
  * connections.
  */
-async function torture() {
-  const specs = testFiles().filter(isTorture);
+async function torture(specs = testFiles().filter(isTorture)) {
   await mocha(longestFirst(specs.filter(mostlyWaits)), ['--parallel', '--jobs', '2']);
   await mocha(specs.filter((file) => !mostlyWaits(file)));
 }
@@ -144,6 +156,15 @@ async function mocha(specs, options = []) {
     total.failed++;
     failures.push(`mocha, which exited with ${code}`);
   }
+}
+
+/** Later changes are compared with this commit. */
+function keepGreen() {
+  if (commit === undefined || cleanCommit() !== commit) step('Not recorded: this is not a commit as it is.');
+  else
+    step(
+      `The whole suite is green: commit ${recordGreen(commit, total.passed)}, which now names this commit.`,
+    );
 }
 
 /** What has failed, once more at the end: its details are far above. */

@@ -4,9 +4,12 @@ import { chmod, chown, mkdir, readdir, symlink } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { openArtifactStore } from '../../src/artifacts/open.js';
 import { handlerSocket, runDirectory } from '../../src/bootstrap/run-directory.js';
+import { loadConfig } from '../../src/config.js';
 import { HAS_UNTRUSTED_USERS } from '../../src/util/untrusted-users.js';
 import { createClient, type HttpClient } from './client.js';
+import { KnownArtifacts } from './known-artifacts.js';
 import { createTestLog, type TestLog } from './log.js';
 import { asOtherUser, pathForOtherUser } from './other-user.js';
 import { freePort } from './ports.js';
@@ -162,6 +165,11 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     await close();
     throw error;
   }
+  const known = new KnownArtifacts(
+    join(BUILD_CACHE, 'artifacts'),
+    database.url,
+    await openArtifactStore(loadConfig(baseEnv)),
+  );
   const runDir = apart ? join(apart.data, 'run') : await runDirectory(data.path);
   return {
     api,
@@ -176,7 +184,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     processes,
     start,
     launch,
-    deploy: (endpoint) => deploy(api, endpoint),
+    deploy: (endpoint) => deploy(api, endpoint, known),
     close,
   };
 }
@@ -198,13 +206,18 @@ async function foldersOf(
   };
 }
 
-/** Creates an endpoint, compiles and starts it; returns its id. */
-export async function deploy(api: HttpClient, endpoint: NewEndpoint): Promise<string> {
+/** Creates an endpoint, compiles it, unless its executable is known, and starts it; returns its id. */
+export async function deploy(
+  api: HttpClient,
+  endpoint: NewEndpoint,
+  known?: KnownArtifacts,
+): Promise<string> {
   const created = await must(
     api.post('/api/endpoints', { name: endpoint.path, method: 'GET', domain: '*', ...endpoint }),
   );
   const { id } = created as { id: string };
-  await must(api.post(`/api/endpoints/${id}/compile`));
+  const compile = () => must(api.post(`/api/endpoints/${id}/compile`));
+  await (known ? known.compile(id, compile) : compile());
   await must(api.post(`/api/endpoints/${id}/start`));
   return id;
 }

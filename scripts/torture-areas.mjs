@@ -1,0 +1,190 @@
+/**
+ * Which torture tests belong to which paths. A change runs those of the paths that differ from the newest commit whose
+ * whole suite was green, which `test/green-commit.json` names; `npm run test:all` runs everything, and writes it.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { ROOT } from './prepare.mjs';
+
+const GREEN = 'test/green-commit.json';
+
+/** Run with every change: what must not break whatever else does. Names of files below test/torture, or folders. */
+export const ALWAYS = [
+  'faults/actor-host-killed',
+  'faults/compile-interrupted',
+  'faults/database-away',
+  'faults/deployment-killed',
+  'faults/front-killed',
+  'faults/gateway-killed',
+  'faults/graceful-shutdown',
+  'faults/handler-killed',
+  'faults/redeployments',
+  'faults/web-ends',
+  'hostile/handlers-isolation',
+];
+
+const NOTHING = [];
+const ALL = [''];
+const HTTP = ['http/', 'browser/cors', 'hostile/handlers-protocol', 'machines/rates', 'soak'];
+const HANDLERS = ['hostile/handlers-', 'http/event-streams', 'large-objects', 'machines/lifecycle', 'soak'];
+const BUILDS = ['hostile/builds', 'hostile/crates', 'faults/first-start', 'faults/disk-full'];
+const SERVICES = [
+  ...[
+    'hostile/damaged-answers',
+    'hostile/lying-lengths',
+    'hostile/service-callers',
+    'faults/hanging-backend',
+  ],
+  ...['machines/services', 'large-objects'],
+];
+const MACHINES = ['machines/', 'faults/disk-full', 'soak'];
+const QUEUES = ['faults/redis-away', 'faults/imports-database', 'apply-kills', 'machines/services'];
+const DATA = ['faults/', 'apply-kills', 'machines/', 'soak'];
+
+/**
+ * Beginnings of paths, and the torture tests that show what may break there. Of several that fit, the longest counts. A
+ * path that none fits runs everything.
+ */
+export const AREAS = {
+  'rust/front': HTTP,
+  'rust/front/src/challenges.rs': ['acme'],
+  'rust/front-tls/': [...HTTP, 'acme'],
+  'rust/wire/': [...HTTP, ...HANDLERS, ...SERVICES],
+  'rust/sdk/': [...HANDLERS, 'http/autobahn', 'faults/first-start'],
+  'rust/sdk/README.md': NOTHING,
+  'rust/sdk/tests/': NOTHING,
+  'rust/sdk/core/src/services/': SERVICES,
+  'rust/sdk/core/src/wire/': [...HTTP, ...HANDLERS, ...SERVICES],
+  'rust/launcher/': ['hostile/', 'faults/disk-full'],
+  'rust/service/': SERVICES,
+  'rust/postgres-service/': SERVICES,
+  'rust/sqlite-service/': SERVICES,
+  'src/sandbox/': ['hostile/', 'faults/disk-full'],
+  'src/build/': BUILDS,
+  'src/artifacts/': ['faults/disk-full', 'machines/lifecycle', 'machines/lost'],
+  'src/actors/': SERVICES,
+  'src/gateway/': [...HANDLERS, ...MACHINES],
+  'src/gateway/certificates.ts': ['acme'],
+  'src/gateway/challenges.ts': ['acme'],
+  'src/gateway/front': [...HTTP, ...MACHINES],
+  'src/http/': ['http/', 'schemathesis'],
+  'src/wire/': SERVICES,
+  'src/reconcile/': DATA,
+  'src/store/': [...DATA, 'acme'],
+  'src/store/acme': ['acme'],
+  'migrations/': DATA,
+  'src/queues/': QUEUES,
+  'src/model/': ['schemathesis', 'apply-kills', 'machines/services'],
+  'src/lifecycle/': ['apply-kills', 'machines/lifecycle', 'machines/lost', 'soak'],
+  'src/internal/': MACHINES,
+  'src/apply/': ['apply-kills'],
+  'src/import/': ['faults/imports-database', 'machines/services'],
+  'src/secrets/': ['machines/key-rotation'],
+  'src/api/': ['schemathesis', 'browser/sign-in', 'apply-kills'],
+  'src/webhooks/': NOTHING,
+  'src/metrics/': ['soak'],
+  'src/settings': NOTHING,
+  'src/errors.ts': NOTHING,
+  'src/up/': ['node-versions'],
+  'jobs/': [...QUEUES, ...BUILDS],
+  'jobs/acme': ['acme'],
+  'jobs/apply': ['apply-kills'],
+  'jobs/reseal.ts': ['machines/key-rotation'],
+  // What everyday tests show, and nothing else can break.
+  'cli/': NOTHING,
+  'ui/': NOTHING,
+  'docs/': NOTHING,
+  'bench/': NOTHING,
+  'examples/': NOTHING,
+  'deploy/': NOTHING,
+  'scripts/': NOTHING,
+  'test/': NOTHING,
+  '.ci/': NOTHING,
+  '.gitignore': NOTHING,
+  'biome.json': NOTHING,
+  'ARCHITECTURE.md': NOTHING,
+  'CONTRIBUTING.md': NOTHING,
+  'README.md': NOTHING,
+  // Scripts that make the product what it is.
+  'scripts/build': ['node-versions'],
+  'scripts/native.mjs': ['node-versions'],
+  'scripts/processes.mjs': ['node-versions', 'soak'],
+  'scripts/up.mjs': ['node-versions'],
+  'package.json': ['node-versions', 'soak'],
+  'package-lock.json': ALL,
+};
+
+/**
+ * The torture tests of a change.
+ * @param files all compiled test files, such as `dist/test/torture/soak.test.js`
+ * @returns which of them belong to what differs from the newest green commit, and why, for people
+ */
+export function affectedTorture(files) {
+  const green = greenCommit();
+  const changed = green && changedSince(green);
+  if (!changed) {
+    const reason = green ? `its history has no ${green}` : `there is no ${GREEN}`;
+    return { files, reason: `everything: ${reason}` };
+  }
+  const fits = selectorFor(changed);
+  const selected = files.filter((file) => fits(nameOf(file)) || importsAny(file, changed));
+  return { files: selected, reason: `${changed.length} paths differ from ${green.slice(0, 12)}` };
+}
+
+/** Whether a torture test, such as `faults/disk-full`, belongs to these paths. Also used by its own tests. */
+export function selectorFor(paths) {
+  const selected = [...ALWAYS, ...paths.flatMap(areaOf)];
+  return (name) => selected.some((beginning) => name.startsWith(beginning));
+}
+
+function areaOf(path) {
+  const fitting = Object.keys(AREAS).filter((beginning) => path.startsWith(beginning));
+  if (fitting.length === 0) return ALL;
+  return AREAS[fitting.toSorted((left, right) => right.length - left.length)[0]];
+}
+
+const nameOf = (file) => file.replace('dist/test/torture/', '').replace('.test.js', '');
+
+/** Whether a test, or what it imports of test/, has changed itself. */
+function importsAny(file, changed, seen = new Set()) {
+  if (seen.has(file) || !file.startsWith('dist/test/')) return false;
+  seen.add(file);
+  if (changed.includes(file.replace(/^dist\//, '').replace(/\.js$/, '.ts'))) return true;
+  const text = readFileSync(join(ROOT, file), 'utf8');
+  return [...text.matchAll(/'(\.[^']+\.js)'/g)].some(([, path]) =>
+    importsAny(relative(ROOT, join(ROOT, dirname(file), path)), changed, seen),
+  );
+}
+
+function greenCommit() {
+  const file = join(ROOT, GREEN);
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).commit : undefined;
+}
+
+/** Paths that differ between a commit and the working tree; undefined when git does not know. */
+function changedSince(commit) {
+  const tracked = git('diff', '--name-only', '--no-renames', commit);
+  const added = git('ls-files', '--others', '--exclude-standard');
+  if (tracked === undefined || added === undefined) return undefined;
+  return [...tracked, ...added].filter((path) => path !== GREEN);
+}
+
+/** What is tested: the commit, if the working tree has nothing else. */
+export function cleanCommit() {
+  const [head] = git('rev-parse', 'HEAD') ?? [];
+  return git('status', '--porcelain')?.length === 0 ? head : undefined;
+}
+
+/** Records that the whole suite was green. */
+export function recordGreen(commit, tests) {
+  const day = new Date().toISOString().slice(0, 10);
+  writeFileSync(join(ROOT, GREEN), `${JSON.stringify({ commit, tests, day }, null, 2)}\n`);
+  return GREEN;
+}
+
+/** The lines that git prints; undefined when it fails. */
+function git(...args) {
+  const { status, stdout } = spawnSync('git', args, { cwd: ROOT, encoding: 'utf8' });
+  return status === 0 ? stdout.split('\n').filter(Boolean) : undefined;
+}

@@ -1,0 +1,63 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { expect } from 'chai';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+interface Areas {
+  readonly AREAS: Readonly<Record<string, readonly string[]>>;
+  readonly ALWAYS: readonly string[];
+  selectorFor(paths: readonly string[]): (name: string) => boolean;
+}
+
+describe('the torture tests of a change', () => {
+  const names = readdirSync(`${ROOT}test/torture`, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.test.ts'))
+    .map((file) => file.replace('.test.ts', ''));
+  let areas: Areas;
+  const selected = (...paths: string[]) => names.filter(areas.selectorFor(paths));
+
+  before(async () => {
+    areas = (await import(`${ROOT}scripts/torture-areas.mjs`)) as Areas;
+  });
+
+  it('are named by a table whose paths and tests exist', () => {
+    for (const [path, tests] of Object.entries(areas.AREAS)) {
+      const isThere = existsSync(`${ROOT}${path}`) || beginsFile(path);
+      expect(isThere, `the path ${path}`).to.equal(true);
+      for (const test of tests)
+        expect(
+          names.some((name) => name.startsWith(test)),
+          `the test ${test}`,
+        ).to.equal(true);
+    }
+  });
+
+  it('are all of them for a path that the table does not know', () => {
+    expect(selected('src/something-new/a.ts')).to.deep.equal(names);
+    expect(selected('package-lock.json')).to.deep.equal(names);
+  });
+
+  it('always have the faults and the isolation of handlers', () => {
+    expect(selected('docs/LOGS.md')).to.have.length(areas.ALWAYS.length);
+    expect(selected()).to.include.members(['faults/front-killed', 'hostile/handlers-isolation']);
+  });
+
+  it('are those of the area that a path belongs to, by the longest beginning', () => {
+    expect(selected('src/sandbox/kill.ts')).to.include.members([
+      'hostile/builds',
+      'hostile/handlers-resources',
+    ]);
+    expect(selected('rust/front/src/accept.rs'))
+      .to.include('http/slow-clients')
+      .and.not.include('hostile/builds');
+    expect(selected('rust/front/src/challenges.rs')).to.include('acme').and.not.include('http/slow-clients');
+    expect(selected('docs/LOGS.md', 'jobs/acme-order.ts')).to.include('acme').and.not.include('soak');
+  });
+});
+
+/** Whether a beginning such as `src/gateway/front` is that of a file. */
+function beginsFile(path: string): boolean {
+  const [, folder = '', beginning = ''] = /^(.*\/)?([^/]*)$/.exec(path) ?? [];
+  return readdirSync(`${ROOT}${folder}`).some((name) => name.startsWith(beginning));
+}
