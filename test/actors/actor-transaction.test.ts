@@ -77,7 +77,7 @@ for (const { title, start, sleep, running } of BACKENDS_WITH_TRANSACTIONS) {
     const value = async (text: string) => String((await actor.call(sql(text))).payload);
     const isFree = () => eventually(async () => expect(await actor.inUse()).to.equal(0));
 
-    it('that are abandoned do not wait for the statement in progress', async () => {
+    it(`an abandoned transaction ${title} does not wait for its running statement`, async () => {
       for (let round = 0; round < 3; round++) {
         const transaction = await actor.begin(LONG_MS, LONG_MS);
         await transaction.call(sql('INSERT INTO entries VALUES (1)'));
@@ -91,7 +91,7 @@ for (const { title, start, sleep, running } of BACKENDS_WITH_TRANSACTIONS) {
       expect(await value('SELECT count(*) FROM entries')).to.include('[[0]]');
     });
 
-    it('run their calls one after the other, and end once', async () => {
+    it(`a transaction ${title} runs its calls one after the other, and ends once`, async () => {
       const transaction = await actor.begin(LONG_MS, LONG_MS);
       const calls = [1, 2, 3].map((id) => transaction.call(sql(`INSERT INTO entries VALUES (${id})`)));
       const committed = transaction.commit(LONG_MS);

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { decodeBase64 } from '../../src/actors/operations.js';
 
 describe('decodeBase64', () => {
-  it('reads all bytes back', () => {
+  it('decodes the base64 of any bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => {
         expect(decodeBase64(Buffer.from(bytes).toString('base64'))).to.deep.equal(Buffer.from(bytes));
@@ -25,7 +25,7 @@ describe('decodeBase64', () => {
     'QUJD=',
     'äöüß',
   ]) {
-    it(`refuses ${JSON.stringify(text)}`, () => {
+    it(`refuses ${JSON.stringify(text)} as base64`, () => {
       expect(decodeBase64(text)).to.equal(undefined);
     });
   }

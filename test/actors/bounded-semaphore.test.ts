@@ -9,7 +9,7 @@ describe('bounded semaphore', () => {
       (thrown: unknown) => (thrown instanceof ServiceError ? thrown.kind : 'unknown'),
     );
 
-  it('admits up to its capacity, and the others in order', async () => {
+  it('a semaphore admits callers up to its capacity, and the others in order', async () => {
     const semaphore = new BoundedSemaphore(2, 10);
     const acquired: number[] = [];
     for (let i = 0; i < 5; i++) void semaphore.acquire(60_000).then(() => acquired.push(i));
@@ -27,7 +27,7 @@ describe('bounded semaphore', () => {
     expect({ inUse: semaphore.inUse, waiting: semaphore.waiting }).to.deep.equal({ inUse: 0, waiting: 0 });
   });
 
-  it('refuses when its queue is full, and drops those that waited too long', async () => {
+  it('a semaphore refuses callers when its queue is full, and drops those that waited too long', async () => {
     const semaphore = new BoundedSemaphore(1, 1);
     await semaphore.acquire(1);
     const late = kindOf(semaphore.acquire(1));

@@ -86,7 +86,7 @@ function memberOf(schema: TSchema, is: number): TSchema {
 }
 
 describe('checks of arguments', () => {
-  it('find what the library for schemas finds, in the same words, and set the same defaults', () => {
+  it('checks of arguments report the same errors and set the same defaults as the library for schemas', () => {
     const cases = example.chain(({ schema, values }) =>
       fc.tuple(fc.constant(schema), fc.oneof({ weight: 4, arbitrary: values }, fc.jsonValue())),
     );
@@ -100,7 +100,7 @@ describe('checks of arguments', () => {
     );
   });
 
-  it('refuse schemas with other keywords', () => {
+  it('checks of arguments refuse a schema with a keyword that they do not support', () => {
     expect(() => checkOf(Type.String({ contentEncoding: 'base64' }))).to.throw('contentEncoding');
   });
 });

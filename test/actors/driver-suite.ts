@@ -45,7 +45,8 @@ interface Runners<T extends ServiceType> {
 const CONNECT_TIMEOUT_MS = 500;
 
 export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: DriverSuite<T>): void {
-  describe(`driver ${suite.title ?? driver.type}: common tests of drivers`, () => {
+  const name = suite.title ?? driver.type;
+  describe(`driver ${name}: common tests of drivers`, () => {
     let backend: TestBackend<T>;
     before(async function () {
       this.timeout(60_000);
@@ -73,7 +74,7 @@ export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: Dri
       }
     }
 
-    it('connects, answers, and reports the product', async () => {
+    it(`the driver of ${name} connects, and answers a call`, async () => {
       await withActor(backend.config, async (actor) => {
         await actor.settled();
         expect(actor.state).to.have.property('kind', 'connected');
@@ -81,7 +82,7 @@ export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: Dri
       });
     });
 
-    it('tests a connection, with its latency', async () => {
+    it(`the driver of ${name} tests a connection, and reports its latency and the product`, async () => {
       const tested = await test(backend.config);
       expect(tested, JSON.stringify(tested)).to.have.property('connected', true);
       if (!tested.connected) throw new Error('not connected');
@@ -91,11 +92,11 @@ export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: Dri
 
     const { wrongPassword, at } = suite;
     if (typeof wrongPassword === 'string') {
-      it(`has no password: ${wrongPassword}`, () => {
+      it(`the driver of ${name} has no password: ${wrongPassword}`, () => {
         expect(backend.config).to.not.have.property('password');
       });
     } else {
-      it('reports a wrong password', async () => {
+      it(`the driver of ${name} reports a wrong password`, async () => {
         const tested = await test(wrongPassword(backend.config));
         expect(tested).to.have.property('connected', false);
         expect(tested)
@@ -105,25 +106,25 @@ export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: Dri
     }
 
     if (typeof at === 'string') {
-      it(`has no address: ${at}`, () => {
+      it(`the driver of ${name} has no address: ${at}`, () => {
         expect(backend.config).to.not.have.property('host');
       });
     } else {
-      it('reports an unknown host', async () => {
+      it(`the driver of ${name} reports an unknown host`, async () => {
         const tested = await test(at(backend.config, 'no-such-host.invalid', 1));
         expect(tested)
           .to.have.property('error')
           .that.matches(/unknown host/);
       });
 
-      it('reports a refused connection', async () => {
+      it(`the driver of ${name} reports a refused connection`, async () => {
         const tested = await test(at(backend.config, '127.0.0.1', await freePort()));
         expect(tested)
           .to.have.property('error')
           .that.matches(/refused/);
       });
 
-      it('fails with a timeout when a server accepts and never answers', async () => {
+      it(`the driver of ${name} fails with a timeout when a server accepts connections and never answers`, async () => {
         const silent = await silentServer();
         try {
           const config = at(backend.config, '127.0.0.1', silent.port);
@@ -138,7 +139,7 @@ export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: Dri
         }
       });
 
-      it('refuses calls while its server is stopped, and reconnects when it is restarted', async function () {
+      it(`the driver of ${name} refuses calls while its server is stopped, and reconnects when it is restarted`, async function () {
         this.timeout(60_000);
         await withActor(backend.config, async (actor) => {
           suite.call.check(await actor.call(harmless));
@@ -152,7 +153,7 @@ export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: Dri
         });
       });
 
-      it('connects when its server starts later', async function () {
+      it(`the driver of ${name} connects when its server starts later`, async function () {
         this.timeout(60_000);
         await backend.stop();
         const actor = start(backend.config);
@@ -167,14 +168,14 @@ export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: Dri
       });
     }
 
-    it('refuses unknown operations', async () => {
+    it(`the driver of ${name} refuses unknown operations`, async () => {
       await withActor(backend.config, async (actor) => {
         const message = await failsWith('invalid', actor.call(call({ operation: 'no-such-operation' })));
         expect(message).to.include('no-such-operation');
       });
     });
 
-    it('makes 64 calls at once', async function () {
+    it(`the driver of ${name} makes 64 calls at once`, async function () {
       this.timeout(60_000);
       await withActor(backend.config, async (actor) => {
         const answers = await Promise.all(Array.from({ length: 64 }, () => actor.call(harmless)));
@@ -182,7 +183,7 @@ export function driverSuite<T extends ServiceType>(driver: Driver<T>, suite: Dri
       });
     });
 
-    it('finishes calls in progress when it is drained, and refuses new ones', async () => {
+    it(`the driver of ${name} finishes calls in progress when it is drained, and refuses new ones`, async () => {
       const actor = start(backend.config);
       await actor.settled();
       const underWay = Array.from({ length: 8 }, () => actor.call(harmless));

@@ -18,12 +18,12 @@ describe('replaceBigIntegers', () => {
     ['9007199254740993e1', '9007199254740993e1'],
     ['1e9007199254740993', '1e9007199254740993'],
   ] as const) {
-    it(`makes ${replaced} of ${json}`, () => {
+    it(`replacing big integers makes ${replaced} of the JSON ${json}`, () => {
       expect(quote(json)).to.equal(replaced);
     });
   }
 
-  it('leaves all other JSON as it is', () => {
+  it('leaves JSON without big integers as it is', () => {
     fc.assert(
       fc.property(fc.json(), (json) => {
         const numbers: number[] = [];
@@ -38,7 +38,7 @@ describe('replaceBigIntegers', () => {
   });
 
   // With quadratic time, each of these would exceed the timeout of mocha.
-  describe('takes time in proportion to the length', () => {
+  describe('replaceBigIntegers with long JSON', () => {
     const LONG = '9007199254740993';
     const MIB = 1024 * 1024;
 
@@ -49,7 +49,7 @@ describe('replaceBigIntegers', () => {
       ['a number with two points', `${LONG}${'.1'.repeat(MIB)}`],
       ['leading zeros', `0${LONG}`],
     ] as const) {
-      it(`refuses ${name}`, () => {
+      it(`refuses JSON with ${name} in linear time`, () => {
         expect(() => quote(text)).to.throw(SyntaxError);
       });
     }
@@ -62,12 +62,12 @@ describe('replaceBigIntegers', () => {
       ['a fraction of 9 Mi digits', `0.${'1'.repeat(9 * MIB)}`],
       ['many numbers', `[0${',-12345.678e-1'.repeat(MIB)}]`],
     ] as const) {
-      it(`leaves ${name} as it is`, () => {
+      it(`leaves ${name} in JSON as it is, in linear time`, () => {
         expect(quote(`[${text},${LONG}]`) === `[${text},"${LONG}"]`).to.equal(true);
       });
     }
 
-    it('replaces an integer of 9 Mi digits', () => {
+    it('replaces an integer of 9 Mi digits in linear time', () => {
       const digits = '1'.repeat(9 * MIB);
       expect(quote(digits) === `"${digits}"`).to.equal(true);
     });

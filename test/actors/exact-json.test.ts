@@ -12,7 +12,7 @@ describe('exact JSON', () => {
     );
   });
 
-  it('writes integers of any size exactly', () => {
+  it('writes integers of any size exactly into JSON', () => {
     fc.assert(
       fc.property(fc.bigInt(), (value) => {
         expect(encodeJson({ value })).to.equal(`{"value":${value}}`);
@@ -32,7 +32,7 @@ describe('exact JSON', () => {
     ['"\u2028\n\ud800', JSON.stringify('"\u2028\n\ud800')],
   ];
   for (const [value, text] of cases) {
-    it(`writes ${text}`, () => {
+    it(`encodes a special value as ${text} in JSON`, () => {
       expect(encodeJson(value)).to.equal(text);
     });
   }

@@ -55,8 +55,8 @@ const FRAMES: Readonly<Record<string, readonly [FrameFormat, (content: Buffer) =
 
 describe('guards of answers', () => {
   for (const [protocol, [format, frame]] of Object.entries(FRAMES)) {
-    describe(`of ${protocol}`, () => {
-      it('let frames pass, however they are cut', () => {
+    describe(`frames of ${protocol}`, () => {
+      it(`passes on frames of ${protocol}, however they are cut`, () => {
         const frames = fc.array(fc.uint8Array({ maxLength: 200 }), { minLength: 1, maxLength: 8 });
         fc.assert(
           fc.property(frames, cuts, (contents, places) => {
@@ -66,7 +66,7 @@ describe('guards of answers', () => {
         );
       });
 
-      it('refuse a frame that is too long as soon as its header is there', () => {
+      it(`refuses a frame that is too long as soon as its header has arrived from ${protocol}`, () => {
         const longest = frame(Buffer.alloc(LIMIT - frame(Buffer.alloc(0)).length));
         expect(passed(new FrameGuard(format, LIMIT), [longest]).length).to.equal(LIMIT);
         const header = frame(Buffer.alloc(LIMIT)).subarray(0, format.headerBytes);
@@ -82,7 +82,7 @@ describe('guards of answers', () => {
     });
   }
 
-  it('refuse frames that are shorter than their header', () => {
+  it('refuses a frame of MongoDB that is shorter than its header', () => {
     expect(() => new FrameGuard(MONGODB_FRAMES, LIMIT).pass(Buffer.alloc(16))).to.throw(
       AnswerRefused,
       /0 bytes/,
@@ -93,14 +93,14 @@ describe('guards of answers', () => {
     );
   });
 
-  it('refuse an impossible length of mongodb before the rest of the header', () => {
+  it('refuses a message of MongoDB with an impossible length before the rest of its header arrives', () => {
     for (const length of ['00000000', '0f000000', 'ffffffff', 'ffffff7f'])
       expect(() => new FrameGuard(MONGODB_FRAMES, LIMIT).pass(Buffer.from(length, 'hex'))).to.throw(
         AnswerRefused,
       );
   });
 
-  it('refuse compressed messages of mongodb, however they are cut', () => {
+  it('refuses compressed messages of MongoDB, however they are cut', () => {
     const compressed = Buffer.from(`19000000${'00'.repeat(8)}dc070000${'00'.repeat(9)}`, 'hex');
     fc.assert(
       fc.property(cuts, (places) => {
@@ -110,7 +110,7 @@ describe('guards of answers', () => {
     );
   });
 
-  it('refuse documents of mongodb that are not as long as their message', () => {
+  it('refuses a document of MongoDB that is not as long as its message', () => {
     const guarded = (length: number) => {
       const message = Buffer.alloc(50);
       message.writeInt32LE(50);
@@ -123,7 +123,7 @@ describe('guards of answers', () => {
     expect(guarded(29)).not.to.throw();
   });
 
-  it('add up the packets of one message of mysql', () => {
+  it('adds up the lengths of the packets of one message of MySQL', () => {
     const guard = new FrameGuard(MYSQL_FRAMES, 40 * LIMIT);
     const largest = mysqlPacket(Buffer.alloc(0xffffff));
     for (let round = 0; round < 3; round++) {
@@ -149,7 +149,7 @@ describe('the guard of redis', () => {
     array: fc.array(tie('reply'), { maxLength: 5 }).map((items) => `*${items.length}\r\n${items.join('')}`),
   })).reply;
 
-  it('lets replies pass, however they are cut', () => {
+  it('passes on replies of Redis, however they are cut', () => {
     fc.assert(
       fc.property(fc.array(reply, { minLength: 1, maxLength: 6 }), cuts, (replies, places) => {
         const bytes = Buffer.from(replies.join(''));
@@ -158,7 +158,7 @@ describe('the guard of redis', () => {
     );
   });
 
-  it('replaces a value that is too long by an error, and goes on with the next reply', () => {
+  it('replaces a value of Redis that is too long by an error, and passes on the next reply', () => {
     const long = Buffer.concat([
       Buffer.from(`$${LIMIT + 1}\r\n`),
       Buffer.alloc(LIMIT + 1),
@@ -177,7 +177,7 @@ describe('the guard of redis', () => {
     );
   });
 
-  it('lets a value of the largest size pass', () => {
+  it('passes on a value of Redis that has the largest size', () => {
     const value = Buffer.concat([Buffer.from(`$${LIMIT}\r\n`), Buffer.alloc(LIMIT), Buffer.from('\r\n')]);
     expect(passed(new RedisGuard(LIMIT), [value, value]).length).to.equal(2 * value.length);
   });
@@ -194,7 +194,7 @@ describe('the guard of redis', () => {
       `*3\r\n${`$600000\r\n${'a'.repeat(600_000)}\r\n`.repeat(3)}`,
     ],
   ] as const) {
-    it(`refuses ${what}`, () => {
+    it(`refuses a reply of Redis with ${what}`, () => {
       fc.assert(
         fc.property(cuts, (places) => {
           expect(() => passed(new RedisGuard(LIMIT), cut(Buffer.from(text), places))).to.throw(AnswerRefused);
@@ -213,7 +213,7 @@ describe('the guard of email', () => {
       [...more.map((text) => `${code}-${text}\r\n`), `${code} ${last}\r\n`].join(''),
     );
 
-  it('lets replies pass, any number of them, however they are cut', () => {
+  it('passes on any number of replies of a mail server, however they are cut', () => {
     const long = `250-${'a'.repeat(200_000)}\r\n250 end\r\n`;
     fc.assert(
       fc.property(fc.array(reply, { minLength: 1, maxLength: 6 }), cuts, (replies, places) => {
@@ -231,7 +231,7 @@ describe('the guard of email', () => {
     ['lines of spaces without end', '     \r\n'.repeat(LIMIT / 7 + 1)],
     ['texts without end', 'hello\r\n'.repeat(LIMIT / 7 + 1)],
   ] as const) {
-    it(`refuses ${what}`, () => {
+    it(`refuses ${what} from a mail server`, () => {
       fc.assert(
         fc.property(cuts, (places) => {
           const refused = () => passed(new SmtpGuard(), cut(Buffer.from(text), places));

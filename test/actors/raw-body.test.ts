@@ -64,7 +64,7 @@ describe('bodies that bypass the parser', () => {
     }
   });
 
-  it('are those that were sent, when relayed, piped or read', async () => {
+  it('delivers a raw body as it was sent, when it is relayed, piped or read', async () => {
     respond = (socket) => socket.write(Buffer.concat([head(LARGE), content]));
     expect(content.equals(await buffer(await getFromRelay()))).to.equal(true);
     const { response, body } = await get();
@@ -73,7 +73,7 @@ describe('bodies that bypass the parser', () => {
     expect(content.equals(await buffer((await get()).body.pipe(new PassThrough())))).to.equal(true);
   });
 
-  it('come after heads in any number of segments', async () => {
+  it('reads a raw body after a head that came in many segments', async () => {
     respond = (socket) => {
       socket.setNoDelay();
       const bytes = Buffer.concat([head(LARGE), content.subarray(0, 3)]);
@@ -90,7 +90,7 @@ describe('bodies that bypass the parser', () => {
     expect(content.equals(await buffer(body))).to.equal(true);
   });
 
-  it('are left to the parser when they are short, chunked, of an error, or after an informational response', async () => {
+  it('leaves bodies to the parser that are short, chunked, of an error, or after an interim response', async () => {
     const text = 'x'.repeat(300_000);
     const chunked = `${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`;
     for (const [bytes, expected] of [
@@ -109,7 +109,7 @@ describe('bodies that bypass the parser', () => {
     }
   });
 
-  it('may follow short ones on the same connection', async () => {
+  it('reads a raw body after short responses on the same connection', async () => {
     for (let i = 0; i < 3; i++) {
       respond = (socket) => socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nshort');
       expect(String(await buffer((await get()).body))).to.equal('short');
@@ -121,7 +121,7 @@ describe('bodies that bypass the parser', () => {
     expect(sockets).to.have.length(1);
   });
 
-  it('are not read faster than they are written', async () => {
+  it('reads a raw body no faster than its client receives it', async () => {
     respond = (socket) => socket.write(Buffer.concat([head(LARGE), content]));
     const reader = await getFromRelay();
     const { response } = await eventually(() => {
@@ -139,7 +139,7 @@ describe('bodies that bypass the parser', () => {
     expect(content.equals(Buffer.concat(received))).to.equal(true);
   });
 
-  it('fail when the connection closes too early', async () => {
+  it('fails a raw body when the connection closes too early', async () => {
     for (const sent of [1, 1_000_000, LARGE - 1]) {
       respond = (socket) => socket.end(Buffer.concat([head(LARGE), content.subarray(0, sent)]));
       expect((await failure(buffer(await getFromRelay()))).message).to.equal('aborted');
@@ -149,12 +149,12 @@ describe('bodies that bypass the parser', () => {
     }
   });
 
-  it('fail when they are longer than announced', async () => {
+  it('fails a raw body that is longer than its Content-Length', async () => {
     respond = (socket) => socket.write(Buffer.concat([head(LARGE - 1), content]));
     expect((await failure(buffer((await get()).body))).message).to.match(/longer than/);
   });
 
-  it('fail without ending the process when they are too long before anybody reads them', async () => {
+  it('fails a raw body that is too long before anybody reads it, and does not end the process', async () => {
     const length = 300_000;
     // After a large response, left to the parser, the connection has room for all of the next one in one read.
     respond = (socket) =>
@@ -173,7 +173,7 @@ describe('bodies that bypass the parser', () => {
     expect((await failure(buffer(body))).message).to.match(/longer than|Premature close|ended after/);
   });
 
-  it('fail at once when the server does not speak HTTP', async () => {
+  it('fails a request at once when the server does not speak HTTP', async () => {
     for (const banner of [
       'SSH-2.0-OpenSSH_9.2\r\n',
       '220 mail.example ESMTP\r\n',
@@ -186,7 +186,7 @@ describe('bodies that bypass the parser', () => {
     }
   });
 
-  it('are not mixed up when there are many at once, and some are aborted', async () => {
+  it('keeps raw bodies apart when many arrive at once, and some are aborted', async () => {
     const lengths = Array.from({ length: 12 }, (_, i) => 1_000_000 + 100_003 * i);
     let next = 0;
     respond = (socket) => {
@@ -219,7 +219,7 @@ describe('bodies that bypass the parser', () => {
     );
   });
 
-  it('close their connection when their reader disconnects', async () => {
+  it('closes the connection of a raw body when its reader disconnects', async () => {
     respond = (socket) => socket.write(Buffer.concat([head(LARGE), content]));
     const reader = await getFromRelay();
     await once(reader, 'readable');
@@ -229,7 +229,7 @@ describe('bodies that bypass the parser', () => {
     await failure(relayed?.outcome);
   });
 
-  it('fail when the agent is closed', async () => {
+  it('fails a raw body when the agent is closed', async () => {
     respond = (socket) => socket.write(head(LARGE));
     const reading = failure(buffer((await get()).body));
     agent.destroy();

@@ -62,7 +62,7 @@ describe('reconnecting connection', () => {
     expect(backend.attempts).to.equal(2);
   });
 
-  it('keeps its connection when the backend refuses another, and retires it when the backend does not answer', async () => {
+  it('keeps a connection when the backend refuses another, and retires it when the backend is silent', async () => {
     backend.answers = ['answers', 'refuses', 'is silent'];
     connection.verify();
     await eventually(() => expect(backend.attempts).to.equal(2));
@@ -75,7 +75,7 @@ describe('reconnecting connection', () => {
     await eventually(() => expect(connection.state.kind).to.not.equal('connected'));
   });
 
-  it('stops reconnecting after close', async () => {
+  it('stops reconnecting after the connection was closed', async () => {
     backend.answers = ['refuses'];
     backend.lose(new Error('lost'));
     await connection.close();

@@ -7,7 +7,7 @@ import { ServiceProcess } from '../../src/actors/service-process/service-process
 const TOO_LONG = 'x'.repeat(4 * 1024 * 1024);
 
 describe('a service process that cannot be started', () => {
-  it('ends once, with the reason, and refuses what it is asked', async () => {
+  it('a service process that cannot be started ends once, with the reason, and refuses requests', async () => {
     const ends: string[] = [];
     const started = new ServiceProcess({ id: TOO_LONG, type: 'redis' }, 64, {
       onMessage: () => undefined,
@@ -23,7 +23,7 @@ describe('a service process that cannot be started', () => {
       expect(refused).to.include('the process of the service has ended').and.include(ends[0]);
   });
 
-  it('reports its end when there are no file descriptors', async () => {
+  it('reports the end of a service process when there are no file descriptors to start it', async () => {
     const ends: string[] = [];
     const listener = { onMessage: () => undefined, onEnd: (reason: string) => ends.push(reason) };
     const started = withoutDescriptors(() => new ServiceProcess({ id: 'a', type: 'sqlite' }, 64, listener));

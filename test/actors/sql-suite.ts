@@ -47,16 +47,16 @@ export function sqlSuite<T extends ServiceType>(suite: SqlSuite<T>): void {
     const value = (statement: string, ...params: Param[]) => valueText(sql.connection, statement, ...params);
     const count = () => value('SELECT count(*) FROM suite_moves');
 
-    it('reports the product and version', async () => {
+    it(`the driver of ${driver.type} reports the product and its version`, async () => {
       expect(await sql.connection.test()).to.match(suite.version);
     });
 
-    it('returns all bytes', async () => {
+    it(`the driver of ${driver.type} returns all bytes`, async () => {
       const bytes = Buffer.from(Array.from({ length: 256 }, (_value, i) => i)).toString('base64');
       expect(await value(suite.echo.blob, { blob: bytes })).to.equal(`"${bytes}"`);
     });
 
-    it('returns any text', async () => {
+    it(`the driver of ${driver.type} returns any text`, async () => {
       await fc.assert(
         fc.asyncProperty(fc.string({ unit: 'binary' }), async (text) => {
           fc.pre(!text.includes('\0'));
@@ -66,34 +66,34 @@ export function sqlSuite<T extends ServiceType>(suite: SqlSuite<T>): void {
       );
     });
 
-    it('counts parameters', async () => {
+    it(`the driver of ${driver.type} refuses a statement with too few or too many parameters`, async () => {
       const few = await failsWith('invalid', sql.connection.call(sqlCall('query', 'SELECT ?, ?', [1])));
       expect(few).to.include('2 placeholders').and.to.include('1 parameter ');
       const many = await failsWith('invalid', sql.connection.call(sqlCall('query', 'SELECT ?', [1, 2])));
       expect(many).to.include('1 placeholder ').and.to.include('2 parameters');
     });
 
-    it('answers each concurrent call with its own result', async () => {
+    it(`the driver of ${driver.type} answers each concurrent call with its own result`, async () => {
       const texts = Array.from({ length: 2_000 }, (_value, i) => `text ${i}`);
       const answers = await Promise.all(texts.map((text) => value(suite.echo.text, text)));
       expect(answers).to.deep.equal(texts.map((text) => `"${text}"`));
     });
 
-    it('refuses statements that have their own operations', async () => {
+    it(`the driver of ${driver.type} refuses BEGIN, COMMIT and the like, and says to use a transaction`, async () => {
       for (const text of suite.refused.transactions) {
         const message = await failsWith('invalid', sql.connection.call(sqlCall('execute', text)));
         expect(message, text).to.include('use a transaction');
       }
     });
 
-    it('refuses statements that would change a shared connection', async () => {
+    it(`the driver of ${driver.type} refuses statements that would change a shared connection`, async () => {
       for (const text of suite.refused.others) {
         const message = await failsWith('invalid', sql.connection.call(sqlCall('execute', text)));
         expect(message, text).to.include('is not possible here');
       }
     });
 
-    describe('the next call gets a clean connection', () => {
+    describe('the connection of the next call', () => {
       let single: SqlConnection;
       before(async () => {
         single = await connectSql(driver, suite.single(suite.config()));
@@ -101,7 +101,7 @@ export function sqlSuite<T extends ServiceType>(suite: SqlSuite<T>): void {
       after(() => single?.connection.close());
 
       for (const statement of suite.clean) {
-        it(`after: ${statement}`, async () => {
+        it(`the driver of ${driver.type} gives the next call a clean connection after: ${statement}`, async () => {
           await single.connection.call(sqlCall('query', statement)).catch(() => undefined);
           await execute(single.connection, 'INSERT INTO suite_moves VALUES (1)');
           // Other connections see only committed data.
@@ -112,7 +112,7 @@ export function sqlSuite<T extends ServiceType>(suite: SqlSuite<T>): void {
       }
     });
 
-    it('commits and rolls back transactions', async () => {
+    it(`the driver of ${driver.type} commits and rolls back transactions`, async () => {
       const first = await sql.begin();
       await execute(first, 'INSERT INTO suite_moves VALUES (1)');
       expect(await valueText(first, 'SELECT count(*) FROM suite_moves')).to.equal('1');
@@ -129,7 +129,7 @@ export function sqlSuite<T extends ServiceType>(suite: SqlSuite<T>): void {
     });
 
     for (const [what, text] of suite.tooLarge) {
-      it(`refuses a result that is too large: ${what}`, async () => {
+      it(`the driver of ${driver.type} refuses a result that is too large: ${what}`, async () => {
         const message = await failsWith('invalid', sql.connection.call(sqlCall('query', text)));
         expect(message).to.include('larger than 64 MiB');
         expect((await query(sql.connection, 'SELECT 1 AS v')).rows).to.deep.equal([[1]]);
@@ -137,7 +137,7 @@ export function sqlSuite<T extends ServiceType>(suite: SqlSuite<T>): void {
       });
     }
 
-    it('fails calls after it was closed', async () => {
+    it(`the driver of ${driver.type} fails calls after its connection was closed`, async () => {
       const other = await connectSql(driver, suite.config());
       await other.connection.close();
       await failsWith('unavailable', other.connection.call(sqlCall('query', 'SELECT 1')));
@@ -185,7 +185,7 @@ export function poolSuite<T extends ServiceType>(suite: PoolSuite<T>): void {
       expect(await valueText(on.connection, 'SELECT 1 AS v')).to.equal('1');
     };
 
-    it('cancels aborted calls on the server, and frees their connections', async () => {
+    it(`the pool of ${driver.type} cancels aborted calls on the server, and frees their connections`, async () => {
       const aborts = [new AbortController(), new AbortController()];
       const sleeping = aborts.map(({ signal }) =>
         failsWith('deadline', other.connection.call(sqlCall('query', sleep(61), [], signal))),
@@ -198,7 +198,7 @@ export function poolSuite<T extends ServiceType>(suite: PoolSuite<T>): void {
       expect(other.lost).to.deep.equal([]);
     });
 
-    it('ends a transaction when a call in it is aborted', async () => {
+    it(`the pool of ${driver.type} ends a transaction when a call in it is aborted`, async () => {
       const abort = new AbortController();
       const transaction = await other.begin();
       const sleeping = transaction.call(sqlCall('query', sleep(60), [], abort.signal));
@@ -210,7 +210,7 @@ export function poolSuite<T extends ServiceType>(suite: PoolSuite<T>): void {
       await eventually(async () => expect(await running(sleep(60))).to.deep.equal([]));
     });
 
-    it('cancels an aborted commit, and frees its connection', async () => {
+    it(`the pool of ${driver.type} cancels an aborted commit, and frees its connection`, async () => {
       await execute(sql.connection, 'CREATE TABLE held (id INTEGER)');
       const transaction = await other.begin();
       const release = await suite.holdCommit(() => execute(transaction, 'INSERT INTO held VALUES (1)'));
@@ -231,14 +231,14 @@ export function poolSuite<T extends ServiceType>(suite: PoolSuite<T>): void {
       expect(other.lost).to.deep.equal([]);
     });
 
-    it('replaces an idle connection that is lost', async () => {
+    it(`the pool of ${driver.type} replaces an idle connection that is lost`, async () => {
       const id = await valueText(other.connection, suite.id);
       await query(sql.connection, suite.end(Number(id)));
       await eventually(async () => expect(await valueText(other.connection, suite.id)).to.not.equal(id));
       expect(other.lost).to.deep.equal([]);
     });
 
-    it('fails only the call whose connection is lost', async () => {
+    it(`the pool of ${driver.type} fails only the call whose connection is lost`, async () => {
       const calls = [62, 63].map((seconds) => other.connection.call(sqlCall('query', sleep(seconds))));
       const [first, second] = calls.map((call) => call.then(() => 'answered', String));
       await begun(sleep(62));
@@ -253,7 +253,7 @@ export function poolSuite<T extends ServiceType>(suite: PoolSuite<T>): void {
       expect(await second).to.include('closed');
     });
 
-    it('closes while calls hang', async () => {
+    it(`the pool of ${driver.type} closes while calls hang`, async () => {
       const sleeping = failsWith('unavailable', other.connection.call(sqlCall('query', sleep(64))));
       await begun(sleep(64));
       await other.connection.close();

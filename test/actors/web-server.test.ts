@@ -68,7 +68,7 @@ describe('actor hosts and the management API', () => {
   const read = async (client: ActorHostClient, key: string) =>
     buffer((await client.readObject(undefined, key, 'GET', {})).content);
 
-  it('are reached over the socket when they are on this machine', async () => {
+  it('reaches an actor host on this machine over its socket', async () => {
     await startHost({ info: ({ socket }) => ({ socket }) });
     const client = clientWith();
     const content = randomBytes(100_000);
@@ -77,7 +77,7 @@ describe('actor hosts and the management API', () => {
     expect(await client.deleteObject(undefined, 'local')).to.deep.equal({ bucket: 'files', deleted: true });
   });
 
-  it('are reached over the network, with the token, when they are on other machines', async () => {
+  it('reaches an actor host on another machine over the network, with the token', async () => {
     await startHost({ hostname: 'another-machine' });
     const content = randomBytes(100_000);
     const client = clientWith();
@@ -86,7 +86,7 @@ describe('actor hosts and the management API', () => {
     await fails(clientWith('wrong').listObjects(undefined, ''), 'no_actor_host', /SECRET_KEY/);
   });
 
-  it('on other machines refuse requests without the token', async () => {
+  it('an actor host refuses requests over the network without the token', async () => {
     const { url } = await startHost();
     for (const authorization of [undefined, TOKEN, 'Bearer', `Bearer ${TOKEN}x`, `Basic ${TOKEN}`]) {
       for (const [method, path] of [
@@ -105,7 +105,7 @@ describe('actor hosts and the management API', () => {
     expect((await call(`${url}/nothing`, { headers: { authorization } })).status).to.equal(400);
   });
 
-  it('survive targets that are no paths', async () => {
+  it('an actor host survives requests whose target is not a path', async () => {
     const { url } = await startHost();
     const { port } = new URL(url);
     const authorization = `Authorization: Bearer ${TOKEN}\r\n`;
@@ -121,7 +121,7 @@ describe('actor hosts and the management API', () => {
     expect(await clientWith().listObjects(undefined, 'none/')).to.deep.include({ objects: [] });
   });
 
-  it('abort a transfer whose client has stopped reading, and free its connection', async () => {
+  it('an actor host aborts a transfer whose client has stopped reading, and frees its connection', async () => {
     const actor = startActor(objstoreDriver, backend.config);
     const files = actorFiles(actor, backend.config.bucket);
     const size = 32 * 1024 * 1024;
@@ -149,7 +149,7 @@ describe('actor hosts and the management API', () => {
     }
   });
 
-  it('are skipped when they cannot be reached', async () => {
+  it('skips an actor host that cannot be reached', async () => {
     const port = await freePort();
     await startHost({ hostname: 'another-machine', info: () => ({ url: `http://127.0.0.1:${port}` }) });
     const client = clientWith();
@@ -158,11 +158,11 @@ describe('actor hosts and the management API', () => {
     expect(await client.listObjects(undefined, 'none')).to.deep.equal({ bucket: 'files', objects: [] });
   });
 
-  it('may be none', async () => {
+  it('says to start an actor host when there is none', async () => {
     await fails(clientWith().listObjects(undefined, ''), 'no_actor_host', /start the `actor-host` process/);
   });
 
-  it('test connections', async () => {
+  it('an actor host tests the connection of a service', async () => {
     await startHost();
     const client = clientWith();
     const tested = await client.testService(SERVICE);
@@ -171,7 +171,7 @@ describe('actor hosts and the management API', () => {
     await fails(client.testService(NO_ID), 'not_found', /no service/);
   });
 
-  it('report errors', async () => {
+  it('reports the errors of an actor host with their codes', async () => {
     await startHost();
     const client = clientWith();
     await fails(client.readObject(undefined, 'missing', 'GET', {}), 'not_found', /no object "missing"/);
@@ -182,7 +182,7 @@ describe('actor hosts and the management API', () => {
     await fails(client.deleteObject(undefined, ''), 'invalid_input', /parameter key is missing/);
   });
 
-  it('send large and small objects over a socket and over the network alike', async () => {
+  it('transfers large and small objects over a socket and over the network alike', async () => {
     const key = 'sizes';
     for (const where of [
       { info: ({ socket }: { socket: string }) => ({ socket }) },
@@ -203,7 +203,7 @@ describe('actor hosts and the management API', () => {
     }
   });
 
-  it('do not send an object with the headers of a replaced one', async () => {
+  it('answers 502 when an object is replaced after its headers were read', async () => {
     const actor = startActor(objstoreDriver, backend.config);
     const files = actorFiles(actor, 'files');
     const store = (text: string) =>
@@ -238,7 +238,7 @@ describe('actor hosts and the management API', () => {
     }
   });
 
-  it('are reached over the same connection again, also after a failure', async () => {
+  it('uses the connection to an actor host again, also after a failure', async () => {
     const { url } = await startHost({ hostname: 'another-machine' });
     const client = clientWith();
     const connections = () =>
@@ -252,7 +252,7 @@ describe('actor hosts and the management API', () => {
     expect(connections(), url).to.be.at.most(before + 2);
   });
 
-  it('report why they refuse an upload, however much of it is not sent yet', async () => {
+  it('reports why an actor host refuses an upload, however much of it is not sent yet', async () => {
     await startHost();
     const client = clientWith();
     const content = Buffer.alloc(20_000_000);
@@ -264,7 +264,7 @@ describe('actor hosts and the management API', () => {
     await fails(upload, 'no_object_storage', /./);
   });
 
-  it('store nothing of an upload whose source fails', async () => {
+  it('stores nothing of an upload whose source fails', async () => {
     await startHost();
     const client = clientWith();
     const upload = client.writeObject(undefined, 'failing', {
@@ -287,14 +287,14 @@ describe('actor hosts and the management API', () => {
 describe('ranges of objects', () => {
   const object = { key: 'k', size: 10, etag: 'e', last_modified: new Date('2026-01-31T10:00:00Z') };
 
-  it('are empty for an empty object', () => {
+  it('sends an empty object without a range, and answers 416 to a range of it', () => {
     const empty = planAnswer({ ...object, size: 0 }, {});
     expect(empty).to.deep.include({ status: 200, bytes: undefined });
     expect(planAnswer({ ...object, size: 0 }, { range: 'bytes=0-' }).status).to.equal(416);
     expect(planAnswer({ ...object, size: 0 }, { range: 'bytes=-1' }).status).to.equal(416);
   });
 
-  it('are ignored when they are invalid', () => {
+  it('ignores an invalid range of an object', () => {
     for (const range of ['bytes=', 'bytes=-', 'bytes=a-b', 'bytes=1', '0-1', 'bytes=0-1,2-3']) {
       expect(planAnswer(object, { range }).bytes, range).to.deep.equal({ start: 0, end: 9 });
     }

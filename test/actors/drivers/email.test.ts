@@ -52,7 +52,7 @@ describe('email driver', () => {
     return found;
   };
 
-  it('sends a text over an encrypted connection, logged in, from the address of the config', async () => {
+  it('sends a mail over an encrypted connection, logged in, from the address of the config', async () => {
     const mail = await sent({});
     expect(mail).to.include({ secure: true, user: 'mailer', from: 'service@example.com' });
     expect(mail.to).to.deep.equal(['reader@example.com']);
@@ -62,7 +62,7 @@ describe('email driver', () => {
     expect(mail.raw).not.to.match(/nodemailer/i);
   });
 
-  it('returns the id of the mail and its recipients', async () => {
+  it('returns the id of a mail and its recipients', async () => {
     const result = (await send({ ...MAIL, cc: ['cc@example.com'], bcc: ['bcc@example.com'] })) as {
       message_id: string;
     };
@@ -77,7 +77,7 @@ describe('email driver', () => {
     expect(mail?.raw).not.to.include('bcc@example.com');
   });
 
-  it('takes sender, reply address, HTML and files', async () => {
+  it('sends a mail with its own sender, a reply address, HTML and files', async () => {
     const mail = await sent({
       from: { address: 'other@example.com', name: 'Grüße, "Otto"' },
       reply_to: 'reply@example.com',
@@ -98,7 +98,7 @@ describe('email driver', () => {
     expect(mail.raw).to.match(/Content-Type: text\/html; charset=utf-8/);
   });
 
-  it('sends 2 MiB', async () => {
+  it('sends a mail with a file of 2 MiB', async () => {
     const content = Buffer.alloc(2 * 1024 * 1024, ALL_BYTES);
     const mail = await sent({ attachments: [{ filename: 'large.bin', base64: content.toString('base64') }] });
     const [, encoded = ''] =
@@ -106,12 +106,12 @@ describe('email driver', () => {
     expect(Buffer.from(encoded, 'base64').equals(content)).to.equal(true);
   });
 
-  it('names the recipients the server refused', async () => {
+  it('names the recipients of a mail that the server refused', async () => {
     const result = await send({ ...MAIL, to: [refusedRecipient, 'reader@example.com'] });
     expect(result).to.deep.include({ accepted: ['reader@example.com'], rejected: [refusedRecipient] });
   });
 
-  it('reports a refusal of the server', async () => {
+  it('reports why a mail server refuses the recipient or the sender', async () => {
     await expectServiceError(send({ ...MAIL, to: [refusedRecipient] }), 'backend', /550 .*no such mailbox/);
     await expectServiceError(send({ ...MAIL, to: [tooBusyRecipient] }), 'backend', /451 .*later/);
     const from = { address: refusedSender };
@@ -119,7 +119,7 @@ describe('email driver', () => {
     expect(await send(MAIL)).to.deep.include({ accepted: MAIL.to });
   });
 
-  it('prevents injection into headers and commands', async () => {
+  it('refuses a mail that would inject headers or commands', async () => {
     for (const [mail, message] of [
       [{ subject: 'a\r\nBcc: x@example.com' }, /payload\.subject: must be one line/],
       [{ subject: 'a\nb' }, /payload\.subject/],
@@ -141,7 +141,7 @@ describe('email driver', () => {
     }
   });
 
-  it('names the wrong member of a mail', async () => {
+  it('names the member of a mail that is wrong', async () => {
     for (const [mail, message] of [
       ['', /payload: must be JSON/],
       ['[]', /payload: must be an object/],
@@ -176,13 +176,13 @@ describe('email driver', () => {
     expect(await send(MAIL)).to.deep.include({ accepted: MAIL.to });
   });
 
-  it('closes at once while the server does not answer', async () => {
+  it('closes a connection to a mail server at once while the server does not answer', async () => {
     const at = (port: number) => ({ ...backend.config, port });
     const call = ['send', {}, JSON.stringify(MAIL)] as const;
     await expectToCloseAtOnce(emailDriver, Number(backend.config.port), at, call);
   });
 
-  it('works again after a restart of the server', async () => {
+  it('sends mails again after a restart of the mail server', async () => {
     await backend.stop();
     await eventually(() => expectServiceError(send(MAIL), 'unavailable', /was refused/));
     await backend.start();
@@ -213,7 +213,7 @@ describe('email driver and encryption', () => {
     }
   };
 
-  it('uses implicit TLS', async () => {
+  it('sends a mail over implicit TLS', async () => {
     await withServer({ encryption: 'tls' }, async (backend) => {
       expect(await sendOver(backend.config)).to.equal(
         `the mail server at 127.0.0.1:${String(backend.config.port)}`,
@@ -222,14 +222,14 @@ describe('email driver and encryption', () => {
     });
   });
 
-  it('does not encrypt when configured so, even if the server offers it', async () => {
+  it('sends a mail without encryption when configured so, even if the server offers it', async () => {
     await withServer({ encryption: 'starttls' }, async (backend) => {
       await sendOver({ ...backend.config, encryption: 'none' });
       expect((await backend.received())[0]).to.include({ secure: false });
     });
   });
 
-  it('sends without login when the server requires none', async () => {
+  it('sends a mail without login when the server requires none', async () => {
     await withServer({ encryption: 'none', password: null }, async (backend) => {
       await sendOver(backend.config);
       expect((await backend.received())[0]).to.include({ user: null });
@@ -238,7 +238,7 @@ describe('email driver and encryption', () => {
     });
   });
 
-  it('reports a server without STARTTLS', async () => {
+  it('reports a mail server without STARTTLS or TLS', async () => {
     await withServer({ encryption: 'none' }, async ({ config }) => {
       await expectServiceError(
         connectTo(emailDriver, { ...config, encryption: 'starttls' }),
@@ -254,7 +254,7 @@ describe('email driver and encryption', () => {
   });
 
   for (const encryption of ['starttls', 'tls'] as const) {
-    it(`refuses untrusted certificates and those for another name (${encryption})`, async () => {
+    it(`refuses a mail server with an untrusted certificate or one for another name (${encryption})`, async () => {
       await withServer({ encryption, hosts: ['localhost'] }, async ({ config }) => {
         await expectServiceError(
           connectTo(emailDriver, config),

@@ -35,7 +35,7 @@ for (const [protocol, serve] of Object.entries(SERVERS)) {
       ['get', 'file'],
       ['list', 'list'],
     ] as const) {
-      it(`fails a ${operation} at the size of an answer; other calls are answered`, async () => {
+      it(`fails a ${operation} of ${protocol} without end at the size of an answer; other calls are answered`, async () => {
         const server = await startLyingServer({ serve });
         const { port } = server;
         const config = parseServiceConfig('ftp', {

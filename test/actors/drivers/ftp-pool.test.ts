@@ -13,7 +13,7 @@ for (const [title, start, openSession] of [
   ['sftp', startOpenSsh, openSftpSession],
 ] as const) {
   describe(`pool of ${title} sessions`, () => {
-    it('closes an idle session that does not answer when the call is aborted', async () => {
+    it(`closes an idle ${title} session that does not answer when the call is aborted`, async () => {
       const backend = await start();
       const proxy = await startStallingProxy(Number(backend.config.port));
       const config = { ...backend.config, port: proxy.port, timeout_seconds: 300 };

@@ -80,7 +80,7 @@ function operations({ title, start, hasTimes }: Variant): void {
       }[];
     const onDisk = (path: string) => join(backend.folder, path);
 
-    it('stores and returns files of all sizes', async () => {
+    it(`stores and returns files of all sizes over ${title}`, async () => {
       for (const size of [0, 1, 100_000, 5_000_000]) {
         const content = randomBytes(size);
         expect((await put('a.bin', content)).result).to.deep.equal({ size });
@@ -90,14 +90,14 @@ function operations({ title, start, hasTimes }: Variant): void {
       }
     });
 
-    it('creates missing folders', async () => {
+    it(`creates missing folders over ${title}`, async () => {
       await put('one/two/three/file.txt', 'deep');
       expect(await readFile(onDisk('one/two/three/file.txt'), 'utf8')).to.equal('deep');
       await put('one/two/other.txt', 'less deep');
       expect(String(await get('one/two/other.txt'))).to.equal('less deep');
     });
 
-    it('leaves no temporary file, also when an upload fails', async () => {
+    it(`leaves no temporary file over ${title}, also when an upload fails`, async () => {
       await put('tidy/file.txt', 'first');
       await put('tidy/file.txt', 'second');
       expect(await readFile(onDisk('tidy/file.txt'), 'utf8')).to.equal('second');
@@ -108,7 +108,7 @@ function operations({ title, start, hasTimes }: Variant): void {
       expect(await readdir(onDisk('tidy/taken'))).to.deep.equal(['inner']);
     });
 
-    it('takes names as they are', async () => {
+    it(`keeps the names of files as they are over ${title}`, async () => {
       const names = [
         'with space.txt',
         'ünï日本😀.txt',
@@ -131,7 +131,7 @@ function operations({ title, start, hasTimes }: Variant): void {
       expect(await list('names')).to.deep.equal([]);
     });
 
-    it('lists files and folders', async () => {
+    it(`lists files and folders over ${title}`, async () => {
       await mkdir(onDisk('listed/folder'), { recursive: true });
       await writeFile(onDisk('listed/file.txt'), '12345');
       const entries = await list('listed');
@@ -147,7 +147,7 @@ function operations({ title, start, hasTimes }: Variant): void {
       for (const root of ['', '.']) expect((await list(root)).map(({ name }) => name)).to.include('listed');
     });
 
-    it('reports a missing file', async () => {
+    it(`reports a missing file over ${title}`, async () => {
       expect(await get('missing')).to.equal(undefined);
       expect(await get('missing/missing')).to.equal(undefined);
       expect((await connection.send('delete', { path: 'missing' })).result).to.deep.equal({ deleted: false });
@@ -157,14 +157,14 @@ function operations({ title, start, hasTimes }: Variant): void {
       await expectServiceError(list('missing'), 'backend', /no folder "missing"/);
     });
 
-    it('does not take a folder for a file', async () => {
+    it(`refuses to get or delete a folder as a file over ${title}`, async () => {
       await mkdir(onDisk('folder/inner'), { recursive: true });
       await expectServiceError(connection.send('get', { path: 'folder' }), 'backend', /./);
       await expectServiceError(connection.send('delete', { path: 'folder' }), 'backend', /./);
       expect(await readdir(onDisk('folder'))).to.deep.equal(['inner']);
     });
 
-    it('stays below base_path', async () => {
+    it(`refuses paths outside of base_path over ${title}`, async () => {
       await writeFile(join(backend.folder, '..', 'outside.txt'), 'secret');
       for (const path of [
         '../outside.txt',
@@ -181,7 +181,7 @@ function operations({ title, start, hasTimes }: Variant): void {
       expect(await readFile(join(backend.folder, '..', 'outside.txt'), 'utf8')).to.equal('secret');
     });
 
-    it('refuses invalid paths', async () => {
+    it(`refuses invalid paths over ${title}`, async () => {
       for (const path of ['a\0b', 'a\r\nDELE b', 'a\nb', '\ud800', 'a'.repeat(5_000)]) {
         await expectServiceError(connection.send('get', { path }), 'invalid', /^args\.path: must/);
       }
@@ -201,7 +201,7 @@ function operations({ title, start, hasTimes }: Variant): void {
       await expectServiceError(connection.send('copy', {}), 'invalid', /no operation "copy"/);
     });
 
-    it('refuses to return files over 64 MiB, and keeps working', async () => {
+    it(`refuses to return a file of more than 64 MiB over ${title}, and keeps working`, async () => {
       await writeFile(onDisk('large.bin'), '');
       await truncate(onDisk('large.bin'), 64 * 1024 * 1024 + 1);
       await expectServiceError(connection.send('get', { path: 'large.bin' }), 'invalid', /larger than/);
@@ -209,7 +209,7 @@ function operations({ title, start, hasTimes }: Variant): void {
       expect(String(await get('after.txt'))).to.equal('fine');
     });
 
-    it('aborts a call at its deadline, and removes its temporary file', async () => {
+    it(`aborts an upload over ${title} at its deadline, and removes its temporary file`, async () => {
       await put('aborted/file.bin', 'previous');
       const abort = new AbortController();
       const content = Buffer.alloc(60 * 1024 * 1024);
@@ -231,14 +231,14 @@ function operations({ title, start, hasTimes }: Variant): void {
       expect(String(await get('aborted/file.bin'))).to.equal('next');
     });
 
-    it('works on several files at once', async () => {
+    it(`stores and returns several files at once over ${title}`, async () => {
       const contents = Array.from({ length: 4 }, () => randomBytes(300_000));
       await Promise.all(contents.map((content, i) => put(`many/${i}`, content)));
       const got = await Promise.all(contents.map((_content, i) => get(`many/${i}`)));
       expect(contents.every((content, i) => got[i]?.equals(content))).to.equal(true);
     });
 
-    it('reports a missing folder of the config', async () => {
+    it(`reports that base_path is missing over ${title}`, async () => {
       const wrong = { ...backend.config, base_path: '/no/such/folder' };
       await expectServiceError(
         connectTo(ftpDriver, wrong),
@@ -250,7 +250,7 @@ function operations({ title, start, hasTimes }: Variant): void {
 }
 
 describe('driver ftp: base_path', () => {
-  it('may be relative to where the user starts', async () => {
+  it('base_path of an ftp service may be relative to where the user starts', async () => {
     const backend = await startFtpBackend();
     await mkdir(join(backend.folder, 'inbox'));
     const connection = await connectTo(ftpDriver, { ...backend.config, base_path: 'inbox' });
@@ -262,7 +262,7 @@ describe('driver ftp: base_path', () => {
 });
 
 describe('driver ftp: links', () => {
-  it('are neither files nor folders', async () => {
+  it('lists a link over sftp as neither a file nor a folder', async () => {
     const backend = await startOpenSsh();
     await symlink('/etc', join(backend.folder, 'link'));
     const connection = await connectTo(ftpDriver, backend.config);
@@ -280,7 +280,7 @@ describe('driver ftp: TLS', () => {
   });
   after(() => backend?.remove());
 
-  it('requires a trusted certificate', async () => {
+  it('an ftps service requires a trusted certificate', async () => {
     const { ssl_root_cert: _left, ...config } = backend.config;
     await expectServiceError(
       connectTo(ftpDriver, config),
@@ -289,7 +289,7 @@ describe('driver ftp: TLS', () => {
     );
   });
 
-  it('reports a server without TLS', async () => {
+  it('an ftps service reports a server without TLS', async () => {
     const plain = await startFtpBackend();
     const config = { ...plain.config, protocol: 'ftps' as const };
     await expectServiceError(connectTo(ftpDriver, config), 'unavailable', /does not offer TLS/);
@@ -304,7 +304,7 @@ describe('driver ftp: SSH', () => {
   });
   after(() => backend?.remove());
 
-  it('connects only to the server with the key of the config', async () => {
+  it('an sftp service connects only to the server with the key of its config', async () => {
     const connection = await connectTo(ftpDriver, { ...backend.config, host_key: backend.fingerprint });
     expect(await connection.test()).to.equal(`SFTP server at 127.0.0.1:${backend.config.port}`);
     await connection.close();
@@ -317,7 +317,7 @@ describe('driver ftp: SSH', () => {
     expect(message).to.include(backend.fingerprint);
   });
 
-  it('shows the unchecked key of a server', async () => {
+  it('an sftp service shows the unchecked key of its server', async () => {
     const connection = await connectTo(ftpDriver, backend.config);
     expect(await connection.test()).to.equal(
       `SFTP server at 127.0.0.1:${backend.config.port}; host key ${backend.fingerprint}, ` +
@@ -326,7 +326,7 @@ describe('driver ftp: SSH', () => {
     await connection.close();
   });
 
-  it('reports an invalid private key without showing it', async () => {
+  it('an sftp service reports an invalid private key without showing it', async () => {
     const config = { ...backend.config, private_key: 'no key at all' };
     const message = await expectServiceError(
       connectTo(ftpDriver, config),
@@ -338,7 +338,7 @@ describe('driver ftp: SSH', () => {
 });
 
 describe('ftp config', () => {
-  it('has no active mode, and fingerprints as ssh-keygen shows them', () => {
+  it('the config of an ftp service refuses active mode, and fingerprints of MD5', () => {
     const parse = (config: object) => () => parseServiceConfig('ftp', { host: 'h', ...config });
     expect(parse({ passive: false })).to.throw(/^config\.passive: must be true/);
     expect(parse({ passive: false, protocol: 'ftps' })).to.throw(/^config\.passive: must be true/);

@@ -60,7 +60,7 @@ describe('http driver', () => {
     }
   }
 
-  it('sends method, path, query, headers and bytes, and returns status, headers and bytes', async () => {
+  it('an http service sends method, path, query, headers and bytes, and returns status and bytes', async () => {
     const headers = [
       { name: 'X-One', value: '1' },
       { name: 'x-one', value: '2' },
@@ -79,7 +79,7 @@ describe('http driver', () => {
     expect(seen?.headers['host']).to.equal(`127.0.0.1:${backend.port}`);
   });
 
-  it('returns all headers of a name, and answers of any status, redirects included', async () => {
+  it('an http service returns all headers of a name, and responses of any status, redirects too', async () => {
     const cookies = resultOf(await get('/cookies')).headers.filter(({ name }) => name === 'set-cookie');
     expect(cookies.map(({ value }) => value)).to.deep.equal(['a=1', 'b=2']);
     expect(resultOf(await get('/status/500')).status).to.equal(500);
@@ -90,7 +90,7 @@ describe('http driver', () => {
     expect(backend.seen.length, 'requests that were made').to.equal(before + 1);
   });
 
-  it('keeps its connections', async () => {
+  it('an http service keeps its connections for the next requests', async () => {
     const before = backend.connections();
     for (let i = 0; i < 5; i++) await get('/status/200');
     expect(backend.connections()).to.equal(before);
@@ -106,7 +106,7 @@ describe('http driver', () => {
     ['a path that only begins like the base', '/../v10/echo'],
     ['a whole URL above the base', 'BASE/admin'],
   ] as const) {
-    it(`does not reach ${what}`, async () => {
+    it(`an http service with a base URL does not reach ${what}`, async () => {
       const url = path.replace('BASE', `http://127.0.0.1:${backend.port}`);
       await expectServiceError(get(url), 'invalid', /args\.path: must stay below/);
     });
@@ -119,7 +119,7 @@ describe('http driver', () => {
     ['a file', 'file:///etc/passwd'],
     ['an address in another notation', 'http://2130706433/'],
   ] as const) {
-    it(`does not reach ${what}`, async () => {
+    it(`an http service does not reach ${what} that its config does not allow`, async () => {
       await expectServiceError(
         get(path),
         'invalid',
@@ -128,7 +128,7 @@ describe('http driver', () => {
     });
   }
 
-  it('takes a path with two slashes, an @, a colon or an escaped slash for a path', async () => {
+  it('an http service sends two slashes, an @, a colon or an escaped slash as parts of a path', async () => {
     for (const path of ['//other.example/x', '/@other.example', '/:1/x', '/a%2Fb', '/a..%2F...%2f.%2e.']) {
       await get(path);
       expect(backend.seen.at(-1)?.url).to.equal(`/v1${path}`);
@@ -158,19 +158,19 @@ describe('http driver', () => {
       /args\.headers: "Content-length" is set by/,
     ],
   ] as const) {
-    it(`refuses ${JSON.stringify(args)}`, async () => {
+    it(`an http service refuses the request ${JSON.stringify(args)}`, async () => {
       const before = backend.seen.length;
       await expectServiceError(connection.send('request', args), 'invalid', message);
       expect(backend.seen.length).to.equal(before);
     });
   }
 
-  it('escapes line ends in a path', async () => {
+  it('an http service escapes line ends in a path', async () => {
     await get('/a\r\nX-Injected: 1');
     expect(backend.seen.at(-1)?.headers).to.not.have.property('x-injected');
   });
 
-  it('makes the methods that the config allows, and no others', async () => {
+  it('an http service sends requests of the methods that its config allows, and no others', async () => {
     await withConfig({ methods: ['GET'] }, async (other) => {
       expect(resultOf(await other.send('request', { method: 'GET', path: '/echo' })).status).to.equal(200);
       const posting = other.send('request', { method: 'POST', path: '/echo' });
@@ -185,7 +185,7 @@ describe('http driver', () => {
     ['a key in another header', { api_key: 'k', api_key_header: 'X-Auth' }, 'x-auth', 'k'],
     ['other headers', { headers: { 'X-Team': 'red' } }, 'x-team', 'red'],
   ] as const) {
-    it(`sends ${what} to the server of the config only, and handlers cannot change it`, async () => {
+    it(`an http service sends ${what} to the server of its config only, and handlers cannot change it`, async () => {
       const other = await startHttpBackend();
       try {
         await withConfig({ ...settings, hosts: [`127.0.0.1:${other.port}`] }, async (with_) => {
@@ -211,7 +211,7 @@ describe('http driver', () => {
     });
   }
 
-  it('refuses a credential that no header can have, without showing it', async () => {
+  it('an http service refuses a token that no header can have, without showing it', async () => {
     const message = await expectServiceError(
       withConfig({ token: 'a\nb' }, async () => undefined),
       'unavailable',
@@ -221,14 +221,14 @@ describe('http driver', () => {
   });
 
   for (const host of ['127.0.0.1', 'localhost', '[::1]', '169.254.169.254', '[::ffff:127.0.0.1]', '0x7f.1']) {
-    it(`does not connect to ${host}, unless private addresses are allowed`, async () => {
+    it(`an http service does not connect to ${host} when private addresses are not allowed`, async () => {
       const config = parseServiceConfig('http', { base_url: `http://${host}:${backend.port}` });
       const why = /is not an address of the internet; allow_private_addresses .* allows it/;
       await expectServiceError(connectTo(httpDriver, config), 'unavailable', why);
     });
   }
 
-  it('fails a call whose server breaks off, and not others', async () => {
+  it('an http service fails a call whose response breaks off, and not others', async () => {
     const slow = get('/silent', {}).catch(() => undefined);
     await expectServiceError(get('/broken'), 'backend', /closed the connection/);
     expect(resultOf(await get('/status/200')).status).to.equal(200);
@@ -238,7 +238,7 @@ describe('http driver', () => {
     await slow;
   });
 
-  it('limits the time of a request', async () => {
+  it('an http service fails a request that takes longer than its time limit', async () => {
     await withConfig({ timeout_seconds: 1 }, async (other) => {
       const waiting = other.send('request', { method: 'GET', path: '/silent' });
       await expectServiceError(
@@ -249,14 +249,14 @@ describe('http driver', () => {
     });
   });
 
-  it('limits the head and the body of a response', async () => {
+  it('an http service refuses a response with too large a head or body', async () => {
     await expectServiceError(get('/head'), 'backend', /sends a head of more than 16384 bytes/);
     const limit = 64 * 1024 * 1024;
     expect((await get(`/large?bytes=${limit}`)).payload.length).to.equal(limit);
     await expectServiceError(get(`/large?bytes=${limit + 1}`), 'backend', /the body .* is longer than/);
   });
 
-  it('verifies certificates', async () => {
+  it('an http service verifies the certificate of its server', async () => {
     const folder = await tempDir('http-driver');
     const { ca, cert, key } = await makeCertificates(folder.path, ['127.0.0.1']);
     const secure = await startHttpBackend({}, { key: key.pem, cert: cert.pem });
@@ -272,7 +272,7 @@ describe('http driver', () => {
     }
   });
 
-  it('closes at once while the server does not answer', async () => {
+  it('closes an http service at once while its server does not answer', async () => {
     await expectToCloseAtOnce(httpDriver, backend.port, (port) => at('127.0.0.1', port), [
       'request',
       { method: 'GET', path: '/echo' },

@@ -23,11 +23,11 @@ async function librariesOf(types: readonly string[]): Promise<string[]> {
 }
 
 describe('drivers', () => {
-  it('exist for all types of services that run in Node', async () => {
+  it('a driver exists for each type of service that runs in Node', async () => {
     for (const type of NODE_SERVICE_TYPES) expect((await loadDriver(type)).type).to.equal(type);
   });
 
-  it('load their client libraries on demand', async () => {
+  it('drivers load their client libraries on demand', async () => {
     expect(await librariesOf([])).to.deep.equal([]);
     expect(await librariesOf(['mongodb'])).to.deep.equal(['mongodb']);
     expect(await librariesOf(NODE_SERVICE_TYPES)).to.have.members(LIBRARIES);

@@ -48,7 +48,7 @@ describe('memcached driver', () => {
     ['nothing', Buffer.alloc(0)],
     ['almost-1-MiB', randomBytes(1000 * 1000)],
   ] as const) {
-    it(`keeps ${name} exactly`, async () => {
+    it(`memcached keeps a value exactly: ${name}`, async () => {
       expect(await connection.send('set', { key: name }, value)).to.have.property('result', true);
       const answer = await connection.send('get', { key: name });
       expect(answer.result).to.deep.equal({ found: true });
@@ -56,7 +56,7 @@ describe('memcached driver', () => {
     });
   }
 
-  it('adds missing keys, and replaces existing ones', async () => {
+  it('memcached adds missing keys, and replaces and deletes existing ones', async () => {
     expect(await result('replace', { key: 'k' }, '1')).to.equal(false);
     expect(await get('k')).to.equal(null);
     expect(await result('add', { key: 'k' }, '2')).to.equal(true);
@@ -68,7 +68,7 @@ describe('memcached driver', () => {
     expect(await result('delete', { key: 'k' })).to.equal(false);
   });
 
-  it('counts, with 64 bits', async () => {
+  it('memcached counts with 64 bits', async () => {
     expect(await result('incr', { key: 'n', by: 1 })).to.equal(null);
     expect(await result('decr', { key: 'n', by: 1 })).to.equal(null);
     expect(await result('incr', { key: 'n', by: 5, initial: 10 })).to.equal(10n);
@@ -80,12 +80,12 @@ describe('memcached driver', () => {
     expect(await result('incr', { key: 'n', by: 1 })).to.equal(18446744073709551615n);
   });
 
-  it('reports a value that is no number', async () => {
+  it('reports an increment in memcached of a value that is not a number', async () => {
     await result('set', { key: 'word' }, 'ten');
     await expectServiceError(result('incr', { key: 'word', by: 1 }), 'backend', /not a number/);
   });
 
-  it('lets values expire, however long they may live', async () => {
+  it('lets values in memcached expire, however long they may live', async () => {
     await result('set', { key: 'short', ttl_seconds: 1 }, 'x');
     expect(await get('short')).to.equal('x');
     for (const ttl_seconds of [30 * DAY_S, 30 * DAY_S + 1, 365 * DAY_S]) {
@@ -97,20 +97,20 @@ describe('memcached driver', () => {
     await eventually(async () => expect(await get('short')).to.equal(null));
   });
 
-  it('reports a value that is too large, and keeps working', async () => {
+  it('reports a value that is too large for memcached, and keeps working', async () => {
     const large = randomBytes(1024 * 1024 + 1);
     await expectServiceError(connection.send('set', { key: 'large' }, large), 'backend', /too large.*-I/);
     expect(await result('set', { key: 'after' }, 'x')).to.equal(true);
   });
 
-  it('takes keys of up to 250 bytes', async () => {
+  it('stores values in memcached under keys of up to 250 bytes', async () => {
     for (const key of ['a', 'k'.repeat(250), 'ü'.repeat(125), '__proto__']) {
       await result('set', { key }, key);
       expect(await get(key)).to.equal(key);
     }
   });
 
-  it('names the wrong argument', async () => {
+  it('names the wrong argument of a call to memcached', async () => {
     for (const [operation, args, message] of [
       ['get', null, /args\.key: is required/],
       ['get', { key: 5 }, /args\.key: must be a string/],
@@ -132,7 +132,7 @@ describe('memcached driver', () => {
     }
   });
 
-  it('spreads keys over several servers, and finds them again', async () => {
+  it('spreads keys over several servers of memcached, and finds them again', async () => {
     const other = await startMemcachedBackend();
     const servers = [backend, other].map(({ config }) => `127.0.0.1:${config.port}`);
     const both = await connectTo(memcachedDriver, { servers });
@@ -153,7 +153,7 @@ describe('memcached driver', () => {
     }
   });
 
-  it('names the server that cannot be reached, and the one that is no memcached', async () => {
+  it('names the server of memcached that cannot be reached, or is not written as host:port', async () => {
     const gone = await startMemcachedBackend();
     await gone.remove();
     const servers = [`127.0.0.1:${backend.config.port}`, `127.0.0.1:${gone.config.port}`];
@@ -166,12 +166,12 @@ describe('memcached driver', () => {
     );
   });
 
-  it('closes at once while the server does not answer', async () => {
+  it('closes a connection to memcached at once while the server does not answer', async () => {
     const at = (port: number) => ({ host: '127.0.0.1', port });
     await expectToCloseAtOnce(memcachedDriver, Number(backend.config.port), at, ['get', { key: 'a' }, '']);
   });
 
-  it('fails calls in progress when the connection is lost', async () => {
+  it('fails calls in progress when the connection to memcached is lost', async () => {
     const proxy = await startProxy(`http://127.0.0.1:${backend.config.port}`);
     const through = await connectTo(memcachedDriver, {
       host: '127.0.0.1',
@@ -188,7 +188,7 @@ describe('memcached driver', () => {
     }
   });
 
-  it('reports a lost connection once, and fails all calls at once', async () => {
+  it('reports a lost connection to memcached once, and fails the calls after it', async () => {
     const other = await startMemcachedBackend();
     const lone = await connectTo(memcachedDriver, other.config);
     try {

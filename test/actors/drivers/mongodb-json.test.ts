@@ -13,10 +13,10 @@ describe('Extended JSON of the mongodb driver', () => {
     ['nested arrays', '[1,[2,{"a":9007199254740993}]]'],
     ['Decimal128', '{"$numberDecimal":"0.1000000000000000000000000000000001"}'],
     ['infinity', '{"$numberDouble":"Infinity"}'],
-    ['not a number', '{"$numberDouble":"NaN"}'],
+    ['NaN', '{"$numberDouble":"NaN"}'],
     ['digits beyond 64 bits, as a double', '10000000000000000000000', '1e+22'],
     ['the largest long', '9223372036854775807'],
-    ['one more, as a double', '9223372036854775808', '9223372036854776000'],
+    ['one more than the largest long, as a double', '9223372036854775808', '9223372036854776000'],
     ['long digits after a point', '0.12345678901234567890', '0.12345678901234568'],
     ['the smallest key', '{"$minKey":1}'],
     ['the largest key', '{"$maxKey":1}'],
@@ -27,14 +27,14 @@ describe('Extended JSON of the mongodb driver', () => {
     ['a date after year 9999', '{"$date":{"$numberLong":"253402300800000"}}'],
     ['a member called __proto__', '{"__proto__":{"a":1}}'],
   ] as const) {
-    it(`keeps ${name}`, () => {
+    it(`keeps ${name} in Extended JSON`, () => {
       const text = encodeExtendedJson(throughBson(parseExtendedJson(given)));
       if (written instanceof RegExp) expect(text).to.match(written);
       else expect(text).to.equal(written ?? given);
     });
   }
 
-  it('does not take members of a document for its type', () => {
+  it('writes a document with a member _bsontype as a document in Extended JSON', () => {
     expect(encodeExtendedJson({ _bsontype: 'Long', low: 1 })).to.equal('{"_bsontype":"Long","low":1}');
   });
 });

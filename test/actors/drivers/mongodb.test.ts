@@ -51,7 +51,7 @@ describe('mongodb driver', () => {
   const uri = (password: string, rest = 'test') =>
     `mongodb://${MONGODB_USER}:${encodeURIComponent(password)}@127.0.0.1:${backend.config.port}/${rest}`;
 
-  it('inserts and finds', async () => {
+  it('inserts and finds documents in MongoDB', async () => {
     expect(await json('insert_one', { document: { _id: 1, a: 'x' } })).to.deep.equal({ inserted_id: 1 });
     const documents = [{ _id: 2, a: 'y' }, { a: 'z' }];
     const { inserted_ids } = (await json('insert_many', { documents })) as { inserted_ids: unknown[] };
@@ -70,7 +70,7 @@ describe('mongodb driver', () => {
     expect(await json('count', { filter: { a: { $gt: 'x' } } })).to.equal(2);
   });
 
-  it('updates, replaces and deletes', async () => {
+  it('updates, replaces and deletes documents in MongoDB', async () => {
     await json('insert_many', { documents: [{ _id: 1 }, { _id: 2 }] });
     expect(await json('update_one', { filter: { _id: 1 }, update: { $set: { a: 1 } } })).to.deep.equal({
       matched: 1,
@@ -99,7 +99,7 @@ describe('mongodb driver', () => {
     expect(await json('delete_many', { filter: {} })).to.deep.equal({ deleted: 2 });
   });
 
-  it('aggregates and runs commands', async () => {
+  it('aggregates documents and runs commands in MongoDB', async () => {
     await json('insert_many', {
       documents: [
         { k: 'a', n: 1 },
@@ -139,13 +139,13 @@ describe('mongodb driver', () => {
       ['an array', '[1,{"a":[9007199254740993]}]'],
       ['a document that looks like a value', '{"_bsontype_":"Long","low":1,"high":2}'],
     ] as const) {
-      it(`keeps ${name}`, async () => {
+      it(`keeps ${name} in a document of MongoDB`, async () => {
         await text('insert_one', `{"document":{"_id":1,"v":${stored}}}`);
         expect(await text('find_one', {})).to.equal(`{"_id":1,"v":${answered ?? stored}}`);
       });
     }
 
-    it('keeps explicit types', async () => {
+    it('keeps explicit types of values in MongoDB', async () => {
       await text('insert_one', '{"document":{"_id":1,"v":{"$numberDouble":"2.0"}}}');
       await text('insert_one', '{"document":{"_id":2,"v":{"$numberLong":"2"}}}');
       await text('insert_one', '{"document":{"_id":3,"v":2}}');
@@ -159,7 +159,7 @@ describe('mongodb driver', () => {
       }
     });
 
-    it('keeps a value of 2 MiB', async () => {
+    it('keeps a value of 2 MiB in MongoDB', async () => {
       const base64 = Buffer.alloc(2 * 1024 * 1024, ALL_BYTES).toString('base64');
       const document = { _id: 1, v: { $binary: { base64, subType: '00' } } };
       await json('insert_one', { document });
@@ -167,14 +167,14 @@ describe('mongodb driver', () => {
     });
   });
 
-  it('refuses a result that is too large', async () => {
+  it('refuses a result of MongoDB that is too large', async () => {
     const v = 'x'.repeat(14 * 1024 * 1024);
     for (let _id = 0; _id < 5; _id++) await json('insert_one', { document: { _id, v } });
     await expectServiceError(text('find', {}), 'invalid', /67108864 is the most/);
     expect(await json('find', { projection: { v: 0 } })).to.have.length(5);
   });
 
-  it('reports a refusal of the server with its code', async () => {
+  it('reports a refusal of MongoDB with its code', async () => {
     await json('insert_one', { document: { _id: 1 } });
     await expectServiceError(json('insert_one', { document: { _id: 1 } }), 'backend', /duplicate key.*11000/);
     const documents = [{ _id: 2 }, { _id: 1 }];
@@ -183,7 +183,7 @@ describe('mongodb driver', () => {
     await expectServiceError(json('command', { command: { nope: 1 } }), 'backend', /CommandNotFound 59/);
   });
 
-  it('names the wrong member of a call', async () => {
+  it('names the wrong member of a call to MongoDB', async () => {
     for (const [operation, payload, message] of [
       ['find', 'not JSON', /payload: must be Extended JSON/],
       ['find', '[]', /payload: must be an object/],
@@ -220,7 +220,7 @@ describe('mongodb driver', () => {
     }
   });
 
-  it('aborts calls at their deadlines, and frees their connections', async () => {
+  it('aborts calls to MongoDB at their deadlines, and frees their connections', async () => {
     const documents = Array.from({ length: 2000 }, (_document, _id) => ({ _id }));
     await json('insert_many', { documents });
     for (let i = 0; i < 8; i++) {
@@ -243,7 +243,7 @@ describe('mongodb driver', () => {
     ['delete_many', '{"filter":{}}'],
     ['command', '{"command":{"ping":1}}'],
   ] as const) {
-    it(`sends no ${operation} after its call has exceeded its deadline`, async () => {
+    it(`sends no ${operation} to MongoDB after its call has exceeded its deadline`, async () => {
       const send = (to: string, signal?: AbortSignal) =>
         connection.send(operation, { collection: to }, payload, signal);
       await text('insert_one', { document: { _id: 'kept' } });
@@ -272,7 +272,7 @@ describe('mongodb driver', () => {
     });
   }
 
-  it('sends the time limit of each operation to the server', async () => {
+  it('sends the time limit of each operation to MongoDB', async () => {
     const tap = await startTap(Number(backend.config.port));
     const tapped = await connectTo(mongodbDriver, { ...backend.config, port: tap.port });
     try {
@@ -301,7 +301,7 @@ describe('mongodb driver', () => {
     }
   });
 
-  it('connects by URI without revealing it', async () => {
+  it('connects to MongoDB by URI without revealing it', async () => {
     const byUri = await connectTo(mongodbDriver, {
       uri: uri(MONGODB_PASSWORD, 'other?authSource=admin'),
       pool_size: 1,
@@ -341,7 +341,7 @@ describe('mongodb driver', () => {
     }
   });
 
-  it('verifies the certificate of a server with TLS', async () => {
+  it('verifies the certificate of a server of MongoDB with TLS', async () => {
     const tls = await startMongodbBackend({ tlsHosts: ['localhost'] });
     try {
       const user = `${MONGODB_USER}:${encodeURIComponent(MONGODB_PASSWORD)}`;
@@ -365,7 +365,7 @@ describe('mongodb driver', () => {
     }
   });
 
-  it('reports a server that requires a user', async () => {
+  it('reports a server of MongoDB that requires a user', async () => {
     const { username: _username, password: _password, ...config } = backend.config;
     await expectServiceError(
       connectTo(mongodbDriver, config),
@@ -374,7 +374,7 @@ describe('mongodb driver', () => {
     );
   });
 
-  it('closes at once while the server does not answer', async () => {
+  it('closes a connection to MongoDB at once while the server does not answer', async () => {
     const at = (port: number) => ({ ...backend.config, port });
     for (const operation of ['count', 'delete_many']) {
       const call = [operation, { collection: 'any' }, '{"filter":{}}'] as const;
@@ -382,7 +382,7 @@ describe('mongodb driver', () => {
     }
   });
 
-  it('reports a lost server once, and fails the calls in progress', async () => {
+  it('reports a lost server of MongoDB once, and fails the next call', async () => {
     const other = await connectTo(mongodbDriver, backend.config);
     try {
       await backend.stop();

@@ -40,7 +40,7 @@ describe('driver mysql: servers that lie', () => {
     ['half of its flags', [0xfe, 0, 0, 2]],
     ['no byte at all', []],
   ] as const) {
-    it(`an end of rows with ${what} fails the connection`, async () => {
+    it(`an end of rows of MySQL with ${what} fails the connection`, async () => {
       answer = Buffer.from(bytes);
       const { port } = server.address() as AddressInfo;
       const config = { host: '127.0.0.1', port, database: 'd', username: 'u', use_ssl: false, pool_size: 1 };

@@ -28,19 +28,19 @@ describe('driver mysql: TLS', () => {
     }
   }
 
-  it('is used when configured', async () => {
+  it('connects to MySQL over TLS when configured so', async () => {
     expect(await attempt({})).to.equal('plain');
     expect(await attempt({ use_ssl: true, ssl_verify: false })).to.equal('encrypted');
     expect(await attempt({ use_ssl: true, ssl_verify: false, host: '127.0.0.1' })).to.equal('encrypted');
   });
 
-  it('verifies the certificate, unless disabled', async () => {
+  it('verifies the certificate of MySQL by default', async () => {
     const refused = /the certificate of localhost:\d+ was not accepted/;
     expect(await attempt({ use_ssl: true })).to.match(refused);
     expect(await attempt({ use_ssl: true, ssl_verify: true, ssl_root_cert: null })).to.match(refused);
   });
 
-  it('verifies the certificate when an authority is given', async () => {
+  it('verifies the certificate of MySQL with the authority of the config', async () => {
     const { pem } = backend.certificates.ca;
     const folder = await tempDir('certificates');
     const other = await makeCertificates(folder.path, ['localhost']);
@@ -54,7 +54,7 @@ describe('driver mysql: TLS', () => {
     );
   });
 
-  it('reports a wrong user, password or database, also over it', async () => {
+  it('reports a wrong user, password or database of MySQL over TLS', async () => {
     const trusting = { use_ssl: true, ssl_root_cert: backend.certificates.ca.pem };
     const password = /the server at .* did not accept the username or the password$/;
     expect(await attempt({ ...trusting, password: 'wrong' })).to.match(password);
@@ -63,7 +63,7 @@ describe('driver mysql: TLS', () => {
     expect(await attempt({ ...trusting, database: 'missing' })).to.match(/unknown database: .* "missing"/);
   });
 
-  it('is refused where the server does not offer it', async () => {
+  it('reports a server of MySQL that does not offer TLS', async () => {
     const plain = await startMariadbBackend(false);
     try {
       expect(await attempt({ ...plain.config, use_ssl: true })).to.match(

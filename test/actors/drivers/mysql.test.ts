@@ -150,7 +150,7 @@ describe('driver mysql', () => {
       ['UUID', "'6ba7b810-9dad-11d1-80b4-00c04fd430c8'", '"6ba7b810-9dad-11d1-80b4-00c04fd430c8"'],
     ];
     for (const [type, literal, json] of VALUES) {
-      it(`${type} ${literal} is ${json}`, async () => {
+      it(`the driver of mysql returns ${type} ${literal} as ${json}`, async () => {
         await execute(sql.connection, `CREATE OR REPLACE TABLE typed (v ${type})`);
         await execute(sql.connection, `INSERT INTO typed VALUES (${literal})`);
         expect(await value('SELECT v FROM typed')).to.equal(json);
@@ -159,7 +159,7 @@ describe('driver mysql', () => {
   });
 
   describe('parameters', () => {
-    it('are of every kind', async () => {
+    it('the driver of mysql sends parameters of every kind', async () => {
       expect(await value('SELECT ? AS v', true)).to.equal('1');
       expect(await value('SELECT ? AS v', false)).to.equal('0');
       expect(await value('SELECT ? AS v', null)).to.equal('null');
@@ -179,12 +179,12 @@ describe('driver mysql', () => {
       expect(message).to.include('does not fit');
     });
 
-    it('may stand in LIMIT', async () => {
+    it('the driver of mysql sends parameters of LIMIT and OFFSET', async () => {
       const { rows } = await query(sql.connection, 'SELECT seq FROM seq_1_to_10 LIMIT ? OFFSET ?', 2, 3);
       expect(rows).to.deep.equal([[4], [5]]);
     });
 
-    it('are placed', async () => {
+    it('the driver of mysql places a parameter among strings, names and comments with question marks', async () => {
       expect(await value("SELECT CONCAT('?\\'?', \"?\", ?) /* ? */ AS `?` -- ?\n", 'x')).to.equal('"?\'??x"');
     });
   });
@@ -195,7 +195,7 @@ describe('driver mysql', () => {
     );
     beforeEach(() => execute(sql.connection, 'TRUNCATE things'));
 
-    it('return the number of changed rows and the inserted id', async () => {
+    it('a statement of MySQL returns the number of changed rows and the inserted id', async () => {
       expect(await execute(sql.connection, "INSERT INTO things (name) VALUES ('a')")).to.deep.equal({
         ...{ rows_affected: 1, last_insert_id: 1n },
       });
@@ -211,7 +211,7 @@ describe('driver mysql', () => {
       });
     });
 
-    it('fail with the message of the database', async () => {
+    it('a statement of MySQL fails with the message of the database', async () => {
       const failing = (text: string) => failsWith('backend', sql.connection.call(sqlCall('query', text)));
       await execute(sql.connection, "INSERT INTO things VALUES (1, 'a')");
       expect(await failing("INSERT INTO things VALUES (1, 'b')")).to.equal(
@@ -223,7 +223,7 @@ describe('driver mysql', () => {
       expect(await value('SELECT COUNT(*) FROM things')).to.equal('1');
     });
 
-    it('may be a procedure with several results', async () => {
+    it('a call of a procedure of MySQL returns the first of several results', async () => {
       await execute(sql.connection, 'CREATE PROCEDURE both_of() BEGIN SELECT 1 AS a; SELECT 2 AS b; END');
       expect(await query(sql.connection, 'CALL both_of()'))
         .to.include({ rows_affected: 0 })
@@ -232,7 +232,7 @@ describe('driver mysql', () => {
         });
     });
 
-    it('are prepared, up to a limit', async () => {
+    it('the driver of mysql keeps prepared statements up to a limit', async () => {
       for (let i = 0; i < 450; i++) expect(await value(`SELECT ${i} AS v`)).to.equal(String(i));
       const { rows } = await query(sql.connection, "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'");
       expect(Number(rows[0]?.[1])).to.be.within(1, 402);
@@ -261,7 +261,7 @@ describe('driver mysql', () => {
       ['left_with_rows', 'invalid'],
       ['left_failing', 'backend'],
     ] as const) {
-      it(`are unchanged for the next call: ${name}`, async () => {
+      it(`a session of MySQL is unchanged for the next call after the procedure ${name}`, async () => {
         const message = await failsWith(kind, single.connection.call(sqlCall('query', `CALL ${name}()`)));
         if (kind === 'invalid') expect(message).to.include('left a transaction open');
         await execute(single.connection, 'INSERT INTO kept VALUES (10)');
@@ -272,7 +272,7 @@ describe('driver mysql', () => {
       });
     }
 
-    it('read strings with the same syntax, independent of settings of the server', async () => {
+    it('sessions of MySQL read strings with the same syntax, whatever the settings of the server are', async () => {
       const modes = await value('SELECT @@global.sql_mode');
       await execute(sql.connection, 'CREATE PROCEDURE set_mode(m TEXT) SET GLOBAL sql_mode = m');
       try {
@@ -298,7 +298,7 @@ describe('driver mysql', () => {
     const update = (on: CallableTransaction, id: number) =>
       on.call(sqlCall('execute', 'UPDATE fought SET n = n + 1 WHERE id = ?', [id]));
 
-    it('are not committed after a deadlock', async () => {
+    it('a transaction of MySQL is not committed after a deadlock', async () => {
       const [first, second] = [await sql.begin(), await sql.begin()];
       await update(first, 1);
       await update(second, 2);
@@ -314,7 +314,7 @@ describe('driver mysql', () => {
       expect((await query(sql.connection, 'SELECT n FROM fought')).rows).to.deep.equal([[1], [1]]);
     });
 
-    it('continue after an error that does not end them', async () => {
+    it('a transaction of MySQL continues after an error that does not end it', async () => {
       const transaction = await sql.begin();
       await update(transaction, 1);
       await failsWith('backend', transaction.call(sqlCall('execute', 'INSERT INTO fought VALUES (1, 1)')));
@@ -322,7 +322,7 @@ describe('driver mysql', () => {
       expect(await value('SELECT n FROM fought WHERE id = 1')).to.equal('2');
     });
 
-    it('are reported as ended by a statement with an implicit commit', async () => {
+    it('reports a transaction of MySQL as ended after a statement with an implicit commit', async () => {
       const transaction = await sql.begin();
       await update(transaction, 2);
       await execute(transaction, 'CREATE TABLE on_the_way (id INT)');
@@ -337,7 +337,7 @@ describe('driver mysql', () => {
     valueText(on.connection, 'SELECT COUNT(*) FROM information_schema.processlist WHERE info = ?', statement);
 
   describe('lost connections', () => {
-    it('are reported when no new one can be opened', async () => {
+    it('reports a lost connection to MySQL when no new one can be opened', async () => {
       await execute(sql.connection, "CREATE USER passing IDENTIFIED BY 'p'");
       await execute(sql.connection, 'GRANT ALL ON gate.* TO passing');
       const other = await connectSql(mysqlDriver, {
@@ -360,7 +360,7 @@ describe('driver mysql', () => {
       }
     });
 
-    it('affect only the call whose statement exceeds the limit of the server', async () => {
+    it('fails only the call whose statement exceeds the limit of the server of MySQL', async () => {
       const limit = await value('SELECT @@global.max_allowed_packet');
       await execute(sql.connection, 'CREATE PROCEDURE take(n BIGINT) SET GLOBAL max_allowed_packet = n');
       await execute(sql.connection, 'CALL take(1048576)');

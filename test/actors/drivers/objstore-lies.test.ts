@@ -42,28 +42,28 @@ describe('driver objstore: bodies without end', () => {
   }
   const getFrom = (from: CallableConnection) => from.call(pendingCall('get', { key: 'k' }));
 
-  it('of an object fail the call for it at the size of an answer', async () => {
+  it('fails the call for an object without end at the size of an answer', async () => {
     const reason = /has at least \d+ bytes, and handlers get at most 1048576 \(SERVICE_ANSWER_MB/;
     await expectServiceError(getFrom(await connected(200)), 'invalid', reason);
   });
 
-  it('of an error are not kept', async () => {
+  it('stops reading an error of an object storage after 1 MiB', async () => {
     await expectServiceError(getFrom(await connected(403)), 'backend', /more than 1 MiB with status 403/);
   });
 
-  it('of an answer without content are not read', async () => {
+  it('stops reading the response of an object storage to a put after 1 MiB', async () => {
     const from = await connected(200);
     const put = from.call(pendingCall('put', { key: 'k' }, 'content'));
     await expectServiceError(put, 'backend', /more than 1 MiB with status 200/);
   });
 
-  it('are not preceded by responses without end', async () => {
+  it('refuses an object storage that sends interim responses without end', async () => {
     const hints = Buffer.from('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1_000));
     server = await startLyingServer({ serve: inTurn(endless(hints, hints)) });
     await expectServiceError(connectedTo(server.port), 'unavailable', /more to come all the time/);
   });
 
-  it('of an upload in parts are not kept', async () => {
+  it('stops reading the response of an object storage to an upload in parts after 1 MiB', async () => {
     const { files } = await connected(200);
     if (!files) throw new Error('An object storage has files');
     const size = 9 * 1024 ** 2;

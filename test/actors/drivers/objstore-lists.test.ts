@@ -54,13 +54,13 @@ describe('driver objstore: lists without end', () => {
     return files.list('');
   };
 
-  it('end when a page is repeated', async () => {
+  it('fails a list of objects without end when a page is repeated', async () => {
     const from = await serve((at) => page([`key-${at}`], at % 2 === 0 ? 'even' : 'odd'));
     await expectServiceError(list(from), 'backend', /has no end/);
     await expectServiceError(listAll(from), 'backend', /has no end/);
   });
 
-  it('end when they exceed the size of an answer', async () => {
+  it('fails a list of objects without end when it exceeds the size of an answer', async () => {
     const key = 'k'.repeat(1000);
     const keys = Array.from({ length: 1000 }, () => key);
     const from = await serve((at) => page(keys, `token-${at}`));
@@ -70,7 +70,7 @@ describe('driver objstore: lists without end', () => {
     expect(asked).to.be.below(200);
   });
 
-  it('end with their call', async () => {
+  it('stops reading a list of objects without end when its call is aborted', async () => {
     const from = await serve((at) => page([], `token-${at}`));
     const call = pendingCall('list', {});
     const listing = expectServiceError(from.call(call), 'unavailable', /./);
@@ -83,20 +83,20 @@ describe('driver objstore: lists without end', () => {
     expect(asked).to.be.within(then + 3, then + 4);
   });
 
-  it('end when a page is too large', async () => {
+  it('fails a list of objects when a page of it is too large', async () => {
     const key = 'k'.repeat(17 * 1024 * 1024);
     const from = await serve((at) => (at === 0 ? page([]) : page([key])));
     await expectServiceError(list(from), 'backend', /more than 16 MiB as one page/);
   });
 
-  it('have no more objects than requested', async () => {
+  it('lists no more objects than requested when the server sends more', async () => {
     const from = await serve(() => page(['a', 'b', 'c'], 'token'));
     const { payload } = await list(from, { limit: 2 });
     const keys = (JSON.parse(String(payload)) as { key: string }[]).map(({ key }) => key);
     expect(keys).to.deep.equal(['a', 'b']);
   });
 
-  it('are read in linear time', () => {
+  it('reads a page of a list of objects in linear time', () => {
     // With quadratic time, this would exceed the timeout of mocha.
     expect(readListPage('<Contents>'.repeat(1_000_000)).objects).to.deep.equal([]);
   });

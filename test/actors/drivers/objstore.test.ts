@@ -71,7 +71,7 @@ describe('driver objstore: operations', () => {
     JSON.parse(String((await call('list', args)).payload)) as { key: string; size: number; etag: string }[];
   const keysAt = async (prefix: string) => (await list({ prefix })).map(({ key }) => key);
 
-  it('stores, describes and returns bytes', async () => {
+  it('stores, describes and returns the bytes of an object', async () => {
     const content = randomBytes(300_000);
     const etag = createHash('md5').update(content).digest('hex');
     const stored = await call('put', { key: 'a/b.bin', content_type: 'image/png' }, content);
@@ -85,7 +85,7 @@ describe('driver objstore: operations', () => {
     expect((await call('head', { key: 'a/b.bin' })).result).to.deep.equal(result);
   });
 
-  it('keeps objects without content, and replaces objects', async () => {
+  it('keeps an object without content, and replaces it', async () => {
     await put('empty', '');
     const empty = await call('get', { key: 'empty' });
     expect(empty.result).to.include({ found: true, size: 0, content_type: 'application/octet-stream' });
@@ -100,13 +100,13 @@ describe('driver objstore: operations', () => {
     expect((await call('delete', { key: 'missing' })).result).to.deep.equal({ deleted: false });
   });
 
-  it('deletes', async () => {
+  it('deletes an object', async () => {
     await put('gone', 'x');
     expect((await call('delete', { key: 'gone' })).result).to.deep.equal({ deleted: true });
     expect((await call('head', { key: 'gone' })).result).to.deep.equal({ found: false });
   });
 
-  it('stores an object in parts, which is there when it is complete', async () => {
+  it('stores an object in parts, and shows it only when it is complete', async () => {
     const parts = [randomBytes(5 * 1024 ** 2), randomBytes(1000)];
     const key = 'parts/a b.bin';
     const begun = await call('begin_upload', { key, content_type: 'image/png' });
@@ -124,7 +124,7 @@ describe('driver objstore: operations', () => {
     expect((await call('abort_upload', upload)).result).to.deep.equal({ aborted: false });
   });
 
-  it('keeps nothing of an upload that is aborted', async () => {
+  it('keeps nothing of an object whose upload in parts is aborted', async () => {
     const key = 'aborted';
     const { result } = await call('begin_upload', { key });
     const upload = { key, ...(result as { upload_id: string }) };
@@ -139,7 +139,7 @@ describe('driver objstore: operations', () => {
     expect((await call('head', { key })).result).to.deep.equal({ found: false });
   });
 
-  it('returns ranges of one object only', async () => {
+  it('returns ranges of an object, and fails when it was replaced or deleted meanwhile', async () => {
     const content = randomBytes(1000);
     const { result } = await call('put', { key: 'ranges' }, content);
     const { etag } = result as { etag: string };
@@ -165,7 +165,7 @@ describe('driver objstore: operations', () => {
     await expectServiceError(range(0, 9), 'backend', /any more/);
   });
 
-  it('keeps every key unchanged', async () => {
+  it('keeps every key of an object unchanged', async () => {
     for (const key of KEYS) {
       const name = `keys/${key}`;
       await put(name, key);
@@ -181,7 +181,7 @@ describe('driver objstore: operations', () => {
     expect(await keysAt('keys/')).to.deep.equal([]);
   });
 
-  it('refuses keys that would be changed', async () => {
+  it('refuses keys of objects that would be changed', async () => {
     for (const key of ['', '/a', '..', 'a/../b', './a', 'a/.', 'a\0b', '\ud800', 'ä'.repeat(513)]) {
       for (const operation of ['get', 'head', 'put', 'delete']) {
         await expectServiceError(call(operation, { key }), 'invalid', /^args\.key: must/);
@@ -189,7 +189,7 @@ describe('driver objstore: operations', () => {
     }
   });
 
-  it('refuses wrong arguments by name', async () => {
+  it('names the wrong argument of a call to an object storage', async () => {
     await expectServiceError(call('get', {}), 'invalid', /^args\.key: is required/);
     await expectServiceError(call('get', { key: 7 }), 'invalid', /^args\.key: must be a string/);
     await expectServiceError(
@@ -201,7 +201,7 @@ describe('driver objstore: operations', () => {
     await expectServiceError(call('copy', {}), 'invalid', /there is no operation "copy"/);
   });
 
-  it('lists by prefix, over several pages, up to a limit', async () => {
+  it('lists objects by prefix, over several pages, up to a limit', async () => {
     const names = Array.from({ length: 1_203 }, (_, i) => `many/${String(i).padStart(5, '0')}`);
     await writeFile(join(backend.bucketFolder, 'seed'), 'x');
     await call('put', { key: 'many/folder/inner' }, Buffer.from('12345'));
@@ -220,7 +220,7 @@ describe('driver objstore: operations', () => {
     expect((await files.list('many/')).length).to.equal(1_204);
   });
 
-  it('refuses to return objects over 64 MiB, and keeps working', async () => {
+  it('refuses to return an object of more than 64 MiB, and keeps working', async () => {
     const size = 64 * 1024 * 1024 + 1;
     await files.write('large', Readable.from(chunks(size)), size, 'text/plain');
     await expectServiceError(call('get', { key: 'large' }), 'invalid', /67108865 bytes.*head or list/);
@@ -228,7 +228,7 @@ describe('driver objstore: operations', () => {
     expect((await call('delete', { key: 'large' })).result).to.deep.equal({ deleted: true });
   });
 
-  it('retries when the server has just closed a keep-alive connection', async () => {
+  it('retries a call to an object storage that has just closed a keep-alive connection', async () => {
     const [host = '', port] = backend.config.endpoint.split(':');
     let isClosing = false;
     const proxy = createServer((client) => {
@@ -263,7 +263,7 @@ describe('driver objstore: operations', () => {
     }
   });
 
-  it('aborts a call at its deadline', async () => {
+  it('answers the next call to an object storage after one was aborted', async () => {
     await put('aborted', randomBytes(1_000_000));
     const pending = pendingCall('get', { key: 'aborted' });
     const answer = connection.call(pending);
@@ -276,7 +276,7 @@ describe('driver objstore: operations', () => {
   });
 
   describe('files', () => {
-    it('writes and reads files of all sizes', async () => {
+    it('writes and reads objects of all sizes as streams', async () => {
       for (const size of [0, 1, 8 * 1024 * 1024, 8 * 1024 * 1024 + 1, 30_000_000]) {
         const content = randomBytes(size);
         const { etag } = await files.write('stream', slices(content), size, 'text/css');
@@ -290,7 +290,7 @@ describe('driver objstore: operations', () => {
       expect(await files.head('stream')).to.equal(undefined);
     });
 
-    it('reads ranges', async () => {
+    it('reads ranges of an object as streams', async () => {
       await put('range', '0123456789');
       const read = async (start: number, end: number) =>
         String(await buffer(await files.read('range', { start, end })));
@@ -299,7 +299,7 @@ describe('driver objstore: operations', () => {
       expect(await read(9, 9)).to.equal('9');
     });
 
-    it('stores nothing of content that is aborted or too long', async () => {
+    it('stores no object when its content is too short, too long or aborted', async () => {
       for (const size of [1_000, 20_000_000]) {
         const short = files.write('broken', Readable.from(chunks(size - 1)), size, 'text/plain');
         await expectServiceError(short, 'invalid', /ended after \d+ of \d+ bytes/);
@@ -313,7 +313,7 @@ describe('driver objstore: operations', () => {
       expect(await uploadsUnderWay(backend)).to.deep.equal([]);
     });
 
-    it('separates concurrent uploads of the same key', async () => {
+    it('keeps concurrent uploads of the same object apart', async () => {
       const contents = [1, 2, 3].map(() => randomBytes(20_000_000));
       await Promise.all(
         contents.map((content) => files.write('same', slices(content), content.length, 'text/plain')),
@@ -339,7 +339,7 @@ describe('driver objstore: operations', () => {
   });
 
   describe('connecting', () => {
-    it('reports which credential was not accepted', async () => {
+    it('reports which credential an object storage did not accept', async () => {
       const wrongKey = connect({ ...backend.config, access_key: 'nobody' });
       await expectServiceError(wrongKey, 'unavailable', /did not accept the access key/);
       const wrongSecret = connect({ ...backend.config, secret_key: 'secret-that-is-wrong' });
@@ -352,19 +352,19 @@ describe('driver objstore: operations', () => {
       await expectServiceError(missing, 'unavailable', /the bucket "no-such-bucket" does not exist/);
     });
 
-    it('reports an invalid endpoint', async () => {
+    it('reports an invalid endpoint of an object storage', async () => {
       for (const endpoint of ['http://localhost:9000', 'localhost:9000/path', 'local host', 'host:99999']) {
         const wrong = connect({ ...backend.config, endpoint });
         await expectServiceError(wrong, 'unavailable', /is not host:port/);
       }
     });
 
-    it('reports a server without TLS', async () => {
+    it('reports an object storage without TLS', async () => {
       const wrong = connect({ ...backend.config, use_ssl: true });
       await expectServiceError(wrong, 'unavailable', /does not speak TLS/);
     });
 
-    it('reports the server and bucket', async () => {
+    it('reports the server and the bucket of an object storage', async () => {
       expect(await connection.test()).to.equal(`bucket "files" at ${backend.config.endpoint}`);
     });
   });
@@ -377,7 +377,7 @@ describe('driver objstore over TLS', () => {
   });
   after(() => backend?.remove());
 
-  it('works when the certificate is trusted', async () => {
+  it('stores and reads objects over TLS when the certificate is trusted', async () => {
     const connection = await connect(backend.config);
     const files = filesOf(connection);
     const content = randomBytes(9_000_000);
@@ -387,14 +387,14 @@ describe('driver objstore over TLS', () => {
     await connection.close();
   });
 
-  it('reports when it is not', async () => {
+  it('reports a certificate of an object storage that is not trusted', async () => {
     const { ssl_root_cert: _left, ...config } = backend.config;
     await expectServiceError(connect(config), 'unavailable', /certificate of .* was not accepted/);
   });
 });
 
 describe('pages of object lists', () => {
-  it('are read whether or not the server encodes keys', () => {
+  it('reads a page of a list of objects whether or not the server encodes keys', () => {
     const page = (encoding: string, key: string) =>
       readListPage(
         `<ListBucketResult>${encoding}<IsTruncated>true</IsTruncated><NextContinuationToken>t&amp;1</NextContinuationToken>` +

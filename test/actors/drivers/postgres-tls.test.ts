@@ -52,38 +52,38 @@ describe('driver postgres: ssl_mode', () => {
     await connection.close();
   }
 
-  it('disable: is never encrypted', async () => {
+  it('a connection to PostgreSQL with ssl_mode disable is not encrypted', async () => {
     expect(await attempt({ ssl_mode: 'disable' })).to.equal('plain');
   });
 
-  it('prefer: is encrypted where the server offers it', async () => {
+  it('a connection with ssl_mode prefer is encrypted when PostgreSQL offers it', async () => {
     expect(await attempt({ ssl_mode: 'prefer' })).to.equal('encrypted');
   });
 
-  it('require: is encrypted, with a certificate of any issuer', async () => {
+  it('a connection with ssl_mode require is encrypted with a certificate of any issuer', async () => {
     expect(await attempt({ ssl_mode: 'require' })).to.equal('encrypted');
     expect(await attempt({ ssl_mode: 'require', host: '127.0.0.1' })).to.equal('encrypted');
   });
 
-  it('require: checks the issuer when one is given', async () => {
+  it('ssl_mode require checks the issuer of the certificate when one is given', async () => {
     expect(await attempt(trusting('require'))).to.equal('encrypted');
     expect(await attempt(trusting('require', other.ca.pem))).to.match(
       /certificate of localhost:\d+ was not accepted/,
     );
   });
 
-  it('verify-ca: accepts a certificate of a trusted authority for any name', async () => {
+  it('ssl_mode verify-ca accepts a certificate of a trusted authority for any name', async () => {
     expect(await attempt(trusting('verify-ca'))).to.equal('encrypted');
     expect(await attempt({ ...trusting('verify-ca'), host: '127.0.0.1' })).to.equal('encrypted');
   });
 
-  it('verify-ca: refuses another authority', async () => {
+  it('ssl_mode verify-ca refuses a certificate of another authority', async () => {
     const message = /the certificate of localhost:\d+ was not accepted: .*(trusted|signed)/;
     expect(await attempt({ ssl_mode: 'verify-ca' })).to.match(message);
     expect(await attempt(trusting('verify-ca', other.ca.pem))).to.match(message);
   });
 
-  it('verify-full: also checks the name', async () => {
+  it('ssl_mode verify-full also checks the name in the certificate', async () => {
     expect(await attempt(trusting('verify-full'))).to.equal('encrypted');
     expect(await attempt({ ssl_mode: 'verify-full' })).to.match(/was not accepted/);
     expect(await attempt({ ...trusting('verify-full'), host: '127.0.0.1' })).to.match(
@@ -91,7 +91,7 @@ describe('driver postgres: ssl_mode', () => {
     );
   });
 
-  it('reports a wrong user, password or database, also over TLS', async () => {
+  it('reports a wrong user, password or database of PostgreSQL over TLS', async () => {
     const password = /^ServiceError: the server at .* did not accept the username or the password$/;
     expect(await attempt({ ssl_mode: 'require', password: 'wrong' })).to.match(password);
     expect(await attempt({ ssl_mode: 'require', username: 'nobody' })).to.match(password);
@@ -103,22 +103,22 @@ describe('driver postgres: ssl_mode', () => {
     );
   });
 
-  describe('with a server that does not offer TLS', () => {
+  describe('a server that does not offer TLS', () => {
     before(() => reconfigure('ALTER SYSTEM SET ssl = off'));
     after(() => reconfigure('ALTER SYSTEM RESET ssl'));
 
-    it('prefer: is plain', async () => {
+    it('a connection with ssl_mode prefer is plain when PostgreSQL does not offer TLS', async () => {
       await eventually(async () => expect(await attempt({ ssl_mode: 'prefer' })).to.equal('plain'));
     });
 
-    it('require and the stricter ones: refuse it', async () => {
+    it('ssl_mode require and the stricter ones refuse a server that does not offer TLS', async () => {
       for (const mode of ['require', 'verify-ca', 'verify-full'] as const) {
         expect(await attempt(trusting(mode))).to.match(/does not offer TLS, but ssl_mode is/);
       }
     });
   });
 
-  describe('with a server whose rules accept only plain connections', () => {
+  describe('a server whose rules accept only plain connections', () => {
     before(async () => {
       const { connection } = await connectSql(postgresService, backend.config);
       const file: unknown = JSON.parse(await valueText(connection, "SELECT current_setting('hba_file')"));
@@ -127,11 +127,11 @@ describe('driver postgres: ssl_mode', () => {
       await reconfigure();
     });
 
-    it('prefer: is plain', async () => {
+    it('a connection with ssl_mode prefer is plain when the rules of PostgreSQL accept no other', async () => {
       await eventually(async () => expect(await attempt({ ssl_mode: 'prefer' })).to.equal('plain'));
     });
 
-    it('require: reports that the rules refuse it', async () => {
+    it('ssl_mode require reports that the rules of PostgreSQL refuse an encrypted connection', async () => {
       expect(await attempt({ ssl_mode: 'require' })).to.match(/does not let it in from here/);
     });
   });

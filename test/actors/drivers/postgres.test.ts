@@ -94,7 +94,7 @@ describe('driver postgres', () => {
     },
   });
 
-  it('resets the settings of a session for the next call', async () => {
+  it('resets the settings of a session of PostgreSQL for the next call', async () => {
     const single = await connectSql(postgresService, { ...backend.config, pool_size: 1 });
     const { connection } = single;
     try {
@@ -176,12 +176,12 @@ describe('driver postgres', () => {
       ["ARRAY[box '(1,1),(0,0)', NULL]", '["(1,1),(0,0)",null]'],
     ];
     for (const [expression, json] of VALUES) {
-      it(`${expression} is ${json}`, async () => {
+      it(`PostgreSQL returns ${expression} as ${json}`, async () => {
         expect(await value(`SELECT ${expression} AS v`)).to.equal(json);
       });
     }
 
-    it('has arrays of any texts', async () => {
+    it('PostgreSQL returns arrays of any texts', async () => {
       const element = fc.option(
         fc.oneof(fc.string({ unit: 'grapheme' }), fc.stringMatching(/^[{}",\\ NUL]*$/)),
       );
@@ -195,7 +195,7 @@ describe('driver postgres', () => {
       );
     });
 
-    it('has arrays of types that were created after it connected', async () => {
+    it('PostgreSQL returns arrays of types that were created after the service connected', async () => {
       await execute(sql.connection, "CREATE TYPE mood AS ENUM ('so, so', 'fine')");
       await execute(sql.connection, 'CREATE DOMAIN small AS int4');
       const text = `SELECT ARRAY['so, so'::mood, NULL] AS moods, 'fine'::mood AS mood, ARRAY[1::small] AS small`;
@@ -204,7 +204,7 @@ describe('driver postgres', () => {
       expect((await query(sql.connection, text)).rows).to.deep.equal(expected);
     });
 
-    it('keeps settings of a role from changing the format of values', async () => {
+    it('settings of a database of PostgreSQL do not change the format of values', async () => {
       const { database } = backend.config;
       await execute(sql.connection, `ALTER DATABASE ${database} SET TimeZone = 'Asia/Tokyo'`);
       await execute(sql.connection, `ALTER DATABASE ${database} SET DateStyle = 'German'`);
@@ -219,7 +219,7 @@ describe('driver postgres', () => {
   });
 
   describe('parameters', () => {
-    it('are of every kind', async () => {
+    it('sends parameters of every kind to PostgreSQL', async () => {
       expect(await value('SELECT ?::bool', true)).to.equal('true');
       expect(await value('SELECT ?::text', null)).to.equal('null');
       expect(await value('SELECT ?::int4', -5)).to.equal('-5');
@@ -231,7 +231,7 @@ describe('driver postgres', () => {
       );
     });
 
-    it('stand for ?, or for $1', async () => {
+    it('sends parameters to PostgreSQL for ?, or for $1', async () => {
       expect(await value('SELECT ?::int4 - ?::int4 AS "?" -- ?', 5, 3).catch(String)).to.equal('2');
       expect(await value('SELECT $2::int4 - $1::int4 - $1::int4', 3, 10)).to.equal('4');
       expect(await value(`SELECT '{"a":1}'::jsonb ?? ?::text`, 'a')).to.equal('true');
@@ -246,7 +246,7 @@ describe('driver postgres', () => {
     before(() => execute(sql.connection, 'CREATE TABLE things (id int PRIMARY KEY, name text)'));
     beforeEach(() => execute(sql.connection, 'TRUNCATE things'));
 
-    it('return the number of changed rows', async () => {
+    it('a statement of PostgreSQL returns the number of changed rows', async () => {
       const insert = "INSERT INTO things VALUES (1, 'a'), (2, 'b')";
       expect(await execute(sql.connection, insert)).to.deep.equal({ rows_affected: 2, last_insert_id: null });
       expect(await query(sql.connection, 'UPDATE things SET name = ? RETURNING id', 'c')).to.deep.equal({
@@ -261,7 +261,7 @@ describe('driver postgres', () => {
       expect(await query(sql.connection, '')).to.have.property('rows_affected', 0);
     });
 
-    it('fail with the message of the database', async () => {
+    it('a statement of PostgreSQL fails with the message of the database', async () => {
       const failing = (text: string) => failsWith('backend', sql.connection.call(sqlCall('query', text)));
       await execute(sql.connection, "INSERT INTO things VALUES (1, 'a')");
       expect(await failing("INSERT INTO things VALUES (1, 'b')")).to.equal(
@@ -275,7 +275,7 @@ describe('driver postgres', () => {
       expect(await value('SELECT count(*) FROM things')).to.equal('1');
     });
 
-    it('work again when the type of their result has changed', async () => {
+    it('a statement of PostgreSQL works again when the type of its result has changed', async () => {
       for (let i = 0; i < 4; i++) await query(sql.connection, 'SELECT * FROM things');
       await execute(sql.connection, 'ALTER TABLE things ADD COLUMN size int');
       for (let i = 0; i < 4; i++) {
@@ -287,7 +287,7 @@ describe('driver postgres', () => {
       }
     });
 
-    it('are prepared, up to a limit', async () => {
+    it('keeps prepared statements of PostgreSQL up to a limit', async () => {
       for (let i = 0; i < 450; i++) expect(await value(`SELECT ${i} AS v`)).to.equal(String(i));
       const prepared = Number(await value('SELECT count(*) FROM pg_prepared_statements'));
       expect(prepared).to.be.within(2, 201);
@@ -299,7 +299,7 @@ describe('driver postgres', () => {
     beforeEach(() => execute(sql.connection, 'TRUNCATE moves'));
     const count = () => value('SELECT count(*) FROM moves');
 
-    it('have savepoints and settings of their own', async () => {
+    it('a transaction of PostgreSQL may have savepoints and settings of its own', async () => {
       const transaction = await sql.begin();
       await execute(transaction, "SET LOCAL TimeZone = 'Asia/Tokyo'");
       await execute(transaction, 'SAVEPOINT a');
@@ -311,7 +311,7 @@ describe('driver postgres', () => {
       expect(await count()).to.equal('1');
     });
 
-    it('are not committed after a statement has failed', async () => {
+    it('a transaction of PostgreSQL is not committed after a statement has failed', async () => {
       const transaction = await sql.begin();
       await execute(transaction, 'INSERT INTO moves VALUES (1)');
       await failsWith('backend', transaction.call(sqlCall('execute', 'INSERT INTO moves VALUES (?)', ['x'])));
@@ -322,12 +322,12 @@ describe('driver postgres', () => {
   });
 
   describe('a result', () => {
-    it('is not refused when it just fits', async () => {
+    it('returns a result of PostgreSQL that just fits', async () => {
       const text = await queryText(sql.connection, "SELECT repeat('x', 67000000) AS v");
       expect(text.length).to.be.within(67_000_000, 67_000_100);
     });
 
-    it('is not received when one message of the server is larger than any answer', async () => {
+    it('does not receive a message of PostgreSQL that is larger than any answer', async () => {
       const one = sql.connection.call(sqlCall('query', "SELECT repeat('x', 400000000)"));
       expect(await failsWith('backend', one)).to.include(
         'one may have 160 MiB (2.5 times SERVICE_ANSWER_MB, 64)',
@@ -338,7 +338,7 @@ describe('driver postgres', () => {
   });
 
   describe('lost connections', () => {
-    it('are reported when no new one can be opened', async () => {
+    it('reports a lost connection to PostgreSQL when no new one can be opened', async () => {
       const account = 'ALTER ROLE passing CONNECTION LIMIT';
       await execute(sql.connection, "CREATE ROLE passing LOGIN PASSWORD 'p'");
       const other = await connectSql(postgresService, {

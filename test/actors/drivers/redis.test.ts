@@ -46,7 +46,7 @@ describe('redis driver', () => {
       ['nothing', Buffer.alloc(0)],
       ['2 MiB', randomBytes(2 * 1024 * 1024)],
     ] as const) {
-      it(`keeps ${name} exactly`, async () => {
+      it(`Redis keeps a value exactly: ${name}`, async () => {
         expect(await connection.send('set', { key: name }, value)).to.have.property('result', true);
         const answer = await connection.send('get', { key: name });
         expect(answer.result).to.deep.equal({ found: true });
@@ -54,18 +54,18 @@ describe('redis driver', () => {
       });
     }
 
-    it('distinguishes a missing value from an empty one', async () => {
+    it('reports that a key is missing in Redis', async () => {
       expect((await connection.send('get', { key: 'missing' })).result).to.deep.equal({ found: false });
     });
 
-    it('takes keys of any text', async () => {
+    it('stores values in Redis under keys of any text', async () => {
       for (const key of ['', ' ', 'ключ\r\n', '__proto__', '\u0000']) {
         await connection.send('set', { key }, key);
         expect((await connection.send('get', { key })).payload.toString()).to.equal(key);
       }
     });
 
-    it('stores only if the key is missing, or exists', async () => {
+    it('stores a value in Redis only if the key is missing, or exists', async () => {
       const set = async (only_if: string, value: string) =>
         (await connection.send('set', { key: 'conditional', only_if }, value)).result;
       expect(await set('present', '1')).to.equal(false);
@@ -75,7 +75,7 @@ describe('redis driver', () => {
       expect((await connection.send('get', { key: 'conditional' })).payload.toString()).to.equal('4');
     });
 
-    it('lets values expire after ttl_ms', async () => {
+    it('lets values in Redis expire after ttl_ms', async () => {
       await connection.send('set', { key: 'long', ttl_ms: 100_000 }, 'x');
       expect(Number(await command('PTTL', 'long'))).to.be.within(90_000, 100_000);
       await connection.send('set', { key: 'short', ttl_ms: 1 }, 'x');
@@ -84,7 +84,7 @@ describe('redis driver', () => {
       );
     });
 
-    it('names the wrong argument', async () => {
+    it('names the wrong argument of a get or set in Redis', async () => {
       for (const [operation, args, message] of [
         ['get', undefined, /args\.key/],
         ['get', null, /args\.key/],
@@ -100,14 +100,14 @@ describe('redis driver', () => {
       }
     });
 
-    it('reports the error of the server for a key of another type', async () => {
+    it('reports the error of Redis for a key of another type', async () => {
       await command('RPUSH', 'list', 'a');
       await expectServiceError(connection.send('get', { key: 'list' }), 'backend', /WRONGTYPE/);
     });
   });
 
   describe('command', () => {
-    it('answers all kinds of replies', async () => {
+    it('returns all kinds of replies of Redis', async () => {
       expect(await command('PING')).to.equal('"PONG"');
       expect(await command('get', 'no such key')).to.equal('null');
       expect(await command('RPUSH', 'replies', 'a', '', 'ü')).to.equal('3');
@@ -118,12 +118,12 @@ describe('redis driver', () => {
       );
     });
 
-    it('does not transform replies', async () => {
+    it('does not transform the reply of Redis to HGETALL', async () => {
       await command('HSET', 'hash', 'field', 'value');
       expect(await command('hgetall', 'hash')).to.equal('["field","value"]');
     });
 
-    it('keeps bytes that are no text', async () => {
+    it('keeps bytes that are not text in a command of Redis', async () => {
       const base64 = ALL_BYTES.toString('base64');
       expect(await command('SET', { base64 }, { base64 })).to.equal('"OK"');
       expect(JSON.parse(await command('GET', { base64 }))).to.deep.equal({ base64 });
@@ -131,7 +131,7 @@ describe('redis driver', () => {
       expect(inArray).to.deep.equal([{ base64 }, null]);
     });
 
-    it('keeps integers of 64 bits exact, both ways', async () => {
+    it('sends integers of 64 bits to Redis and returns them exactly', async () => {
       for (const digits of ['9007199254740993', '9223372036854775807', '-9223372036854775808', '-1', '0']) {
         await command('SET', 'counter', '0');
         const payload = `["INCRBY", "counter", ${digits}]`;
@@ -142,13 +142,13 @@ describe('redis driver', () => {
       expect(await command('ECHO', 1.5)).to.equal('"1.5"');
     });
 
-    it('reports a refusal of the server', async () => {
+    it('reports a refusal of a command by Redis', async () => {
       await expectServiceError(command('NOSUCHCOMMAND'), 'backend', /unknown command/);
       const script = "return {1, redis.error_reply('MYERR broken')}";
       await expectServiceError(command('EVAL', script, 0), 'backend', /within the reply: MYERR broken/);
     });
 
-    it('names the wrong member of a payload', async () => {
+    it('names the wrong member of a command of Redis', async () => {
       for (const [payload, message] of [
         ['', /payload: must be JSON/],
         ['{}', /payload: must be an array/],
@@ -165,7 +165,7 @@ describe('redis driver', () => {
       }
     });
 
-    it('refuses commands that would change or block the shared connection, and names alternatives', async () => {
+    it('refuses commands that would change or block a connection to Redis, and names alternatives', async () => {
       for (const [parts, message] of [
         [['select', 1], /SELECT is refused: the database is the one in the config/],
         [['AUTH', 'x'], /in the config/],
@@ -199,7 +199,7 @@ describe('redis driver', () => {
     });
   });
 
-  it('refuses administration of the server', async () => {
+  it('refuses commands that administer the server of Redis', async () => {
     for (const parts of [
       ['CONFIG', 'GET', 'requirepass'],
       ['config', 'set', 'requirepass', ''],
@@ -229,7 +229,7 @@ describe('redis driver', () => {
     await expectServiceError(command('EVAL', script, 0), 'backend', /not allowed from script/);
   });
 
-  it('refuses scripts and functions, unless the config allows them', async () => {
+  it('refuses scripts and functions of Redis, unless the config allows them', async () => {
     const { allow_scripts: _allowed, ...config } = backend.config;
     for (const closed of [config, { ...config, allow_scripts: false }]) {
       const other = await connectTo(redisDriver, closed);
@@ -258,12 +258,12 @@ describe('redis driver', () => {
     expect(await command('EVAL', 'return 1', 0)).to.equal('1');
   });
 
-  it('uses all connections of its pool', async () => {
+  it('uses all connections of the pool to Redis', async () => {
     const ids = await Promise.all(Array.from({ length: 8 }, () => command('CLIENT', 'ID')));
     expect(new Set(ids).size).to.equal(backend.config.pool_size);
   });
 
-  it('uses the database of the config', async () => {
+  it('uses the database of Redis that the config names', async () => {
     const other = await connectTo(redisDriver, { ...backend.config, database: 3 });
     try {
       await other.send('set', { key: 'only in 3' }, 'x');
@@ -274,17 +274,17 @@ describe('redis driver', () => {
     }
   });
 
-  it('reports a missing database', async () => {
+  it('reports a missing database of Redis', async () => {
     const config = { ...backend.config, database: 99 };
     await expectServiceError(connectTo(redisDriver, config), 'unavailable', /has no database 99/);
   });
 
-  it('reports that the server requires a password', async () => {
+  it('reports that Redis requires a password', async () => {
     const { password: _password, ...config } = backend.config;
     await expectServiceError(connectTo(redisDriver, config), 'unavailable', /requires a password/);
   });
 
-  it('reports that the server has no password', async () => {
+  it('reports that Redis has no password', async () => {
     const open = await startRedisBackend({ password: null });
     try {
       const config = { ...open.config, password: 'superfluous' };
@@ -299,18 +299,18 @@ describe('redis driver', () => {
     }
   });
 
-  it('refuses a value that is too large', async () => {
+  it('refuses a value of Redis that is too large', async () => {
     await command('SETRANGE', 'huge', 64 * 1024 * 1024, 'x');
     await expectServiceError(connection.send('get', { key: 'huge' }), 'invalid', /at least 67108865 bytes/);
     await command('DEL', 'huge');
   });
 
-  it('closes at once while the server does not answer', async () => {
+  it('closes a connection to Redis at once while the server does not answer', async () => {
     const at = (port: number) => ({ ...backend.config, port });
     await expectToCloseAtOnce(redisDriver, backend.config.port, at, ['get', { key: 'a' }, '']);
   });
 
-  it('reports a lost idle connection once, and fails calls', async () => {
+  it('reports a lost connection to Redis once, and fails the calls in progress and after it', async () => {
     const other = await connectTo(redisDriver, backend.config);
     try {
       const endless = other.send('command', {}, '["EVAL", "while true do end", "0"]');
@@ -337,7 +337,7 @@ describe('redis driver over TLS', () => {
 
   after(() => backend?.remove());
 
-  it('connects when the authority is trusted and the name matches', async () => {
+  it('connects to Redis over TLS when the authority is trusted and the name matches', async () => {
     const connection = await connectTo(redisDriver, { ...backend.config, host: 'localhost' });
     try {
       expect(await connection.test()).to.match(/^Redis \d+\.\d+/);
@@ -346,7 +346,7 @@ describe('redis driver over TLS', () => {
     }
   });
 
-  it('refuses a certificate for another name', async () => {
+  it('refuses a certificate of Redis for another name', async () => {
     await expectServiceError(
       connectTo(redisDriver, backend.config),
       'unavailable',
@@ -354,7 +354,7 @@ describe('redis driver over TLS', () => {
     );
   });
 
-  it('refuses a certificate of an unknown authority', async () => {
+  it('refuses a certificate of Redis from an unknown authority', async () => {
     const { ssl_root_cert: _certificate, ...config } = { ...backend.config, host: 'localhost' };
     await expectServiceError(
       connectTo(redisDriver, config),

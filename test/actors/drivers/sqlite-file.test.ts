@@ -38,7 +38,7 @@ describe('driver sqlite: the file', () => {
     }
   }
 
-  it('is created when it is missing, unless disabled', async () => {
+  it('creates the file of an sqlite service when it is missing, unless disabled', async () => {
     const path = join(folder.path, 'new.db');
     expect(await attempt(path, { create: false })).to.match(/does not exist, and create_if_missing is false/);
     expect(existsSync(path)).to.equal(false);
@@ -46,19 +46,19 @@ describe('driver sqlite: the file', () => {
     expect(await attempt(path, { create: false })).to.equal('opened');
   });
 
-  it('is complete without its WAL when the connection is closed', async () => {
+  it('the file of an sqlite service is complete without its WAL when the connection is closed', async () => {
     const wal = await stat(join(folder.path, 'new.db-wal')).catch(() => undefined);
     expect(wal?.size ?? 0).to.equal(0);
   });
 
-  it('has to be in a folder that is there', async () => {
+  it('refuses a file of an sqlite service in a folder that does not exist', async () => {
     expect(await attempt(join(folder.path, 'missing', 'a.db'))).to.match(
       /the folder .*missing does not exist/,
     );
     expect(await attempt(join(path, 'a.db'))).to.match(/is not a file|does not exist/);
   });
 
-  it('has to be a file, and a database', async () => {
+  it('refuses a file of an sqlite service that is not a file or not a database', async () => {
     expect(await attempt(inside)).to.match(/is not a file/);
     const noDatabase = join(folder.path, 'text');
     await writeFile(noDatabase, randomBytes(4_096));
@@ -67,7 +67,7 @@ describe('driver sqlite: the file', () => {
       expect(await attempt(path)).to.match(/is not the path/);
   });
 
-  it('has to be within the folder for databases, symbolic links followed', async () => {
+  it('refuses a file outside of the folder for databases, also through symbolic links', async () => {
     const options = { sqliteDir: inside };
     expect(await attempt(join(inside, 'a.db'), options)).to.equal('opened');
     expect(await attempt('relative.db', options)).to.equal('opened');

@@ -39,7 +39,7 @@ describe('driver sqlite: limits', () => {
     expect(sql.lost).to.deep.equal([]);
   };
 
-  it('values have at most 64 MiB', async () => {
+  it('values of SQLite have at most 64 MiB', async () => {
     for (const statement of [
       'SELECT length(zeroblob(250000000)) AS v',
       'INSERT INTO t VALUES (zeroblob(250000000))',
@@ -51,13 +51,13 @@ describe('driver sqlite: limits', () => {
     await works();
   });
 
-  it('the memory of the process is limited', async () => {
+  it('the memory of the process of an sqlite service is limited', async () => {
     const columns = Array.from({ length: 40 }, (_, i) => `hex(zeroblob(33000000 + ${i})) AS c${i}`);
     expect(await refused(`SELECT ${columns.join(', ')}`)).to.include('may use 1024 MiB');
     await works();
   });
 
-  it('the longest patterns fit on the stack', async () => {
+  it('the longest patterns of SQLite fit on the stack', async () => {
     for (const [operator, pattern] of [
       ['LIKE', '%a'],
       ['GLOB', '*a'],
@@ -69,7 +69,7 @@ describe('driver sqlite: limits', () => {
     await works();
   });
 
-  it('statements with too many placeholders are refused, however long', async () => {
+  it('SQLite refuses statements with too many placeholders, however long', async () => {
     const length = 60 * MEGABYTE;
     for (const placeholder of ['?', '?1', ':a', '?32767 ']) {
       const statement = `SELECT ${placeholder.repeat(length / placeholder.length)}`;
@@ -84,7 +84,7 @@ describe('driver sqlite: limits', () => {
     await works();
   });
 
-  it('the file does not grow over max_size_mb', async () => {
+  it('the file of an sqlite service does not grow over max_size_mb', async () => {
     const insert = 'INSERT INTO t VALUES (zeroblob(1000000))';
     for (let i = 0; i < MAX_MB - 1; i++) await execute(sql.connection, insert);
     const message = await refused('INSERT INTO t VALUES (zeroblob(3000000))', 'execute');
@@ -95,7 +95,7 @@ describe('driver sqlite: limits', () => {
     expect(await megabytes(config.path)).to.be.at.most(MAX_MB);
   });
 
-  describe('the write-ahead log, which another program keeps from becoming shorter,', () => {
+  describe('the write-ahead log that another program keeps from becoming shorter', () => {
     let reader: InstanceType<typeof DatabaseSync>;
     beforeEach(async () => {
       await execute(sql.connection, `INSERT INTO t VALUES (randomblob(${LARGE}))`);
@@ -111,7 +111,7 @@ describe('driver sqlite: limits', () => {
       return message;
     };
 
-    it('is limited', async () => {
+    it('the write-ahead log of SQLite does not grow over its limit, and becomes shorter afterwards', async () => {
       expect(await fill()).to.match(/^ServiceError: the write-ahead log has 73 MiB, the maximum/);
       expect(await megabytes(`${config.path}-wal`)).to.be.within(72, 73);
       await works();
@@ -122,7 +122,7 @@ describe('driver sqlite: limits', () => {
       expect(await megabytes(`${config.path}-wal`)).to.be.at.most(16);
     });
 
-    it('does not keep a transaction open', async () => {
+    it('a write-ahead log at its limit does not keep a transaction of SQLite open', async () => {
       await fill();
       reader.close();
       const transaction = await sql.begin();
@@ -134,7 +134,7 @@ describe('driver sqlite: limits', () => {
     });
   });
 
-  it('a file that is much larger already can be read, changed and made smaller', async () => {
+  it('a file of SQLite that is larger than max_size_mb can be read, changed and made smaller', async () => {
     await sql.connection.close();
     const maker = new DatabaseSync(config.path);
     for (let i = 0; i < 90; i++) maker.exec('INSERT INTO t VALUES (randomblob(1000000))');
@@ -151,7 +151,7 @@ describe('driver sqlite: limits', () => {
     await execute(sql.connection, 'INSERT INTO t VALUES (zeroblob(1000000))');
   });
 
-  it('temporary files are limited, and the connection stays', async () => {
+  it('temporary files of SQLite are limited, and the connection stays', async () => {
     const rows =
       'WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 100) SELECT randomblob(1000000) AS v FROM c';
     expect(await refused(`CREATE TEMP TABLE large AS ${rows}`, 'execute')).to.include(
@@ -163,7 +163,7 @@ describe('driver sqlite: limits', () => {
     await works();
   });
 
-  it('many large answers at once are sent one after the other', async () => {
+  it('SQLite sends many large answers that were requested at once', async () => {
     const large = () => sql.connection.call(sqlCall('query', 'SELECT hex(zeroblob(30000000)) AS v'));
     const lengths = await Promise.all(
       Array.from({ length: 14 }, () => large().then(({ payload }) => Buffer.byteLength(payload ?? ''))),
@@ -172,7 +172,7 @@ describe('driver sqlite: limits', () => {
     await works();
   });
 
-  it('errors that a trigger raises have its text, whatever it is', async () => {
+  it('an error that a trigger of SQLite raises has its text, whatever it is', async () => {
     for (const name of ['constructor', 'toString', '__defineGetter__', '__proto__']) {
       await execute(
         sql.connection,
@@ -184,7 +184,7 @@ describe('driver sqlite: limits', () => {
     await works();
   });
 
-  it('is not limited below the largest answer', async () => {
+  it('the limits of SQLite allow an answer of 66 MB', async () => {
     const { payload } = await sql.connection.call(sqlCall('query', 'SELECT hex(zeroblob(33000000)) AS v'));
     expect(Buffer.byteLength(payload ?? '')).to.be.above(66_000_000);
   });

@@ -21,7 +21,7 @@ describe('driver sqlite: the process of the file', () => {
   });
   after(() => folder?.remove());
 
-  it('gives memory back after large statements, and has it for large answers', async () => {
+  it('the process of an sqlite service gives memory back after large statements, and has it for large answers', async () => {
     const config = { path: join(folder.path, 'large.db'), create_if_missing: true };
     const { connection } = await connectSql(sqliteService, config);
     const pid = processOf(process.pid);
@@ -37,7 +37,7 @@ describe('driver sqlite: the process of the file', () => {
     await connection.close();
   });
 
-  it('does not outlive its parent, not even with a statement that never ends', async () => {
+  it('the process of an sqlite service ends with its parent, even during a statement that never ends', async () => {
     const support = (name: string) => new URL(`../../support/${name}.js`, import.meta.url).href;
     const config = JSON.stringify({ path: join(folder.path, 'orphan.db'), create_if_missing: true });
     const program = `

@@ -93,7 +93,7 @@ describe('driver sqlite', () => {
 
   const value = (statement: string, ...params: Param[]) => valueText(sql.connection, statement, ...params);
 
-  it('is configured for concurrent access', async () => {
+  it('SQLite uses a write-ahead log and checks foreign keys', async () => {
     expect(await value('SELECT journal_mode FROM pragma_journal_mode')).to.equal('"wal"');
     expect(await value('SELECT foreign_keys FROM pragma_foreign_keys')).to.equal('1');
   });
@@ -115,14 +115,14 @@ describe('driver sqlite', () => {
       ["datetime('2026-01-31 23:59:59')", '"2026-01-31 23:59:59"'],
     ];
     for (const [expression, json] of VALUES) {
-      it(`${expression} is ${json}`, async () => {
+      it(`SQLite returns ${expression} as ${json}`, async () => {
         expect(await value(`SELECT ${expression} AS v`)).to.equal(json);
       });
     }
   });
 
   describe('parameters', () => {
-    it('are of every kind', async () => {
+    it('sends parameters of every kind to SQLite', async () => {
       expect(await value('SELECT ? AS v', true)).to.equal('1');
       expect(await value('SELECT ? AS v', false)).to.equal('0');
       expect(await value('SELECT ? AS v', null)).to.equal('null');
@@ -137,7 +137,7 @@ describe('driver sqlite', () => {
       expect(await failsWith('invalid', tooLarge)).to.include('does not fit');
     });
 
-    it('stand for ?, ?1 and names', async () => {
+    it('sends parameters to SQLite for ?, ?1 and names', async () => {
       expect(await value('SELECT ? - ? AS v', 5, 3)).to.equal('2');
       expect(await value('SELECT ?2 - ?1 - ?1 AS v', 3, 10)).to.equal('4');
       expect(await value('SELECT :a || @b || $c || :a AS v', 'x', 'y', 'z')).to.equal('"xyzx"');
@@ -151,7 +151,7 @@ describe('driver sqlite', () => {
     before(() => execute(sql.connection, 'CREATE TABLE things (id INTEGER PRIMARY KEY, name TEXT UNIQUE)'));
     beforeEach(() => execute(sql.connection, 'DELETE FROM things'));
 
-    it('return the number of changed rows and the inserted id', async () => {
+    it('a statement of SQLite returns the number of changed rows and the inserted id', async () => {
       expect(
         await execute(sql.connection, "INSERT INTO things VALUES (9007199254740993, 'a')"),
       ).to.deep.equal({
@@ -175,7 +175,7 @@ describe('driver sqlite', () => {
       });
     });
 
-    it('fail with the message of the database', async () => {
+    it('a statement of SQLite fails with the message of the database', async () => {
       const failing = (text: string) => failsWith('backend', sql.connection.call(sqlCall('query', text)));
       await execute(sql.connection, "INSERT INTO things VALUES (1, 'a')");
       expect(await failing("INSERT INTO things VALUES (1, 'b')")).to.equal(
@@ -188,12 +188,12 @@ describe('driver sqlite', () => {
       expect(await value('SELECT count(*) FROM things')).to.equal('1');
     });
 
-    it('have no text with U+0000, which SQLite would cut there', async () => {
+    it('refuses a parameter with U+0000, at which SQLite would cut it', async () => {
       const cut = sql.connection.call(sqlCall('query', 'SELECT ?', ['a\u0000b']));
       expect(await failsWith('invalid', cut)).to.include('U+0000');
     });
 
-    it('are refused when they would access another file', async () => {
+    it('refuses a statement of SQLite that would access another file', async () => {
       const other = join(folder.path, 'other.db');
       await failsWith('invalid', sql.connection.call(sqlCall('execute', `ATTACH '${other}' AS other`)));
       await failsWith('invalid', sql.connection.call(sqlCall('execute', `VACUUM INTO '${other}'`)));
@@ -203,7 +203,7 @@ describe('driver sqlite', () => {
       expect((await query(sql.connection, 'PRAGMA table_info(things)')).rows).to.have.lengthOf(2);
     });
 
-    it('see a changed schema', async () => {
+    it('a statement of SQLite sees a changed schema', async () => {
       const other = await connectSql(sqliteService, config);
       try {
         await execute(sql.connection, 'CREATE TABLE shapes (a)');
@@ -225,7 +225,7 @@ describe('driver sqlite', () => {
     });
   });
 
-  it('takes one statement at a time, and a trigger as one', async () => {
+  it('SQLite runs one statement at a time, and a trigger counts as one', async () => {
     const others = [
       'SELECT 1; SELECT 2',
       'SELECT 1;;;SELECT 2;',
@@ -249,7 +249,7 @@ describe('driver sqlite', () => {
     expect(await value('SELECT a FROM doubled')).to.equal('8');
   });
 
-  it('counts what a statement with rows has changed', async () => {
+  it('SQLite counts the rows that a statement with RETURNING has changed', async () => {
     await execute(sql.connection, 'CREATE TABLE counted (a)');
     const effects = async (text: string) => {
       const { rows_affected, last_insert_id } = await query(sql.connection, text);
@@ -264,7 +264,7 @@ describe('driver sqlite', () => {
     ]);
   });
 
-  it('attaches no other file, but itself has what is temporary', async () => {
+  it('refuses ATTACH, PRAGMA and the like in SQLite behind any byte order mark, and allows temporary tables', async () => {
     const other = join(folder.path, 'not-attached.db');
     for (const mark of ['', '\ufeff', ' \ufeff\ufeff ', '/**/\ufeff', ';\ufeff']) {
       for (const text of [
@@ -289,7 +289,7 @@ describe('driver sqlite', () => {
     await execute(sql.connection, 'VACUUM');
   });
 
-  it('has the functions and modules that it has always had', async () => {
+  it('SQLite has the functions and modules that handlers rely on', async () => {
     for (const module of ['fts3', 'fts4', 'fts5', 'rtree', 'geopoly'])
       await execute(sql.connection, `CREATE VIRTUAL TABLE a_${module} USING ${module}(a, b, c)`);
     const functions = [
@@ -316,7 +316,7 @@ describe('driver sqlite', () => {
     beforeEach(() => execute(sql.connection, 'DELETE FROM steps'));
     const count = () => value('SELECT count(*) FROM steps');
 
-    it('run one after the other: a read sees the writes before it, and its failure harms no other', async () => {
+    it('statements that are sent to SQLite at once run in their order, and a failure harms no other', async () => {
       const seen: unknown[] = await Promise.all([
         ...[count(), count(), execute(sql.connection, 'INSERT INTO steps VALUES (1)'), count()],
         failsWith('backend', sql.connection.call(sqlCall('query', 'SELECT abs(-9223372036854775808)'))),
@@ -331,7 +331,7 @@ describe('driver sqlite', () => {
       expect(seen.filter((each) => /^\d$/.test(String(each)))).to.deep.equal(['0', '0', '1', '1', '2', '2']);
     });
 
-    it('leave no transaction open, and another program sees and makes changes between them', async () => {
+    it('reads of SQLite at once leave no transaction open, so that another program can write', async () => {
       const other = new DatabaseSync(config.path);
       try {
         await Promise.all([count(), count(), count()]);
@@ -351,7 +351,7 @@ describe('driver sqlite', () => {
     beforeEach(() => execute(sql.connection, 'DELETE FROM moves'));
     const count = () => value('SELECT count(*) FROM moves');
 
-    it('have exclusive access; others read the state before, and write afterwards', async () => {
+    it('during a transaction of SQLite, others read the state before it, and write after it', async () => {
       const transaction = await sql.begin();
       await execute(transaction, 'INSERT INTO moves VALUES (1)');
       let begun = false;
@@ -375,7 +375,7 @@ describe('driver sqlite', () => {
       expect(await count()).to.equal('3');
     });
 
-    it('do not delay a call that is aborted while it waits', async () => {
+    it('a transaction of SQLite does not delay a call that is aborted while it waits', async () => {
       const transaction = await sql.begin();
       const abort = new AbortController();
       const waiting = failsWith(
@@ -389,7 +389,7 @@ describe('driver sqlite', () => {
       expect(sql.lost).to.deep.equal([]);
     });
 
-    it('are not committed after the database has rolled them back', async () => {
+    it('a transaction is not committed after SQLite has rolled it back', async () => {
       await execute(sql.connection, 'CREATE TABLE strict_moves (id INTEGER UNIQUE ON CONFLICT ROLLBACK)');
       const transaction = await sql.begin();
       await execute(transaction, 'INSERT INTO strict_moves VALUES (1)');
@@ -403,7 +403,7 @@ describe('driver sqlite', () => {
   });
 
   describe('calls that are aborted or too large', () => {
-    it('a statement that does not end is aborted, and no other', async () => {
+    it('a statement of SQLite that does not end is aborted, and no other', async () => {
       const abort = new AbortController();
       const endless = failsWith('deadline', sql.connection.call(sqlCall('query', ENDLESS, [], abort.signal)));
       const behind = value('SELECT 1 AS v');
@@ -413,7 +413,7 @@ describe('driver sqlite', () => {
       expect(sql.lost).to.deep.equal([]);
     });
 
-    it('a statement that does not end is aborted in a transaction, which can be rolled back', async () => {
+    it('a statement of SQLite that does not end is aborted in a transaction, which can be rolled back', async () => {
       await execute(sql.connection, 'CREATE TABLE aborted (id INTEGER)');
       const transaction = await sql.begin();
       await execute(transaction, 'INSERT INTO aborted VALUES (1)');
@@ -430,7 +430,7 @@ describe('driver sqlite', () => {
       expect(sql.lost).to.deep.equal([]);
     });
 
-    it('a queued statement is not run', async () => {
+    it('SQLite does not run a queued statement that was aborted', async () => {
       await execute(sql.connection, 'CREATE TABLE queued (id INTEGER)');
       const abort = new AbortController();
       const endless = failsWith('deadline', sql.connection.call(sqlCall('query', ENDLESS, [], abort.signal)));
@@ -442,7 +442,7 @@ describe('driver sqlite', () => {
       expect(sql.lost).to.deep.equal([]);
     });
 
-    it('a transaction that waits for the lock of another process is aborted, and no other', async () => {
+    it('a transaction of SQLite that waits for the lock of another process is aborted, and no other', async () => {
       const holder = new DatabaseSync(config.path);
       try {
         holder.exec('BEGIN IMMEDIATE');
@@ -461,7 +461,7 @@ describe('driver sqlite', () => {
       expect(sql.lost).to.deep.equal([]);
     });
 
-    it('a function that does not end takes its process with it', async () => {
+    it('a function of SQLite that does not end is aborted by the end of its process', async () => {
       const other = await connectSql(nativeService('sqlite', { mayEnd: true }), config);
       const abort = new AbortController();
       const search = "SELECT instr(zeroblob(60000000), zeroblob(30000000) || x'01')";
@@ -474,7 +474,7 @@ describe('driver sqlite', () => {
       await other.connection.close();
     });
 
-    it('is closed when calls hang', async () => {
+    it('closes a connection to SQLite while calls hang', async () => {
       const other = await connectSql(sqliteService, config);
       const endless = failsWith('unavailable', other.connection.call(sqlCall('query', ENDLESS)));
       // Calls are received in their order, and this one is answered at once.

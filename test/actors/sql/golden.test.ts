@@ -42,7 +42,7 @@ describe('payloads with statements, in both languages', () => {
     cases = JSON.parse(await readFile(file, 'utf8')) as Cases;
   });
 
-  it('are read alike', () => {
+  it('reads payloads with statements as the process of postgres services does', () => {
     for (const { payload, ...expected } of cases.payloads) {
       const outcome = outcomeOf(() => {
         const { sql, params } = parseStatement(Buffer.from(payload));

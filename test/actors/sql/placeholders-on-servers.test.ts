@@ -106,7 +106,7 @@ describe('placeholders among strings, names and comments, as the databases read 
       });
       after(() => backend?.remove());
 
-      it('agrees', async () => {
+      it(`${service.type} finds the placeholders of a statement where its database does`, async () => {
         const { connection } = await connectSql(
           service as NativeService<'postgres' | 'sqlite'>,
           backend.config,
@@ -129,7 +129,7 @@ describe('placeholders among strings, names and comments, as the databases read 
     });
     after(() => backend?.remove());
 
-    it('agrees', async () => {
+    it('scanSql finds the placeholders of a statement where MariaDB does', async () => {
       const { host, port, username: user, password, database } = backend.config;
       const settings = { host, port, user, password: password ?? '', database };
       const connection = await createConnection(settings);

@@ -11,7 +11,7 @@ describe('placeholders of SQL statements', () => {
     ['$1 :a @b ??', 2],
   ];
   for (const [sql, placeholders] of cases) {
-    it(`${JSON.stringify(sql)} has ${placeholders}`, () => {
+    it(`the statement ${JSON.stringify(sql)} has ${placeholders} placeholders`, () => {
       const scanned = scanSql(sql);
       expect(scanned.placeholders).to.equal(placeholders);
       expect(scanSql(sql)).to.equal(scanned);
@@ -25,12 +25,12 @@ describe('placeholders of SQL statements', () => {
     ['-- \rselect\nset', 'SET'],
   ];
   for (const [sql, expected] of words) {
-    it(`${JSON.stringify(sql)} begins with ${expected}`, () => {
+    it(`the statement ${JSON.stringify(sql)} begins with ${expected}`, () => {
       expect(scanSql(sql).words.join(' ')).to.equal(expected);
     });
   }
 
-  it('reports both numbers when they differ', () => {
+  it('reports the numbers of placeholders and parameters when they differ', () => {
     const scanned = scanSql('SELECT ?');
     checkParamCount(scanned, 1);
     expect(() => checkParamCount(scanned, 2))
@@ -46,7 +46,7 @@ describe('placeholders of SQL statements', () => {
     ...[quote("'", "'"), quote('"', '"'), quote('/* ', '*/'), quote('-- ', '\n')],
     ...[quote('`', '`'), quote("'\\'", "'"), quote('# ', '\n')],
   );
-  it('only those outside of strings, names and comments count', () => {
+  it('counts only placeholders outside of strings, names and comments', () => {
     fc.assert(
       fc.property(fc.array(hidden, { maxLength: 12 }), (pieces) => {
         const sql = pieces.map(([text]) => text).join(' ');
@@ -55,7 +55,7 @@ describe('placeholders of SQL statements', () => {
     );
   });
 
-  it('any text is scanned to its end', () => {
+  it('scans any text to its end for placeholders', () => {
     const text = fc.string({ unit: fc.constantFrom(...'\'"`[]$?:@\\/*-#!\n aE1;{}') });
     fc.assert(
       fc.property(text, (sql) => {
@@ -65,7 +65,7 @@ describe('placeholders of SQL statements', () => {
     );
   });
 
-  it('scans long statements quickly', () => {
+  it('scans a long statement for placeholders quickly', () => {
     const sql = `SELECT ${"?, 'x', ".repeat(60_000)} '${'a'.repeat(5_000_000)}'`;
     expect(scanSql(sql).placeholders).to.equal(60_000);
   });

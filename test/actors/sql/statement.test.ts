@@ -9,7 +9,7 @@ import { JsonText, parseStatement } from '../../../src/actors/sql/statement.js';
 describe('statements of handlers', () => {
   const parse = (value: unknown) => parseStatement(Buffer.from(JSON.stringify(value)));
 
-  it('have parameters of every kind', () => {
+  it('reads a statement with parameters of every kind', () => {
     const params = [null, true, 1.5, 'text', { int: '-9007199254740993' }, { blob: 'AP8=' }, { json: '[1]' }];
     expect(parse({ sql: 'x', params })).to.deep.equal({
       sql: 'x',
@@ -37,18 +37,18 @@ describe('statements of handlers', () => {
     [{ sql: '', params: [{ toString: 'x' }] }, /payload\.params\[0\]: must be/],
   ];
   for (const [value, message] of wrong) {
-    it(`are refused: ${JSON.stringify(value).slice(0, 60)}`, () => {
+    it(`refuses the statement ${JSON.stringify(value).slice(0, 60)}`, () => {
       expect(() => parse(value))
         .to.throw(ServiceError, message)
         .with.property('kind', 'invalid');
     });
   }
 
-  it('are refused when they are no JSON', () => {
+  it('refuses a statement that is not JSON', () => {
     expect(() => parseStatement(Buffer.from('{'))).to.throw(ServiceError, /must be JSON/);
   });
 
-  it('keep integers and bytes exactly', () => {
+  it('keeps integers and bytes of parameters exactly', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 64n - 1n }), fc.uint8Array(), (int, bytes) => {
         const blob = Buffer.from(bytes);
@@ -61,7 +61,7 @@ describe('statements of handlers', () => {
     );
   });
 
-  it('may set something within a transaction only', () => {
+  it('allows statements of savepoints within a transaction only, and never COMMIT or SET', () => {
     const refuse = (sql: string, inTransaction: boolean) => () =>
       refuseStateChange(scanSql(sql), inTransaction);
     for (const sql of ['SAVEPOINT a', 'ROLLBACK TO a', 'ROLLBACK WORK TO SAVEPOINT a', 'RELEASE a']) {
@@ -78,7 +78,7 @@ describe('statements of handlers', () => {
 });
 
 describe('texts of results', () => {
-  it('are JSON', () => {
+  it('writes the result of a statement as JSON', () => {
     const text = new ResultText(['a', '"']);
     expect(text.addRow('1,2')).to.equal(true);
     expect(text.addRow('null,"x"')).to.equal(true);
@@ -95,7 +95,7 @@ describe('texts of results', () => {
     });
   });
 
-  it('are refused by their bytes, not by their characters', () => {
+  it('refuses the result of a statement by its bytes, not by its characters', () => {
     const text = new ResultText(['a']);
     expect(text.addRow(`"${'ü'.repeat(34_000_000)}"`)).to.equal(true);
     expect(() => text.finish(0)).to.throw(ServiceError, 'larger than 64 MiB');
