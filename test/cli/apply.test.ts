@@ -69,7 +69,7 @@ describe('edge apply', function () {
     (await stack.gateway.get(path, { headers: { host: 'shop.test' } })).body;
   let applied: string;
 
-  it('validates the files, and says all that is wrong with its place', async () => {
+  it('edge validate reports everything that is wrong in the files, with its place', async () => {
     expect(await run('validate'))
       .to.include('valid')
       .and.include('3 to create');
@@ -87,7 +87,7 @@ describe('edge apply', function () {
     await writeFile(join(shop, 'edge.yaml'), FILES);
   });
 
-  it('shows what would change, and changes nothing', async () => {
+  it('edge diff shows what would change, and changes nothing', async () => {
     expect(await run('diff'))
       .to.include('+ endpoint GET shop.test/hello')
       .and.include('3 to create');
@@ -95,14 +95,14 @@ describe('edge apply', function () {
     expect(await json('endpoint', 'list')).to.deep.equal([]);
   });
 
-  it('asks nobody where there is no terminal', async () => {
+  it('edge apply requires --yes where there is no terminal', async () => {
     const { code, stderr } = await ended(['apply']);
     expect(code).to.equal(2);
     expect(stderr).to.include('--yes');
     expect(await json('endpoint', 'list')).to.deep.equal([]);
   });
 
-  it('applies a folder, and finds nothing to change afterwards', async () => {
+  it('edge apply applies a folder, and finds nothing to change afterwards', async () => {
     const apply = await json('apply', '--yes');
     expect(apply).to.include({ state: 'succeeded', stack: 'shop' });
     expect(await served('/hello')).to.equal('hello');
@@ -110,7 +110,7 @@ describe('edge apply', function () {
     expect((await ended(['diff', '--exit-code'])).code).to.equal(0);
   });
 
-  it('follows an apply to its end though the API is killed meanwhile, and says where it is when it cannot', async () => {
+  it('edge apply follows an apply while the API is killed, and says where to find it when it cannot', async () => {
     const worker = stack.processes.get('worker')?.pid ?? 0;
     /** Applies this text. The worker begins when the API is there again. */
     const applied = async (text: string, key: string) => {
@@ -140,7 +140,7 @@ describe('edge apply', function () {
     await eventually(async () => expect(await served('/hello')).to.equal('hello'));
   });
 
-  it('shows changed code as a diff, applies it, and takes it back', async () => {
+  it('edge diff shows changed code, edge apply applies it, and edge rollback undoes it', async () => {
     await writeFile(join(shop, 'src/hello.rs'), handler('good day'));
     expect(await run('diff'))
       .to.include('~ endpoint GET shop.test/hello')
@@ -157,7 +157,7 @@ describe('edge apply', function () {
     expect((await ended(['rollback', 'x', '--apply', applied])).code).to.equal(2);
   });
 
-  it('changes nothing when code does not compile, and shows why', async () => {
+  it('edge apply changes nothing when code does not compile, and shows why', async () => {
     await writeFile(join(shop, 'src/hello.rs'), handler('good day').replace('"good day"', '5'));
     const { code, stderr } = await ended(['apply', '--yes']);
     expect(code).to.equal(1);
@@ -170,7 +170,7 @@ describe('edge apply', function () {
     await writeFile(join(shop, 'src/hello.rs'), handler('hello'));
   });
 
-  it('removes only with --prune', async () => {
+  it('edge apply removes an endpoint only with --prune', async () => {
     await writeFile(join(shop, 'edge.yaml'), FILES.slice(0, FILES.lastIndexOf('  - host')));
     expect((await ended(['diff'])).stderr).to.include('prune');
     const failed = await ended(['rollback', '--apply', 'none', '--json']);
@@ -182,7 +182,7 @@ describe('edge apply', function () {
     expect(await json('endpoint', 'list')).to.have.length(1);
   });
 
-  it('exports what is there, into files that change nothing', async () => {
+  it('edge export writes files that change nothing, and overwrites others only with --force', async () => {
     const out = join(folder.path, 'exported');
     await run('export', '-o', out);
     expect(await readFile(join(out, 'edge.yaml'), 'utf8')).to.equal(await run('export'));
@@ -202,7 +202,7 @@ describe('edge apply', function () {
     expect(none.stderr).to.include('There is nothing of the stack "another"');
   });
 
-  it('takes what init makes', async () => {
+  it('edge apply and edge deploy accept the folder that edge init makes', async () => {
     await run('init', 'made', '--host', 'made.test');
     expect(await run('validate', 'made')).to.include('2 to create');
     await run('apply', 'made', '--yes');
@@ -213,7 +213,7 @@ describe('edge apply', function () {
     await rm(join(shop, 'everywhere'), { recursive: true });
   });
 
-  it('makes endpoints in collections, whose code is deployed by itself from then on', async () => {
+  it('edge apply makes an endpoint in a collection, whose code edge deploy deploys from then on', async () => {
     const pets = join(shop, 'pets');
     await mkdir(pets);
     await writeFile(
@@ -235,7 +235,7 @@ describe('edge apply', function () {
     await rm(pets, { recursive: true });
   });
 
-  it('warns of an active service that cannot be reached', async () => {
+  it('edge apply warns of an active service that cannot be reached', async () => {
     const away = join(shop, 'away');
     await mkdir(away);
     await writeFile(
@@ -248,7 +248,7 @@ describe('edge apply', function () {
     await rm(away, { recursive: true });
   });
 
-  it('names files that it cannot send, and folders that are none', async () => {
+  it('edge diff names a file that it cannot send, and a folder without edge.yaml', async () => {
     await writeFile(join(shop, 'src/latin.rs'), Buffer.from([0x2f, 0x2f, 0xe9]));
     const { code, stderr } = await ended(['diff']);
     expect(code).to.equal(1);

@@ -46,7 +46,7 @@ fn handle(req: Request) -> Response {
 handler_loop!(handle);
 `;
 
-  it('login: keeps a token from stdin where only its owner reads it', async () => {
+  it('edge login keeps a token from stdin where only its owner can read it', async () => {
     const said = await run(['login', `${stack.apiUrl}/api/`, '--name', 'local'], { env, stdin: `${KEY}\n` });
     expect(said).to.include('Signed in').and.include('API_KEY').and.not.include(KEY);
     const file = join(folder.path, 'config/edge/config.json');
@@ -59,7 +59,7 @@ handler_loop!(handle);
     expect(await json(['whoami'])).to.include({ kind: 'api_key', context: 'local', url: stack.apiUrl });
   });
 
-  it('login: refuses a token that is none, and keeps nothing', async () => {
+  it('edge login refuses a wrong token, and keeps nothing', async () => {
     const before = await run(['context', 'list', '--json']);
     const { code, stderr } = await edge(['login', stack.apiUrl, '--name', 'wrong'], { env, stdin: 'wrong' });
     expect(code).to.equal(1);
@@ -68,13 +68,13 @@ handler_loop!(handle);
     expect(await run(['context', 'list', '--json'])).to.equal(before);
   });
 
-  it('login: names the port of endpoints, which is not that of the API', async () => {
+  it('edge login says when a URL has the port of the endpoints, not that of the API', async () => {
     const { code, stderr } = await edge(['login', stack.gatewayUrl], { env, stdin: KEY });
     expect(code).to.equal(1);
     expect(stderr).to.include('the port of its endpoints').and.include('(not_the_api)');
   });
 
-  it('context: lists them without tokens, and uses another', async () => {
+  it('edge context lists contexts without tokens, switches to another, and removes one', async () => {
     await run(['login', stack.apiUrl, '--name', 'second'], { env, stdin: KEY });
     const listed = await run(['context', 'list']);
     expect(listed)
@@ -90,7 +90,7 @@ handler_loop!(handle);
     expect(stderr).to.include('There are: local');
   });
 
-  it('EDGE_URL and EDGE_TOKEN override; a token of a context goes nowhere else', async () => {
+  it('EDGE_URL and EDGE_TOKEN override a context, whose token is sent to no other URL', async () => {
     const other = { XDG_CONFIG_HOME: join(folder.path, 'empty') };
     const given = { ...other, EDGE_URL: stack.apiUrl, EDGE_TOKEN: KEY };
     expect(await json(['whoami'], { env: given })).to.include({ context: null, kind: 'api_key' });
@@ -105,7 +105,7 @@ handler_loop!(handle);
     expect((await edge(['endpoint', 'list'], { env: aliased })).stderr).to.include('unauthorized');
   });
 
-  it('init and deploy: make a folder, its domain and its endpoint, and serve it', async () => {
+  it('edge init and edge deploy make a folder, its domain and its endpoint, which is served', async () => {
     await run(['init', 'shop', '--host', 'shop.test'], { env, cwd: folder.path });
     expect((await edge(['init', 'shop'], { env, cwd: folder.path })).code).to.equal(2);
     await writeFile(join(project(), 'src/hello.rs'), handler('Hello'));
@@ -121,7 +121,7 @@ handler_loop!(handle);
     expect(again).to.include({ created: false, domain_created: false, version: 1 });
   });
 
-  it('deploy: shows what the compiler says, about the right file and line', async () => {
+  it('edge deploy shows the errors of the compiler, with the right file and line', async () => {
     await writeFile(join(project(), 'src/hello.rs'), `${handler('Hello')}\nfn wrong() -> u32 { "text" }\n`);
     const { code, stderr, stdout } = await edge(['deploy'], inProject());
     expect(code).to.equal(1);
@@ -138,7 +138,7 @@ handler_loop!(handle);
     await writeFile(join(project(), 'src/hello.rs'), handler('Hello'));
   });
 
-  it('versions, a share, promote and rollback', async () => {
+  it('edge deploy gives a version a share, which edge versions lists, and promote and rollback change', async () => {
     await writeFile(join(project(), 'src/hello.rs'), handler('Good day'));
     await run(['deploy', '--percent', '10', '-m', 'politer'], inProject());
     const listed = await run(['versions', 'shop.test/hello'], { env });
@@ -153,7 +153,7 @@ handler_loop!(handle);
     expect(await run(['rollback', 'shop.test/hello', '--version', '2'])).to.include('Version 2 serves');
   });
 
-  it('invoke and route: a request to a version, with what it prints', async () => {
+  it('edge invoke sends a request to a version, and edge route shows which endpoint gets one', async () => {
     const invoked = await json(['invoke', 'GET', '/hello/Bob', '--version', '1'], inProject());
     expect(invoked).to.include({ status: 200, version: 1, body: '{"message":"Hello Bob"}' });
     const shown = await run(['invoke', 'get', 'http://shop.test/hello/Bob'], { env });
@@ -174,7 +174,7 @@ handler_loop!(handle);
     expect(await run(['invoke', 'GET', '/hello/Bob', '--host', 'shop.test'], elsewhere)).to.match(/^200 /);
   });
 
-  it('logs: entries of a request, follows, and ends quietly', async () => {
+  it('edge logs shows the entries of a request, follows new ones, and ends quietly', async () => {
     const headers = { host: 'shop.test', 'x-request-id': 'from-the-test' };
     await stack.gateway.get('/hello/Eve', { headers });
     const entries = await eventually(async () => {
@@ -198,8 +198,8 @@ handler_loop!(handle);
       .and.not.match(/at .*\.js/);
   });
 
-  it('logs -f: goes on after web was restarted, without a gap and nothing twice', () => followed('SIGTERM'));
-  it('logs -f: goes on after web was killed, without a gap and nothing twice', () => followed('SIGKILL'));
+  it('edge logs -f continues after web was restarted, without gap or repeat', () => followed('SIGTERM'));
+  it('edge logs -f continues after web was killed, without gap or repeat', () => followed('SIGKILL'));
 
   /** Follows the log while the API is ended and started again. */
   const followed = async (signal: NodeJS.Signals) => {
@@ -224,7 +224,7 @@ handler_loop!(handle);
     expect((await follower.end()).code).to.equal(130);
   };
 
-  it('lists, shows and deletes by names', async () => {
+  it('edge lists and shows endpoints and domains by their names, and deletes none without --yes', async () => {
     expect(await run(['endpoint', 'list', '--domain', 'shop.test'])).to.match(
       /^shop\.test\/hello +GET +\/hello\/\{name\} +running/m,
     );
@@ -251,7 +251,7 @@ handler_loop!(handle);
     expect(await json(['endpoint', 'list'])).to.have.length(1);
   });
 
-  it('variables and secrets: the values of secrets from stdin only, and never shown', async () => {
+  it('edge sets and lists variables, and reads values of secrets from stdin without ever showing them', async () => {
     await run(['variable', 'set', 'GREETING=Good day', 'EMPTY=', '--domain', 'shop.test']);
     await run(['variable', 'set', 'OTHER=a=b', '--domain', 'shop.test']);
     expect(await json(['variable', 'list', '--domain', 'shop.test'])).to.deep.equal({
@@ -280,7 +280,7 @@ handler_loop!(handle);
     expect((await edge(['secret', 'set', 'KEY'], { env })).code).to.equal(2);
   });
 
-  it('services: made from a config on stdin, tested, activated, bound', async () => {
+  it('edge service makes a service from a config on stdin, and tests, activates, binds and deletes it', async () => {
     const config = JSON.stringify({ path: join(folder.path, 'cli.db'), create_if_missing: true });
     await run(['service', 'create', 'visits', 'sqlite'], { env, stdin: config });
     expect(await json(['service', 'test', 'visits'])).to.include({ connected: true });
@@ -291,7 +291,7 @@ handler_loop!(handle);
     expect(stderr).to.include('Endpoints were bound to it').and.include('GET shop.test/hello/{name}');
   });
 
-  it('import: a bundle with its progress, and a document', async () => {
+  it('edge import imports a bundle and an OpenAPI document', async () => {
     await mkdir(join(folder.path, 'import'), { recursive: true });
     const zip = join(folder.path, 'import/petstore.zip');
     await writeFile(zip, await bundleOf('petstore'));
@@ -310,7 +310,7 @@ handler_loop!(handle);
     expect(collections).to.include('shop.test/');
   });
 
-  it('deploy: Ctrl-C says what goes on at the gateway, and that is done as a whole', async () => {
+  it('edge deploy says on Ctrl-C that the gateway finishes the deployment, and it does', async () => {
     const worker = stack.processes.get('worker')?.pid ?? 0;
     await writeFile(join(project(), 'src/hello.rs'), handler('Interrupted'));
     process.kill(worker, 'SIGSTOP');
@@ -332,7 +332,7 @@ handler_loop!(handle);
     });
   });
 
-  it('deploy: of several endpoints, up to the first that fails; nothing where a handler is missing', async () => {
+  it('edge deploy deploys endpoints up to the first that fails, and none when a handler is missing', async () => {
     const several = join(folder.path, 'several');
     await mkdir(several);
     const of = (name: string) => `{host: several.test, method: GET, route: /${name}, handler: ${name}.rs}`;
@@ -359,7 +359,7 @@ handler_loop!(handle);
     ]);
   });
 
-  it('tokens, users and status', async () => {
+  it('edge makes tokens and users, and shows the status of the gateway', async () => {
     const made = await json(['token', 'create', 'ci', '--permission', 'endpoints:read', '--expires', '30d']);
     const limited = {
       XDG_CONFIG_HOME: join(folder.path, 'other'),

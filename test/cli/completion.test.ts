@@ -33,13 +33,13 @@ describe('completion', () => {
   ] as const;
 
   for (const [words, expected] of CASES) {
-    it(`bash completes ${words.join(' ')}`, async () => {
+    it(`bash completes edge ${words.join(' ')}`, async () => {
       const all = ['edge', ...words];
       const line = `source "$0"; COMP_WORDS=(${all.join(' ')}); COMP_CWORD=${all.length - 1}; _edge; echo "\${COMPREPLY[@]}"`;
       expect((await run('bash', ['-c', line, script('bash')])).stdout.split(/\s/)).to.include(expected);
     });
 
-    it(`zsh completes ${words.join(' ')}`, async () => {
+    it(`zsh completes edge ${words.join(' ')}`, async () => {
       const all = ['edge', ...words];
       // The functions of zsh's own that take the candidates print them.
       const line = `compdef() { }; _files() { }; _describe() { print -l -- \${(P)2} }; compadd() { shift; print -l -- "$@" }
@@ -48,7 +48,7 @@ source "$0"; words=(${all.join(' ')}); CURRENT=${all.length}; _edge`;
       expect(stdout.split('\n').map((one) => one.split(':')[0])).to.include(expected);
     });
 
-    it(`fish completes ${words.join(' ')}`, async () => {
+    it(`fish completes edge ${words.join(' ')}`, async () => {
       const line = `source ${script('fish')}; complete -C 'edge ${words.join(' ')}'`;
       const { stdout } = await run('fish', ['--no-config', '-c', line], {
         env: { ...process.env, HOME: folder.path },

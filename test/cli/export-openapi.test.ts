@@ -53,7 +53,7 @@ describe('edge export --openapi', function () {
   const exported = (...args: string[]) => run(...EXPORT, ...args);
   const file = (name: string) => readFile(join(folder.path, name), 'utf8');
 
-  it('needs a host, and nothing that is of files', async () => {
+  it('edge export --openapi requires --domain, and refuses options for files', async () => {
     for (const [args, message] of [
       [['--openapi'], /Give --domain/],
       [['--openapi', '--domain', HOST, '--stack', 's'], /--openapi and --stack/],
@@ -68,7 +68,7 @@ describe('edge export --openapi', function () {
     expect(stderr).to.include('no endpoints that a document could have');
   });
 
-  it('writes the imported document, which changes nothing', async () => {
+  it('edge export --openapi writes an imported document, which changes nothing when imported again', async () => {
     const headers = { authorization: `Bearer ${KEY}` };
     expectData(await stack.api.post('/api/domains', { name: HOST, host: HOST }, { headers }), 201);
     const document = documentOf('Pets', '/pets');
@@ -86,7 +86,7 @@ describe('edge export --openapi', function () {
     await exported('-o', 'out/pets.yaml', '--force');
   });
 
-  it('writes several into a folder', async () => {
+  it('edge export --openapi writes several documents into a folder', async () => {
     await writeFile(join(folder.path, 'dogs.json'), JSON.stringify(documentOf('Dogs', '/dogs')));
     await run('import', 'openapi', 'dogs.json', '--domain', HOST);
     const { code, stderr, stdout } = await ended('export', '--openapi', '--domain', HOST);
@@ -100,7 +100,7 @@ describe('edge export --openapi', function () {
     expect(documents).to.have.lengthOf(2);
   });
 
-  it('still has the details after an apply', async () => {
+  it('edge export --openapi keeps the details of an imported document after an apply', async () => {
     // The code of an import has the description in it.
     const { documents } = await json(...EXPORT);
     for (const { id } of (await json('endpoint', 'list')) as { id: string }[]) {

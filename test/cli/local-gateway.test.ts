@@ -25,7 +25,7 @@ describe('edge dev without a gateway', function () {
     await copy?.remove();
   });
 
-  it('starts one, deploys to it, and ends it with Ctrl-C', async () => {
+  it('edge dev starts a gateway when none is configured, deploys to it, and ends it with Ctrl-C', async () => {
     const env = { XDG_CONFIG_HOME: join(folder.path, 'config'), EDGE_URL: '', EDGE_TOKEN: '' };
     const project = join(folder.path, 'shop');
     expect((await edge(['init', project], { env })).code).to.equal(0);

@@ -70,7 +70,7 @@ describe('edge over the network', function () {
   const proxyUrl = () => `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
   const trusting = () => ({ ...env, NODE_EXTRA_CA_CERTS: certificates.ca.path });
 
-  it('refuses a certificate of an unknown authority, and says how it becomes a known one', async () => {
+  it('edge refuses a certificate of an unknown authority, and names NODE_EXTRA_CA_CERTS', async () => {
     const { code, stderr } = await edge(['whoami'], { env });
     expect(code).to.equal(1);
     expect(stderr).to.include(tlsUrl).and.include('NODE_EXTRA_CA_CERTS');
@@ -79,7 +79,7 @@ describe('edge over the network', function () {
     expect(JSON.parse(trusted.stdout)).to.include({ url: tlsUrl, kind: 'api_key' });
   });
 
-  it('goes through the proxy of HTTPS_PROXY, and of HTTP_PROXY, but for hosts of NO_PROXY', async () => {
+  it('edge connects through HTTPS_PROXY and HTTP_PROXY, except to hosts of NO_PROXY', async () => {
     const through = await edge(['whoami'], { env: { ...trusting(), HTTPS_PROXY: proxyUrl() } });
     expect(through.code, through.stderr).to.equal(0);
     expect(connected).to.deep.equal([new URL(tlsUrl).host]);
@@ -90,7 +90,7 @@ describe('edge over the network', function () {
     expect(connected).to.have.length(2);
   });
 
-  it('sends files through a proxy, too', async () => {
+  it('edge import sends a file through a proxy', async () => {
     const zip = join('test', 'cli', 'network.test.ts');
     const args = ['import', 'bundle', zip, '--domain', '*', '--dry-run'];
     const { code, stderr } = await edge(args, { env: { ...trusting(), HTTPS_PROXY: proxyUrl() } });
@@ -98,7 +98,7 @@ describe('edge over the network', function () {
     expect(stderr).to.include('(invalid_bundle)');
   });
 
-  it('says that a proxy is not there', async () => {
+  it('edge reports that a proxy cannot be reached', async () => {
     const { code, stderr } = await edge(['whoami'], {
       env: { ...trusting(), HTTPS_PROXY: 'http://127.0.0.1:1' },
     });

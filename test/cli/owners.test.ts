@@ -43,7 +43,7 @@ describe('a folder with a stack, deployed and applied', function () {
     return stderr;
   };
 
-  it('apply goes on with what deploy has made', async () => {
+  it('edge apply updates what edge deploy has made', async () => {
     await run('.', 'init', 'shop', '--host', 'shop.test');
     await run('shop', 'deploy');
     expect(await ownerOf('domain', 'shop.test')).to.equal('shop');
@@ -53,7 +53,7 @@ describe('a folder with a stack, deployed and applied', function () {
     expect(await json('shop', 'apply', '--yes')).to.include({ state: 'succeeded' });
   });
 
-  it('deploy goes on with what apply has made', async () => {
+  it('edge deploy updates what edge apply has made', async () => {
     await run('.', 'init', 'pets', '--host', 'pets.test');
     await run('pets', 'apply', '--yes');
     await edit('pets/src/hello.rs', 'Hello, {name}', 'Servus, {name}');
@@ -61,7 +61,7 @@ describe('a folder with a stack, deployed and applied', function () {
     expect(await json('pets', 'apply', '--yes')).to.include({ state: 'unchanged' });
   });
 
-  it('does so on the host of the machine, where several folders have endpoints', async () => {
+  it('edge deploy and edge apply work on localhost, where several folders have endpoints', async () => {
     await run('.', 'init', 'here');
     await run('.', 'init', 'there');
     await edit('there/edge.yaml', '/hello/', '/there/');
@@ -82,7 +82,7 @@ describe('a folder with a stack, deployed and applied', function () {
       expect(await json(name, 'apply', '--yes', '--prune')).to.include({ state: 'unchanged' });
   });
 
-  it('deploys nothing of another stack, and takes nothing of nobody', async () => {
+  it('edge deploy refuses endpoints of another stack, and adopts none that belongs to no stack', async () => {
     await mkdir(join(folder.path, 'other/src'), { recursive: true });
     const file = (head: string) => `${head}endpoints:
   - {host: shop.test, method: GET, route: "/hello/{name}", handler: src/hello.rs}\n`;
@@ -104,7 +104,7 @@ describe('a folder with a stack, deployed and applied', function () {
     expect(await fails('other', 'apply', '--yes')).to.include('belongs to no stack');
   });
 
-  it('sends no file from outside of the folder', async () => {
+  it('edge deploy and edge apply send no file from outside of the folder', async () => {
     await run('.', 'init', 'outside', '--host', 'outside.test');
     await writeFile(join(folder.path, 'key.rs'), 'the private key');
     await symlink(join(folder.path, 'key.rs'), join(folder.path, 'outside/src/link.rs'));
@@ -117,7 +117,7 @@ describe('a folder with a stack, deployed and applied', function () {
     expect((await ended('.', 'domain', 'show', 'outside.test')).code).to.equal(1);
   });
 
-  it('keeps what edge dev makes on a host of one’s own out of the stack', async () => {
+  it('edge dev keeps the endpoints on its own host out of the stack', async () => {
     dev = startEdge(['dev', '--no-logs'], { env, cwd: join(folder.path, 'shop') });
     await dev.says(/live GET http:\/\/ada-dev\.localhost/);
     await dev.end();

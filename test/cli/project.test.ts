@@ -26,7 +26,7 @@ describe('a folder of edge init', function () {
   const cargoTest = (cwd: string) =>
     execa('cargo', ['test'], { cwd, env: { CARGO_TARGET_DIR: join(folder.path, 'target') } });
 
-  it('has the template that is asked for, and what it needs', async () => {
+  it('edge init makes a folder from any template, with what the template needs', async () => {
     const names = (await run(['init', '--template', 'help'])).trim().split('\n');
     expect(names).to.include.members(['hello', 'async-sleep', 'db-sqlite']);
     expect(names).not.to.include('petstore');
@@ -44,7 +44,7 @@ describe('a folder of edge init', function () {
       .and.include('bindings: {db: NAME}');
   });
 
-  it('writes nothing where a file exists', async () => {
+  it('edge init writes nothing where a file exists', async () => {
     const taken = join(folder.path, 'taken');
     await mkdir(taken);
     await writeFile(join(taken, 'Cargo.toml'), 'mine');
@@ -54,14 +54,14 @@ describe('a folder of edge init', function () {
     expect(await readdir(taken)).to.deep.equal(['Cargo.toml']);
   });
 
-  it('cargo test runs in it', async () => {
+  it('cargo test passes in a folder of edge init', async () => {
     const { stdout } = await cargoTest(join(folder.path, 'hello'));
     expect(stdout)
       .to.match(/test tests::greets_by_name \.\.\. ok/)
       .and.match(/1 passed/);
   });
 
-  it('npm pack makes a package that works alone, with the SDK in it', async () => {
+  it('npm pack makes a package of edge that works alone, with the SDK in it', async () => {
     const place = join(folder.path, 'alone');
     const modules = join(place, 'node_modules');
     await mkdir(modules, { recursive: true });
@@ -125,7 +125,7 @@ handler_loop!(handle);
       await stack?.close();
     });
 
-    it('deploys to a host of one’s own, and again with every save', async () => {
+    it('edge dev deploys to a host of its user, and again with every save', async () => {
       await writeFile(source(), handler('Hello'));
       dev = startEdge(['dev'], { env, cwd: shop() });
       await dev.says(/live GET http:\/\/ada-lovelace-dev\.localhost:\d+\/hello\/\{name\} \(version 1/);
@@ -139,7 +139,7 @@ handler_loop!(handle);
       await eventually(async () => expect(await answer()).to.equal('Moin Ada'));
     });
 
-    it('shows the errors of the compiler with file and line, and goes on', async () => {
+    it('edge dev shows the errors of the compiler with file and line, and deploys the next save', async () => {
       await writeFile(source(), handler('Oh').replace('Response::text', 'Response::txt'));
       await dev?.says(/error\[E0599\][\s\S]*--> src\/hello\.rs:5:15/);
       expect(await answer()).to.equal('Moin Ada');
@@ -147,7 +147,7 @@ handler_loop!(handle);
       await eventually(async () => expect(await answer()).to.equal('Again Ada'));
     });
 
-    it('goes on when its endpoint was deleted: with the next save, though nothing is changed', async () => {
+    it('edge dev makes its endpoint again at the next save after it was deleted', async () => {
       const name = 'GET ada-lovelace-dev.localhost/hello/{name}';
       await run(['endpoint', 'delete', name, '--yes'], { env });
       await writeFile(source(), handler('Back'));
@@ -158,7 +158,7 @@ handler_loop!(handle);
       await eventually(async () => expect(await answer()).to.equal('Again Ada'));
     });
 
-    it('shows the logs underneath, of this host only', async () => {
+    it('edge dev shows the logs of its host, and of no other', async () => {
       await stack.deploy({ path: '/other', code: handler('elsewhere') });
       await stack.gateway.get('/other');
       await answer();
@@ -166,7 +166,7 @@ handler_loop!(handle);
       expect(dev?.stdout()).not.to.include('elsewhere');
     });
 
-    it('takes what is new in edge.yaml', async () => {
+    it('edge dev follows changes of edge.yaml, and waits while files are damaged or missing', async () => {
       const file = join(shop(), 'edge.yaml');
       const text = await readFile(file, 'utf8');
       await writeFile(join(shop(), 'src/bye.rs'), handler('Bye'));
@@ -190,7 +190,7 @@ handler_loop!(handle);
       await eventually(async () => expect(await answer()).to.equal('Again Ada'));
     });
 
-    it('ends with Ctrl-C, and leaves what it serves', async () => {
+    it('edge dev ends with Ctrl-C, and its endpoints stay', async () => {
       const ended = await dev?.end('SIGINT');
       expect(ended?.code).to.equal(130);
       expect(ended?.stderr)

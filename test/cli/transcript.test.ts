@@ -18,7 +18,7 @@ describe('the transcript of the command line', function () {
     await folder?.remove();
   });
 
-  it('is what the commands print; else run `node scripts/cli-transcript.mjs`', async () => {
+  it('the transcript is what the commands print; else run `node scripts/cli-transcript.mjs`', async () => {
     const printed = await transcriptOf(stack, folder.path);
     expect(lastingPart(printed)).to.equal(lastingPart(writtenTranscript()));
   });

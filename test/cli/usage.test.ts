@@ -67,7 +67,7 @@ describe('edge, used in a wrong way', function () {
     [['invoke', 'BREW', '/'], /BREW is no method/],
     [['deploy'], /There is no edge.yaml/],
   ] as const) {
-    it(`edge ${args.join(' ')}: does nothing, and says what is meant`, async () => {
+    it(`edge ${args.join(' ')} does nothing, and says what is wrong`, async () => {
       const { code, stdout, stderr } = await edge(args, { env, cwd: folder.path });
       expect(code, stderr).to.equal(2);
       expect(stdout).to.equal('');
@@ -75,7 +75,7 @@ describe('edge, used in a wrong way', function () {
     });
   }
 
-  it('has one JSON object on stderr with --json, and nothing on stdout', async () => {
+  it('edge --json writes an error as one JSON object to stderr, and nothing to stdout', async () => {
     for (const args of [
       ['endpoint', 'lst', '--json'],
       ['whoami', '--json'],
@@ -88,7 +88,7 @@ describe('edge, used in a wrong way', function () {
     }
   });
 
-  it('has help for every command, with exit code 0', async () => {
+  it('edge shows help for commands and groups of commands, with exit code 0', async () => {
     for (const args of [
       ['--help'],
       ['help'],
@@ -115,14 +115,14 @@ describe('edge, used in a wrong way', function () {
     }
   });
 
-  it('takes the options of all commands in front of a command, and the last one that is given', async () => {
+  it('edge accepts general options before and after a command, and the last one counts', async () => {
     const { stderr } = await edge(['endpoint', '--context', 'a', 'list', '--context', 'b'], nowhere());
     expect(stderr).to.match(/There is no context b\b/);
     const before = await edge(['--context', 'a', 'endpoint', '--context', 'b', 'list'], nowhere());
     expect(before.stderr).to.match(/There is no context b\b/);
   });
 
-  it('names what to do without a gateway, without a token, and with a wrong one', async () => {
+  it('edge says what to do without a gateway, without a token, and with a wrong token', async () => {
     const without = await edge(['endpoint', 'list'], nowhere());
     expect(without.code).to.equal(1);
     expect(without.stderr).to.include('No gateway is configured').and.include('edge login URL');
@@ -139,7 +139,7 @@ describe('edge, used in a wrong way', function () {
     expect((await edge(['whoami'], { env: { ...env, EDGE_TOKEN: 'wrong' } })).code).to.equal(1);
   });
 
-  it('names the URL of a server that cannot be reached, and what to do', async () => {
+  it('edge names the URL of a server that cannot be reached, and what to do', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
     const { code, stderr } = await edge(['status'], { env: { ...env, EDGE_URL: url } });
     expect(code).to.equal(1);
@@ -151,7 +151,7 @@ describe('edge, used in a wrong way', function () {
     expect(JSON.parse(unknown.stderr)).to.include({ code: 'unreachable' });
   });
 
-  it('takes no other server for the API, and follows no redirect with its token', async () => {
+  it('edge refuses a server that is not the API, and follows no redirect with its token', async () => {
     const page = await serve((_, response) => response.end('<html>hello</html>'));
     const other = await edge(['endpoint', 'list'], { env: { ...env, EDGE_URL: page } });
     expect(other.code).to.equal(1);
@@ -168,12 +168,12 @@ describe('edge, used in a wrong way', function () {
     expect(seen).to.deep.equal([]);
   });
 
-  it('says where names are listed when nothing has one', async () => {
+  it('edge show of an unknown name says which command lists the names', async () => {
     for (const kind of ['endpoint', 'collection', 'domain', 'service'])
       expect((await edge([kind, 'show', 'nothing'], { env })).stderr).to.include(`edge ${kind} list`);
   });
 
-  it('says how to sign in when the first user closes the API', async () => {
+  it('edge user create says how to sign in when the first user closes the API', async () => {
     const open = await startApi();
     try {
       const add = (email: string, more = {}) =>
@@ -190,7 +190,7 @@ describe('edge, used in a wrong way', function () {
     }
   });
 
-  it('lists what an ambiguous name can be', async () => {
+  it('edge lists what an ambiguous name can be', async () => {
     const domain = { name: 'd', host: 'twice.test' };
     expectData(await api.post('/api/domains', domain, admin), 201);
     const ids: string[] = [];
@@ -206,7 +206,7 @@ describe('edge, used in a wrong way', function () {
     expect((await edge(['endpoint', 'show', ids[1] ?? ''], { env })).code).to.equal(0);
   });
 
-  it('says that a body is too large', async () => {
+  it('edge says that a secret is too large for a request', async () => {
     const args = ['secret', 'set', 'LARGE', '--domain', 'twice.test'];
     const { code, stderr } = await edge(args, { env, stdin: 'x'.repeat(10_000) });
     expect(code).to.equal(1);
@@ -215,7 +215,7 @@ describe('edge, used in a wrong way', function () {
       .and.match(/request id: \S/);
   });
 
-  it('ends without a word when its reader has enough', async () => {
+  it('edge ends quietly when the reader of its output stops reading', async () => {
     const rows = Array.from({ length: 3_000 }, (_, at) => ({
       name: `${'n'.repeat(200)} ${at}`,
       host: `h${at}.test`,
@@ -231,7 +231,7 @@ describe('edge, used in a wrong way', function () {
     expect(JSON.parse(all.stdout)).to.have.length(3_001);
   });
 
-  it('shows control characters of others as text, and passes them on in JSON', async () => {
+  it('edge shows control characters in values as text, and passes them on in JSON', async () => {
     const hostile = { TITLE: '\u001b]0;owned\u0007\u001b[31mred\r\nsecond\u202e' };
     const { id } = expectData<{ id: string }>(
       await api.get('/api/resolve?kind=domain&name=twice.test', admin),
@@ -245,7 +245,7 @@ describe('edge, used in a wrong way', function () {
     expect(JSON.parse((await edge([...args, '--json'], { env })).stdout)).to.deep.equal(hostile);
   });
 
-  it('Ctrl-C: ends at once, with exit code 130', async () => {
+  it('edge ends at once with exit code 130 on Ctrl-C', async () => {
     const silent = await serve(() => undefined);
     const waiting = startEdge(['endpoint', 'list'], { env: { ...env, EDGE_URL: silent } });
     await eventually(async () => {
@@ -257,7 +257,7 @@ describe('edge, used in a wrong way', function () {
     expect([code, stdout, stderr]).to.deep.equal([130, '', 'Interrupted.\n']);
   });
 
-  it('says where the file of contexts is damaged, and where edge.yaml is wrong', async () => {
+  it('edge says that the file of contexts is damaged, and where edge.yaml is wrong', async () => {
     const damaged = join(folder.path, 'damaged');
     await mkdir(join(damaged, 'edge'), { recursive: true });
     await writeFile(join(damaged, 'edge/config.json'), '{"contexts": [');
@@ -282,7 +282,7 @@ describe('edge, used in a wrong way', function () {
     }
   });
 
-  describe('on a terminal', () => {
+  describe('edge on a terminal', () => {
     /** Runs a command on a terminal, with this typed. */
     const onTerminal = (command: string, typed: string, more: Record<string, string> = {}) =>
       bash(
@@ -291,7 +291,7 @@ describe('edge, used in a wrong way', function () {
         typed,
       );
 
-    it('has colours, but for those who want none', async () => {
+    it('edge prints colours on a terminal, unless they are switched off', async () => {
       const coloured = await onTerminal('endpoint list', '');
       expect(coloured.stdout).to.include('\u001b[2mNAME');
       for (const [command, more] of [
@@ -303,7 +303,7 @@ describe('edge, used in a wrong way', function () {
         expect((await onTerminal(command, '', more)).stdout, command).not.to.include('\u001b[2m');
     });
 
-    it('asks before it deletes, and takes a token without showing it', async () => {
+    it('edge asks on a terminal before it deletes, and reads a token without showing it', async () => {
       const kept = await onTerminal('endpoint delete twice.test/same', 'n\n');
       expect(kept.stdout)
         .to.include('Delete the endpoint twice.test/same? [y/N]')

@@ -20,7 +20,7 @@ describe('edge deploy, when a build takes longer than the gateway waits for it',
     await folder?.remove();
   });
 
-  it('says that nothing was deployed, and goes on with the build when it is run again', async () => {
+  it('edge deploy says that nothing was deployed when a build takes long, and waits for it the next time', async () => {
     const shop = join(folder.path, 'shop');
     const env = { XDG_CONFIG_HOME: folder.path, EDGE_URL: stack.apiUrl };
     expect((await edge(['init', shop], { env })).code).to.equal(0);
