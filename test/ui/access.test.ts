@@ -31,7 +31,7 @@ describe('UI: access', () => {
   }
   const dialog = (page: Page) => page.getByRole('dialog');
 
-  it('the first user is an admin, and signed in', async () => {
+  it('the first user becomes an admin, and is signed in', async () => {
     const { page, close } = await ui.open('/ui/access');
     await page.getByText('There are no users yet').waitFor();
     await expectAccessible(page);
@@ -58,7 +58,7 @@ describe('UI: access', () => {
     admin = await signIn(stack.api, ADMIN);
   });
 
-  it('users are made, limited, given a new password, signed out, and deleted', async () => {
+  it('the users page creates, limits, signs out, edits and deletes a user, and sets a new password', async () => {
     const { page, close } = await openAs(ADMIN, '/ui/access/users?new=user');
     await page.getByLabel('Name', { exact: true }).fill(HOSTILE.slice(0, 100));
     await page.getByLabel('Email').fill('ada@example.test');
@@ -114,7 +114,7 @@ describe('UI: access', () => {
     await close();
   });
 
-  it('a user whom somebody else deletes does not take along what was typed', async () => {
+  it('the dialog of a user keeps what was typed when somebody else deletes the user', async () => {
     const by = { headers: admin };
     const gone = { email: 'gone@example.test', name: 'Gone', role: 'viewer', password: PASSWORD };
     const open = async (param: string) => {
@@ -141,7 +141,7 @@ describe('UI: access', () => {
     }
   });
 
-  it('who is limited to some hosts is not offered what the API refuses', async () => {
+  it('a user who is limited to some hosts is not offered what the API refuses', async () => {
     const by = { headers: admin };
     const make = async (path: string, body: object) =>
       ((await must(stack.api.post(path, body, by))) as { id: string }).id;
@@ -225,7 +225,7 @@ describe('UI: access', () => {
     await close();
   });
 
-  it('the audit answers “who changed this?”, with before and after, and filters in the address', async () => {
+  it('the audit page shows who changed a domain, with before and after, and has filters in its address', async () => {
     const by = { headers: admin };
     const { id } = (await must(stack.api.post('/api/domains', { name: 'Shop', host: 'shop.test' }, by))) as {
       id: string;
@@ -266,7 +266,7 @@ describe('UI: access', () => {
     await close();
   });
 
-  it('the audit has names of objects and people; their ids are beside them', async () => {
+  it('the audit page shows objects by their names, with links that have their ids', async () => {
     const by = { headers: admin };
     const make = async (path: string, body: object) =>
       ((await must(stack.api.post(path, body, by))) as { id: string }).id;
@@ -295,7 +295,7 @@ describe('UI: access', () => {
     await close();
   });
 
-  it('one changes the own name and password, and ends other sessions', async () => {
+  it('the account page changes the own name and password, and ends another session', async () => {
     const body = { email: 'eve@example.test', name: 'Eve', password: PASSWORD, role: 'viewer' };
     await must(stack.api.post('/api/users', body, { headers: admin }));
     const { page, close } = await openAs('eve@example.test', '/ui/access/account');

@@ -16,7 +16,7 @@ describe('UI: alerts', () => {
     await stack?.close();
   });
 
-  it('are made, edited and deleted', async () => {
+  it('the alerts page makes, edits and deletes an alert', async () => {
     const endpoint = { name: 'pets', path: '/pets', method: 'GET', domain: 'shop.test' };
     const { id } = expectData<{ id: string }>(await stack.api.post('/api/endpoints', endpoint), 201);
     const { page, close } = await ui.open('/ui/alerts');
@@ -63,7 +63,7 @@ describe('UI: alerts', () => {
     await close();
   });
 
-  it('keep what others change of one while it is edited', async () => {
+  it('saving an alert keeps what others have changed of it meanwhile', async () => {
     const alert = {
       on: 'error_rate',
       percent: 20,
@@ -90,7 +90,7 @@ describe('UI: alerts', () => {
     await close();
   });
 
-  it('do not take with them what was typed, when others delete them', async () => {
+  it('the form of an alert keeps what was typed when others delete the alert', async () => {
     const alert = { on: 'crash_loop', url: 'http://127.0.0.1:9/hook' };
     const { id } = expectData<{ id: string }>(await stack.api.post('/api/alerts', alert), 201);
     const { page, close } = await ui.open(`/ui/alerts?edit=${id}`);

@@ -51,7 +51,7 @@ describe('UI: apply and export', function () {
       .setInputFiles({ name: 'shop.zip', mimeType: 'application/zip', buffer });
   const answer = async () => (await stack.gateway.get('/hello', { headers: { host: HOST } })).body;
 
-  it('from a ZIP to a live endpoint: what it would make first, then its progress and what came of it', async () => {
+  it('the apply page previews a ZIP, applies it, and shows the result of a live endpoint', async () => {
     const { page, close } = await ui.open('/ui');
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await page.keyboard.press('Control+k');
@@ -78,7 +78,7 @@ describe('UI: apply and export', function () {
     await close();
   });
 
-  it('shows what would change, with the lines of the code, and takes it back', async () => {
+  it('the apply page shows the changed lines of code, applies them, and rolls the apply back', async () => {
     const { page, close } = await ui.open('/ui/apply');
     await page.getByRole('link', { name: 'shop' }).waitFor();
     await choose(page, folder('two'));
@@ -111,7 +111,7 @@ describe('UI: apply and export', function () {
     await close();
   });
 
-  it('says which code does not compile, and that nothing was changed', async () => {
+  it('the apply page says which code does not compile, and that nothing was changed', async () => {
     const { page, close } = await ui.open('/ui/apply');
     await choose(page, folder('one', {}, code('one').replace('Response::ok', 'Response::oops')));
     await page.getByRole('button', { name: 'Apply 1 change' }).click();
@@ -127,7 +127,7 @@ describe('UI: apply and export', function () {
     await close();
   });
 
-  it('tells all that is wrong with a file at its place, and what is in the way; what was pasted stays', async () => {
+  it('the apply page shows errors of edge.yaml with their lines, and conflicts, and keeps the text', async () => {
     await must(stack.api.post('/api/domains', { name: 'Other', host: 'other.test' }));
     const { page, close } = await ui.open('/ui/apply');
     const text = page.getByLabel('edge.yaml', { exact: true });
@@ -149,7 +149,7 @@ describe('UI: apply and export', function () {
     await close();
   });
 
-  it('asks before it deletes what the files no longer have', async () => {
+  it('the apply page asks before it deletes what the files no longer have', async () => {
     const { page, close } = await ui.open('/ui/apply');
     await page.getByLabel('edge.yaml', { exact: true }).fill(`stack: shop\ndomains: [{host: ${HOST}}]\n`);
     await preview(page).getByText('Of the stack, but not in the folder').waitFor();
@@ -173,7 +173,7 @@ describe('UI: apply and export', function () {
     await close();
   });
 
-  it('says that the plan is another one by now, and shows that', async () => {
+  it('the apply page says that its plan is outdated, and shows the new one', async () => {
     const { page, close } = await ui.open('/ui/apply');
     await choose(page, folder('three'));
     await preview(page).getByRole('heading', { name: '0 new, 2 changed, 0 deleted' }).waitFor();
@@ -188,7 +188,7 @@ describe('UI: apply and export', function () {
     await close();
   });
 
-  it('says what is in the way since it was planned, and offers it no more', async () => {
+  it('the apply page shows a conflict that is newer than its plan, and disables Apply', async () => {
     const { page, close } = await ui.open('/ui/apply');
     await page.getByLabel('edge.yaml', { exact: true }).fill('stack: late\ndomains: [{host: late.test}]\n');
     await preview(page).getByRole('heading', { name: '1 new, 0 changed, 0 deleted' }).waitFor();
@@ -200,7 +200,7 @@ describe('UI: apply and export', function () {
     await close();
   });
 
-  it('keeps what was typed for when a ZIP is taken away again', async () => {
+  it('the apply page shows the typed text again when a ZIP is removed', async () => {
     const { page, close } = await ui.open('/ui/apply');
     const text = page.getByLabel('edge.yaml', { exact: true });
     await text.fill('stack: typed\ndomains: [{host: typed.test}]\n');
@@ -213,7 +213,7 @@ describe('UI: apply and export', function () {
     await close();
   });
 
-  it('exports what is there by now', async () => {
+  it('the export page shows what has changed since it was last open', async () => {
     const domains = (await must(stack.api.get('/api/domains'))) as { id: string; host: string }[];
     const shop = domains.find(({ host }) => host === HOST);
     const set = (CURRENCY: string) => must(stack.api.put(`/api/domains/${shop?.id}/variables`, { CURRENCY }));
@@ -231,7 +231,7 @@ describe('UI: apply and export', function () {
     await close();
   });
 
-  it('exports everything, a domain or a stack: shown, as a ZIP, and as documents', async () => {
+  it('the export page shows everything, a domain or a stack, and saves a ZIP or an OpenAPI document', async () => {
     const { page, close } = await ui.open('/ui/export');
     await page.getByRole('button', { name: 'Show them' }).click();
     await page.getByText('host: other.test').waitFor();
@@ -276,7 +276,7 @@ describe('UI: apply and export', function () {
     await close();
   });
 
-  it('takes hostile names as text', async () => {
+  it('the apply page and the export page show hostile names as text', async () => {
     const { page, close } = await ui.open('/ui/apply');
     const domain = { host: 'hostile.test', name: HOSTILE, description: HOSTILE };
     await page
@@ -294,7 +294,7 @@ describe('UI: apply and export', function () {
     await close();
   });
 
-  it('offers whoever may only look what was applied and the export, and nothing that changes', async () => {
+  it('the apply page and the export page offer a viewer nothing that makes changes', async () => {
     const user = (email: string, role: string) => ({ email, name: role, password: PASSWORD, role });
     await must(stack.api.post('/api/users', user(ADMIN, 'admin')));
     const admin = { headers: await signIn(stack.api, ADMIN) };

@@ -30,13 +30,13 @@ describe('what a browser loads of the web UI', function () {
     return files;
   }
 
-  it('is at most 60 KB for the first page', async () => {
+  it('a browser loads at most 60 KB for the first page of the web UI', async () => {
     const files = await filesOf('/ui', 'h1');
     expect([...files]).to.include('/ui');
     expect(await gzippedBytes(files)).to.be.within(10_000, FIRST_PAGE_BYTES);
   });
 
-  it('is at most 200 KB more for the editor', async () => {
+  it('a browser loads at most 200 KB more for the editor of code', async () => {
     const body = { name: 'x', path: '/x', method: 'GET', domain: '*', code: 'fn handle() {}' };
     const { id } = expectData<{ id: string }>(await stack.api.post('/api/endpoints', body), 201);
     const first = await filesOf('/ui', 'h1');

@@ -26,7 +26,7 @@ describe('UI: builds and queues', () => {
     await stack?.close();
   });
 
-  it('there are none at first; then one appears by itself, with its errors and the way to the code', async () => {
+  it('the builds page shows a new build by itself, with its errors and a link to the code', async () => {
     const { page, close } = await ui.open('/ui/builds');
     await page.getByText('Nothing has been compiled yet').waitFor();
     await expectAccessible(page);
@@ -54,7 +54,7 @@ describe('UI: builds and queues', () => {
     await close();
   });
 
-  it('filters are in the address', async () => {
+  it('the builds page has its filters in its address', async () => {
     const { page, close } = await ui.open('/ui/builds');
     await page.getByRole('row', { name: /broken one/ }).waitFor();
     await page.getByLabel('State').selectOption('succeeded');
@@ -71,7 +71,7 @@ describe('UI: builds and queues', () => {
     await close();
   });
 
-  it('one that goes on is of its endpoint everywhere, and is cancelled', async () => {
+  it('a running build is on the overview and the builds page, and can be cancelled', async () => {
     const fields = { name: 'endless one', path: '/endless', method: 'GET', domain: '*', code: ENDLESS };
     const { id: endpoint } = (await must(stack.api.post('/api/endpoints', fields))) as { id: string };
     // Until it is deployed, it is the latest build of no endpoint.
@@ -94,7 +94,7 @@ describe('UI: builds and queues', () => {
     await close();
   });
 
-  it('one that does not exist says so, as all pages of one object do, and leads to the list', async () => {
+  it('the page of an object that does not exist says so, and links to the list', async () => {
     const { page, close } = await ui.open('/ui');
     const pages = [
       ...['builds build builds', 'services service services', 'imports import import', 'applies apply apply'],
@@ -131,7 +131,7 @@ describe('UI: builds and queues', () => {
     await close();
   });
 
-  it('the queue dashboard is within its page, and asks nobody else for anything', async () => {
+  it('the queue dashboard is embedded in its page, and loads nothing from other origins', async () => {
     const { page, context, problems } = await ui.open('about:blank');
     const origins = new Set<string>();
     context.on('request', (request) => {

@@ -49,7 +49,7 @@ describe('the code of an endpoint in the web UI', function () {
   };
   const problems = (page: Page) => page.getByRole('region', { name: 'What the compiler says' });
 
-  it('leads from two errors of the compiler over fixed lines to a live endpoint in five clicks', async () => {
+  it('the code page leads from two errors of the compiler to a live endpoint in five clicks', async () => {
     const id = await create({ path: '/live', code: MISTAKEN });
     const { page, close } = await ui.open(`/ui/endpoints/${id}`);
     await editor(page).press('Control+s');
@@ -85,7 +85,7 @@ describe('the code of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('shows in another window why it does not compile, and the way there', async () => {
+  it('the versions page says why the draft does not compile, and links to the place', async () => {
     const id = await create({ code: MISTAKEN });
     await stack.api.post(`/api/endpoints/${id}/compile`);
     const { page, close } = await ui.open(`/ui/endpoints/${id}/versions`);
@@ -98,7 +98,7 @@ describe('the code of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('shows somebody who may see no builds what does not compile, and never asks for the build', async () => {
+  it('a user without builds:read sees why the draft does not compile, and no build is requested', async () => {
     const id = await create({ code: MISTAKEN });
     await stack.api.post(`/api/endpoints/${id}/compile`);
     const { page, close } = await ui.open('about:blank');
@@ -130,7 +130,7 @@ describe('the code of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('says what the compiler says at single places, and keeps its warnings', async () => {
+  it('the code page shows errors and warnings of the compiler at their places, and keeps warnings', async () => {
     const code = MENDED.replace('let _ =', 'let unused =');
     const id = await create({ code: code.replace('{"name": name}', '{"name": takes("")}') });
     const { page, close } = await ui.open(`/ui/endpoints/${id}`);
@@ -154,7 +154,7 @@ describe('the code of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('keeps what is written through a reload, which asks first, until it is saved', async () => {
+  it('the code page keeps unsaved code through a reload, which asks first, until it is discarded', async () => {
     const id = await create({ code: MENDED });
     const { page, close } = await ui.open(`/ui/endpoints/${id}`);
     await write(page, '// Not saved.\n');
@@ -182,7 +182,7 @@ describe('the code of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('says once that the browser has no room for what is written, which is saved nevertheless', async () => {
+  it('the code page says once that the browser has no room for unsaved code, and saves it nevertheless', async () => {
     const id = await create({ code: MENDED });
     const { page, close } = await ui.open(`/ui/endpoints/${id}`);
     await editor(page).waitFor();
@@ -206,7 +206,7 @@ describe('the code of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('says that the gateway cannot be reached for as long as that is so', async () => {
+  it('the code page says that the gateway cannot be reached, until it can', async () => {
     const id = await create({ code: MENDED });
     const { page, context, close } = await ui.open(`/ui/endpoints/${id}`);
     await write(page, '// Waits.\n');
@@ -220,7 +220,7 @@ describe('the code of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('warns when somebody else has changed the draft, and takes theirs or overwrites it', async () => {
+  it('the code page warns when somebody else has changed the draft, and loads theirs or overwrites it', async () => {
     const id = await create({ code: '// one\n' });
     const { page, close } = await ui.open(`/ui/endpoints/${id}`);
     await page.getByText('// one').waitFor();
@@ -258,7 +258,7 @@ describe('the code of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('lets one copy what is written when somebody else has deleted the endpoint', async () => {
+  it('the code page offers a copy of unsaved code when somebody else has deleted the endpoint', async () => {
     const id = await create({ code: '// one\n' });
     const { page, close } = await ui.open(`/ui/endpoints/${id}`);
     await page.getByText('// one').waitFor();
@@ -274,7 +274,7 @@ describe('the code of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('shows that a build goes on which was begun elsewhere, and what it waits for', async () => {
+  it('the code page shows a build that was started elsewhere, and what the build waits for', async () => {
     const id = await create({ code: MENDED });
     await stack.processes.get('worker')?.end();
     await stack.api.post(`/api/endpoints/${id}/compile`, {}, { headers: { prefer: 'respond-async' } });
@@ -293,7 +293,7 @@ describe('the code of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('does not save over what somebody else has made when it was not told of it', async () => {
+  it('the code page does not overwrite the draft of somebody else when it missed the event', async () => {
     const id = await create({ code: '// one\n' });
     const { page, close } = await ui.open('/ui/services');
     await page.route('**/api/events', (route) => route.abort());
@@ -310,7 +310,7 @@ describe('the code of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('edits crates with versions and features, and says what the API has against them', async () => {
+  it('the code page edits crates with versions and features, and shows an error of the API at its field', async () => {
     const dependencies = { regex: { version: '1', 'default-features': false } };
     const id = await create({ code: MENDED, dependencies });
     const { page, close } = await ui.open(`/ui/endpoints/${id}`);
@@ -347,7 +347,7 @@ describe('the code of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('shows hostile text as text, also that of the compiler, and fits on a phone', async () => {
+  it('the code page shows hostile text as text, also that of the compiler, and fits on a phone', async () => {
     const code = `compile_error!(r##"${HOSTILE}"##);\n// ${HOSTILE}\n`;
     const id = await create({ name: HOSTILE, code });
     await stack.api.post(`/api/endpoints/${id}/compile`);
@@ -362,7 +362,7 @@ describe('the code of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('goes to the place of a panic, completes words, searches, and lets one leave by the keyboard', async () => {
+  it('the editor opens at the place in its address, completes words, searches, and is left by keyboard', async () => {
     const id = await create({ code: MENDED });
     const { page, close } = await ui.open(`/ui/endpoints/${id}?line=4&column=28`);
     await page.locator('.cm-activeLine').filter({ hasText: 'let _ =' }).waitFor();
@@ -403,7 +403,7 @@ describe('the code of an endpoint when a session ends', function () {
     await stack?.close();
   });
 
-  it('is saved once one has signed in again', async () => {
+  it('the code page saves code after signing in again when the session has ended', async () => {
     const body = { name: 'kept', path: '/kept', method: 'GET', domain: '*', code: MENDED };
     const { id } = expectData<{ id: string }>(await stack.api.post('/api/endpoints', body), 201);
     const admin = { email: EMAIL, name: 'Ada', password: PASSWORD, role: 'admin' };

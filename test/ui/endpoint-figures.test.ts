@@ -20,7 +20,7 @@ describe('the figures of an endpoint in the web UI', function () {
     await stack?.close();
   });
 
-  it('say what to do while nothing has happened', async () => {
+  it('the figures page of an endpoint says that nothing has happened yet', async () => {
     const body = { name: 'quiet', path: '/quiet', method: 'GET', domain: '*' };
     const { id: quiet } = expectData<{ id: string }>(await stack.api.post('/api/endpoints', body), 201);
     const { page, close } = await ui.open(`/ui/endpoints/${quiet}/figures`);
@@ -29,7 +29,7 @@ describe('the figures of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('are charts over time with what they add up to, and a table for each', async () => {
+  it('the figures page of an endpoint shows charts with their sums, and a chart as a table', async () => {
     id = await stack.deploy({ path: '/figures', code: ANYTHING });
     for (let sent = 0; sent < 8; sent++) await stack.gateway.get('/figures?do=status&code=200');
     for (let sent = 0; sent < 2; sent++) await stack.gateway.get('/figures?do=status&code=500');
@@ -53,7 +53,7 @@ describe('the figures of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('have a range and a version that stand in the address', async () => {
+  it('the figures page of an endpoint has its range and version in its address', async () => {
     const { page, close } = await ui.open(`/ui/endpoints/${id}/figures`);
     await page.getByText('2 (20 %)').waitFor();
     await page.getByRole('link', { name: '7 d' }).click();

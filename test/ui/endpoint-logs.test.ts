@@ -38,7 +38,7 @@ describe('the log of an endpoint in the web UI', function () {
   const line = (page: Page, text: string | RegExp) =>
     log(page).getByRole('listitem').filter({ hasText: text });
 
-  it('says what to do while there is nothing in it, then shows what comes', async () => {
+  it('the log page of an endpoint says that it is empty, then shows entries as they come', async () => {
     const { page, close } = await ui.open(`/ui/endpoints/${id}/logs`);
     await page.getByText('Nothing in the log yet').waitFor();
     await expectAccessible(page);
@@ -50,7 +50,7 @@ describe('the log of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('is in the log of all endpoints, too, which leads to it', async () => {
+  it('the log of all endpoints has the entries of an endpoint, and links to its log page', async () => {
     const { page, close } = await ui.open('/ui/logs?search=good');
     const said = line(page, 'good morning').first();
     await said.waitFor();
@@ -65,7 +65,7 @@ describe('the log of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('has what was said before, and hostile text as text', async () => {
+  it('the log page of an endpoint shows past entries, and hostile text as text', async () => {
     await say(HOSTILE);
     const { page, close } = await ui.open(`/ui/endpoints/${id}/logs`);
     await line(page, HOSTILE).first().waitFor();
@@ -75,7 +75,7 @@ describe('the log of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('is filtered by what its address says, which a link keeps', async () => {
+  it('the log page of an endpoint has its filters in its address', async () => {
     await say('error');
     const { page, close } = await ui.open(`/ui/endpoints/${id}/logs`);
     await line(page, 'good morning').first().waitFor();
@@ -94,7 +94,7 @@ describe('the log of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('says at its field what is wrong with a filter', async () => {
+  it('the log page of an endpoint says at its field what is wrong with a filter', async () => {
     const { page, close } = await ui.open(`/ui/endpoints/${id}/logs?status=many`);
     await page
       .getByText(/must be/i)
@@ -106,7 +106,7 @@ describe('the log of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('follows one request, there and back', async () => {
+  it('the log page of an endpoint shows the entries of one request, and all entries again on Back', async () => {
     const { page, close } = await ui.open(`/ui/endpoints/${id}/logs`);
     const answer = line(page, /GET \/said 503/);
     await answer.getByRole('button', { name: /^[\w-]+…[\w-]+$/ }).click();
@@ -120,7 +120,7 @@ describe('the log of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('leads from a panic to its line of the code', async () => {
+  it('the log page of an endpoint links from a panic to its line of the code', async () => {
     await say('panic');
     const { page, close } = await ui.open(`/ui/endpoints/${id}/logs`);
     await line(page, 'the cup is empty')
@@ -131,7 +131,7 @@ describe('the log of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('opens an entry with all that is known of it, and closes it with Escape', async () => {
+  it('the log page of an endpoint opens an entry with its details, and closes it on Escape', async () => {
     const { page, close } = await ui.open(`/ui/endpoints/${id}/logs?kind=request&status=503`);
     await line(page, /503/)
       .getByRole('button', { name: /GET \/said/ })
@@ -144,7 +144,7 @@ describe('the log of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('is paused, and goes on with what came meanwhile', async () => {
+  it('the log page of an endpoint can be paused, and shows the entries since then when resumed', async () => {
     const { page, close } = await ui.open(`/ui/endpoints/${id}/logs`);
     await line(page, 'good morning').first().waitFor();
     await page.getByRole('button', { name: 'Pause' }).click();
@@ -163,7 +163,7 @@ describe('the log of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('fits on a phone', async () => {
+  it('the log page of an endpoint fits on a phone', async () => {
     const { page, close } = await ui.open(`/ui/endpoints/${id}/logs`, {
       viewport: { width: 360, height: 740 },
     });

@@ -38,7 +38,7 @@ describe('the settings of an endpoint in the web UI', function () {
   };
   const stored = async () => expectData<Record<string, unknown>>(await stack.api.get(`/api/endpoints/${id}`));
 
-  it('are an address each, from general to queued requests', async () => {
+  it('each part of the settings of an endpoint has its own address', async () => {
     const { page, close } = await ui.open(`/ui/endpoints/${id}/settings`);
     const settings = page.getByRole('navigation', { name: 'Settings' });
     const parts = {
@@ -64,7 +64,7 @@ describe('the settings of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('rename it, and say at the field what the API has against a path', async () => {
+  it('the settings rename an endpoint, and show an error of the API about its path at the field', async () => {
     const { page, close } = await open('general');
     await page.getByLabel('Name', { exact: true }).fill(HOSTILE);
     await save(page);
@@ -88,7 +88,7 @@ describe('the settings of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('limit it, and refuse what is no limit at its field', async () => {
+  it('the settings set and clear a limit of an endpoint, and refuse a wrong one at its field', async () => {
     const { page, close } = await open('limits');
     await page.getByLabel('Memory').fill('lots');
     await page.getByRole('button', { name: 'Save' }).click();
@@ -102,7 +102,7 @@ describe('the settings of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('give it variables and secrets, which its handler has without a restart by hand', async () => {
+  it('the settings give an endpoint variables and secrets, which its handler has at once', async () => {
     const { page, close } = await open('variables');
     await page.getByRole('button', { name: 'Add a variable' }).click();
     await page.getByLabel('Name of the new variable').fill('GREETING');
@@ -129,7 +129,7 @@ describe('the settings of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('set a policy by its form, with the error at its field, and switch it off again', async () => {
+  it('the settings set a policy of an endpoint, with an error at its field, and clear it again', async () => {
     const { page, close } = await open('policies');
     await page.getByRole('button', { name: /^Edit .*CORS|^Edit Other origins|^Edit Cross/i }).click();
     await page.getByLabel('Here').selectOption({ label: 'Set' });
@@ -156,7 +156,7 @@ describe('the settings of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('bind a service, and unbind it', async () => {
+  it('the settings bind a service to an endpoint, and unbind it', async () => {
     const service = { name: HOSTILE, service_type: 'sqlite', config: { path: 'settings.db' } };
     expectData(await stack.api.post('/api/services', service), 201);
     const { page, close } = await open('services');
@@ -169,7 +169,7 @@ describe('the settings of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('send it requests by a schedule, and say what is wrong with one', async () => {
+  it('the settings add a schedule to an endpoint, with an error at its field, and show its next run', async () => {
     const { page, close } = await open('schedules');
     await page.getByRole('button', { name: 'Add a schedule' }).click();
     const dialog = page.getByRole('dialog');
@@ -186,7 +186,7 @@ describe('the settings of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('delete it, after they have said what goes with it', async () => {
+  it('the settings delete an endpoint after they have said what is deleted with it', async () => {
     const { page, close } = await open('general');
     await page.getByRole('button', { name: 'Delete this endpoint' }).click();
     const dialog = page.getByRole('dialog');

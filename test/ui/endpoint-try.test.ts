@@ -120,7 +120,7 @@ describe('UI: trying an endpoint', function () {
     await page.getByLabel(`Value of ${of} ${at}`, { exact: true }).fill(value);
   };
 
-  it('begins with what the document says, and sends what is typed; curl sends the same', async () => {
+  it('the try page starts with values of the document, sends what is typed, and copies the same as curl', async () => {
     const { page, context, close } = await open();
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     expect(await page.getByLabel('Value of parameter 1', { exact: true }).inputValue()).to.equal('one');
@@ -169,7 +169,7 @@ describe('UI: trying an endpoint', function () {
     await close();
   });
 
-  it('queues what is typed, and leads to what becomes of it', async () => {
+  it('the try page queues a request, and links to its result', async () => {
     const { page, close } = await ui.open(`/ui/endpoints/${id}/settings?section=jobs`);
     await page.getByText('Nothing was queued').waitFor();
     await page.getByRole('link', { name: 'Try', exact: true }).click();
@@ -187,7 +187,7 @@ describe('UI: trying an endpoint', function () {
     await close();
   });
 
-  it('keeps what is typed through a reload, and what was sent, without what looks secret', async () => {
+  it('the try page keeps typed and sent requests through a reload, except for what looks secret', async () => {
     const { page, context, close } = await open();
     await page.getByLabel('rest', { exact: true }).fill('kept');
     await pair(page, 'header', 2, 'Authorization', 'Bearer not to be kept');
@@ -220,7 +220,7 @@ describe('UI: trying an endpoint', function () {
     await close();
   });
 
-  it('shows hostile text as text, bytes as a file, and numbers as they were sent', async () => {
+  it('the try page shows hostile text as text, bytes as a file, and numbers as they were sent', async () => {
     const { page, close } = await open();
     await page.getByLabel('rest', { exact: true }).fill('x');
     await pair(page, 'header', 2, 'X-Want', 'hostile');
@@ -244,7 +244,7 @@ describe('UI: trying an endpoint', function () {
     await close();
   });
 
-  it('tells versions apart, and leads to the place of a panic and to where a service is bound', async () => {
+  it('the try page sends to a chosen version, and links to a panic and to the bindings of services', async () => {
     const body = { code: ECHO.replace('"hostile" =>', '"second" =>') };
     expectData(await stack.api.post(`/api/endpoints/${id}/deploy`, { ...body, percent: 25 }));
     const { page, close } = await open();

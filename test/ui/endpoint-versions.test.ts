@@ -53,13 +53,13 @@ describe('the versions of an endpoint in the web UI', function () {
   const answer = async () => (await stack.gateway.get('/versions')).body;
   const list = (page: Page) => page.getByRole('region', { name: 'Versions' });
 
-  it('says what to do where there are none', async () => {
+  it('the versions page says that an endpoint has no version yet', async () => {
     const { page, close } = await ui.open(`/ui/endpoints/${id}/versions`);
     await page.getByRole('heading', { name: 'No version yet' }).waitFor();
     await close();
   });
 
-  it('lists them with their messages, and goes back to one in a click, and forth again in another', async () => {
+  it('the versions page lists versions with messages, rolls back in a click, and undoes it in another', async () => {
     await deploy({ code: numbered(1), message: 'The first' });
     await deploy({ code: numbered(2), message: HOSTILE });
     const { page, close } = await ui.open(`/ui/endpoints/${id}/versions`);
@@ -82,7 +82,7 @@ describe('the versions of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('lists what is new of a version that was compiled before it is deployed', async () => {
+  it('the versions page shows the message of a version that was compiled before it was deployed', async () => {
     const body = { name: 'told', path: '/told', method: 'GET', domain: '*', code: numbered(7) };
     const told = expectData<{ id: string }>(await stack.api.post('/api/endpoints', body), 201);
     expectData(await stack.api.post(`/api/endpoints/${told.id}/compile`));
@@ -95,7 +95,7 @@ describe('the versions of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('compares any two, and one with the draft, by links that lead there', async () => {
+  it('the versions page compares two versions, or one with the draft, at an address', async () => {
     const draft = numbered(3, '// written, not deployed');
     expectData(await stack.api.put(`/api/endpoints/${id}`, { code: draft, dependencies: { regex: '1' } }));
     const { page, close } = await ui.open(`/ui/endpoints/${id}/versions`);
@@ -124,7 +124,7 @@ describe('the versions of an endpoint in the web UI', function () {
     expectData(await stack.api.put(`/api/endpoints/${id}`, { code: numbered(2), dependencies: null }));
   });
 
-  it('tries a canary by a slider, changes its share, and promotes it', async () => {
+  it('the versions page starts a canary by a slider, changes its share, and promotes it', async () => {
     await serve(1);
     const { page, close } = await ui.open(`/ui/endpoints/${id}/versions`);
     // The older one is on the left, also when the other one serves.
@@ -151,7 +151,7 @@ describe('the versions of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('tries an older version as a canary, and goes back to the newer one', async () => {
+  it('the versions page starts a canary of an older version, and ends it', async () => {
     await serve(2);
     const { page, close } = await ui.open(`/ui/endpoints/${id}/versions`);
     await page.getByText('Try another version on some of the requests').click();
@@ -171,7 +171,7 @@ describe('the versions of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('undoes only what it says, not what others have deployed since', async () => {
+  it('Undo on the versions page does not undo what others have deployed since', async () => {
     await serve(2);
     const { page, close } = await ui.open(`/ui/endpoints/${id}/versions`);
     await page.getByRole('button', { name: 'Roll back to version 1' }).click();
@@ -196,7 +196,7 @@ describe('the versions of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('leads from a red endpoint over its error to what served before in three clicks', async () => {
+  it('a failing endpoint leads over its error in the logs to a rollback in three clicks', async () => {
     await deploy({ code: numbered(4, PANIC) });
     expect((await stack.gateway.get('/versions')).status).to.equal(500);
     await eventually(async () => {
@@ -230,7 +230,7 @@ describe('the versions of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('stops it, and starts it again', async () => {
+  it('the versions page stops an endpoint, and starts it again', async () => {
     const { page, close } = await ui.open(`/ui/endpoints/${id}/versions`);
     const stop = async () => {
       await page.getByRole('button', { name: 'Stop …' }).click();
@@ -253,7 +253,7 @@ describe('the versions of an endpoint in the web UI', function () {
     await close();
   });
 
-  it('says the same of it while it is asleep, and goes back by the palette', async () => {
+  it('an endpoint is shown as asleep in the list and on its page, and the palette rolls it back', async () => {
     await serve(2);
     await stack.processes.get('gateway')?.end('SIGTERM');
     await stack.start('gateway');

@@ -23,14 +23,14 @@ describe('endpoints in the web UI', function () {
   const create = async (path: string, body: object) =>
     expectData(await stack.api.post(path, body), 201) as { readonly id: string };
 
-  it('says what to do where there are none', async () => {
+  it('the endpoints page says that there are no endpoints yet', async () => {
     const { page, close } = await ui.open('/ui/endpoints');
     await page.getByRole('heading', { name: 'There are no endpoints yet' }).waitFor();
     await expectAccessible(page);
     await close();
   });
 
-  it('makes a domain, a collection in it, and an endpoint in that', async () => {
+  it('the endpoints page makes a domain, a collection in it, and an endpoint in that', async () => {
     const { page, close } = await ui.open('/ui/endpoints');
     const newDomain = page.getByRole('button', { name: 'New domain' });
     // At its field, without the name that the API has for it; also of what is too long for a name.
@@ -78,7 +78,7 @@ describe('endpoints in the web UI', function () {
     await close();
   });
 
-  it('renames and deletes with what that takes along', async () => {
+  it('the endpoints page renames a collection, and deletes a domain with all that is in it', async () => {
     const { page, close } = await ui.open('/ui/endpoints');
     await page.getByRole('button', { name: 'What to do with the collection shop' }).click();
     await page.getByRole('menuitem', { name: 'Settings' }).click();
@@ -110,7 +110,7 @@ describe('endpoints in the web UI', function () {
     await close();
   });
 
-  it('makes keys for callers of a domain, shown once, and revokes them', async () => {
+  it('the page of a domain makes a key for callers, which it shows once, and revokes it', async () => {
     const domain = await create('/api/domains', { name: 'Keys', host: 'keys.example.com' });
     const { page, close } = await ui.open(`/ui/domains/${domain.id}`);
     await page.getByRole('link', { name: 'Keys of callers' }).click();
@@ -137,7 +137,7 @@ describe('endpoints in the web UI', function () {
     await close();
   });
 
-  it('sets variables, secrets and policies of a domain and a collection, each at its address', async () => {
+  it('the pages of a domain and a collection set variables, secrets and policies, each at its address', async () => {
     const domain = await create('/api/domains', { name: 'Set', host: 'set.example.com' });
     const collection = await create('/api/collections', { domain_id: domain.id, name: 'set' });
     const { page, close } = await ui.open('/ui/endpoints');
@@ -185,7 +185,7 @@ describe('endpoints in the web UI', function () {
     await close();
   });
 
-  it('shows what others change meanwhile, and is what its address says', async () => {
+  it('the endpoints page shows changes of others at once, and has its search in its address', async () => {
     const { page, close } = await ui.open('/ui/endpoints?search=GET api');
     await page.getByText('No endpoint is like this').waitFor();
     await create('/api/domains', { name: 'A', host: 'api.example.com' });
@@ -204,7 +204,7 @@ describe('endpoints in the web UI', function () {
     await close();
   });
 
-  it('goes anywhere from the keyboard', async () => {
+  it('the palette leads to endpoints, pages, domains and commands by the keyboard', async () => {
     const { page, close } = await ui.open('/ui');
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await page.keyboard.press('Control+k');
@@ -236,7 +236,7 @@ describe('endpoints in the web UI', function () {
     await close();
   });
 
-  it('shows hostile names as text', async () => {
+  it('the endpoints page shows hostile names as text', async () => {
     const domain = await create('/api/domains', { name: HOSTILE, host: 'hostile.example.com' });
     const collection = await create('/api/collections', { domain_id: domain.id, name: HOSTILE });
     const body = { name: HOSTILE, path: '/x', method: 'GET', domain: 'hostile.example.com' };
@@ -253,7 +253,7 @@ describe('endpoints in the web UI', function () {
     await close();
   });
 
-  it('says when the connection is lost, and makes up for it', async () => {
+  it('the endpoints page says that the connection is lost, and catches up when it is back', async () => {
     const { page, close } = await ui.open('/ui/endpoints?search=later');
     await page.getByText('No endpoint is like this').waitFor();
     await stack.processes.get('web')?.end('SIGKILL');
@@ -265,7 +265,7 @@ describe('endpoints in the web UI', function () {
     await close();
   });
 
-  it('finds and scrolls among 10,000', async () => {
+  it('the endpoints page searches and scrolls among 10,000 endpoints', async () => {
     const { page, close } = await ui.open('/ui/endpoints');
     const endpoints = Array.from({ length: 10_000 }, (_, index) => ({
       ...{ name: `many ${index}`, path: `/many/${String(index).padStart(5, '0')}`, method: 'GET' as const },

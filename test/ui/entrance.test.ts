@@ -20,14 +20,14 @@ describe('the way into the web UI', function () {
     await stack?.close();
   });
 
-  it('is where / leads', async () => {
+  it('/ redirects to the overview of the web UI', async () => {
     const { page, close } = await ui.open('/');
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     expect(new URL(page.url()).pathname).to.equal('/ui');
     await close();
   });
 
-  it('leads from an empty gateway to a live URL with one click', async () => {
+  it('the overview leads from an empty gateway to a live URL with one click', async () => {
     const { page, close } = await ui.open('/ui');
     await page.getByRole('heading', { name: 'Your first endpoint' }).waitFor();
     await expectAccessible(page);
@@ -53,7 +53,7 @@ describe('the way into the web UI', function () {
     await close();
   });
 
-  it('shows what happens, now and over the day', async () => {
+  it('the overview shows the requests of now, of the last hour and of the last day', async () => {
     const { page, close } = await ui.open('/ui');
     // In another tab, too, one finds where it answers.
     await page.getByRole('link', { name: `${stack.gatewayUrl}/hello/Ada` }).waitFor();
@@ -71,7 +71,7 @@ describe('the way into the web UI', function () {
     await close();
   });
 
-  it('makes the first admin, and asks from then on who one is', async () => {
+  it('the overview makes the first admin, and from then on everybody has to sign in', async () => {
     const other = await ui.open('/ui/endpoints');
     await other.page.getByText('Open: nobody has to sign in').waitFor();
     const { page, context, close } = await ui.open('/ui');
@@ -108,7 +108,7 @@ describe('the way into the web UI', function () {
     await close();
   });
 
-  it('goes on where one wanted to go after signing in', async () => {
+  it('signing in leads to the page that was requested', async () => {
     const { page, close } = await ui.open('/ui/endpoints?search=hello');
     await page.getByRole('heading', { name: 'Sign in' }).waitFor();
     await page.getByLabel('Email').and(page.locator(':focus')).waitFor();
@@ -125,7 +125,7 @@ describe('the way into the web UI', function () {
     await close();
   });
 
-  it('keeps what was typed when a session ends, and goes on after signing in again', async () => {
+  it('a dialog keeps what was typed when a session ends, and saves it after signing in again', async () => {
     const { page, context, close } = await ui.open('/ui/endpoints');
     await page.getByLabel('Email').fill(EMAIL);
     await page.getByLabel('Password').fill(PASSWORD);
@@ -158,7 +158,7 @@ describe('the first admin of an API with API_KEY', function () {
     await stack?.close();
   });
 
-  it('is made by whoever has the key, which the browser does not keep', async () => {
+  it('the first admin is made with API_KEY, which the browser does not keep', async () => {
     const { page, context, close } = await ui.open('/ui');
     await page.getByText('Make an admin with API_KEY').click();
     await page.getByLabel('API key').fill('a-wrong-key');

@@ -62,7 +62,7 @@ describe('UI: everywhere', function () {
     page.getByRole('combobox', { name: 'Search pages, endpoints and commands' });
 
   describe('a page', () => {
-    it('begins at its top when a link leads there; Back, Forward and a reload lead to where one was', async () => {
+    it('a page opens at its top by a link, and where it was scrolled to by Back, Forward and a reload', async () => {
       const { page, close } = await ui.open('/ui/endpoints', { viewport: { width: 1000, height: 500 } });
       await page.getByRole('link', { name: '/path10' }).waitFor();
       await page.mouse.move(600, 300);
@@ -86,7 +86,7 @@ describe('UI: everywhere', function () {
       await close();
     });
 
-    it('of another object has nothing of what was typed for the last one', async () => {
+    it('the page of an object has nothing of what was typed for another one', async () => {
       const other = await make('/api/domains', { name: 'Other', host: 'a.test' });
       const { page, close } = await ui.open(`/ui/domains/${domain}`);
       await page.getByLabel('Name', { exact: true }).waitFor();
@@ -105,7 +105,7 @@ describe('UI: everywhere', function () {
   });
 
   for (const path of PAGES)
-    it(`${path} has nothing that axe finds, and fits at 200 % zoom and on a phone`, async () => {
+    it(`${path} passes the checks of axe, and fits at 200 % zoom and on a phone`, async () => {
       const { page, close } = await ui.open(path.replace('DOMAIN', domain), {
         viewport: { width: 1280, height: 800 },
       });
@@ -120,7 +120,7 @@ describe('UI: everywhere', function () {
       await close();
     });
 
-  it('on a phone, the menu opens, and a tap beside it or Escape closes it', async () => {
+  it('the menu opens on a phone, and a tap beside it or Escape closes it', async () => {
     const phone = { viewport: { width: 360, height: 740 }, hasTouch: true };
     const { page, close } = await ui.open('/ui', phone);
     const menu = page.getByRole('complementary', { name: 'Menu' });
@@ -139,7 +139,7 @@ describe('UI: everywhere', function () {
   });
 
   describe('a dialog', () => {
-    it('is closed by Escape, and gives the focus back; to the page, where what had it is gone', async () => {
+    it('a dialog closes on Escape and returns the focus, to the page when the button is gone', async () => {
       const { page, close } = await ui.open('/ui/endpoints?search=path10');
       await page.getByRole('link', { name: '/path10' }).waitFor();
       await page.getByRole('button', { name: 'New endpoint' }).press('Enter');
@@ -159,7 +159,7 @@ describe('UI: everywhere', function () {
       await close();
     });
 
-    it('with something typed is not closed by a click beside it, and keeps it when others change things', async () => {
+    it('a dialog with typed text does not close on a click beside it, and keeps it when others make changes', async () => {
       const { page, close } = await ui.open('/ui/endpoints?search=path10');
       await page.getByRole('button', { name: 'New endpoint' }).click();
       await page.mouse.click(5, 5);
@@ -175,7 +175,7 @@ describe('UI: everywhere', function () {
   });
 
   describe('what is typed', () => {
-    it('into the settings of a service stays when somebody else saves them; what is not typed follows', async () => {
+    it('the settings of a service keep what was typed when somebody else saves them, and update the rest', async () => {
       const config = { host: '127.0.0.1', port: 1, password: 'of the other' };
       const id = await make('/api/services', { name: 'cache', service_type: 'redis', config });
       const { page, close } = await ui.open(`/ui/services/${id}?tab=settings`);
@@ -197,7 +197,7 @@ describe('UI: everywhere', function () {
   });
 
   describe('Enter', () => {
-    it('in a menu that has just opened does what the key before has chosen', async () => {
+    it('a menu that has just opened keeps the focus on the item that was chosen by a key', async () => {
       const { page, close } = await ui.open('/ui/endpoints?search=path10');
       await page.getByRole('link', { name: '/path10' }).waitFor();
       // All in one turn of the page, as on a machine that is busy: its event that a menu is open comes after the keys.
@@ -214,7 +214,7 @@ describe('UI: everywhere', function () {
       await close();
     });
 
-    it('in the palette waits for what is found for the text, and never takes what was found for another', async () => {
+    it('Enter in the palette waits for the results of the typed text, and opens none of an earlier text', async () => {
       const { page, close } = await ui.open('/ui');
       await page.getByRole('heading', { name: 'Overview' }).waitFor();
       await page.keyboard.press('Control+k');
@@ -228,7 +228,7 @@ describe('UI: everywhere', function () {
       await close();
     });
 
-    it('in the palette takes the one that was chosen, also when more is found before it', async () => {
+    it('Enter in the palette opens the chosen result, also when a new one appears above it', async () => {
       const { page, close } = await ui.open('/ui');
       await page.getByRole('heading', { name: 'Overview' }).waitFor();
       await page.keyboard.press('Control+k');

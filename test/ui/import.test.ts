@@ -60,7 +60,7 @@ describe('UI: import', () => {
     await stack?.close();
   });
 
-  it('from a document to its first endpoint: a file, and two clicks', async () => {
+  it('the import page leads from a document to trying its first endpoint in two clicks', async () => {
     const { page, close } = await ui.open('/ui/import');
     const nothing = { name: 'nothing.json', mimeType: 'application/json', buffer: Buffer.alloc(0) };
     await file(page).setInputFiles(nothing);
@@ -99,7 +99,7 @@ describe('UI: import', () => {
     await close();
   });
 
-  it('a document that is none is refused with the reason, and nothing is stored', async () => {
+  it('the import page refuses a text that is not a document, and says why', async () => {
     const { page, close } = await ui.open('/ui/import');
     await page.getByLabel('Document', { exact: true }).fill('no: document');
     await page.getByRole('alert').getByText('It cannot be imported like this').waitFor();
@@ -113,7 +113,7 @@ describe('UI: import', () => {
     await close();
   });
 
-  it('a ZIP: its progress, what has failed with its errors, and the way to mend it', async () => {
+  it('the import of a ZIP shows which handler has failed with its errors, and links to its code', async () => {
     const { page, close } = await ui.open('/ui/import');
     await file(page).setInputFiles({ name: 'parts.zip', mimeType: 'application/zip', buffer: BUNDLE });
     await page.getByRole('cell', { name: 'handlers/broken.rs' }).waitFor();
@@ -139,7 +139,7 @@ describe('UI: import', () => {
     await close();
   });
 
-  it('a ZIP that was written anew is previewed anew, though it has the same name', async () => {
+  it('the import page previews a changed ZIP again, though it has the same name', async () => {
     const { page, close } = await ui.open('/ui/import');
     const choose = async (paths: readonly string[]) => {
       const lines = paths.map((path) => `  ${path}: { get: { responses: ${RESPONSES} } }\n`);
@@ -158,7 +158,7 @@ describe('UI: import', () => {
     await close();
   });
 
-  it('the progress of one that goes on is found again after a reload, and when its events were refused', async () => {
+  it('the page of an import shows its progress after a reload, and after its events were refused', async () => {
     const { page, close } = await ui.open('/ui/import');
     await file(page).setInputFiles({ name: 'slow.zip', mimeType: 'application/zip', buffer: SLOW });
     await click(page, 'button', 'Import 1 endpoint');
@@ -185,7 +185,7 @@ describe('UI: import', () => {
     await close();
   });
 
-  it('a new domain is made with it, and hostile text stays text', async () => {
+  it('the import page makes a new domain, and shows hostile text as text', async () => {
     const title = JSON.stringify(`${HOSTILE}\u202e`);
     const document = `{"openapi": "3.1.0", "info": {"title": ${title}, "version": "1"}, "paths": {"/x": {"get": {"operationId": ${title}, "summary": ${title}}, "trace": {"summary": ${title}}}}}`;
     const { page, close } = await ui.open('/ui/import');

@@ -35,7 +35,7 @@ describe('UI: what an open page notices', function () {
     ).id;
   const shown = (page: Page, host: string) => page.getByRole('heading', { name: host }).waitFor();
 
-  it('two tabs agree', async () => {
+  it('two tabs show what either of them changes', async () => {
     const [one, other] = [await ui.open('/ui/endpoints'), await ui.open('/ui/endpoints')];
     for (const { page } of [one, other]) await page.getByText('There are no endpoints yet').waitFor();
     await one.page.getByRole('button', { name: 'New domain' }).click();
@@ -50,7 +50,7 @@ describe('UI: what an open page notices', function () {
     await other.close();
   });
 
-  it('what has changed while it was cut off for a moment', async () => {
+  it('an open page shows what has changed while it was cut off for a moment', async () => {
     const proxy = await startProxy(stack.apiUrl);
     const { page, close } = await ui.open(`${proxy.url}ui/endpoints`);
     await page.getByText('There are no endpoints yet').waitFor();
@@ -63,7 +63,7 @@ describe('UI: what an open page notices', function () {
     await proxy.down();
   });
 
-  it('processes that begin and end', async () => {
+  it('the overview shows processes that start and end', async () => {
     const { page, close } = await ui.open('/ui');
     const row = (kind: string) =>
       page.getByRole('region', { name: 'Installation' }).getByRole('row', { name: new RegExp(`^${kind}`) });
@@ -76,7 +76,7 @@ describe('UI: what an open page notices', function () {
     await close();
   });
 
-  it('an answer that is cut off, which is no empty one', async () => {
+  it('a page says that a response was cut off, and loads it again on a click', async () => {
     const { page, close } = await ui.open('about:blank');
     let isCut = true;
     await page.route('**/api/overview/endpoints*', async (route) => {
@@ -92,7 +92,7 @@ describe('UI: what an open page notices', function () {
     await close();
   });
 
-  it('a connection that is open and dead', async () => {
+  it('an open page says that the connection is lost when the server is silent for too long', async () => {
     const proxy = await startStallingProxy(Number(new URL(stack.apiUrl).port));
     const { page, context, close } = await ui.open('about:blank');
     await page.clock.install();
@@ -111,7 +111,7 @@ describe('UI: what an open page notices', function () {
     await context.close();
   });
 
-  it('a browser that goes offline, and one request without an answer', async () => {
+  it('an open page says that the connection is lost when the browser is offline or a request fails', async () => {
     const { page, context, close } = await ui.open('/ui/endpoints');
     await shown(page, 'meanwhile.example.com');
     await context.setOffline(true);
@@ -126,7 +126,7 @@ describe('UI: what an open page notices', function () {
     await close();
   });
 
-  it('a new build, which a reload loads; not the same one in a new process', async () => {
+  it('an open page offers to load a new build, and not the same build of a new process', async () => {
     const { page, close } = await ui.open('about:blank');
     let isOld = true;
     await page.route('**/ui/endpoints?*', async (route) => {
@@ -152,7 +152,7 @@ describe('UI: what an open page notices', function () {
     await close();
   });
 
-  it('that the code of a page does not come, and loads it when asked again', async () => {
+  it('a page says that its code could not be loaded, and loads it on a click', async () => {
     const { page, close } = await ui.open('/ui/endpoints');
     const itsCode = /\/services-page-\w+\.js$/;
     await page.route(itsCode, (route) => route.abort());
@@ -182,7 +182,7 @@ describe('UI: what an open page notices', function () {
       return { lines: lineCount ?? 0, leftOut: leftOutCount ?? 0 };
     };
 
-    it('of 10,000 lines a second: the page stays usable, and says what it has left out', async () => {
+    it('the log page stays usable at 10,000 lines a second, and says how many it has left out', async () => {
       const id = await endpoint('/flood');
       const flood = await startLogFlood(database, id);
       const { page, close } = await ui.open(`/ui/endpoints/${id}/logs`);
@@ -213,7 +213,7 @@ describe('UI: what an open page notices', function () {
       await close();
     });
 
-    it('goes on after its connection was lost, with what came meanwhile, once', async () => {
+    it('the log page continues after a lost connection, with each line since then once', async () => {
       const id = await endpoint('/cut');
       const flood = await startLogFlood(database, id);
       const proxy = await startProxy(stack.apiUrl);

@@ -26,7 +26,7 @@ describe('UI: object files', () => {
     await backend?.remove();
   });
 
-  it('without a storage, the page says what to do', async () => {
+  it('the objects page says what to do without an active object storage', async () => {
     const { page, close } = await ui.open('/ui/objects');
     await page.getByText('There is no object storage yet').waitFor();
     await expectAccessible(page);
@@ -42,7 +42,7 @@ describe('UI: object files', () => {
     expect(activated.status).to.equal(200);
   });
 
-  it('are uploaded several at once, shown in folders, downloaded and deleted', async () => {
+  it('the objects page uploads several files at once, and downloads, replaces and deletes one', async () => {
     const { page, close } = await ui.open('/ui/objects');
     await page.getByText('The bucket is empty').waitFor();
     const large = Buffer.alloc(3_000_000, 'x');
@@ -85,7 +85,7 @@ describe('UI: object files', () => {
     await close();
   });
 
-  it('folders have addresses, and files that are dropped go there', async () => {
+  it('a folder of the objects page has an address, and files that are dropped are uploaded to it', async () => {
     await mkdir(join(backend.bucketFolder, 'images', 'cats'), { recursive: true });
     await writeFile(join(backend.bucketFolder, 'images', 'cats', 'tom.png'), 'tom');
     const { page, close } = await ui.open('/ui/objects');
@@ -117,7 +117,7 @@ describe('UI: object files', () => {
     await close();
   });
 
-  it('those with odd keys are the ones that are meant; or the page says why not', async () => {
+  it('the objects page uploads, downloads and deletes files with odd keys', async () => {
     const { page, close } = await ui.open(`/ui/objects?service=${service}&prefix=odd/`);
     await page.getByText('Nothing begins with this').waitFor();
     const names = ['what?.txt', 'at#.txt', '%2e%2e', '%41', 'A', 'a b', 'a+b', '..a', 'a..b', '.a'];
@@ -144,7 +144,7 @@ describe('UI: object files', () => {
     await close();
   });
 
-  it('one whose key a browser would make another of is not offered', async () => {
+  it('the objects page does not offer a file whose key a browser would change, and says why', async () => {
     await writeFile(join(backend.bucketFolder, 'kept.txt'), 'not this one');
     const { page, close } = await ui.open('about:blank');
     // A storage that keeps objects as files cannot have them; others can.
@@ -173,7 +173,7 @@ describe('UI: object files', () => {
     await close();
   });
 
-  it('those of others are there when the page or a folder is opened, and asked about before they are replaced', async () => {
+  it('the objects page shows files of others when it is opened, and asks before it replaces one', async () => {
     const write = (name: string) => writeFile(join(backend.bucketFolder, name), 'theirs');
     const { page, close } = await ui.open(`/ui/objects?service=${service}`);
     const row = (name: string) => page.getByRole('row', { name: new RegExp(`^${name}`) }).waitFor();
@@ -202,7 +202,7 @@ describe('UI: object files', () => {
     await close();
   });
 
-  it('an upload that fails says why, and is tried again', async () => {
+  it('an upload of a file that fails says why, and can be tried again', async () => {
     const { page, close } = await ui.open(`/ui/objects?service=${service}`);
     await page.getByRole('link', { name: 'images/' }).waitFor();
     // The storage ends when it has said what is there.
@@ -234,7 +234,7 @@ describe('UI: object files', () => {
     await close();
   });
 
-  it('each storage has its own list of uploads', async () => {
+  it('each object storage has its own list of uploads', async () => {
     const body = { name: 'more', service_type: 'objstore', config: { ...backend.config, bucket: 'more' } };
     more = ((await must(stack.api.post('/api/services', body))) as { id: string }).id;
     expect((await stack.api.post(`/api/services/${more}/activate`)).status).to.equal(200);
@@ -252,7 +252,7 @@ describe('UI: object files', () => {
     await close();
   });
 
-  it('a storage that is not there, or not active, is not replaced by another one', async () => {
+  it('the objects page does not show another storage for one that is missing or not active', async () => {
     const { page, close } = await ui.open(`/ui/objects?service=${more}`);
     await page.getByText('The bucket is empty').waitFor();
     expect((await stack.api.post(`/api/services/${more}/deactivate`)).status).to.equal(200);

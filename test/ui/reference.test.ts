@@ -24,7 +24,7 @@ describe('UI: API reference', () => {
     await stack?.close();
   });
 
-  it('describes the gateway: found by search, read as a tree, and called', async () => {
+  it('the API reference searches, describes and calls an operation of the gateway', async () => {
     const { page, close } = await ui.open('/ui/api');
     await page.getByText('Edge Gateway Management API').waitFor();
     await page.getByRole('link', { name: 'POST /api/domains', exact: true }).waitFor();
@@ -62,7 +62,7 @@ describe('UI: API reference', () => {
     await close();
   });
 
-  it('parameters are part of the request; one that goes on can be stopped', async () => {
+  it('the API reference sends parameters, and can stop a response that does not end', async () => {
     const { page, close } = await ui.open('/ui/api?op=getDomains');
     await page.getByLabel('search', { exact: true }).fill('a & b');
     await page.getByText('/api/domains?search=a+%26+b').waitFor();
@@ -76,7 +76,7 @@ describe('UI: API reference', () => {
     await close();
   });
 
-  it('describes the endpoints of a domain, and calls them', async () => {
+  it('the API reference describes the endpoints of a domain, and calls one', async () => {
     const made = (await must(stack.api.post('/api/domains', { name: 'Pets', host: 'pets.test' }))) as {
       id: string;
     };
@@ -97,7 +97,7 @@ describe('UI: API reference', () => {
     await close();
   });
 
-  it('a document with references in circles and hostile text does no harm', async () => {
+  it('the API reference shows circular references, and hostile text as text', async () => {
     const text = JSON.stringify(HOSTILE);
     const spec = `{"openapi": "3.1.0", "info": {"title": ${text}, "version": "1"},
       "components": {"schemas": {"Node": {"type": "object", "description": ${text},
@@ -121,7 +121,7 @@ describe('UI: API reference', () => {
     await close();
   });
 
-  it('on a phone, an operation takes the place of the list', async () => {
+  it('the API reference shows an operation in place of the list on a phone', async () => {
     const { page, close } = await ui.open('/ui/api?search=health', { viewport: { width: 360, height: 740 } });
     await page.getByRole('link', { name: 'GET /api/health' }).click();
     await page.getByRole('heading', { name: 'GET /api/health' }).waitFor();

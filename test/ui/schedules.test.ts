@@ -41,7 +41,7 @@ describe('schedules in the web UI', () => {
   const remove = (schedule: string) => stack.api.delete(`${all()}/${schedule}`);
   const stored = async () => expectData<Schedule[]>(await stack.api.get(all()))[0];
 
-  it('are saved by the Enter key, and a line that is no header is refused at its field', async () => {
+  it('the form of a schedule saves on Enter, and refuses a line that is not a header at its field', async () => {
     const schedule = await add({ cron: '0 8 * * *', path: '/scheduled', headers: { 'X-Kept': 'yes' } });
     const { page, close } = await ui.open(address());
     const dialog = page.getByRole('dialog');
@@ -71,7 +71,7 @@ describe('schedules in the web UI', () => {
     await close();
   });
 
-  it('run next on a day of the calendar where the browser is', async () => {
+  it('the next run of a schedule is shown by the calendar of the time zone of the browser', async () => {
     const schedule = await add({ cron: '0 8 * * *', timezone: 'UTC', path: '/scheduled' });
     const next = Date.parse(schedule.next_run_at);
     const said = async (hoursBefore: number, timezoneId: string) => {
@@ -92,7 +92,7 @@ describe('schedules in the web UI', () => {
     await remove(schedule.id);
   });
 
-  it('have run meanwhile: the next time and the runs are those of now', async () => {
+  it('the settings show the new next run and the runs of a schedule that has run meanwhile', async () => {
     const schedule = await add({ cron: '* * * * * *', path: '/scheduled' });
     const run = () =>
       eventually(async () => {

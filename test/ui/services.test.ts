@@ -25,7 +25,7 @@ describe('UI: services', () => {
     await stack?.close();
   });
 
-  it('name secrets of the installation, which are set and deleted beside them', async () => {
+  it('the services page sets secrets of the installation, and deletes those that no service uses', async () => {
     const { page, close } = await ui.open('/ui/services');
     const secrets = page.getByRole('region', { name: 'Secrets of the installation' });
     const dialog = page.getByRole('dialog');
@@ -54,7 +54,7 @@ describe('UI: services', () => {
     await close();
   });
 
-  it('are made by a form of their type, tested, activated, and deleted', async () => {
+  it('the services page makes a service by a form of its type, and tests, activates and deletes it', async () => {
     const { page, close } = await ui.open('/ui/services');
     await page.getByText('There are no services yet').waitFor();
     await page.getByRole('button', { name: 'New service' }).first().click();
@@ -89,7 +89,7 @@ describe('UI: services', () => {
     await close();
   });
 
-  it('say what is wrong at its field, and why a test fails', async () => {
+  it('the form of a service says what is wrong at its field, and a failed test says why', async () => {
     const port = await freePort();
     const { page, close } = await ui.open('/ui/services?new=http');
     await page.getByLabel('Name', { exact: true }).fill('bills');
@@ -119,7 +119,7 @@ describe('UI: services', () => {
     await close();
   });
 
-  it('keep a secret that is left empty, and never show it', async () => {
+  it('the settings of a service keep a password that is left empty, and never show it', async () => {
     const config = { host: 'db.example', database: 'a', username: 'ada', password: 'hunter2-hunter2' };
     const { id } = await create({ name: 'orders', service_type: 'postgres', config });
     const { page, close } = await ui.open(`/ui/services/${id}`);
@@ -154,7 +154,7 @@ describe('UI: services', () => {
     await close();
   });
 
-  it('show which endpoints use them, and what goes with them', async () => {
+  it('the page of a service shows which endpoints use it, and what is deleted with it', async () => {
     const body = { name: HOSTILE.slice(0, 120), service_type: 'sqlite', config: { path: HOSTILE } };
     const { id } = await create(body);
     const endpoint = (await must(

@@ -37,7 +37,7 @@ describe('UI: variables and policies', () => {
       await (await isRead).finished();
     };
 
-    it('which others add or change stay when one’s own are saved', async () => {
+    it('saving variables keeps those that others have added or changed meanwhile', async () => {
       await put({ A: '1', C: '1' });
       const { page, close } = await ui.open(`/ui/domains/${id}/variables`);
       await page.getByLabel('Value of A').fill('mine');
@@ -65,7 +65,7 @@ describe('UI: variables and policies', () => {
       await close();
     });
 
-    it('are not saved with two values of one name', async () => {
+    it('variables are not saved with two values of one name', async () => {
       await put({ A: '1' });
       const { page, close } = await ui.open(`/ui/domains/${id}/variables`);
       await page.getByRole('button', { name: 'Add a variable' }).click();
@@ -93,7 +93,7 @@ describe('UI: variables and policies', () => {
       return opened;
     };
 
-    it('keep what others have changed of one, but for the field that was typed', async () => {
+    it('saving a policy keeps what others have changed of it, except for the field that was typed', async () => {
       await put({ cors: { origins: ['https://a.test'] } });
       const { page, close } = await edit('Pages of other origins');
       await page.getByLabel('Methods').fill('GET');
@@ -113,7 +113,7 @@ describe('UI: variables and policies', () => {
       await close();
     });
 
-    it('are shown as JSON, with what was typed, when others make more of them than a form shows', async () => {
+    it('a policy is shown as JSON, with what was typed, when others give it more than a form shows', async () => {
       const password = { value: 'a-secret-value' };
       expectData(await stack.api.put(`/api/domains/${id}/secrets/ADA`, password));
       await put({ auth: { api_key: {} } });
@@ -133,7 +133,7 @@ describe('UI: variables and policies', () => {
       await close();
     });
 
-    it('do not lose what was typed about a rule when others make several', async () => {
+    it('the form of a policy shows what was typed for a rule when others make several rules', async () => {
       const rule = { requests: 5, window_seconds: 60, by: 'address' };
       await put({ rate_limit: rule });
       const { page, close } = await edit('Rate limit');
@@ -147,7 +147,7 @@ describe('UI: variables and policies', () => {
       await close();
     });
 
-    it('are what was typed last, as JSON or into the fields', async () => {
+    it('a policy is what was typed last, as JSON or into the fields', async () => {
       await put(null);
       const { page, close } = await edit('Rate limit');
       await page.getByLabel('Here').selectOption('Set');
@@ -176,7 +176,7 @@ describe('UI: variables and policies', () => {
       ['Longest body', 'Bytes', 'body_limit'],
       ['Deadline', 'Milliseconds', 'timeout'],
     ] as const)
-      it(`say at its field that a value is missing: ${title}`, async () => {
+      it(`the policy ${title} says at its field that its value is missing`, async () => {
         await put(null);
         const { page, close } = await edit(title);
         await page.getByLabel('Here').selectOption('Set');
@@ -193,7 +193,7 @@ describe('UI: variables and policies', () => {
         await close();
       });
 
-    it('of headers say which line is no name with a value, or has the name of another', async () => {
+    it('the policy of headers says which line has no name or value, or the name of another line', async () => {
       await put(null);
       const { page, close } = await edit('Headers');
       await page.getByLabel('Here').selectOption('Set');
