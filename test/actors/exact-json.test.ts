@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { encodeJson, RawJson } from '../../src/actors/exact-json.js';
 
 describe('exact JSON', () => {
-  it('writes what JSON.stringify writes, for any JSON value', () => {
+  it('encodes any JSON value as JSON.stringify does', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         // Normalizes -0, which both write as 0.
