@@ -42,7 +42,7 @@ describe('gateways in an apply', function () {
   const reaches = (id: string, state: string) =>
     eventually(async () => expect((await showApply(stack.api, id)).state).to.equal(state), 90_000);
 
-  it('one that joins while handlers are prepared prepares them, too', async () => {
+  it('prepares the handlers of an apply also on a gateway that joins during the preparation', async () => {
     const host = 'joins-early.example';
     const folder = (code: string) => folderOf('joins-early', host, [{ route: '/a', code }]);
     expectData(await applyFiles(stack.api, folder(numbered(1))));
@@ -57,7 +57,7 @@ describe('gateways in an apply', function () {
     expect(preparedBy(gateway)).to.equal(1);
   });
 
-  it('one that joins before the commit serves what is committed, and is waited for', async () => {
+  it('ends an apply only when a gateway that joined before the commit serves the new version', async () => {
     const host = 'joins-late.example';
     const folder = (code: string, more: object = {}) =>
       folderOf('joins-late', host, [{ route: '/a', code, ...more }]);
@@ -74,7 +74,7 @@ describe('gateways in an apply', function () {
     expect(preparedBy(gateway)).to.equal(0);
   });
 
-  it('keep so many prepared handlers, and start the others again', async () => {
+  it('keeps at most 64 prepared handlers of an apply in a gateway, and starts the others again', async () => {
     const host = 'many.example';
     const gateway = stack.processes.get('gateway');
     const before = preparedBy(gateway);

@@ -15,7 +15,7 @@ const HOST = 'keys.example';
 /** Starts with its secret only. */
 const NEEDY = DIES_AT_START.replace('Response::ok("ready")', 'Response::text(200, "ready")');
 
-describe('the way back of an apply after a rotation of SECRET_KEY', function () {
+describe('rollback of an apply after a rotation of SECRET_KEY', function () {
   this.timeout(180_000);
   let stack: Stack;
   before(async () => {
@@ -38,7 +38,7 @@ describe('the way back of an apply after a rotation of SECRET_KEY', function () 
   const ask = async () =>
     (await call(`${stack.gatewayUrl}/a`, { method: 'POST', headers: { host: HOST } })).text;
 
-  it('has the secrets that were there before', async () => {
+  it('restores earlier secrets when an apply is rolled back after a rotation of SECRET_KEY', async () => {
     const post = async (path: string, body: object) =>
       expectData<{ id: string }>(await stack.api.post(path, body), 201).id;
     const config = { host: 'h1.example', database: 'd', username: 'u', password: 'as it was' };

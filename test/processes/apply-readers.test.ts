@@ -22,14 +22,14 @@ describe('an apply and its readers', function () {
   });
   after(() => stack?.close());
 
-  it('is in the audit with the names of all objects', async () => {
+  it('writes the name of a created endpoint to the audit of an apply', async () => {
     const rows = expectData<{ items: { action: string }[] } | { action: string }[]>(
       await stack.api.get('/api/audit?limit=20'),
     );
     expect(JSON.stringify(rows)).to.include('create endpoint \\"POST readers.example/a\\"');
   });
 
-  it('has no objects in its plan of kinds that the reader may not read, nor in its events', async () => {
+  it('omits kinds of objects that a token may not read from the plan and the events of an apply', async () => {
     const whole = expectData<Shown>(await stack.api.get(`/api/applies/${id}`));
     expect(whole.plan.changes.map(({ kind }) => kind)).to.deep.equal(['domain', 'endpoint']);
     const admin = { email: 'admin@readers.example', name: 'Admin', password: PASSWORD, role: 'admin' };

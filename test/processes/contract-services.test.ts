@@ -25,7 +25,7 @@ describe('contract of running services', function () {
 
   const file = () => ({ path: join(stack.dataDir, 'contract.db') });
 
-  it('3. inactive -> active -> inactive', async () => {
+  it('activates and deactivates a service with the answers of the contract, section 3', async () => {
     const id = await createService(stack.api, 'sqlite', file(), 'S');
     for (const [operation, active] of [
       ['activate', true],
@@ -42,7 +42,7 @@ describe('contract of running services', function () {
     }
   });
 
-  it('4. POST /api/services/{id}/test', async () => {
+  it('tests the connection of a service with the answers of the contract, section 4', async () => {
     const id = await createService(stack.api, 'sqlite', file());
     const reached = await must(stack.api.post(`/api/services/${id}/test`));
     expect(reached).to.have.all.keys('connected', 'latency_ms', 'message');
@@ -56,7 +56,7 @@ describe('contract of running services', function () {
     expect(data).to.have.property('connected', false);
   });
 
-  it('4. object-storage file operations', async () => {
+  it('uploads, lists, reads and deletes object files with the answers of the contract, section 4', async () => {
     const before = await stack.api.get('/api/minio/objects');
     expect(before.status).to.equal(503);
     const id = await createService(stack.api, 'objstore', s3.config);

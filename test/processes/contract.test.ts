@@ -144,7 +144,7 @@ describe('the contract', () => {
   const ids = (rows: readonly Fields[]) => rows.map(({ id }) => id);
 
   describe('2. resources and their fields', () => {
-    it('Domain', async () => {
+    it('creates a domain with the fields of the contract, and refuses one without a required field', async () => {
       const domain = await createDomain({ name: 'Shop', host: 'shop.contract.test' });
       expect(domain).to.include.keys(DOMAIN_FIELDS);
       expect(domain).to.include({
@@ -164,7 +164,7 @@ describe('the contract', () => {
       }
     });
 
-    it('Collection', async () => {
+    it('creates a collection with the fields of the contract, and refuses one without a required field', async () => {
       const { id: domain_id } = await createDomain();
       const collection = await createCollection(domain_id, { name: 'Items' });
       expect(collection).to.include.keys(COLLECTION_FIELDS);
@@ -182,7 +182,7 @@ describe('the contract', () => {
       }
     });
 
-    it('Endpoint', async () => {
+    it('creates an endpoint with the fields of the contract, and refuses one without a required field', async () => {
       const path = newPath();
       const endpoint = await createEndpoint({ path: `${path}/{id}`, name: 'Show' });
       expect(endpoint).to.include.keys(ENDPOINT_FIELDS);
@@ -206,7 +206,7 @@ describe('the contract', () => {
       expect((await createEndpoint({ dependencies }))['dependencies']).to.deep.equal(dependencies);
     });
 
-    it('Service, of every type', async () => {
+    it('creates services of each type of the contract with its fields, and refuses incomplete ones', async () => {
       for (const [service_type, config] of Object.entries(CONFIGS)) {
         const service = await createService({ name: service_type, service_type, config });
         expect(service).to.include.keys(SERVICE_FIELDS);
@@ -220,7 +220,7 @@ describe('the contract', () => {
       }
     });
 
-    it('Health and statistics payloads', async () => {
+    it('answers /api/health and /api/stats with the fields of the contract', async () => {
       const health = dataOf(await stack.api.get('/api/health'));
       expect(health).to.include.keys('status', 'version');
       expect(health).to.include({ status: 'healthy' });
@@ -238,7 +238,7 @@ describe('the contract', () => {
   });
 
   describe('3. states and transitions', () => {
-    it('created, compiled, running, stopped, running, error', async () => {
+    it('moves an endpoint through the states of the contract, from created to running, stopped and error', async () => {
       const { id } = await createEndpoint({ code: HANDLER });
       const status = async () => objectOf(await stack.api.get(`/api/endpoints/${id}`))['status'];
       const post = (step: string) => stack.api.post(`/api/endpoints/${id}/${step}`);
@@ -263,12 +263,12 @@ describe('the contract', () => {
   });
 
   describe('4. endpoints: Domains', () => {
-    it('GET /api/domains', async () => {
+    it('lists domains by GET /api/domains', async () => {
       const domain = await createDomain();
       expect(listOf(await stack.api.get('/api/domains'))).to.deep.include(domain);
     });
 
-    it('POST, GET, PUT and DELETE /api/domains/{id}', async () => {
+    it('creates, shows, updates and deletes a domain by /api/domains', async () => {
       const domain = await createDomain();
       const path = `/api/domains/${domain.id}`;
       expect(objectOf(await stack.api.get(path))).to.deep.equal(domain);
@@ -279,7 +279,7 @@ describe('the contract', () => {
       expectFailure(await stack.api.get(path), 404, new RegExp(domain.id));
     });
 
-    it('DELETE cascades to collections and endpoints', async () => {
+    it('deletes the collections and endpoints of a domain with it', async () => {
       const domain = await createDomain();
       const collection = await createCollection(domain.id);
       const inside = await createEndpoint({ domain: '*', collection_id: collection.id });
@@ -294,7 +294,7 @@ describe('the contract', () => {
       }
     });
 
-    it('GET /api/domains/{id}/collections', async () => {
+    it('lists only the collections of a domain by GET /api/domains/{id}/collections', async () => {
       const domain = await createDomain();
       const collection = await createCollection(domain.id);
       await createCollection((await createDomain()).id);
@@ -305,14 +305,14 @@ describe('the contract', () => {
   });
 
   describe('4. endpoints: Collections', () => {
-    it('GET /api/collections, with and without domain_id', async () => {
+    it('lists the collections of all domains, or of one domain with domain_id', async () => {
       const [one, other] = [await createDomain(), await createDomain()];
       const [mine, theirs] = [await createCollection(one.id), await createCollection(other.id)];
       expect(ids(listOf(await stack.api.get('/api/collections')))).to.include.members([mine.id, theirs.id]);
       expect(listOf(await stack.api.get(`/api/collections?domain_id=${one.id}`))).to.deep.equal([mine]);
     });
 
-    it('POST, GET, PUT and DELETE /api/collections/{id}', async () => {
+    it('creates, shows, updates and deletes a collection, whose endpoints are deleted with it', async () => {
       const collection = await createCollection((await createDomain()).id, {
         base_path: '/v1',
         enabled: false,
@@ -327,7 +327,7 @@ describe('the contract', () => {
       expectFailure(await stack.api.get(`/api/endpoints/${endpoint.id}`), 404, /does not exist/);
     });
 
-    it('GET /api/collections/{id}/endpoints: summaries', async () => {
+    it('lists the endpoints of a collection as summaries', async () => {
       const collection = await createCollection((await createDomain()).id);
       const endpoint = await createEndpoint({ collection_id: collection.id, code: HANDLER });
       const [summary, ...more] = listOf(await stack.api.get(`/api/collections/${collection.id}/endpoints`));
@@ -338,7 +338,7 @@ describe('the contract', () => {
   });
 
   describe('4. endpoints: Endpoints', () => {
-    it('GET /api/endpoints, with every filter, with code and status', async () => {
+    it('lists endpoints with code and status, filtered by domain, collection_id and enabled', async () => {
       const domain = await createDomain();
       const collection = await createCollection(domain.id);
       const path = '/same/path';
@@ -361,7 +361,7 @@ describe('the contract', () => {
       expect(one).to.include({ code: HANDLER, status: 'created' });
     });
 
-    it('POST, GET, PUT and DELETE /api/endpoints/{id}', async () => {
+    it('creates, shows, updates and deletes an endpoint by /api/endpoints', async () => {
       const endpoint = await createEndpoint();
       const path = `/api/endpoints/${endpoint.id}`;
       expect(objectOf(await stack.api.get(path))).to.deep.equal(endpoint);
@@ -371,7 +371,7 @@ describe('the contract', () => {
       expectFailure(await stack.api.get(path), 404, /does not exist/);
     });
 
-    it('POST compile, start and stop', async () => {
+    it('compiles, starts and stops an endpoint, and serves it while it runs', async () => {
       const path = newPath();
       const { id } = await createEndpoint({ path, code: HANDLER });
       const compiled = dataOf(await stack.api.post(`/api/endpoints/${id}/compile`)) as Record<
@@ -392,13 +392,13 @@ describe('the contract', () => {
       expect((await stack.gateway.get(path)).status).to.equal(503);
     });
 
-    it('POST compile: a failure holds the output of the compiler', async () => {
+    it('answers a compilation that fails with the output of the compiler', async () => {
       const { id } = await createEndpoint({ code: HANDLER.replace('Response::ok', 'Response::oops') });
       const answer = await stack.api.post(`/api/endpoints/${id}/compile`);
       expectFailure(answer, 422, /error\[E\d+\][\s\S]*oops[\s\S]*handler\.rs:2:/);
     });
 
-    it('POST /api/endpoints/{id}/services and DELETE /api/endpoints/{endpoint_id}/services/{service_id}', async () => {
+    it('binds a service to an endpoint, and removes the binding, by /api/endpoints/{id}/services', async () => {
       const [endpoint, service] = [await createEndpoint(), await createService()];
       const path = `/api/endpoints/${endpoint.id}/services`;
       const bound = objectOf(await stack.api.post(path, { service_id: service.id, pool_id: 'main' }), 201);
@@ -413,7 +413,7 @@ describe('the contract', () => {
   });
 
   describe('4. endpoints: Services', () => {
-    it('GET, POST, PUT and DELETE /api/services', async () => {
+    it('creates, lists, shows, updates and deletes a service by /api/services', async () => {
       const service = await createService();
       const path = `/api/services/${service.id}`;
       expect(listOf(await stack.api.get('/api/services'))).to.deep.include(service);
@@ -427,12 +427,12 @@ describe('the contract', () => {
   });
 
   describe('5. to 9.', () => {
-    it('needs no credentials, and applies no rate limit', async () => {
+    it('answers 100 API requests at once without credentials and without a rate limit', async () => {
       const answers = await Promise.all(Array.from({ length: 100 }, () => stack.api.get('/api/health')));
       expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([200]));
     });
 
-    it('answers every failure in the envelope', async () => {
+    it('answers failed API requests in the envelope of the contract', async () => {
       const missing = randomUUID();
       expectFailure(await stack.api.get(`/api/domains/${missing}`), 404, new RegExp(missing));
       expectFailure(await stack.api.get('/api/domains/none'), 400, /id/);

@@ -33,7 +33,7 @@ describe('the failures of an endpoint', function () {
   const entriesOf = async (id: string) =>
     expectData<{ items: LogItem[] }>(await stack.api.get(`/api/endpoints/${id}/logs`)).items;
 
-  it('are calls of services that fail, too, when the request is answered well', async () => {
+  it('counts a failed call of a service as a failure of the endpoint although it answered 200', async () => {
     const id = await stack.deploy({ path: '/calls', code: CALLS });
     expect(await failuresOf(id)).to.include({ recent_errors: 0, last_failure: null });
     const { status, headers } = await call(`${stack.gatewayUrl}/calls`);
@@ -44,7 +44,7 @@ describe('the failures of an endpoint', function () {
     expect(last_failure?.['message']).to.match(/^The call \S+ of the pool "cache" has failed: \S/);
   });
 
-  it('are not requests while nothing serves it', async () => {
+  it('does not count requests to an endpoint that was never started as its failures', async () => {
     const endpoint = { name: 'N', path: '/never-started', method: 'GET', domain: '*' };
     const { id } = expectData<{ id: string }>(await stack.api.post('/api/endpoints', endpoint), 201);
     await eventually(async () =>

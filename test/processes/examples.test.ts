@@ -113,7 +113,7 @@ describe('examples', function () {
     return (await stack.api.post(`/api/services/${id}/${operation}`)).body as Activity;
   }
 
-  it('are all called here', async () => {
+  it('has a test for each example in examples/', async () => {
     const called = [...Object.keys(PLAIN), ...Object.values(WITH_SERVICE).map(({ example }) => example)];
     const entries = await readdir(EXAMPLES_FOLDER, { withFileTypes: true });
     const examples = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
@@ -126,14 +126,14 @@ describe('examples', function () {
 
   describe('without services', () => {
     for (const [name, call] of Object.entries(PLAIN)) {
-      it(`${name} compiles, starts and answers`, async () => {
+      it(`compiles, starts and calls the example ${name}`, async () => {
         await deployExample(stack.api, name, service);
         const { status, body } = await call(stack.gateway);
         expect(status, JSON.stringify(body)).to.be.within(200, 299);
       });
     }
 
-    it('hello greets by the decoded name', async () => {
+    it('greets by the percent-decoded name in the example hello', async () => {
       const { body } = await stack.gateway.get('/hello/J%C3%BCrgen');
       expect(body).to.deep.equal({ message: 'Hello, Jürgen!' });
     });
@@ -141,7 +141,7 @@ describe('examples', function () {
 
   describe('with one service of each type: bind, activate, call, deactivate', () => {
     for (const [type, { example, call, answers }] of Object.entries(WITH_SERVICE)) {
-      it(`${type}: ${example}`, async () => {
+      it(`serves the example ${example} only while its ${type} service is active`, async () => {
         let id = '';
         await deployExample(stack.api, example, async () => {
           id = await service(type as ServiceType);
@@ -167,7 +167,7 @@ describe('examples', function () {
   });
 
   for (const type of ['sqlite', 'postgres', 'mysql'] as const) {
-    it(`petstore, a bundle, keeps pets in ${type}`, async () => {
+    it(`imports the example bundle petstore, which keeps pets in ${type}`, async () => {
       const id = await service(type);
       for (const { id: endpoint } of await endpointsOf('/pets')) {
         await stack.api.delete(`/api/endpoints/${endpoint}`);
@@ -213,7 +213,7 @@ describe('examples', function () {
     const enter = (room: string, name: string) =>
       openSocket(`${stack.gatewayUrl}/chat/${room}/socket?name=${name}`);
 
-    it('lets people in a room talk to each other, and tells who comes later what was said', async () => {
+    it('delivers messages of websocket-chat to everybody in the room, also to those who join later', async () => {
       const [ada, bob, other] = await Promise.all([
         enter('lobby', 'Ada'),
         enter('lobby', 'Bob'),
@@ -241,7 +241,7 @@ describe('examples', function () {
       expect((await refusedSocket(`${stack.gatewayUrl}/chat/lobby/socket?name=`)).status).to.equal(400);
     });
 
-    it('is used by people with a browser', async () => {
+    it('lets two people chat in browsers with the example websocket-chat-page', async () => {
       await deployExample(stack.api, 'websocket-chat-page', service);
       const browser = await launchBrowser();
       try {

@@ -35,7 +35,7 @@ describe('a gateway while PostgreSQL is down', () => {
   const isBack = () =>
     eventually(async () => expect((await stack.api.get('/api/endpoints')).status).to.equal(200));
 
-  it('reports afterwards the handlers it has started', async () => {
+  it('reports a handler that started while PostgreSQL was down, once PostgreSQL is back', async () => {
     const endpoint = { name: 'slow', path: '/slow', method: 'GET', domain: '*', code: STARTS_SLOWLY };
     const { id } = (await must(stack.api.post('/api/endpoints', endpoint))) as { id: string };
     await must(stack.api.post(`/api/endpoints/${id}/compile`));
@@ -51,7 +51,7 @@ describe('a gateway while PostgreSQL is down', () => {
     expect((await call(`${stack.gatewayUrl}/slow`)).text).to.equal('at last');
   });
 
-  it('reports afterwards a handler that keeps crashing', async () => {
+  it('reports a handler that kept crashing while PostgreSQL was down, once PostgreSQL is back', async () => {
     const id = await stack.deploy({ path: '/crashes', method: 'POST', code: ANYTHING });
     await database.down();
     await eventually(async () => {

@@ -59,7 +59,7 @@ describe('gateway over HTTP', () => {
       await deploy('/files/{*path}', { name: 'rest' });
     });
 
-    it('prefers the exact host to *, and static segments to parameters', async () => {
+    it('routes to the exact host before *, and to static segments before parameters', async () => {
       const params = async (host: string, path: string) =>
         seenBy(await call(at(path), { headers: { host } })).params;
       expect(await params('one.test', '/r/1')).to.deep.equal({ y: '1' });
@@ -70,7 +70,7 @@ describe('gateway over HTTP', () => {
       expect(await params('other.test', '/r/static')).to.deep.equal({ x: 'static' });
     });
 
-    it('matches text beside a parameter, and the rest of a path', async () => {
+    it('matches routes with text beside a parameter, and with a parameter for the rest of the path', async () => {
       const params = async (path: string, method = 'GET') => seenBy(await call(at(path), { method })).params;
       expect(await params('/reports/7')).to.deep.equal({ id: '7' });
       expect(await params('/reports/7.json?x=1')).to.deep.equal({ id: '7' });
@@ -83,7 +83,7 @@ describe('gateway over HTTP', () => {
       expect(wrong.headers['allow']).to.equal('GET, HEAD');
     });
 
-    it('decodes parameters, and takes a trailing slash', async () => {
+    it('decodes path parameters, and accepts a trailing slash', async () => {
       expect(seenBy(await call(at('/a/J%C3%BCrgen/b/x%2Fy'))).params).to.deep.equal({
         p: 'Jürgen',
         q: 'x/y',
@@ -96,7 +96,7 @@ describe('gateway over HTTP', () => {
         expectError(await call(at(path)), 404);
     });
 
-    it('answers 405 with Allow for another method', async () => {
+    it('answers 405 with Allow to a method that the route does not have', async () => {
       const refused = await call(at('/only-post'));
       expectError(refused, 405);
       expect(refused.headers.allow).to.equal('POST');
@@ -105,7 +105,7 @@ describe('gateway over HTTP', () => {
       expect(both.headers.allow).to.equal('GET, HEAD, POST');
     });
 
-    it('answers HEAD by the handler of GET, without a body', async () => {
+    it('answers HEAD requests by the handler of GET, without a body', async () => {
       const get = await call(at('/r/1?do=bytes'));
       const head = await call(at('/r/1?do=bytes'), { method: 'HEAD' });
       expect(head.status).to.equal(200);
@@ -149,7 +149,7 @@ describe('gateway over HTTP', () => {
       }
     });
 
-    it('accepts a target in absolute form', async () => {
+    it('accepts a request target in absolute form', async () => {
       const answer = await exchangeBytes(
         stack.gatewayUrl,
         'GET http://one.test/r/7?q=1 HTTP/1.1\r\nHost: one.test\r\nConnection: close\r\n\r\n',
@@ -185,7 +185,7 @@ describe('gateway over HTTP', () => {
       expect(answer.headers['x-request-id']).to.equal('from-the-client');
     });
 
-    it('generates a request id unless there is a valid one', async () => {
+    it('generates a request id when the client sends none or an invalid one', async () => {
       const ids = new Set<string>();
       for (const headers of [{}, { 'x-request-id': 'not fit!' }, { 'x-request-id': 'x'.repeat(200) }]) {
         const answer = await call(at('/any/1'), { headers });
@@ -197,7 +197,7 @@ describe('gateway over HTTP', () => {
       expect(ids.size).to.equal(3);
     });
 
-    it('passes every byte, both ways, with and without chunks', async () => {
+    it('passes each byte of bodies in both directions, with and without chunked encoding', async () => {
       const all = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
       expect((await call(at('/any/1?do=bytes'))).body.equals(all)).to.equal(true);
       const echo = (body: Buffer | Buffer[]) => call(at('/any?do=echo'), { method: 'POST', body });
@@ -206,7 +206,7 @@ describe('gateway over HTTP', () => {
       expect((await echo([])).body).to.have.length(0);
     });
 
-    it('echoes 10 MiB exactly', async () => {
+    it('passes a body of 10 MiB to a handler and back unchanged', async () => {
       const large = Buffer.alloc(10 * MIB);
       for (let i = 0; i < large.length; i += 4) large.writeUInt32LE((i * 2_654_435_761) >>> 0, i);
       const answer = await call(at('/any?do=echo'), { method: 'POST', body: large });
@@ -214,7 +214,7 @@ describe('gateway over HTTP', () => {
       expect(answer.body.equals(large)).to.equal(true);
     });
 
-    it('answers 413 over the limit, announced or not', async () => {
+    it('answers 413 to a body over the limit, with or without Content-Length', async () => {
       const piece = Buffer.alloc(MIB);
       const tooLarge = Array.from({ length: 13 }, () => piece);
       const path = at('/any?do=echo');
@@ -238,7 +238,7 @@ describe('gateway over HTTP', () => {
       expect((await call(at('/any/1?do=status&code=418'))).text).to.equal('a body');
     });
 
-    it('sends headers of one name each, and none that are about the connection', async () => {
+    it('sends each of several response headers of a name, and no hop-by-hop headers', async () => {
       const answer = await call(at('/any/1?do=headers'));
       expect(answer.text).to.equal('headers');
       expect(answer.headers['set-cookie']).to.have.members(['a=1', 'b=2']);
@@ -248,7 +248,7 @@ describe('gateway over HTTP', () => {
       expect(answer.headers.connection ?? '').not.to.match(/x-own/i);
     });
 
-    it('answers a panic with 500 for that request only', async () => {
+    it('answers 500 to the request in which a handler panics, and serves others by the same process', async () => {
       const before = seenBy(await call(at('/any/1'))).instance;
       const slow = call(at('/any/1?do=sleep&ms=300'));
       expect((await call(at('/any/1?do=panic'))).status).to.equal(500);
@@ -256,7 +256,7 @@ describe('gateway over HTTP', () => {
       expect(seenBy(await call(at('/any/1'))).instance).to.equal(before);
     });
 
-    it('writes what handlers print to its log, with the endpoint', async () => {
+    it('writes the output of handlers to the log of the gateway, with the id of the endpoint', async () => {
       const id = await deploy('/prints');
       expect((await call(at('/prints?do=print'))).status).to.equal(204);
       const lines = stack.processes.get('gateway')?.logged.lines ?? [];
@@ -270,7 +270,7 @@ describe('gateway over HTTP', () => {
   });
 
   describe('changes', () => {
-    it('shows a new endpoint with 503 until it is started, and none when it is deleted', async () => {
+    it('answers 503 for a new endpoint until it is started, and 404 when it is deleted', async () => {
       const { id } = (await must(
         stack.api.post('/api/endpoints', {
           name: 'new',
@@ -298,7 +298,7 @@ describe('gateway over HTTP', () => {
       await eventually(() => expect(isRunning(pid)).to.equal(false));
     });
 
-    it('of what is routed are in force with the answer: enabled, host, base path and path', async () => {
+    it('routes by a changed enabled, host, base path or path as soon as the API has answered', async () => {
       const domain = await must(stack.api.post('/api/domains', { name: 'd', host: 'dis.test' }));
       const { id: domainId } = domain as { id: string };
       const { id: collectionId } = (await must(

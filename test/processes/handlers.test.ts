@@ -71,7 +71,7 @@ describe('handler processes', () => {
   };
 
   describe('start and stop', () => {
-    it('answers with the same process when it already runs', async () => {
+    it('answers a start of a handler that already runs with the same process', async () => {
       const id = await stack.deploy({ path: '/same', code: ANYTHING });
       const { pid } = await view(id);
       const instance = instanceOf(await call(at('/same')));
@@ -80,7 +80,7 @@ describe('handler processes', () => {
       expect(await restarts(id, 'crash')).to.equal(0);
     });
 
-    it('is logged with the request id of the API call', async () => {
+    it('logs the start and the output of a handler with the request id of the API call that started it', async () => {
       const id = await create('/traced', ANYTHING);
       await compile(id);
       await must(
@@ -96,7 +96,7 @@ describe('handler processes', () => {
       }
     });
 
-    it('finishes requests in flight before it stops', async () => {
+    it('finishes requests in flight before it stops a handler', async () => {
       const id = await stack.deploy({ path: '/finish', code: ANYTHING });
       const { pid } = await view(id);
       const slow = call(at('/finish?do=sleep&ms=2000'));
@@ -108,7 +108,7 @@ describe('handler processes', () => {
       expect(await view(id)).to.include({ status: 'stopped', running: false, pid: null });
     });
 
-    it('rejects a stop when it does not run, and a start when it is not compiled', async () => {
+    it('rejects a stop of an endpoint that does not run, and a start of one that is not compiled', async () => {
       const id = await create('/refused', ANYTHING);
       expectFailure(await stack.api.post(`/api/endpoints/${id}/start`), 'endpoint_not_compiled');
       expectFailure(await stack.api.post(`/api/endpoints/${id}/stop`), 'endpoint_not_running');
@@ -121,7 +121,7 @@ describe('handler processes', () => {
       expect((await call(at('/refused'))).status).to.equal(200);
     });
 
-    it('serves the old artifact while and after a new one is compiled, until it is started', async () => {
+    it('serves the old artifact of an endpoint after a new one is compiled, until that is started', async () => {
       const id = await stack.deploy({ path: '/until', code: numbered(1) });
       const { pid } = await view(id);
       await must(stack.api.put(`/api/endpoints/${id}`, { code: numbered(2) }));
@@ -135,7 +135,7 @@ describe('handler processes', () => {
     });
   });
 
-  it('ends a start that a stop, or the deletion of its endpoint, replaces', async () => {
+  it('ends a start when a stop or the deletion of the endpoint overtakes it', async () => {
     for (const [name, overtake, outcome] of [
       ['stop', (id: string) => stack.api.post(`/api/endpoints/${id}/stop`), 'start_overtaken'],
       ['delete', (id: string) => stack.api.delete(`/api/endpoints/${id}`), 'not_found'],
@@ -155,7 +155,7 @@ describe('handler processes', () => {
   });
 
   describe('crashes', () => {
-    it('answers 502 to the request in it, holds the others, and starts it again', async () => {
+    it('answers 502 to the request in a handler that crashes, holds others, and starts it again', async () => {
       const id = await stack.deploy({ path: '/crash', code: ANYTHING });
       for (const how of ['exit', 'abort', 'exit']) {
         const instance = instanceOf(await call(at('/crash')));
@@ -173,7 +173,7 @@ describe('handler processes', () => {
       expect(await restarts(id, 'crash')).to.equal(3);
     });
 
-    it('kills the processes that a handler has started together with it', async () => {
+    it('kills the processes that a handler has started when it crashes or is stopped', async () => {
       const id = await stack.deploy({ path: '/parent', code: ANYTHING });
       const child = async () => {
         expect((await call(at('/parent?do=child'))).status).to.equal(204);
@@ -193,7 +193,7 @@ describe('handler processes', () => {
       await eventually(() => expect(isRunning(second), 'after a stop').to.equal(false));
     });
 
-    it('sets an endpoint to error that keeps crashing, and serves its next working build', async () => {
+    it('sets an endpoint whose handler keeps crashing to error, and serves its next working build', async () => {
       const id = await stack.deploy({ path: '/loop', code: DIES_AT_REQUESTS });
       await eventually(async () => {
         await call(at('/loop'));
@@ -229,7 +229,7 @@ describe('handler processes', () => {
       }
     });
 
-    it('keeps the running process, however many starts of a build that does not start fail at once', async () => {
+    it('keeps the running process of an endpoint when many starts of a broken build fail at once', async () => {
       const id = await stack.deploy({ path: '/keeps-on', code: numbered(1) });
       const { pid } = await view(id);
       for (let round = 0; round < 3; round++) {
@@ -250,7 +250,7 @@ describe('handler processes', () => {
       expect((await call(at('/keeps-on'))).text).to.equal('2 ');
     });
 
-    it('keeps the running process when its successor does not start', async () => {
+    it('keeps the running process of an endpoint when its successor does not start', async () => {
       const id = await stack.deploy({ path: '/keeps', code: numbered(1) });
       const { pid } = await view(id);
       await must(stack.api.put(`/api/endpoints/${id}`, { code: NOT_A_HANDLER }));
