@@ -58,7 +58,7 @@ describe('secrets of the installation in services', function () {
   const activate = (id: string) => stack.api.post(`/api/services/${id}/activate`);
   const tested = async (id: string) => must(stack.api.post(`/api/services/${id}/test`));
 
-  it('are resolved in connection tests and active services, and stay references everywhere else', async () => {
+  it('resolves secrets of services for tests and connections, and keeps references everywhere else', async () => {
     await set(RIGHT);
     const id = await createService(stack.api, 'redis', config);
     expect(await tested(id)).to.include({ connected: true });
@@ -82,7 +82,7 @@ describe('secrets of the installation in services', function () {
       expect(JSON.stringify(logged.lines), `log of ${name}`).not.to.include(RIGHT);
   });
 
-  it('are sent in headers of requests, by name, and nobody else sees them', async () => {
+  it('sends secrets in headers of requests of an HTTP service, and shows them in no answer or log', async () => {
     const received: (string | string[] | undefined)[] = [];
     const server = createServer((request, response) => {
       received.push(request.headers['x-auth-token']);
@@ -114,7 +114,7 @@ describe('secrets of the installation in services', function () {
     }
   });
 
-  it('reach active services when they change, before the answer', async () => {
+  it('reconnects active services with a changed secret before the API answers', async () => {
     await set(RIGHT);
     const id = await activeService(stack.api, 'redis', config);
     await set('wrong');
@@ -124,7 +124,7 @@ describe('secrets of the installation in services', function () {
     expect(await shown(id)).to.include({ state: 'connected' });
   });
 
-  it('change without a failed request: the new process takes the calls, those of the old one finish', async () => {
+  it('changes a secret of an active service without a failed request of its callers', async () => {
     await set(RIGHT);
     const id = await activeService(stack.api, 'redis', config);
     const endpoint = await stack.deploy({ path: '/cached', code: CACHE });
@@ -149,7 +149,7 @@ describe('secrets of the installation in services', function () {
     }
   });
 
-  it('say what is wrong when the value does not fit the config', async () => {
+  it('says which setting is wrong when the value of a secret does not fit the config of a service', async () => {
     expectData(
       await stack.api.put('/api/secrets/MONGO_URI', { value: 'mongodb://hidden-host/?tlsCAFile=/x' }),
     );

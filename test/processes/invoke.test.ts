@@ -44,7 +44,7 @@ interface Invoked {
   readonly logs: readonly string[];
 }
 
-describe('a version is tried', function () {
+describe('invocations of a version', function () {
   this.timeout(120_000);
   let stack: Stack;
   let id: string;
@@ -65,11 +65,11 @@ describe('a version is tried', function () {
     expect(status, JSON.stringify(body)).to.equal(200);
   };
 
-  it('not before there is one', async () => {
+  it('refuses to invoke an endpoint that has no compiled version', async () => {
     expectFailure(await invoke({ path: '/things/1' }), 'endpoint_not_compiled', /compile it first/);
   });
 
-  it('with a request of any kind, although it is not deployed, and its answer and its output are shown', async () => {
+  it('invokes a version that is not deployed, and shows its answer and its output', async () => {
     await compile();
     const {
       headers,
@@ -99,20 +99,20 @@ describe('a version is tried', function () {
     ).to.equal(503);
   });
 
-  it('with bytes in both directions', async () => {
+  it('accepts the body of an invocation in base64, and shows a binary answer in base64', async () => {
     const { body_base64, body } = await invoked({ path: '/things/1?do=bytes' });
     expect({ body_base64, body }).to.deep.equal({ body_base64: 'AJ+Slg==', body: undefined });
     const sent = await invoked({ path: '/things/1', body_base64: Buffer.from('text').toString('base64') });
     expect(JSON.parse(sent.body ?? '')).to.include({ body: 'text' });
   });
 
-  it('which panics, and says so', async () => {
+  it('shows the status 500 and the panic message of an invoked handler that panics', async () => {
     const { status, logs } = await invoked({ path: '/things/1?do=panic' });
     expect(status).to.equal(500);
     expect(logs.join('\n')).to.match(/panicked at .*\n?.*as asked/);
   });
 
-  it('of several: the newest, or the one that is named, while another one serves', async () => {
+  it('invokes the newest version, or the one that the request names, while another one serves', async () => {
     expectData(await stack.api.post(`/api/endpoints/${id}/deploy`, {}));
     await compile(SHOWS('two'));
     const versionOf = async (body: object) => {
@@ -125,18 +125,18 @@ describe('a version is tried', function () {
     expect(JSON.parse(text)).to.include({ version: 'one' });
   });
 
-  it('of a disabled endpoint', async () => {
+  it('invokes a version of a disabled endpoint', async () => {
     expectData(await stack.api.put(`/api/endpoints/${id}`, { enabled: false }));
     expect((await invoked({ path: '/things/1' })).status).to.equal(201);
     expectData(await stack.api.put(`/api/endpoints/${id}`, { enabled: true }));
   });
 
-  it('many at a time', async () => {
+  it('runs many invocations at a time, each with its own output', async () => {
     const all = await Promise.all(Array.from({ length: 12 }, (_, at) => invoked({ path: `/things/${at}` })));
     expect(all.map(({ logs }) => logs[0])).to.deep.equal(all.map((_, at) => `asked for /things/${at}`));
   });
 
-  it('after the gateway of this machine was killed: there is none, and the next one takes it', async () => {
+  it('refuses to invoke a version while no gateway runs, and invokes it when one has started', async () => {
     await stack.processes.get('gateway')?.end('SIGKILL');
     await eventually(async () =>
       expectFailure(await invoke({ path: '/things/1' }), 'no_gateway', /start the/),
@@ -145,7 +145,7 @@ describe('a version is tried', function () {
     expect((await invoked({ path: '/things/1' })).status).to.equal(201);
   });
 
-  it('unless the request is none', async () => {
+  it('refuses an invocation whose request is not valid', async () => {
     const path = '/things/1';
     for (const [body, message] of [
       [{}, /body\.path: is required, because the route \/things\/\{id\} has parameters/],
@@ -176,7 +176,7 @@ describe('a version is tried', function () {
     expectFailure(await invoke({ path }, NO_ID), 'not_found');
   });
 
-  it('only with the token of this installation', async () => {
+  it('refuses invocations at the socket of a gateway without the token of the installation', async () => {
     const folder = join(dirname(dirname(stack.servicesSocket)), 'gateways');
     const [socketPath = ''] = readdirSync(folder).map((name) => join(folder, name));
     expect(statSync(folder).mode & 0o077).to.equal(0);
@@ -193,7 +193,7 @@ describe('a version is tried', function () {
   });
 });
 
-describe('where a request would go', function () {
+describe('GET /api/route', function () {
   this.timeout(120_000);
   let stack: Stack;
   const ids = new Map<string, string>();
@@ -233,7 +233,7 @@ describe('where a request would go', function () {
     stack.api.get(`/api/route?${new URLSearchParams({ host, method, path })}`);
   const where = async (...given: Parameters<typeof ask>) => expectData<Routing>(await ask(...given));
 
-  it('is shown with its parameters, and what stands second', async () => {
+  it('shows the endpoint that a request would reach, its parameters, and the next one that matches', async () => {
     for (const [path, name, params, next] of [
       ['/files/new', 'static', {}, 'parameter'],
       ['/files/a.json', 'mixed', { name: 'a' }, 'parameter'],
@@ -250,7 +250,7 @@ describe('where a request would go', function () {
     expect((await where('/files/x', { method: 'HEAD' })).match?.name).to.equal('parameter');
   });
 
-  it('and whether a handler would answer, or why none', async () => {
+  it('says whether a handler would answer a request, or why none would', async () => {
     expect((await where('/files/x')).reason).to.equal(null);
     expect((await where('/files/new')).reason).to.equal('The endpoint is created: start it.');
     expect((await where('/files/x', { method: 'PUT' })).reason).to.match(/has GET, HEAD, not PUT/);
@@ -274,7 +274,7 @@ describe('where a request would go', function () {
     }
   });
 
-  it('does not change where requests go', async () => {
+  it('serves requests as before while many API calls query their route', async () => {
     const get = () => call(`${stack.gatewayUrl}/files/x`, { headers: { host: HOST } });
     const asking = Promise.all(Array.from({ length: 50 }, () => where('/files/x')));
     const statuses = await Promise.all(Array.from({ length: 50 }, async () => (await get()).status));
@@ -282,7 +282,7 @@ describe('where a request would go', function () {
     expect(new Set(statuses)).to.deep.equal(new Set([201]));
   });
 
-  it('unless the question is none', async () => {
+  it('refuses a query of a route whose path or method is not valid, or that has no host', async () => {
     expectFailure(await ask('files'), 'invalid_input', /query\.path/);
     expectFailure(await ask('/a', { method: 'get' }), 'invalid_input', /query\.method/);
     expectFailure(await stack.api.get('/api/route?path=/'), 'invalid_input', /query\.host/);

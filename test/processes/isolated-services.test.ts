@@ -85,7 +85,7 @@ describe('the process of a service', function () {
     }
   }
 
-  it('is one for each active service, knows nothing of the configuration, and ends with its service', async () => {
+  it('runs a process for each active service, without secrets in its environment, until its deletion', async () => {
     expect(await service()).to.deep.include({ state: 'connected' });
     const pids = [processOf(serviceId), processOf(otherId)];
     expect(new Set(pids).size).to.equal(2);
@@ -98,7 +98,7 @@ describe('the process of a service', function () {
     await eventually(() => expect(pids.filter(isRunning)).to.deep.equal([pids[1]]));
   });
 
-  it('is replaced when it ends; calls of other services are answered meanwhile', async () => {
+  it('replaces the process of a service when it ends, and answers calls of other services meanwhile', async () => {
     await isServed();
     const pid = processOf(serviceId);
     process.kill(pid, 'SIGKILL');
@@ -109,7 +109,7 @@ describe('the process of a service', function () {
     await eventually(async () => expect(await service()).to.include({ state: 'connected' }));
   });
 
-  it('is killed and replaced when it does not answer', async () => {
+  it('kills and replaces the process of a service when it does not answer', async () => {
     await isServed();
     const pid = processOf(serviceId);
     process.kill(pid, 'SIGSTOP');
@@ -118,7 +118,7 @@ describe('the process of a service', function () {
     expect(await pinged('other')).to.include({ ok: true });
   });
 
-  it('is given up after five ends, until it is activated again', async () => {
+  it('gives up a service whose process has ended five times, until it is activated again', async () => {
     stack.processes.get('actor-host')?.logged.expectErrors(/the service has failed/);
     await killed(5);
     await eventually(async () => expect(await service()).to.include({ state: 'failed' }));
@@ -140,7 +140,7 @@ describe('the process of a service', function () {
     expect(await pinged()).to.include({ ok: true });
   });
 
-  it('is given another chance by another config', async () => {
+  it('starts a failed service again when its config is changed', async () => {
     stack.processes.get('actor-host')?.logged.expectErrors(/the service has failed/);
     await killed(5);
     await eventually(async () => expect(await service()).to.include({ state: 'failed' }));
@@ -150,7 +150,7 @@ describe('the process of a service', function () {
     expect(await pinged()).to.include({ ok: true });
   });
 
-  it('is left by its callers before it ends, so that no call fails when the config changes', async () => {
+  it('fails no call of a service when its config changes and its process is replaced', async () => {
     let isOver = false;
     const failures: unknown[] = [];
     let calls = 0;
@@ -174,7 +174,7 @@ describe('the process of a service', function () {
     await eventually(() => expect(processesOf(serviceId)).to.have.length(1));
   });
 
-  it('fails the call alone for a value that is too long', async () => {
+  it('fails only the call of a service whose value is too long', async () => {
     expect(
       await client.send({ pool: 'cache', op: 'set', args: { key: 'long' } }, Buffer.alloc(2 * 1024 ** 2)),
     ).to.include({
@@ -192,7 +192,7 @@ describe('the process of a service', function () {
     expect(processOf(serviceId)).to.equal(pid);
   });
 
-  it('takes no token of another process, nor that of the actor host', async () => {
+  it('refuses tokens of other service processes and of the actor host in the process of a service', async () => {
     const sockets = async () =>
       (await readdir(dirname(stack.servicesSocket))).filter((name) => name !== 'services.sock');
     expect(await sockets()).to.have.length(2);
@@ -221,7 +221,7 @@ describe('the process of a service', function () {
     }
   });
 
-  it('knows bindings that are made and removed while it starts', async () => {
+  it('applies bindings that are made and removed while the process of a service starts', async () => {
     const id = await createService(stack.api, 'redis', redis.config);
     const endpoints = await Promise.all(
       Array.from({ length: 6 }, (_, at) => createEndpoint(stack.api, `/early/${at}`)),
@@ -242,7 +242,7 @@ describe('the process of a service', function () {
     await must(stack.api.delete(`/api/services/${id}`));
   });
 
-  it('does not keep an actor host from ending when it answers nothing', async () => {
+  it('ends an actor host on SIGTERM although the processes of its services do not answer', async () => {
     await isServed();
     await isServed('other');
     const pids = [processOf(serviceId), processOf(otherId)];
@@ -256,7 +256,7 @@ describe('the process of a service', function () {
     await isServed();
   });
 
-  it('ends with an actor host that is killed', async () => {
+  it('ends the processes of services when their actor host is killed', async () => {
     const pids = [processOf(serviceId), processOf(otherId)];
     process.kill(processOf(otherId), 'SIGSTOP');
     await stack.processes.get('actor-host')?.end('SIGKILL');

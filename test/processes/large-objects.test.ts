@@ -24,9 +24,10 @@ describe('large files through a handler into an object storage', function () {
     await removeStorage?.();
   });
 
-  it('come back as they were, and take little memory', () => expectSentAndRead(stack, 200 * MEGABYTE));
+  it('returns a file of 200 MiB unchanged through a handler, with little memory', () =>
+    expectSentAndRead(stack, 200 * MEGABYTE));
 
-  it('are sent and read with curl', async () => {
+  it('sends and reads a file of 20 MiB through a handler with curl', async () => {
     const folder = await tempDir('curl');
     const [sent, read] = ['sent', 'read'].map((name) => join(folder.path, name)) as [string, string];
     try {
@@ -41,7 +42,7 @@ describe('large files through a handler into an object storage', function () {
     }
   });
 
-  it('are no object when the client leaves before their end', async () => {
+  it('stores no object when the client disconnects in the middle of an upload', async () => {
     const sending = execa('curl', ['--silent', '-T', '-', `${stack.gatewayUrl}/large-files/half`], {
       reject: false,
       stdout: 'ignore',

@@ -17,7 +17,7 @@ describe('from source to a live endpoint', () => {
   });
   after(() => stack.close());
 
-  it('creates, compiles, starts, answers, stops and deletes', async () => {
+  it('creates, compiles, starts, calls, stops and deletes an endpoint', async () => {
     const { api, gateway } = stack;
     const created = (await must(
       api.post('/api/endpoints', {
@@ -47,7 +47,7 @@ describe('from source to a live endpoint', () => {
     expect((await api.delete(`/api/endpoints/${created.id}`)).status).to.equal(200);
   });
 
-  it('warns of pools that the code names, and that have no service', async () => {
+  it('warns of pools that the code of an endpoint names and to which no service is bound', async () => {
     const { api } = stack;
     const code = HELLO.replace('fn handle', 'fn _unused() { let _ = RedisPool::new("cache-7"); }\nfn handle');
     const body = { name: 'pools', path: '/pools', method: 'GET', domain: '*', code };

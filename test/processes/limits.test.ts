@@ -53,7 +53,7 @@ describe('limits of endpoints', () => {
     answers.filter((answer) => answer.status === status).length;
 
   describe('concurrent requests', () => {
-    it('over the limit are 429, with Retry-After, and active ones continue', async () => {
+    it('answers 429 with Retry-After to concurrent requests over the limit, and finishes active ones', async () => {
       const id = await deploy('/overloaded', { concurrent_requests: 3 });
       const answers: Answer[] = [];
       const calls = Array.from({ length: 20 }, async () => answers.push(await at('/overloaded', 'wait')));
@@ -70,7 +70,7 @@ describe('limits of endpoints', () => {
       expect((await at('/overloaded', 'nothing')).status).to.equal(200);
     });
 
-    it('count while their handler is being replaced, and have a new limit at once', async () => {
+    it('counts concurrent requests in a handler that is being replaced, and applies a new limit', async () => {
       const id = await deploy('/swapped', { concurrent_requests: 2 });
       const active = [at('/swapped', 'wait'), at('/swapped', 'wait')];
       await eventually(async () => expect(await inFlight()).to.equal(2));
@@ -86,7 +86,7 @@ describe('limits of endpoints', () => {
   });
 
   describe('deadlines', () => {
-    it('are those of the time at which the request was received', async () => {
+    it('gives a request the deadline that its endpoint had when the request was received', async () => {
       const id = await deploy('/before', { timeout_ms: 3_000 });
       const late = at('/before', 'sleep&ms=20000');
       await eventually(async () => expect(await inFlight()).to.equal(1));
@@ -98,7 +98,7 @@ describe('limits of endpoints', () => {
       });
     });
 
-    it('are those of the endpoint, at once when they are changed', async () => {
+    it('answers 504 after the deadline of the endpoint, and applies a changed one to later requests', async () => {
       const id = await deploy('/deadline', { timeout_ms: 300 });
       const { status, text } = await at('/deadline', 'sleep&ms=5000');
       expect([status, JSON.parse(text)]).to.deep.equal([
@@ -112,7 +112,7 @@ describe('limits of endpoints', () => {
   });
 
   describe('limits of processes', () => {
-    it('are in force at once when they are changed, without a failed request', async () => {
+    it('applies changed limits of processes to a running endpoint without a failed request', async () => {
       const id = await deploy('/changed');
       const files = async () => Number((await at('/changed', 'files')).text);
       expect(await files()).to.be.within(900, 1024);
@@ -131,7 +131,7 @@ describe('limits of endpoints', () => {
       expect(await view(id)).to.include({ status: 'running' });
     });
 
-    it('at their minimum still let it work, and kill a process that exceeds them', async () => {
+    it('serves a handler with the smallest limits of processes, and kills it when it exceeds them', async () => {
       const id = await deploy('/tight');
       const { pid } = await view(id);
       await limit(id, { open_files: 32, processes: 16, memory_mb: 16 });
@@ -150,7 +150,7 @@ describe('limits of endpoints', () => {
       await eventually(async () => expect((await at('/tight', 'nothing')).status).to.equal(200));
     });
 
-    it('above the limits of a gateway with another configuration are reduced to those', async () => {
+    it('reduces limits above those of a gateway with another configuration, and logs which', async () => {
       const id = await deploy('/cut', { open_files: 900 });
       await stack.processes.get('gateway')?.end();
       const gateway = await stack.start('gateway', { HANDLER_OPEN_FILES: '64' });
@@ -188,7 +188,7 @@ describe('limits of endpoints', () => {
     const send = (path: string, megabytes: number) =>
       at(path, 'read-body', { body: Buffer.alloc(megabytes * MEGABYTE) });
 
-    it('take limited memory: requests over the limit get 503', async () => {
+    it('answers 503 to requests whose bodies would exceed the memory limit of the gateway', async () => {
       await deploy('/bodies');
       expect((await send('/bodies', 4)).text).to.equal(String(4 * MEGABYTE));
       // Bodies that never end, until no more have room.
@@ -209,7 +209,7 @@ describe('limits of endpoints', () => {
       await eventually(async () => expect((await send('/bodies', 3)).status).to.equal(200));
     });
 
-    it('count until the client has received them, or disconnected', async () => {
+    it('counts the memory of response bodies until the client has received them, or disconnected', async () => {
       await deploy('/unread');
       const sockets: Socket[] = [];
       try {
@@ -225,7 +225,7 @@ describe('limits of endpoints', () => {
       await eventually(async () => expect((await at('/unread', 'megabytes&mb=12')).status).to.equal(200));
     });
 
-    it('that wait for memory that slow readers hold do not get their handler replaced', async () => {
+    it('does not replace a handler whose responses wait for memory that slow clients hold', async () => {
       const innocent = await deploy('/innocent');
       // One endpoint alone cannot have all the memory.
       const hogs = ['/hog', '/other-hog'];

@@ -24,7 +24,7 @@ describe('retention of the log', function () {
   });
   after(() => stack?.close());
 
-  it('drops what is too old, and the oldest of what is too much', async () => {
+  it('drops entries of the log that are too old, and the oldest ones when the log is too large', async () => {
     const store = openDatabase(stack.databaseUrl, () => undefined);
     try {
       const now = await databaseTime(store);

@@ -38,7 +38,7 @@ describe('object files through the processes', function () {
     await backend?.remove();
   });
 
-  it('stores and returns 1 GiB, with little memory', async () => {
+  it('stores and returns an object file of 1 GiB with little memory', async () => {
     const before = await Promise.all(BETWEEN.map(peakMemoryMb));
     const sent = createHash('sha256');
     const answer = await upload('large.bin', LARGE_BYTES, sent);
@@ -60,7 +60,7 @@ describe('object files through the processes', function () {
       expect((await peakMemoryMb(name)) - Number(before[index]), name).to.be.below(GROWTH_LIMIT_MB);
   });
 
-  it('shows an aborted download as broken', async () => {
+  it('breaks off a download for the client when the object storage is stopped', async () => {
     const answer = await download('large.bin');
     await once(answer, 'readable');
     await backend.stop();
@@ -75,7 +75,7 @@ describe('object files through the processes', function () {
     });
   });
 
-  it('shows a download as broken when the actor host is killed', async () => {
+  it('breaks off a download for the client when the actor host is killed', async () => {
     const answer = await download('large.bin');
     await once(answer, 'readable');
     await stack.processes.get('actor-host')?.end('SIGKILL');
@@ -90,7 +90,7 @@ describe('object files through the processes', function () {
     });
   });
 
-  it('stops reading when the client disconnects', async () => {
+  it('stops reading an object file from the storage when the client disconnects', async () => {
     const answer = await download('large.bin');
     await once(answer, 'readable');
     answer.destroy();
@@ -101,7 +101,7 @@ describe('object files through the processes', function () {
     expect((await stack.api.delete('/api/minio/objects/large.bin')).body).to.include({ deleted: true });
   });
 
-  it('deletes files of an upload to a killed process', async () => {
+  it('deletes the files of an upload to a killed web process when web starts again', async () => {
     const outgoing = startUpload('killed.bin', 50 * MIB);
     outgoing.on('error', () => undefined);
     outgoing.write(randomBytes(20 * MIB));
@@ -114,7 +114,7 @@ describe('object files through the processes', function () {
     expectFailure(await stack.api.get('/api/minio/objects/killed.bin'), 'not_found');
   });
 
-  it('reports when no storage is active, and when there is no actor host', async () => {
+  it('reports when no object storage is active, and when no actor host runs', async () => {
     await stack.api.post(`/api/services/${service}/deactivate`);
     expectFailure(await stack.api.get('/api/minio/objects'), 'no_object_storage');
     expectFailure(

@@ -44,7 +44,7 @@ describe('the tour of README.md', function () {
     await folder?.remove();
   });
 
-  it('serves the handlers, and has the way back', () => {
+  it('serves handlers and rolls one back by the commands of the tour of README.md', () => {
     expect(output).to.include('{"message":"Hello, Ada!"}').and.include('{"message":"Servus, Ada!"}');
     expect(output).to.include('HTTP/1.1 500').and.include('Version 2 serves');
     expect(output)
@@ -53,13 +53,13 @@ describe('the tour of README.md', function () {
     expect(output).to.include('{"page":"home","visits":1}');
   });
 
-  it('leads from a failed request to its line of code', () => {
+  it('shows the line of code of a failed request in the tour of README.md', () => {
     const [, place] = /\(`(handler\.rs:\d+:\d+)`\), and the way back/.exec(CLI_TOUR) ?? [];
     expect(place).to.be.a('string');
     expect(output).to.include(`too short (${place})`);
   });
 
-  it('is at most half as long as with curl', () => {
+  it('needs at most half as many lines in the tour of README.md as in the tour with curl', () => {
     const lines = (tour: string) => commandsOf(tour).join('').split('\n').length;
     const withCurl = lines(readFileSync('docs/TOUR-CURL.md', 'utf8'));
     expect(lines(CLI_TOUR)).to.be.at.most(withCurl / 2);
@@ -87,13 +87,13 @@ describe('the tour with curl', function () {
     await folder?.remove();
   });
 
-  it('serves the handler, and has the way back', () => {
+  it('serves a handler and rolls it back by the commands of the tour with curl', () => {
     const prices = [...output.matchAll(/\{"item":"tea","price":(\d+)\}/g)].map(([, price]) => price);
     expect(prices).to.deep.equal(['15', '12', '12']);
     expect(output).to.include('order at least one piece');
   });
 
-  it('leads from a failed request to its line of code', async () => {
+  it('shows the line of code of a failed request in the tour with curl', async () => {
     const [, requestId] =
       /^x-request-id: (\S+)\r?$/im.exec(output.slice(output.indexOf('HTTP/1.1 500'))) ?? [];
     const [, place] = /\(`(handler\.rs:\d+:\d+)`\), and the way back/.exec(TOUR) ?? [];

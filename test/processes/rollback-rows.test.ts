@@ -7,7 +7,7 @@ import { call } from '../support/http.js';
 import { withClient } from '../support/postgres.js';
 import { type Stack, startStack } from '../support/processes.js';
 
-describe('what an apply has removed', function () {
+describe('objects that an apply has removed', function () {
   this.timeout(120_000);
   let stack: Stack;
   before(async () => {
@@ -23,7 +23,7 @@ describe('what an apply has removed', function () {
     return expectData<ApplyShown>(await stack.api.post(`/api/applies/${id}/rollback?plan_hash=${plan_hash}`));
   };
 
-  it('comes back when builds, documents and applies that it came of are forgotten', async () => {
+  it('restores removed endpoints although their builds, documents and earlier applies are deleted', async () => {
     const host = 'forgotten.example';
     const spec = {
       openapi: '3.0.3',
@@ -45,7 +45,7 @@ describe('what an apply has removed', function () {
     expect(text.trim()).to.equal('1');
   });
 
-  it('does not come back without its secrets', async () => {
+  it('refuses to restore a removed service whose secret is deleted', async () => {
     const host = 'lost-secret.example';
     const secret = '/api/secrets/LOST';
     const value = { value: 'a secret' };
