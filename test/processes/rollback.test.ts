@@ -21,7 +21,7 @@ import { type Stack, startStack } from '../support/processes.js';
 
 const SECRET_KEY = 'a key of these tests only';
 
-describe('the way back of applies', function () {
+describe('rollback of applies', function () {
   this.timeout(120_000);
   let stack: Stack;
   before(async () => {
@@ -88,7 +88,7 @@ describe('the way back of applies', function () {
     return showApply(stack.api, id);
   };
 
-  it('leaves what has something of others in it, and takes back the rest', async () => {
+  it('keeps an endpoint of others in a domain of a failed apply when it is undone, and undoes the rest', async () => {
     const foreign = await make('undo-other.example', '/of-others');
     const { id, before } = await failingLate('undo', { others: ['undo-other.example'] });
     const undone = await ended(id);
@@ -101,7 +101,7 @@ describe('the way back of applies', function () {
     await applied(folderOf('undo-next', 'undo-next.example', []));
   });
 
-  it('ends when it fails again and again, and lets others go on', async () => {
+  it('gives up undoing an apply that fails again and again, and runs the next apply', async () => {
     stack.processes.get('worker')?.logged.expectErrors(/undoing of an apply was given up/);
     const client = new pg.Client({ connectionString: stack.databaseUrl });
     await client.connect();
@@ -126,7 +126,7 @@ describe('the way back of applies', function () {
     await applied(folderOf('stuck-next', 'stuck-next.example', []));
   });
 
-  it('is refused while something of others would go with it', async () => {
+  it('refuses to roll back an apply while objects of others use what it would delete', async () => {
     const host = 'guarded.example';
     const { id } = await applied(folderOf('guarded', host, [], { services: [sqlite('guarded')] }));
     const endpoint = await make('hand-made.example', '/x');
@@ -147,7 +147,7 @@ describe('the way back of applies', function () {
     expect(back.outcome).to.include({ deleted: 2 });
   });
 
-  it('and no apply removes a service that others bind while its handlers start', async () => {
+  it('fails an apply that would remove a service which others bound while its handlers start', async () => {
     const host = 'bound.example';
     await applied(folderOf('bound', host, [], { services: [sqlite('bound')] }));
     const endpoint = await make('binds-bound.example', '/x');
@@ -165,7 +165,7 @@ describe('the way back of applies', function () {
     expect(expectData<object[]>(await stack.api.get(path))).to.have.length(1);
   });
 
-  it('is refused where endpoints of others would move', async () => {
+  it('refuses to roll back an apply when endpoints of others would move', async () => {
     const host = 'moving.example';
     const folder = (base_path: string) =>
       folderOf('moving', host, [], { collections: [{ host, name: 'c', base_path }] });
@@ -183,7 +183,7 @@ describe('the way back of applies', function () {
     );
   });
 
-  it('leaves what was deleted and made again', async () => {
+  it('keeps a domain that was deleted and created again since the apply that is rolled back', async () => {
     const host = 'again.example';
     const { id } = await applied(folderOf('again', host, []));
     const domains = expectData<{ id: string }[]>(await stack.api.get(`/api/domains?search=${host}`));
@@ -203,7 +203,7 @@ describe('the way back of applies', function () {
     return [...answers].sort();
   };
 
-  it('has several versions serve again where they did before', async () => {
+  it('restores two versions that served together when an apply is rolled back', async () => {
     const host = 'canary.example';
     const folder = (code: string) => folderOf('canary', host, [{ route: '/a', code }]);
     await applied(folder(numbered(1)));
@@ -218,7 +218,7 @@ describe('the way back of applies', function () {
     expect(await ask(host, 40)).to.deep.equal(['1', '2']);
   });
 
-  it('has an older version serve again, also of an endpoint that was removed', async () => {
+  it('restores an older version that served, also of an endpoint that the apply removed', async () => {
     const host = 'pinned.example';
     const folder = (code: string, more: object = {}) =>
       folderOf('pinned', host, [{ route: '/a', code, ...more }]);
@@ -238,7 +238,7 @@ describe('the way back of applies', function () {
     expect(await ask(host)).to.deep.equal(['1']);
   });
 
-  it('prepares older versions before anything is changed, and changes nothing when one does not start', async () => {
+  it('prepares older versions for a rollback of an apply, and changes nothing when one does not start', async () => {
     const host = 'prepared.example';
     const folder = (code: string, more: object = {}) =>
       folderOf('prepared', host, [{ route: '/a', code, ...more }]);
@@ -265,7 +265,7 @@ describe('the way back of applies', function () {
     expect(await ask(host)).to.deep.equal(['2']);
   });
 
-  it('prepares what was removed with the secrets that come back with it', async () => {
+  it('prepares a removed endpoint for a rollback of an apply with its restored secrets', async () => {
     const host = 'secretive.example';
     const needy = DIES_AT_START.replace('Response::ok("ready")', 'Response::text(200, "ready")');
     await applied(folderOf('secretive', host, [{ route: '/a', code: null }]));
@@ -280,7 +280,7 @@ describe('the way back of applies', function () {
     expect(await ask(host)).to.deep.equal(['ready']);
   });
 
-  it('keeps the executables of what was removed', async () => {
+  it('keeps the executable of an endpoint that an apply removed, for a rollback', async () => {
     const host = 'kept.example';
     const folder = (code: string) => folderOf('kept', host, [{ route: '/a', code }]);
     await applied(folder(numbered(71)));
@@ -302,7 +302,7 @@ describe('the way back of applies', function () {
     }
   });
 
-  it('keeps a password that was changed since, and says so', async () => {
+  it('keeps a password that was changed since the apply that is rolled back, and warns of it', async () => {
     const config = (host: string, password: unknown) => ({ host, database: 'd', username: 'u', password });
     const folder = (host: string, password: unknown) => {
       const shop = {

@@ -45,7 +45,7 @@ describe('the level of the sandbox', () => {
     limits: { setting: 'off', logged: 40, message: /^sandbox switched off/ },
   };
   for (const [level, { setting, logged, message }] of Object.entries(levels)) {
-    it(`is ${level} with SANDBOX=${setting}`, async () => {
+    it(`runs gateway and worker at the level ${level} with SANDBOX=${setting}`, async () => {
       await eventually(async () => expect(await health()).to.deep.equal({ gateway: null, worker: null }));
       for (const line of await run({ SANDBOX: setting })) {
         expect(line).to.include({ level: logged, sandbox: level });

@@ -38,11 +38,11 @@ describe('handlers for SDK 0.1', function () {
     return activeService(stack.api, type, backend.config);
   }
 
-  it('are all called here', async () => {
+  it('has a test for each file of test/sdk-0.1', async () => {
     expect(await readdir(FOLDER)).to.have.members(['literals.rs', 'pools.rs', 'storage.rs']);
   });
 
-  it('literals.rs: responses written in full, and requests copied', async () => {
+  it('serves a handler for SDK 0.1 that writes responses in full and copies requests (literals.rs)', async () => {
     await deploy(stack.api, { path: '/literals/{name}', code: await source('literals.rs') });
     const { status, headers, body } = await stack.gateway.get('/literals/a');
     expect([status, headers['content-type'], body]).to.deep.equal([
@@ -53,7 +53,7 @@ describe('handlers for SDK 0.1', function () {
   });
 
   for (const type of ['sqlite', 'postgres', 'mysql'] as const) {
-    it(`pools.rs: rows, counts and keys with an expiry, on ${type}`, async () => {
+    it(`serves a handler for SDK 0.1 with rows in ${type} and keys in Redis (pools.rs)`, async () => {
       const path = `/pools/${type}`;
       const id = await deploy(stack.api, { path, code: await source('pools.rs') });
       await bind(stack.api, id, await service(type), 'main');
@@ -66,7 +66,7 @@ describe('handlers for SDK 0.1', function () {
   }
 
   for (const type of ['sqlite', 'postgres', 'mysql', 'objstore', 'ftp'] as const) {
-    it(`storage.rs: every method of Storage, on ${type}`, async () => {
+    it(`serves a handler for SDK 0.1 that uses each method of Storage, on ${type} (storage.rs)`, async () => {
       const original = await source('storage.rs');
       expect(original).to.include(DATABASE);
       const code = original.replace(DATABASE, ELSEWHERE[type] ?? DATABASE);

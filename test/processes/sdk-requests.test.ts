@@ -46,7 +46,7 @@ describe('requests and responses of handlers', function () {
   });
   after(() => stack.close());
 
-  it('have all values of a name', async () => {
+  it('passes all values of a query parameter or header to handlers, and sends all Set-Cookie headers', async () => {
     const headers = { 'x-a': ['1', '2, 3'], cookie: 'a=1; b=2' };
     const { status, body, headers: sent } = await stack.gateway.get('/all?a=1&a=b+c%26&b=2', { headers });
     expect(status).to.equal(200);
@@ -62,7 +62,7 @@ describe('requests and responses of handlers', function () {
     expect(sent['set-cookie']).to.deep.equal(['a=1', 'b=2; Path=/']);
   });
 
-  it('have all values of a form', async () => {
+  it('passes all values of a form field to handlers, and refuses a body that is no form', async () => {
     const headers = { 'content-type': 'application/x-www-form-urlencoded' };
     const { body } = await stack.gateway.post('/all', 'a=1&b=&a=%C3%A9', { headers });
     expect(body).to.have.deep.property('form', ['1', 'é']);
@@ -73,7 +73,7 @@ describe('requests and responses of handlers', function () {
     });
   });
 
-  it('a value of several lines is several headers, and no way to add others', async () => {
+  it('sends a header value of several lines as several values, and adds no other header', async () => {
     const splits = (value: string) => stack.gateway.get(`/splits?value=${encodeURIComponent(value)}`);
     expect((await splits('1\n2')).headers['x-a']).to.equal('1, 2');
     const { status, headers } = await splits('1\nSet-Cookie: a=1');

@@ -91,12 +91,12 @@ describe('service calls', function () {
     return (JSON.parse(String(payload)) as { rows: number[][] }).rows[0]?.[0] ?? -1;
   }
 
-  describe('in a transaction', () => {
+  describe('transactions', () => {
     beforeEach(async () => {
       await ok(statement(await connected(), 'DELETE FROM entries'));
     });
 
-    it('are kept when it is committed', async () => {
+    it('stores the statements of a transaction when it is committed, not before', async () => {
       const client = await connected();
       await ok(control(client, 'begin'));
       await ok(statement(client, 'INSERT INTO entries VALUES (1)', { tx: true }));
@@ -105,7 +105,7 @@ describe('service calls', function () {
       expect(await count()).to.equal(1);
     });
 
-    it('are not stored when it is rolled back', async () => {
+    it('stores no statement of a transaction that is rolled back', async () => {
       const client = await connected();
       await ok(control(client, 'begin'));
       await ok(statement(client, 'INSERT INTO entries VALUES (1)', { tx: true }));
@@ -114,7 +114,7 @@ describe('service calls', function () {
       expect(await control(client, 'commit')).to.include({ ok: false, kind: 'invalid' });
     });
 
-    it('are rolled back when the handler ends, and its connection is free again', async () => {
+    it('rolls back a transaction when its handler disconnects, and frees its database connection', async () => {
       for (let round = 0; round < POOL_SIZE * 2; round++) {
         const client = await connected();
         await ok(control(client, 'begin'));
@@ -124,7 +124,7 @@ describe('service calls', function () {
       expect(await count()).to.equal(0);
     });
 
-    it('are rolled back when it is open for too long', async () => {
+    it('rolls back a transaction that is open for too long', async () => {
       const client = await connected();
       await ok(control(client, 'begin'));
       await ok(statement(client, 'INSERT INTO entries VALUES (1)', { tx: true }));
@@ -139,7 +139,7 @@ describe('service calls', function () {
       await ok(control(client, 'rollback'));
     });
 
-    it('are one transaction to a connection', async () => {
+    it('refuses a second transaction on the same connection', async () => {
       const client = await connected();
       await ok(control(client, 'begin'));
       expect(await control(client, 'begin')).to.include({ kind: 'invalid' });
@@ -148,7 +148,7 @@ describe('service calls', function () {
     });
   });
 
-  it('end at their deadline, and their connection is free again', async () => {
+  it('ends service calls at their deadline, and frees their database connection', async () => {
     const client = await connected();
     for (let round = 0; round < POOL_SIZE * 2; round++) {
       const answer = await statement(client, 'SELECT pg_sleep(60)', { deadline_ms: 200 });
@@ -164,7 +164,7 @@ describe('service calls', function () {
     });
   });
 
-  it('have the deadline of the configuration when they name none, and never more than a request', async () => {
+  it('applies the configured deadline to service calls without one, and that of requests as a maximum', async () => {
     const client = await connected();
     const byDefault = await statement(client, 'SELECT pg_sleep(60)');
     expect(byDefault.message).to.include('within 2000 ms');
@@ -172,7 +172,7 @@ describe('service calls', function () {
     expect(longest.message).to.include('within 3000 ms');
   });
 
-  it('wait for their turn, and are refused when too many wait', async () => {
+  it('queues service calls while all connections are in use, and refuses calls when too many wait', async () => {
     const client = await connected();
     const { start, release } = await held();
     const started = Array.from({ length: POOL_SIZE + QUEUE_LIMIT }, () => start(client));
@@ -184,7 +184,7 @@ describe('service calls', function () {
     await ok(statement(client, 'SELECT 1'));
   });
 
-  it('in the queue end at their deadline too', async () => {
+  it('ends service calls that wait in the queue at their deadline', async () => {
     const client = await connected();
     const { start, release } = await held();
     const started = Array.from({ length: POOL_SIZE }, () => start(client));
@@ -195,7 +195,7 @@ describe('service calls', function () {
     for (const answer of started) await ok(answer);
   });
 
-  it('finish before their service is deactivated', async () => {
+  it('finishes service calls before it answers the deactivation of their service', async () => {
     const client = await connected();
     const { start, release } = await held();
     const underWay = start(client);
@@ -218,7 +218,7 @@ describe('service calls', function () {
     ['deactivation', (id: string) => stack.api.post(`/api/services/${id}/deactivate`)],
     ['deletion', (id: string) => stack.api.delete(`/api/services/${id}`)],
   ] as const) {
-    it(`are waited for by a deactivation of the service, and by a ${what} after it`, async () => {
+    it(`waits for active calls in a deactivation of their service, and in a ${what} after it`, async () => {
       const { data } = (await stack.api.get(`/api/services/${serviceId}`)).body as {
         data: { config: object };
       };
@@ -245,7 +245,7 @@ describe('service calls', function () {
     });
   }
 
-  it('are served again at once when their service is activated while it still drains', async () => {
+  it('serves calls again at once when a service is activated while it still drains', async () => {
     const client = await connected();
     const { start, release } = await held();
     let isOver = false;
@@ -265,7 +265,7 @@ describe('service calls', function () {
     await ok(statement(client, 'SELECT 1'));
   });
 
-  it('and active transactions finish before the actor host ends', async () => {
+  it('finishes active transactions before the actor host ends', async () => {
     const client = await connected();
     await ok(control(client, 'begin'));
     await ok(statement(client, 'INSERT INTO entries VALUES (7)', { tx: true }));

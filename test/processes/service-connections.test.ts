@@ -75,7 +75,7 @@ describe('connections with the actor host', function () {
     expect(body).to.have.nested.property('data.connected', true);
   }
 
-  it('are limited for each endpoint, and more are refused', async () => {
+  it('limits the connections of an endpoint with the actor host, and refuses more', async () => {
     const token = await tokenFor(stack.dataDir, hostile);
     let taken = 0;
     for (let count = 0; count < OPEN_FILES; count++) {
@@ -101,7 +101,7 @@ describe('connections with the actor host', function () {
     });
   });
 
-  it('without a token are limited, are replaced by new ones, and expire', async () => {
+  it('limits connections without a token, replaces them by new ones, and lets them expire', async () => {
     for (let round = 0; round < 3; round++) {
       await Promise.all(Array.from({ length: OPEN_FILES }, () => open()));
       expect(descriptors()).to.be.below(WITHOUT_TOKEN + 100);
@@ -110,7 +110,7 @@ describe('connections with the actor host', function () {
     await eventually(() => expect(descriptors()).to.be.below(100));
   });
 
-  it('may be late with their token', async () => {
+  it('accepts a token that a connection with the actor host sends after two seconds', async () => {
     const client = await connectServices(stack.servicesSocket);
     clients.push(client);
     // The handler has to wait for the processor.
@@ -119,7 +119,7 @@ describe('connections with the actor host', function () {
     expect(await client.send({ token })).to.include({ ok: true });
   });
 
-  it('are closed after a protocol violation, which is logged a few times a second, without a stack', async () => {
+  it('closes connections after protocol violations, and logs only some of these, without a stack', async () => {
     const host = stack.processes.get('actor-host');
     const before = host?.logged.lines.length ?? 0;
     const token = await tokenFor(stack.dataDir, hostile);
@@ -146,7 +146,7 @@ describe('connections with the actor host', function () {
     await innocentIsServed();
   });
 
-  it('of all endpoints together are limited, so that the actor host keeps the descriptors it needs', async () => {
+  it('limits the connections of all endpoints together, so that the actor host keeps descriptors', async () => {
     const tokens = await Promise.all(
       Array.from({ length: 12 }, (_, at) =>
         tokenFor(stack.dataDir, `00000000-0000-4000-8000-${String(at).padStart(12, '0')}`),

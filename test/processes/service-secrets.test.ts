@@ -16,7 +16,7 @@ describe('secrets of services', function () {
   });
   after(() => stack.close());
 
-  it('are in no log, queue, table, error, metric and process argument', async () => {
+  it('writes secrets of services to no log, queue, table, error, metric or process argument', async () => {
     const answers: unknown[] = [];
     const post = async (path: string, body?: unknown) => {
       const { body: answer } = await stack.api.post(path, body);
@@ -78,7 +78,7 @@ describe('secrets of services', function () {
     ['Basic authentication', Buffer.from(`me:${secret('x')}`).toString('base64')],
     ['hexadecimal digits', Buffer.from(secret('x')).toString('hex')],
   ] as const) {
-    it(`would be found as ${form}`, () => {
+    it(`recognizes a secret in a log that is written as ${form}`, () => {
       expect(() => expectNone('a log', `before ${text} after`)).to.throw(/a secret is in a log/);
     });
   }

@@ -124,7 +124,7 @@ describe('the token of a handler process', function () {
 
   const nonces = async () => readdir(await tokens());
 
-  it('is refused to other users, where the process has one of its own, by services in Rust', async function () {
+  it('refuses the token of a handler from a process of another user, in services in Rust', async function () {
     if (!HAS_UNTRUSTED_USERS) this.skip();
     const token = await running();
     // The handler itself gets in.
@@ -135,14 +135,14 @@ describe('the token of a handler process', function () {
     expect(await tried(to.token, to.socket)).to.include({ ok: true });
   });
 
-  it('opens its services from the same machine while it runs', async () => {
+  it('opens the services of a handler with its token on the same machine while it runs', async () => {
     const token = await running();
     await inUse(token);
     await inUse(token);
     expect(await nonces()).to.deep.equal([token.split('.')[1]]);
   });
 
-  it('is taken before the calls that are sent right after it', async () => {
+  it('checks the token of a handler before the calls that are sent right after it', async () => {
     const client = await connected();
     const token = await running();
     const answers = await Promise.all([client.send({ token }), client.send(...QUERY)]);
@@ -150,14 +150,14 @@ describe('the token of a handler process', function () {
     expect(answers[1]).to.include({ kind: 'moved' });
   });
 
-  it('is refused with the nonce of another process, or a path as its nonce', async () => {
+  it('refuses the token of a handler with the nonce of another process, or with a path as its nonce', async () => {
     const [endpoint, nonce = '', signature = ''] = (await running()).split('.');
     await writeFile(join(await tokens(), '12-34-abcdef'), '');
     for (const other of ['12-34-abcdef', `../tokens/${nonce}`, `./${nonce}`, '..', '', 'a'.repeat(500)])
       expect(await tried(`${endpoint}.${other}.${signature}`)).to.include({ kind: 'unauthenticated' });
   });
 
-  it('is refused on another machine', async () => {
+  it('refuses the token of a handler on another machine', async () => {
     const token = await running();
     const data = await tempDir('another-machine');
     const other = stack.launch('actor-host', { DATA_DIR: data.path });
@@ -173,7 +173,7 @@ describe('the token of a handler process', function () {
     }
   });
 
-  it('stays valid when another gateway of the machine starts and ends', async () => {
+  it('keeps the token of a handler valid when another gateway of the machine starts and ends', async () => {
     const token = await running();
     const other = stack.launch('gateway', { GATEWAY_PORT: String(await freePort()) });
     await other.ready;
@@ -182,7 +182,7 @@ describe('the token of a handler process', function () {
     await inUse(token);
   });
 
-  it('is refused when another process has replaced its own', async () => {
+  it('refuses the token of a handler process that another one has replaced', async () => {
     const token = await running();
     const { refused } = await inUse(token);
     await must(stack.api.put(`/api/endpoints/${endpointId}`, { code: SOURCE.replace('exit(3)', 'exit(4)') }));
@@ -192,7 +192,7 @@ describe('the token of a handler process', function () {
     await inUse(await running());
   });
 
-  it('is refused when the process has ended or was killed', async () => {
+  it('refuses the token of a handler process that has ended or was killed', async () => {
     const ends = [
       () => stack.gateway.get('/token?do=exit'),
       async () => {
@@ -209,7 +209,7 @@ describe('the token of a handler process', function () {
     }
   });
 
-  it('leaves nothing behind when the process does not become ready', async () => {
+  it('leaves no file of a token behind when a handler process does not become ready', async () => {
     const before = await nonces();
     const never = { name: 'never', path: '/never', method: 'GET', domain: '*', code: DIES_AT_START };
     const { id } = (await must(stack.api.post('/api/endpoints', never))) as { id: string };
@@ -219,7 +219,7 @@ describe('the token of a handler process', function () {
     await eventually(async () => expect(await nonces()).to.have.members(before));
   });
 
-  it('is refused when its gateway was killed and another one has started', async () => {
+  it('refuses the token of a handler when its gateway was killed and another one has started', async () => {
     const token = await running();
     const { refused } = await inUse(token);
     await stack.processes.get('gateway')?.end('SIGKILL');
@@ -228,7 +228,7 @@ describe('the token of a handler process', function () {
     await eventually(async () => expect(await running()).not.to.equal(token));
   });
 
-  it('is refused when the endpoint has been stopped', async () => {
+  it('refuses the token of a handler when its endpoint has been stopped', async () => {
     const token = await running();
     const { refused } = await inUse(token);
     await must(stack.api.post(`/api/endpoints/${endpointId}/stop`));

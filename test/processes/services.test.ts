@@ -62,7 +62,7 @@ describe('services', function () {
     ((await must(stack.api.get(`/api/services/${id}`))) as { active: boolean }).active;
 
   describe('activation', () => {
-    it('connects, and names the server', async () => {
+    it('connects a service when it is activated, and names the server', async () => {
       const id = await createService(stack.api, 'redis', redis.config, 'my cache');
       const { status, body } = await stack.api.post(`/api/services/${id}/activate`);
       expect(status).to.equal(200);
@@ -74,7 +74,7 @@ describe('services', function () {
       expect((await activity(id, 'activate')).data).to.have.property('active', true);
     });
 
-    it('starts the actor of a service whose backend is down, and keeps retrying', async () => {
+    it('activates a service whose backend is down, and retries until it can connect', async () => {
       await redis.stop();
       const id = await createService(stack.api, 'redis', redis.config);
       const { client } = await bound(id);
@@ -89,7 +89,7 @@ describe('services', function () {
       await eventually(async () => expect(await pinged(client)).to.include({ ok: true }));
     });
 
-    it('ends with a deactivation, for calls too', async () => {
+    it('refuses calls of a service that is deactivated, until it is activated again', async () => {
       const id = await activeService(stack.api, 'redis', redis.config);
       const { client } = await bound(id);
       expect(await pinged(client)).to.include({ ok: true });
@@ -104,7 +104,7 @@ describe('services', function () {
       expect(await pinged(client)).to.include({ ok: true });
     });
 
-    it('is refused while the service is disabled; disabling deactivates', async () => {
+    it('deactivates a service when it is disabled, and refuses to activate it while it is', async () => {
       const id = await activeService(stack.api, 'redis', redis.config);
       const { client } = await bound(id);
       await must(stack.api.put(`/api/services/${id}`, { enabled: false }));
@@ -117,7 +117,7 @@ describe('services', function () {
       expect(await isActive(id)).to.equal(false);
     });
 
-    it('reconnects with a changed config', async () => {
+    it('reconnects an active service with a changed config', async () => {
       const id = await activeService(stack.api, 'redis', redis.config);
       const { client } = await bound(id);
       await client.send({ pool: 'cache', op: 'set', args: { key: 'where' } }, 'database 0');
@@ -128,7 +128,7 @@ describe('services', function () {
       expect(String((await client.send(get)).payload)).to.equal('database 0');
     });
 
-    it('ends with the deletion of the service', async () => {
+    it('refuses calls of a service that has been deleted', async () => {
       const id = await activeService(stack.api, 'redis', redis.config);
       const { client } = await bound(id);
       expectData(await stack.api.delete(`/api/services/${id}`));
@@ -136,7 +136,7 @@ describe('services', function () {
       await eventually(async () => expect(await pinged(client)).to.include({ kind: 'unbound' }));
     });
 
-    it('is waited for on every actor host', async () => {
+    it('answers an activation when the service is connected on every actor host', async () => {
       const data = await tempDir('second-host');
       const second = stack.launch('actor-host', { DATA_DIR: data.path });
       try {
@@ -162,7 +162,7 @@ describe('services', function () {
   });
 
   describe('a connection test', () => {
-    it('reports the server and its latency, without activating', async () => {
+    it('reports the server and its latency in a connection test, without activating the service', async () => {
       const id = await createService(stack.api, 'redis', redis.config);
       const tested = expectData<{ connected: boolean; latency_ms: number; message: string }>(
         await stack.api.post(`/api/services/${id}/test`),
@@ -183,7 +183,7 @@ describe('services', function () {
       ['a port without a listener', async () => ({ port: await freePort() }), /refused/],
     ];
     for (const [what, change, message] of failures) {
-      it(`says ${what}`, async () => {
+      it(`reports ${what} as the reason of a failed connection test`, async () => {
         const id = await createService(stack.api, 'redis', { ...redis.config, ...(await change()) });
         const { status, body } = await stack.api.post(`/api/services/${id}/test`);
         expect(status).to.equal(200);
@@ -194,7 +194,7 @@ describe('services', function () {
   });
 
   describe('bindings', () => {
-    it('act at once on connections that are open', async () => {
+    it('applies new and removed bindings at once on open connections of handlers', async () => {
       const id = await activeService(stack.api, 'redis', redis.config);
       const endpointId = await createEndpoint(stack.api, '/at-once');
       const client = await clientOf(endpointId);
@@ -209,7 +209,7 @@ describe('services', function () {
       }
     });
 
-    it('are deleted with their endpoint', async () => {
+    it('deletes the bindings of an endpoint with it', async () => {
       const id = await activeService(stack.api, 'redis', redis.config);
       const { endpointId, client } = await bound(id);
       expect(await pinged(client)).to.include({ ok: true });
@@ -217,7 +217,7 @@ describe('services', function () {
       await eventually(async () => expect(await pinged(client)).to.include({ kind: 'unbound' }));
     });
 
-    it('are refused under a name that is taken', async () => {
+    it('refuses a binding under a pool_id that the endpoint uses already', async () => {
       const id = await createService(stack.api, 'redis', redis.config);
       const { endpointId } = await bound(id);
       const again = await stack.api.post(`/api/endpoints/${endpointId}/services`, {
@@ -229,7 +229,7 @@ describe('services', function () {
   });
 
   describe('a handler', () => {
-    it('reaches nothing without a token, or with an invalid one', async () => {
+    it('refuses calls of services without a token, or with an invalid one', async () => {
       const endpointId = await createEndpoint(stack.api, '/forged');
       const id = await activeService(stack.api, 'redis', redis.config);
       await bind(stack.api, endpointId, id, 'cache');
@@ -252,13 +252,13 @@ describe('services', function () {
       await client.closed;
     });
 
-    it("reaches nothing of what is bound to another's endpoint", async () => {
+    it('refuses calls of a service that is bound only to another endpoint', async () => {
       await bound(await activeService(stack.api, 'redis', redis.config));
       const other = await clientOf(await createEndpoint(stack.api, '/other'));
       expect(await pinged(other)).to.include({ kind: 'unbound' });
     });
 
-    it('that violates the protocol loses its connection only', async () => {
+    it('closes only the connection of a handler that violates the protocol', async () => {
       const id = await activeService(stack.api, 'redis', redis.config);
       const { endpointId, client } = await bound(id);
       for (const garbage of [Buffer.from('GET / HTTP/1.1\r\n\r\n'), Buffer.alloc(64, 0xff)]) {
@@ -274,7 +274,7 @@ describe('services', function () {
       expect(await pinged(client)).to.include({ ok: true });
     });
 
-    it('gets an error for unknown operations', async () => {
+    it('answers unknown operations of a handler with an error', async () => {
       const { client } = await bound(await activeService(stack.api, 'redis', redis.config));
       expect(await client.send({ pool: 'cache', op: 'drop' })).to.include({ kind: 'invalid' });
       for (const op of ['begin', 'commit', 'rollback']) {
@@ -284,7 +284,7 @@ describe('services', function () {
     });
   });
 
-  it('are counted, timed and shown in the metrics', async () => {
+  it('counts and times calls of services in the metrics', async () => {
     const id = await activeService(stack.api, 'redis', redis.config);
     const { client } = await bound(id);
     await pinged(client);
