@@ -54,7 +54,7 @@ describe('a bundle of handlers for SDK 0.1', () => {
   });
   after(() => stack.close());
 
-  it('runs as it stands when its manifest names the service', async () => {
+  it('runs a bundle for SDK 0.1 without changes when its manifest names the service', async () => {
     const path = join(stack.dataDir, 'notes.db');
     await activeService(stack.api, 'sqlite', { path }, 'notes');
     const files = {

@@ -92,7 +92,7 @@ describe('TLS of the gateway', function () {
     return fingerprint256.replaceAll(':', '').toLowerCase();
   };
 
-  it('refuses hosts without a certificate', async () => {
+  it('refuses TLS handshakes for hosts without a certificate', async () => {
     expect(await rejected(get('/any'))).to.match(/handshake|alert|ECONNRESET/i);
     expectFailure(await stack.api.get(path()), 'not_found');
     expect(expectData(await stack.api.get(`/api/domains/${domains[HOST]}`))).to.include({
@@ -100,7 +100,7 @@ describe('TLS of the gateway', function () {
     });
   });
 
-  it('serves a host with its certificate, and shows what it is, never its key', async () => {
+  it('serves a host with its certificate, and shows the certificate over the API, never its key', async () => {
     const saved = expectData<Record<string, unknown>>(await put(first));
     expect(saved).to.deep.include({ names: [HOST], issuer: 'Test Authority' });
     const shown = await stack.api.get(path());
@@ -135,14 +135,14 @@ describe('TLS of the gateway', function () {
     expect(await rejected(handshakeWith(weak))).to.match(/handshake failure|alert/i);
   });
 
-  it('passes bodies of any size both ways', async () => {
+  it('passes a body of 3 MiB over TLS in both directions', async () => {
     const body = 'x'.repeat(3 * 1024 * 1024);
     const answer = await get('/any?do=echo', HOST, undefined, body);
     expect(answer.status).to.equal(200);
     expect(answer.body === body).to.equal(true);
   });
 
-  it('has the new certificate for new connections, while those that are open keep theirs', async () => {
+  it('uses a new certificate for new connections, and still serves clients that keep a connection', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     expect((await get('/any', HOST, agent)).status).to.equal(200);
     const second = await authority.issue([HOST, `*.${HOST}`], {
@@ -155,7 +155,7 @@ describe('TLS of the gateway', function () {
     agent.destroy();
   });
 
-  it('shows each host its own, by SNI', async () => {
+  it('chooses the certificate of the host by SNI, and refuses handshakes without a host name', async () => {
     expectData(await put(await authority.issue(['*.shops.example']), OTHER));
     await eventually(async () => expect((await get('/any', OTHER)).status).to.equal(200));
     expect((await get('/any', HOST)).status).to.equal(200);
@@ -163,7 +163,7 @@ describe('TLS of the gateway', function () {
     expect(await rejected(handshakeWith({ servername: '' }))).to.match(/alert|handshake|ECONNRESET/i);
   });
 
-  it('survives that its front is killed or replaced', async () => {
+  it('serves TLS again when the front of the gateway is killed or replaced', async () => {
     const gateway = stack.processes.get('gateway');
     gateway?.logged.expectErrors(/front exited, starting another/);
     const killed = frontOf(gateway?.pid ?? 0);
@@ -174,7 +174,7 @@ describe('TLS of the gateway', function () {
     await eventually(async () => expect((await get('/any')).status).to.equal(200));
   });
 
-  it('refuses what would not work, and changes nothing', async () => {
+  it('refuses a certificate or key that would not work, and changes nothing', async () => {
     const before = expectData(await stack.api.get(path()));
     const refused = async (certificate: object, message: RegExp) =>
       expectFailure(await put(certificate), 'invalid_input', message);
@@ -202,7 +202,7 @@ describe('TLS of the gateway', function () {
     expect(text).not.to.include('my secret text');
   });
 
-  it('has metrics of when they expire', async () => {
+  it('shows the expiry of a certificate in the metrics', async () => {
     const { expires_at } = expectData<{ expires_at: string }>(await stack.api.get(path()));
     const { body } = await stack.api.get('/metrics');
     const [, seconds] =
@@ -212,7 +212,7 @@ describe('TLS of the gateway', function () {
     expect(Number(seconds) * 1000).to.equal(Date.parse(expires_at));
   });
 
-  it('is not served for a host that the certificate is not for, after a rename', async () => {
+  it('refuses TLS handshakes for a host that was renamed and that its certificate is not for', async () => {
     expectData(await put(await authority.issue([OTHER]), OTHER));
     expectData(await stack.api.put(`/api/domains/${domains[OTHER]}`, { host: 'renamed.example' }));
     // When the gateway knows.
@@ -222,7 +222,7 @@ describe('TLS of the gateway', function () {
     await eventually(async () => expect((await get('/any', OTHER)).status).to.equal(200));
   });
 
-  it('ends for a host whose certificate, or whose domain, is deleted', async () => {
+  it('refuses TLS handshakes for a host whose certificate or domain is deleted', async () => {
     expectData(await stack.api.delete(path(OTHER)));
     expectFailure(await stack.api.delete(path(OTHER)), 'not_found');
     const ends = () =>
@@ -235,7 +235,7 @@ describe('TLS of the gateway', function () {
     expect((await get('/any', HOST)).status).to.equal(200);
   });
 
-  it('resumes sessions, but none with a certificate that has been replaced or deleted', async () => {
+  it('resumes TLS sessions, but none with a certificate that has been replaced or deleted', async () => {
     const resumed = async (session: Buffer): Promise<boolean> => {
       const socket = await handshakeWith({ session });
       const isReused = socket.isSessionReused();
@@ -258,7 +258,7 @@ describe('TLS of the gateway', function () {
     await eventually(async () => expect((await get('/any')).status).to.equal(200));
   });
 
-  it('closes handshakes that take too long, and serves others meanwhile', async () => {
+  it('closes TLS handshakes that take too long, and serves others meanwhile', async () => {
     await stack.processes.get('gateway')?.end('SIGTERM');
     await stack.start('gateway', { HTTP_HEAD_TIMEOUT_MS: '500' });
     const { createConnection } = await import('node:net');
@@ -269,7 +269,7 @@ describe('TLS of the gateway', function () {
     await closed;
   });
 
-  it('carries WebSockets, of pages of the same host', async () => {
+  it('carries WebSockets over TLS, and refuses those of pages of another origin', async () => {
     await stack.deploy({ path: '/socket', domain: '*', code: SOCKETS });
     const options = {
       ca: authority.root,
@@ -288,7 +288,7 @@ describe('TLS of the gateway', function () {
     expect((await refusedSocket(`https://127.0.0.1:${port}/socket`, foreign)).status).to.equal(403);
   });
 
-  it('redirects requests without TLS to it when told so, but not those that a proxy has got by TLS', async () => {
+  it('redirects requests without TLS with HTTP_REDIRECT, but not those a proxy received over TLS', async () => {
     await stack.processes.get('gateway')?.end('SIGTERM');
     await stack.start('gateway', { HTTP_REDIRECT: 'true', TLS_PUBLIC_PORT: '443' });
     const headers = { host: HOST };
@@ -304,7 +304,7 @@ describe('TLS of the gateway', function () {
     expect(proxied.status, 'of a proxy').to.equal(200);
   });
 
-  it('says that there is none, where TLS_PORT is not set', async () => {
+  it('warns when a certificate is set while TLS_PORT is not set', async () => {
     await stack.processes.get('web')?.end('SIGTERM');
     await stack.start('web', { TLS_PORT: '' });
     expect((await put(first)).body)

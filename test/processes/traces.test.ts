@@ -111,7 +111,7 @@ describe('traces', function () {
   const attributesOf = (span: Span | undefined) =>
     Object.fromEntries((span?.attributes ?? []).map(({ key, value }) => [key, Object.values(value)[0]]));
 
-  it('have the request as a part of that of the client, and calls of services as parts of it', async () => {
+  it('exports a request as a span of the trace of the client, and calls of services as child spans', async () => {
     const trace = newTrace();
     const { seen, requestId } = await get('calls', `00-${trace}-${CALLER}-01`);
     await eventually(() => expect(of(trace)).to.have.length(5));
@@ -139,7 +139,7 @@ describe('traces', function () {
     expect(requests[0]).to.deep.equal({ url: '/v1/traces', key: 'a secret', service: 'edge' });
   });
 
-  it('say what has failed, as the log does', async () => {
+  it('marks the spans of a failed request and a failed service call, with their ids in the log', async () => {
     const trace = newTrace();
     const { status, requestId } = await get('fails', `00-${trace}-${CALLER}-01`);
     expect(status).to.equal(500);
@@ -161,7 +161,7 @@ describe('traces', function () {
     });
   });
 
-  it('go out when the client or the sampler says so, and only then', async () => {
+  it('exports traces only when the client or the sampler decides so', async () => {
     const [unsampled, sampled] = [newTrace(), newTrace()];
     expect((await get('calls', `00-${unsampled}-${CALLER}-00`)).seen.traceparent).to.match(/-00$/);
     const own = (await get('calls')).seen;
@@ -175,7 +175,7 @@ describe('traces', function () {
     expect(of(unsampled)).to.deep.equal([]);
   });
 
-  it('that the receiver does not take are counted, and hold up nothing', async () => {
+  it('counts spans that the receiver of traces refuses, and serves requests meanwhile', async () => {
     isAway = true;
     const counted = async (outcome: string) => {
       const { text } = await call(`${stack.apiUrl}/metrics`);

@@ -17,7 +17,7 @@ describe('an upgrade from before there were versions', function () {
   });
   after(() => stack?.close());
 
-  it('serves what ran before, as version 1, and has a way back from there', async () => {
+  it('serves the endpoints of a release without versions as version 1, and can roll back to it', async () => {
     const { api } = stack;
     const id = await stack.deploy({ path: '/upgraded', code: numbered(1) });
     const stopped = await stack.deploy({ path: '/stopped', code: numbered(2) });

@@ -27,7 +27,7 @@ describe('npm run user', () => {
       child.stdin.end(password);
     });
 
-  it('makes the first admin, which closes an open API', async () => {
+  it('creates the first admin by npm run user, which closes an open API', async () => {
     expectData(await api.get('/api/domains'));
     expect(await run(['create-admin', ADMIN.toUpperCase()])).to.deep.equal({
       code: 0,
@@ -41,7 +41,7 @@ describe('npm run user', () => {
     expect([code, output]).to.deep.equal([1, 'Another user has this email\n']);
   });
 
-  it('sets a lost password, which ends the sessions, and is in the audit', async () => {
+  it('resets a lost password by npm run user, ends the sessions, and records it in the audit', async () => {
     await run(['create-admin', ADMIN]);
     const before = { headers: await signIn(api, ADMIN) };
     const { code, output } = await run(['reset-password', ADMIN], 'another password\n');
@@ -54,7 +54,7 @@ describe('npm run user', () => {
     expect(JSON.stringify(rows)).not.to.include('another password');
   });
 
-  it('refuses what could never sign in, and changes nothing', async () => {
+  it('refuses invalid emails, passwords and commands of npm run user, and changes nothing', async () => {
     for (const [args, password, message] of [
       [['create-admin', 'a b@c.test'], PASSWORD, /^EMAIL must be an e-mail address/],
       [['create-admin', 'nobody'], PASSWORD, /^EMAIL must be an e-mail address/],

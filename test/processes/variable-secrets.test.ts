@@ -44,7 +44,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
       await redis?.remove();
     });
 
-    it('are in no answer, log, queue, table, build, artifact, file and argument', async () => {
+    it(`keeps secrets of handlers out of answers, logs, tables, files and arguments, with queues on ${kind}`, async () => {
       const answers: unknown[] = [];
       const { api } = stack;
       const get = async (path: string) => answers.push((await api.get(path)).body);

@@ -49,7 +49,7 @@ describe('variables and secrets', function () {
   };
   const reads = async (name: string, value: string) => expect(await read(name)).to.equal(value);
 
-  it('reach the handler from its endpoint, collection and domain; the nearest counts', async () => {
+  it('passes the nearest variable of endpoint, collection and domain to the handler', async () => {
     expect(await read('WHERE')).to.equal('unset');
     expect(expectData(await put(`${domain}/variables`, { WHERE: 'domain', D: 'ä "$x"\n2' }))).to.deep.equal({
       D: 'ä "$x"\n2',
@@ -85,7 +85,7 @@ describe('variables and secrets', function () {
     await reads('WHERE', 'unset');
   });
 
-  it('do not hide what the gateway sets, and nothing of the gateway is among them', async () => {
+  it('passes the variables of an endpoint to its handler, and none of the gateway', async () => {
     // Names in small letters are those of the script that sets its limits, too.
     expectData(await put(`${endpoint}/variables`, { MINE: '1', processes: 'mine' }));
     await reads('MINE', '1');
@@ -95,7 +95,7 @@ describe('variables and secrets', function () {
     for (const name of names) expect(name).not.to.match(/DATABASE|SECRET|API_KEY|REDIS/);
   });
 
-  it('reach running handlers without a failed request, and not at all when nothing has changed', async () => {
+  it('passes changed variables to running handlers without a failed request', async () => {
     const load = await startLoad({
       targets: [stack.gatewayUrl],
       clients: 4,
@@ -119,7 +119,7 @@ describe('variables and secrets', function () {
     expect(await read('TURN')).to.equal('9');
   });
 
-  it('are changed one by one, also at the same time; null deletes one, and the others stay', async () => {
+  it('changes single variables by PATCH, also at the same time, and deletes those set to null', async () => {
     const patch = (body: unknown, owner = endpoint) =>
       stack.api.send('PATCH', `${owner}/variables`, { body });
     expectData(await put(`${endpoint}/variables`, { KEPT: 'kept', CHANGED: 'before', OLD: 'old' }));
@@ -148,7 +148,7 @@ describe('variables and secrets', function () {
     expectData(await stack.api.delete(`${endpoint}/secrets/HIDDEN`));
   });
 
-  it('are those of now after a rollback', async () => {
+  it('keeps the current value of a secret after a rollback to an earlier version', async () => {
     expectData(await put(`${endpoint}/secrets/KEY`, { value: 'old key' }));
     await reads('KEY', 'old key');
     expectData(await stack.api.post(`${endpoint}/deploy`, { code: `${READS}// second\n` }));
@@ -158,7 +158,7 @@ describe('variables and secrets', function () {
     expect(await read('KEY')).to.equal('rotated key');
   });
 
-  it('that cannot be are refused, and nothing changes', async () => {
+  it('refuses variables and secrets whose name or value is not valid, and changes nothing', async () => {
     expectData(await put(`${endpoint}/variables`, { KEPT: '1' }));
     expectData(await put(`${endpoint}/secrets/IS_SECRET`, { value: 's' }));
     const state = async () => [
@@ -219,7 +219,7 @@ describe('variables and secrets', function () {
     expect(await state()).to.deep.equal(before);
   });
 
-  it('are at most 256 KiB together: plain and secret ones of an owner, and what is in force for an endpoint', async () => {
+  it('refuses more than 256 KiB of variables and secrets of an owner, or in force for an endpoint', async () => {
     const large = 'x'.repeat(60_000);
     const clear = async (owner: string) => {
       expectData(await put(`${owner}/variables`, {}));
@@ -249,7 +249,7 @@ describe('variables and secrets', function () {
     await reads('S0', 'unset');
   });
 
-  it('that are too many for a process, after a move, fail its start with a clear error', async () => {
+  it('fails the start of a handler with a clear error when its stored variables are too large', async () => {
     const { api } = stack;
     const alone = `/api/endpoints/${await stack.deploy({ path: '/moved', code: READS })}`;
     const database = openDatabase(stack.databaseUrl, () => undefined);
@@ -273,7 +273,7 @@ describe('variables and secrets', function () {
     });
   });
 
-  it('of a domain reach endpoints of all hosts in its collections, too', async () => {
+  it('passes variables of a domain also to endpoints of all hosts in its collections', async () => {
     const everywhere = await stack.deploy({
       ...{ path: '/everywhere', code: READS, domain: '*' },
       collection_id: collection.split('/').pop(),
@@ -289,7 +289,7 @@ describe('variables and secrets', function () {
     });
   });
 
-  it('are in force again after a crash of the handler, and a restart of the gateway', async () => {
+  it('passes secrets again after a crash of the handler, and after a restart of the gateway', async () => {
     expectData(await put(`${endpoint}/secrets/STAYS`, { value: 'here' }));
     await reads('STAYS', 'here');
     const { pid } = (await must(stack.api.get(endpoint))) as { pid: number };

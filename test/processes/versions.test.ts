@@ -85,7 +85,7 @@ describe('versions and deployments', function () {
     };
   };
 
-  it('deploys in one call, and rolls back to and fro', async () => {
+  it('deploys code in one call, and rolls back and forth between two versions', async () => {
     const one = await create();
     const first = expectData<Record<string, unknown>>(
       await one.deploy({ code: numbered(1), message: 'the first' }),
@@ -139,7 +139,7 @@ describe('versions and deployments', function () {
     ]);
   });
 
-  it('makes a version of each compiled source that differs from the newest, and start runs the newest', async () => {
+  it('makes a version of each compiled source that differs from the newest, and starts the newest', async () => {
     const one = await create(numbered(1));
     expect(await one.versions()).to.deep.equal([]);
     expectFailure(await one.rollBack(), 'nothing_to_roll_back_to');
@@ -174,7 +174,7 @@ describe('versions and deployments', function () {
     expect(await one.answer()).to.equal('1');
   });
 
-  it('shows the code of a version, and how two differ', async () => {
+  it('shows the code of a version, and the diff of two versions', async () => {
     const one = await create();
     for (const number of [1, 2]) expectData(await one.deploy({ code: numbered(number) }));
     const version = expectData<Record<string, unknown>>(await one.get('versions/1'));
@@ -191,7 +191,7 @@ describe('versions and deployments', function () {
     expect(expectData(await one.get('versions/2/diff?to=2'))).to.deep.equal({ from: 2, to: 2, diff: '' });
   });
 
-  describe('leaves all as it was when', () => {
+  describe('deployments that fail', () => {
     const unchangedBy = async (
       code: string,
       expected: 'compile_failed' | 'handler_start_failed',
@@ -207,12 +207,12 @@ describe('versions and deployments', function () {
       return one;
     };
 
-    it('the new code does not compile', async () => {
+    it('leaves an endpoint as it was when the new code does not compile', async () => {
       const one = await unchangedBy(DOES_NOT_COMPILE, 'compile_failed', /expected one of/);
       expect((await one.deployments()).length).to.equal(1);
     });
 
-    it('the new handler does not start', async () => {
+    it('leaves an endpoint as it was when the new handler does not start', async () => {
       const one = await unchangedBy(DOES_NOT_START, 'handler_start_failed', /no configuration/);
       const [failed] = await one.deployments();
       expect(failed).to.deep.include({
@@ -224,7 +224,7 @@ describe('versions and deployments', function () {
       expect(expectData(await one.deploy({ code: numbered(2) }))).to.include({ version: 3 });
     });
 
-    it('nothing served before', async () => {
+    it('leaves a new endpoint as it was when its first deployment fails', async () => {
       const one = await create();
       expectFailure(await one.deploy({ code: DOES_NOT_START }), 'handler_start_failed');
       expect(await one.endpoint()).to.deep.include({
@@ -234,7 +234,7 @@ describe('versions and deployments', function () {
     });
   });
 
-  it('shares requests between two versions exactly, and goes back to the one that served alone', async () => {
+  it('shares requests between two versions by percent, and rolls back to the one that served alone', async () => {
     const one = await create();
     expectData(await one.deploy({ code: numbered(1) }));
     expect(expectData(await one.deploy({ code: numbered(2), percent: 1 }))).to.include({ version: 2 });
@@ -283,7 +283,7 @@ describe('versions and deployments', function () {
     expect(expectData(await one.rollBack())).to.include({ version: 1 });
   });
 
-  it('tells which of two versions fails, and why', async () => {
+  it('shows which of two versions that serve fails, and why', async () => {
     const one = await create();
     expectData(await one.deploy({ code: numbered(1) }));
     const noStart = await one.deploy({ code: DOES_NOT_START, percent: 50 });
@@ -313,7 +313,7 @@ describe('versions and deployments', function () {
     expect(await states()).to.deep.equal([{ version: 1, percent: 100, state: 'running', error: null }]);
   });
 
-  it('goes back to a version that has served in a canary only', async () => {
+  it('rolls back to a version that has served in a canary only', async () => {
     const one = await create();
     expectData(await one.deploy({ code: numbered(1) }));
     expectData(await one.deploy({ code: numbered(2), percent: 10 }));
@@ -325,7 +325,7 @@ describe('versions and deployments', function () {
     expect(expectData(await one.rollBack())).to.include({ version: 3 });
   });
 
-  it('goes back, also after many stops and starts, and passes over versions that are gone', async () => {
+  it('rolls back after several stops and starts, and skips versions that are deleted', async () => {
     const one = await create();
     for (const number of [1, 2, 3]) expectData(await one.deploy({ code: numbered(number) }));
     const database = openDatabase(stack.databaseUrl, () => undefined);
@@ -347,7 +347,7 @@ describe('versions and deployments', function () {
     expect(expectData(await one.rollBack())).to.include({ version: 3 });
   });
 
-  it('compiles an earlier version again when its executable is gone', async () => {
+  it('compiles an earlier version again for a rollback when its executable is gone', async () => {
     const one = await create();
     for (const number of [1, 2]) expectData(await one.deploy({ code: numbered(number) }));
     const builds = async () => expectData<object[]>(await stack.api.get('/api/builds')).length;
@@ -369,7 +369,7 @@ describe('versions and deployments', function () {
     [{ header: 'X-User' }, (user: number) => ({ 'x-user': `user-${user}` })],
     [{ cookie: 'sid' }, (user: number) => ({ cookie: `a=b; sid=user-${user}` })],
   ] as const) {
-    it(`keeps the version of a caller that is known by its ${Object.keys(by)[0]}, while the share holds`, async () => {
+    it(`keeps the version of a caller that a ${Object.keys(by)[0]} identifies, while the share holds`, async () => {
       const one = await create();
       for (const number of [1, 2]) expectData(await one.deploy({ code: numbered(number) }));
       const ask = async (user: number) => {
@@ -402,7 +402,7 @@ describe('versions and deployments', function () {
     });
   }
 
-  it('50 times rolls back under load without a failed request', async () => {
+  it('rolls back 50 times under load without a failed request', async () => {
     const one = await create();
     for (const number of [1, 2]) expectData(await one.deploy({ code: numbered(number) }));
     const load = await startLoad({
@@ -420,7 +420,7 @@ describe('versions and deployments', function () {
     expect(load.served()).to.be.greaterThan(100);
   });
 
-  describe('removes the version of a deploy that was overtaken before it served', () => {
+  describe('versions of deploys that were overtaken before they served', () => {
     /** Deploys version 1, and another one that is pending when this resolves. */
     const overtakable = async () => {
       const one = await create();
@@ -432,7 +432,7 @@ describe('versions and deployments', function () {
     type One = Awaited<ReturnType<typeof create>>;
     const numbersOf = async (one: One) => (await one.versions()).map(({ version }) => version);
 
-    it('by a stop', async () => {
+    it('removes the version of a deploy that a stop overtakes before it serves', async () => {
       const { one, overtaken } = await overtakable();
       expectData(await one.post('stop'));
       expectFailure(await overtaken, 'start_overtaken');
@@ -442,7 +442,7 @@ describe('versions and deployments', function () {
       expect(await one.answer()).to.equal('1');
     });
 
-    it('by a rollback', async () => {
+    it('removes the version of a deploy that a rollback overtakes before it serves', async () => {
       const { one, overtaken } = await overtakable();
       expectData(await one.rollBack({ version: 1 }));
       expectFailure(await overtaken, 'start_overtaken');
@@ -451,7 +451,7 @@ describe('versions and deployments', function () {
       expect(await one.answer()).to.equal('1');
     });
 
-    it('by another deploy', async () => {
+    it('removes the version of a deploy that another deploy overtakes before it serves', async () => {
       const { one, overtaken } = await overtakable();
       expect(expectData(await one.deploy({ code: numbered(2) }))).to.include({ version: 3 });
       expectFailure(await overtaken, 'start_overtaken');
@@ -459,7 +459,7 @@ describe('versions and deployments', function () {
       expect(expectData(await one.rollBack())).to.include({ version: 1 });
     });
 
-    it('but not when a start, or a deploy of the same source, takes it over', async () => {
+    it('keeps the version of a deploy when a start, or a deploy of the same source, takes it over', async () => {
       const { one, overtaken } = await overtakable();
       const [started, deployed] = await Promise.all([
         one.post('start'),
@@ -473,7 +473,7 @@ describe('versions and deployments', function () {
       expect(await one.endpoint()).to.include({ running_version: 2, latest_version: 2 });
     });
 
-    it('but not when it was compiled by itself meanwhile', async () => {
+    it('keeps the version of an overtaken deploy when a separate compile of its source made it, too', async () => {
       const { one, overtaken } = await overtakable();
       expectData(await one.put({ code: slowToStart(3) }));
       expectData(await one.post('compile'));
@@ -485,7 +485,7 @@ describe('versions and deployments', function () {
     });
   });
 
-  it('refuses what cannot be, and changes nothing', async () => {
+  it('refuses deployments, shares and rollbacks that are not valid, and changes nothing', async () => {
     const one = await create();
     expectFailure(await one.deploy({}), 'endpoint_has_no_code');
     expectFailure(await one.deploy({ code: numbered(1), percent: 50 }), 'nothing_deployed');
