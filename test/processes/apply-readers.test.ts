@@ -29,7 +29,7 @@ describe('an apply and its readers', function () {
     expect(JSON.stringify(rows)).to.include('create endpoint \\"POST readers.example/a\\"');
   });
 
-  it('omits kinds of objects that a token may not read from the plan and the events of an apply', async () => {
+  it('leaves out of plan and events of an apply the kinds of objects that a token may not read', async () => {
     const whole = expectData<Shown>(await stack.api.get(`/api/applies/${id}`));
     expect(whole.plan.changes.map(({ kind }) => kind)).to.deep.equal(['domain', 'endpoint']);
     const admin = { email: 'admin@readers.example', name: 'Admin', password: PASSWORD, role: 'admin' };

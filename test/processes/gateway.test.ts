@@ -298,7 +298,7 @@ describe('gateway over HTTP', () => {
       await eventually(() => expect(isRunning(pid)).to.equal(false));
     });
 
-    it('routes by a changed enabled, host, base path or path as soon as the API has answered', async () => {
+    it('routes by changed values of enabled, host, base path and path as soon as the API has answered', async () => {
       const domain = await must(stack.api.post('/api/domains', { name: 'd', host: 'dis.test' }));
       const { id: domainId } = domain as { id: string };
       const { id: collectionId } = (await must(

@@ -212,7 +212,7 @@ describe('TLS of the gateway', function () {
     expect(Number(seconds) * 1000).to.equal(Date.parse(expires_at));
   });
 
-  it('refuses TLS handshakes for a host that was renamed and that its certificate is not for', async () => {
+  it('refuses TLS handshakes for a renamed host that its certificate is not for', async () => {
     expectData(await put(await authority.issue([OTHER]), OTHER));
     expectData(await stack.api.put(`/api/domains/${domains[OTHER]}`, { host: 'renamed.example' }));
     // When the gateway knows.
