@@ -13,7 +13,7 @@ import { uniqueName } from '../support/names.js';
 const [OWN, FOREIGN] = ['own.example', 'foreign.example'];
 const REQUESTS = { [OWN]: 2, [FOREIGN]: 5 };
 
-describe('to those who are limited to a domain', () => {
+describe('people who are limited to a domain', () => {
   let api: TestApi;
   let admin: Person;
   /** An editor, and an admin, of one domain; and a token of an admin for it. */
@@ -76,7 +76,7 @@ describe('to those who are limited to a domain', () => {
     return page.items.map(({ message }) => message);
   };
 
-  it('the log has entries of its endpoints', async () => {
+  it('lists only log entries of endpoints of the domain that somebody is limited to', async () => {
     expect(await messagesOf(admin)).to.have.members([`said at ${OWN}`, `said at ${FOREIGN}`]);
     for (const person of limited) {
       expect(await messagesOf(person)).to.deep.equal([`said at ${OWN}`]);
@@ -84,7 +84,7 @@ describe('to those who are limited to a domain', () => {
     }
   });
 
-  it('figures over time are of its endpoints', async () => {
+  it('adds up only requests of the domain that somebody is limited to in figures over time', async () => {
     const requestsOf = async (person: Person) => {
       const series = expectData<{ points: { requests: number }[] }>(await api.get('/api/series', person));
       return series.points.reduce((sum, { requests }) => sum + requests, 0);
@@ -93,7 +93,7 @@ describe('to those who are limited to a domain', () => {
     for (const person of limited) expect(await requestsOf(person)).to.equal(REQUESTS[OWN]);
   });
 
-  it('statistics count its endpoints and their requests', async () => {
+  it('counts only endpoints and requests of the domain that somebody is limited to in statistics', async () => {
     const statsOf = async (person: Person) => expectData(await api.get('/api/stats', person));
     // Each domain has the one that was made, and the one that was imported.
     expect(await statsOf(admin)).to.include({ endpoints_total: 4 });
@@ -101,7 +101,7 @@ describe('to those who are limited to a domain', () => {
       expect(await statsOf(person)).to.include({ endpoints_total: 2, requests_handled: REQUESTS[OWN] });
   });
 
-  it('the active object storage is one of its own', async () => {
+  it('uses only an object storage that is for the domain that somebody is limited to', async () => {
     const config = {
       endpoint: 'http://127.0.0.1:1',
       bucket: 'b',
@@ -125,7 +125,7 @@ describe('to those who are limited to a domain', () => {
     for (const person of limited) expectFailure(await api.get('/api/minio/objects', person), 'no_actor_host');
   });
 
-  it('there are 20 alerts at most, so that those of others have room', async () => {
+  it('refuses the 21st alert of an editor who is limited to a domain, and accepts one of an admin', async () => {
     const alert = { on: 'crash_loop', url: 'https://93.184.215.14/hook', scope: { domain: OWN } };
     const [editor = admin] = limited;
     // Each domain has one already.
@@ -134,7 +134,7 @@ describe('to those who are limited to a domain', () => {
     expectData(await api.post('/api/alerts', alert, admin), 201);
   });
 
-  it('secrets in configs of services are not shown, not even to an admin', async () => {
+  it('shows secrets in configs of services to nobody who is limited to a domain, not even to an admin', async () => {
     const path = `/api/services/${objects[OWN]?.['services']}`;
     expect(JSON.stringify((await api.get(path, admin)).body)).to.include(`password of ${OWN}`);
     for (const person of limited)

@@ -39,7 +39,7 @@ describe('access to all routes', () => {
 
   const pathOf = (path: string, host: string) => pathWith(path, () => objects[host] ?? {});
 
-  it('each names a permission that there is', () => {
+  it('every route names a permission that exists, and only those for health and signing in are public', () => {
     const known: readonly string[] = [...PERMISSIONS, 'authenticated', 'public'];
     for (const { method, path, permission } of [...ROUTES, ...PAGES.map((page) => ({ ...page, method: '' }))])
       expect(known, `${method} ${path}`).to.include(permission);
@@ -53,7 +53,7 @@ describe('access to all routes', () => {
     ]);
   });
 
-  it('each parameter that is an id names an object that is checked, or is below one', () => {
+  it('every id in the path of a route is that of an object that is checked, or is below one', () => {
     // Users, sessions and tokens belong to no domain; who may see them is decided by their owner.
     const ownerless = /^\/api\/(users|sessions|tokens)\/\{id\}(\/sessions)?$/;
     for (const { path } of ROUTES) {
@@ -62,7 +62,7 @@ describe('access to all routes', () => {
     }
   });
 
-  it('nobody without a credential, with a wrong one, or a wrong checksum', async () => {
+  it('every route that is not public answers 401 without a credential, or with a wrong one', async () => {
     for (const { method, path, permission } of ROUTES) {
       if (permission === 'public') continue;
       for (const headers of [
@@ -80,7 +80,7 @@ describe('access to all routes', () => {
   });
 
   for (const role of ROLES) {
-    it(`${role}: 403 exactly where the permission is missing`, async () => {
+    it(`the role ${role} gets 403 exactly where the permission is missing`, async () => {
       const may = PERMISSIONS_OF_ROLE[role];
       for (const { method, path, permission } of ROUTES) {
         const isMissing =
@@ -97,7 +97,7 @@ describe('access to all routes', () => {
       }
     });
 
-    it(`${role} of one domain: objects of another do not exist, in any route`, async () => {
+    it(`the role ${role} with one domain gets 404 for objects of another domain at every route`, async () => {
       const person = people.get(`${role} of ${OWN}`);
       for (const { method, path, permission } of ROUTES) {
         const kinds = kindsInPath(path);
@@ -114,7 +114,7 @@ describe('access to all routes', () => {
       }
     });
 
-    it(`${role} of one domain: lists have nothing of another`, async () => {
+    it(`the role ${role} with one domain gets lists that have nothing of another domain`, async () => {
       const person = people.get(`${role} of ${OWN}`);
       const foreign = [...Object.values(objects[FOREIGN] ?? {}), FOREIGN];
       for (const { method, path, permission } of ROUTES) {
@@ -129,7 +129,7 @@ describe('access to all routes', () => {
     });
   }
 
-  it('the pages: the dashboard is for admins, metrics for metrics:read', async () => {
+  it('shows the queue dashboard and the metrics only to an admin without limits to domains', async () => {
     for (const [who, person] of people) {
       const expected = who === 'admin' ? 200 : 403;
       expect((await call('GET', '/queues', person)).status, who).to.equal(expected);
@@ -137,7 +137,7 @@ describe('access to all routes', () => {
     }
   });
 
-  it('foreign ids and hosts in queries and bodies do not exist either', async () => {
+  it('answers 404 to foreign ids and hosts in queries and bodies', async () => {
     const editor = people.get(`editor of ${OWN}`) as Person;
     const { domains, collections, endpoints, services } = objects[FOREIGN] as DomainObjects;
     const own = objects[OWN] as DomainObjects;
@@ -192,7 +192,7 @@ describe('access to all routes', () => {
     );
   });
 
-  it('only those who see everything share services, and use what only the machine reaches', async () => {
+  it('lets only people without limits to domains share services, and use what only the machine reaches', async () => {
     const editor = people.get(`editor of ${OWN}`) as Person;
     const config = { host: '127.0.0.1', port: 1 };
     const redis = { name: 'mine', service_type: 'redis', config };
@@ -238,7 +238,7 @@ describe('access to all routes', () => {
     expectFailure(await api.post(foreign, bound, admin), 'not_found');
   });
 
-  it('what is shared with others is not changed by who has a part of it', async () => {
+  it('refuses to delete a collection or domain with an endpoint that the editor may not see', async () => {
     const editor = people.get(`editor of ${OWN}`) as Person;
     const everywhere = { name: 'any', path: '/any', method: 'GET', domain: '*' };
     const collection_id = objects[OWN]?.['collections'];
@@ -250,7 +250,7 @@ describe('access to all routes', () => {
     expectData(await api.delete(`/api/endpoints/${id}`, admin));
   });
 
-  it('a build that others wait for, too, is not cancelled by who sees their own endpoint of it', async () => {
+  it('refuses to cancel a build for an editor while an endpoint of another domain waits for it, too', async () => {
     const editor = people.get(`editor of ${OWN}`) as Person;
     const { endpoints: endpoint, builds: build } = objects[OWN] ?? {};
     const { endpoints: foreign, builds: foreignBuild } = objects[FOREIGN] ?? {};

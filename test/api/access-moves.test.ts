@@ -28,7 +28,7 @@ describe('endpoints that are made and moved', () => {
     expectData<{ id: string }>(await api.post(path, body, by), 201).id;
   const endpoint = (name: string, host: string) => ({ name, path: `/${name}`, method: 'GET', domain: host });
 
-  it('are on hosts that have a domain, for those who are limited to hosts', async () => {
+  it('refuses an endpoint on a host without a domain to an editor who is limited to hosts', async () => {
     const created = await api.post('/api/endpoints', endpoint('hidden', NO_DOMAIN), editor);
     expectFailure(created, 'not_found', /no domain with the host "nodomain\.example"; create it first/);
     const id = await make('/api/endpoints', endpoint('mine', A), editor);
@@ -51,7 +51,7 @@ describe('endpoints that are made and moved', () => {
     expectData(await api.delete(`/api/domains/${made}`, editor));
   });
 
-  describe('with a service that is for certain domains', () => {
+  describe('endpoints with a service that is for certain domains', () => {
     let service: string;
     let bound: string;
     before(async () => {
@@ -64,7 +64,7 @@ describe('endpoints that are made and moved', () => {
     const hostOf = async () =>
       expectData<{ domain: string }>(await api.get(`/api/endpoints/${bound}`, admin)).domain;
 
-    it('are not moved to another, nor to any', async () => {
+    it('refuses to move an endpoint to a domain that its service is not for, and to all domains', async () => {
       for (const host of [B, '*']) {
         const moved = await api.put(`/api/endpoints/${bound}`, { domain: host }, admin);
         expectFailure(moved, 'service_not_for_domain', new RegExp(`${service}.*"main".*unbind it first`));
@@ -73,7 +73,7 @@ describe('endpoints that are made and moved', () => {
       expectData(await api.put(`/api/endpoints/${bound}`, { name: 'renamed' }, admin));
     });
 
-    it('are not moved with a domain that gets another host', async () => {
+    it('refuses a new host of a domain while a service of its endpoints is not for that host', async () => {
       const rename = (host: string) => api.put(`/api/domains/${domain}`, { host }, admin);
       expectFailure(await rename('other.example'), 'service_not_for_domain', /"main"/);
       expect(await hostOf()).to.equal(A);
@@ -85,7 +85,7 @@ describe('endpoints that are made and moved', () => {
       expectData(await api.put(`/api/services/${service}`, { domains: [A] }, admin));
     });
 
-    it('are moved when the service is unbound', async () => {
+    it('moves an endpoint to another domain when its service is unbound', async () => {
       expectData(await api.delete(`/api/endpoints/${bound}/services/${service}`, admin));
       expectData(await api.put(`/api/endpoints/${bound}`, { domain: B }, admin));
       expect(await hostOf()).to.equal(B);

@@ -67,7 +67,7 @@ describe('a live log', function () {
   };
   const addEditor = (email: string) => addUser(api, admin, { email, role: 'editor', domains: [A] });
 
-  it('ends when its token is revoked, and the session that made it goes on', async () => {
+  it('ends a live log when its token is revoked, and not that of the session that made the token', async () => {
     const editor = await addEditor('token@example.test');
     const token = await makeToken(api, editor, ['logs:read']);
     const [ofToken, ofSession] = [await follow(token), await follow(editor)];
@@ -77,14 +77,14 @@ describe('a live log', function () {
     await eventually(() => expect(ofSession.received.at(-1)?.entry.message).to.equal('for the session'));
   });
 
-  it('ends when its session is', async () => {
+  it('ends a live log when its session ends', async () => {
     const editor = await addEditor('session@example.test');
     const tail = await follow(editor);
     expectData(await api.delete('/api/session', editor));
     await ends(tail);
   });
 
-  it('ends when its user gets other domains, or is deleted', async () => {
+  it('ends a live log when its user gets other domains, or is deleted', async () => {
     const editor = await addEditor('moved@example.test');
     const tail = await follow(editor);
     expectData(await api.put(`/api/users/${editor.id}`, { domains: [A, B] }, admin));
@@ -94,7 +94,7 @@ describe('a live log', function () {
     await ends(again);
   });
 
-  it('ends when its endpoint moves to a domain of others', async () => {
+  it('sends nothing more to the live log of an endpoint that has moved to a domain of others', async () => {
     const editor = await addEditor('left@example.test');
     const tail = await follow(editor, `/api/endpoints/${endpoint}/logs`);
     const all = await follow(admin);
@@ -105,7 +105,7 @@ describe('a live log', function () {
     expectData(await api.put(`/api/endpoints/${endpoint}`, { domain: A }, admin));
   });
 
-  it('ends when its session has been idle for too long', async () => {
+  it('ends a live log when its session has been idle for too long', async () => {
     const editor = await addEditor('idle@example.test');
     const tail = await follow(editor);
     const idle = new Date(Date.now() - 13 * 3_600_000);

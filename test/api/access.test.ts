@@ -23,7 +23,7 @@ describe('access', () => {
 
   describe('an API without users', () => {
     for (const header of ['forwarded', 'x-forwarded-for', 'x-forwarded-proto', 'x-real-ip', 'via'])
-      it(`is closed to what came by way of a proxy (${header})`, async () => {
+      it(`an API without users refuses a request that a proxy has sent on, with the header ${header}`, async () => {
         const open = await startApi();
         expectData(await open.get('/api/domains'));
         expectFailure(
@@ -34,7 +34,7 @@ describe('access', () => {
         await open.close();
       });
 
-    it('is closed where others can reach it', async () => {
+    it('an API without users refuses requests when it listens on all addresses, except for its health', async () => {
       const reachable = await startApi({ config: { HOST: '0.0.0.0' } });
       const url = reachable.url.replace('0.0.0.0', '127.0.0.1');
       expect((await fetch(`${url}/api/domains`)).status).to.equal(401);
@@ -42,7 +42,7 @@ describe('access', () => {
       await reachable.close();
     });
 
-    it('is closed with the next request by a user that another process makes', async () => {
+    it('an API without users refuses the next request when another process has made a user', async () => {
       const open = await startApi();
       expectData(await open.get('/api/domains'));
       const password_hash = await hashPassword(PASSWORD);
@@ -52,7 +52,7 @@ describe('access', () => {
       await open.close();
     });
 
-    it('is closed by its first user, who has to be an admin', async () => {
+    it('an API without users is closed by its first user, who has to be an admin of all domains', async () => {
       const open = await startApi();
       const user = { email: 'a@b.test', name: 'A', password: PASSWORD };
       expectFailure(await open.post('/api/users', { ...user, role: 'viewer' }), 'last_admin');
@@ -71,7 +71,7 @@ describe('access', () => {
   });
 
   describe('users', () => {
-    it('are listed, changed and deleted, without their passwords', async () => {
+    it('lists, changes and deletes users without showing their passwords', async () => {
       const editor = await addUser(api, admin, { email: 'Ed@Example.test', role: 'editor' });
       const listed = await api.get('/api/users', admin);
       expect(JSON.stringify(listed.body)).not.to.match(/argon|hash|password/);
@@ -92,7 +92,7 @@ describe('access', () => {
       expectFailure(await api.get(`/api/users/${editor.id}`, admin), 'not_found');
     });
 
-    it('always have an admin: not removed, demoted, nor limited; nor by two at a time', async () => {
+    it('refuses to delete, demote or limit the last admin, also when two are deleted at a time', async () => {
       const own = `/api/users/${admin.id}`;
       expectFailure(await api.delete(own, admin), 'last_admin');
       expectFailure(await api.put(own, { role: 'editor' }, admin), 'last_admin');
@@ -102,7 +102,7 @@ describe('access', () => {
       expect(both.map(({ status }) => status).filter((status) => status === 200)).to.have.length(1);
     });
 
-    it('change of themselves their name and password only (mass assignment)', async () => {
+    it('lets a viewer change only their own name and password (mass assignment)', async () => {
       const viewer = await addUser(api, admin, { email: 'v@example.test', role: 'viewer' });
       const own = `/api/users/${viewer.id}`;
       for (const body of [
@@ -130,7 +130,7 @@ describe('access', () => {
   });
 
   describe('sessions', () => {
-    it('are one cookie that scripts and other sites do not have, Secure behind TLS', async () => {
+    it('signs in with one HttpOnly, SameSite=Strict cookie, and believes no stranger who says https', async () => {
       const plain = await login(ADMIN, PASSWORD);
       expect(plain.headers['set-cookie']).to.have.length(1);
       expect(plain.headers['set-cookie']?.[0]).to.match(
@@ -145,7 +145,7 @@ describe('access', () => {
       }
     });
 
-    it('say who one is, and nobody where there is none', async () => {
+    it('says who is signed in, and names no user for a request without a session', async () => {
       const me = expectData<{ user: { email: string }; permissions: string[] }>(
         await api.get('/api/session', admin),
       );
@@ -155,7 +155,7 @@ describe('access', () => {
         expect(expectData(await api.get('/api/session', { headers }))).to.include({ user: null, kind: null });
     });
 
-    it('are listed, revoked, and ended by signing out', async () => {
+    it('lists sessions, revokes them, and ends the current one when its user signs out', async () => {
       const other = { headers: await signIn(api, ADMIN) };
       const listed = expectData<{ id: string; current: boolean }[]>(await api.get('/api/sessions', admin));
       expect(listed.map(({ current }) => current)).to.have.members([true, false]);
@@ -178,7 +178,7 @@ describe('access', () => {
       expectFailure(await api.get('/api/domains', admin), 'unauthorized');
     });
 
-    it('end when idle, and after their time', async () => {
+    it('ends sessions that have been idle for too long, or are too old', async () => {
       const other = { headers: await signIn(api, ADMIN) };
       const sessions = api.store.knex('sessions').where({ user_id: admin.id });
       const [first, second] = await sessions.clone().orderBy('created_at').pluck('id');
@@ -195,7 +195,7 @@ describe('access', () => {
       expectFailure(await api.get('/api/domains', other), 'unauthorized');
     });
 
-    it('are new with each login (session fixation), and none where two cookies came', async () => {
+    it('makes a new session with each login (session fixation), and accepts none of two cookies', async () => {
       const planted = { cookie: 'egw_session=planted-by-somebody-else' };
       const body = { email: ADMIN, password: PASSWORD };
       const response = await api.post('/api/session', body, { headers: planted });
@@ -208,7 +208,7 @@ describe('access', () => {
       expectFailure(await api.get('/api/domains', { headers: both }), 'unauthorized');
     });
 
-    it('are of no use to other sites, at any route that changes something (CSRF)', async () => {
+    it('refuses requests of other sites with a session at every route that changes something (CSRF)', async () => {
       for (const { method, path } of ROUTES.filter((route) => route.method !== 'GET'))
         for (const headers of [
           { origin: 'https://evil.example' },
@@ -223,7 +223,7 @@ describe('access', () => {
   });
 
   describe('passwords', () => {
-    it('five wrong ones are 401, more 429, whether there is such an account or not', async () => {
+    it('answers five wrong passwords with 401, and more with 429, whether the account exists or not', async () => {
       const answers = async (email: string) => {
         const all = [];
         for (let at = 0; at < 7; at++) all.push(await login(email, `wrong password ${at}`));
@@ -241,21 +241,21 @@ describe('access', () => {
       expectData(await api.get('/api/domains', admin));
     });
 
-    it('are not guessed with a session either', async () => {
+    it('answers 429 to a signed-in user after five wrong current passwords', async () => {
       const change = (current_password: string) =>
         api.put(`/api/users/${admin.id}`, { password: 'a new password', current_password }, admin);
       for (let at = 0; at < 5; at++) expectFailure(await change(`guess ${at}`), 'login_failed');
       expectFailure(await change(PASSWORD), 'too_many_logins');
     });
 
-    it('are asked for of oneself, however one writes the own id', async () => {
+    it('demands the current password for a new one, also when the id of the user is in upper case', async () => {
       const own = `/api/users/${admin.id.toUpperCase()}`;
       expectFailure(await api.put(own, { password: 'a new password' }, admin), 'login_failed');
       const viewer = await addUser(api, admin, { email: 'v@example.test', role: 'viewer' });
       expectData(await api.get(`/api/users/${viewer.id.toUpperCase()}`, viewer));
     });
 
-    it('wrong ones for many accounts are counted by address; attempts at once, too', async () => {
+    it('counts wrong passwords for many accounts by address, also when they come at once', async () => {
       const answers = await Promise.all(
         Array.from({ length: 40 }, (_, at) => login(`user${at}@example.test`, 'wrong password')),
       );
@@ -263,7 +263,7 @@ describe('access', () => {
       expect(answers.filter(({ status }) => status === 429)).to.have.length(20);
     });
 
-    it('are compared with the same work where there is no account', async () => {
+    it('compares a password with the same work when the account does not exist', async () => {
       const parameters = (hash: string) => hash.split('$').slice(1, 4);
       const real = await hashPassword(PASSWORD);
       expect(parameters(real)).to.deep.equal(['argon2id', 'v=19', 'm=19456,t=2,p=1']);
@@ -278,7 +278,7 @@ describe('access', () => {
   });
 
   describe('tokens', () => {
-    it('are shown once, have a checksum, and are stored as digests', async () => {
+    it('shows a token once, with a checksum, and stores only its digest', async () => {
       const { token, id, headers } = await makeToken(api, admin, ['domains:read']);
       expect(token).to.match(/^egw_[0-9A-Za-z]{36}$/);
       expect(isToken(token)).to.equal(true);
@@ -293,7 +293,7 @@ describe('access', () => {
       expectFailure(await api.get('/api/domains', { headers }), 'unauthorized');
     });
 
-    it('never may do more than who made them, also later; and make no others', async () => {
+    it('lets a token do no more than its user may, also later, and make no other tokens', async () => {
       const editor = await addUser(api, admin, {
         email: 'e@example.test',
         role: 'editor',
@@ -324,7 +324,7 @@ describe('access', () => {
       expectFailure(await api.get('/api/domains', { headers }), 'unauthorized');
     });
 
-    it('expire; those of API_KEY are worth as long as there is one', async () => {
+    it('refuses a token that has expired, and one without a user when no API_KEY is set', async () => {
       const { headers } = await makeToken(api, admin, ['domains:read']);
       await api.store.knex('tokens').update({ expires_at: new Date(Date.now() - 1_000) });
       expectFailure(await api.get('/api/domains', { headers }), 'unauthorized');
@@ -332,7 +332,7 @@ describe('access', () => {
       expectFailure(await api.get('/api/domains', { headers }), 'unauthorized');
     });
 
-    it('made with API_KEY end with it, also when another one takes its place', async () => {
+    it('refuses a token that was made with an API_KEY after another key has replaced it', async () => {
       const withKey = (API_KEY: string) =>
         startApi({ config: { API_KEY }, deps: (deps) => ({ ...deps, store: api.store }) });
       const first = await withKey('the first key');
@@ -345,7 +345,7 @@ describe('access', () => {
       await second.close();
     });
 
-    it('take metrics with metrics:read, and what gives users gives no more than they have', async () => {
+    it('shows metrics to a token with metrics:read, and lets one with users:write make no admin', async () => {
       const metrics = await makeToken(api, admin, ['metrics:read']);
       expect((await api.get('/metrics', metrics)).status).to.equal(200);
       expectFailure(await api.get('/queues', metrics), 'forbidden');
@@ -407,7 +407,7 @@ describe('access', () => {
     }
     const read = async (query = '') => expectData<Entry[]>(await api.get(`/api/audit${query}`, admin));
 
-    it('has every change, with what it changed, and every refusal', async () => {
+    it('the audit has every change, with what it changed, and every refusal', async () => {
       const domain = await api.post('/api/domains', { name: 'One', host: 'a.test' }, admin);
       const { id } = expectData<{ id: string }>(domain, 201);
       const request = { headers: { ...admin.headers, 'x-request-id': 'the-request' } };
@@ -436,7 +436,7 @@ describe('access', () => {
       expect(await read(`?actor_id=${viewer.id}`)).to.have.length(1);
     });
 
-    it('has no secrets', async () => {
+    it('the audit has no secrets', async () => {
       const config = { host: 'db.example', port: 1, password: 'secret-one' };
       const service = { name: 's', service_type: 'redis', config };
       const { id } = expectData<{ id: string }>(await api.post('/api/services', service, admin), 201);
@@ -464,7 +464,7 @@ describe('access', () => {
       expect(changed?.after).to.deep.equal({ config_encrypted: '***' });
     });
 
-    it('comes in pages', async () => {
+    it('returns the audit in pages, with a link to the next one', async () => {
       for (const host of ['a.test', 'b.test', 'c.test'])
         await api.post('/api/domains', { name: 'x', host }, admin);
       const page = await api.get('/api/audit?limit=2&object_kind=domain', admin);

@@ -39,7 +39,7 @@ describe('applies and exports', () => {
   });
   after(() => api.close());
 
-  it('of somebody with certain hosts have these alone, and name what has not', async () => {
+  it('refuses plans of an editor with objects of other hosts, and names the object', async () => {
     const planned = expectData<ShownPlan>(await askForPlan(api, folder(endpointAt(OWN)), '', editor));
     expect(linesOf(planned)).to.deep.equal([`create endpoint GET ${OWN}/new`]);
     for (const host of [FOREIGN, "'*'", 'no-domain.example'])
@@ -58,7 +58,7 @@ describe('applies and exports', () => {
     );
   });
 
-  it('show nothing of others', async () => {
+  it('exports nothing of other hosts for an editor who is limited to hosts', async () => {
     const { files } = expectData<{ files: Files }>(await api.get('/api/export', editor));
     expect(Object.keys(files)).to.deep.equal(['edge.yaml', `${OWN}/e.rs`]);
     expect(files['edge.yaml']).to.not.match(/foreign|password of/);
@@ -70,14 +70,14 @@ describe('applies and exports', () => {
     for (const host of [FOREIGN, '*']) expectFailure(await openapi(host), 'not_found');
   });
 
-  it('prune nothing of others', async () => {
+  it('prunes nothing of other hosts for an editor who is limited to hosts', async () => {
     await api.store.knex('endpoints').update({ stack: 's' });
     const pruned = expectData<ShownPlan>(await askForPlan(api, folder('domains: []'), '&prune=1', editor));
     expect(linesOf(pruned)).to.deep.equal([`delete endpoint GET ${OWN}/e`]);
     await api.store.knex('endpoints').update({ stack: null });
   });
 
-  it('put nothing back that serves without the permission to deploy', async () => {
+  it('demands the permission to deploy for a change that restores a running endpoint', async () => {
     const endpoint: EndpointObject = {
       kind: 'endpoint',
       method: 'GET',
@@ -95,7 +95,7 @@ describe('applies and exports', () => {
     requirePermissions(principal, [{ ...change, after: { ...endpoint, running: false } }], {} as never);
   });
 
-  it('need the permission of all that they change, and of all that they show', async () => {
+  it('demands the permissions for all that a plan changes, and for all that an export shows', async () => {
     const reading = ['domains:read', 'endpoints:read', 'services:read'] as const;
     const some = await makeToken(api, admin, [...reading, 'endpoints:write', 'domains:write']);
     expectData(await askForPlan(api, folder(endpointAt(OWN)), '', some));
@@ -124,7 +124,7 @@ describe('applies and exports', () => {
     expectFailure(openapi, 'forbidden', /domains:read/);
   });
 
-  it('keep stored secrets where those who may not see them cannot send them', async () => {
+  it('refuses to send a stored secret to another host for an editor who may not see it', async () => {
     const moved = (host: string) =>
       folder(
         `services: [{name: cache of ${OWN}, service_type: redis, active: false, domains: [${OWN}], config: {host: ${host}, password: {stored: true}}}]`,
@@ -148,7 +148,7 @@ describe('names', () => {
   });
   after(() => api.close());
 
-  it('of services are unique', async () => {
+  it('refuses a service whose name another service has', async () => {
     const service = (name: string) =>
       api.post('/api/services', { name, service_type: 'sqlite', config: { path: 'a.db' } });
     const { id } = expectData<{ id: string }>(await service('one'), 201);
@@ -160,7 +160,7 @@ describe('names', () => {
     expectData(await api.put(`/api/services/${id}`, { name: 'one' }));
   });
 
-  it('of collections are unique in their domain', async () => {
+  it('refuses a collection whose name another collection of its domain has', async () => {
     const domain = async (host: string) =>
       expectData<{ id: string }>(await api.post('/api/domains', { name: host, host }), 201).id;
     const [a, b] = [await domain('a.example'), await domain('b.example')];

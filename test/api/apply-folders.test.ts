@@ -14,8 +14,8 @@ describe('a folder', () => {
   const plan = async (files: Files, query = '') => expectData<ShownPlan>(await askForPlan(api, files, query));
   const yaml = (text: string, more: Files = {}): Files => ({ 'edge.yaml': text, ...more });
 
-  describe('of several files', () => {
-    it('merges them in the order of their names, then the overlay', async () => {
+  describe('folders of several files', () => {
+    it('merges the files of a folder in the order of their names, then the overlay', async () => {
       const files: Files = {
         'edge.yaml':
           'stack: o\ndomains:\n  - {host: o.example, description: base, policies: {timeout: 5, compress: {}}}\n',
@@ -43,7 +43,7 @@ describe('a folder', () => {
       expectFailure(await askForPlan(api, files, '&env=../a'), 'invalid_input', /query\.env/);
     });
 
-    it('names the file and the line of a problem, wherever it is from', async () => {
+    it('names the file and the line of each problem in a folder of several files', async () => {
       const response = await askForPlan(
         api,
         {
@@ -69,7 +69,7 @@ describe('a folder', () => {
     });
   });
 
-  it('says the same of what is no list in all of its files', async () => {
+  it('accepts the same stack in several files of a folder, and refuses another one', async () => {
     const files = (stack: string) => yaml('stack: o', { 'edge/a.yaml': `stack: ${stack}` });
     expect((await plan(files('o'))).changes).to.deep.equal([]);
     expectFailure(
@@ -79,7 +79,7 @@ describe('a folder', () => {
     );
   });
 
-  describe('is refused, with every problem at once', () => {
+  describe('folders that are refused', () => {
     const CASES: readonly (readonly [title: string, yaml: string, problem: RegExp])[] = [
       ['no stack', 'domains: []', /stack: is required/],
       ['an unknown member', '{stack: s, domain: []}', /domain: is not accepted; possible are/],
@@ -88,29 +88,29 @@ describe('a folder', () => {
         '{stack: s, domains: [{host: a.example, hots: 1}]}',
         /domains\.0\.hots: is not accepted/,
       ],
-      ['no list', '{stack: s, domains: {host: a.example}}', /domains: must be a list/],
+      ['domains that are not a list', '{stack: s, domains: {host: a.example}}', /domains: must be a list/],
       [
-        'a collection that is nowhere',
+        'an endpoint in a collection that does not exist',
         '{stack: s, endpoints: [{host: a.example, method: GET, collection: no, path: /a}]}',
         /there is no collection "a\.example\/no"/,
       ],
       [
-        'a collection without a domain',
+        'a collection whose domain does not exist',
         '{stack: s, collections: [{host: nowhere.example, name: c}]}',
         /there is no domain with the host "nowhere\.example"/,
       ],
       [
-        'route and path',
+        'an endpoint with both route and path',
         '{stack: s, endpoints: [{host: a.example, method: GET, route: /a, path: /a}]}',
         /route: is needed, and no path/,
       ],
       [
-        'an unknown service',
+        'a binding to an unknown service',
         '{stack: s, endpoints: [{host: a.example, method: GET, route: /a, bindings: {db: nothing}}]}',
         /bindings\.db: there is no service "nothing"/,
       ],
       [
-        'limits over the settings',
+        'limits of an endpoint above the settings',
         '{stack: s, endpoints: [{host: a.example, method: GET, route: /a, limits: {timeout_ms: 3600000}}]}',
         /limits\.timeout_ms: must be at most/,
       ],
@@ -120,40 +120,44 @@ describe('a folder', () => {
         /policies\.cors\.credentials: must not be true/,
       ],
       [
-        'a crate that is none',
+        'a dependency on std, which is not a crate',
         '{stack: s, endpoints: [{host: a.example, method: GET, route: /a, dependencies: {std: "1"}}]}',
         /dependencies\.std/,
       ],
       [
-        'a schedule that never comes',
+        'a schedule whose cron expression is not valid',
         '{stack: s, endpoints: [{host: a.example, method: GET, route: /a, schedules: [{cron: x}]}]}',
         /schedules: cron: must have five fields/,
       ],
       [
-        'a schedule of another path',
+        'a schedule whose path does not match the route',
         '{stack: s, endpoints: [{host: a.example, method: GET, route: /a, schedules: [{cron: "@hourly", path: /b}]}]}',
         /does not match the route/,
       ],
       [
-        'a name of a variable',
+        'a variable whose name is not allowed',
         '{stack: s, domains: [{host: a.example, variables: {PATH: x}}]}',
         /variables\.PATH/,
       ],
       [
-        'a route twice',
+        'the same route twice',
         '{stack: s, endpoints: [{host: a.example, method: GET, route: "/{a}"}, {host: a.example, method: GET, route: "/{b}"}]}',
         /is at edge\.yaml:1 too/,
       ],
-      ['two documents', 'stack: s\n---\nstack: t', /has multiple documents/],
-      ['no YAML', 'stack: [', /edge\.yaml:1: the file is not YAML/],
-      ['a key twice', 'stack: s\nstack: t', /edge\.yaml:2: the file has the key "stack" twice/],
+      ['two YAML documents in a file', 'stack: s\n---\nstack: t', /has multiple documents/],
+      ['a file that is not YAML', 'stack: [', /edge\.yaml:1: the file is not YAML/],
+      [
+        'the same key twice in a file',
+        'stack: s\nstack: t',
+        /edge\.yaml:2: the file has the key "stack" twice/,
+      ],
     ];
     for (const [title, text, problem] of CASES)
-      it(title, async () => {
+      it(`refuses a folder with ${title}`, async () => {
         expectFailure(await askForPlan(api, yaml(text)), 'invalid_folder', problem);
       });
 
-    it('bombs of aliases, nesting, and paths out of the folder', async () => {
+    it('refuses bombs of aliases, deep nesting, and paths out of the folder', async () => {
       const bomb = `a0: &a0 [x]\n${Array.from({ length: 30 }, (_, at) => `a${at + 1}: &a${at + 1} [*a${at},*a${at}]`).join('\n')}`;
       expectFailure(
         await askForPlan(api, yaml(`stack: s\n${bomb}`)),
@@ -180,7 +184,7 @@ describe('a folder', () => {
       expectFailure(await askForPlan(api, { 'other.yaml': '' }), 'invalid_folder', /There is no edge\.yaml/);
     });
 
-    it('more objects than there may be', async () => {
+    it('refuses a folder with more objects than IMPORT_OPERATIONS_LIMIT allows', async () => {
       const limited = await startApi({ config: { IMPORT_OPERATIONS_LIMIT: 1 } });
       try {
         const two = yaml('{stack: s, domains: [{host: a.example}, {host: b.example}]}');
@@ -194,7 +198,7 @@ describe('a folder', () => {
       }
     });
 
-    it('what is no folder', async () => {
+    it('refuses to plan a body that is not a folder, as JSON, ZIP or text', async () => {
       expectFailure(
         await api.post('/api/apply?dry_run=true', {}),
         'invalid_input',

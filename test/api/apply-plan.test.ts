@@ -47,7 +47,7 @@ describe('the plan of an apply', () => {
     api.store.knex(table).where({ id }).update({ stack });
   const yaml = (text: string, more: Files = {}): Files => ({ 'edge.yaml': text, ...more });
 
-  it('has what would be created, in the order of writing, field by field', async () => {
+  it('lists what an apply would create, in the order of writing, field by field', async () => {
     const planned = await plan(SHOP);
     expect(planned.stack).to.equal('shop');
     expect(linesOf(planned)).to.deep.equal([
@@ -66,7 +66,7 @@ describe('the plan of an apply', () => {
     expect(JSON.stringify(planned)).to.not.include('never shown');
   });
 
-  it('has the same hash for the same changes, as JSON and as a ZIP, in a folder or not', async () => {
+  it('a plan has the same hash for the same folder as JSON and as a ZIP, with or without an outer folder', async () => {
     const { plan_hash } = await plan(SHOP);
     expect(plan_hash).to.match(/^[0-9a-f]{64}$/);
     const folder = Object.fromEntries(Object.entries(SHOP).map(([path, text]) => [`shop/${path}`, text]));
@@ -82,14 +82,14 @@ describe('the plan of an apply', () => {
     expect((await plan(moved)).plan_hash).to.not.equal(plan_hash);
   });
 
-  it('changes nothing', async () => {
+  it('a plan changes nothing in the database', async () => {
     await plan(SHOP);
     for (const table of ['domains', 'collections', 'endpoints', 'services'])
       expect(await api.store.knex(table).where({ stack: 'shop' }), table).to.deep.equal([]);
     expect(await api.store.knex('domains').where({ host: 'api.shop.example' })).to.deep.equal([]);
   });
 
-  it('shows what of an object changes, and the lines of code that do', async () => {
+  it('a plan shows which fields of an object change, and a diff of its code', async () => {
     const domain = await create('/api/domains', { name: 'c.example', host: 'c.example' });
     const path = { path: '/pets/{id}', method: 'GET', domain: 'c.example' };
     const id = await create('/api/endpoints', {
@@ -125,7 +125,7 @@ endpoints:
     expect(code?.diff).to.equal('@@ -1,3 +1,3 @@\n a\n-b\n+B\n c');
   });
 
-  describe('of what others own', () => {
+  describe('plans with objects of others', () => {
     let ids: Readonly<Record<'domains' | 'endpoints' | 'services', string>>;
     const HOST = 'owned.example';
     const files = (stack: string) =>
@@ -149,7 +149,7 @@ endpoints: [{host: ${HOST}, method: GET, route: /a}]
       for (const [table, id] of Object.entries(ids)) await own(table, id, stack);
     };
 
-    it('nobody owns: all conflicts at once, unless it adopts them', async () => {
+    it('reports a conflict for each object that no stack owns, unless the plan adopts them', async () => {
       await ownAll(null);
       const response = await askForPlan(api, files('mine'));
       expectFailure(
@@ -168,7 +168,7 @@ endpoints: [{host: ${HOST}, method: GET, route: /a}]
       expect(adopted.changes).to.have.length(3);
     });
 
-    it('another stack owns: always a conflict', async () => {
+    it('reports a conflict for an object that another stack owns, also with adopt or prune', async () => {
       await ownAll('theirs');
       for (const query of ['', '&adopt=true', '&prune=true'])
         expectFailure(
@@ -179,7 +179,7 @@ endpoints: [{host: ${HOST}, method: GET, route: /a}]
       expect((await plan(files('theirs'))).changes).to.deep.equal([]);
     });
 
-    it('the folder does not claim: it is left alone while it is as it says', async () => {
+    it('a plan leaves an object alone that the folder does not claim, while it is as the folder says', async () => {
       await ownAll('theirs');
       const unclaimed = (name: string, stack: string) =>
         yaml(`{stack: mine, domains: [{host: ${HOST}, name: ${name}, stack: ${stack}}]}`);
@@ -201,7 +201,7 @@ endpoints: [{host: ${HOST}, method: GET, route: /a}]
       expect(fieldsOf(created, 'new.example')).to.deep.include(['stack', null, 'theirs']);
     });
 
-    it('removes its own only, and only with prune, in the order that is possible', async () => {
+    it('a plan removes only objects of its own stack, and only with prune, in an order that is possible', async () => {
       await ownAll('mine');
       const empty = yaml('stack: mine');
       const kept = await plan(empty);
@@ -223,7 +223,7 @@ endpoints: [{host: ${HOST}, method: GET, route: /a}]
       expect((await plan(yaml('stack: nobody'), '&prune=true')).changes).to.deep.equal([]);
     });
 
-    it('removes nothing that has something of others in it', async () => {
+    it('reports a conflict when prune would remove a domain or service that an object of others uses', async () => {
       await ownAll('mine');
       await own('endpoints', ids.endpoints, 'theirs');
       expectFailure(
@@ -242,7 +242,7 @@ endpoints: [{host: ${HOST}, method: GET, route: /a}]
     });
   });
 
-  it('moves the endpoints of a collection with its base path, unless others own them', async () => {
+  it('a plan moves the endpoints of a collection with its base path, unless others own them', async () => {
     const domain_id = await create('/api/domains', { name: 'd', host: 'moved.example' });
     const collection_id = await create('/api/collections', { domain_id, name: 'pets', base_path: '/old' });
     const endpoint = { method: 'GET', domain: 'moved.example', collection_id };
@@ -267,7 +267,7 @@ endpoints: [{host: moved.example, method: GET, collection: pets, path: /a, name:
     expectFailure(await askForPlan(api, files), 'apply_conflict', /would move with the base path/);
   });
 
-  describe('of the configs of services', () => {
+  describe('configs of services in plans', () => {
     const redis = (config: string, more = '') =>
       yaml(
         `{stack: s, services: [{name: kept, service_type: redis, active: false, config: ${config} ${more}}]}`,
@@ -281,7 +281,7 @@ endpoints: [{host: moved.example, method: GET, collection: pets, path: /a, name:
       );
     });
 
-    it('has no secret, and refuses those of files', async () => {
+    it('shows no secret of a config of a service in a plan, and refuses secrets in files', async () => {
       expectFailure(
         await askForPlan(api, redis('{host: h, password: mine}')),
         'invalid_folder',
@@ -297,7 +297,7 @@ endpoints: [{host: moved.example, method: GET, collection: pets, path: /a, name:
       expect(JSON.stringify([kept, referring])).to.not.match(/a literal|never shown/);
     });
 
-    it('stands for nothing where nothing is stored, and names secrets that are missing', async () => {
+    it('refuses {stored: true} in a config when nothing is stored, and names secrets that are missing', async () => {
       const fresh =
         '{stack: s, services: [{name: fresh, service_type: redis, config: {host: h, password: {stored: true}}}]}';
       expectFailure(
@@ -326,7 +326,7 @@ endpoints: [{host: moved.example, method: GET, collection: pets, path: /a, name:
     });
   });
 
-  it('a secret of the same owner is no variable', async () => {
+  it('refuses a variable with the name of a secret of the same owner', async () => {
     const id = await create('/api/domains', { name: 'v.example', host: 'v.example' });
     expectData(await api.put(`/api/domains/${id}/secrets/KEY`, { value: 'x' }));
     expectFailure(
