@@ -53,7 +53,7 @@ describe('rows of the audit', () => {
     return { rows: await api.store.knex('audit').where({ request_id: id }), body: response.body };
   };
 
-  it('have the names of the objects and people in them, and those of what is deleted', async () => {
+  it('rows of the audit name their objects and people, also those that are deleted', async () => {
     const collection = await make('/api/collections', { name: 'Shelf', domain_id: domain });
     const by = { name: 'Ada', email: 'ada@example.test', password: 'correct horse battery', role: 'editor' };
     const user = await make('/api/users', by);
@@ -116,8 +116,8 @@ describe('rows of the audit', () => {
     });
   });
 
-  describe('of changes that end with an error', () => {
-    it('are there: a service that is no longer active is not yet deleted', async () => {
+  describe('rows of changes that end with an error', () => {
+    it('the audit has a change that ended with 504: a service is no longer active, and not yet deleted', async () => {
       const id = await make('/api/services', { name: 'stays', ...REDIS });
       const activated_at = new Date();
       await api.store.knex('services').where({ id }).update({ activated_at });
@@ -131,7 +131,7 @@ describe('rows of the audit', () => {
       expect(rows[0]?.after).to.deep.equal({ activated_at: null });
     });
 
-    it('are not there when nothing was changed', async () => {
+    it('the audit has no row of a failed stop that changed nothing', async () => {
       const { rows, body } = await rowsOf('POST', `/api/endpoints/${endpoint}/stop`);
       expect(body).to.include({ code: 'endpoint_not_running' });
       expect(rows).to.deep.equal([]);
@@ -143,7 +143,7 @@ describe('rows of the audit', () => {
     await api.store.knex('nodes').insert({ id: randomUUID(), kind, hostname: 'h', pid: 1 });
   }
 
-  it('say what was bound to which endpoint, and unbound', async () => {
+  it('the audit says which service was bound to which endpoint, and unbound', async () => {
     const service_id = await make('/api/services', { name: 'bound', ...REDIS });
     const path = `/api/endpoints/${endpoint}/services`;
     const bound = await rowsOf('POST', path, { service_id, pool_id: 'p' });
@@ -154,7 +154,7 @@ describe('rows of the audit', () => {
     expect(rows[0]?.after).to.deep.include({ endpoint_id: endpoint, unbound: ['p'] });
   });
 
-  it('say of what a secret, a key or a schedule is', async () => {
+  it('the audit says to which domain or endpoint a secret or a key belongs', async () => {
     for (const [kind, id] of [
       ['domain', domain],
       ['endpoint', endpoint],
@@ -174,7 +174,7 @@ describe('rows of the audit', () => {
     expect(revoked.rows[0]?.after).to.deep.equal({ domain_id: domain });
   });
 
-  it('say what was to be changed, or seen, by who was refused', async () => {
+  it('the audit says which object a refused request was to change or read', async () => {
     const viewer = await addUser(api, admin, { email: 'v@example.test', role: 'viewer' });
     const scoped = await addUser(api, admin, {
       email: 's@example.test',
@@ -202,13 +202,13 @@ describe('rows of the audit', () => {
     }
   });
 
-  it('are found by the id of an object, however it was written', async () => {
+  it('the audit has the id of an object in lower case when the request has it in upper case', async () => {
     const id = await make('/api/domains', { name: 'one', host: 'written.example' });
     const { rows } = await rowsOf('PUT', `/api/domains/${id.toUpperCase()}`, { name: 'two' });
     expect(rows.map(({ object_id }) => object_id)).to.deep.equal([id]);
   });
 
-  it('say what an import made, and nothing of a dry run', async () => {
+  it('the audit says what an import made, and has no row of a dry run', async () => {
     const body = { spec: SPEC, domain: A, domain_id: domain, create_collection: true };
     expect((await rowsOf('POST', '/api/import/openapi?dry_run=true', body)).rows).to.deep.equal([]);
     const { rows, body: answer } = await rowsOf('POST', '/api/import/openapi', body);
@@ -218,7 +218,7 @@ describe('rows of the audit', () => {
     expect(rows[0]?.after?.['endpoint_ids']).to.have.length(1);
   });
 
-  it('say of which service an object was', async () => {
+  it('the audit names the service of an object whose deletion was refused', async () => {
     const { rows, body } = await rowsOf('DELETE', `/api/minio/objects/some/key?service=${endpoint}`);
     expect(body).to.include({ ok: false });
     expect(rows).to.deep.equal([]);

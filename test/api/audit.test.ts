@@ -38,7 +38,7 @@ describe('the audit', () => {
     });
   const rowsOf = (where: object): Promise<Row[]> => api.store.knex('audit').where(where);
 
-  it('has a failed login, whatever else strangers send, from its address too', async () => {
+  it('the audit has a failed login, whatever else strangers send from the same address', async () => {
     const login = { email: ADMIN, password: 'the real attack' };
     for (let at = 0; at < 310; at++) await from('127.0.0.66', 'GET', '/api/domains');
     const foreign = { headers: { origin: 'http://evil.test' } };
@@ -51,7 +51,7 @@ describe('the audit', () => {
     expect(others.length).to.be.within(1, 120);
   });
 
-  it('says who has signed out, and is not filled by strangers who never were signed in', async () => {
+  it('the audit says who has signed out, and has no sign-outs of strangers', async () => {
     const viewer = await addUser(api, admin, { email: 'v@example.test', role: 'viewer' });
     for (const headers of [{}, { cookie: 'egw_session=no' }, viewer.headers, viewer.headers])
       expectData(await api.delete('/api/session', { headers }));
@@ -61,14 +61,14 @@ describe('the audit', () => {
     ]);
   });
 
-  it('is not filled by somebody who is known', async () => {
+  it('the audit is not filled by the refused requests of one user', async () => {
     const viewer = await addUser(api, admin, { email: 'v@example.test', role: 'viewer' });
     for (let at = 0; at < 650; at++)
       expectFailure(await api.post('/api/domains', { name: 'x', host: 'x.test' }, viewer), 'forbidden');
     expect((await rowsOf({ outcome: 'refused' })).length).to.be.within(300, 600);
   });
 
-  it('lets nothing be changed while it cannot be written', async () => {
+  it('refuses changes while the audit cannot be written, and still answers reads', async () => {
     const { knex } = api.store;
     const domain = { name: 'unaudited', host: 'unaudited.example' };
     await knex.raw('ALTER TABLE audit RENAME TO audit_away');
@@ -80,7 +80,7 @@ describe('the audit', () => {
     expect(await rowsOf({ action: '/api/domains', outcome: 'changed' })).to.have.length(1);
   });
 
-  it('is append-only with the rights that the documentation gives', async () => {
+  it('the audit is append-only with the rights that the documentation gives', async () => {
     const { knex } = api.store;
     const documented = /```sql\n([\s\S]*?)```/.exec(readFileSync('docs/SECURITY.md', 'utf8'))?.[1] ?? '';
     const role = `edge_app_${process.pid}_${Date.now()}`;
@@ -125,7 +125,7 @@ describe('the audit', () => {
     }
   });
 
-  it('loses what is older than AUDIT_RETENTION_DAYS, with sessions that are over', async () => {
+  it('deletes rows of the audit older than AUDIT_RETENTION_DAYS, and sessions that are over', async () => {
     const { knex } = api.store;
     const viewer = await addUser(api, admin, { email: 'v@example.test', role: 'viewer' });
     expectData(await api.post('/api/domains', { name: 'kept', host: 'kept.example' }, admin), 201);

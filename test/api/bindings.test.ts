@@ -23,7 +23,7 @@ describe('bindings', () => {
     return expectData<{ id: string }>(await api.post('/api/services', body), 201).id;
   }
 
-  it('binds, lists and unbinds', async () => {
+  it('binds a service to an endpoint, lists the binding, and unbinds the service', async () => {
     const endpoint_id = await createEndpoint();
     const service_id = await createService();
     const path = `/api/endpoints/${endpoint_id}/services`;
@@ -92,7 +92,7 @@ describe('bindings', () => {
     expect(expectData<object[]>(await api.get(path))).to.have.lengthOf(1);
   });
 
-  it('has each name once per endpoint', async () => {
+  it('refuses a second binding of the same name to an endpoint', async () => {
     const endpointId = await createEndpoint();
     const owner = await createService();
     const other = await createService();
@@ -110,7 +110,7 @@ describe('bindings', () => {
     expectData(await api.post(elsewhere, { service_id: other, pool_id: 'db' }), 201);
   });
 
-  it('ends with the endpoint', async () => {
+  it('deletes an endpoint with its bindings, and keeps the bound service', async () => {
     const endpointId = await createEndpoint();
     const service_id = await createService();
     const path = `/api/endpoints/${endpointId}/services`;
@@ -120,7 +120,7 @@ describe('bindings', () => {
     expectData(await api.get(`/api/services/${service_id}`));
   });
 
-  it('end with the service, whose deletion names the endpoints', async () => {
+  it('deletes a service with its bindings, and names their endpoints', async () => {
     const endpointId = await createEndpoint();
     const service_id = await createService();
     expectData(await api.post(`/api/endpoints/${endpointId}/services`, { service_id, pool_id: 'db' }), 201);
@@ -135,7 +135,7 @@ describe('bindings', () => {
     expect(expectData(await api.get(`/api/endpoints/${endpointId}/services`))).to.deep.equal([]);
   });
 
-  it('rejects missing, invalid and unknown values', async () => {
+  it('refuses bindings with missing, invalid or unknown values', async () => {
     const endpointId = await createEndpoint();
     const service_id = await createService();
     const path = `/api/endpoints/${endpointId}/services`;

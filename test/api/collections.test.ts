@@ -49,7 +49,7 @@ describe('collections', () => {
     return api.store.knex('endpoints').where({ id }).first('route', 'route_key', 'version');
   }
 
-  it('creates one with just a domain and a name', async () => {
+  it('creates a collection with just a domain and a name', async () => {
     const collection = await create({ name: 'C' });
     expect(collection).to.have.all.keys(Object.keys(CollectionView.properties));
     expect(collection).to.include({
@@ -63,7 +63,7 @@ describe('collections', () => {
     expect(collection.created_at).to.match(TIMESTAMP);
   });
 
-  it('normalizes base paths', async () => {
+  it('normalizes base paths of collections', async () => {
     for (const [given, stored] of [
       ['/shop', '/shop'],
       ['shop/', '/shop'],
@@ -76,7 +76,7 @@ describe('collections', () => {
     }
   });
 
-  it('lists all, those of a domain by filter, and those of a domain by path', async () => {
+  it('lists all collections, and those of a domain by filter and by path', async () => {
     const own = await create({ description: 'text', enabled: false });
     const other = await create({ domain_id: otherDomainId });
     const idsAt = async (path: string) => expectData<Collection[]>(await api.get(path)).map(({ id }) => id);
@@ -87,7 +87,7 @@ describe('collections', () => {
     expect(expectData(await api.get(`/api/collections/${own.id}`))).to.deep.equal(own);
   });
 
-  it('changes only the given fields', async () => {
+  it('changes only the given fields of a collection', async () => {
     const before = await create({ description: 'old', base_path: '/keep' });
     const after = expectData<Collection>(
       await api.put(`/api/collections/${before.id}`, { name: 'B', enabled: false }),
@@ -101,7 +101,7 @@ describe('collections', () => {
     expect(expectData(await api.put(`/api/collections/${before.id}`, {}))).to.deep.equal(cleared);
   });
 
-  it('stays in its domain', async () => {
+  it('keeps a collection in its domain, and warns that it ignores another domain_id', async () => {
     const collection = await create();
     const response = await api.put(`/api/collections/${collection.id}`, { domain_id: otherDomainId });
     expect(expectData<Collection>(response).domain_id).to.equal(domainId);
@@ -110,7 +110,7 @@ describe('collections', () => {
       .that.matches(/^body\.domain_id/);
   });
 
-  it('lists its endpoints with exactly the fields of a summary', async () => {
+  it('lists the endpoints of a collection with exactly the fields of a summary', async () => {
     const collection = await create({ base_path: '/summaries' });
     const { id } = await createEndpoint({
       collection_id: collection.id,
@@ -133,7 +133,7 @@ describe('collections', () => {
     expect(expectData(await api.get(`/api/collections/${(await create()).id}/endpoints`))).to.deep.equal([]);
   });
 
-  it('moves its endpoints with its base path', async () => {
+  it('moves the endpoints of a collection with its base path', async () => {
     const collection = await create({ base_path: '/old' });
     const prefixed = await createEndpoint({ collection_id: collection.id, path: '/items/{id}' });
     const whole = await createEndpoint({ collection_id: collection.id, path: '/new/list' });
@@ -146,7 +146,7 @@ describe('collections', () => {
     expect(await routeOf(prefixed)).to.include({ route: '/items/{id}' });
   });
 
-  it('does not move its endpoints to routes that are taken', async () => {
+  it('refuses a base path that would move an endpoint to the route of another one', async () => {
     const collection = await create({ base_path: '/mine' });
     const own = await createEndpoint({ collection_id: collection.id, path: '/a/{x}' });
     const other = await createEndpoint({ path: '/yours/a/{y}', name: 'Owner' });
@@ -162,7 +162,7 @@ describe('collections', () => {
     expect(await routeOf(own)).to.deep.equal(before);
   });
 
-  it('does not move two of its endpoints to the same route', async () => {
+  it('refuses a base path that would move two endpoints to the same route', async () => {
     const collection = await create({ base_path: '/one' });
     const first = await createEndpoint({ collection_id: collection.id, path: '/b', name: 'First' });
     const second = await createEndpoint({ collection_id: collection.id, path: '/two/b', name: 'Second' });
@@ -172,7 +172,7 @@ describe('collections', () => {
     expect(await routeOf(second)).to.include({ route: '/one/two/b' });
   });
 
-  it('does not take a base path with a parameter its endpoints have', async () => {
+  it('refuses a base path with a parameter that an endpoint of the collection has', async () => {
     const collection = await create();
     await createEndpoint({ collection_id: collection.id, path: '/c/{id}', name: 'Has it' });
     expectFailure(
@@ -182,7 +182,7 @@ describe('collections', () => {
     );
   });
 
-  it('deletes its endpoints and nothing else', async () => {
+  it('deletes a collection with its endpoints, and nothing else', async () => {
     const collection = await create();
     const inside = await createEndpoint({ collection_id: collection.id, path: '/inside' });
     const outside = await createEndpoint({ path: '/outside' });
@@ -195,7 +195,7 @@ describe('collections', () => {
     expectFailure(await api.delete(`/api/collections/${collection.id}`), 'not_found');
   });
 
-  describe('refuses, and changes nothing', () => {
+  describe('invalid collections', () => {
     const wrongFields: readonly [fields: object, message: RegExp][] = [
       [{ name: undefined }, /^body\.name: is required/],
       [{ name: 1 }, /^body\.name: must be a string/],
@@ -210,7 +210,7 @@ describe('collections', () => {
     ];
 
     for (const [fields, message] of wrongFields) {
-      it(JSON.stringify(fields), async () => {
+      it(`refuses a collection whose ${Object.keys(fields).join()} is ${JSON.stringify(Object.values(fields)[0])}`, async () => {
         const existing = await create();
         const before = await api.get('/api/collections');
         expectFailure(
@@ -225,7 +225,7 @@ describe('collections', () => {
       });
     }
 
-    it('an invalid or unknown domain', async () => {
+    it('refuses a collection of an invalid or unknown domain, and changes nothing', async () => {
       const before = await api.get('/api/collections');
       expectFailure(
         await api.post('/api/collections', { name: 'C' }),
@@ -250,7 +250,7 @@ describe('collections', () => {
       expect((await api.get('/api/collections')).body).to.deep.equal(before.body);
     });
 
-    it('invalid and unknown ids', async () => {
+    it('refuses invalid and unknown ids of collections', async () => {
       for (const path of ['/api/collections/x', '/api/collections/x/endpoints']) {
         expectFailure(await api.get(path), 'invalid_input', /^path\.id/);
       }

@@ -42,7 +42,7 @@ describe('domains', () => {
     );
   }
 
-  it('creates one with just a name and a host', async () => {
+  it('creates a domain with just a name and a host', async () => {
     const domain = await create({ host: 'API.First.example' });
     expect(domain).to.have.all.keys(Object.keys(DomainView.properties));
     expect(domain).to.include({ name: 'A', host: 'api.first.example', description: null, enabled: true });
@@ -51,12 +51,12 @@ describe('domains', () => {
     expect(domain.updated_at).to.match(TIMESTAMP);
   });
 
-  it('creates one with all fields', async () => {
+  it('creates a domain with all fields', async () => {
     const domain = await create({ description: 'Zeile 1\nZeile 2 ✓', enabled: false });
     expect(domain).to.include({ description: 'Zeile 1\nZeile 2 ✓', enabled: false });
   });
 
-  it('shows one, and lists all in the order they were created', async () => {
+  it('shows a domain, and lists domains in the order in which they were created', async () => {
     const first = await create();
     const second = await create();
     expect(expectData(await api.get(`/api/domains/${first.id}`))).to.deep.equal(first);
@@ -64,7 +64,7 @@ describe('domains', () => {
     expect(ids.indexOf(second.id)).to.equal(ids.indexOf(first.id) + 1);
   });
 
-  it('changes only the given fields', async () => {
+  it('changes only the given fields of a domain', async () => {
     const before = await create({ description: 'old' });
     const after = expectData<Domain>(await api.put(`/api/domains/${before.id}`, { name: 'B' }));
     expect(after).to.deep.equal({ ...before, name: 'B', updated_at: after.updated_at });
@@ -74,12 +74,12 @@ describe('domains', () => {
     expect(expectData(await api.get(`/api/domains/${before.id}`))).to.deep.equal(cleared);
   });
 
-  it('changes nothing when no field is given', async () => {
+  it('changes nothing of a domain when no field is given', async () => {
     const domain = await create();
     expect(expectData(await api.put(`/api/domains/${domain.id}`, {}))).to.deep.equal(domain);
   });
 
-  it('keeps its own host when that is given again', async () => {
+  it('keeps the host of a domain when it is given again in upper case', async () => {
     const domain = await create();
     const same = expectData<Domain>(
       await api.put(`/api/domains/${domain.id}`, { host: domain.host.toUpperCase() }),
@@ -87,7 +87,7 @@ describe('domains', () => {
     expect(same.host).to.equal(domain.host);
   });
 
-  it('names ignored members', async () => {
+  it('warns of the members of a domain that it ignores', async () => {
     const response = await api.post('/api/domains', {
       name: 'A',
       host: 'warned.example',
@@ -103,7 +103,7 @@ describe('domains', () => {
       ]);
   });
 
-  it('deletes its collections, their endpoints and those attached by hostname, and nothing else', async () => {
+  it('deletes a domain with its collections, their endpoints and those on its host, and nothing else', async () => {
     const domain = await create();
     const collection = await createCollection(domain);
     const inCollection = await createEndpoint({
@@ -123,7 +123,7 @@ describe('domains', () => {
     expectFailure(await api.delete(`/api/domains/${domain.id}`), 'not_found');
   });
 
-  it('gives a new host to its endpoints, and to no others', async () => {
+  it('gives the new host of a domain to its endpoints, and to no others', async () => {
     const domain = await create();
     const collection = await createCollection(domain);
     const inCollection = await createEndpoint({
@@ -144,7 +144,7 @@ describe('domains', () => {
     expect(await domainOf(elsewhere)).to.equal(elsewhere.domain);
   });
 
-  it('gives a new host to the alerts about it, and to no others', async () => {
+  it('gives the new host of a domain to the alerts about it, and to no others', async () => {
     const { id } = expectData<{ id: string }>(
       await api.post('/api/domains', { name: 'A', host: 'told.example' }),
       201,
@@ -169,7 +169,7 @@ describe('domains', () => {
     expectData(await api.delete(`/api/domains/${id}`));
   });
 
-  it('does not change to a host where routes of its endpoints are taken', async () => {
+  it('refuses a new host of a domain where another endpoint has a route of one of its own', async () => {
     const domain = await create();
     const own = await createEndpoint({ domain: domain.host, path: '/items/{id}' });
     const other = await createEndpoint({ domain: 'occupied.example', path: '/items/{key}', name: 'Owner' });
@@ -180,7 +180,7 @@ describe('domains', () => {
     expect(expectData(await api.get(`/api/endpoints/${own.id}`))).to.deep.equal(own);
   });
 
-  it('names the domain that has a host already', async () => {
+  it('refuses a host that another domain has, and names that domain', async () => {
     const owner = await create({ name: 'Owner' });
     const other = await create();
     const taken = new RegExp(`"Owner" \\(${owner.id}\\)`);
@@ -193,14 +193,14 @@ describe('domains', () => {
     expect(expectData(await api.get(`/api/domains/${other.id}`))).to.deep.equal(other);
   });
 
-  it('creates one of two with the same host at once', async () => {
+  it('creates only one of eight domains with the same host at once', async () => {
     const responses = await Promise.all(
       Array.from({ length: 8 }, () => api.post('/api/domains', { name: 'A', host: 'race.example' })),
     );
     expect(responses.map(({ status }) => status).sort()).to.deep.equal([201, ...Array(7).fill(409)]);
   });
 
-  describe('refuses, and changes nothing', () => {
+  describe('invalid domains', () => {
     const wrongFields: readonly [fields: object, message: RegExp][] = [
       [{ name: undefined }, /^body\.name: is required/],
       [{ name: '' }, /^body\.name: must not be empty/],
@@ -233,7 +233,7 @@ describe('domains', () => {
       const shown = JSON.stringify(fields, (_key, value: unknown) =>
         value === undefined ? '(missing)' : value,
       );
-      it(shown.slice(0, 60), async () => {
+      it(`refuses a domain with ${shown.slice(0, 60)}`, async () => {
         const existing = await create();
         const before = await api.get('/api/domains');
         expectFailure(
@@ -248,7 +248,7 @@ describe('domains', () => {
       });
     }
 
-    it('invalid and unknown ids', async () => {
+    it('refuses invalid and unknown ids of domains', async () => {
       for (const path of ['/api/domains/7', '/api/domains/7/collections']) {
         expectFailure(await api.get(path), 'invalid_input', /^path\.id: must be a UUID/);
       }

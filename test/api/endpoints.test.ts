@@ -38,7 +38,7 @@ describe('endpoints', () => {
     return api.store.knex('endpoints').where({ id }).first('route', 'version', 'source_key');
   }
 
-  it('creates one with just a name, a path, a method and a domain', async () => {
+  it('creates an endpoint with just a name, a path, a method and a domain', async () => {
     const endpoint = await create({ path: '/minimal/{id}' });
     expect(endpoint).to.have.all.keys(Object.keys(EndpointView.properties));
     expect(endpoint).to.deep.include({ name: 'E', path: '/minimal/{id}', method: 'GET', domain: '*' });
@@ -50,11 +50,11 @@ describe('endpoints', () => {
     expect(endpoint.updated_at).to.match(TIMESTAMP);
   });
 
-  describe('shows and takes code by itself', () => {
+  describe('the code of an endpoint', () => {
     const CODE = 'use rust_edge_gateway_sdk::prelude::*;\n// "ü" \u{1f980}\n';
     const rust = (type: string) => ({ headers: { 'content-type': type } });
 
-    it('as text', async () => {
+    it('shows and stores the code of an endpoint as text', async () => {
       const { id } = await create();
       const none = await api.get(`/api/endpoints/${id}/code`);
       expect(none).to.include({ status: 200, body: undefined });
@@ -67,7 +67,7 @@ describe('endpoints', () => {
       }
     });
 
-    it('as JSON', async () => {
+    it('shows and stores the code of an endpoint as JSON', async () => {
       const { id } = await create();
       const asJson = async () =>
         expectData(
@@ -82,7 +82,7 @@ describe('endpoints', () => {
       expect(await asJson()).to.deep.equal({ code: null });
     });
 
-    it('only as UTF-8', async () => {
+    it('refuses code of an endpoint that is not UTF-8', async () => {
       const { id } = await create({ code: CODE });
       const path = `/api/endpoints/${id}/code`;
       for (const type of ['text/x-rust', 'text/x-rust; charset=latin1'])
@@ -101,7 +101,7 @@ describe('endpoints', () => {
       expect((await api.get(path)).body).to.equal('// \u00e9');
     });
 
-    it('and nothing else', async () => {
+    it('refuses code of an endpoint in other media types, and code that is not valid', async () => {
       const { id } = await create({ code: CODE });
       const path = `/api/endpoints/${id}/code`;
       const put = (body: unknown, type: string) => api.put(path, body, rust(type));
@@ -124,7 +124,7 @@ describe('endpoints', () => {
     });
   });
 
-  it('refuses a member that is almost a known one, and names both', async () => {
+  it('refuses a member of an endpoint that is almost a known one, and names both', async () => {
     const { id } = await create();
     for (const [wrong, meant] of [
       ['dependancies', 'dependencies'],
@@ -141,7 +141,7 @@ describe('endpoints', () => {
       expectData(await api.put(`/api/endpoints/${id}`, { [other]: 1 }));
   });
 
-  it('accepts every member that it returns', async () => {
+  it('accepts every member of an endpoint that it returns', async () => {
     const shown = await create({ code: 'fn main() {}', dependencies: { regex: '1' } });
     const changed = expectData<Endpoint>(
       await api.put(`/api/endpoints/${shown.id}`, { ...shown, description: 'edited' }),
@@ -149,7 +149,7 @@ describe('endpoints', () => {
     expect({ ...changed, updated_at: shown.updated_at }).to.deep.equal({ ...shown, description: 'edited' });
   });
 
-  it('creates one with all fields, and shows it as it was created', async () => {
+  it('creates an endpoint with all fields, and shows it as it was created', async () => {
     const given = {
       name: 'Alles ✓',
       path: '/items/{id}',
@@ -173,17 +173,17 @@ describe('endpoints', () => {
     expect(listed.find(({ id }) => id === endpoint.id)).to.deep.equal(endpoint);
   });
 
-  it('accepts every method, each on the same path', async () => {
+  it('creates endpoints of every method on the same path', async () => {
     for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH']) {
       expect((await create({ path: '/every-method', method })).method).to.equal(method);
     }
   });
 
-  it('needs no domain for its hostname', async () => {
+  it('creates an endpoint on a hostname that has no domain', async () => {
     expect((await create({ domain: 'nobody.example' })).domain).to.equal('nobody.example');
   });
 
-  it('lists by domain, collection and enabled, alone and together', async () => {
+  it('lists endpoints by domain, collection and enabled, alone and together', async () => {
     const one = await create({ domain: 'filter.example', enabled: false });
     const two = await create({ domain: 'filter.example' });
     const three = await create({ domain: 'shop.example', collection_id: collectionId });
@@ -218,8 +218,8 @@ describe('endpoints', () => {
       .that.matches(/^query\.enable:/);
   });
 
-  describe('changes', () => {
-    it('only the given fields', async () => {
+  describe('changes of endpoints', () => {
+    it('changes only the given fields of an endpoint', async () => {
       const before = await create({ code: 'fn a() {}', description: 'old', dependencies: { a: '1' } });
       const after = expectData<Endpoint>(await api.put(`/api/endpoints/${before.id}`, { name: 'B' }));
       expect(after).to.deep.equal({ ...before, name: 'B', updated_at: after.updated_at });
@@ -227,7 +227,7 @@ describe('endpoints', () => {
       expect(expectData(await api.put(`/api/endpoints/${before.id}`, {}))).to.deep.equal(after);
     });
 
-    it('every field', async () => {
+    it('changes every field of an endpoint', async () => {
       const { id } = await create();
       const changes = {
         name: 'N',
@@ -248,7 +248,7 @@ describe('endpoints', () => {
       expect(expectData<Endpoint>(await api.put(`/api/endpoints/${id}`, cleared))).to.deep.include(cleared);
     });
 
-    it('the route with the path and the collection', async () => {
+    it('changes the route of an endpoint with its path and its collection', async () => {
       const { id } = await create({ path: '/r/{a}', collection_id: collectionId });
       expect((await rowOf(id)).route).to.equal('/shop/r/{a}');
       expectData(await api.put(`/api/endpoints/${id}`, { path: '/shop/s/{a}' }));
@@ -257,7 +257,7 @@ describe('endpoints', () => {
       expect((await rowOf(id)).route).to.equal('/s/{a}');
     });
 
-    it('the source key with code and dependencies, and the status with neither', async () => {
+    it('changes the source key of an endpoint with its code and dependencies, and keeps its status', async () => {
       const { id } = await create({ code: 'a' });
       expect((await rowOf(id)).source_key).to.equal(sourceKey('a', null));
       expectData(await api.put(`/api/endpoints/${id}`, { code: 'b', dependencies: { c: '1' } }));
@@ -276,7 +276,7 @@ describe('endpoints', () => {
       });
     });
 
-    it('the revision for gateways only when the change affects them', async () => {
+    it('increments the revision of an endpoint only when a change affects gateways', async () => {
       const { id } = await create();
       const revisionAfter = async (changes: object) => {
         expectData(await api.put(`/api/endpoints/${id}`, changes));
@@ -294,7 +294,7 @@ describe('endpoints', () => {
       expect(await revisionAfter({ limits: null })).to.equal(8);
     });
 
-    it('not members that the service sets', async () => {
+    it('ignores members of an endpoint that a request cannot set, and warns of them', async () => {
       const before = await create();
       const response = await api.put(`/api/endpoints/${before.id}`, {
         id: NO_ID,
@@ -306,14 +306,14 @@ describe('endpoints', () => {
     });
   });
 
-  it('is deleted once', async () => {
+  it('deletes an endpoint once, and answers 404 afterwards', async () => {
     const { id } = await create();
     expect(expectData(await api.delete(`/api/endpoints/${id}`))).to.deep.equal({ id, deleted: true });
     expectFailure(await api.delete(`/api/endpoints/${id}`), 'not_found');
     expectFailure(await api.get(`/api/endpoints/${id}`), 'not_found');
   });
 
-  it('shows its processes on live gateways', async () => {
+  it('shows the processes of an endpoint on live gateways', async () => {
     const { id } = await create();
     const { knex } = api.store;
     const addNode = (nodeId: string, ageSeconds: number) =>
@@ -346,8 +346,8 @@ describe('endpoints', () => {
     await knex('nodes').delete();
   });
 
-  describe('routes are unique', () => {
-    it('by domain, method and path, parameter names aside', async () => {
+  describe('routes of endpoints', () => {
+    it('refuses the route of another endpoint by domain, method and path, parameter names aside', async () => {
       const owner = await create({
         name: 'Owner',
         domain: 'unique.example',
@@ -377,7 +377,7 @@ describe('endpoints', () => {
       await create({ domain: '*', path: '/u/{id}/x', method: 'PUT' });
     });
 
-    it('by the text beside parameters', async () => {
+    it('tells routes apart by the text beside their parameters', async () => {
       const json = { domain: 'mixed.example', path: '/m/{id}.json' };
       await create(json);
       for (const path of ['/m/{other}.json', '/m/{id}%2ejson'])
@@ -395,7 +395,7 @@ describe('endpoints', () => {
       );
     });
 
-    it('with the base path of the collection', async () => {
+    it('refuses a route that another endpoint has with the base path of its collection', async () => {
       await create({ domain: 'shop.example', path: '/base/x', collection_id: collectionId });
       expectFailure(
         await api.post('/api/endpoints', fields({ domain: 'shop.example', path: '/shop/base/x' })),
@@ -405,7 +405,7 @@ describe('endpoints', () => {
       await create({ domain: 'shop.example', path: '/base/x' });
     });
 
-    it('also among concurrent requests', async () => {
+    it('creates only one of eight endpoints with the same route at once', async () => {
       const responses = await Promise.all(
         Array.from({ length: 8 }, () => api.post('/api/endpoints', fields({ path: '/race' }))),
       );
@@ -413,7 +413,7 @@ describe('endpoints', () => {
     });
   });
 
-  it('agrees with its collection on the domain, "*" aside', async () => {
+  it('refuses an endpoint on another domain than that of its collection, "*" aside', async () => {
     expectFailure(
       await api.post('/api/endpoints', fields({ domain: 'other.example', collection_id: collectionId })),
       'domain_mismatch',
@@ -433,7 +433,7 @@ describe('endpoints', () => {
     expect(expectData(await api.get(`/api/endpoints/${outside.id}`))).to.deep.equal(outside);
   });
 
-  it('does not have a parameter of the base path twice', async () => {
+  it('refuses a path with a parameter that the base path of the collection has', async () => {
     const tenant = await idOf('/api/collections', { name: 'T', domain_id: domainId, base_path: '/t/{id}' });
     expectFailure(
       await api.post('/api/endpoints', fields({ path: '/x/{id}', collection_id: tenant })),
@@ -443,7 +443,7 @@ describe('endpoints', () => {
     await create({ path: '/t/{id}/x', collection_id: tenant });
   });
 
-  describe('refuses, and changes nothing', () => {
+  describe('invalid endpoints', () => {
     const wrongFields: readonly [fields: object, message: RegExp, code?: ErrorCode][] = [
       [{ name: undefined }, /^body\.name: is required/],
       [{ name: '' }, /^body\.name: must not be empty/],
@@ -576,7 +576,9 @@ describe('endpoints', () => {
     ];
 
     for (const [wrong, message, code = 'invalid_input'] of wrongFields) {
-      it(JSON.stringify(wrong).slice(0, 70), async () => {
+      const [value]: unknown[] = Object.values(wrong);
+      const title = `refuses an endpoint whose ${Object.keys(wrong).join()} is ${JSON.stringify(value)}`;
+      it(title.slice(0, 100), async () => {
         const existing = await create();
         const before = await api.get('/api/endpoints');
         expectFailure(await api.post('/api/endpoints', fields(wrong)), code, message);
@@ -587,7 +589,7 @@ describe('endpoints', () => {
       });
     }
 
-    it('invalid and unknown ids', async () => {
+    it('refuses invalid and unknown ids of endpoints', async () => {
       expectFailure(await api.get('/api/endpoints/x'), 'invalid_input', /^path\.id/);
       expectFailure(await api.put('/api/endpoints/x', {}), 'invalid_input', /^path\.id/);
       expectFailure(await api.delete('/api/endpoints/x'), 'invalid_input', /^path\.id/);

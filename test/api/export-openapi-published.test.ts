@@ -48,7 +48,7 @@ describe('an OpenAPI export of published documents', () => {
   for (const { source, sha256, documents } of PACKAGES)
     for (const { path, bundle, endpoints } of documents)
       for (const validate of ['off', 'enforce'])
-        it(`${source}: ${path}, validate=${validate}`, async () => {
+        it(`exports ${path} of ${source} without a change, with validate=${validate}`, async () => {
           const host = `published${++count}.example`;
           const domain_id = expectData<{ id: string }>(
             await api.post('/api/domains', { name: host, host }),

@@ -101,7 +101,7 @@ describe('an OpenAPI export', () => {
     return { ...one, warnings };
   };
 
-  it('is the imported document, with all its details', async () => {
+  it('an OpenAPI export is the imported document, with all its details', async () => {
     for (const query of ['', '?validate=report']) {
       await importPets(query);
       const { document, collection, validate, warnings } = await exportedOnly();
@@ -113,7 +113,7 @@ describe('an OpenAPI export', () => {
     }
   });
 
-  it('has what has changed since the import', async () => {
+  it('an OpenAPI export has what has changed since the import', async () => {
     await importPets('?validate=enforce');
     const change = async (name: string, members: object) =>
       expectData(await api.put(`/api/endpoints/${await idOf(name)}`, { code: CODE, ...members }));
@@ -152,7 +152,7 @@ describe('an OpenAPI export', () => {
     expect(warnings).to.deep.equal(['GET /v1/pets/{id} is left out: it is disabled']);
   });
 
-  it('has what endpoints without a document say', async () => {
+  it('an OpenAPI export describes endpoints without a document by what is set for them', async () => {
     const tree = { type: 'object', properties: { child: { $ref: '#/components/schemas/Name' } } };
     const other: ValidatePolicy = {
       mode: 'enforce',
@@ -189,7 +189,7 @@ describe('an OpenAPI export', () => {
     expect(document.paths['/d/{x}']?.['get']).to.not.have.property('operationId');
   });
 
-  it('leaves out, with a warning, what an import would change or cannot say', async () => {
+  it('an OpenAPI export leaves out, with a warning, what an import would change or cannot say', async () => {
     await endpoint('same');
     await endpoint('same', { path: '/again' });
     await endpoint('rest', { path: '/rest/{*path}' });
@@ -210,7 +210,7 @@ describe('an OpenAPI export', () => {
     ]);
   });
 
-  it('is one document for each collection, and each imported one', async () => {
+  it('an OpenAPI export has one document for each collection, and for each imported document', async () => {
     await importPets();
     const other = { ...PETS, info: { title: 'Others', version: '1' }, servers: [{ url: '/v2' }] };
     await importPets('', { spec: JSON.stringify(other), create_collection: false });
@@ -233,7 +233,7 @@ describe('an OpenAPI export', () => {
     expect(only.documents).to.deep.equal([documents[2]]);
   });
 
-  it('has the other files of a bundle in it', async () => {
+  it('an OpenAPI export has the other files of an imported bundle in its document', async () => {
     const ref = ($ref: string) => ({ $ref });
     const body = (schema: object) => ({ content: { 'application/json': { schema } } });
     const spec = {
@@ -274,7 +274,7 @@ describe('an OpenAPI export', () => {
     ]);
   });
 
-  it('of endpoints that were imported before documents were kept has what they say', async () => {
+  it('an OpenAPI export describes endpoints that were imported before documents were kept', async () => {
     await importPets();
     expectData(await api.put(`/api/endpoints/${await idOf('getPet')}`, { code: CODE }));
     await api.store.knex('endpoints').where({ domain: host }).update({ imported_document_id: null });
@@ -284,7 +284,7 @@ describe('an OpenAPI export', () => {
     expect(warnings).to.include('POST /v1/pets is left out: an import would change its code');
   });
 
-  it('keeps a document only as long as there are endpoints of it', async () => {
+  it('keeps an imported document only as long as there are endpoints of it', async () => {
     const kept = async () => (await api.store.knex('imported_documents').where({ domain: host })).length;
     await importPets();
     await importPets();
@@ -295,7 +295,7 @@ describe('an OpenAPI export', () => {
     expect((await exportedOnly()).document['tags']).to.deep.equal([]);
   });
 
-  it('has one endpoint only, where that is asked for', async () => {
+  it('an OpenAPI export with an endpoint_id has only that endpoint', async () => {
     await importPets();
     const id = await idOf('getPet');
     const { documents } = await exportedDocuments(api, host, `&endpoint_id=${id}`);
@@ -307,7 +307,7 @@ describe('an OpenAPI export', () => {
     expect(elsewhere).to.deep.equal({ documents: [], warnings: [] });
   });
 
-  it('needs a host, and has nothing of one without endpoints', async () => {
+  it('refuses an OpenAPI export without a host, and exports nothing of a host without endpoints', async () => {
     expectFailure(await api.get('/api/export/openapi'), 'invalid_input', /domain/);
     expect(await exportedDocuments(api, host)).to.deep.equal({ documents: [], warnings: [] });
     const none = await exportedDocuments(api, host, `&collection_id=${NO_ID}`);

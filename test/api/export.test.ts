@@ -47,7 +47,7 @@ describe('an export', () => {
   /** Parts of 200 installations. */
   const SEEDS = [1, 2, 3, 4, 5].map((part) => 20_261_213 + part);
   for (const [at, seed] of SEEDS.entries())
-    it(`is an empty plan when it is applied, of any installation (${at + 1} of ${SEEDS.length})`, async () => {
+    it(`the export of any installation is an empty plan when it is applied (${at + 1} of ${SEEDS.length})`, async () => {
       await fc.assert(
         fc.asyncProperty(installation, fc.constantFrom(...PARTS), async (made, part) => {
           await makeInstallation(api, made);
@@ -61,7 +61,7 @@ describe('an export', () => {
       );
     });
 
-  it('has files in readable places, secrets by name or as stored, and is the same each time', async () => {
+  it('an export has files in readable places, no values of secrets, and is the same each time', async () => {
     await makeInstallation(api, {
       domains: [null, null, null],
       collections: [],
@@ -152,7 +152,7 @@ endpoints:
     expect(part['edge.yaml']).to.include('name: db').and.not.include('host: "*"');
   });
 
-  it('adopted, changes nothing but whom all belongs to', async () => {
+  it('an export that is adopted changes only the stack of each object', async () => {
     const files = await exported();
     const changes = await changesOf(files, '&adopt=true');
     expect(changes).to.have.length(6);
@@ -160,7 +160,7 @@ endpoints:
       expect(fields).to.deep.equal([{ path: 'stack', before: null, after: 'installation' }]);
   });
 
-  it('is what the published schema describes', async () => {
+  it('an export is valid by the published schema of files', async () => {
     const published = JSON.parse(await readFile('docs/edge.schema.json', 'utf8')) as object;
     expect((await api.get('/api/edge.schema.json')).body).to.deep.equal(published);
     const check = new Ajv({ strict: false, validateFormats: false }).compile(published);
@@ -176,7 +176,7 @@ endpoints:
   });
 
   for (const example of readdirSync(EXAMPLES_FOLDER))
-    it(`of the example ${example} is an empty plan`, async () => {
+    it(`the export of the example ${example} is an empty plan`, async () => {
       await makeInstallation(api, {
         domains: [null, null, null],
         collections: [],

@@ -61,7 +61,7 @@ describe('objects of others', () => {
   };
 
   for (const role of ['admin', 'editor', 'viewer'] as const)
-    it(`are nowhere in a path, alone or with own ones beside them (${role})`, () =>
+    it(`the role ${role} gets 404 for ids of others in paths, also with own ids beside them`, () =>
       unchanged(async () => {
         for (const { method, path, permission } of ROUTES) {
           const parameters = [...path.matchAll(/\{(\w*id)\}/g)].flatMap(([, name]) => name ?? []);
@@ -80,7 +80,7 @@ describe('objects of others', () => {
         }
       }));
 
-  it('are found by their owners in the same way', async () => {
+  it('finds schedules and keys only below the endpoint or domain that they belong to', async () => {
     for (const path of [
       `/api/endpoints/${own['endpoints']}/schedules/${own['schedules']}/runs`,
       `/api/domains/${own['domains']}/keys`,
@@ -101,7 +101,7 @@ describe('objects of others', () => {
     );
   });
 
-  it('cannot be named by a member that nobody checks', () => {
+  it('each member of a query or body that names an object or a host is one that is checked', () => {
     const names = new Set<string>();
     const collect = (schema: Schema | undefined) => {
       if (!schema) return;
@@ -127,7 +127,7 @@ describe('objects of others', () => {
     ]);
   });
 
-  it('cannot be named twice, in lists, or in other spellings', () =>
+  it('refuses or ignores foreign ids and hosts that come twice, in lists, or in other spellings', () =>
     unchanged(async () => {
       const endpoint = { name: 'x', path: '/x', method: 'GET' };
       for (const [path, body] of [
@@ -156,7 +156,7 @@ describe('objects of others', () => {
       expectFailure(await api.post('/api/endpoints', doubled, editor()), 'not_found');
     }));
 
-  describe('in imports', () => {
+  describe('imports with objects of others', () => {
     const bundle = (query: string, files: Record<string, string>, by: Person) => {
       const zip = zipOf({ 'openapi.json': SMALL_SPEC, 'handlers/i.rs': '// i', ...files });
       const form = multipart([{ name: 'bundle', filename: 'a.zip', content: zip }]);
@@ -179,7 +179,7 @@ describe('objects of others', () => {
     ];
 
     for (const dry_run of ['', 'dry_run=true'])
-      it(`documents go into no domain and no collection of others ${dry_run}`, () =>
+      it(`imports no document into a domain or collection of others (query "${dry_run}")`, () =>
         unchanged(async () => {
           for (const target of targets()) {
             const response = await api.post(
@@ -192,7 +192,7 @@ describe('objects of others', () => {
         }));
 
     for (const dry_run of ['', '&dry_run=true'])
-      it(`bundles go into no domain and no collection of others ${dry_run}`, () =>
+      it(`imports no bundle into a domain or collection of others (query "${dry_run}")`, () =>
         unchanged(async () => {
           for (const target of targets()) {
             const query = Object.entries(target)
@@ -202,7 +202,7 @@ describe('objects of others', () => {
           }
         }));
 
-    it('bundles bind no services of others, not even to say that there are any', () =>
+    it('refuses a bundle that binds a service of others as if it did not exist', () =>
       unchanged(async () => {
         const refused: HttpResponse[] = [];
         for (const name of [`s ${FOREIGN}`, 'nothing']) {
@@ -216,7 +216,7 @@ describe('objects of others', () => {
         expect(theirs).to.equal(none);
       }));
 
-    it('bundles bind those that are for the domain', async () => {
+    it('a bundle binds a service that is for its domain', async () => {
       const service = { name: 'db', service_type: 'redis', config: { host: '127.0.0.1', port: 1 } };
       const created = await api.post('/api/services', { ...service, domains: [OWN] }, admin);
       const ours = expectData<{ id: string }>(created, 201).id;
@@ -230,7 +230,7 @@ describe('objects of others', () => {
       expectData(await api.delete(`/api/services/${ours}`, admin));
     });
 
-    it('compile and start handlers only for who may deploy', async () => {
+    it('refuses a bundle that compiles or starts handlers without the permission to deploy', async () => {
       const importer = await makeToken(api, editor(), ['imports:write', 'imports:read']);
       const target = `domain=${OWN}&domain_id=${own['domains']}&create_collection=true`;
       for (const query of ['&compile=true', '&compile=true&start=true', '&compile=1&dry_run=1'])
@@ -239,7 +239,7 @@ describe('objects of others', () => {
     });
   });
 
-  it('that are shared have no alerts of those who have a part of them', async () => {
+  it('refuses alerts of services that are shared with other domains to an editor of one domain', async () => {
     const config = { host: '127.0.0.1', port: 1 };
     const service = (domains: readonly string[]) =>
       api.post('/api/services', { name: uniqueName('x'), service_type: 'redis', config, domains }, admin);
@@ -269,7 +269,7 @@ describe('objects of others', () => {
     expectData(await api.put(`/api/alerts/${own_alert}`, { enabled: false }, editor()));
   });
 
-  it('that have a name already are not told of by the error', async () => {
+  it('refuses the name of a foreign service without saying which service has it', async () => {
     const config = { base_url: 'https://93.184.215.14/' };
     const mine = expectData<{ id: string }>(
       await api.post('/api/services', { name: uniqueName('x'), service_type: 'http', config }, editor()),
@@ -286,7 +286,7 @@ describe('objects of others', () => {
     expectData(await api.delete(`/api/services/${mine.id}`, editor()));
   });
 
-  it('that are users, tokens and sessions are of their owners', async () => {
+  it('refuses access to the user, tokens and sessions of an admin to people of one domain', async () => {
     const token = await makeToken(api, admin, ['domains:read']);
     const [session] = expectData<{ id: string }[]>(await api.get('/api/sessions', admin));
     await unchanged(async () => {
