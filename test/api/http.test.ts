@@ -20,7 +20,7 @@ describe('HTTP', () => {
   });
   after(() => api.close());
 
-  it('responses are not shown in frames, nor taken for another type', async () => {
+  it('responses are not shown in frames, and browsers do not guess their types', async () => {
     const alone = ['/', '/ui', '/api/', '/api/domains', '/metrics', '/no-such-path', '/queuesother'];
     for (const path of [...alone, '/queues/confirm/compile/empty', '/queues/confirm']) {
       const { headers } = await api.get(path);
@@ -40,12 +40,12 @@ describe('HTTP', () => {
     }
   });
 
-  it('what the queue dashboard does not have is not found', async () => {
+  it('answers 404 to paths that the queue dashboard does not have', async () => {
     for (const path of ['/queues/nope', '/queues/api/nope', '/queues/api/queues/nope'])
       expectFailure(await api.get(path), 'not_found', /There is nothing at/);
   });
 
-  it('numbers in a query are whole, and within their bounds', async () => {
+  it('refuses numbers in a query that are not whole, or out of their bounds', async () => {
     const numbers = [
       'Infinity',
       '-Infinity',
@@ -93,7 +93,7 @@ describe('HTTP', () => {
     });
   });
 
-  it('ids are stored as they are compared, however they are written', async () => {
+  it('stores ids in lower case when requests have them in upper case', async () => {
     const made = await api.post('/api/domains', { name: 'I', host: 'ids.example' });
     const { id: domain_id } = expectData<{ id: string }>(made, 201);
     const collection = { name: 'C', domain_id: domain_id.toUpperCase() };
@@ -107,7 +107,7 @@ describe('HTTP', () => {
     expectData(await api.delete(`/api/domains/${domain_id}`));
   });
 
-  describe('bodies', () => {
+  describe('bodies that are refused', () => {
     const fine = { name: 'A', host: 'fine.example' };
     const post = (body: unknown, headers: Record<string, string> = {}) =>
       api.post('/api/domains', body, { headers });
@@ -116,7 +116,7 @@ describe('HTTP', () => {
       expect(expectData(await api.get('/api/domains'))).to.deep.equal([]);
     });
 
-    it('that are not JSON', async () => {
+    it('refuses a body that is not JSON', async () => {
       for (const body of [
         '{',
         '{"name": "A",}',
@@ -130,18 +130,18 @@ describe('HTTP', () => {
       }
     });
 
-    it('that are JSON but not an object', async () => {
+    it('refuses a body that is JSON but not an object', async () => {
       for (const body of ['[]', '[{}]', '7', '"text"', 'null', 'true']) {
         expectFailure(await post(body), 'invalid_input', /^body: must be a JSON object/);
       }
     });
 
-    it('that are missing', async () => {
+    it('refuses a request whose body is missing', async () => {
       expectFailure(await api.post('/api/domains'), 'invalid_input', /^body: is required/);
       expectFailure(await post('', { 'content-length': '0' }), 'invalid_input', /^body: is required/);
     });
 
-    it('of another type', async () => {
+    it('refuses a body of another media type', async () => {
       const text = JSON.stringify(fine);
       for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/xml', 'invalid']) {
         expectFailure(
@@ -152,11 +152,11 @@ describe('HTTP', () => {
       }
     });
 
-    it('with an unknown encoding', async () => {
+    it('refuses a body with an unknown encoding', async () => {
       expectFailure(await post('{}', { 'content-encoding': 'zip' }), 'unsupported_media_type');
     });
 
-    it('that are too large', async () => {
+    it('refuses a body that is too large', async () => {
       const large = { ...fine, description: 'x'.repeat(LIMIT) };
       expectFailure(await post(large), 'body_too_large', new RegExp(`larger than ${LIMIT} bytes`));
       expectFailure(
@@ -168,7 +168,7 @@ describe('HTTP', () => {
       );
     });
 
-    it('with an invalid compressed encoding', async () => {
+    it('refuses a compressed body that cannot be unpacked', async () => {
       const packed = gzipSync(JSON.stringify(fine));
       for (const [encoding, body] of [
         ['gzip', JSON.stringify(fine)],
@@ -186,12 +186,12 @@ describe('HTTP', () => {
       }
     });
 
-    it('that are too large when decompressed', async () => {
+    it('refuses a body that is too large when it is decompressed', async () => {
       const bomb = gzipSync(JSON.stringify({ ...fine, description: 'x'.repeat(LIMIT * 50) }));
       expectFailure(await post(bomb, { 'content-encoding': 'gzip' }), 'body_too_large');
     });
 
-    it('that end before they are complete', async () => {
+    it('changes nothing for a body that ends before it is complete', async () => {
       const { port } = new URL(api.url);
       await new Promise<void>((resolve, reject) => {
         const socket = connect(Number(port), '127.0.0.1', () => {
@@ -205,13 +205,13 @@ describe('HTTP', () => {
       });
     });
 
-    it('with members named like properties of JavaScript objects', async () => {
+    it('answers 400 to an invalid body with members named like properties of JavaScript objects', async () => {
       const response = await post('{"name":"A","host":1,"__proto__":{"enabled":false},"constructor":1}');
       expect(response.status).to.equal(400);
     });
   });
 
-  it('accepts JSON under its other media types', async () => {
+  it('accepts a body under other media types of JSON', async () => {
     for (const [at, type] of ['application/json; charset=utf-8', 'application/vnd.api+json'].entries()) {
       const response = await api.post(
         '/api/domains',
@@ -223,13 +223,13 @@ describe('HTTP', () => {
     }
   });
 
-  it('refuses a member that would be the prototype of others, and changes nothing', async () => {
+  it('refuses a member __proto__ in a body, and changes nothing', async () => {
     const body = '{"name":"A","host":"proto.example","__proto__":{"enabled":false}}';
     expectFailure(await api.post('/api/domains', body), 'invalid_input', /body\.__proto__: is not accepted/);
     expect(expectData(await api.get('/api/domains'))).to.deep.equal([]);
   });
 
-  it('refuses such a member within others, naming the place', async () => {
+  it('refuses a member __proto__ within other members, and names its place', async () => {
     const { id } = expectData<{ id: string }>(
       await api.post('/api/domains', { name: 'A', host: 'nested-proto.example' }),
       201,
@@ -246,7 +246,7 @@ describe('HTTP', () => {
     expectData(await api.delete(`/api/domains/${id}`));
   });
 
-  it('ignores an unexpected body', async () => {
+  it('ignores the body of a GET request', async () => {
     expectData(await api.send('GET', '/api/domains', { body: 'not JSON' }));
   });
 
@@ -280,7 +280,7 @@ describe('HTTP', () => {
     const fine = 'GET /api/health HTTP/1.1\r\nConnection: close\r\n';
     for (const [what, bytes, code] of [
       ['an unknown method', 'FETCH /api/domains HTTP/1.1\r\nHost: localhost\r\n\r\n', 'malformed_request'],
-      ['no HTTP', 'hello\r\n\r\n', 'malformed_request'],
+      ['bytes that are not HTTP', 'hello\r\n\r\n', 'malformed_request'],
       ['without Host', `${fine}\r\n`, 'malformed_request'],
       ['with two Hosts', `${fine}Host: localhost\r\nHost: 127.0.0.1\r\n\r\n`, 'malformed_request'],
       [
@@ -295,7 +295,7 @@ describe('HTTP', () => {
         'malformed_request',
       ],
     ] as const) {
-      it(`is answered like every failure: ${what}`, async () => {
+      it(`answers an invalid request like every failure: ${what}`, async () => {
         const answer = await exchangeBytes(api.url, bytes);
         const [head = '', body = ''] = answer.split('\r\n\r\n');
         expect(head).to.match(new RegExp(`^HTTP/1.1 ${ERROR_CATALOGUE[code].status} `));
@@ -307,13 +307,13 @@ describe('HTTP', () => {
       });
     }
 
-    it('includes nothing that HTTP/1.0 allows', async () => {
+    it('accepts a request of HTTP/1.0 without Host', async () => {
       expect(await exchangeBytes(api.url, 'GET /api/health HTTP/1.0\r\n\r\n')).to.match(/^HTTP\/1.1 200 /);
     });
   });
 
   describe('request ids', () => {
-    it('are generated for requests without one, or with an invalid one', async () => {
+    it('generates a request id for a request without one, or with an invalid one', async () => {
       for (const given of [undefined, '', 'a b', 'ü', 'x'.repeat(129), '{"a":1}']) {
         const response = await api.get('/api/health', {
           headers: given === undefined ? {} : { 'x-request-id': Buffer.from(given).toString('latin1') },
@@ -322,7 +322,7 @@ describe('HTTP', () => {
       }
     });
 
-    it('are kept, and logged with the route instead of the path', async () => {
+    it('keeps the request id of a request, and logs it with the route instead of the path', async () => {
       const id = 'trace-1.2:3_4';
       const response = await api.get('/api/domains/not-an-id?secret=1', { headers: { 'x-request-id': id } });
       expect(response.headers['x-request-id']).to.equal(id);
@@ -335,7 +335,7 @@ describe('HTTP', () => {
   });
 
   describe('internal errors', () => {
-    it('are logged with their stack under the request id, and not shown', async () => {
+    it('logs an internal error with its stack under the request id, and does not show it', async () => {
       api.logged.expectErrors(/cannot be divided/);
       const broken = await startApi({
         deps: (deps) => ({
@@ -362,7 +362,7 @@ describe('HTTP', () => {
 });
 
 describe('/metrics', () => {
-  it('has the available metrics while Redis is down and a process sends an invalid response', async () => {
+  it('/metrics has the available metrics while Redis is down and a process sends an invalid response', async () => {
     const api = await startApi({ config: { REDIS_URL: `redis://127.0.0.1:${await freePort()}` } });
     const process = createServer((_request, response) => response.end('{'));
     const socket = join(await runDirectory(api.config.DATA_DIR), 'metrics-invalid-1.sock');
@@ -395,7 +395,7 @@ describe('the API key', () => {
   const withAuthorization = (authorization: string) => ({ headers: { authorization } });
   const basic = (text: string) => withAuthorization(`Basic ${Buffer.from(text).toString('base64')}`);
 
-  it('opens everything', async () => {
+  it('accepts the API key as a bearer token', async () => {
     for (const path of ['/api/domains', '/api/stats', '/api/openapi.json']) {
       const response = await api.get(path, withAuthorization('Bearer the-right-key'));
       expect(response.status).to.equal(200);
@@ -403,7 +403,7 @@ describe('the API key', () => {
     expectData(await api.get('/api/domains', withAuthorization('bearer the-right-key')));
   });
 
-  it('is who did something with it', async () => {
+  it('names the API key as the actor of a change that was made with it', async () => {
     const authorized = withAuthorization('Bearer the-right-key');
     expectData(await api.put('/api/secrets/MINE', { value: 'x' }, authorized));
     const [secret] = expectData<{ actor: object }[]>(await api.get('/api/secrets', authorized));
@@ -411,11 +411,11 @@ describe('the API key', () => {
     expectData(await api.delete('/api/secrets/MINE', authorized));
   });
 
-  it('is not needed for the health check', async () => {
+  it('answers the health check without the API key', async () => {
     expectData(await api.get('/api/health'));
   });
 
-  it('rejects requests without it, or with another', async () => {
+  it('refuses requests without the API key, or with another one', async () => {
     for (const headers of [
       {},
       { authorization: 'Bearer the-right-ke' },
@@ -440,13 +440,13 @@ describe('the API key', () => {
     ).to.deep.equal([]);
   });
 
-  it('rejects with the envelope of the route', async () => {
+  it('refuses a request without the API key in the envelope of its route', async () => {
     const response = await api.post('/api/services/x/activate');
     expectFailure(response, 'unauthorized');
     expect(response.body).to.include({ success: false });
   });
 
-  it('is the password for the pages of the queues', async () => {
+  it('accepts the API key as the password for the pages of the queues', async () => {
     for (const path of ['/queues', '/queues/api/queues']) {
       const refused = await api.get(path, basic('admin:wrong'));
       expectFailure(refused, 'unauthorized');
@@ -455,7 +455,7 @@ describe('the API key', () => {
     }
   });
 
-  it('makes every host name accepted', async () => {
+  it('accepts every host name with the API key', async () => {
     const headers = { host: 'gateway.internal', authorization: 'Bearer the-right-key' };
     expectData(await api.get('/api/domains', { headers }));
   });
@@ -469,7 +469,7 @@ describe('requests of web pages', () => {
   });
   after(() => api.close());
 
-  it('are refused when the page is of another origin', async () => {
+  it('refuses requests of web pages of another origin', async () => {
     const { host, port } = new URL(api.url);
     for (const origin of [
       'https://evil.example',
@@ -498,7 +498,7 @@ describe('requests of web pages', () => {
     expect(expectData(await api.get('/api/domains'))).to.deep.equal([]);
   });
 
-  it('are served when the page is our own', async () => {
+  it('serves requests of web pages of its own origin', async () => {
     const { host, port } = new URL(api.url);
     for (const headers of [
       { origin: `http://${host}` },
@@ -512,7 +512,7 @@ describe('requests of web pages', () => {
     }
   });
 
-  it('are served under our own host names only', async () => {
+  it('serves requests only under its own host names', async () => {
     for (const host of [
       '127.0.0.1',
       '192.0.2.7:8081',

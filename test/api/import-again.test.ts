@@ -42,15 +42,15 @@ describe('importing again', () => {
   const importBundle = (handlers: Readonly<Record<string, string | null>>, change?: Change) =>
     storeImport(store, place(), apiOf(handlers, { kind: 'bundle', ...change }));
 
-  describe('names lost operations', () => {
-    it('also when the title has changed', async () => {
+  describe('operations that a later import has lost', () => {
+    it('an import names lost operations, also when the title has changed', async () => {
       await importDocument({ a: null, b: null, c: null });
       const { warnings } = await importDocument({ a: null, c: null }, { title: 'Animals' });
       expect(warnings).to.have.length(1);
       expect(warnings[0]).to.match(/^The endpoint "b" \(GET \/b, .*\) is no longer in the document/);
     });
 
-    it('but none of another API', async () => {
+    it('an import names no operations of another API as lost', async () => {
       await importDocument({ other: null }, { title: 'Other' });
       await importDocument({ a: null });
       const { warnings } = await importDocument({ a: null }, { title: 'Animals' });
@@ -58,7 +58,7 @@ describe('importing again', () => {
     });
   });
 
-  it('keeps the limits of its endpoints', async () => {
+  it('an import keeps the limits of its endpoints', async () => {
     const limits = { memory_mb: 64, concurrent_requests: 3 };
     const { endpoints } = await importBundle({ a: '// a' });
     const id = endpoints[0]?.id ?? '';
@@ -67,11 +67,11 @@ describe('importing again', () => {
     expect(await findEndpoint(store, id)).to.deep.include({ code: '// another a', limits });
   });
 
-  describe('says whose code a handler has replaced', () => {
+  describe('code that a handler replaces', () => {
     const replacement = async (handlers: Readonly<Record<string, string>>) =>
       (await importBundle(handlers)).warnings;
 
-    it('when a user wrote it', async () => {
+    it('an import warns of a handler that replaces code of a user', async () => {
       const { endpoints } = await importBundle({ a: '// brought' });
       await updateEndpoint(store, endpoints[0]?.id ?? '', { code: '// by hand' });
       expect(await replacement({ a: '// new' })).to.deep.equal([
@@ -79,7 +79,7 @@ describe('importing again', () => {
       ]);
     });
 
-    it('but not of code that imports had brought or generated, or that is the same', async () => {
+    it('an import does not warn of a handler that replaces imported, generated or equal code', async () => {
       await importDocument({ a: null });
       expect(await replacement({ a: '// 1' }), 'generated').to.deep.equal([]);
       expect(await replacement({ a: '// 2' }), 'brought').to.deep.equal([]);
@@ -89,7 +89,7 @@ describe('importing again', () => {
     });
   });
 
-  it('keeps a description that the document does not have', async () => {
+  it('an import keeps the description of an endpoint when the document has none', async () => {
     const { endpoints } = await importDocument({ a: null });
     const id = endpoints[0]?.id ?? '';
     await updateEndpoint(store, id, { description: 'by hand' });
@@ -97,12 +97,12 @@ describe('importing again', () => {
     expect((await findEndpoint(store, id))?.description).to.equal('by hand');
   });
 
-  describe('sets dependencies', () => {
+  describe('dependencies of imported endpoints', () => {
     const serde = { serde_json: '1' };
     const dependenciesOf = async (id: string | undefined) =>
       (await findEndpoint(store, id ?? ''))?.dependencies;
 
-    it('as in the manifest, if it has any', async () => {
+    it('an import sets dependencies as in the manifest, and keeps them when it has none', async () => {
       const first = await importBundle({ a: '// 1', b: null }, { dependencies: { ...serde, rand: '0.8' } });
       const [a, b] = first.endpoints.map(({ id }) => id);
       expect(await dependenciesOf(a)).to.deep.equal({ ...serde, rand: '0.8' });
@@ -118,15 +118,15 @@ describe('importing again', () => {
       expect(after?.source_key).not.to.equal(before?.source_key);
     });
 
-    it('of nothing but its handlers', async () => {
+    it('an import keeps the dependencies of an endpoint for which it has no handler', async () => {
       const { endpoints } = await importBundle({ a: '// 1' }, { dependencies: serde });
       await importBundle({ a: null }, { dependencies: {} });
       expect(await dependenciesOf(endpoints[0]?.id)).to.deep.equal(serde);
     });
   });
 
-  describe('says which operations of a bundle have no handler', () => {
-    it('and which code answers there', async () => {
+  describe('operations of a bundle without a handler', () => {
+    it('an import says which operations have no handler, and which code answers there', async () => {
       const first = await importBundle({ a: '// mine', b: null, c: null, d: '// d' });
       expect(first.warnings).to.deep.equal([
         'b has no handler in the bundle; a generated one answers 501',
@@ -146,11 +146,11 @@ describe('importing again', () => {
       expect(codes).to.deep.equal(['// mine', '// generated', '// written since', '// d']);
     });
 
-    it('not of a document, which has none', async () => {
+    it('an import of a document does not warn of operations without a handler', async () => {
       expect((await importDocument({ a: null })).warnings).to.deep.equal([]);
     });
 
-    it('by name, however many they are', async () => {
+    it('an import names all operations without a handler, however many they are', async () => {
       const names = Array.from({ length: 53 }, (_, number) => [`n${number}`, null]);
       const { warnings, warning_kinds } = await importBundle(Object.fromEntries(names));
       expect(warnings).to.have.length(53);

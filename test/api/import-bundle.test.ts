@@ -95,7 +95,7 @@ describe('importing bundles over HTTP', () => {
     }
   };
 
-  it('stores endpoints, the handlers that match and the generated others', async () => {
+  it('a bundle stores endpoints with the handlers that match, and generates those of the others', async () => {
     const answer = await send(zipOf(FILES), `domain=${host}&domain_id=${domainId}&create_collection=1`);
     const result = expectData<Imported>(answer);
     expect(result.import_id).to.match(UUID);
@@ -120,7 +120,7 @@ describe('importing bundles over HTTP', () => {
     expect(shown.warnings).to.deep.equal(warningsOf(answer));
   });
 
-  it('replaces code by handlers, and keeps it where there is none', async () => {
+  it('a bundle replaces code by its handlers, and keeps code for which it has none', async () => {
     const [list, add] = (await imported(FILES)).endpoints;
     await api.put(`/api/endpoints/${list?.id}`, { code: '// changed by hand' });
     await api.put(`/api/endpoints/${add?.id}`, { code: '// written by hand' });
@@ -132,7 +132,7 @@ describe('importing bundles over HTTP', () => {
     expect((await endpoint(list?.id)).code).to.equal(HANDLER);
   });
 
-  it('gives the dependencies of the manifest to the endpoints with a handler', async () => {
+  it('a bundle gives the dependencies of its manifest to the endpoints with a handler', async () => {
     const manifest = 'dependencies:\n  regex: "1"\n';
     const [list, add] = (await imported({ ...FILES, 'bundle.yaml': manifest })).endpoints;
     expect(await endpoint(list?.id)).to.deep.include({ dependencies: { regex: '1' } });
@@ -148,13 +148,13 @@ describe('importing bundles over HTTP', () => {
   });
 
   for (const name of ['bundle', 'file', 'zip']) {
-    it(`accepts the archive as ${name}`, async () => {
+    it(`accepts the archive of a bundle as the file ${name} of the form`, async () => {
       const answer = await sendForm([{ name, filename: 'a.zip', content: zipOf(FILES) }]);
       expect(expectData<Imported>(answer).endpoints_created).to.equal(2);
     });
   }
 
-  it('ignores fields it does not know, and names them', async () => {
+  it('ignores unknown fields of the form and the query of a bundle, and warns of them', async () => {
     const file = { name: 'zip', filename: 'a.zip', content: zipOf(FILES) };
     const answer = await sendForm([{ name: 'domain', content: 'x' }, file], `domain=${host}&more=1`);
     expectData(answer);
@@ -162,7 +162,7 @@ describe('importing bundles over HTTP', () => {
     expect(warningsOf(answer)).to.include('query.more: is not a known field and was ignored');
   });
 
-  describe('imports nothing', () => {
+  describe('bundles that are refused', () => {
     const zip = () => zipOf(FILES);
     const refused: Record<string, [() => Promise<HttpResponse>, ErrorCode, RegExp]> = {
       'without a form': [
@@ -192,12 +192,12 @@ describe('importing bundles over HTTP', () => {
       'that is too large': [() => send(Buffer.alloc(150_000)), 'body_too_large', /100000 bytes/],
       'that is far too large': [() => send(Buffer.alloc(1_500_000)), 'body_too_large', /100000 bytes/],
       'without a domain': [() => send(zip(), ''), 'invalid_input', /query\.domain: is required/],
-      'with a flag that is none': [
+      'with a flag that is not a boolean': [
         () => send(zip(), `domain=${host}&compile=yes`),
         'invalid_input',
         /query\.compile: must be one of true, 1, false, 0, not "yes"/,
       ],
-      'to be started but not compiled': [
+      'that is to be started but not compiled': [
         () => send(zip(), `domain=${host}&start=1`),
         'invalid_input',
         /query\.start: needs compile=true/,
@@ -212,12 +212,12 @@ describe('importing bundles over HTTP', () => {
         'domain_mismatch',
         /"other\.example"/,
       ],
-      'when a collection has no domain': [
+      'whose collection is to be created without a domain_id': [
         () => send(zip(), `domain=${host}&create_collection=true`),
         'invalid_input',
         /query\.domain_id: is required/,
       ],
-      'that is no archive': [() => send(Buffer.from('no zip at all')), 'invalid_bundle', /ZIP/],
+      'that is not a ZIP archive': [() => send(Buffer.from('no zip at all')), 'invalid_bundle', /ZIP/],
       'that is empty': [() => send(rawZip([])), 'invalid_bundle', /no files/],
       'without spec and routes': [() => send(zipOf({ 'handlers/a.rs': '' })), 'invalid_bundle', /./],
       'with a path that leads out of it': [
@@ -230,15 +230,19 @@ describe('importing bundles over HTTP', () => {
         'invalid_bundle',
         /bundle\.yaml/,
       ],
-      'with a dependency that is none': [
+      'with a dependency that is not valid': [
         () => send(zipOf({ ...FILES, 'bundle.yaml': 'dependencies: { a: { git: x } }' })),
         'invalid_dependency',
         /./,
       ],
-      'when nobody can compile': [() => send(zip(), `domain=${host}&compile=true`), 'no_worker', /worker/],
+      'that is to be compiled when no worker runs': [
+        () => send(zip(), `domain=${host}&compile=true`),
+        'no_worker',
+        /worker/,
+      ],
     };
     for (const [what, [request, code, message]] of Object.entries(refused)) {
-      it(what, async () => {
+      it(`refuses a bundle ${what}, and imports nothing`, async () => {
         const before = await counts();
         expectFailure(await request(), code, message);
         expect(await counts()).to.deep.equal(before);
@@ -246,14 +250,14 @@ describe('importing bundles over HTTP', () => {
       });
     }
 
-    it('when it cannot be queued', () =>
+    it('refuses a bundle that is to be started when no gateway runs, and imports nothing', () =>
       withIdleWorker(async () => {
         const before = await counts();
         expectFailure(await send(zip(), `domain=${host}&compile=true&start=true`), 'no_gateway');
         expect(await counts()).to.deep.equal(before);
       }));
 
-    it('when a route is taken in another place', async () => {
+    it('refuses a bundle with the route of another endpoint, and imports nothing', async () => {
       const body = { name: 'Mine', path: '/v1/pets', method: 'POST', domain: host };
       const mine = expectData<Endpoint>(await api.post('/api/endpoints', body), 201);
       const before = await counts();
@@ -263,7 +267,7 @@ describe('importing bundles over HTTP', () => {
     });
   });
 
-  it('answers 504 when the handlers take too long, and names where to look', () =>
+  it('answers 504 when the handlers of a bundle take too long, and names the path of the import', () =>
     withIdleWorker(async () => {
       const answer = await send(zipOf(FILES), `domain=${host}&compile=true`);
       expectFailure(answer, 'wait_timeout', /\/api\/imports\//);
@@ -283,7 +287,7 @@ describe('importing bundles over HTTP', () => {
       ]);
     }));
 
-  it('does not wait for handlers that need no compiler', async () => {
+  it('answers a bundle at once when none of its handlers has to be compiled', async () => {
     const { 'handlers/list_pets.rs': _, 'handlers/other.rs': __, ...generated } = FILES;
     const answer = await send(zipOf(generated), `domain=${host}&compile=true&start=true`);
     expect(expectData<Imported>(answer)).to.include({ handlers_matched: 0, compiled: 0 });
@@ -297,13 +301,13 @@ describe('importing bundles over HTTP', () => {
       return expectData<{ import_id: string }>(answer, 202).import_id;
     };
 
-    it('are an error like any other for an import that does not exist', async () => {
+    it('answers 404 to the events of an import that does not exist', async () => {
       expectFailure(await api.get(`/api/imports/${NO_ID}/events`), 'not_found');
       expectFailure(await api.get(`/api/imports/${NO_ID}`), 'not_found');
       expectFailure(await api.get('/api/imports/x/events'), 'invalid_input');
     });
 
-    it('end permanently once the client has received the last', async () => {
+    it('answers 204 to a client that has received the last event of an import', async () => {
       const { import_id: id } = await imported(FILES);
       const eventsAfter = (last: string) =>
         api.get(`/api/imports/${id}/events`, { headers: { 'last-event-id': last } });
@@ -319,7 +323,7 @@ describe('importing bundles over HTTP', () => {
       expect(again.body).to.include('event: done');
     });
 
-    it('are not sent any more when the client disconnects', async () => {
+    it('stops waiting for the events of an import when the client disconnects', async () => {
       const id = await accepted();
       const clients = [1, 2, 3].map(() => new AbortController());
       const calls = clients.map(({ signal }) =>
@@ -332,7 +336,7 @@ describe('importing bundles over HTTP', () => {
       expect(api.logged.lines.filter(({ level }) => level >= 40)).to.deep.equal([]);
     });
 
-    it('end when the process stops, as waiting requests do', async () => {
+    it('ends the events of an import, and a waiting import, when the process stops', async () => {
       const own = await startApi();
       try {
         const form = multipart([{ name: 'zip', filename: 'a.zip', content: zipOf(FILES) }]);

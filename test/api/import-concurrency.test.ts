@@ -43,7 +43,7 @@ describe('imports and other changes at the same time', () => {
   const upTo = (count: number) => Array.from({ length: count }, (_, number) => number);
   const alone = { domain: host, domainId: null, collectionId: null, createCollection: false };
 
-  it('wait for each other, whatever the order of their endpoints', async () => {
+  it('imports wait for each other, whatever the order of their endpoints', async () => {
     const numbers = upTo(150);
     const outcomes = await Promise.all(
       upTo(6).map((time) =>
@@ -57,7 +57,7 @@ describe('imports and other changes at the same time', () => {
     expect(new Set(endpoints.map(({ code }) => code)).size).to.equal(1);
   });
 
-  it('end without a deadlock', async () => {
+  it('imports and other changes at the same time end without a deadlock', async () => {
     const target = { domain: host, domainId, collectionId: null, createCollection: true };
     const collection = { domain_id: domainId, name: 'B', description: null, base_path: '/b', enabled: true };
     let collectionId = (await createCollection(store, collection)).id;
@@ -111,7 +111,7 @@ describe('imports and other changes at the same time', () => {
     }
   }
 
-  it('use one connection while they wait, whatever their number', async () => {
+  it('imports into one host use one connection while they wait, whatever their number', async () => {
     const small = openDatabase(
       opened.databaseUrl,
       (error) => {
@@ -136,7 +136,7 @@ describe('imports and other changes at the same time', () => {
     }
   });
 
-  it('fail when they wait for too long', async () => {
+  it('an import fails with 503 when it waits for another one for too long', async () => {
     await whileLocked(async () => {
       const error = await storeImport(store, alone, apiOf('D', [900], '// d')).catch(
         (thrown: unknown) => thrown,
@@ -148,7 +148,7 @@ describe('imports and other changes at the same time', () => {
     expect(await storeImport(store, alone, apiOf('D', [900], '// d'))).to.include({ created: 1 });
   });
 
-  it('create one collection, with the host or with any', async () => {
+  it('two imports at the same time create one collection, with the host or with any', async () => {
     const api = apiOf('One', [], '');
     const target = { domain: host, domainId, collectionId: null, createCollection: true };
     const open = (domain: string) =>

@@ -99,7 +99,7 @@ describe('importing OpenAPI documents', () => {
     '/items/{id}': { get: {} },
   };
 
-  it('creates endpoints and a collection of the title', async () => {
+  it('an import creates endpoints and a collection with the title of the document', async () => {
     const answer = await post({
       spec: spec(SHOP),
       domain: host,
@@ -137,7 +137,7 @@ describe('importing OpenAPI documents', () => {
     });
   });
 
-  it('takes YAML', async () => {
+  it('imports a document in YAML', async () => {
     const yaml = `
 openapi: 3.1.0
 info: { title: Pets, version: "1" }
@@ -148,7 +148,7 @@ paths:
     expect((await importing(yaml)).endpoints.map(({ name }) => name)).to.deep.equal(['listPets']);
   });
 
-  it('has no collection unless one is asked for, and puts the base path before the paths', async () => {
+  it('an import without create_collection makes none, and puts the base path before the paths', async () => {
     const imported = await importing(spec(SHOP));
     expect(imported).to.include({ collection: null, endpoints_created: 3 });
     expect((await endpoints()).map(({ path }) => path)).to.deep.equal([
@@ -158,7 +158,7 @@ paths:
     ]);
   });
 
-  it('imports for all domains', async () => {
+  it('imports endpoints for all domains', async () => {
     const unique = { [`/all-${randomUUID()}`]: { get: { operationId: 'everywhere' } } };
     const imported = await importing(spec(unique), { domain: '*' });
     expect(expectData(await api.get(`/api/endpoints/${imported.endpoints[0]?.id}`))).to.include({
@@ -166,15 +166,15 @@ paths:
     });
   });
 
-  describe('into an existing collection', () => {
-    it('takes the base path of the document when the collection has none', async () => {
+  describe('imports into an existing collection', () => {
+    it('an import puts the base path of the document before the paths when the collection has none', async () => {
       const collection_id = await created('/api/collections', { domain_id: domainId, name: 'Mine' });
       const imported = await importing(spec(SHOP), { collection_id });
       expect(imported.collection).to.deep.equal({ id: collection_id, name: 'Mine', base_path: null });
       expect(imported.endpoints[0]?.path).to.equal('/v1/items');
     });
 
-    it('keeps the base path of the collection, with a warning', async () => {
+    it('an import keeps the base path of the collection, with a warning', async () => {
       const collection_id = await created('/api/collections', {
         domain_id: domainId,
         name: 'Mine',
@@ -190,7 +190,7 @@ paths:
       ).to.deep.equal(['/own/items', '/own/items', '/own/items/{id}']);
     });
 
-    it('reuses the one of the title', async () => {
+    it('an import reuses the collection with the title of the document', async () => {
       const domain_id = domainId;
       const first = await importing(spec(SHOP), { domain_id, create_collection: true });
       const again = await importing(spec({ '/more': { get: {} } }), { domain_id, create_collection: true });
@@ -198,7 +198,7 @@ paths:
       expect(again).to.include({ endpoints_created: 1, endpoints_updated: 0 });
     });
 
-    it('serves a path that begins like the base path where the document says', async () => {
+    it('an imported path that begins like the base path has the route that the document says', async () => {
       const { endpoints: imported } = await importing(spec({ '/v1/x': { get: {} } }), {
         domain_id: domainId,
         create_collection: true,
@@ -208,8 +208,8 @@ paths:
     });
   });
 
-  describe('again', () => {
-    it('updates changed endpoints, and leaves unchanged ones', async () => {
+  describe('imports of the same document again', () => {
+    it('an import updates changed endpoints, and leaves unchanged ones as they are', async () => {
       const first = await importing(spec(SHOP));
       const before = await endpoints();
       const again = await importing(spec(SHOP));
@@ -239,7 +239,7 @@ paths:
       expect(versions.sort()).to.deep.equal([1, 1, 2]);
     });
 
-    it('replaces code it has generated, and keeps code that a user wrote', async () => {
+    it('an import replaces code that it has generated, and keeps code that a user wrote', async () => {
       const { endpoints: imported } = await importing(spec(SHOP));
       const [list, add, show] = imported.map(({ id }) => id);
       const written = 'use rust_edge_gateway_sdk::prelude::*; // mine';
@@ -264,7 +264,7 @@ paths:
       expect(await codeOf(add)).not.to.include('page');
     });
 
-    it('lists the first warnings of each kind, and all of them later', async () => {
+    it('an import answers with the first 50 warnings of a kind, and shows all of them later', async () => {
       const many = Object.fromEntries(
         Array.from({ length: 60 }, (_, at) => [`/p${at}`, { get: {}, head: {} }]),
       );
@@ -277,7 +277,7 @@ paths:
       expect(imported.warnings.at(-1)).to.match(/^HEAD \/p59: left out/);
     });
 
-    it('has endpoints of two paths that match the same requests, of different methods', async () => {
+    it('an import leaves out an operation that matches the same requests as an earlier one', async () => {
       const paths = { '/x/{a}': { get: {} }, '/x/{b}': { get: {}, post: {} } };
       const answer = await post({ spec: spec(paths), domain: host });
       const { endpoints: made } = expectData<Imported>(answer);
@@ -289,7 +289,7 @@ paths:
       expect(again.endpoints_created).to.equal(0);
     });
 
-    it('names the endpoints the document has lost, the first of many', async () => {
+    it('an import names the endpoints that the document has lost, at most the first 50', async () => {
       await importing(spec(SHOP));
       const some = await post({ spec: spec({ '/items': SHOP['/items'] }), domain: host });
       expect(warningsOf(some)).to.have.length(1);
@@ -310,7 +310,7 @@ paths:
       expect(warningsOf(other)).to.deep.equal([]);
     });
 
-    it('completes two concurrent imports', async () => {
+    it('completes six concurrent imports of the same document with one collection', async () => {
       const body = { spec: spec(SHOP), domain: host, domain_id: domainId, create_collection: true };
       const answers = await Promise.all(Array.from({ length: 6 }, () => post(body)));
       const imported = answers.map((answer) => expectData<Imported>(answer));
@@ -320,17 +320,17 @@ paths:
     });
   });
 
-  describe('imports nothing', () => {
+  describe('documents that are refused', () => {
     const refused: Record<string, [() => object, ErrorCode, RegExp]> = {
       'without a document': [() => ({ spec: undefined }), 'invalid_input', /body\.spec: is required/],
-      'with a document that is no text': [() => ({ spec: {} }), 'invalid_input', /body\.spec: must be/],
+      'with a document that is not text': [() => ({ spec: {} }), 'invalid_input', /body\.spec: must be/],
       'without a domain': [() => ({ domain: undefined }), 'invalid_input', /body\.domain: is required/],
-      'with a domain that is none': [
+      'with a domain that is not a hostname': [
         () => ({ domain: 'a b' }),
         'invalid_input',
         /body\.domain: must be a hostname/,
       ],
-      'with a flag that is none': [
+      'with a flag that is not a boolean': [
         () => ({ create_collection: 'yes' }),
         'invalid_input',
         /body\.create_collection: must be a boolean/,
@@ -341,12 +341,12 @@ paths:
         'domain_mismatch',
         /"other\.example".*"d\d+\.example"/,
       ],
-      'when a collection has no domain': [
+      'whose collection is to be created without a domain_id': [
         () => ({ create_collection: true }),
         'invalid_input',
         /body\.domain_id: is required with create_collection/,
       ],
-      'when a collection is both given and to be made': [
+      'whose collection is both given and to be created': [
         () => ({ create_collection: true, domain_id: domainId, collection_id: NO_ID }),
         'invalid_input',
         /body\.collection_id: must not be given with create_collection/,
@@ -363,7 +363,7 @@ paths:
       ],
     };
     for (const [what, [body, code, message]] of Object.entries(refused)) {
-      it(what, async () => {
+      it(`refuses an import ${what}, and stores nothing`, async () => {
         const before = await rows();
         expectFailure(await post({ spec: spec(SHOP), domain: host, ...body() }), code, message);
         expect(await rows()).to.deep.equal(before);
@@ -371,7 +371,7 @@ paths:
       });
     }
 
-    it('with a path that does not go with the base path of the collection', async () => {
+    it('refuses an import of a path with a parameter that the base path of the collection has', async () => {
       const base_path = '/{id}';
       const collection_id = await created('/api/collections', {
         domain_id: domainId,
@@ -388,7 +388,7 @@ paths:
       expect(await rows()).to.deep.equal(before);
     });
 
-    it('with a collection of another domain', async () => {
+    it('refuses an import into a collection of another domain', async () => {
       const other = await created('/api/domains', { name: 'O', host: `o${count}.example` });
       const collection_id = await created('/api/collections', { domain_id: other, name: 'Theirs' });
       const before = await rows();
@@ -402,7 +402,7 @@ paths:
       expect(await rows()).to.deep.equal(before);
     });
 
-    it('when a route is taken elsewhere, in a collection or in none', async () => {
+    it('refuses an import of a route that an endpoint elsewhere has, in a collection or in none', async () => {
       const taken = await importing(spec({ '/items/{any}': { get: {} } }));
       const before = await rows();
       const intoOne = { spec: spec(SHOP), domain: host, domain_id: domainId, create_collection: true };
@@ -426,7 +426,7 @@ paths:
       expect(await rows()).to.deep.equal(filled);
     });
 
-    it('when it is not JSON, or its compression is invalid', async () => {
+    it('refuses an import whose body is not JSON, or cannot be decompressed', async () => {
       const before = await rows();
       const send = (body: Buffer | string, headers: Record<string, string>) =>
         api.send('POST', '/api/import/openapi', { body, headers });
@@ -450,7 +450,7 @@ paths:
     });
   });
 
-  it('accepts compressed bodies, and names unknown members', async () => {
+  it('accepts a compressed body of an import, and warns of unknown members', async () => {
     const body = JSON.stringify({ spec: spec(SHOP), domain: host, collection_id: null, dry_run: true });
     const packed: [string, Buffer][] = [
       ['gzip', gzipSync(body)],
@@ -466,7 +466,7 @@ paths:
     }
   });
 
-  it('rolls everything back when a late statement fails', async () => {
+  it('rolls an import back when a late statement fails', async () => {
     const before = await rows();
     // Fails for the last of many rows, after others are written.
     await api.store.knex.raw(
@@ -486,7 +486,7 @@ paths:
     }
   });
 
-  it('names the endpoint that took a route during the import', async () => {
+  it('an import names the endpoint that got one of its routes meanwhile', async () => {
     // Uncommitted, and therefore not to be seen by the import, until its own row runs into it.
     const transaction = await api.store.knex.transaction();
     const id = randomUUID();
@@ -508,7 +508,7 @@ paths:
     });
   }
 
-  it('sets the policy validate where it is asked for, and keeps all others', async () => {
+  it('an import sets the policy validate when the query says so, and keeps all others', async () => {
     const spec = (maximum: number, more: object = {}) =>
       JSON.stringify({
         openapi: '3.0.3',

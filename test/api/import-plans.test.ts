@@ -54,8 +54,8 @@ describe('an import', () => {
       ),
     );
 
-  describe('as a dry run', () => {
-    it('of a document says what would be made and changed, and stores nothing', async () => {
+  describe('dry runs of imports', () => {
+    it('the dry run of a document says what would be made and changed, and stores nothing', async () => {
       const create = { domain_id: domainId, create_collection: true };
       const before = await stored();
       const first = await importSpec(spec({ '/a': 'a', '/b': 'b' }), '?dry_run=true', create);
@@ -87,7 +87,7 @@ describe('an import', () => {
       expect(await stored()).to.deep.equal(after);
     });
 
-    it('names all operations that it leaves out', async () => {
+    it('a dry run names all operations that it leaves out', async () => {
       const paths = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`/a#${at}`, `a${at}`]));
       const answer = await importSpec(spec({ ...paths, '/b/{c}': 'b', '/b/{d}': 'c' }), '?dry_run=true');
       const { left_out } = expectData<Plan>(answer);
@@ -97,7 +97,7 @@ describe('an import', () => {
       expect(warningsOf(answer)).to.include.members(left_out);
     });
 
-    it('of a bundle says which handlers it would use, and compiles nothing', async () => {
+    it('the dry run of a bundle says which handlers it would use, and compiles nothing', async () => {
       const before = await stored();
       const files = { 'openapi.yaml': spec({ '/a': 'getA', '/b': 'getB' }), 'get_a.rs': HANDLER };
       const manifest = JSON.stringify({ routes: [{ method: 'GET', path: '/b', handler: 'lost' }] });
@@ -121,7 +121,7 @@ describe('an import', () => {
       expect(await stored()).to.deep.equal(before);
     });
 
-    it('fails as the import would', async () => {
+    it('a dry run fails as the import would', async () => {
       const taken = { name: 'Owner', path: '/a', method: 'GET', domain: host };
       await api.post('/api/collections', { name: 'Other', domain_id: domainId });
       expectData(await api.post('/api/endpoints', taken), 201);
@@ -135,7 +135,7 @@ describe('an import', () => {
     });
   });
 
-  it('of a document is shown as one of a bundle is, until it is forgotten', async () => {
+  it('shows the import of a document with its result, all of its warnings, and its events', async () => {
     const answer = await importSpec(spec({ '/a': 'a', '/b': 'b' }));
     const { import_id, endpoints } = expectData<Static<typeof OpenApiImported>>(answer);
     const view = expectData<Static<typeof ImportView>>(await api.get(`/api/imports/${import_id}`));
@@ -160,7 +160,7 @@ describe('an import', () => {
     expect(events.body).to.match(/^event: done$/m);
   });
 
-  describe('of a bundle binds services', () => {
+  describe('services that a bundle binds', () => {
     const bundle = (bindings: object) => ({
       'openapi.yaml': spec({ '/a': 'getA', '/b': 'getB', '/c': 'getC' }),
       'get_a.rs': HANDLER,
@@ -173,7 +173,7 @@ describe('an import', () => {
         await api.get(`/api/endpoints/${id}/services`),
       ).map(({ service_id, pool_id }) => [pool_id, service_id]);
 
-    it('by their names, to the endpoints that have a handler', async () => {
+    it('a bundle binds services by their names to the endpoints that have a handler', async () => {
       const [db, cache] = [await service('pet store'), await service('pet cache')];
       const files = bundle({ db: 'pet store', cache: 'pet cache', again: 'pet store' });
       const planned = expectData<Plan>(await importBundle(files, '&dry_run=true'));
@@ -197,7 +197,7 @@ describe('an import', () => {
       expect(await api.store.knex('services').where({ id: db }).first('version')).to.deep.equal({ version });
     });
 
-    it('unless an operator has bound another', async () => {
+    it('keeps the binding of an operator when a bundle binds another service with the same name', async () => {
       const [, theirs] = [await service('ours'), await service('theirs')];
       const { endpoints } = expectData<Plan>(await importBundle(bundle({})));
       const [a, b] = endpoints.map(({ id }) => id);
@@ -208,7 +208,7 @@ describe('an import', () => {
       expect(await bindingsOf(b)).to.have.length(1);
     });
 
-    it('that exist; else nothing is imported', async () => {
+    it('refuses a bundle that binds a service that does not exist, and imports nothing', async () => {
       const before = await stored();
       expectFailure(
         await importBundle(bundle({ db: 'nobody' })),

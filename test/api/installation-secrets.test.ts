@@ -29,7 +29,7 @@ describe('secrets of the installation', () => {
   const versionOf = async (id: string) =>
     (await api.store.knex('services').where({ id }).first<{ version: number }>('version')).version;
 
-  it('are listed by name, with when they were set, and never with a value', async () => {
+  it('lists secrets of the installation by name, with when they were set, and never with a value', async () => {
     expect(expectData(await set('Z_LAST', 'zzz-hidden-value'))).to.deep.equal({ name: 'Z_LAST' });
     expectData(await set('A_FIRST', 'aaa-hidden-value'));
     const { body } = await api.get('/api/secrets');
@@ -52,7 +52,7 @@ describe('secrets of the installation', () => {
     expectFailure(await api.delete(path), 'not_found', /secret/);
   });
 
-  it('stand as references in configs, wherever a secret may stand', async () => {
+  it('accepts references to secrets in configs of services, wherever a secret may stand', async () => {
     expectData(await set('STANDS'));
     const reference = { secret: 'STANDS' };
     const least: Record<string, object> = {
@@ -83,7 +83,7 @@ describe('secrets of the installation', () => {
     expectData(await api.delete('/api/secrets/STANDS'));
   });
 
-  it('stand as references in headers, each by itself', async () => {
+  it('accepts references to secrets in headers of a service, each by itself', async () => {
     const base = { base_url: 'https://h' };
     const headers = { 'X-Auth-Token': { secret: 'IN_HEADER' }, Accept: 'text/plain' };
     expectFailure(await post({ ...base, headers }, 'http'), 'invalid_config', /IN_HEADER/);
@@ -112,7 +112,7 @@ describe('secrets of the installation', () => {
     expectData(await api.delete('/api/secrets/IN_HEADER'));
   });
 
-  it('are shown as references with REDACT_SECRETS, too', async () => {
+  it('shows references to secrets with REDACT_SECRETS, too', async () => {
     const redacting = await startApi({ config: { REDACT_SECRETS: true } });
     try {
       expectData(await redacting.put('/api/secrets/SHOWN', { value: 'v' }));
@@ -142,7 +142,7 @@ describe('secrets of the installation', () => {
     }
   });
 
-  it('that change increment the versions of the services that use them, and of no others', async () => {
+  it('a changed secret increments the versions of the services that use it, and of no others', async () => {
     expectData(await set('USED'));
     const { id } = await create({ host: 'h', password: { secret: 'USED' } });
     const other = await create({ host: 'h' });
@@ -160,7 +160,7 @@ describe('secrets of the installation', () => {
     expect(await versionOf(id)).to.equal(replaced);
   });
 
-  it('that services use cannot be deleted', async () => {
+  it('refuses to delete a secret that a service uses, and names the service', async () => {
     expectData(await set('IN_USE'));
     const { id, name } = await create({ host: 'h', password: { secret: 'IN_USE' } });
     const response = await api.delete('/api/secrets/IN_USE');
@@ -174,7 +174,7 @@ describe('secrets of the installation', () => {
     expect(names).not.to.include('IN_USE');
   });
 
-  it('and configs that change at the same time never leave a reference to nothing', async () => {
+  it('deleting a secret while a config begins to use it never leaves a reference to nothing', async () => {
     for (let turn = 0; turn < 20; turn++) {
       expectData(await set('CONTENDED'));
       const { id } = await create({ host: 'h' });
@@ -193,8 +193,8 @@ describe('secrets of the installation', () => {
     }
   });
 
-  describe('are refused, and nothing changes', () => {
-    it('with names that are none', async () => {
+  describe('invalid secrets', () => {
+    it('refuses a secret whose name is not valid, and changes nothing', async () => {
       const before = expectData(await api.get('/api/secrets'));
       for (const name of ['1A', 'A=B', 'A B', 'A-B', 'Ä', 'A\n', 'x'.repeat(129), 'LD_PRELOAD', 'PATH'])
         expectFailure(await set(name), 'invalid_input', /^path\.name: (must|is reserved)/);
@@ -202,7 +202,7 @@ describe('secrets of the installation', () => {
       expect(expectData(await api.get('/api/secrets'))).to.deep.equal(before);
     });
 
-    it('with values that are none, or too long', async () => {
+    it('refuses a secret whose value is not valid, or too long, and changes nothing', async () => {
       expectData(await set('LARGE', 'x'.repeat(LARGEST)));
       expectFailure(
         await set('LARGE', 'x'.repeat(LARGEST + 1)),
@@ -221,7 +221,7 @@ describe('secrets of the installation', () => {
       expect(names).to.include('LARGE').and.not.include('NONE');
     });
 
-    it('as references that are wrong', async () => {
+    it('refuses configs with invalid references to secrets, and changes nothing', async () => {
       expectData(await set('EXISTS'));
       const existing = await create({ host: 'h' });
       const before = await api.get('/api/services');

@@ -79,7 +79,7 @@ describe('start and stop with several gateways', () => {
   const start = (id: string) => api.post(`/api/endpoints/${id}/start`);
   const stop = (id: string) => api.post(`/api/endpoints/${id}/stop`);
 
-  it('waits for all gateways, and answers with the process of the oldest', async () => {
+  it('a start waits for all gateways, and answers with the process of the oldest', async () => {
     const [first, second] = [await join(), await join()];
     const id = await create();
     const answer = start(id);
@@ -90,7 +90,7 @@ describe('start and stop with several gateways', () => {
     expect((await row(id)).status).to.equal('running');
   });
 
-  it('ignores earlier observations', async () => {
+  it('a start ignores observations of earlier revisions', async () => {
     const node = await join();
     const id = await create();
     const { revision: before } = await row(id);
@@ -106,7 +106,7 @@ describe('start and stop with several gateways', () => {
     expect(expectData(await answer)).to.deep.equal({ status: 'running', pid: 3 });
   });
 
-  it('fails when one gateway cannot start it, and reverts to the previous artifact', async () => {
+  it('a start fails when one gateway fails, and reverts to the previous artifact', async () => {
     const [first, second] = [await join(), await join()];
     const id = await create();
     const running = start(id);
@@ -129,7 +129,7 @@ describe('start and stop with several gateways', () => {
     expect(await row(id)).to.include({ desired: 'a', status: 'error', last_error });
   });
 
-  it('fails when the last gateway exits while it waits', async () => {
+  it('a start fails when the last gateway exits while it waits', async () => {
     const node = await join();
     const id = await create();
     const answer = start(id);
@@ -139,7 +139,7 @@ describe('start and stop with several gateways', () => {
     expect(await row(id)).to.include({ desired: null, status: 'error' });
   });
 
-  it('stops when all gateways have stopped it, or have left', async () => {
+  it('a stop ends when all gateways have stopped the endpoint, or have left', async () => {
     const [first, second] = [await join(), await join()];
     const id = await create();
     const starting = start(id);
@@ -155,7 +155,7 @@ describe('start and stop with several gateways', () => {
     expectFailure(await stop(id), 'endpoint_not_running');
   });
 
-  it('warns when a change is not in force on all gateways in time', async () => {
+  it('warns of a change that is not in force on all gateways in time', async () => {
     const node = await join();
     const host = 'slow-gateway.example';
     const { id: domainId } = expectData<{ id: string }>(
@@ -184,7 +184,7 @@ describe('start and stop with several gateways', () => {
     expect((await deleting).body).not.to.have.property('warnings');
   }).timeout(30_000);
 
-  it('answers 404 for what does not exist', async () => {
+  it('answers 404 to a start or stop of an endpoint that does not exist', async () => {
     await join();
     const none = '00000000-0000-4000-8000-000000000000';
     expectFailure(await start(none), 'not_found');
@@ -199,7 +199,7 @@ describe('what a gateway observes', () => {
   });
   after(() => api.close());
 
-  it('of an endpoint that is deleted meanwhile is left out', async () => {
+  it('leaves out what a gateway observes of an endpoint that is deleted meanwhile', async () => {
     const node = await addNode(api.store, 'gateway');
     const create = async (path: string) =>
       expectData<{ id: string }>(
@@ -238,7 +238,7 @@ describe('compile without a worker', () => {
   });
   after(() => api.close());
 
-  it('fails at once, but is queued for a later worker when the request does not wait', async () => {
+  it('a compile without a worker fails at once, but is queued when the request does not wait', async () => {
     const endpoint = { name: 'e', path: '/e', method: 'GET', domain: '*', code: 'fn handle() {}' };
     const { id } = expectData<{ id: string }>(await api.post('/api/endpoints', endpoint), 201);
     expectFailure(await api.post(`/api/endpoints/${id}/compile`), 'no_worker');

@@ -54,7 +54,7 @@ describe('a live log that is cut off', function () {
   };
   const messagesOf = ({ received }: LogTail) => received.map(({ entry }) => entry.message);
 
-  it('goes on behind the entry after which it was cut, also among those that it began with', async () => {
+  it('a live log that is cut off continues behind its last entry, also among the first ones', async () => {
     const endpoint = randomUUID();
     const writers = [await newWriter(), await newWriter(), await newWriter()];
     // Of some gateways only long ago, in other orders than their numbers, at the same time.
@@ -76,7 +76,7 @@ describe('a live log that is cut off', function () {
     }
   });
 
-  it('goes on where it was before there was any entry', async () => {
+  it('a live log that is cut off before its first entry continues with all that follow', async () => {
     const endpoint = randomUUID();
     const [own, other] = [await newWriter(), await newWriter()];
     await write(other, randomUUID(), 'of another', now);
@@ -90,7 +90,7 @@ describe('a live log that is cut off', function () {
     expect(new Set(messagesOf(second)).size).to.equal(3);
   });
 
-  it('is resumed with a short id, though there were many gateways', async () => {
+  it('a live log is resumed with a short id, though there were many gateways', async () => {
     const endpoint = randomUUID();
     const old = await newWriter();
     await write(old, endpoint, 'long ago', now - 30 * HOUR_MS);
@@ -112,7 +112,7 @@ describe('a live log that is cut off', function () {
     await eventually(() => expect(messagesOf(second)).to.deep.equal(['again', 'and again']));
   });
 
-  it('has more entries than are read at a time', async () => {
+  it('a resumed live log has all entries, also more than are read at a time', async () => {
     const endpoint = randomUUID();
     const [many, few] = [await newWriter(), await newWriter()];
     const first = await tail(endpoint);
@@ -137,7 +137,7 @@ describe('a live log that is cut off', function () {
     }
   });
 
-  it('refuses an id that is none', async () => {
+  it('refuses a Last-Event-ID that is not valid', async () => {
     const { id } = await newWriter();
     for (const lastEventId of ['x', '1.1', '1.1.1_', '1.1.1_1.2.2', '-1.1.1', `${id}.999999.1`]) {
       const { status, text } = await call(`${stack.apiUrl}/api/logs`, {
