@@ -79,14 +79,14 @@ describe('names of objects', () => {
     });
   }
 
-  it('lists what an ambiguous name can be', async () => {
+  it('lists the endpoints that an ambiguous name can mean', async () => {
     const response = await resolve('endpoint', 'other.test/getPet');
     expectFailure(response, 'ambiguous_name', /GET other\.test\/v1\/pets\/\{id\} .*GET other\.test\/twin/);
     const { details } = response.body as { details: { ids: string[] } };
     expect(details.ids).to.have.members([ids['other.test pet'], ids['twin']]);
   });
 
-  it('names the nearest when nothing has the name', async () => {
+  it('names the nearest object when none has the name', async () => {
     for (const [kind, name, nearest] of [
       ['endpoint', 'api.test/shop/getPets', /Was it api\.test\/shop\/getPet/],
       ['endpoint', 'GET api.test/v1/pet/{id}', /Was it GET api\.test\/v1\/pets\/\{id\}/],
@@ -102,7 +102,7 @@ describe('names of objects', () => {
     expectFailure(await resolve('thing', 'x'), 'invalid_input');
   });
 
-  it('needs the permission of the kind, and shows nothing of other domains, nor names it as near', async () => {
+  it('resolves names only with the permission of the kind, and shows nothing of other domains', async () => {
     const reader = await makeToken(api, admin, ['domains:read']);
     expect((await resolve('domain', 'api.test', reader)).status).to.equal(200);
     for (const kind of ['endpoint', 'collection', 'service'])
@@ -126,7 +126,7 @@ describe('names of objects', () => {
     }
   });
 
-  it('nodes and queues are for those with metrics:read', async () => {
+  it('shows nodes and queues only with the permission metrics:read', async () => {
     const listed = expectData<{ nodes: unknown[]; queues: unknown[] }>(await api.get('/api/nodes', admin));
     expect(listed.nodes).to.deep.equal([]);
     expect(listed.queues).not.to.have.length(0);

@@ -82,7 +82,7 @@ describe('object files', () => {
     });
 
   describe('uploading', () => {
-    it('stores a file under its key, whichever part comes first', async () => {
+    it('stores an uploaded file under its key, whichever part of the form comes first', async () => {
       const content = randomBytes(300_000);
       const parts = [file(content), field('key', 'up/a.bin')];
       for (const ordered of [parts, parts.toReversed()]) {
@@ -96,7 +96,7 @@ describe('object files', () => {
       await uploadsOnDisk();
     });
 
-    it('stores an empty file', async () => {
+    it('stores an uploaded file that is empty', async () => {
       expect((await upload('up/empty.txt', '')).body).to.include({ size: 0 });
       const { status, headers, body } = await download('up/empty.txt');
       expect(status).to.equal(200);
@@ -104,7 +104,7 @@ describe('object files', () => {
       expect(body).to.have.length(0);
     });
 
-    it('names what is wrong with a form', async () => {
+    it('names what is wrong with the form of an upload', async () => {
       const key = field('key', 'a');
       for (const [parts, message] of [
         [[key], /^form\.file: is required/],
@@ -129,7 +129,7 @@ describe('object files', () => {
       await uploadsOnDisk();
     });
 
-    it('rejects bodies that are not forms', async () => {
+    it('refuses an upload whose body is not a form', async () => {
       const post = (type: string | undefined, body: string) =>
         api.send('POST', '/api/minio/objects', {
           body,
@@ -145,7 +145,7 @@ describe('object files', () => {
       );
     });
 
-    it('refuses files over the limit, announced or not', async () => {
+    it('refuses an uploaded file over UPLOAD_LIMIT_BYTES, and stores nothing', async () => {
       expect((await upload('up/full', Buffer.alloc(LIMIT))).status).to.equal(200);
       expectFailure(await upload('up/large', Buffer.alloc(LIMIT + 1)), 'body_too_large', /1000000/);
       expectFailure(await upload('up/large', Buffer.alloc(3 * LIMIT)), 'body_too_large', /1000000/);
@@ -173,7 +173,7 @@ describe('object files', () => {
   });
 
   describe('downloading', () => {
-    it('accepts every key unchanged', async () => {
+    it('uploads, downloads and deletes objects with unusual keys unchanged', async () => {
       for (const key of KEYS) {
         const uploaded = await upload(`keys/${key}`, key);
         expect(uploaded.body, key).to.include({ key: `keys/${key}` });
@@ -193,7 +193,7 @@ describe('object files', () => {
       }
     });
 
-    it('describes the content in headers', async () => {
+    it('describes the content of a downloaded object in headers', async () => {
       const content = randomBytes(10_000);
       for (const [key, type] of [
         ['down/a.png', 'image/png'],
@@ -219,7 +219,7 @@ describe('object files', () => {
       }
     });
 
-    it('answers HEAD like GET, without the content', async () => {
+    it('answers HEAD of an object like GET, without the content', async () => {
       await upload('down/head.txt', '12345');
       const got = await download('down/head.txt');
       const { status, headers, body } = await download('down/head.txt', {}, 'HEAD');
@@ -231,7 +231,7 @@ describe('object files', () => {
       expect((await download('down/missing', {}, 'HEAD')).status).to.equal(404);
     });
 
-    it('sends ranges', async () => {
+    it('sends ranges of an object', async () => {
       await upload('down/range.txt', '0123456789');
       for (const [range, status, text, sent] of [
         ['bytes=0-3', 206, '0123', 'bytes 0-3/10'],
@@ -253,7 +253,7 @@ describe('object files', () => {
       }
     });
 
-    it('sends ranges only of the version that the client has', async () => {
+    it('sends ranges only of the version of an object that the client has', async () => {
       await upload('down/if-range.txt', '0123456789');
       const { headers } = await download('down/if-range.txt');
       const statusWith = async (ifRange: string | undefined) =>
@@ -263,7 +263,7 @@ describe('object files', () => {
       expect(await statusWith('"other"')).to.equal(200);
     });
 
-    it('does not send content that the client has', async () => {
+    it('answers 304 when the client has the content of an object', async () => {
       await upload('down/cached.txt', 'cached');
       const etag = String((await download('down/cached.txt')).headers.etag);
       for (const value of [etag, `W/${etag}`, `"x", ${etag}`, '*']) {
@@ -275,11 +275,11 @@ describe('object files', () => {
       expect((await download('down/cached.txt', { 'if-none-match': '"x"' })).text).to.equal('cached');
     });
 
-    it('answers 404 when there is none', async () => {
+    it('answers 404 to the download of an object that does not exist', async () => {
       expectFailure(await api.get(pathOf('down/missing')), 'not_found', /no object "down\/missing"/);
     });
 
-    it('rejects keys that lead out of the bucket', async () => {
+    it('refuses keys of objects that lead out of the bucket', async () => {
       for (const [key, code, message] of [
         ['%2Fa', 'invalid_input', /^path\.key: must/],
         ['a%2f%2e%2e%2fb', 'malformed_request', /"\.\."/],
@@ -294,7 +294,7 @@ describe('object files', () => {
       expect(await exchangeBytes(api.url, request)).to.match(/^HTTP\/1\.1 400 /);
     });
 
-    it('keeps the slash at the end of a key', async () => {
+    it('keeps the slash at the end of the key of an object', async () => {
       expect((await upload('down/folder/', '')).body).to.include({ key: 'down/folder/' });
       expect((await download('down/folder/')).status).to.equal(200);
       const deleted = await api.delete('/api/minio/objects/down/folder/');
@@ -329,7 +329,7 @@ describe('object files', () => {
     expect((await api.get('/api/minio/objects')).body).to.include({ prefix: '' });
   });
 
-  it('deletes, and reports when there was nothing to delete', async () => {
+  it('deletes an object, and reports when there was nothing to delete', async () => {
     await upload('gone.txt', 'x');
     const answer = { key: 'gone.txt', bucket: 'files' };
     expect((await api.delete(pathOf('gone.txt'))).body).to.deep.equal({ ...answer, deleted: true });
@@ -337,7 +337,7 @@ describe('object files', () => {
     expect((await download('gone.txt')).status).to.equal(404);
   });
 
-  it('uses the service that is named', async () => {
+  it('uses the object storage that the query names', async () => {
     expect((await upload('named.txt', 'x', `?service=${second}`)).body).to.include({ bucket: 'other' });
     expect((await api.get(`${pathOf('named.txt')}?service=${second}`)).body).to.equal('x');
     expectFailure(await api.get(`${pathOf('named.txt')}?service=${first}`), 'not_found');
@@ -345,7 +345,7 @@ describe('object files', () => {
     expect((await api.delete(`${pathOf('named.txt')}?service=${second}`)).body).to.include({ deleted: true });
   });
 
-  it('rejects services that are inactive or of another type', async () => {
+  it('refuses services for objects that are unknown, inactive or of another type', async () => {
     for (const [query, code, message] of [
       [`?service=${NO_ID}`, 'not_found', /service .* does not exist/],
       [`?service=${database}`, 'invalid_input', /^query\.service: "database" .* sqlite, not objstore/],
@@ -359,7 +359,7 @@ describe('object files', () => {
     }
   });
 
-  it('reports an unavailable storage, and works after its restart', async function () {
+  it('reports an unavailable object storage, and works after its restart', async function () {
     this.timeout(30_000);
     await upload('away.txt', 'x');
     await backend.stop();
@@ -378,7 +378,7 @@ describe('object files without an actor host', () => {
   });
   after(() => api.close());
 
-  it('cannot be reached', async () => {
+  it('refuses requests for objects without an actor host, and says to start one', async () => {
     for (const [method, path] of [
       ['GET', '/api/minio/objects'],
       ['GET', '/api/minio/objects/a/b%20c/d.txt'],

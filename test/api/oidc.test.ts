@@ -89,7 +89,7 @@ describe('OpenID Connect', () => {
   const usersOf = async () =>
     expectData<{ email: string; issuer: string | null; role: string }[]>(await api.get('/api/users', admin));
 
-  it('is offered where it is set up', async () => {
+  it('offers OpenID Connect only where it is set up', async () => {
     expect(expectData<Me>(await api.get('/api/session')).sign_in).to.deep.equal(['password', 'oidc']);
     const without = await startApi();
     expect(expectData<Me>(await without.get('/api/session')).sign_in).to.deep.equal(['password']);
@@ -98,7 +98,7 @@ describe('OpenID Connect', () => {
     await without.close();
   });
 
-  it('makes the session that a password makes, and the user', async () => {
+  it('a sign-in with OpenID Connect makes the user, and the session that a password makes', async () => {
     const browser = new Browser();
     const response = await signIn(browser);
     expect(response.status, JSON.stringify(response.body)).to.equal(200);
@@ -126,7 +126,7 @@ describe('OpenID Connect', () => {
     expectFailure(await api.get('/api/domains', { headers: browser.headersFor(api.url) }), 'unauthorized');
   });
 
-  it('gives people no password, and lets nobody change what the provider says', async () => {
+  it('a user of the provider has no password, and nobody changes what the provider says', async () => {
     const browser = new Browser();
     await signIn(browser);
     const { user } = await meIn(browser);
@@ -144,7 +144,7 @@ describe('OpenID Connect', () => {
   });
 
   describe('roles', () => {
-    it('are the mightiest of the claim, on the domains of all values that give it', async () => {
+    it('gives a user the mightiest role of the claim, on the domains of all values that give it', async () => {
       for (const [roles, role, domains] of [
         ['operators', 'admin', null],
         [['everybody', 'team-a'], 'editor', ['a.example']],
@@ -159,7 +159,7 @@ describe('OpenID Connect', () => {
       }
     });
 
-    it('change with the next sign-in, in all sessions', async () => {
+    it('changes the role, name and email of a user with the next sign-in, in all sessions', async () => {
       setPerson({ roles: ['operators'] });
       const first = new Browser();
       await signIn(first);
@@ -172,7 +172,7 @@ describe('OpenID Connect', () => {
       expect((await meIn(first)).user).to.include({ name: 'Ada L.', email: 'ada.l@example.test' });
     });
 
-    it('that are none let nobody in, and end what was there', async () => {
+    it('refuses a sign-in without a known role, and deletes its user with sessions and tokens', async () => {
       setPerson({ roles: ['team-c', 'admin', 'constructor', '__proto__'] });
       const stranger = new Browser();
       const refused = await signIn(stranger);
@@ -194,7 +194,7 @@ describe('OpenID Connect', () => {
       expect(await usersOf()).to.have.length(1);
     });
 
-    it('are found in nested claims, and in those with dots in their names', async () => {
+    it('finds roles in nested claims, and in claims with dots in their names', async () => {
       for (const [OIDC_ROLE_CLAIM, claims] of [
         ['realm_access.roles', { realm_access: { roles: ['team-a'] } }],
         ['https://edge.example/roles', { 'https://edge.example/roles': ['team-a'] }],
@@ -207,7 +207,7 @@ describe('OpenID Connect', () => {
       }
     });
 
-    it('are found in the ID token, too; the secret is sent as the provider takes it', async () => {
+    it('signs in with claims of the ID token, and sends the client secret in the form', async () => {
       await restart({}, { tellsInToken: true, postsSecret: true });
       const browser = new Browser();
       await signIn(browser);
@@ -216,7 +216,7 @@ describe('OpenID Connect', () => {
   });
 
   describe('emails', () => {
-    it('take over nobody: not a user with a password, nor one of another subject', async () => {
+    it('an email takes over neither a user with a password nor a user of another subject', async () => {
       setPerson({ email: ADMIN.toUpperCase(), roles: ['operators'] });
       const browser = new Browser();
       expectFailure(await signIn(browser), 'email_taken');
@@ -230,7 +230,7 @@ describe('OpenID Connect', () => {
       expect((await meIn(browser)).user.role).to.equal('viewer');
     });
 
-    it('that are not verified, or missing, let nobody in', async () => {
+    it('refuses a sign-in whose email is missing, not valid, or not verified', async () => {
       for (const [claims, reason] of [
         [{ email_verified: false }, /not verified/],
         [{ email_verified: 'false' }, /not verified/],
@@ -245,7 +245,7 @@ describe('OpenID Connect', () => {
     });
   });
 
-  it('needs an admin with a password first, who stays', async () => {
+  it('keeps the last admin with a password, and refuses OpenID Connect when none exists', async () => {
     setPerson({ roles: ['operators'] });
     const browser = new Browser();
     await signIn(browser);
@@ -257,8 +257,8 @@ describe('OpenID Connect', () => {
     expect(await api.store.knex('users').select()).to.have.length(0);
   });
 
-  describe('what comes back', () => {
-    it('counts only in the browser that was sent, once, and with its state', async () => {
+  describe('answers of the provider', () => {
+    it('an answer of the provider counts only in the browser that was sent, once, and with its state', async () => {
       const victim = new Browser();
       const attacker = new Browser();
       const [victims, attackers] = [await goThere(victim), await goThere(attacker)];
@@ -284,7 +284,7 @@ describe('OpenID Connect', () => {
       expect((await meIn(replaying)).user).to.equal(null);
     });
 
-    it('has the nonce of this sign-in, and is signed by this provider', async () => {
+    it('refuses an answer of the provider with another nonce, an unknown key or another issuer', async () => {
       const browser = new Browser();
       const changed = await goThere(browser, '', (url) => url.replace(/nonce=[^&]+/, 'nonce=another'));
       expectFailure(await browser.open(changed), 'oidc_failed', /not valid/);
@@ -297,7 +297,7 @@ describe('OpenID Connect', () => {
       expect((await meIn(browser)).user).to.equal(null);
     });
 
-    it('has a cookie that only this installation makes, and for a short time', async () => {
+    it('refuses cookies of a sign-in that are forged, changed, too old, or two at a time', async () => {
       const browser = new Browser();
       const begun = await browser.open(`${api.url}/api/session/oidc`, { 'sec-fetch-site': 'none' });
       const cookie = begun.headers['set-cookie']?.[0] ?? '';
@@ -336,7 +336,7 @@ describe('OpenID Connect', () => {
       expect((await browser.open(address)).status).to.equal(200);
     });
 
-    it('is a refusal of the provider', async () => {
+    it('shows the error code of a provider that refuses a sign-in, and no markup in its place', async () => {
       provider.person = undefined;
       const browser = new Browser();
       expectFailure(await signIn(browser), 'oidc_failed', /access_denied/);
@@ -345,7 +345,7 @@ describe('OpenID Connect', () => {
       expect(JSON.stringify((await browser.open(url.href)).body)).not.to.include('script');
     });
 
-    it('is a page of its own, not part of one of another site', async () => {
+    it('refuses an answer of the provider in an image, a frame or a request of another site', async () => {
       const browser = new Browser();
       const address = await goThere(browser);
       for (const headers of [
@@ -358,7 +358,7 @@ describe('OpenID Connect', () => {
       expect((await browser.open(address)).status).to.equal(200);
     });
 
-    it('fails a limited number of times from an address', async () => {
+    it('answers 429 after 20 failed sign-ins with OpenID Connect from an address', async () => {
       const browser = new Browser();
       const url = new URL(await goThere(browser));
       url.searchParams.set('code', 'guessed');
@@ -369,7 +369,7 @@ describe('OpenID Connect', () => {
     });
   });
 
-  it('leads to paths of this server only', async () => {
+  it('a sign-in with OpenID Connect leads to paths of this server only', async () => {
     for (const [given, place] of [
       ['/queues/?a=1&b=2#c', '/queues/?a=1&#38;b=2#c'],
       ['/a"><script>', '/a%22%3E%3Cscript%3E'],
@@ -400,7 +400,7 @@ describe('OpenID Connect', () => {
     }
   });
 
-  it('is asked for when it is needed: a provider that is away, comes back, or answers with nonsense', async () => {
+  it('refuses a sign-in while the provider is away or answers nonsense, and completes it afterwards', async () => {
     await provider.leave();
     const browser = new Browser();
     const begin = () => api.get('/api/session/oidc');
@@ -420,7 +420,7 @@ describe('OpenID Connect', () => {
     expect((await browser.open(address)).status).to.equal(200);
   });
 
-  it('takes rotated keys at once, also between the way there and the way back', async () => {
+  it('accepts rotated keys of the provider at once, also in the middle of a sign-in', async () => {
     for (let at = 0; at < 3; at++) {
       const browser = new Browser();
       const address = await goThere(browser);
@@ -429,7 +429,7 @@ describe('OpenID Connect', () => {
     }
   });
 
-  it('is in the audit: who came in, who did not, and what became of users', async () => {
+  it('the audit has sign-ins with OpenID Connect, refused ones, and what became of users', async () => {
     const rows = async () => {
       const listed = await api.get('/api/audit', admin);
       return expectData<{ action: string; outcome: string; status: number; after: object | null }[]>(listed)
@@ -453,7 +453,7 @@ describe('OpenID Connect', () => {
     expect(JSON.stringify(api.logged.lines)).not.to.include('secret-code').and.not.include(CLIENT_SECRET);
   });
 
-  it('has settings that are checked', () => {
+  it('checks the settings of OpenID Connect', () => {
     const right = {
       ...{ OIDC_ISSUER: 'https://login.example', OIDC_CLIENT_ID: 'x', PUBLIC_URL: 'https://edge.example' },
       OIDC_ROLES: '{"a": "admin"}',

@@ -82,26 +82,26 @@ describe('/api/openapi.json', () => {
     );
   }
 
-  it('is valid OpenAPI 3.1', async () => {
+  it('/api/openapi.json is valid OpenAPI 3.1', async () => {
     expect(document.openapi).to.match(/^3\.1\./);
     const result = await validate(structuredClone(document) as unknown as Parameters<typeof validate>[0]);
     expect(result.valid, JSON.stringify(result)).to.equal(true);
   });
 
-  it('describes every route, and every row of the contract', () => {
+  it('/api/openapi.json describes every route, and every row of the contract', () => {
     const described = operations().map(([name]) => name);
     const served = ROUTES.map(({ method, path }) => `${method} ${path.replace('...}', '}')}`);
     expect(described).to.have.members(served);
     expect(described).to.include.members(CONTRACT);
   });
 
-  it('gives every operation a unique name', () => {
+  it('/api/openapi.json gives every operation a unique name', () => {
     const names = operations().map(([, { operationId }]) => operationId);
     expect(new Set(names).size).to.equal(names.length);
     for (const name of names) expect(name).to.match(/^[a-z][A-Za-z0-9]*$/);
   });
 
-  it('describes every parameter in the path', () => {
+  it('/api/openapi.json describes every parameter in a path', () => {
     for (const [name, { parameters = [] }] of operations()) {
       const inPath = parameters
         .filter((parameter) => parameter.in === 'path')
@@ -110,7 +110,7 @@ describe('/api/openapi.json', () => {
     }
   });
 
-  it('describes failures', () => {
+  it('/api/openapi.json describes the failures of every operation', () => {
     for (const [name, { responses, requestBody }] of operations()) {
       // 400 also without anything to send: for a request that cannot be taken as one.
       expect(responses, name).to.include.keys('400', '403', '500');
@@ -123,7 +123,7 @@ describe('/api/openapi.json', () => {
     }
   });
 
-  it('requires the key where it is needed', async () => {
+  it('/api/openapi.json requires the API key where it is needed', async () => {
     const isOpen = (doc: Document, path: string) =>
       (doc.paths[path]?.['get']?.security ?? doc.security).length === 0;
     expect(isOpen(document, '/api/stats')).to.equal(true);
@@ -138,7 +138,7 @@ describe('/api/openapi.json', () => {
     }
   });
 
-  it('has patterns for our own formats, and matching values are accepted', () => {
+  it('accepts values that match the patterns of its own formats in /api/openapi.json', () => {
     for (const [format, { pattern, maxLength = 60 }] of Object.entries(FORMAT_KEYWORDS)) {
       const problem = FORMATS[format];
       expect(problem, format).to.be.a('function');
@@ -160,7 +160,7 @@ describe('/api/openapi.json', () => {
     }
   });
 
-  it('has patterns that exclude rejected values', () => {
+  it('/api/openapi.json has patterns of formats that exclude refused values', () => {
     for (const [format, texts] of Object.entries({
       line: ['', ' ', 'a\nb', 'a\u0000'],
       text: ['a\u0000b'],

@@ -55,7 +55,7 @@ describe('endpoints in brief', () => {
   ];
   const ALL = ['GET * - /any', ...OF_A, ...OF_A.map((line) => line.replace('a.example', 'b.example'))];
 
-  it('are in the order of hosts, collections and routes, page by page', async () => {
+  it('lists endpoints in brief by hosts, collections and routes, page by page', async () => {
     expect((await list()).map(shown)).to.deep.equal(ALL);
     const pages: string[] = [];
     let path: string | undefined = '/api/overview/endpoints?limit=4';
@@ -67,7 +67,7 @@ describe('endpoints in brief', () => {
     expect(pages).to.deep.equal(ALL);
   });
 
-  it('are found by host, by what people write, by name and by collection', async () => {
+  it('finds endpoints in brief by host, by method and route as people write them, and by name', async () => {
     expect((await list('?domain=A.Example')).map(shown)).to.deep.equal(OF_A);
     expect((await list('?search=POST%20a.example%2Fone')).map(shown)).to.deep.equal([OF_A[2]]);
     expect(await list('?search=NAMED')).to.have.length(ALL.length);
@@ -76,7 +76,7 @@ describe('endpoints in brief', () => {
     expect(await list('?failing=true')).to.deep.equal([]);
   });
 
-  it('refuse what is no query', async () => {
+  it('refuses invalid queries for endpoints in brief', async () => {
     for (const query of ['limit=0', 'cursor=x', 'failing=perhaps', 'search='])
       expectFailure(await api.get(`/api/overview/endpoints?${query}`), 'invalid_input');
     const { headers } = await api.get('/api/overview/endpoints?limit=1');
@@ -84,7 +84,7 @@ describe('endpoints in brief', () => {
     expectFailure(await api.get(`/api/overview/endpoints?search=x&cursor=${cursor}`), 'invalid_input');
   });
 
-  it('that answer with errors are failing for an hour', async () => {
+  it('lists endpoints that have answered with errors within an hour as failing, the worst first', async () => {
     const [first, second, third] = await list();
     const NOTHING = {
       ...{ status_2xx: 0, status_3xx: 0, status_4xx: 0, status_5xx: 0, status_other: 0 },
@@ -142,7 +142,7 @@ describe('endpoints in brief', () => {
     expect((await list('?failing=true')).map(({ id }) => id)).to.deep.equal(bySeverity);
   });
 
-  it('come with a stream that tells what changed just before, too: a page has read it already', async () => {
+  it('the stream of changes tells what changed just before it was opened, too', async () => {
     await endpoint({ path: '/just-before', domain: '*' });
     const leave = new AbortController();
     const response = await fetch(`${api.url}/api/events`, { signal: leave.signal });
@@ -156,7 +156,7 @@ describe('endpoints in brief', () => {
     expect((JSON.parse(data) as { kinds?: string[] }).kinds).to.include.members(['change', 'endpoint']);
   });
 
-  it('come with a stream that tells of changes, by their kind', async () => {
+  it('the stream of changes tells the kinds of objects that changed, and not which ones', async () => {
     const leave = new AbortController();
     const response = await fetch(`${api.url}/api/events`, { signal: leave.signal });
     expect(response.headers.get('content-type')).to.match(/^text\/event-stream/);

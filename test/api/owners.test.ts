@@ -27,7 +27,7 @@ describe('the stack of an object', () => {
   });
 
   for (const kind of ['domains', 'collections', 'endpoints', 'services'] as const)
-    it(`of ${kind} is given when they are made`, async () => {
+    it(`the stack of ${kind} is set when they are made, and not changed later`, async () => {
       const body = bodies()[kind];
       for (const stack of ['', ' shop', 'sh op', 'a'.repeat(64), 5])
         expectFailure(await api.post(`/api/${kind}`, { ...body, stack }), 'invalid_input', /body\.stack/);

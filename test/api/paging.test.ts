@@ -68,7 +68,7 @@ describe('a list', () => {
   };
 
   for (const [name, url, search, found] of LISTS) {
-    it(`of ${name} is read page by page`, async () => {
+    it(`the list of ${name} is read page by page`, async () => {
       const whole = await api.get(url());
       expect(nextOf(whole.headers)).to.equal(undefined);
       const all = expectData<Row[]>(whole);
@@ -82,7 +82,7 @@ describe('a list', () => {
       }
     });
 
-    it(`of ${name} is searched`, async () => {
+    it(`the list of ${name} is searched`, async () => {
       const query = new URLSearchParams({ search });
       expect((await pages(`${url()}?${query}`)).rows).to.have.length(found);
       const { rows } = await pages(`${url()}?${query}&limit=2`);
@@ -91,7 +91,7 @@ describe('a list', () => {
     });
   }
 
-  it('is searched for the text itself', async () => {
+  it('searches a list for the text itself, without wildcards', async () => {
     const names = async (search: string) =>
       (await pages(`/api/endpoints?${new URLSearchParams({ search })}`)).rows.map(({ name }) => name);
     expect(await names('E3%')).to.deep.equal(['E3%']);
@@ -100,7 +100,7 @@ describe('a list', () => {
     expect(await names('\\')).to.deep.equal([]);
   });
 
-  it('has the same pages while rows are added and deleted', async () => {
+  it('a list has the same pages while rows are added and deleted', async () => {
     const first = await api.get('/api/domains?limit=2&search=shop');
     const body = { name: 'Shop 8', host: 'shop-8.example' };
     const { id } = expectData<{ id: string }>(await api.post('/api/domains', body), 201);
@@ -111,7 +111,7 @@ describe('a list', () => {
     expectData(await api.delete(`/api/domains/${id}`));
   });
 
-  it('keeps the filters of its query, and may have pages of other sizes', async () => {
+  it('the next page of a list keeps the filters of its query, and may have another size', async () => {
     const filtered = await api.get('/api/endpoints?limit=2&domain=*&enabled=true');
     const next = nextOf(filtered.headers) ?? '';
     expect(next).to.match(/^\/api\/endpoints\?limit=2&domain=\*&enabled=true&cursor=/);
@@ -119,7 +119,7 @@ describe('a list', () => {
     expect(larger.map(({ name }) => name)).to.deep.equal(['E3%', 'E4%', 'E5%', 'E6%']);
   });
 
-  it('is not read on with what is no cursor of it', async () => {
+  it('refuses a cursor of another list, and cursors that are not valid', async () => {
     const next = nextOf((await api.get('/api/domains?limit=2')).headers) ?? '';
     const cursor = new URL(next, 'http://api').searchParams.get('cursor') ?? '';
     for (const url of [

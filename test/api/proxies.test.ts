@@ -45,7 +45,7 @@ describe('the API behind proxies', () => {
     ]);
   });
 
-  it('counts a network of IPv6 as one address, and stores nothing for who is over the limit', async () => {
+  it('counts logins of a network of IPv6 as one address, and stores none over the limit', async () => {
     await start({ config: { TRUSTED_PROXIES } });
     const from = (at: number) =>
       login(`user${at}@example.test`, 'wrong password', { 'x-forwarded-for': `2001:db8::${at}, 10.0.0.7` });
@@ -58,7 +58,7 @@ describe('the API behind proxies', () => {
     expectFailure(await login('user@example.test', 'wrong password', other), 'login_failed');
   });
 
-  it('lets in who is signed in where they are, however many addresses guess their password', async () => {
+  it('lets a user in from a known address, however many others guess the password', async () => {
     await start({ config: { TRUSTED_PROXIES } });
     const from = (address: string) => ({ 'x-forwarded-for': `${address}, 10.0.0.7` });
     expectData(await login(ADMIN, PASSWORD, from('192.0.2.1')), 201);
@@ -71,7 +71,7 @@ describe('the API behind proxies', () => {
     expectFailure(await login(ADMIN, PASSWORD, from('192.0.2.1')), 'too_many_logins');
   });
 
-  it('believes strangers nothing', async () => {
+  it('believes no forwarding headers of strangers', async () => {
     await start({
       config: { TRUSTED_PROXIES: loadConfig({ TRUSTED_PROXIES: '10.0.0.0/8' }).TRUSTED_PROXIES },
     });
@@ -87,14 +87,14 @@ describe('the API behind proxies', () => {
     expect(new Set((await addressesIn()).flat())).to.deep.equal(new Set(['127.0.0.1']));
   });
 
-  it('lists sessions with the address of the client', async () => {
+  it('lists sessions with the address of the client that a trusted proxy tells', async () => {
     await start({ config: { TRUSTED_PROXIES } });
     expectData(await login(ADMIN, PASSWORD, { forwarded: 'for="[2001:db8::1]:4711";proto=https' }), 201);
     const listed = expectData<{ address: string }[]>(await api.get('/api/sessions', admin));
     expect(listed.map(({ address }) => address)).to.deep.equal(['2001:db8::1', '127.0.0.1']);
   });
 
-  it('is not open to what came by way of a proxy, trusted or not', async () => {
+  it('an API without users refuses a request that a trusted proxy has sent on', async () => {
     await start({ config: { TRUSTED_PROXIES } });
     const open = await startApi({ config: { TRUSTED_PROXIES } });
     expectData(await open.get('/api/domains'));
@@ -103,7 +103,7 @@ describe('the API behind proxies', () => {
     await open.close();
   });
 
-  describe('cookies of sessions are Secure', () => {
+  describe('cookies of sessions', () => {
     const isSecure = async (headers: Readonly<Record<string, string>>) => {
       const response = await login(ADMIN, PASSWORD, headers);
       expectData(response, 201);
@@ -113,7 +113,7 @@ describe('the API behind proxies', () => {
       return cookie.endsWith('; Secure');
     };
 
-    it('where a trusted proxy says https', async () => {
+    it('sets a Secure cookie of a session where a trusted proxy says https', async () => {
       await start({ config: { TRUSTED_PROXIES } });
       const xff = { 'x-forwarded-for': '192.0.2.1' };
       for (const [headers, expected] of [
@@ -128,7 +128,7 @@ describe('the API behind proxies', () => {
         expect(await isSecure(headers), JSON.stringify(headers)).to.equal(expected);
     });
 
-    it('under the host of a PUBLIC_URL with https', async () => {
+    it('sets a Secure cookie of a session under the host of a PUBLIC_URL with https', async () => {
       await start({ config: { PUBLIC_URL: 'https://edge.example' } });
       for (const [headers, expected] of [
         [{}, false],

@@ -5,7 +5,7 @@ import { checkOf, coercingCheckOf } from '../../src/model/schema-check.js';
 import { SERVICE_CONFIGS } from '../../src/model/service-configs.js';
 
 describe('schemas', () => {
-  it('of all routes can be compiled', () => {
+  it('compiles the schemas of all routes', () => {
     for (const { method, path, params, query, body } of ROUTES) {
       const compile = () => {
         for (const schema of [params, query]) coercingCheckOf(schema)({});
@@ -15,7 +15,7 @@ describe('schemas', () => {
     }
   });
 
-  it('of all types of services can be compiled', () => {
+  it('compiles the schemas of all types of services', () => {
     for (const [type, schema] of Object.entries(SERVICE_CONFIGS))
       expect(() => checkOf(schema)({}), type).not.to.throw();
   });

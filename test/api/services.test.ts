@@ -274,7 +274,7 @@ describe('services', () => {
     return expectData(await api.post('/api/services', body), 201);
   }
 
-  it('creates one with a name, a type and a config', async () => {
+  it('creates a service with a name, a type and a config', async () => {
     const service = await create({ name: 'S' });
     expect(service).to.deep.equal({
       id: service.id,
@@ -295,7 +295,7 @@ describe('services', () => {
     expect(await create({ enabled: false })).to.include({ enabled: false });
   });
 
-  it('shows one and lists all', async () => {
+  it('shows a service, and lists all services', async () => {
     const service = await create({ name: 'Shown' });
     expect(expectData(await api.get(`/api/services/${service.id}`))).to.deep.equal(service);
     const listed = expectData<Service[]>(await api.get('/api/services'));
@@ -304,11 +304,11 @@ describe('services', () => {
 
   for (const [service_type, { least, complete, full, wrong }] of Object.entries(TYPES)) {
     describe(service_type, () => {
-      it('sets the defaults of its config', async () => {
+      it(`sets the defaults of a config of ${service_type}`, async () => {
         expect((await create({ service_type, config: least })).config).to.deep.equal(complete);
       });
 
-      it('keeps every key of its config', async () => {
+      it(`keeps every key of a config of ${service_type}`, async () => {
         const service = await create({ service_type, config: full });
         expect(service.config).to.deep.equal(full);
         expect(expectData<Service>(await api.get(`/api/services/${service.id}`)).config).to.deep.equal(full);
@@ -318,7 +318,7 @@ describe('services', () => {
         ...wrong,
         [{ ...least, unknown: 1 }, /^config\.unknown: is not accepted/] as const,
       ]) {
-        it(`refuses ${JSON.stringify(config)}`, async () => {
+        it(`refuses the ${service_type} config ${JSON.stringify(config)}`, async () => {
           const existing = await create({ service_type, config: least });
           const before = await api.get('/api/services');
           expectFailure(
@@ -340,7 +340,7 @@ describe('services', () => {
     });
   }
 
-  it('fills in ports that depend on other keys', async () => {
+  it('fills in ports of services that depend on other keys of the config', async () => {
     const portOf = async (service_type: string, config: object) =>
       ((await create({ service_type, config })).config as { port?: number }).port;
     const mail = { host: 'h', from_address: 'a@b.example' };
@@ -357,7 +357,7 @@ describe('services', () => {
     });
   });
 
-  it('changes only the given fields, of the config too, from which null removes one', async () => {
+  it('changes only the given fields of a service and its config, from which null removes one', async () => {
     const before = await create({ config: { host: 'h', password: 'p', pool_size: 3 } });
     const named = expectData<Service>(
       await api.put(`/api/services/${before.id}`, { name: 'B', enabled: false }),
@@ -387,7 +387,7 @@ describe('services', () => {
     expect(expectData(await api.put(`/api/services/${before.id}`, {}))).to.deep.equal(changed);
   });
 
-  it('keeps its type', async () => {
+  it('keeps the type of a service, and warns that it ignores another one', async () => {
     const service = await create();
     const response = await api.put(`/api/services/${service.id}`, {
       service_type: 'sqlite',
@@ -399,7 +399,7 @@ describe('services', () => {
       .that.matches(/^body\.service_type/);
   });
 
-  it('is deleted once, with its bindings', async () => {
+  it('deletes a service once, with its bindings', async () => {
     const { id } = await create();
     const endpoint = expectData<{ id: string }>(
       await api.post('/api/endpoints', { name: 'E', path: '/bound', method: 'GET', domain: '*' }),
@@ -412,7 +412,7 @@ describe('services', () => {
     expect(expectData(await api.get(path))).to.deep.equal([]);
   });
 
-  it('stores configs encrypted, and logs nothing of them', async () => {
+  it('stores configs of services encrypted, and logs nothing of them', async () => {
     const secret = 'correct-horse-battery';
     const { id } = await create({ config: { host: 'secret-host', password: secret } });
     const row: unknown = await api.store.knex('services').where({ id }).first();
@@ -426,7 +426,7 @@ describe('services', () => {
     expect(JSON.stringify(api.logged.lines)).to.not.include(secret);
   });
 
-  it('reports a config that was saved with another SECRET_KEY', async () => {
+  it('reports a config of a service that was saved with another SECRET_KEY', async () => {
     const { id } = await create({ name: 'Foreign' });
     const config_encrypted = createSecretBox('quite another key').seal('{}');
     await api.store.knex('services').where({ id }).update({ config_encrypted });
@@ -434,7 +434,7 @@ describe('services', () => {
     await api.delete(`/api/services/${id}`);
   });
 
-  describe('refuses, and changes nothing', () => {
+  describe('invalid services', () => {
     const wrongFields: readonly [fields: object, message: RegExp][] = [
       [{ name: undefined }, /^body\.name: is required/],
       [{ name: 1 }, /^body\.name: must be a string/],
@@ -452,7 +452,7 @@ describe('services', () => {
     ];
 
     for (const [fields, message] of wrongFields) {
-      it(JSON.stringify(fields), async () => {
+      it(`refuses a service whose ${Object.keys(fields).join()} is ${JSON.stringify(Object.values(fields)[0])}`, async () => {
         const before = await api.get('/api/services');
         const response = await api.post('/api/services', {
           name: 'S',
@@ -466,7 +466,7 @@ describe('services', () => {
       });
     }
 
-    it('invalid and unknown ids', async () => {
+    it('refuses invalid and unknown ids of services', async () => {
       expectFailure(await api.get('/api/services/x'), 'invalid_input', /^path\.id/);
       expectFailure(await api.get(`/api/services/${NO_ID}`), 'not_found', /service .* does not exist/);
       expectFailure(await api.put(`/api/services/${NO_ID}`, { name: 'B' }), 'not_found');
@@ -478,14 +478,14 @@ describe('services', () => {
     });
   });
 
-  it('fails to activate and deactivate with `success` beside `ok`', async () => {
+  it('answers a failed activation or deactivation of a service with success beside ok', async () => {
     for (const operation of ['activate', 'deactivate']) {
       const response = await api.post(`/api/services/${NO_ID}/${operation}`);
       expect(response.body).to.include({ success: false, ok: false, code: 'not_found' });
     }
   });
 
-  it('needs an actor host to be activated, and an enabled service', async () => {
+  it('refuses to activate a service without an actor host, or one that is disabled', async () => {
     const { id } = await create();
     expectFailure(await api.post(`/api/services/${id}/activate`), 'no_actor_host', /start the `actor-host`/);
     await api.put(`/api/services/${id}`, { enabled: false });
@@ -493,7 +493,7 @@ describe('services', () => {
     expect(expectData<Service>(await api.get(`/api/services/${id}`)).active).to.equal(false);
   });
 
-  it('is not active after it was deactivated without having been active', async () => {
+  it('answers that a service was not active when an inactive one is deactivated', async () => {
     const { id, name } = await create();
     const { status, body } = await api.post(`/api/services/${id}/deactivate`);
     expect(status).to.equal(200);
@@ -503,14 +503,14 @@ describe('services', () => {
     });
   });
 
-  describe('with REDACT_SECRETS', () => {
+  describe('services with REDACT_SECRETS', () => {
     let redacting: TestApi;
     before(async () => {
       redacting = await startApi({ config: { REDACT_SECRETS: true } });
     });
     after(() => redacting.close());
 
-    it('hides secrets, and keeps those that come back hidden', async () => {
+    it('hides secrets of services with REDACT_SECRETS, and keeps those that come back hidden', async () => {
       const config = { host: 'h', database: 'd', username: 'u', password: 'the secret' };
       const body = { name: 'S', service_type: 'postgres', config };
       const created = expectData<Service>(
@@ -541,7 +541,7 @@ describe('services', () => {
       expect(stored).to.include({ database: 'other', password: 'the secret' });
     });
 
-    it('refuses another server while the password is left out', async () => {
+    it('refuses another server for a service while its password is left out', async () => {
       const body = { name: 'R', service_type: 'redis', config: { host: 'h', password: 'the secret' } };
       const { id } = expectData<Service>(
         await redacting.post('/api/services', { ...body, name: uniqueName('S') }),
@@ -555,7 +555,7 @@ describe('services', () => {
       expectData(await change({ host: 'i', password: null }));
     });
 
-    it('refuses a new URI while the password stays hidden', async () => {
+    it('refuses a new URI of a service while its password stays hidden', async () => {
       const config = { host: 'h', username: 'u', password: 'the secret' };
       const body = { name: 'M', service_type: 'mongodb', config };
       const { id } = expectData<Service>(
@@ -571,7 +571,7 @@ describe('services', () => {
       );
     });
 
-    it('hides the values of headers one by one, and keeps those that come back hidden', async () => {
+    it('hides the values of headers one by one with REDACT_SECRETS, and keeps those that come back', async () => {
       const headers = { 'X-Auth-Token': 'the first secret', 'X-Tenant': 'the second secret' };
       const body = {
         name: 'H',
@@ -621,7 +621,7 @@ describe('services', () => {
       );
     });
 
-    it('refuses a hidden secret where none is stored', async () => {
+    it('refuses a hidden secret of a service that has none stored', async () => {
       const config = { host: 'h', database: 'd', username: 'u' };
       const body = { name: 'no password', service_type: 'postgres', config };
       const { id } = expectData<Service>(

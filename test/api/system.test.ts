@@ -17,7 +17,7 @@ describe('health and statistics', () => {
   });
   after(() => api.close());
 
-  it('is healthy, and shows its version', async () => {
+  it('the health check says that the API is healthy, and shows its version', async () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     expect((await api.get('/api/health')).body).to.deep.equal({
       ok: true,
@@ -32,7 +32,7 @@ describe('health and statistics', () => {
     });
   });
 
-  it('has a list of its parts at /api/, and leads from / to the web UI', async () => {
+  it('lists the parts of the API at /api/, and leads from / to the web UI', async () => {
     const { parts, gateway } = expectData<{ parts: { path: string }[]; gateway: { port: number } }>(
       await api.get('/api/'),
     );
@@ -45,7 +45,7 @@ describe('health and statistics', () => {
     for (const path of ['/', '/ui']) expectFailure(await api.post(path), 'method_not_allowed');
   });
 
-  it('shows the weakest sandbox of the live nodes of each kind', async () => {
+  it('the health check shows the weakest sandbox of the live nodes of each kind', async () => {
     const { knex } = api.store;
     const node = (kind: string, sandbox: string) => ({
       id: randomUUID(),
@@ -90,7 +90,7 @@ describe('health and statistics', () => {
     }
   });
 
-  it('starts with zero counts', async () => {
+  it('statistics start with zero counts', async () => {
     const stats = expectData<Record<string, number>>(await api.get('/api/stats'));
     expect(stats).to.have.all.keys(
       'endpoints_total',
@@ -102,7 +102,7 @@ describe('health and statistics', () => {
     expect(stats['uptime_seconds']).to.satisfy(Number.isInteger);
   });
 
-  it('counts endpoints, those that run on live gateways, and requests', async () => {
+  it('statistics count endpoints, those that run on live gateways, and requests', async () => {
     const { knex } = api.store;
     const ids: string[] = [];
     for (const path of ['/a', '/b', '/c', '/d']) {
@@ -148,8 +148,8 @@ describe('health and statistics', () => {
   });
 });
 
-describe('without a database', () => {
-  it('stays healthy, and answers 503 to the rest', async () => {
+describe('the API without a database', () => {
+  it('stays healthy without a database, and answers 503 to all else', async () => {
     const away = openDatabase(`postgres://nobody@127.0.0.1:${await freePort()}/none`, () => undefined);
     const api = await startApi({ deps: (deps) => ({ ...deps, store: away }) });
     try {

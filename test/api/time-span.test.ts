@@ -20,7 +20,7 @@ describe('a time of a query', () => {
     ['2026-11-25T10:00:00+02:00', '2026-11-25T08:00:00.000Z'],
     ['2026-11-25T10:00:00-02:00', '2026-11-25T12:00:00.000Z'],
   ] as const)
-    it(`${text} is ${time}, wherever the gateway runs`, () => {
+    it(`reads ${text} in a query as ${time}, whatever the time zone of the process`, () => {
       expect(timeSpan({ since: text }).since?.toISOString()).to.equal(time);
     });
 });

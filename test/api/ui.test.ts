@@ -14,7 +14,7 @@ describe('the files of the web UI', () => {
   });
   after(() => api.close());
 
-  it('are for everybody, also behind a link of another site', async () => {
+  it('serves the pages of the web UI to everybody, also behind a link of another site', async () => {
     const headers = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' };
     for (const path of ['/ui', '/ui/', '/ui/endpoints', '/ui/endpoints/x/logs?level=error']) {
       const page = await api.get(path, { headers });
@@ -25,7 +25,7 @@ describe('the files of the web UI', () => {
     }
   });
 
-  it('have a page that runs only scripts of its own files, in no frame', async () => {
+  it('the page of the web UI runs only scripts of its own files, and is shown in no frame', async () => {
     const [one, other] = [await api.get('/ui'), await api.get('/ui')];
     const policy = String(one.headers['content-security-policy']);
     const nonce = /'nonce-([^']+)'/.exec(policy)?.[1] ?? '';
@@ -51,7 +51,7 @@ describe('the files of the web UI', () => {
     expect(String(one.body)).not.to.match(/<script(?![^>]*src=)|<style|\sstyle=|\son\w+=/);
   });
 
-  it('have names of their own for each content, and are kept', async () => {
+  it('lets browsers keep the assets of the web UI for a year', async () => {
     for (const name of await readdir(ASSETS)) {
       const { status, headers } = await api.get(`/ui/assets/${name}`);
       expect(status, name).to.equal(200);
@@ -60,7 +60,7 @@ describe('the files of the web UI', () => {
     }
   });
 
-  it('come compressed to those who can read that', async () => {
+  it('sends assets of the web UI compressed to clients that accept it', async () => {
     const script = (await readdir(ASSETS)).find((name) => /^code-tab-\w+\.js$/.test(name)) ?? '';
     for (const [accepted, suffix] of [
       ['br', '.br'],
@@ -77,7 +77,7 @@ describe('the files of the web UI', () => {
     }
   });
 
-  it('are no others', async () => {
+  it('serves no other files under the path of the web UI', async () => {
     for (const path of [
       '/ui/assets/none.js',
       '/ui/assets/',
