@@ -16,7 +16,7 @@ describe('configuration', () => {
     return undefined;
   };
 
-  it('has a default for everything but the database', () => {
+  it('has a default for every setting but the database', () => {
     const config = loadConfig({});
     expect(config).to.include({ HOST: '127.0.0.1', PORT: 8081, GATEWAY_PORT: 8080, LOG_LEVEL: 'info' });
     expect(isAbsolute(config.DATA_DIR)).to.equal(true);
@@ -24,7 +24,7 @@ describe('configuration', () => {
     expect(loadProcessConfig({ DATABASE_URL: 'postgres://x' })).to.include({ DATABASE_URL: 'postgres://x' });
   });
 
-  it('takes an empty variable for one that is not set', () => {
+  it('reads an empty environment variable as one that is not set', () => {
     expect(loadConfig({ PORT: '', API_KEY: '', LOG_LEVEL: '' })).to.include({
       PORT: 8081,
       API_KEY: undefined,
@@ -32,7 +32,7 @@ describe('configuration', () => {
     });
   });
 
-  it('reads what is set', () => {
+  it('reads settings from environment variables', () => {
     const config = loadConfig({
       PORT: '0',
       LOG_LEVEL: 'debug',
@@ -42,7 +42,7 @@ describe('configuration', () => {
     expect(config).to.include({ PORT: 0, LOG_LEVEL: 'debug', HANDLER_MEMORY_MB: 512, METRICS_PORT: 9100 });
   });
 
-  it('orders certificates from servers that are reached over TLS, and only where they are shown', () => {
+  it('accepts an ACME server only over TLS, and only with a TLS_PORT for its certificates', () => {
     const directory = 'https://acme.example/directory';
     expect(loadConfig({})).to.include({ ACME_DIRECTORY_URL: undefined, ACME_CHALLENGE: 'http-01' });
     const set = {
@@ -61,7 +61,7 @@ describe('configuration', () => {
     expect(problem({ ACME_CHALLENGE: 'dns-01' })).to.match(/^ACME_CHALLENGE: /);
   });
 
-  it('reads addresses and networks, and names the one that is neither', () => {
+  it('reads addresses and networks of TRUSTED_PROXIES, and names the one that is neither', () => {
     expect(loadConfig({}).TRUSTED_PROXIES).to.deep.equal([]);
     expect(
       loadConfig({ TRUSTED_PROXIES: '10.0.0.0/8, 192.0.2.1,::1 ,2001:db8::/32,' }).TRUSTED_PROXIES,
@@ -81,7 +81,7 @@ describe('configuration', () => {
       );
   });
 
-  it('names every invalid value, and the accepted ones', () => {
+  it('names every invalid setting, and the values that it accepts', () => {
     const message = problem({
       PORT: '70000',
       LOG_LEVEL: 'loud',
@@ -98,7 +98,7 @@ describe('configuration', () => {
       expect(problem({ PORT: value }), value).to.match(/^PORT: must be a whole number/);
   });
 
-  it('hands build tools nothing but what they need', () => {
+  it('gives build tools only the environment variables that they need', () => {
     const passed = {
       PATH: '/bin',
       HOME: '/root',

@@ -37,7 +37,7 @@ describe('artifacts in a folder', () => {
     );
   const inStore = (digest: string) => join(folder.path, 'store', digest.slice(0, 2), digest);
 
-  it('has what was put, and returns it', async () => {
+  it('stores an artifact in a folder, and returns it', async () => {
     const { file, digest } = await make('one');
     expect(await store.has(digest)).to.equal(false);
     await store.put(digest, file);
@@ -49,7 +49,7 @@ describe('artifacts in a folder', () => {
     expect(await readdir(join(folder.path, 'store', digest.slice(0, 2)))).to.deep.equal([digest]);
   });
 
-  it('has no empty one, and does not take a failure for a missing one', async () => {
+  it('counts an empty artifact as missing, and a failure to look for one as a failure', async () => {
     const digest = await put('content');
     await writeFile(inStore(digest), '');
     expect(await store.has(digest)).to.equal(false);
@@ -109,7 +109,7 @@ describe('artifacts in a folder', () => {
       expect(await readFile(await cache.get(digest), 'utf8')).to.equal('good');
     });
 
-    it('keeps only the given artifacts', async () => {
+    it('keeps only the given artifacts, and new ones, in the cache', async () => {
       const [first, second] = [await put('first'), await put('second')];
       const path = await cache.get(first);
       const unused = await cache.get(second);

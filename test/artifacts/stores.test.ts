@@ -28,7 +28,7 @@ function storeSuite(open: (folder: string) => Promise<ArtifactStore>): void {
     return digestFile(file(name));
   };
 
-  it('returns what was stored, to the byte', async () => {
+  it('returns a stored artifact to the byte', async () => {
     const content = randomBytes(1_500_000);
     const digest = await write('one', content);
     expect(await store.has(digest)).to.equal(false);
@@ -75,7 +75,7 @@ describe('artifact store in an S3 bucket', () => {
     openArtifactStore(loadConfig({ ...server.settings, ARTIFACTS_URL: 's3://artifacts/some/prefix' })),
   );
 
-  it('fails where the server does not answer', async () => {
+  it('fails with artifact_store_unavailable when the S3 server does not answer', async () => {
     const sockets = new Set<Socket>();
     const silent = createServer((socket) => void sockets.add(socket));
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
@@ -106,7 +106,7 @@ describe('artifact store in an S3 bucket', () => {
 });
 
 describe('ARTIFACTS_URL', () => {
-  it('is refused when it cannot be used', async () => {
+  it('refuses an ARTIFACTS_URL that cannot be used', async () => {
     for (const environment of [
       { ARTIFACTS_URL: 'https://example.test/artifacts' },
       { ARTIFACTS_URL: 's3:///prefix', S3_ACCESS_KEY: 'a', S3_SECRET_KEY: 's' },

@@ -14,14 +14,14 @@ describe('DATA_DIR', () => {
 
   const modeOf = async (...names: string[]) => (await stat(join(folder.path, ...names))).mode & 0o777;
 
-  it('is created so that other users can list neither it nor its private folders', async () => {
+  it('creates DATA_DIR so that other users can list neither it nor its private folders', async () => {
     await makeDataDirectory(join(folder.path, 'new'));
     expect((await modeOf('new')) & 0o066).to.equal(0);
     for (const name of ['artifacts', 'handlers', 'uploads'])
       expect(await modeOf('new', name), name).to.equal(0o700);
   });
 
-  it('keeps the mode that the operator has set', async () => {
+  it('keeps the mode of DATA_DIR that the operator has set', async () => {
     const own = join(folder.path, 'own');
     await mkdir(join(own, 'artifacts'), { recursive: true });
     await chmod(own, 0o750);
@@ -31,7 +31,7 @@ describe('DATA_DIR', () => {
     expect(await modeOf('own', 'artifacts')).to.equal(0o770);
   });
 
-  it('is named when it cannot be used', async () => {
+  it('names DATA_DIR and the reason when it cannot be used', async () => {
     const file = join(folder.path, 'file');
     await writeFile(file, '');
     for (const [path, reason] of [

@@ -25,7 +25,7 @@ closeInheritedFiles();
 console.log(JSON.stringify({ before, after: targets() }));`;
 
 describe('inherited files', () => {
-  it('are closed unless they are open for reading only, as those that Node reads itself', async () => {
+  it('closes inherited files unless they are open for reading only, as those that Node reads itself', async () => {
     const folder = await tempDir('inherited');
     const path = (name: string) => join(folder.path, name);
     try {

@@ -22,11 +22,11 @@ describe('folders that other users have to reach', () => {
   });
   afterEach(() => folder.remove());
 
-  it('are in DATA_DIR where everybody can enter it', async () => {
+  it('places a reachable folder in DATA_DIR when everybody can enter DATA_DIR', async () => {
     expect(await reachableFolder(folder.path, 'run')).to.equal(join(folder.path, 'run'));
   });
 
-  it('are outside, always in the same place, where a folder above is closed to others', async () => {
+  it('places a reachable folder outside DATA_DIR, always the same, when a folder above is closed', async () => {
     const dataDir = join(folder.path, 'data');
     await mkdir(dataDir, { mode: 0o755 });
     await chmod(folder.path, 0o700);
@@ -44,7 +44,7 @@ describe('folders that other users have to reach', () => {
     }
   });
 
-  it('are refused where another user may have made them', async () => {
+  it('refuses a folder of root that another user may have made', async () => {
     const path = (name: string) => join(folder.path, name);
     for (const name of ['good', 'writable', 'foreign']) await mkdir(path(name));
     await symlink(path('good'), path('link'));
@@ -59,7 +59,7 @@ describe('folders that other users have to reach', () => {
     }
   });
 
-  it('have a path that is short enough for sockets', async () => {
+  it('makes a run directory whose path is short enough for sockets', async () => {
     const dataDir = join(folder.path, 'x'.repeat(100));
     const run = await runDirectory(dataDir);
     try {
@@ -70,7 +70,7 @@ describe('folders that other users have to reach', () => {
     }
   });
 
-  it('are refused for sockets, without root, where another user may have made them', async () => {
+  it('refuses, without root, a run directory that another user may have made', async () => {
     const dataDir = join(folder.path, 'x'.repeat(100));
     await mkdir(dataDir, { mode: 0o777 });
     if (isRoot) await chown(dataDir, OTHER_USER, OTHER_USER);
@@ -85,7 +85,7 @@ describe('folders that other users have to reach', () => {
     }
   });
 
-  it('can be traversed by untrusted programs, and by no other users', async () => {
+  it('lets untrusted programs, and no other users, traverse a folder', async () => {
     const path = join(folder.path, 'run');
     await makePassable(path);
     const { mode, gid } = await stat(path);
@@ -114,16 +114,16 @@ async function runDirectoryOfOther(dataDir: string): Promise<string> {
 describe('the ids of untrusted programs', () => {
   const preferred = { first: 1_900_000_000, count: 1000 };
 
-  it('are the preferred ones where all exist', () => {
+  it('uses the preferred ids for untrusted programs when all ids exist', () => {
     expect(mappedRange('         0          0 4294967295\n', preferred)).to.deep.equal(preferred);
   });
 
-  it('are the upper half of those that a container has', () => {
+  it('uses the upper half of the ids of a container for untrusted programs', () => {
     const map = '         0       1000          1\n         1     100000      65536\n';
     expect(mappedRange(map, preferred)).to.deep.equal({ first: 30_593, count: 30_591 });
   });
 
-  it('exclude the dynamic users of systemd, and nobody', () => {
+  it('excludes the dynamic users of systemd, and nobody, from the ids of untrusted programs', () => {
     for (const count of [65_536, 100_000, 150_000]) {
       const { first, count: usable } = mappedRange(`0 100000 ${count}`, preferred);
       expect(first + usable <= 61_184 || first >= 65_536, `${first} ${usable}`).to.equal(true);

@@ -23,7 +23,7 @@ async function run(entry: string, env: Record<string, string>) {
 
 describe('a process whose configuration cannot be used', () => {
   for (const entry of ['web', 'gateway', 'actor-host', 'release']) {
-    it(`reports it and exits: ${entry}`, async () => {
+    it(`${entry} reports that its configuration cannot be used, and exits`, async () => {
       const { code, output } = await run(`src/processes/${entry}`, {});
       expect(code).to.equal(1);
       expect(output).to.match(
@@ -32,7 +32,7 @@ describe('a process whose configuration cannot be used', () => {
     });
   }
 
-  it('reports it and exits: postgres', async () => {
+  it('postgres reports that its configuration cannot be used, and exits', async () => {
     const { code, output } = await run('src/processes/postgres', { LOG_LEVEL: 'loud' });
     expect(code).to.equal(1);
     expect(output).to.match(/^postgres: the configuration cannot be used\.\nLOG_LEVEL: must be one of .*\n$/);
@@ -44,7 +44,7 @@ describe('a process whose configuration cannot be used', () => {
     'src/processes/actor-host',
     'jobs/worker',
   ]) {
-    it(`reports at once that DATA_DIR cannot be used: ${entry}`, async () => {
+    it(`${entry} reports at once that DATA_DIR cannot be used`, async () => {
       const env = { DATABASE_URL: 'postgres://127.0.0.1:1/none', DATA_DIR: '/proc/nope' };
       const { code, output } = await run(entry, env);
       expect(code).to.equal(1);

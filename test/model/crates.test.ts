@@ -31,7 +31,7 @@ describe('dependencies', () => {
     '1.0.0-rc.1+build.5',
     '<=0.9.0',
   ]) {
-    it(`accept the version "${requirement}"`, () => {
+    it(`accepts the version "${requirement}" of a dependency`, () => {
       expect(problemOf({ serde: requirement })).to.equal(undefined);
     });
   }
@@ -54,19 +54,19 @@ describe('dependencies', () => {
     '1\n',
     '$x',
   ]) {
-    it(`refuse the version ${JSON.stringify(requirement)}`, () => {
+    it(`refuses the version ${JSON.stringify(requirement)} of a dependency`, () => {
       expect(problemOf({ serde: requirement })).to.match(/^dependencies\.serde: must be a Cargo/);
     });
   }
 
-  it('accept all keys a dependency may have', () => {
+  it('accepts all keys that a dependency may have', () => {
     const value = {
       tokio: { version: '1', features: ['rt', 'io-util', '2d'], optional: true, 'default-features': false },
     };
     expect(problemOf(value)).to.equal(undefined);
   });
 
-  it('name the crate and the key', () => {
+  it('names the crate and the key that make dependencies invalid', () => {
     expect(problemOf({ a: { version: '1', git: 'x' } })).to.match(
       /^dependencies\.a\.git: is not accepted; possible are version, features, optional, default-features$/,
     );
@@ -76,7 +76,7 @@ describe('dependencies', () => {
     }
   });
 
-  it('reject all that a manifest would read as something else', () => {
+  it('rejects names and versions of crates that a Cargo manifest would read as something else', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (name, version) => {
         if (check({ [name]: version })) return;
@@ -89,14 +89,14 @@ describe('dependencies', () => {
 });
 
 describe('the source key', () => {
-  it('does not depend on the order of keys', () => {
+  it('computes the same source key whatever the order of keys in the dependencies is', () => {
     const one: Dependencies = { a: '1', b: { version: '2', optional: true } };
     const other: Dependencies = { b: { optional: true, version: '2' }, a: '1' };
     expect(sourceKey('x', one)).to.equal(sourceKey('x', other));
     expect(sourceKey('x', null)).to.equal(sourceKey('x', {}));
   });
 
-  it('depends on everything else', () => {
+  it('computes another source key when the code or anything in the dependencies differs', () => {
     const keys = [
       sourceKey(null, null),
       sourceKey('', null),

@@ -18,7 +18,7 @@ function countsOf(durations: readonly number[]) {
 }
 
 describe('percentiles of durations', () => {
-  it('are exact to 3.2 %', () => {
+  it('computes percentiles of durations that are exact to 3.2 %', () => {
     const duration = fc.integer({ min: 1_100, max: 60_000_000_000 });
     const property = (durations: number[], percent: number) => {
       const sorted = durations.toSorted((left, right) => left - right);
@@ -30,14 +30,14 @@ describe('percentiles of durations', () => {
     );
   });
 
-  it('of the buckets that the front counts in', () => {
+  it('computes percentiles from the buckets that the front counts in', () => {
     // As in the test of `rust/front/src/durations.rs`.
     expect([1_000_000, 250_000_000, 30_000_000_000].map(bucketOf)).to.deep.equal([174, 301, 411]);
     expect(percentile({ buckets: [174], counts: [1] }, 50)).to.be.closeTo(1, 0.032);
     expect(percentile({ buckets: [411], counts: [1] }, 50)).to.be.closeTo(30_000, 960);
   });
 
-  it('of nothing are none', () => {
+  it('returns null as a percentile when nothing was counted', () => {
     expect(percentile({ buckets: [], counts: [] }, 99)).to.equal(null);
   });
 });

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { namedPools } from '../../src/model/named-pools.js';
 
 describe('the pools that a source names', () => {
-  it('are found where a handle is made', () => {
+  it('finds the name of a pool wherever the source makes a handle for it', () => {
     const code = `
       let db = DbPool::new("main-db");
       let cache = RedisPool { pool_id: "cache".to_string() };
@@ -18,7 +18,7 @@ describe('the pools that a source names', () => {
     expect(namedPools(code)).to.deep.equal(names);
   });
 
-  it('are not those in comments and strings, nor those that are computed', () => {
+  it('ignores names of pools in comments and strings, and names that are computed', () => {
     const code = `
       // DbPool::new("a")
       /* DbPool::new("b") /* RedisPool::new("c") */ DbPool::new("d") */
@@ -29,7 +29,7 @@ describe('the pools that a source names', () => {
     expect(namedPools(code)).to.deep.equal([]);
   });
 
-  it('are looked for in any text', () => {
+  it('looks for names of pools in any text, however long or incomplete', () => {
     for (const code of [
       '',
       '"',

@@ -63,7 +63,7 @@ function sourceOf(list: readonly { readonly source: string }[]): string {
 }
 
 describe('route patterns', () => {
-  it('are parsed into static segments and parameters', () => {
+  it('parses a route pattern into static segments and parameters', () => {
     expect(parseRoute('/').segments).to.deep.equal([]);
     expect(parseRoute('/a/{id}/b%2Fc/{x-y.z}/').segments).to.deep.equal([
       { kind: 'static', value: 'a' },
@@ -79,7 +79,7 @@ describe('route patterns', () => {
     ]);
   });
 
-  it('can mix text and parameters within a segment, and end with a catch-all', () => {
+  it('accepts routes that mix text and parameters in a segment, or end with a catch-all', () => {
     expect(parseRoute('/r/{id}.json/v{major}.{minor}/%7B{x}:go/{*rest}').segments).to.deep.equal([
       { kind: 'static', value: 'r' },
       { kind: 'mixed', texts: ['', '.json'], names: ['id'] },
@@ -110,7 +110,7 @@ describe('route patterns', () => {
     expect(basePathProblem('/a/{*rest}')).to.match(/must not have \{\*…\}/);
   });
 
-  it('are parsed into the parts they were composed of', () => {
+  it('parses any route pattern into the parts that it was composed of', () => {
     fc.assert(
       fc.property(segments, fc.boolean(), (list, slash) => {
         const source = sourceOf(list) + (slash && list.length > 0 ? '/' : '');
@@ -119,7 +119,7 @@ describe('route patterns', () => {
     );
   });
 
-  it('have keys that are equal when, parameter names aside, their segments are', () => {
+  it('gives routes the same key exactly when their segments are equal, parameter names aside', () => {
     const nameless = (list: readonly { readonly parsed: Segment }[]) =>
       JSON.stringify(list.map(({ parsed }) => ({ ...parsed, name: undefined, names: undefined })));
     fc.assert(
@@ -134,7 +134,7 @@ describe('route patterns', () => {
     expect(routeKey('/A')).to.not.equal(routeKey('/a'));
   });
 
-  it('are either valid or a RouteSyntaxError, for any text', () => {
+  it('parses any text as a route, or throws a RouteSyntaxError', () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.stringMatching(/^[/{}%.*:a-z?#]{0,20}$/),
@@ -150,7 +150,7 @@ describe('route patterns', () => {
     );
   });
 
-  it('are paths that requests can have', () => {
+  it('accepts only route paths that requests can have', () => {
     const pieces = [
       '/',
       '.',
@@ -182,7 +182,7 @@ describe('route patterns', () => {
       expect(routePathProblem(path), path).to.equal(undefined);
   });
 
-  it('have a length limit that holds for the key', () => {
+  it('limits the length of a route by the length of its key', () => {
     expect(routePathProblem(`/${'a'.repeat(MAX_ROUTE_LENGTH - 1)}`)).to.equal(undefined);
     expect(routePathProblem(`/${'a'.repeat(MAX_ROUTE_LENGTH)}`)).to.match(/at most/);
     expect(routePathProblem(`/${'✓'.repeat(MAX_ROUTE_LENGTH / 4)}`)).to.match(/at most/);
@@ -203,12 +203,12 @@ describe('joining base path and path', () => {
     ['/{t}', '/{u}/x', '/{t}/{u}/x'],
     ['/caf%C3%A9', '/café/x', '/café/x'],
   ] as const) {
-    it(`${base} and ${path} is ${route}`, () => {
+    it(`joins the base path ${base} and the path ${path} to ${route}`, () => {
       expect(joinRoute(base, path)).to.equal(route);
     });
   }
 
-  it('refuses parts that make no valid route', () => {
+  it('refuses a base path and a path that make no valid route', () => {
     expect(() => joinRoute('/{id}', '/x/{id}')).to.throw(RouteSyntaxError, /twice/);
     expect(() => joinRoute(`/${'a'.repeat(1500)}`, `/${'b'.repeat(1500)}`)).to.throw(
       RouteSyntaxError,
@@ -216,7 +216,7 @@ describe('joining base path and path', () => {
     );
   });
 
-  it('below a base path begins with it twice when the path begins with it already', () => {
+  it('repeats the base path in a route below it when the path already begins with it', () => {
     expect(routeBelow('/v1', '/v1/x')).to.equal('/v1/v1/x');
     expect(routeBelow('/v1', '/x')).to.equal('/v1/x');
     expect(routeBelow(null, '/x')).to.equal('/x');
@@ -225,7 +225,7 @@ describe('joining base path and path', () => {
     expect(() => routeBelow('/{id}', '/{id}')).to.throw(RouteSyntaxError, /twice/);
   });
 
-  it('can be undone', () => {
+  it('removes the base path from a route below it', () => {
     expect(withoutBasePath('/v1', '/v1/x')).to.equal('/x');
     expect(withoutBasePath('/v1', '/v1')).to.equal('/');
     expect(withoutBasePath('/v1', '/%761/x/')).to.equal('/x');
@@ -242,7 +242,7 @@ describe('joining base path and path', () => {
     );
   });
 
-  it('is done once: joining the result again changes nothing', () => {
+  it('changes nothing when it joins a base path to a route that has it already', () => {
     fc.assert(
       fc.property(segments, segments, (base, path) => {
         const basePath = normalizeBasePath(sourceOf(base));

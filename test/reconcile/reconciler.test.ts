@@ -116,7 +116,7 @@ describe('reconciler', () => {
     expect(applied).to.deep.equal(['b -> undefined']);
   });
 
-  it('finds the same by a digest, which is equal only when nothing has changed', async () => {
+  it('computes a digest of rows that is equal only when no row has changed', async () => {
     const store = opened.store;
     const known = new KnownRowsDigest();
     const isEqual = async () => known.equals(await readRowsDigest(store, 'services'));
@@ -159,7 +159,7 @@ describe('reconciler', () => {
     expect(reconciler.rows.has(id)).to.equal(false);
   });
 
-  it('has unsaved observations saved with every resync, and all when they were deleted', async () => {
+  it('saves unsaved observations with every resync, and all of them when they were deleted', async () => {
     await addService('a');
     await reconciler.resync();
     await reconciler.resync();
@@ -167,7 +167,7 @@ describe('reconciler', () => {
     expect(runner().notes).to.deep.equal(['retry', 'save again']);
   });
 
-  it('waits at its end for the runners of deleted rows too, with a limit', async () => {
+  it('waits for the runners of deleted rows too when the reconciler stops, with a limit', async () => {
     const id = await addService('a');
     await reconciler.resync();
     const [leaving] = reconciler.runners.values();

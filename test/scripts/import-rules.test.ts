@@ -18,11 +18,11 @@ describe('import rules', () => {
     rules = (await import(join(ROOT, 'scripts', 'import-rules.mjs'))) as ImportRules;
   });
 
-  it('are kept', () => {
+  it('finds no import in the product that violates the import rules', () => {
     expect(rules.importProblems(ROOT)).to.deep.equal([]);
   });
 
-  it('are a table in the order of the layers', () => {
+  it('finds the table of import rules in the order of the layers, and names what is not', () => {
     expect(rules.orderProblems()).to.deep.equal([]);
     const table = { wire: ['wire'], util: ['wire', 'store'], store: ['util'] };
     expect(rules.orderProblems(table)).to.deep.equal([
@@ -31,7 +31,7 @@ describe('import rules', () => {
     ]);
   });
 
-  it('name each import that violates them', async () => {
+  it('names each import that violates the import rules', async () => {
     const root = await tempDir('import-rules');
     try {
       const files = {

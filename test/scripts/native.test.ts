@@ -45,7 +45,7 @@ describe('a machine without cargo', () => {
     return { status, output: stdout + stderr };
   };
 
-  it('builds with the programs of a dist/ that was copied, starts them, and serves a handler', async () => {
+  it('builds without cargo from the programs of a copied dist/, starts them, and serves a handler', async () => {
     const { mtimeMs } = await stat(at('dist/native/gateway-front'));
     const { status, output } = build();
     expect(status, output).to.equal(0);
@@ -77,7 +77,7 @@ describe('a machine without cargo', () => {
     }
   }).timeout(120_000);
 
-  it('has services that wait for their program until it is built', async () => {
+  it('lets a service wait for its native program until it is built', async () => {
     const program = at('dist/native/sqlite-service');
     await rename(program, `${program}.later`);
     const [database, port] = [await createDatabase(), await freePort()];
@@ -112,7 +112,7 @@ describe('a machine without cargo', () => {
     }
   });
 
-  it('builds with the programs of a cache that was copied', async () => {
+  it('builds without cargo from the programs of a copied cache', async () => {
     const files = await readdir(at('dist/native'));
     const groups = files.flatMap((file) => /^(\w+)\.sources$/.exec(file)?.[1] ?? []);
     expect(groups).to.include.members(['front', 'services']);
@@ -132,7 +132,7 @@ describe('a machine without cargo', () => {
     await rm(join(copy.path, 'cache'), { recursive: true });
   });
 
-  it('is told what is missing when the programs are those of other sources', async () => {
+  it('says that `rustc` is missing when the copied programs are those of other sources', async () => {
     await writeFile(at('dist/native/front.sources'), 'of another version');
     const { status, output } = build();
     expect(status, output).to.equal(1);

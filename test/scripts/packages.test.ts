@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 
 describe('the packages of the product', () => {
-  it('have their types with them', async () => {
+  it('finds the types of the packages of the product among its own packages', async () => {
     const text = await readFile(new URL('../../../package.json', import.meta.url), 'utf8');
     const { dependencies, devDependencies } = JSON.parse(text) as Record<string, Record<string, string>>;
     const needed = Object.keys(dependencies ?? {});

@@ -10,7 +10,7 @@ const PREPARE = fileURLToPath(new URL('../../../scripts/prepare.mjs', import.met
 const COMPILE = fileURLToPath(new URL('../../../scripts/compile.mjs', import.meta.url));
 
 describe('building', () => {
-  it('removes output of deleted sources, and nothing else', async () => {
+  it('removes the output of deleted sources from dist/, and nothing else', async () => {
     const { removeStale } = (await import(COMPILE)) as { removeStale(root: string): void };
     const root = await tempDir('build');
     try {
@@ -55,7 +55,7 @@ describe('the check of the Rust toolchain', () => {
   };
   const needed = /needs rustc and cargo \d+\.\d+ or newer\. Found: /;
 
-  it('names the version that is too old, and where there is a newer one', async () => {
+  it('names the version of Rust that is too old, and where to get a newer one', async () => {
     const said = await up({
       rustc: 'echo "rustc 1.63.0 (4b91a6ea7 2022-08-08)"',
       cargo: 'echo "cargo 1.65.0"',
@@ -63,7 +63,7 @@ describe('the check of the Rust toolchain', () => {
     expect(said).to.match(needed).and.include('Found: rustc 1.63.0').and.include('https://rustup.rs');
   });
 
-  it('says that there is none, or that it does not work', async () => {
+  it('says that there is no Rust toolchain, or that it does not work', async () => {
     expect(await up({}))
       .to.match(needed)
       .and.include('no `rustc` on the PATH');

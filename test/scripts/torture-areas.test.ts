@@ -21,7 +21,7 @@ describe('the torture tests of a change', () => {
     areas = (await import(`${ROOT}scripts/torture-areas.mjs`)) as Areas;
   });
 
-  it('are named by a table whose paths and tests exist', () => {
+  it('names only existing paths and tests in the table of torture tests', () => {
     for (const [path, tests] of Object.entries(areas.AREAS)) {
       const isThere = existsSync(`${ROOT}${path}`) || beginsFile(path);
       expect(isThere, `the path ${path}`).to.equal(true);
@@ -33,17 +33,17 @@ describe('the torture tests of a change', () => {
     }
   });
 
-  it('are all of them for a path that the table does not know', () => {
+  it('selects all torture tests for a path that the table does not know', () => {
     expect(selected('src/something-new/a.ts')).to.deep.equal(names);
     expect(selected('package-lock.json')).to.deep.equal(names);
   });
 
-  it('always have the faults and the isolation of handlers', () => {
+  it('always selects the torture tests of faults and of the isolation of handlers', () => {
     expect(selected('docs/LOGS.md')).to.have.length(areas.ALWAYS.length);
     expect(selected()).to.include.members(['faults/front-killed', 'hostile/handlers-isolation']);
   });
 
-  it('are those of the area that a path belongs to, by the longest beginning', () => {
+  it('selects the torture tests of the area that a path belongs to, by its longest beginning', () => {
     expect(selected('src/sandbox/kill.ts')).to.include.members([
       'hostile/builds',
       'hostile/handlers-resources',

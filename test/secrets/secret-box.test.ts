@@ -17,7 +17,7 @@ const WITHOUT_KEY_ID = 'v1:qVLqXQcPJLLhASjakYTw7Kivm2Ge6Hq1JeH+Wp1/U9AJ7OSaY0PWA
 describe('the secret box', () => {
   const box = createSecretBox('a key of this test');
 
-  it('opens what it sealed', () => {
+  it('opens any text that the secret box has sealed', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (text) => {
         const sealed = box.seal(text);
@@ -31,7 +31,7 @@ describe('the secret box', () => {
     expect(box.seal('x')).to.not.equal(box.seal('x'));
   });
 
-  it('does not open what was sealed with another key, or changed, or never sealed', () => {
+  it('opens no text that was changed, never sealed, or sealed with another key', () => {
     const sealed = box.seal('secret');
     expect(() => createSecretBox('another key of it').open(sealed)).to.throw(
       SecretKeyError,
@@ -60,7 +60,7 @@ describe('the secret box', () => {
       expect(() => box.open(text)).to.throw(SecretKeyError);
   });
 
-  it('says which key has sealed a text, without telling the key', () => {
+  it('says which key has sealed a text, without revealing the key', () => {
     const [id] = box.keyIds;
     expect(id).to.match(/^[0-9a-f]{12}$/);
     expect(box.seal('x').startsWith(sealedPrefix(id))).to.equal(true);
@@ -68,7 +68,7 @@ describe('the secret box', () => {
     expect(createSecretBox('another key of it').keyIds).not.to.deep.equal([id]);
   });
 
-  it('opens what was sealed before texts named their key', () => {
+  it('opens texts that were sealed before sealed texts named their key', () => {
     expect(box.open(WITHOUT_KEY_ID)).to.equal('sealed by the first layout');
     expect(createSecretBox('another key of it', ['a key of this test']).open(WITHOUT_KEY_ID)).to.equal(
       'sealed by the first layout',
@@ -76,7 +76,7 @@ describe('the secret box', () => {
     expect(() => createSecretBox('another key of it').open(WITHOUT_KEY_ID)).to.throw(SecretKeyError);
   });
 
-  it('opens and accepts what other keys have sealed and signed, and uses its own', () => {
+  it('opens and accepts what previous keys have sealed and signed, and uses its own key', () => {
     const old = createSecretBox('the old key of it');
     const both = createSecretBox('the new key of it', ['the old key of it']);
     const fresh = createSecretBox('the new key of it');
@@ -89,7 +89,7 @@ describe('the secret box', () => {
     expect(both.signatures('p', 't')).to.deep.equal([fresh.sign('p', 't'), old.sign('p', 't')]);
   });
 
-  describe('of an installation', () => {
+  describe('the secret box of an installation', () => {
     let folder: TempDir;
 
     beforeEach(async () => {
@@ -97,14 +97,14 @@ describe('the secret box', () => {
     });
     afterEach(() => folder.remove());
 
-    it('uses SECRET_KEY, and writes no file', async () => {
+    it('seals with SECRET_KEY, and writes no key file', async () => {
       const config = { SECRET_KEY: 'sixteen letters!', DATA_DIR: folder.path };
       const sealed = (await loadSecretBox(config)).seal('x');
       expect((await loadSecretBox(config)).open(sealed)).to.equal('x');
       expect(await readdir(folder.path)).to.deep.equal([]);
     });
 
-    it('makes a key that only its owner can read, and finds it again', async () => {
+    it('makes a key file that only its owner can read, and uses it the next time', async () => {
       const config = { SECRET_KEY: undefined, DATA_DIR: join(folder.path, 'new', 'data') };
       const sealed = (await loadSecretBox(config)).seal('x');
       expect((await loadSecretBox(config)).open(sealed)).to.equal('x');
@@ -114,7 +114,7 @@ describe('the secret box', () => {
       expect((await readFile(path, 'utf8')).trim().length).to.be.at.least(32);
     });
 
-    it('is one, however many processes start at once', async () => {
+    it('makes one secret key, however many processes start at once', async () => {
       const config = { SECRET_KEY: undefined, DATA_DIR: folder.path };
       const boxes = await Promise.all(Array.from({ length: 8 }, () => loadSecretBox(config)));
       const sealed = boxes[0]?.seal('x') ?? '';
@@ -138,7 +138,7 @@ describe('the secret box', () => {
       }
     });
 
-    it('is not made up beside another key, nor the same as that', async () => {
+    it('refuses a next or previous key that stands alone, is too short or equals SECRET_KEY', async () => {
       const config = { SECRET_KEY: undefined, DATA_DIR: folder.path };
       for (const name of ['SECRET_KEY_NEXT', 'SECRET_KEY_PREVIOUS']) {
         const wrong = [
@@ -157,7 +157,7 @@ describe('the secret box', () => {
       expect(await readdir(folder.path)).to.deep.equal([]);
     });
 
-    it('does not take a key that is too short', async () => {
+    it('refuses a secret key that is too short', async () => {
       const tooShort = { SECRET_KEY: 'fifteen letters', DATA_DIR: folder.path };
       await writeFile(join(folder.path, 'secret.key'), 'short\n');
       for (const config of [tooShort, { ...tooShort, SECRET_KEY: undefined }]) {

@@ -29,14 +29,14 @@ describe('service tokens', () => {
 
   const read = (token: string, by = secrets) => readServiceToken(by, folder, token)?.endpointId;
 
-  it('stand for their endpoint, under the same key', async () => {
+  it('reads the endpoint from a service token that was signed with the same key', async () => {
     const { token } = await issueServiceToken(secrets, folder, id, undefined);
     expect(read(token)).to.equal(id);
     expect(read(token, createSecretBox('one secret key of ours'))).to.equal(id);
     expect(read(token, createSecretBox('another secret key'))).to.equal(undefined);
   });
 
-  it('are different for each process, and valid until it has ended', async () => {
+  it('issues a different service token each time, valid until it is revoked', async () => {
     const [first, second] = [
       await issueServiceToken(secrets, folder, id, undefined),
       await issueServiceToken(secrets, folder, id, undefined),
@@ -50,7 +50,7 @@ describe('service tokens', () => {
     await second.revoke();
   });
 
-  it('are accepted under each of several keys, as those of the management API are', async () => {
+  it('accepts service tokens and tokens of the actor host that any of several keys has signed', async () => {
     const [old, fresh] = [createSecretBox('the old key of ours'), createSecretBox('the new key of ours')];
     const both = createSecretBox('the new key of ours', ['the old key of ours']);
     for (const box of [old, fresh]) {
@@ -62,7 +62,7 @@ describe('service tokens', () => {
     expect(actorHostTokens(fresh)).to.deep.equal([actorHostToken(both)]);
   });
 
-  it('can be signed again with another key, for the same process', async () => {
+  it('signs a service token again with another key, for the same process', async () => {
     const other = createSecretBox('another secret key');
     const { token, revoke } = await issueServiceToken(secrets, folder, id, undefined);
     const instance = readServiceToken(secrets, folder, token) ?? expect.fail('not valid');
@@ -74,14 +74,14 @@ describe('service tokens', () => {
     expect([...(await validNonces(folder))]).not.to.include(instance.nonce);
   });
 
-  it('have a file that tells which gateway has made it', async () => {
+  it('names the gateway process in the file of a service token', async () => {
     await Promise.all((await readdir(folder)).map((name) => rm(join(folder, name))));
     await issueServiceToken(secrets, folder, id, undefined);
     const [name = ''] = await readdir(folder);
     expect(NONCE_FILE.exec(name)?.[1]).to.equal(THIS_PROCESS);
   });
 
-  it('cannot be made from others', async () => {
+  it('refuses service tokens that are forged from parts of others', async () => {
     const { token } = await issueServiceToken(secrets, folder, id, undefined);
     const another = await issueServiceToken(secrets, folder, id, undefined);
     const [, nonce = '', signature = ''] = token.split('.');
@@ -105,7 +105,7 @@ describe('service tokens', () => {
     fc.assert(fc.property(fc.string(), (text) => read(text) === undefined));
   });
 
-  it('have a nonce that is a file of the folder, and no other path', async () => {
+  it('accepts as the nonce of a service token only the name of a file in its folder', async () => {
     await writeFile(join(folder, 'abc'), '');
     expect(read(signServiceToken(secrets, { endpointId: id, nonce: 'abc' }))).to.equal(id);
     for (const nonce of [

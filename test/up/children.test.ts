@@ -5,7 +5,7 @@ import { eventually } from '../support/eventually.js';
 import { isRunning } from '../support/process-state.js';
 
 describe('a process of `npm run up`', () => {
-  it('that does not exit on SIGTERM is killed with its descendants', async () => {
+  it('kills a process of `npm run up` that does not exit on SIGTERM, with its descendants', async () => {
     const child = startChild('test', 'test/support/ignores-sigterm.js', process.env, () => undefined);
     const { pid } = await child.ready;
     await child.stop(0);

@@ -100,7 +100,7 @@ describe('the embedded PostgreSQL', () => {
   };
 
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    it(`leaves nothing running when it is ended by ${signal} at its first start, and starts the next time`, async () => {
+    it(`PostgreSQL leaves nothing running after ${signal} at its first start, and starts the next time`, async () => {
       const child = start();
       const processes = await initialising(child);
       // It shall not end because it happens to be done.
@@ -111,7 +111,7 @@ describe('the embedded PostgreSQL', () => {
     });
   }
 
-  it('starts after everything was killed at its first start', async () => {
+  it('starts PostgreSQL after everything was killed at its first start', async () => {
     const child = start();
     const processes = await initialising(child);
     const closed = once(child, 'close');
@@ -120,7 +120,7 @@ describe('the embedded PostgreSQL', () => {
     await expectWorking();
   });
 
-  it('starts after it was killed at its first start and initdb kept running', async () => {
+  it('starts PostgreSQL after its process was killed at its first start and initdb kept running', async () => {
     const child = start();
     const [initdb = 0] = await initialising(child);
     process.kill(initdb, 'SIGSTOP');
@@ -129,7 +129,7 @@ describe('the embedded PostgreSQL', () => {
     expect(isRunning(initdb)).to.equal(false);
   });
 
-  it('reports why the server does not start', async () => {
+  it('reports why the PostgreSQL server does not start', async () => {
     await expectWorking();
     const folder = join(dataDir, 'postgres');
     await appendFile(join(folder, 'postgresql.conf'), 'no_such_setting = 1\n');
@@ -139,7 +139,7 @@ describe('the embedded PostgreSQL', () => {
     expect(output).to.match(/PostgreSQL did not start.*no_such_setting/);
   });
 
-  it('ends the server when its process is killed', async () => {
+  it('ends the PostgreSQL server when its process is killed', async () => {
     const child = start();
     await started(child);
     const server = descendantsOf(child.pid ?? 0).map(({ pid }) => pid);
@@ -148,7 +148,7 @@ describe('the embedded PostgreSQL', () => {
     await eventually(() => expect(server.filter(isRunning)).to.deep.equal([]));
   });
 
-  it('does not end the server of another process', async () => {
+  it('does not end the PostgreSQL server of another process', async () => {
     const child = start();
     await started(child);
     const second = start();
@@ -170,7 +170,7 @@ describe('the embedded PostgreSQL', () => {
     expect(await query('SELECT value FROM kept')).to.deep.equal([{ value: 42 }]);
   };
 
-  it('works in a folder that no other user may enter, and finds its data again', async () => {
+  it('runs PostgreSQL in a folder that no other user may enter, and finds its data again', async () => {
     await makePrivate();
     await query(keep);
     await expectKept();
@@ -179,7 +179,7 @@ describe('the embedded PostgreSQL', () => {
   });
 
   if (isRoot) {
-    it('moves its data when the folder is closed to others', async () => {
+    it('moves the data of PostgreSQL when their folder is closed to others', async () => {
       await makePrivate();
       await chmod(dirname(dataDir), 0o755);
       await query(keep);
@@ -204,21 +204,21 @@ describe('the embedded PostgreSQL', () => {
       return moved;
     };
 
-    it('keeps its data when it is killed while it copies it to another folder', async () => {
+    it('keeps the data of PostgreSQL when it is killed while it copies the data to another folder', async () => {
       const incomplete = await interrupted('copying');
       await expectKept();
       expect(existsSync(incomplete)).to.equal(false);
       expect(existsSync(join(dataDir, 'postgres.link'))).to.equal(false);
     });
 
-    it('keeps its data when it is killed after it has copied it to another folder', async () => {
+    it('keeps the data of PostgreSQL when it is killed after it has copied the data to another folder', async () => {
       const moved = await interrupted('before the link');
       await expectKept();
       expect(await readlink(join(dataDir, 'postgres'))).to.equal(moved);
       expect(existsSync(join(dataDir, 'postgres.before-move'))).to.equal(false);
     });
 
-    it('starts after it was killed before it had made its data in another folder', async () => {
+    it('starts PostgreSQL after it was killed before it had made its data in another folder', async () => {
       await makePrivate();
       await query('SELECT 1');
       await rm(await readlink(join(dataDir, 'postgres')), { recursive: true });
@@ -226,7 +226,7 @@ describe('the embedded PostgreSQL', () => {
       await expectKept();
     });
 
-    it('finds data that an earlier version has put elsewhere', async () => {
+    it('finds data of PostgreSQL that an earlier version has put elsewhere', async () => {
       await query(keep);
       const digest = createHash('sha256').update(dataDir).digest('hex').slice(0, 12);
       const moved = join('/var/lib/edge-gateway', digest);
@@ -240,13 +240,13 @@ describe('the embedded PostgreSQL', () => {
       await expectKept();
     });
 
-    it('works with data that was restored by root', async () => {
+    it('runs PostgreSQL with data that root has restored', async () => {
       await query(keep);
       await promisify(execFile)('chown', ['-R', '0:0', join(dataDir, 'postgres')]);
       await expectKept();
     });
 
-    it('runs as the same user with data that was restored with the ids of another machine', async () => {
+    it('runs PostgreSQL as the same user with data restored with the ids of another machine', async () => {
       await query(keep);
       const folder = join(dataDir, 'postgres');
       const { uid } = await stat(folder);
@@ -259,7 +259,7 @@ describe('the embedded PostgreSQL', () => {
       expect((await stat(outside)).uid).to.equal(0);
     });
 
-    it('does not take the data of another user to which its folder is a link', async () => {
+    it('refuses the data of another user when the folder of PostgreSQL is a link to them', async () => {
       await query(keep);
       const others = join(data.path, 'others');
       await rename(join(dataDir, 'postgres'), others);
@@ -273,7 +273,7 @@ describe('the embedded PostgreSQL', () => {
     });
   }
 
-  it('does not make a new password when it cannot read the one it has', async () => {
+  it('makes no new password for PostgreSQL when it cannot read the existing one', async () => {
     await mkdir(join(dataDir, 'postgres.password'));
     const child = start();
     const [code] = (await once(child, 'close')) as [number];
@@ -281,7 +281,7 @@ describe('the embedded PostgreSQL', () => {
     expect(output).to.include('EISDIR');
   });
 
-  it('reports a dangling link to its data', async () => {
+  it('reports a dangling link to the data of PostgreSQL', async () => {
     await symlink(join(data.path, 'gone', 'postgres'), join(dataDir, 'postgres'));
     const child = start();
     const [code] = (await once(child, 'close')) as [number];

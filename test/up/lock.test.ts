@@ -21,7 +21,7 @@ describe('the lock of DATA_DIR', () => {
   });
   afterEach(() => folder.remove());
 
-  it('is held by one process at a time, and removed at its end', async () => {
+  it('lets one process at a time hold the lock of DATA_DIR, which unlocking removes', async () => {
     const unlock = lockDataDir(folder.path);
     expect(() => lockDataDir(folder.path)).to.throw(
       `already runs in ${folder.path} (process ${process.pid})`,
@@ -31,7 +31,7 @@ describe('the lock of DATA_DIR', () => {
     lockDataDir(folder.path)();
   });
 
-  it('is taken over from a process that was killed, also in the middle of taking it over', async () => {
+  it('takes over the lock of DATA_DIR from a killed process, even from one killed in a takeover', async () => {
     await symlink(EARLIER, file);
     await symlink(EARLIER, `${file}.next`);
     const unlock = lockDataDir(folder.path);
@@ -40,7 +40,7 @@ describe('the lock of DATA_DIR', () => {
     unlock();
   });
 
-  it('is understood in the format of an earlier version', async () => {
+  it('understands a lock of DATA_DIR in the format of an earlier version', async () => {
     await writeFile(file, THIS_PROCESS.replace('-', ' '));
     expect(() => lockDataDir(folder.path)).to.throw('already runs');
     for (const left of [EARLIER.replace('-', ' '), '']) {
@@ -49,7 +49,7 @@ describe('the lock of DATA_DIR', () => {
     }
   });
 
-  it('is taken over by one of several concurrent processes', async () => {
+  it('lets only one of several concurrent processes take over the lock of DATA_DIR', async () => {
     const contender = fileURLToPath(new URL('../support/lock-contender.js', import.meta.url));
     const contenders = Array.from({ length: 4 }, () => fork(contender, [folder.path]));
     const answers = (question: string) =>

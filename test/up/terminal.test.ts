@@ -5,7 +5,7 @@ import { parseLogLine, printable } from '../../src/up/log-line.js';
 import { sentence } from '../../src/up/terminal.js';
 
 describe('output on a terminal', () => {
-  it('has no escape sequences and one line of bounded length for each message', () => {
+  it('prints each message as one line of bounded length without escape sequences', () => {
     const message = `\u001b]0;title\u0007\u009b2J\u202e${'x'.repeat(1000)}\nERROR (web) forged`;
     const entry = parseLogLine(
       JSON.stringify({ level: 40, time: 0, name: '\u001b[1mgateway', msg: message }),

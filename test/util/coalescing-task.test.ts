@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { CoalescingTask } from '../../src/util/coalescing-task.js';
 
 describe('coalescing task', () => {
-  it('runs once more for all requests during a run', async () => {
+  it('runs a task once more for all requests that come during a run', async () => {
     let runs = 0;
     let finish: () => void = () => undefined;
     const task = new CoalescingTask(async () => {
@@ -21,7 +21,7 @@ describe('coalescing task', () => {
     expect(runs).to.equal(2);
   });
 
-  it('loses no request at the moment a run ends', async () => {
+  it('loses no request that comes at the moment when a run of a task ends', async () => {
     let requested = 0;
     let done = 0;
     let concurrent = 0;
@@ -42,7 +42,7 @@ describe('coalescing task', () => {
     expect(done).to.equal(1_000);
   });
 
-  it('runs again after a run that failed', async () => {
+  it('runs a task again after a run that failed', async () => {
     let runs = 0;
     const task = new CoalescingTask(async () => {
       if (runs++ === 0) throw new Error('once');
@@ -53,7 +53,7 @@ describe('coalescing task', () => {
     expect(runs).to.equal(2);
   });
 
-  it('runs for a request during a run that fails', async () => {
+  it('runs a task again for a request that comes during a run that fails', async () => {
     let runs = 0;
     const task = new CoalescingTask(async () => {
       if (runs++ === 0) throw new Error('once');

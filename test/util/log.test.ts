@@ -20,7 +20,7 @@ async function logged(values: readonly unknown[]): Promise<string[]> {
 describe('the log of a process', () => {
   const hidden = [...SECRET_SETTINGS, 'access_key', 'config', 'authorization', 'cookie'];
 
-  it('hides secrets in what is logged, and in objects up to two levels within', async () => {
+  it('hides secrets in log records, and in objects up to two levels within', async () => {
     const values = hidden.flatMap((name) => [
       { [name]: 'hush' },
       { service: { [name]: 'hush' } },
@@ -34,7 +34,7 @@ describe('the log of a process', () => {
     }
   });
 
-  it('shows everything else', async () => {
+  it('logs values that are no secrets as they are', async () => {
     const value = { endpoint_id: 'e', request: { text: 'no password given' }, counts: { config_changes: 3 } };
     const [line = ''] = await logged([value]);
     expect(JSON.parse(line)).to.deep.include({ ...value, name: 'test', msg: 'message' });

@@ -28,7 +28,7 @@ describe('abandoned uploads', () => {
     await utimes(folder, then, then);
   }
 
-  it('are removed when their process has ended, or on other hosts after a day, and others are kept', async () => {
+  it('removes uploads of processes that have ended, or of other hosts after a day, and keeps others', async () => {
     await removeStaleUploads(data.path);
     await left(`${hostname()}.${NO_PID}`, 0);
     await left(`${hostname()}.${process.ppid}-1`, 0);
@@ -49,7 +49,7 @@ describe('abandoned uploads', () => {
     ]);
   });
 
-  it('are not those of a process that starts to receive one', async () => {
+  it('renews the age of the uploads folder when a process starts to receive an upload', async () => {
     const folder = await uploadsFolder(data.path);
     await age(folder, 50);
     expect(await uploadsFolder(data.path)).to.equal(folder);

@@ -26,7 +26,7 @@ describe('webhooks', () => {
   const send = (url: string, allowsPrivate: boolean) =>
     sendWebhook({ url, secret: newWebhookSecret(), id: 'one', body: '{}' }, allowsPrivate);
 
-  it('go to private addresses only when that is allowed, and a name does not hide one', async () => {
+  it('sends webhooks to private addresses, even behind a name, only when that is allowed', async () => {
     expect(await send(`http://localhost:${port}/`, true)).to.equal(200);
     for (const host of ['localhost', '127.0.0.1', '[::ffff:127.0.0.1]']) {
       const error = await send(`http://${host}:${port}/`, false).catch((thrown: unknown) => thrown);
@@ -35,21 +35,21 @@ describe('webhooks', () => {
     expect(requests).to.equal(1);
   });
 
-  it('follow no redirect', async () => {
+  it('follows no redirect when it sends a webhook', async () => {
     expect(await send(`http://127.0.0.1:${port}/elsewhere`, true)).to.equal(307);
     expect(requests).to.equal(1);
   });
 
-  it('fail when nobody answers', async () => {
+  it('fails to send a webhook when nothing listens at its address', async () => {
     const error = await send('http://127.0.0.1:1/', true).catch((thrown: unknown) => thrown);
     expect(String(error)).to.match(/ECONNREFUSED/);
   });
 
-  it('have secrets that fit their description', () => {
+  it('makes secrets of webhooks that match their described pattern', () => {
     expect(newWebhookSecret()).to.match(new RegExp(SECRET_PATTERN));
   });
 
-  it('may go to addresses of the internet', () => {
+  it('tells public addresses of the internet from special ones', () => {
     for (const address of ['1.1.1.1', '8.8.8.8', '2606:4700:4700::1111'])
       expect(isPublicAddress(address), address).to.equal(true);
     for (const address of [
@@ -67,7 +67,7 @@ describe('webhooks', () => {
       expect(isPublicAddress(address), address).to.equal(false);
   });
 
-  it('do not go to the networks that this machine is in', () => {
+  it('counts no address in the networks of this machine as public', () => {
     const own = [
       { address: '203.0.114.7', cidr: '203.0.114.7/24' },
       { address: '9.9.9.9', cidr: null },

@@ -86,7 +86,7 @@ describe('frame codec', () => {
     }
   });
 
-  it('reads what was written, for any frames in any pieces', () => {
+  it('reads any frames as they were written, in pieces of any size', () => {
     const frame = fc.record({
       kind: fc.constantFrom('request' as const, 'response' as const),
       number: fc.integer({ min: 0, max: 0xffff_ffff }),
@@ -158,7 +158,7 @@ describe('frame codec', () => {
     expect(() => encodeFrame('request', 1, '', Buffer.alloc(MAX_BODY_BYTES + 1))).to.throw(ProtocolError);
   });
 
-  it('never changes bytes it has handed over', () => {
+  it('never changes bytes that the frame encoder has handed over', () => {
     const encoder = new FrameEncoder();
     encoder.add('request', 1, 'first', Buffer.from('a'));
     const first = encoder.take()[0] ?? Buffer.alloc(0);

@@ -16,7 +16,7 @@ const LEAST_BYTES = 4 * 1024;
 const mostFor = (stream: Buffer) => Math.max(LEAST_BYTES, 4 * stream.length);
 
 describe('damaged streams of frames', () => {
-  it('end in a protocol error or wait for more, the same however they are cut, in memory for what has arrived', () => {
+  it('reads a damaged stream to the same end however it is cut, in memory for what has arrived', () => {
     fc.assert(
       fc.property(damagedStream, sizes, (stream, pieces) => {
         const inPieces = readStream(stream, pieces);
@@ -31,7 +31,7 @@ describe('damaged streams of frames', () => {
     );
   });
 
-  it('decode the frames before the damage', () => {
+  it('decodes the frames before the damage in a stream', () => {
     fc.assert(
       fc.property(wholeStream, fc.integer({ min: 2, max: 255 }), sizes, (stream, version, pieces) => {
         const whole = readStream(stream, pieces);
@@ -43,7 +43,7 @@ describe('damaged streams of frames', () => {
     );
   });
 
-  it('cannot make a decoder reserve memory for an announced length', () => {
+  it('reserves no memory for a length that a frame only announces', () => {
     const lengths = fc.record({
       head: fc.oneof(
         fc.integer({ min: 0, max: 0xffff_ffff }),
@@ -69,7 +69,7 @@ describe('damaged streams of frames', () => {
     );
   });
 
-  describe('read by the codec of the SDK', function () {
+  describe('the codec of the SDK', function () {
     this.timeout(120_000);
     let folder: TempDir;
     let program: string;
@@ -81,7 +81,7 @@ describe('damaged streams of frames', () => {
     });
     after(() => folder?.remove());
 
-    it('are the same frames, with the same bytes, and end the same', async () => {
+    it('reads the same frames and the same end from damaged streams as the codec of the SDK', async () => {
       const seed = Date.now() % 0x7fff_ffff;
       const sample = (streams: fc.Arbitrary<Buffer>, numRuns: number) =>
         fc.sample(streams, { seed, numRuns });
