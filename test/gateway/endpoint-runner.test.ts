@@ -183,7 +183,7 @@ describe('endpoint runner', () => {
     expect(taken.filter(isObservation)).to.deep.equal([`observe running ${1000 + to}`]);
   };
 
-  it('starts, swaps without a gap, and stops', async () => {
+  it('starts a handler, swaps it without a gap, and stops it', async () => {
     const runner = run(desired('a', 1));
     await settle();
     expect(notes.splice(0)).to.deep.equal(['route starting', 'route running 1', 'observe running 1001']);
@@ -195,7 +195,7 @@ describe('endpoint runner', () => {
     expect(notes).to.deep.equal(['route none', 'drained 2', 'stop 2', 'observe stopped null']);
   });
 
-  it('observes a newer revision of what already runs without touching it', async () => {
+  it('observes a newer revision of a running handler without touching its process', async () => {
     const runner = run(desired('a', 1));
     await settle();
     notes = [];
@@ -205,7 +205,7 @@ describe('endpoint runner', () => {
     expect(started).to.have.length(1);
   });
 
-  it('applies the latest of several desired states', async () => {
+  it('applies only the latest of several desired states', async () => {
     const runner = run(desired('a', 1));
     for (const [at, artifact] of ['b', 'c', 'd'].entries()) runner.setDesired(desired(artifact, at + 2));
     await settle();
@@ -213,7 +213,7 @@ describe('endpoint runner', () => {
     expect(notes.at(-1)).to.equal('observe running 1001');
   });
 
-  it('ends a start that is no longer desired, and does not wait for it', async () => {
+  it('ends a start of a handler that is no longer desired, and does not wait for it', async () => {
     const runner = run(desired('a', 1));
     await settle();
     notes = [];
@@ -245,7 +245,7 @@ describe('endpoint runner', () => {
     await runner.stop();
   });
 
-  it('observes which version of several fails, and why', async () => {
+  it('observes which of several versions fails, and why', async () => {
     onStart = (process) => {
       if (process.artifact === 'b') throw new Error('no configuration');
     };
@@ -273,7 +273,7 @@ describe('endpoint runner', () => {
     expect(versions.map(({ state }) => state)).to.deep.equal(['running', 'running']);
   });
 
-  it('restarts at once after a first crash', async () => {
+  it('restarts a handler at once after its first crash', async () => {
     run(desired('a', 1));
     await settle();
     notes = [];
@@ -321,7 +321,7 @@ describe('endpoint runner', () => {
     expect(notes).not.to.include('observe running null');
   });
 
-  it('saves observations in order', async () => {
+  it('saves observations of an endpoint in order', async () => {
     const { repair, saved } = await crashFiveTimes();
     repair();
     await pass(2);
@@ -369,7 +369,7 @@ describe('endpoint runner', () => {
     expect(notes.filter(isObservation)).to.deep.equal(['observe running 1006']);
   });
 
-  it('does not report recovery while an outdated process keeps serving', async () => {
+  it('reports no recovery while an outdated process keeps serving', async () => {
     const runner = run(desired('a', 1));
     await settle();
     onStart = () => {
@@ -510,7 +510,7 @@ describe('endpoint runner', () => {
     expect(notes.filter((note) => note.startsWith('stop')).length).to.equal(started.length);
   });
 
-  describe('that sleeps', () => {
+  describe('endpoint runner that sleeps', () => {
     const asleep = ['route asleep', 'drained 1', 'stop 1', 'asleep'];
     /** One that has run for a while. */
     const runAwhile = async () => {
@@ -520,7 +520,7 @@ describe('endpoint runner', () => {
       return runner;
     };
 
-    it('has its process ended after requests wake it, and starts another one when it is woken', async () => {
+    it('ends the process of a sleeping endpoint, and starts another one when it is woken', async () => {
       const runner = await runAwhile();
       expect(runner.sleep()).to.equal(true);
       await settle();
@@ -531,7 +531,7 @@ describe('endpoint runner', () => {
       expect(runner.sleep()).to.equal(true);
     });
 
-    it('is woken by what comes while it falls asleep, and does not wait for requests in the old process', async () => {
+    it('wakes an endpoint that is falling asleep without waiting for requests in the old process', async () => {
       const runner = await runAwhile();
       let reached = (): void => undefined;
       routing = new Promise((resolve) => {
@@ -547,7 +547,7 @@ describe('endpoint runner', () => {
       expect(notes).to.deep.equal(['route asleep', 'drained 1', 'route running 2', 'observe running 1002']);
     });
 
-    it('is told of as asleep when its last process has ended', async () => {
+    it('reports an endpoint as asleep when its last process has ended', async () => {
       const runner = await runAwhile();
       let finished = (): void => undefined;
       drained = new Promise((resolve) => {
@@ -561,7 +561,7 @@ describe('endpoint runner', () => {
       expect(notes).to.deep.equal(asleep);
     });
 
-    it('is woken by a new deployment and by limits that keep it awake, not by other changes', async () => {
+    it('wakes an endpoint for a new deployment or limits that keep it awake, not for other changes', async () => {
       const runner = await runAwhile();
       runner.sleep();
       await settle();
@@ -583,7 +583,7 @@ describe('endpoint runner', () => {
       expect(notes).to.deep.equal(['route running 3', 'observe running 1003']);
     });
 
-    it('stops while it is asleep', async () => {
+    it('stops an endpoint that is asleep', async () => {
       const runner = await runAwhile();
       runner.sleep();
       await settle();
@@ -593,7 +593,7 @@ describe('endpoint runner', () => {
       expect(notes).to.deep.equal(['route none', 'observe stopped null']);
     });
 
-    it('does not sleep while it changes, nor before it is stable after a crash', async () => {
+    it('puts no endpoint to sleep while it changes, nor before it is stable after a crash', async () => {
       const runner = run(desired('a', 1));
       expect(runner.sleep()).to.equal(false);
       await settle();
@@ -604,7 +604,7 @@ describe('endpoint runner', () => {
       expect(runner.sleep()).to.equal(true);
     });
 
-    it('lets requests wait for what slept when a new deployment does not start, which is taken back', async () => {
+    it('starts the version that slept when a new deployment does not start and is withdrawn', async () => {
       onStart = ({ artifact }) => {
         if (artifact === 'b') throw new Error('it does not start');
       };
@@ -616,7 +616,7 @@ describe('endpoint runner', () => {
       expect(notes).to.deep.equal(['route running 2', 'observe running 1002']);
     });
 
-    it('has requests refused when a new deployment fails again, or what is woken does not start', async () => {
+    it('refuses requests when a new deployment fails again, or a woken handler does not start', async () => {
       onStart = () => {
         throw new Error('it does not start');
       };
@@ -634,7 +634,7 @@ describe('endpoint runner', () => {
       expect(notes.slice(0, 2)).to.deep.equal(['route none', 'observe failed null']);
     });
 
-    it('tells of the end of a crash loop of a gateway before this one', async () => {
+    it('reports the end of a crash loop that began in an earlier gateway', async () => {
       const runner = run(desired('a', 1), 'asleep', true);
       await settle();
       expect(runner.sleep(), 'it is not known to be stable').to.equal(false);
@@ -643,7 +643,7 @@ describe('endpoint runner', () => {
       expect(runner.sleep()).to.equal(true);
     });
 
-    it('tells of the end of a crash loop that other limits have ended', async () => {
+    it('reports the end of a crash loop that other limits have ended', async () => {
       const repair = crashHandlers();
       const runner = run(desired('a', 1));
       await pass(5);
@@ -657,8 +657,8 @@ describe('endpoint runner', () => {
     });
   });
 
-  describe('with two versions', () => {
-    it('starts the second before any request goes there, and lets the first finish at the end', async () => {
+  describe('endpoint runner with two versions', () => {
+    it('starts a second version before any request goes to it, and lets the first one finish at the end', async () => {
       const runner = run(desired('a', 1));
       await settle();
       notes = [];
@@ -678,7 +678,7 @@ describe('endpoint runner', () => {
       expect(started).to.have.length(2);
     });
 
-    it('restarts the one that crashes without touching the other', async () => {
+    it('restarts the version that crashes without touching the other one', async () => {
       run(shared({ a: 90, b: 10 }, 1));
       await settle();
       notes = [];
@@ -692,7 +692,7 @@ describe('endpoint runner', () => {
       ]);
     });
 
-    it('keeps what serves when the second does not start, and ends nothing', async () => {
+    it('keeps the version that serves when the second one does not start, and ends no process', async () => {
       const runner = run(desired('a', 1));
       await settle();
       notes = [];
@@ -707,7 +707,7 @@ describe('endpoint runner', () => {
       expect(notes).to.deep.equal(['observe running 1001']);
     });
 
-    it('stops both', async () => {
+    it('stops both versions of an endpoint', async () => {
       const runner = run(shared({ a: 50, b: 50 }, 1));
       await settle();
       notes = [];

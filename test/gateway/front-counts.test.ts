@@ -59,7 +59,7 @@ describe('the counts of requests', () => {
   /** Takes one; how many were taken with it, or null. */
   const take = async () => (await counts.take([RULE]))?.[0]?.taken ?? null;
 
-  it('go on with each process that takes over, also when several do so at a time', async () => {
+  it('hands the counts of requests to each process that takes over, even to several at a time', async () => {
     await serving();
     expect(await take()).to.equal(1);
     const [second, third] = [await start(), await start()];
@@ -70,7 +70,7 @@ describe('the counts of requests', () => {
     expect((await counts.take([RULE, RULE]))?.map(({ isAdmitted }) => isAdmitted)).to.deep.equal([false]);
   });
 
-  it('are given back by a process that never serves', async () => {
+  it('recovers the counts of requests from a process that never serves', async () => {
     await serving();
     expect(await take()).to.equal(1);
     const fails = await start();
@@ -83,7 +83,7 @@ describe('the counts of requests', () => {
     [0, 1],
     [1, 0],
   ])
-    it(`are given back by two that never serve, whichever ends first: ${order}`, async () => {
+    it(`recovers the counts of requests from two processes that never serve, ending in order ${order}`, async () => {
       await serving();
       expect(await take()).to.equal(1);
       const fail = [await start(), await start()];
@@ -93,7 +93,7 @@ describe('the counts of requests', () => {
       expect(await take()).to.equal(2);
     });
 
-  it('are those of a process that serves, although another one was about to', async () => {
+  it('keeps the counts of the process that serves when another one, which was about to, ends', async () => {
     await serving();
     expect(await take()).to.equal(1);
     const [slow, fast] = [await start(), await start()];
@@ -105,7 +105,7 @@ describe('the counts of requests', () => {
     expect(await take()).to.equal(3);
   });
 
-  it('begin anew when the process that counts is killed', async () => {
+  it('begins the counts of requests anew when the process that counts is killed', async () => {
     const first = await serving();
     expect(await take()).to.equal(1);
     await kill(first, true);
@@ -114,7 +114,7 @@ describe('the counts of requests', () => {
     expect(await take()).to.equal(1);
   });
 
-  it('begin anew, without long waiting, when the process that counts hangs', async () => {
+  it('begins the counts of requests anew when the process that counts hangs', async () => {
     const hangs = await serving();
     expect(await take()).to.equal(1);
     process.kill(hangs.pid ?? 0, 'SIGSTOP');

@@ -37,7 +37,7 @@ describe('metrics of fronts', () => {
   const text = (figures: readonly FrontFigures[]) =>
     AggregatorRegistry.aggregate(figures.map((one) => frontMetrics(one, states))).metrics();
 
-  it('have the labels of endpoints, and cumulative buckets', async () => {
+  it('makes metrics of fronts with the labels of endpoints and cumulative buckets', async () => {
     const lines = (await text([FIGURES])).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
     const buckets = ['0.0005', '0.001', '0.0025', '0.005', '0.01', '0.025', '0.05', '0.1', '0.25', '0.5'];
     const counts = [4, 4, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 7];
@@ -57,7 +57,7 @@ describe('metrics of fronts', () => {
     ]);
   });
 
-  it('are the sums of several fronts', async () => {
+  it('adds the metrics of several fronts', async () => {
     const sums = await text([FIGURES, FIGURES]);
     expect(sums).to.include(`edge_gateway_requests_total{${LABELS},status="2xx"} 12`);
     expect(sums).to.include(`edge_gateway_request_duration_seconds_bucket{le="+Inf",${LABELS}} 14`);

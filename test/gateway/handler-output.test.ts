@@ -20,7 +20,7 @@ describe('output of a handler', () => {
     return { logged, entries, stdout, stderr, records, output, end };
   };
 
-  it('is logged line by line, however it is chunked, with the name of its stream', async () => {
+  it('logs the output of a handler line by line, however it is chunked, with the name of its stream', async () => {
     const { logged, stdout, stderr, records, output } = capture();
     for (const piece of ['one\ntw', 'o\r\n', '\u00e4'.repeat(3), '\nlast']) stdout.write(piece);
     stdout.end();
@@ -38,7 +38,7 @@ describe('output of a handler', () => {
     expect(output.lastLines()).to.include('last').and.include('wrong');
   });
 
-  it('contains no characters that PostgreSQL refuses', async () => {
+  it('replaces characters in the output of a handler that PostgreSQL refuses', async () => {
     const { stdout, stderr, records, output } = capture();
     stdout.end(`a\0b\n${'x'.repeat(4_095)}\u{1f600}\n`);
     stderr.end();
@@ -47,7 +47,7 @@ describe('output of a handler', () => {
     expect(output.lastLines()).to.equal(`a\ufffdb\n${'x'.repeat(4_095)}\ufffd...`);
   });
 
-  it('is cut when a line has no end, and says by how much', async () => {
+  it('cuts a line of output that has no end, and says how much is missing', async () => {
     const { logged, entries, stdout, end } = capture();
     for (let count = 0; count < 100; count++) stdout.write('ä'.repeat(10_000));
     stdout.write('\nnext\n');
@@ -65,7 +65,7 @@ describe('output of a handler', () => {
   const record = (level: string, message: string) =>
     `${JSON.stringify({ level, target: 'handler', message, request_id: null, fields: {} })}\n`;
 
-  it('loses no error that is recorded, however much is printed', async () => {
+  it('loses no recorded error of a handler, however much the handler prints', async () => {
     const { entries, stdout, records, end } = capture();
     stdout.write('line\n'.repeat(20_000));
     await eventually(() => expect(entries).to.have.length(500));
@@ -77,7 +77,7 @@ describe('output of a handler', () => {
     expect(entries.map(({ message }) => message)).not.to.include('no room');
   });
 
-  it('is bounded also where it is nothing but errors, and says how many there were', async () => {
+  it('limits the output of a handler that is nothing but errors, and says how many were dropped', async () => {
     const { entries, records, end } = capture();
     const recorded = 6_000;
     records.write(record('error', 'broken').repeat(recorded));
@@ -91,7 +91,7 @@ describe('output of a handler', () => {
     expect(notes.reduce((sum, { fields }) => sum + Number(fields?.['dropped']), kept)).to.equal(recorded);
   });
 
-  it('is read with pauses, so that a handler that prints without end blocks', async () => {
+  it('reads the output of a handler with pauses, so that a handler that prints without end blocks', async () => {
     const { stdout, stderr, records, output } = capture();
     const CHUNKS = 100;
     let taken = 0;
@@ -104,7 +104,7 @@ describe('output of a handler', () => {
     await output.ended;
   });
 
-  it('is logged up to a number of lines a second, and the rest is counted', async () => {
+  it('logs the output of a handler up to a number of lines, and counts the rest', async () => {
     const { logged, stdout, stderr, records, output } = capture();
     const printed = 20_000;
     stdout.end('line\n'.repeat(printed));

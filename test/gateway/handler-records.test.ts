@@ -6,7 +6,7 @@ describe('a record of a handler', () => {
   const record = (more: object) =>
     readRecord(JSON.stringify({ level: 'warn', target: 'handler', message: 'text', ...more }));
 
-  it('is an entry, and a line', () => {
+  it('reads a record of a handler as an entry of the log, and writes it as a line', () => {
     const read = record({ request_id: 'r-1', fields: { user: 'ada', tries: 3, ok: true } });
     expect(read).to.deep.equal({
       ...{ level: 'warn', message: 'text', requestId: 'r-1' },
@@ -17,7 +17,7 @@ describe('a record of a handler', () => {
     expect(panic && textOf(panic)).to.equal('panicked at handler.rs:1:2: text');
   });
 
-  it('has no values that the SDK does not write', () => {
+  it('drops values from a record of a handler that the SDK does not write', () => {
     const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
     const line = `{"level":"info","target":"t","message":"m","fields":{"a":${deep},"b":null,"__proto__":1,"c":1}}`;
     expect(readRecord(line)?.fields).to.deep.equal({ c: 1, target: 't', ['__proto__']: 1 });
@@ -25,7 +25,7 @@ describe('a record of a handler', () => {
     expect(Object.keys(record({ fields: many })?.fields ?? {})).to.have.length(41);
   });
 
-  it('is none when it is anything else', () => {
+  it('reads no record from a line that is anything else', () => {
     for (const line of ['', 'text', '1', 'null', '[]', '{}', '{"level":"loud","target":"","message":""}'])
       expect(readRecord(line), line).to.equal(undefined);
     expect(record({ message: 1 })).to.equal(undefined);

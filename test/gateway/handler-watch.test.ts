@@ -25,7 +25,7 @@ describe('watching handlers without a sandbox', () => {
     await folder.remove();
   });
 
-  it('counts orphaned processes that have left the session', async function () {
+  it('counts the memory of orphaned processes that have left the session of a handler', async function () {
     if (!HAS_UNTRUSTED_USERS) this.skip();
     const confinement = new Confinement('limits', new RunUser(undefined), undefined, []);
     await confinement.handOver(folder.path);

@@ -46,7 +46,7 @@ describe('idle handlers', () => {
   /** Lets so much time have passed since a handler began to serve, as far as its clock knows. */
   const age = (clock: IdleClock, ms: number) => Object.assign(clock, { at: () => ms, used: () => undefined });
 
-  it('sleep after their time; the front is asked only about those whose time may have come', async () => {
+  it('puts handlers to sleep after their idle time, and asks the front only about those', async () => {
     add('new', 60_000, 100_000);
     age(add('old', 50, 100), 100);
     add('never', Number.POSITIVE_INFINITY, 100_000);
@@ -55,7 +55,7 @@ describe('idle handlers', () => {
     expect(slept).to.deep.equal(['old']);
   });
 
-  it('stay awake when the front has had a request meanwhile', async () => {
+  it('keeps a handler awake when the front has had a request for it meanwhile', async () => {
     const clock = add('used', 0.001, 0);
     clock.used(performance.now() - 1_000);
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -64,7 +64,7 @@ describe('idle handlers', () => {
     expect(clock.at(performance.now())).to.be.lessThan(1_000);
   });
 
-  it('are not ended before they are observed', () => {
+  it('counts no idle time of a handler before it is observed, nor while it is held', () => {
     const clock = new IdleClock(true);
     expect(clock.at(performance.now() + 100_000)).to.equal(0);
     clock.observed();
@@ -74,7 +74,7 @@ describe('idle handlers', () => {
     expect(clock.at(performance.now() + 100_000)).to.equal(0);
   });
 
-  it('sleep earlier when memory is scarce, the longest idle first', async () => {
+  it('puts handlers to sleep earlier when memory is scarce, the longest idle first', async () => {
     for (const [id, ms] of [
       ['short', 2_000],
       ['longest', 50_000],

@@ -20,7 +20,7 @@ describe('the room of an hour of the log', () => {
     return room;
   };
 
-  it('is for all until it is half full', () => {
+  it('admits entries of all endpoints to the log until the room of the hour is half full', () => {
     const room = open(0);
     const [noisy, quiet] = [randomUUID(), randomUUID()];
     const taken = admitted(room, noisy, 'info', 20_000);
@@ -30,7 +30,7 @@ describe('the room of an hour of the log', () => {
     expect(admitted(room, noisy, 'error', 100)).to.equal(100);
   });
 
-  it('is shared by endpoints and gateways when it is more than half full', () => {
+  it('shares the room of the log among endpoints and gateways when it is more than half full', () => {
     const [one, other] = [randomUUID(), randomUUID()];
     const alone = admitted(open(0.6), one, 'info', 20_000);
     expect(admitted(open(0.6, 2), one, 'info', 20_000)).to.be.within(alone / 2 - 1, alone / 2);
@@ -39,7 +39,7 @@ describe('the room of an hour of the log', () => {
     expect(admitted(room, one, 'info', 20_000)).to.be.within(alone / 2 - 1, alone / 2);
   });
 
-  it('is for errors at last, of those with many up to their share, and then for nothing', () => {
+  it('admits only errors to a log that is nearly full, each endpoint up to its share, and then nothing', () => {
     expect(admitted(open(0.8), randomUUID(), 'info', 10)).to.equal(0);
     const room = open(0.8);
     const errors = admitted(room, randomUUID(), 'error', 20_000);
@@ -48,7 +48,7 @@ describe('the room of an hour of the log', () => {
     expect(admitted(open(1), randomUUID(), 'error', 1)).to.equal(0);
   });
 
-  it('is told of when it is missing: at once, every minute, and when the hour is over', () => {
+  it('notes entries left out of the log at once, every minute, and when the hour is over', () => {
     const room = open(0.9);
     const id = randomUUID();
     const leftOut = (notes: readonly LogEntry[]) => notes.map(({ fields }) => fields?.['left_out']);

@@ -19,13 +19,13 @@ const named = (...given: Parameters<typeof handlersToEnd>) =>
 describe('memory pressure', () => {
   const idle = handlers(['a', 60, 10], ['b', 600, 10], ['c', 0.5, 10], ['d', 300, 10]);
 
-  it('ends nothing while there is enough memory', () => {
+  it('ends no handler while there is enough memory', () => {
     expect(isScarce({ total: 1_000, available: 80 })).to.equal(false);
     expect(named([{ total: 1_000, available: 80 }], idle)).to.deep.equal([]);
     expect(named([], idle)).to.deep.equal([]);
   });
 
-  it('ends the longest idle handlers, as many as have what is missing', () => {
+  it('ends the longest idle handlers, as many as have the memory that is missing', () => {
     expect(named([{ total: 1_000, available: 79 }], handlers(['a', 60, 50], ['b', 600, 0]))).to.deep.equal([
       'b',
       'a',
@@ -34,11 +34,11 @@ describe('memory pressure', () => {
     expect(named([{ total: 200, available: 10 }], idle)).to.deep.equal(['b', 'd']);
   });
 
-  it('ends none that have just had a request', () => {
+  it('ends no handler that has just had a request when memory is scarce', () => {
     expect(named([{ total: 1_000, available: 0 }], idle)).to.deep.equal(['b', 'd', 'a']);
   });
 
-  it('counts for the machine or the cgroup that has least', () => {
+  it('ends handlers for the machine or the cgroup that has the least memory', () => {
     const [plenty, scarce] = [
       { total: 10_000, available: 9_000 },
       { total: 200, available: 10 },
@@ -46,14 +46,14 @@ describe('memory pressure', () => {
     expect(named([plenty, scarce], idle)).to.deep.equal(['b', 'd']);
   });
 
-  it('is read of the machine', async () => {
+  it('reads the total and the available memory of the machine', async () => {
     expect(machineMemory(MEMINFO)).to.deep.equal({ total: 24683944 * 1024, available: 22109184 * 1024 });
     expect(machineMemory('MemTotal: 1 kB\n')).to.equal(undefined);
     const [machine] = await readMemory();
     expect(machine?.total).to.be.greaterThan(machine?.available ?? Infinity);
   });
 
-  it('is read of cgroups with a limit; files that can be dropped are available', () => {
+  it('reads the memory of a cgroup with a limit, where files that can be dropped are available', () => {
     expect(cgroupMemory('max\n', '100\n', '')).to.equal(undefined);
     expect(cgroupMemory('', '', '')).to.equal(undefined);
     const stat = 'anon 300\nshmem 250\nactive_file 100\ninactive_file 200\n';
@@ -63,7 +63,7 @@ describe('memory pressure', () => {
     expect(cgroupMemory('1000\n', '1100\n', 'anon 1100\n')).to.deep.equal({ total: 1_000, available: 0 });
   });
 
-  it('counts a cache of files in no cgroup above the process as used', async () => {
+  it('counts the file cache of a cgroup above the process as available', async () => {
     const folder = await tempDir('cgroups');
     try {
       const limited = join(folder.path, 'service');

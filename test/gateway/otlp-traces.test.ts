@@ -63,12 +63,12 @@ describe('exporting traces', () => {
     await eventually(async () => expect(await counts()).to.deep.equal({ exported: 1 + later }));
   };
 
-  it('goes on with what comes meanwhile, and loses nothing', async () => {
+  it('exports spans that come during an export, and loses none', async () => {
     await exportMeanwhile(4);
     expect(exported).to.deep.equal([1, 4]);
   });
 
-  it('goes on with more than one export holds, and loses nothing', async () => {
+  it('exports more spans than one export holds, and loses none', async () => {
     await exportMeanwhile(MAX_BATCH + 3);
     expect(exported).to.deep.equal([1, MAX_BATCH, 3]);
   });

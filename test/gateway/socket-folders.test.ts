@@ -13,7 +13,7 @@ describe('socket folders of handlers', () => {
   });
   after(() => folder.remove());
 
-  it('of ended gateways, and of earlier ones with the id of a running process, are removed at the start', async () => {
+  it('removes socket folders of ended gateways, even of those with the id of a running process', async () => {
     const own = dirname(socketOf(folder.path, 1));
     const earlier = [`${process.pid}-1`, `${process.ppid}-1`, `${2 ** 22 + 1}-1`];
     // Earlier versions used the process id alone.

@@ -25,7 +25,7 @@ function row(policies: Partial<RoutedEndpoint>): RoutedEndpoint {
 }
 
 describe('the policy validate in a gateway', () => {
-  it('is kept as the front takes it, and not among the others', () => {
+  it('keeps the policy validate in the form of the front, and not among the other policies', () => {
     const { own_policies, validate } = compactEndpoint(row({ own_policies: policy('enforce') }));
     expect(own_policies).to.equal('{"body_limit":1}');
     const { mode, parameters, schemas } = JSON.parse(validate ?? 'null');
@@ -36,7 +36,7 @@ describe('the policy validate in a gateway', () => {
     ]);
   });
 
-  it('is the nearest', () => {
+  it('applies the nearest policy validate', () => {
     const validate = (policies: Partial<RoutedEndpoint>) => compactEndpoint(row(policies)).validate;
     const domain_policies = policy('enforce', 'of the domain');
     const collection_policies = policy('report', 'of the collection');
@@ -49,7 +49,7 @@ describe('the policy validate in a gateway', () => {
     expect(validate({ own_policies: '{"cors":{"origins":["*"]}}' })).to.equal(null);
   });
 
-  it('that cannot be enforced here lets nobody in, as the front does not know its text', () => {
+  it('makes a policy validate that cannot be enforced unusable, so that it lets nobody in', () => {
     const own_policies =
       '{"validate":{"mode":"enforce","parameters":[{"in":"query","name":"a","schema":7}]}}';
     expect(JSON.parse(compactEndpoint(row({ own_policies })).validate ?? '')).to.have.all.keys('unusable');

@@ -121,7 +121,7 @@ describe('artifacts', () => {
       .update({ [column]: deployment?.id });
   }
 
-  it('that were unreferenced for a month are deleted by the second run', async () => {
+  it('deletes artifacts that were unreferenced for a month with the second run', async () => {
     const { digest, sourceKey } = await artifact(31);
     const young = await artifact(29);
     const sweep = newSweep();
@@ -133,7 +133,7 @@ describe('artifacts', () => {
     expect(await files.has(young.digest)).to.equal(true);
   });
 
-  it('of endpoints and builds are kept however old they are, and so are those of a newer source', async () => {
+  it('keeps artifacts of endpoints, builds and newer sources, however old they are', async () => {
     const kept: string[] = [];
     for (const column of ['desired_deployment_id', 'confirmed_deployment_id']) {
       const { digest } = await artifact(100);
@@ -155,7 +155,7 @@ describe('artifacts', () => {
     for (const digest of [...kept, twice, built]) expect(await files.has(digest), digest).to.equal(true);
   });
 
-  it('of the newest 20 versions are kept, and of older ones only those that are deployed', async () => {
+  it('keeps the artifacts of the newest 20 versions, and older ones only when they are deployed', async () => {
     const id = await endpoint();
     const versions: string[] = [];
     for (let number = 1; number <= 22; number++) {
@@ -170,7 +170,7 @@ describe('artifacts', () => {
     expect(kept).to.deep.equal(versions.map((_digest, at) => at !== 1));
   });
 
-  it('that are used while others are being deleted are kept', async () => {
+  it('keeps artifacts that are used while others are being deleted', async () => {
     const unused = [await artifact(100), await artifact(100)];
     const used = new Set<string>();
     /** Before the first file is deleted, there is a build of the other. */
@@ -188,7 +188,7 @@ describe('artifacts', () => {
     for (const digest of used) expect(await files.has(digest)).to.equal(true);
   });
 
-  it('that are being deleted are not reused: a compile waits, and builds again', async () => {
+  it('reuses no artifact that is being deleted: a compile waits, and finds it missing', async () => {
     const { digest, sourceKey } = await artifact(100);
     const row = await known(sourceKey);
     const request = await requestFor(sourceKey);
@@ -216,7 +216,7 @@ describe('artifacts', () => {
       expect(rows).to.have.length(count);
     });
 
-  it('that are used again between two runs are kept', async () => {
+  it('keeps artifacts that are used again between two runs', async () => {
     const { digest } = await artifact(100);
     const sweep = newSweep();
     await sweep.run();

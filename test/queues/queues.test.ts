@@ -73,7 +73,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
     await eventually(async () => expect(await queues.hasCompileJob(build)).to.equal(false));
   });
 
-  it('takes the same attempt only once', async () => {
+  it('runs the same attempt of a build only once', async () => {
     const build = attempt();
     for (let time = 0; time < 3; time++) await queues.enqueueCompile(build, `request-${time}`);
     await queues.enqueueCompile({ ...build, attempt: 2 }, 'again');
@@ -101,7 +101,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
     expect(most).to.be.within(1, 4);
   });
 
-  it('takes a webhook and a certificate again whose job has failed', async () => {
+  it('accepts a webhook and an order of a certificate again whose job has failed', async () => {
     logged.expectErrors(/lost [12]/);
     const [alert, order] = [
       { deliveryId: randomUUID(), attempts: 0 },
@@ -178,7 +178,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
       return seen;
     };
 
-    it('runs after its handlers', async () => {
+    it('runs the job of an import after those of its handlers', async () => {
       const importId = randomUUID();
       const handlers = handlersOf(importId, 12);
       await queues.enqueueImport({ importId, requestId: 'r' }, handlers);
@@ -192,7 +192,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
       await eventually(async () => expect(await queues.hasHandlerJob(first)).to.equal(false));
     });
 
-    it('runs even if some or all of them fail', async () => {
+    it('runs the job of an import even if some or all of its handlers fail', async () => {
       logged.expectErrors(/job failed/);
       const importId = randomUUID();
       const handlers = handlersOf(importId, 3);
@@ -205,7 +205,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
       expect(seen).to.have.length(7);
     });
 
-    it('does not wait for a handler that was queued again', async () => {
+    it('runs the job of an import without waiting for a handler that was queued again', async () => {
       const importId = randomUUID();
       const [handler] = handlersOf(importId, 1);
       if (!handler) throw new Error('no handler');
@@ -217,7 +217,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
       expect(seen.filter((id) => id === handler.endpointId)).to.have.length(2);
     });
 
-    it('may have many handlers', async () => {
+    it('accepts an import with 1,500 handlers', async () => {
       const importId = randomUUID();
       const handlers = handlersOf(importId, 1_500);
       await queues.enqueueImport({ importId, requestId: 'r' }, handlers);
@@ -228,7 +228,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
     });
   });
 
-  it('shows its queues to operators', async () => {
+  it('shows all queues and their counts to operators', async () => {
     await queues.enqueueCompile(attempt(), 'waiting');
     const names = [
       COMPILE_QUEUE,
@@ -259,7 +259,7 @@ describe('queues on Redis', () => {
     return { location: { DATABASE_URL: 'postgres://unused', REDIS_URL: redis.url }, close: redis.remove };
   });
 
-  it('fails at once while Redis is down, and works after its restart', async () => {
+  it('fails to queue a job at once while Redis is down, and works after its restart', async () => {
     const redis = await startRedis();
     await redis.stop();
     const logged = createTestLog();
@@ -285,7 +285,7 @@ describe('queues on Redis', () => {
 });
 
 describe('queues on PostgreSQL that is down', () => {
-  it('fail with a clear error', async () => {
+  it('fails with queue_unavailable when PostgreSQL, where the queues live, is down', async () => {
     const logged = createTestLog();
     const url = `postgres://nobody@127.0.0.1:${await freePort()}/none`;
     const queues = openQueues({ DATABASE_URL: url, REDIS_URL: undefined }, logged.log);

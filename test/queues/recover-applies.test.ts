@@ -54,7 +54,7 @@ describe('lost applies', () => {
       .where({ id })
       .update({ queued_at: store.knex.raw("clock_timestamp() - interval '10 seconds'") });
 
-  it('are queued again when the queue does not know them, once they have waited', async () => {
+  it('queues an apply again that has waited and that the queue does not know', async () => {
     const id = await insert();
     await look();
     expect((await rowOf(id)).attempt).to.equal(1);
@@ -67,7 +67,7 @@ describe('lost applies', () => {
     expect((await rowOf(id)).attempt).to.equal(2);
   });
 
-  it('are queued again when their worker has ended, or does not execute them', async () => {
+  it('queues an apply again whose worker has ended, or does not execute it', async () => {
     const id = await insert();
     const other = await addNode(store, 'worker');
     await claimApply(store, { id, attempt: 1 }, other);
@@ -83,7 +83,7 @@ describe('lost applies', () => {
     expect((await rowOf(id)).attempt).to.equal(3);
   });
 
-  it('fail after five tries before the commit, and are undone after it', async () => {
+  it('fails an apply after five tries before its commit, and undoes it after the commit', async () => {
     logged.expectErrors(/apply failed after too many attempts/);
     const id = await insert();
     await store.knex('applies').where({ id }).update({ attempt: 5, state: 'preparing' });
@@ -97,7 +97,7 @@ describe('lost applies', () => {
     expect(await rowOf(committed)).to.include({ state: 'undoing', attempt: 6, finished_at: null });
   });
 
-  it('end as not undone after ten tries, so that others can begin', async () => {
+  it('ends an apply as not undone after ten tries, so that others can begin', async () => {
     logged.expectErrors(/undoing of an apply was given up/);
     const id = await insert();
     await store.knex('applies').where({ id }).update({ attempt: 10, state: 'undoing' });
@@ -107,7 +107,7 @@ describe('lost applies', () => {
     await insert();
   });
 
-  it('are one at a time, and forgotten when they are old', async () => {
+  it('accepts one apply at a time, and forgets applies that are old', async () => {
     const id = await insert();
     const refused = await insert().catch((error: unknown) => error);
     expect(refused).to.be.instanceOf(AppError).with.property('code', 'apply_busy');
@@ -123,7 +123,7 @@ describe('lost applies', () => {
     expect(await rowOf(next)).to.include({ state: 'queued' });
   });
 
-  it('keep what a way back that has not ended needs', async () => {
+  it('keeps an old apply until its rollback has ended', async () => {
     const id = await insert();
     await store
       .knex('applies')

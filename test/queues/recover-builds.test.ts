@@ -43,7 +43,7 @@ describe('lost builds', () => {
   const look = () => recoverBuilds(store, queues, logged.log, own);
   const attemptOf = async ({ id }: BuildAttempt) => (await findBuild(store, id))?.attempt;
 
-  it('are not those that another worker has just queued again', async () => {
+  it('leaves builds alone that another worker has just queued again', async () => {
     const { build } = await sharedBuild(['/again']);
     const longAgo = store.knex.raw("clock_timestamp() - interval '1 hour'");
     await store.knex('builds').where({ id: build.id }).update({ created_at: longAgo, queued_at: longAgo });
@@ -84,7 +84,7 @@ describe('lost builds', () => {
     return { build, ids: endpoints.map(({ id }) => id).sort() };
   }
 
-  it('are queued again when this worker has claimed them and is not executing them', async () => {
+  it('queues builds again that this worker has claimed and is not executing', async () => {
     const { build } = await sharedBuild(['/lost']);
     await own.activeJobs.run(buildJobId(build), async () => {
       await claimBuild(store, build, own.workerId);
@@ -104,7 +104,7 @@ describe('lost builds', () => {
     expect(await finishBuild(store, next, FAILED)).to.equal(true);
   });
 
-  it('end for all their endpoints, locked in the order of their ids', async () => {
+  it('ends a build for all its endpoints, which it locks in the order of their ids', async () => {
     const { build, ids } = await sharedBuild(['/a', '/b', '/c', '/d']);
     const [first] = ids;
     const last = ids.at(-1);

@@ -72,7 +72,7 @@ describe('lost imports', () => {
   const idOf = ([handler]: readonly HandlerAttempt[]) => handler?.importId ?? '';
   const next = (handler: HandlerAttempt) => ({ ...handler, attempt: handler.attempt + 1 });
 
-  it('are queued again when the queue does not know them, once they have waited', async () => {
+  it('queues handlers of an import again that have waited and that the queue does not know', async () => {
     const handlers = await stored(2);
     const id = idOf(handlers);
     await look();
@@ -87,7 +87,7 @@ describe('lost imports', () => {
     expect(await attempts(id)).to.deep.equal([2, 2]);
   });
 
-  it('are left alone while the queue has their jobs', async () => {
+  it('leaves handlers of an import alone while the queue has their jobs', async () => {
     const handlers = await stored(2);
     const id = idOf(handlers);
     await queues.enqueueImport({ importId: id, requestId: 'request' }, handlers);
@@ -96,7 +96,7 @@ describe('lost imports', () => {
     expect(await attempts(id)).to.deep.equal([1, 1]);
   });
 
-  it('are queued again at once when their worker is gone', async () => {
+  it('queues a handler of an import again at once when its worker is gone', async () => {
     const handlers = await stored(2);
     const [first, second] = handlers;
     if (!first || !second) throw new Error('no handlers');
@@ -115,7 +115,7 @@ describe('lost imports', () => {
     expect((await importOf(first.importId)).state).to.equal('running');
   });
 
-  it('are queued again at once when this worker has claimed them and is not executing them', async () => {
+  it('queues handlers of an import again that this worker has claimed and is not executing', async () => {
     const handlers = await stored(2);
     const [first, second] = handlers;
     if (!first || !second) throw new Error('no handlers');
@@ -131,7 +131,7 @@ describe('lost imports', () => {
     for (const handler of handlers) expect(await claimHandler(store, handler, worker)).to.equal(undefined);
   });
 
-  it('fail after some attempts, and the import ends', async () => {
+  it('fails a handler of an import after five attempts, and ends the import', async () => {
     logged.expectErrors(/handler failed after too many attempts/);
     const handlers = await stored(1);
     const id = idOf(handlers);
@@ -147,7 +147,7 @@ describe('lost imports', () => {
     expect(await importOf(id)).to.include({ state: 'failed' });
   });
 
-  it('end when their handlers have all ended', async () => {
+  it('ends an import when all its handlers have ended', async () => {
     const handlers = await stored(2);
     const id = idOf(handlers);
     for (const handler of handlers) {
@@ -162,7 +162,7 @@ describe('lost imports', () => {
     expect(ended.version).to.equal(6);
   });
 
-  it('are deleted after a month', async () => {
+  it('deletes an import a month after its end', async () => {
     const handlers = await stored(0);
     expect(handlers).to.deep.equal([]);
     const finished = store.knex('imports').whereNotNull('finished_at');

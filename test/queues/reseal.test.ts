@@ -75,7 +75,7 @@ describe('encryption with a new key', () => {
   const node = (kind: NodeKind, keys?: readonly string[]) =>
     addNode(store, kind, { info: { ...(keys && { keys }) } });
 
-  it('knows every column with encrypted values', async () => {
+  it('knows every column of the database with encrypted values', async () => {
     const columns = await store
       .knex('information_schema.columns')
       .where({ table_schema: 'public' })
@@ -85,7 +85,7 @@ describe('encryption with a new key', () => {
     expect(SEALED_COLUMNS).to.have.deep.members(found);
   });
 
-  it('reaches all values and changes nothing else, in batches, and says how far it is', async () => {
+  it('encrypts all values with the new key, in batches, changes nothing else, and logs its progress', async () => {
     await fill(old);
     const before = await state(old);
     expect(await countSealedOtherwise(store, prefix)).to.equal(3 * VALUES);
@@ -100,7 +100,7 @@ describe('encryption with a new key', () => {
     expect(lines.at(-1)?.msg).to.match(/SECRET_KEY_PREVIOUS can be removed/);
   });
 
-  it('can be repeated, by several workers at once', async () => {
+  it('changes nothing more when several workers repeat an encryption with a new key', async () => {
     await fill(old);
     const before = await state(old);
     await Promise.all([job().reseal.run(), job().reseal.run(), job().reseal.run()]);
@@ -113,7 +113,7 @@ describe('encryption with a new key', () => {
     expect(lines.map(({ msg }) => msg)).to.have.length(1);
   });
 
-  it('reaches values that do not name their key', async () => {
+  it('encrypts values that do not name their key with the new key', async () => {
     await fill(old);
     const [service] = await store.knex('services').limit(1);
     const unnamed = service.config_encrypted.replace(/^v2:\w+:/, 'v1:');
@@ -123,7 +123,7 @@ describe('encryption with a new key', () => {
     expect(await state(fresh)).to.deep.equal(before);
   });
 
-  it('does not overwrite what is changed at the same time', async () => {
+  it('overwrites no secret that is changed during an encryption with a new key', async () => {
     await fill(old);
     const [column] = SEALED_COLUMNS.filter(({ table }) => table === 'installation_secrets');
     const [secret] = await store.knex('installation_secrets').limit(1);
@@ -144,7 +144,7 @@ describe('encryption with a new key', () => {
     expect(fresh.open(opened.value_encrypted)).to.equal('turn 49');
   });
 
-  it('leaves values that no key opens as they are, and says so', async () => {
+  it('leaves encrypted values that no key opens as they are, and says so', async () => {
     await fill(old);
     const foreign = createSecretBox('a key that is lost').seal('x');
     await putInstallationSecret(store, 'SECRET_3', foreign, ORIGIN.actor);
@@ -157,7 +157,7 @@ describe('encryption with a new key', () => {
     expect(JSON.stringify(lines)).not.to.match(/can be removed/);
   });
 
-  it('waits for processes that would not have the key', async () => {
+  it('encrypts nothing with a new key while a process runs that does not have it', async () => {
     await fill(old);
     await node('actor-host', both.keyIds);
     await node('gateway', old.keyIds);

@@ -31,13 +31,13 @@ describe('control groups', () => {
   };
   const text = (...names: string[]) => readFile(join(...names), 'utf8');
 
-  it('are taken over: this process moves to a leaf, and others get controllers', async () => {
+  it('moves this process to a leaf of its control group, and enables controllers for other groups', async () => {
     opened();
     expect(await text(group, 'service', 'cgroup.procs')).to.equal(String(process.pid));
     expect(await text(group, 'cgroup.subtree_control')).to.equal('+cpu +memory +pids');
   });
 
-  it('limit memory, processes and CPU time of a program, and tell what it uses', async () => {
+  it('limits memory, processes and CPU time of a program in a control group, and reads its usage', async () => {
     const made = opened().make({ memoryBytes: 128 * 1024 * 1024, processes: 65, cpuPercent: 150 });
     const values = ['memory.max', 'memory.oom.group', 'pids.max', 'cpu.max', 'cpu.weight'];
     expect(await Promise.all(values.map((name) => text(made.path, name)))).to.deep.equal([
@@ -52,7 +52,7 @@ describe('control groups', () => {
     expect(made.hasRunOutOfMemory()).to.equal(true);
   });
 
-  it('are removed with their program, and remember why it ended', async () => {
+  it('removes a control group with its program, and remembers why that ended', async () => {
     const made = opened().make({ memoryBytes: 1, processes: undefined, cpuPercent: undefined });
     expect(await readdir(made.path)).not.to.include.members(['pids.max', 'cpu.max']);
     await writeFile(join(made.path, 'memory.events'), 'oom_kill 1\n');
@@ -67,7 +67,7 @@ describe('control groups', () => {
     made.remove();
   });
 
-  it('are not used where they are not delegated, and the reason is known', async () => {
+  it('uses no control groups that are not delegated, and says why', async () => {
     await writeFile(join(group, 'cgroup.procs'), `${process.pid}\n1\n`);
     expect(open()).to.deep.equal({ problem: '/system.slice/gateway.service has other processes, too' });
     await writeFile(join(group, 'cgroup.controllers'), 'cpu\n');

@@ -16,7 +16,7 @@ describe('the watch over what a tool writes', () => {
   const file = (name: string, megabytes: number) =>
     writeFile(join(folder.path, name), Buffer.alloc(megabytes * MEGABYTE, 7));
 
-  it('counts files below, but neither holes nor targets of links', async () => {
+  it('counts the bytes of files in a folder, but neither holes nor targets of links', async () => {
     await mkdir(join(folder.path, 'deep', 'er'), { recursive: true });
     await file('deep/er/two', 2);
     await file('one', 1);
@@ -27,14 +27,14 @@ describe('the watch over what a tool writes', () => {
     expect(bytes).to.be.within(3 * MEGABYTE, 4 * MEGABYTE);
   });
 
-  it('counts empty files, and no further than it must', async () => {
+  it('counts empty files in a folder, and no further than it must', async () => {
     for (let at = 0; at < 300; at++) await writeFile(join(folder.path, `empty-${at}`), '');
     expect(await bytesIn([folder.path], Number.POSITIVE_INFINITY)).to.be.at.least(300 * 4096);
     expect(await bytesIn([folder.path], MEGABYTE / 4)).to.be.within(MEGABYTE / 4, MEGABYTE / 2);
     expect(await bytesIn([join(folder.path, 'none')], 1)).to.equal(0);
   });
 
-  it('reports when there is too much', async () => {
+  it('reports when a tool has written too much', async () => {
     let reports = 0;
     const watch = watchDisk([folder.path], 2, () => reports++);
     try {

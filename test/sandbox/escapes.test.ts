@@ -74,12 +74,12 @@ for (const level of CONFINING)
       expect({ stdout, stderr }).to.deep.equal({ stdout: '', stderr: '' });
     }
 
-    it('would be said, so that these tests can fail', async () => {
+    it(`prints what a script in the sandbox can do, so that tests of escapes can fail (level ${level})`, async () => {
       const { stdout } = await python("attempt('given', lambda: read(given).strip())", false);
       expect(stdout).to.equal('POSSIBLE given given\n');
     });
 
-    it('are no links, other names of files, or what is open', async () => {
+    it(`lets no program leave the sandbox by links, other names of files, or what is open (level ${level})`, async () => {
       await expectNothing(`
 for descriptor in range(3, 64):
     attempt('inherited descriptor', lambda: os.fstat(descriptor))
@@ -122,7 +122,7 @@ for path in ('/proc/sys/kernel/core_pattern', '/proc/sysrq-trigger', '/proc/self
       expect(await readFile(join(folder.path, 'given', 'file'), 'utf8')).to.equal('given\n');
     });
 
-    it('are no terminals, which take input as if somebody had typed it', async () => {
+    it(`lets no program in the sandbox open a terminal, or type into one (level ${level})`, async () => {
       await expectNothing(`
 attempt('/dev/tty', lambda: os.open('/dev/tty', os.O_RDWR))
 attempt('/dev/ptmx', lambda: os.open('/dev/ptmx', os.O_RDWR))
@@ -147,11 +147,11 @@ for name, family, kind, protocol in (
     ('XDP', 44, socket.SOCK_RAW, 0), ('RDS', 21, socket.SOCK_SEQPACKET, 0), ('QIPCRTR', 42, socket.SOCK_DGRAM, 0)):
 `;
 
-    it('are no sockets, of whatever family and protocol', async () => {
+    it(`lets no program in the sandbox open a socket, of whatever family and protocol (level ${level})`, async () => {
       await expectNothing(`${SOCKETS}    attempt(name, lambda: socket.socket(family, kind, protocol))`);
     });
 
-    it('are, with a network, no sockets but those of the internet and of routes', async () => {
+    it(`lets programs with a network open only sockets of the internet and of routes (level ${level})`, async () => {
       await expectNothing(
         `${SOCKETS}    if family not in (socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK) or kind == socket.SOCK_RAW and family == socket.AF_INET:
         attempt(name, lambda: socket.socket(family, kind, protocol))`,
@@ -159,7 +159,7 @@ for name, family, kind, protocol in (
       );
     });
 
-    it('are no signals in other ways than `kill`, nor what the kernel tells of other processes', async () => {
+    it(`lets no sandboxed program signal other processes, or read their kernel data (level ${level})`, async () => {
       const [tgkill, queue, openPid, signalPid] =
         process.arch === 'arm64' ? [131, 138, 434, 424] : [234, 129, 434, 424];
       await expectNothing(`

@@ -61,7 +61,7 @@ describe('an installation below /usr/local', () => {
     });
   }
 
-  it('is hidden from programs in the sandbox, except for the files they need', async () => {
+  it('hides an installation below /usr/local from the sandbox, except for the files that are needed', async () => {
     const result = await sh(
       'cat /handler; echo mine > /work/file; cat /work/file; cd "$1"; ls data; cat data/given/file',
     );
@@ -69,7 +69,7 @@ describe('an installation below /usr/local', () => {
     expect(result.stdout).to.equal('executable\nmine\ngiven\ngiven\n');
   });
 
-  it('cannot be read or written by other paths to it', async () => {
+  it('lets no program read or write an installation below /usr/local by other paths to it', async () => {
     const { stdout, stderr } = await sh(
       'cd "$1"; ls -A link; cat data/secret.key link/secret.key cargo/credentials.toml; (: > data/new); cat cargo/program',
     );

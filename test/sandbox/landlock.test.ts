@@ -58,7 +58,7 @@ describe('the sandbox without namespaces', () => {
     return sh(`exec python3 '${join(folder.path, 'given', 'script.py')}'`, options);
   };
 
-  it('lets it read what was given, system programs and libraries, and nothing else', async () => {
+  it('lets a program under Landlock read given files, system programs, libraries, and nothing else', async () => {
     const { stdout } = await sh(`cat '${folder.path}/given/file'; ls /usr > /dev/null && echo usr`);
     expect(stdout).to.equal('given\nusr\n');
     const closed = [
@@ -78,7 +78,7 @@ describe('the sandbox without namespaces', () => {
     expect(read).to.equal('');
   });
 
-  it('lets it write only to writable folders', async () => {
+  it('lets a program under Landlock write only to writable folders', async () => {
     const { stdout } = await sh(
       `echo mine > made && echo made
        for f in / /tmp /var/tmp /dev/shm /usr /etc '${folder.path}' '${folder.path}/given'; do (: > "$f/x") && echo "$f"; done`,
@@ -88,7 +88,7 @@ describe('the sandbox without namespaces', () => {
     if (HAS_UNTRUSTED_USERS) expect(isUntrustedUser((await stat(join(work, 'made'))).uid)).to.equal(true);
   });
 
-  it('runs it without privileges, and prevents gaining any', async () => {
+  it('runs a program under Landlock without privileges, and prevents gaining any', async () => {
     const { stdout } = await python(`
 import os
 lines = dict(line.split(':', 1) for line in open('/proc/self/status'))
@@ -101,7 +101,7 @@ print(os.getuid() != 0, *[lines[name].strip() for name in ('CapInh', 'CapPrm', '
     ]);
   });
 
-  it('gives it no network, and no sockets that others hide in no folder, unless allowed', async () => {
+  it('gives a program under Landlock no network and no abstract sockets, unless allowed', async () => {
     const port = await freePort();
     const servers: Server[] = [];
     const listen = (at: object) =>
@@ -141,7 +141,7 @@ except OSError as error:
     }
   });
 
-  it('lets it signal and trace no process but its own', async () => {
+  it('lets a program under Landlock signal and trace no process but its own', async () => {
     const { stdout } = await python(`
 import ctypes, os, signal, subprocess
 libc = ctypes.CDLL(None, use_errno=True)
@@ -160,7 +160,7 @@ print(child.wait())`);
     expect(stdout.trim().split('\n')).to.deep.equal(['PermissionError', 'PermissionError', '-1', '-9']);
   });
 
-  it('leaves no process when it ends, is killed, or exceeds its time limit', async () => {
+  it('leaves no process of a program under Landlock that ends or exceeds its time limit', async () => {
     const mark = `LANDLOCK_TEST=${process.pid}`;
     const left = () => processesWith(`${mark}\0`);
     const env = { LANDLOCK_TEST: String(process.pid) };
@@ -172,7 +172,7 @@ print(child.wait())`);
     await eventually(() => expect(left()).to.deep.equal([]));
   });
 
-  it('refuses system calls that break the isolation, or that no untrusted program needs', async () => {
+  it('refuses system calls under Landlock that break the isolation or that no program needs', async () => {
     const { stdout, stderr } = await python(`
 import ctypes, errno, mmap, os, socket
 libc = ctypes.CDLL(None, use_errno=True)
@@ -220,7 +220,7 @@ except OSError as error:
     });
   });
 
-  it('hides paths below system folders', async function () {
+  it('hides paths below system folders under Landlock', async function () {
     if (process.getuid?.() !== 0) this.skip();
     // The second is below /lib as well, on systems where that is a link.
     const hidden = ['/usr/share/doc', '/usr/lib/os-release'];

@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually.js';
 import { tempDir } from '../support/temp.js';
 
 describe('a program that cannot be started', () => {
-  it('leaves no file open', () => {
+  it('leaves no file open when a program cannot be started', () => {
     const before = readdirSync('/proc/self/fd').length;
     const start = () =>
       spawnLimited({
@@ -26,7 +26,7 @@ describe('a program that cannot be started', () => {
 });
 
 describe('a program that is still open for writing', () => {
-  it('is run as soon as it is not: a process that was forked meanwhile can have it for a moment', async () => {
+  it('runs a program that is open for writing as soon as it is closed', async () => {
     const folder = await tempDir('busy-program');
     try {
       const file = join(folder.path, 'program');

@@ -24,7 +24,7 @@ describe('opening the sandbox', () => {
     `--inh-caps=-${capability}`,
   ];
 
-  it('takes resource limits only when it is switched off, with a warning', async () => {
+  it('uses resource limits only, with a warning, when the sandbox is switched off', async () => {
     const { log, lines } = createTestLog();
     const sandbox = await openSandbox('off', log);
     expect(sandbox.level).to.equal('limits');
@@ -34,14 +34,14 @@ describe('opening the sandbox', () => {
     expect(said?.msg).to.match(/switched off/);
   });
 
-  it('takes Landlock where namespaces cannot be had, and says why', async function () {
+  it('uses Landlock where namespaces are not available, and says why', async function () {
     if (process.getuid?.() !== 0) this.skip();
     expect(await opened('required', ...without('sys_admin'))).to.match(
       /^landlock: sandbox works; the level `namespaces` does not work here: namespaces: EPERM.*CAP_SYS_ADMIN/,
     );
   });
 
-  it('takes Landlock when this process cannot access the files of programs in namespaces', async function () {
+  it('uses Landlock when this process cannot access the files of programs in namespaces', async function () {
     // Without root, the creator of the user namespace has access.
     if (process.getuid?.() !== 0) this.skip();
     expect(await opened('auto', ...without('sys_ptrace'))).to.match(
@@ -49,29 +49,29 @@ describe('opening the sandbox', () => {
     );
   });
 
-  it('takes Landlock when that level is asked for', async () => {
+  it('uses Landlock when SANDBOX is landlock', async () => {
     expect(await opened('landlock')).to.equal('landlock: sandbox works\n');
   });
 
-  it('takes namespaces where there is no Landlock', async () => {
+  it('uses namespaces where there is no Landlock', async () => {
     expect(await opened('required', ...WITHOUT_LANDLOCK)).to.equal('namespaces: sandbox works\n');
   });
 
-  it('gives each program a network of its own where none can be entered, and says so', async () => {
+  it('gives each program a network of its own where no namespace can be entered, and says so', async () => {
     expect(await opened('required', ...WITHOUT_SETNS)).to.match(
       /^namespaces: sandbox works\n.*each program without a network gets one of its own/,
     );
   });
 
   for (const mode of ['required', 'landlock'])
-    it(`refuses when it is ${mode} and there are neither namespaces nor Landlock`, async function () {
+    it(`refuses SANDBOX=${mode} when there are neither namespaces nor Landlock`, async function () {
       if (process.getuid?.() !== 0) this.skip();
       expect(await opened(mode, ...without('sys_admin'), ...WITHOUT_LANDLOCK)).to.match(
         new RegExp(`^SANDBOX is "${mode}", but .*\`landlock\` does not work here: .*no Landlock`),
       );
     });
 
-  it('refuses to run programs as its own user with neither, unless it is switched off', async () => {
+  it('refuses to run programs as its own user without a sandbox, unless that is switched off', async () => {
     const asUser = process.getuid?.() === 0 ? asOtherUser(64_100) : [];
     const nothing = [...asUser, ...WITHOUT_NAMESPACES, ...WITHOUT_LANDLOCK];
     expect(await opened('auto', ...nothing)).to.match(
@@ -82,14 +82,14 @@ describe('opening the sandbox', () => {
     );
   });
 
-  it('continues with neither as root when it is not required, with a warning', async function () {
+  it('continues as root without a sandbox, with a warning, when it is not required', async function () {
     if (process.getuid?.() !== 0) this.skip();
     expect(await opened('auto', ...without('sys_admin'), ...WITHOUT_LANDLOCK)).to.match(
       /^limits: no sandbox, .*no Landlock/,
     );
   });
 
-  it('refuses to run programs as root, where root may not start them as other users', async function () {
+  it('refuses to run programs as root when root may not start them as other users', async function () {
     if (process.getuid?.() !== 0) this.skip();
     for (const capability of ['kill', 'fowner', 'setuid'])
       expect(await opened('auto', ...without(capability))).to.match(

@@ -35,7 +35,7 @@ describe('the table of processes', () => {
     expect(counted).to.equal(resident);
   });
 
-  it('ends no handler when it cannot be read without file descriptors: logs that once, and reads it again later', () => {
+  it('ends no handler while the process table cannot be read, logs that once, and tries again later', () => {
     const seen = run(
       `import { closeSync, openSync } from 'node:fs';
        import { HandlerWatch } from '${WATCH}';

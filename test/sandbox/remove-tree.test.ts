@@ -28,7 +28,7 @@ describe('removing files of untrusted programs', () => {
     await removeTree(left);
   });
 
-  it('removes a link, not its target', async () => {
+  it('removes a link of an untrusted program, not its target', async () => {
     await symlink(join(folder.path, 'kept'), join(folder.path, 'link'));
     await removeTree(join(folder.path, 'link'));
     expect(existsSync(join(folder.path, 'link'))).to.equal(false);

@@ -44,7 +44,7 @@ describe('the users of untrusted programs', () => {
     return program.pid;
   };
 
-  it('are claimed until they are released', async () => {
+  it('keeps the user of an untrusted program claimed until it is released', async () => {
     const user = claimed();
     const same = new RunUser(records.path, user.id);
     expect(() => same.claim()).to.throw(`the user ${user.id} is in use`);
@@ -56,7 +56,7 @@ describe('the users of untrusted programs', () => {
     expect(await readdir(records.path)).to.deep.equal([]);
   });
 
-  it('are ended with set-user-ID programs that they run, which stay theirs', async () => {
+  it('kills set-user-ID programs that the user of an untrusted program runs', async () => {
     const [user, owner] = [claimed(), claimed()];
     const file = join(records.path, 'sleep');
     await copyFile('/bin/sleep', file);
@@ -76,7 +76,7 @@ describe('the users of untrusted programs', () => {
     owner.release();
   });
 
-  it('are ended with the programs of a process that was killed, and with no others', async () => {
+  it('kills the untrusted programs that a killed process has left, and no others', async () => {
     const own = claimed();
     const kept = await runAs(own.id);
     // Ids of processes repeat. Earlier versions recorded the id alone.
@@ -94,7 +94,7 @@ describe('the users of untrusted programs', () => {
 });
 
 describe('killing processes', () => {
-  it('gives up on those that do not end, with a warning', async () => {
+  it('gives up on killed processes that do not end, with a warning', async () => {
     const warned = once(process, 'warning');
     // Of a process that has ended: killing it changes nothing.
     expect(await killAll(() => [2 ** 22 + 1], 0)).to.equal(false);

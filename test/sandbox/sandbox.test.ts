@@ -59,7 +59,7 @@ describe('the sandbox', () => {
       writable: [work],
     });
 
-  it('shows what was given, and nothing else of this machine', async () => {
+  it('shows a program in the sandbox what was given, and nothing else of this machine', async () => {
     const { stdout } = await sh('cat /given/file /etc/deep/er/file; ls /; ls /etc /tmp /dev/shm /work');
     expect(stdout).to.match(/^given\ngiven\n/);
     const links = ['bin', 'sbin', 'lib', 'lib32', 'lib64', 'libx32'];
@@ -89,7 +89,7 @@ describe('the sandbox', () => {
       expect((await sh(`cat ${path} || ls ${path}`)).stdout, path).to.equal('');
   });
 
-  it('lets it enter the folders above what was given, whatever the umask of this process is', async () => {
+  it('lets a sandboxed program enter the folders above given files, whatever the umask of the gateway', async () => {
     const umask = process.umask(0o077);
     try {
       expect((await sh('cat /etc/deep/er/file')).stdout).to.equal('given\n');
@@ -98,7 +98,7 @@ describe('the sandbox', () => {
     }
   });
 
-  it('lets it write only to writable folders', async () => {
+  it('lets a program in the sandbox write only to writable folders', async () => {
     const { stdout } = await sh(
       'echo mine > /work/made; echo mine > /tmp/made && echo tmp; for f in / /usr /given /etc /dev /dev/shm /proc/sys; do echo x > $f/x && echo "$f"; done',
     );
@@ -109,7 +109,7 @@ describe('the sandbox', () => {
       expect(isUntrustedUser((await stat(join(work, 'made'))).uid)).to.equal(true);
   });
 
-  it('runs it without privileges, and prevents gaining any', async () => {
+  it('runs a program in the sandbox without privileges, and prevents gaining any', async () => {
     const { stdout } = await sh('id -u; grep -E "^(Cap|NoNewPrivs|Seccomp:|Groups)" /proc/self/status');
     const lines = stdout.split('\n').map((line) => line.replace(/\s+/g, ' ').trim());
     expect(lines[0]).not.to.equal('0');
@@ -118,7 +118,7 @@ describe('the sandbox', () => {
     expect(lines).to.include('NoNewPrivs: 1');
   });
 
-  it('sets the lowest priority, which it cannot change', async () => {
+  it('gives a program in the sandbox the lowest priority, which it cannot change', async () => {
     const nice = Math.min(19, getPriority() + 10);
     const { stdout } = await sh(`
       for f in oom_score_adj autogroup; do echo 0 > /proc/self/$f && echo "changed $f"; done
@@ -132,7 +132,7 @@ describe('the sandbox', () => {
     expect(stdout.trim().split('\n')).to.deep.equal([`${nice}`, `${nice}`, '1000', ...session]);
   });
 
-  it('shows it only its own processes, and lets it kill no others', async () => {
+  it('shows a program in the sandbox only its own processes, and lets it kill no others', async () => {
     const { stdout } = await sh(
       'echo $$; echo /proc/[0-9]*; tr "\\0" "\\n" < /proc/1/environ; kill -9 -1; echo on',
     );
@@ -143,7 +143,7 @@ describe('the sandbox', () => {
     expect(rest.join()).not.to.match(/DATABASE_URL|HOME=/);
   });
 
-  it('has no network and no abstract sockets, unless allowed', async () => {
+  it('gives a program in the sandbox no network and no abstract sockets, unless allowed', async () => {
     const port = await freePort();
     const servers: Server[] = [];
     const listen = (at: object) =>
@@ -174,7 +174,7 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
     }
   });
 
-  it('keeps programs that have no network from each other, although they share one', async () => {
+  it('keeps programs without a network from each other, although they share one', async () => {
     const name = `\\0edge-sandbox-test-${process.pid}`;
     const identity = `import os, socket; print(os.stat('/proc/self/ns/net').st_ino)`;
     const listener = spawnLimited({
@@ -206,7 +206,7 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
     }
   });
 
-  it('limits memory in files, file size, open files, processes and CPU time', async () => {
+  it('limits memory in files, file size, open files, processes and CPU time of a program', async () => {
     const files = await sh(
       'head -c 3000000 /dev/zero > /tmp/large; echo $?; head -c 5000000 /dev/zero > /work/large; echo $?',
     );
@@ -222,7 +222,7 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
     });
   });
 
-  it('counts files in memory, empty ones too', async () => {
+  it('counts files in the memory of a sandbox, even empty ones', async () => {
     const make = 'n=0; while :; do n=$((n + 1)); : > "/tmp/$n"; done';
     expect((await sh(make, { totalMemoryMb: 30 })).outcome).to.equal('over-memory');
     expect(
@@ -230,13 +230,13 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
     ).to.equal('exited');
   });
 
-  it('does not count the processes of others', async () => {
+  it('counts no processes of other programs when it limits those of one', async () => {
     const run = () => sh('i=0; while [ $i -lt 20 ]; do sleep 0.3 & i=$((i + 1)); done; wait; echo all');
     for (const { stdout, stderr } of await Promise.all([run(), run(), run()]))
       expect({ stdout, stderr }).to.deep.equal({ stdout: 'all\n', stderr: '' });
   });
 
-  it('leaves no process when it ends, is killed, or exceeds its time limit', async () => {
+  it('leaves no process of a program in the sandbox that ends or exceeds its time limit', async () => {
     const before = descendantsOf(process.pid).map(({ pid }) => pid);
     const left = () => descendantsOf(process.pid).filter(({ pid }) => !before.includes(pid));
     const descendants =
@@ -251,7 +251,7 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
     expect(left()).to.deep.equal([]);
   });
 
-  it('reports the process id of the program, and the signal that ended it', async () => {
+  it('reports the process id of a program in the sandbox, and the signal that ended it', async () => {
     const program = spawnLimited({
       confinement: await confine(),
       file: '/bin/sleep',
@@ -271,7 +271,7 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
     await program.kill();
   });
 
-  it('ends with its monitor even if it clears its parent death signal', async function () {
+  it('ends a program with its monitor even if it clears its parent death signal', async function () {
     // Without root, the program has no separate user, by which its processes are found.
     if (process.getuid?.() !== 0) this.skip();
     const hide =
@@ -295,7 +295,7 @@ for family, address in ((socket.AF_INET, ('127.0.0.1', ${port})), (socket.AF_UNI
     await eventually(() => expect(isRunning(pid)).to.equal(false));
   });
 
-  it('refuses system calls that break the isolation, or that no untrusted program needs', async () => {
+  it('refuses system calls in the sandbox that break the isolation or that no program needs', async () => {
     const CLONE_NEWUSER = 0x1000_0000;
     const tries = `
 import ctypes, errno, os, socket
@@ -327,7 +327,7 @@ print(os.waitstatus_to_exitcode(os.system('true')))
     expect(status.stdout.trim()).to.equal('Seccomp:\t2');
   });
 
-  it('refuses it memory that belongs to no process, and memory of the kernel', async () => {
+  it('refuses a program memory that belongs to no process, and memory of the kernel', async () => {
     const tries = `
 import ctypes, errno, mmap
 libc = ctypes.CDLL(None, use_errno=True)

@@ -73,7 +73,7 @@ describe('orders of certificates', () => {
   };
   const orderOf = async (id: string) => (await findDomain(store, id))?.certificate_order;
 
-  it('are due for names in the internet', async () => {
+  it('orders certificates for names in the internet only', async () => {
     for (const host of [
       'a.example',
       'xn--bcher-kva.example',
@@ -87,7 +87,7 @@ describe('orders of certificates', () => {
     expect(await dueHosts()).to.deep.equal(['a.example', 'b.c.d.example', 'xn--bcher-kva.example']);
   });
 
-  it('are due with less than a third of the life left, for another host, and from another directory', async () => {
+  it('orders a certificate with less than a third of its life left, for a new host or ACME directory', async () => {
     await save('much.example', 31);
     await save('little.example', 29);
     await save('over.example', -1);
@@ -97,7 +97,7 @@ describe('orders of certificates', () => {
     expect(await dueHosts('https://other.example/')).to.include('much.example');
   });
 
-  it('are never due where a user has set a certificate, and replace none that is set meanwhile', async () => {
+  it('orders none where a user has set a certificate, and replaces none that is set meanwhile', async () => {
     await save('own.example', -1, null);
     expect(await dueHosts()).to.deep.equal([]);
     const id = await add('meanwhile.example');
@@ -109,7 +109,7 @@ describe('orders of certificates', () => {
     expect(await orderOf(id)).to.equal(null);
   });
 
-  it('are claimed once', async () => {
+  it('lets only one worker claim an order of a certificate', async () => {
     const id = await add('a.example');
     const order = await onlyDue();
     expect(await orderOf(id)).to.include({ state: 'queued', tried_at: null, next_try_at: null });
@@ -120,7 +120,7 @@ describe('orders of certificates', () => {
     expect(await due()).to.deep.equal([]);
   });
 
-  it('are due again when their worker is lost, whose certificate is not taken then', async () => {
+  it('repeats the order of a lost worker, whose certificate is then refused', async () => {
     const id = await add('a.example');
     const lost = await claimOrder(store, await onlyDue(), DIRECTORY, 0);
     const claimed = await claimOrder(store, await onlyDue(), DIRECTORY, LEASE_MS);
@@ -133,7 +133,7 @@ describe('orders of certificates', () => {
     expect(await findCertificate(store, id)).to.include({ ordered_from: DIRECTORY });
   });
 
-  it('say why they have failed, count how often, and begin anew with another host', async () => {
+  it('records why and how often an order of a certificate failed, and begins anew for another host', async () => {
     const id = await add('a.example');
     for (const failures of [0, 1, 2]) {
       const claimed = await claimOrder(store, await onlyDue(), DIRECTORY, LEASE_MS);
@@ -157,7 +157,7 @@ describe('orders of certificates', () => {
     });
   });
 
-  it('end with their domain, and with its host', async () => {
+  it('refuses an ordered certificate whose domain was deleted or has another host', async () => {
     const ids = [await add('a.example'), await add('b.example')] as const;
     const claimed = await Promise.all(
       (await due()).map((order) => claimOrder(store, order, DIRECTORY, LEASE_MS)),
@@ -171,7 +171,7 @@ describe('orders of certificates', () => {
     expect(await store.knex('certificates')).to.deep.equal([]);
   });
 
-  it('have one account for each directory', async () => {
+  it('makes one account for each ACME directory', async () => {
     const make = (key: string) => findOrMakeAccount(store, DIRECTORY, () => key);
     const made = await Promise.all(['one', 'two', 'three'].map(make));
     expect(new Set(made.map(({ key_encrypted }) => key_encrypted)).size).to.equal(1);
@@ -183,7 +183,7 @@ describe('orders of certificates', () => {
     );
   });
 
-  it('have challenges, which a gateway answers when its row says so', async () => {
+  it('counts a gateway as answering an ACME challenge when its row says so', async () => {
     const challenge: AcmeChallenge = {
       ...{ domain_id: await add('a.example'), host: 'a.example', answer: 'token.thumbprint' },
       ...{ token: 'token', type: 'http-01', chain: null, key_encrypted: null },

@@ -36,13 +36,13 @@ describe('announcements', () => {
     await stop();
   });
 
-  it('of the same row go out once, however often it changes in a moment', async () => {
+  it('announces a row once, however often it changes in a moment', async () => {
     for (let change = 0; change < 5; change++) store.announce('build', 'a');
     for (let change = 0; change < 5; change++) store.announce('import', 'b');
     await eventually(() => expect(heard).to.deep.equal(['build a', 'import b']));
   });
 
-  it('of progress are sent when there are no others', async () => {
+  it('announces the progress of an import also when nothing else changes', async () => {
     store.announce('import', 'a');
     await eventually(() => expect(heard).to.deep.equal(['import a']));
     store.announce('import', 'b');
@@ -50,7 +50,7 @@ describe('announcements', () => {
     await eventually(() => expect(heard).to.deep.equal(['import a', 'import b', 'build c']));
   });
 
-  it('are not lost when the process stops', async () => {
+  it('loses no announcement when the process stops', async () => {
     store.announce('import', 'a');
     await store.close();
     await eventually(() => expect(heard).to.deep.equal(['import a']));

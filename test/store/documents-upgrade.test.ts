@@ -8,7 +8,7 @@ import { openTestStore } from '../support/store.js';
 const MIGRATION = '20261217000000_compressed_documents.js';
 
 describe('the upgrade to compressed documents', () => {
-  it('keeps each as it was, and goes back', async () => {
+  it('keeps each imported document as it was in the upgrade to compressed ones, and in its undoing', async () => {
     const opened = await openTestStore();
     try {
       const { store, databaseUrl } = opened;

@@ -46,7 +46,7 @@ describe('figures in the database', () => {
   /** The beginning of an hour so long ago. */
   const hourBefore = (age: number) => Math.floor((Date.now() - age) / HOUR_MS) * HOUR_MS;
 
-  it('are what was written of a minute last', async () => {
+  it('reads the figures of a minute that were written last', async () => {
     const at = hourBefore(0);
     await saveFigures(store, node, [figures(at), figures(at, { version: 2 })]);
     await saveFigures(store, node, [figures(at, { status_2xx: 10, counts: [10, 1] })]);
@@ -60,7 +60,7 @@ describe('figures in the database', () => {
     expect((await read(60, 0, 2))[0]?.status_2xx).to.equal(2);
   });
 
-  it('of several gateways are added', async () => {
+  it('adds the figures of several gateways', async () => {
     const at = hourBefore(0);
     await saveFigures(store, node, [figures(at), figures(at + MINUTE_MS)]);
     await saveFigures(store, randomUUID(), [
@@ -71,7 +71,7 @@ describe('figures in the database', () => {
     expect(point).to.deep.include({ buckets: [100, 120, 130], counts: [4, 3, 4] });
   });
 
-  it('are kept by minutes for a day, by ten minutes for a week, by hours for 30 days', async () => {
+  it('keeps figures by minutes for a day, by ten minutes for a week, and by hours for 30 days', async () => {
     const ages = [2 * HOUR_MS, 3 * DAY_MS, 10 * DAY_MS, 40 * DAY_MS];
     for (const age of ages) {
       const at = hourBefore(age);
@@ -86,7 +86,7 @@ describe('figures in the database', () => {
     expect(after[0]).to.deep.include({ status_2xx: 8, in_flight: 15, memory_bytes: 1_000, counts: [8, 4] });
   });
 
-  it('that come late are added to what was made of earlier ones', async () => {
+  it('adds figures that come late to those that are condensed already', async () => {
     const at = hourBefore(10 * DAY_MS);
     await saveFigures(store, node, [figures(at)]);
     await condenseFigures(store);
@@ -96,7 +96,7 @@ describe('figures in the database', () => {
     expect((await read(3_600))[0]).to.deep.include({ status_2xx: 4, buckets: [100, 120], counts: [4, 2] });
   });
 
-  it('wait while PostgreSQL is away', async () => {
+  it('saves figures after PostgreSQL was away', async () => {
     const proxy = await startProxy(opened.databaseUrl);
     const away = openDatabase(proxy.url, () => undefined);
     const { log, lines } = createTestLog();

@@ -18,7 +18,7 @@ describe('the history of an endpoint', () => {
     store = opened;
   });
 
-  it('has the newest versions and deployments, and those that serve', async () => {
+  it('keeps the newest versions and deployments of an endpoint, and those that serve', async () => {
     const endpoint = { name: 'E', path: '/history', method: 'GET', domain: '*' } as const;
     const { id } = await createEndpoint(store, { ...ENDPOINT_DEFAULTS, ...endpoint });
     for (let number = 1; number <= 25; number++) {
@@ -55,7 +55,7 @@ describe('the history of an endpoint', () => {
     }
   });
 
-  it('has queued requests that have not ended, and those that ended a short time ago', async () => {
+  it('keeps queued requests that have not ended, and those that ended a short time ago', async () => {
     const endpoint = { name: 'E', path: '/jobs', method: 'GET', domain: '*' } as const;
     const { id } = await createEndpoint(store, { ...ENDPOINT_DEFAULTS, ...endpoint });
     const queue = async () => {

@@ -38,7 +38,7 @@ describe('the log in the database', () => {
     await writeLogs(store, writer, entries);
   };
 
-  it('takes any text', async () => {
+  it('stores entries of the log with any text', async () => {
     const writer = await addLogWriter(store, randomUUID());
     const texts = ['tab\tline\nreturn\rslash\\ \\N', 'nul \0 end', '\ud800 alone', '"quotes"', ''];
     await write(writer, Date.now(), 1, texts);
@@ -46,7 +46,7 @@ describe('the log in the database', () => {
     expect(await messages()).to.have.members(stored);
   });
 
-  it('has what was written once, also when the writer tries again', async () => {
+  it('stores each entry of the log once, even when its writer tries again', async () => {
     const writer = await addLogWriter(store, randomUUID());
     const at = Date.now();
     for (let tries = 0; tries < 2; tries++) await write(writer, at, 1, ['one', 'two']);
@@ -55,7 +55,7 @@ describe('the log in the database', () => {
     expect((await logPosition(store)).get(writer)).to.deep.equal({ number: 3, at });
   });
 
-  it('drops what is too old, whole hours at a time', async () => {
+  it('drops entries of the log that are too old', async () => {
     const writer = await addLogWriter(store, randomUUID());
     const now = await databaseTime(store);
     await write(writer, now - 50 * HOUR_MS, 1, ['too old']);
@@ -67,7 +67,7 @@ describe('the log in the database', () => {
     expect(lines.map(({ msg }) => msg)).to.deep.equal(['old entries of the log dropped']);
   });
 
-  it('drops the oldest beyond its size, but for the current hour', async () => {
+  it('drops the oldest hours of a log that is too large, but never the current one', async () => {
     const writer = await addLogWriter(store, randomUUID());
     const now = await databaseTime(store);
     // Random, so that it is not compressed.
@@ -89,7 +89,7 @@ describe('the log in the database', () => {
     expect(await messages()).to.have.length(60);
   });
 
-  it('forgets gateways that are gone with their entries', async () => {
+  it('forgets the writers of a log when their entries are dropped', async () => {
     const writer = await addLogWriter(store, randomUUID());
     await write(writer, (await databaseTime(store)) - 50 * HOUR_MS, 1, ['too old']);
     const { log } = createTestLog();
@@ -97,7 +97,7 @@ describe('the log in the database', () => {
     expect([...(await logPosition(store)).keys()]).to.deep.equal([]);
   });
 
-  it('loses an entry that PostgreSQL does not take, and no other', async () => {
+  it('loses an entry of the log that PostgreSQL refuses, and no other', async () => {
     const { log, lines, expectErrors } = createTestLog();
     expectErrors(/an entry of the log cannot be stored/);
     const writer = new LogWriter(store, log, 2 ** 30);
@@ -114,7 +114,7 @@ describe('the log in the database', () => {
     }
   });
 
-  it('has room for errors and for other endpoints when one has filled half of the hour, and says so at once', async () => {
+  it('keeps room in the log for errors and other endpoints when one has filled half of the hour', async () => {
     const { log, lines } = createTestLog();
     const writer = new LogWriter(store, log, 4 * 1024 * 1024);
     const of = (endpointId: string, message: string, level: LogEntry['level'] = 'info'): LogEntry => ({
@@ -153,7 +153,7 @@ describe('the log in the database', () => {
     expect(rows[0]?.bytes).to.be.below(4 * 1024 * 1024);
   });
 
-  it('has a gateway anew whose entries were all dropped', async () => {
+  it('writes the log of a gateway again after all its entries were dropped', async () => {
     const { log } = createTestLog();
     const writer = new LogWriter(store, log, 2 ** 30);
     writer.start(randomUUID());
@@ -170,7 +170,7 @@ describe('the log in the database', () => {
     }
   });
 
-  it('says what was lost while PostgreSQL was away for long', async () => {
+  it('says how many entries of the log were lost while PostgreSQL was away for long', async () => {
     const proxy = await startProxy(opened.databaseUrl);
     const away = openDatabase(proxy.url, () => undefined);
     const { log, lines } = createTestLog();

@@ -42,7 +42,7 @@ describe('what is unique', () => {
   };
 
   for (const kind of ['domain', 'collection', 'service', 'endpoint'] as const)
-    it(`of a ${kind}: a conflict names what has it, and in a transaction only says so`, async () => {
+    it(`names the other ${kind} in a conflict about a unique value, and fails alike in a transaction`, async () => {
       const { store } = opened;
       const { id } = kind === 'domain' ? { id: domain_id } : await WRITES[kind](store);
       const failureOf = (write: () => Promise<unknown>) =>

@@ -32,7 +32,7 @@ describe('nodes', () => {
   }
   const alive = async (kind: NodeKind) => (await liveNodes(store, kind)).map(({ id }) => id);
 
-  it('expire when only they have no heartbeat', async () => {
+  it('counts a node as dead when only it has no heartbeat', async () => {
     const worker = await node('worker', 1);
     const living = await node('gateway', 2);
     await node('gateway', 11);
@@ -42,7 +42,7 @@ describe('nodes', () => {
     expect((await awaitLiveNodes(store, 'gateway')).map(({ id }) => id)).to.deep.equal([living]);
   });
 
-  it('are all alive again with the first heartbeat after an outage', async () => {
+  it('counts all nodes as alive again with the first heartbeat after an outage', async () => {
     const worker = await node('worker', 31);
     const gateways = [await node('gateway', 30), await node('gateway', 32)];
     const deadBefore = await node('gateway', 45);
@@ -56,12 +56,12 @@ describe('nodes', () => {
     expect((await present).map(({ id }) => id)).to.have.members(gateways);
   });
 
-  it('without heartbeats are waited for only for a limited time', async () => {
+  it('waits for nodes without heartbeats only for a limited time', async () => {
     await node('gateway', 30);
     expect(await awaitLiveNodes(store, 'gateway')).to.deep.equal([]);
   });
 
-  it('of killed processes are removed by the next one, but not those of a container with the same name', async () => {
+  it('removes nodes of killed processes, but not those of a container with the same host name', async () => {
     const registered = async (pid: number, pid_namespace: string) => {
       const id = randomUUID();
       await registerNode(store, { id, kind: 'gateway', hostname: hostname(), pid, pid_namespace, info: {} });
@@ -80,7 +80,7 @@ describe('nodes', () => {
     await joined.leave();
   });
 
-  it('are notified that they had expired', async () => {
+  it('notifies a node that it had expired', async () => {
     expect(await heartbeat(store, randomUUID())).to.equal(false);
     await node('worker', 30);
     expect(await heartbeat(store, randomUUID())).to.equal(false);

@@ -83,7 +83,7 @@ describe('changes that gateways have to see', () => {
     return new Map(rows.map(({ id, version }) => [id, version]));
   }
 
-  it('an endpoint that is new, changed or gone', async () => {
+  it('announces an endpoint that is new, changed or deleted', async () => {
     const id = await endpoint();
     expect(announced).to.deep.equal([`endpoint ${id}`]);
     await expectSeen([], () => updateEndpoint(store, id, { name: 'B', code: 'c' }));
@@ -92,7 +92,7 @@ describe('changes that gateways have to see', () => {
     await expectSeen([], () => deleteEndpoint(store, id));
   });
 
-  it('a domain that is switched, renamed or gone', async () => {
+  it('announces the endpoints of a domain that is enabled, disabled, renamed or deleted', async () => {
     const { id: domainId, host } = await domain();
     const inside = await endpoint({ collection_id: await collection(domainId) });
     const named = await endpoint({ domain: host });
@@ -108,14 +108,14 @@ describe('changes that gateways have to see', () => {
     await expectSeen([], () => deleteDomain(store, domainId));
   });
 
-  it('a new domain, when it is disabled and endpoints have named its host before', async () => {
+  it('announces endpoints that have named the host of a new domain when that is disabled', async () => {
     const early = await endpoint({ domain: 'early.example' });
     await expectSeen([early], () => domain({ host: 'early.example', enabled: false }));
     await endpoint({ domain: 'open.example' });
     await expectSeen([], () => domain({ host: 'open.example' }));
   });
 
-  it('a collection that is switched, moved or gone', async () => {
+  it('announces the endpoints of a collection that is enabled, disabled, moved or deleted', async () => {
     const parent = await domain();
     const id = await collection(parent.id, '/a');
     const one = await endpoint({ collection_id: id });
@@ -127,7 +127,7 @@ describe('changes that gateways have to see', () => {
     await expectSeen([one, two], () => deleteCollection(store, id));
   });
 
-  it('nothing, when the change fails', async () => {
+  it('announces no endpoint when a change of a domain fails', async () => {
     const { id: domainId, host } = await domain();
     await endpoint({ domain: host, path: '/taken' });
     await endpoint({ domain: 'full.example', path: '/taken' });
@@ -139,7 +139,7 @@ describe('changes that gateways have to see', () => {
     );
   });
 
-  it('without deadlocks', async () => {
+  it('changes domains, collections and endpoints concurrently without deadlocks', async () => {
     const { id: domainId, host } = await domain();
     const collectionId = await collection(domainId, '/x');
     const ids: string[] = [];

@@ -38,7 +38,7 @@ describe('a schedule', () => {
     return row ?? expect.fail('gone');
   };
 
-  it('has one job for a run that is due, and none for one that is not', async () => {
+  it('makes one job for a run of a schedule that is due, and none for one that is not', async () => {
     const id = await create('0 0 1 1 *', -10);
     const started = await Promise.all(Array.from({ length: 5 }, () => run(id)));
     expect(started.filter((job) => job !== undefined)).to.have.length(1);
@@ -47,7 +47,7 @@ describe('a schedule', () => {
     expect(await latestJobs(store, { schedule_id: id }, 10)).to.have.length(1);
   });
 
-  it('of every second misses no run that is begun in time, and begins none of later', async () => {
+  it('misses no run of a schedule of every second that begins in time, and begins none too early', async () => {
     const id = await create('* * * * * *', -10);
     expect(await run(id)).to.be.an('object');
     const { missed_runs, next_run_at } = await show(id);
@@ -55,7 +55,7 @@ describe('a schedule', () => {
     expect(next_run_at?.getTime()).to.be.above(Date.now() - 1_000);
   });
 
-  it('begins the last of several runs that are due, and says that the others were missed', async () => {
+  it('begins the last of several due runs of a schedule, and says that the others were missed', async () => {
     const id = await create('* * * * * *', -5_500);
     expect(await run(id)).to.be.an('object');
     const { missed_runs } = await show(id);
@@ -66,7 +66,7 @@ describe('a schedule', () => {
     expect(said?.last_error).to.match(new RegExp(`^${missed_runs} runs from this one on were missed`));
   });
 
-  it('counts so many missed runs only, however long the outage', async () => {
+  it('counts at most 1,000 missed runs of a schedule, however long the outage', async () => {
     const id = await create('* * * * * *', -10 * 24 * 3_600_000);
     await run(id);
     expect(await show(id)).to.include({ missed_runs: 1_000 });
@@ -75,7 +75,7 @@ describe('a schedule', () => {
     expect(said?.last_error).to.match(/^More than 1000 runs/);
   });
 
-  it('whose runs do not end begins no more of them, and says so', async () => {
+  it('begins no more runs of a schedule when ten have not ended, and says so', async () => {
     const id = await create('0 0 1 1 *', -10);
     for (let number = 0; number < 12; number++) {
       // Each at another time, however fast this is.

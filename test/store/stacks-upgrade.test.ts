@@ -8,7 +8,7 @@ import { createDatabase } from '../support/postgres.js';
 const MIGRATION = '20261213000000_stacks.js';
 
 describe('the upgrade to unique names', () => {
-  it('renames all but the oldest of each name, says which, and goes back and forth', async () => {
+  it('renames all but the oldest of each name in the upgrade to unique names, and says which', async () => {
     const database = await createDatabase();
     const store = knex(knexConfig(database.url, 1));
     try {

@@ -17,7 +17,7 @@ describe('transactions', () => {
       .update({ name });
   const names = () => store.knex('domains').orderBy('host').pluck<string[]>('name');
 
-  it('are retried after a deadlock', async () => {
+  it('repeats transactions after a deadlock', async () => {
     await store.knex('domains').insert([1, 2].map((number) => ({ host: hostOf(number), name: 'new' })));
     // Each holds one row when both ask for that of the other, the first time.
     let holding = 0;
@@ -41,7 +41,7 @@ describe('transactions', () => {
     expect(left, 'one after the other').to.equal(right);
   });
 
-  it('are not retried after other failures', async () => {
+  it('does not repeat a transaction after another failure', async () => {
     let tries = 0;
     const failing = transaction(store, async (tx) => {
       tries++;

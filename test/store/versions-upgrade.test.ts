@@ -46,7 +46,7 @@ describe('the upgrade to versions', () => {
         .orderBy('version', 'desc')
     ).map(({ version, code, artifact }) => [version, code, artifact]);
 
-  it('makes version 1 of what runs, and the next one of what was compiled since; back and forth', async () => {
+  it('upgrades running handlers to version 1, and those compiled since to the next, back and forth', async () => {
     await store.knex.migrate.down({ name: MIGRATION });
     const running = await insert({
       ...{ code: 'same', source_key: sourceKey('same', null), status: 'running' },
