@@ -26,12 +26,12 @@ const API: ImportedApi = {
 };
 
 describe('an imported API', () => {
-  it('is unchanged when it can be stored', () => {
+  it('leaves an imported API unchanged when it can be stored', () => {
     expect(checkApi(API, 'invalid_spec')).to.deep.equal(API);
   });
 
   for (const text of ['a\0b', 'a\ud800b']) {
-    it(`is rejected with ${JSON.stringify(text)}, naming the location`, () => {
+    it(`rejects an imported API with ${JSON.stringify(text)}, and names the place`, () => {
       const wrong: [Partial<ImportedApi>, RegExp][] = [
         [{ title: text }, /^The title must/],
         [{ description: text }, /^The description must/],
@@ -50,7 +50,7 @@ describe('an imported API', () => {
       }
     });
 
-    it(`may quote ${JSON.stringify(text)} in warnings and problems, with replacement characters`, () => {
+    it(`replaces characters of ${JSON.stringify(text)} in warnings and problems of an imported API`, () => {
       const problem = { name: text, handler: text, message: text };
       const { warnings, problems } = checkApi(
         { ...API, warnings: [{ kind: 'flaws', text }], problems: [problem] },

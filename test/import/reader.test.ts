@@ -69,7 +69,7 @@ describe('import reader', () => {
       .above(1_000);
   });
 
-  it('returns each of many concurrent requests its own result', async function () {
+  it('returns its own result to each of many concurrent imports', async function () {
     this.timeout(180_000);
     const reader = startReader();
     const titles = Array.from({ length: 30 }, (_, at) => `API ${at}`);
@@ -82,7 +82,7 @@ describe('import reader', () => {
     expect(results.map(({ fields }) => fields['title'])).to.deep.equal(titles);
   });
 
-  it('reports errors of the body', async () => {
+  it('reports errors in the body of an import', async () => {
     const reader = startReader();
     const readText = (text: string | Buffer) => read(reader, Readable.from([Buffer.from(text)]));
     await expectRejected(read(reader, Readable.from([])), /body: is required/, 'invalid_input');
@@ -103,7 +103,7 @@ describe('import reader', () => {
     await expectRejected(readText('{"spec": "swagger: 1.2"}'), /^body\.spec: \/swagger: /);
   });
 
-  it('rejects documents over the limit, also before the end of the body', async () => {
+  it('rejects documents over the limit, even before the end of the body', async () => {
     const reader = startReader({ SPEC_LIMIT_BYTES: '10000' });
     const spec = documentWith({ info: { title: 'x', version: '1', description: 'y'.repeat(10_000) } });
     await expectRejected(read(reader, bodyOf({ spec })), /SPEC_LIMIT_BYTES/, 'body_too_large');
@@ -133,7 +133,7 @@ describe('import reader', () => {
     await Promise.all(readings);
   });
 
-  it('is not blocked by bodies that never arrive', async () => {
+  it('reads an import while bodies of others never arrive', async () => {
     const reader = startReader();
     const silent = Array.from({ length: 5 }, () => new PassThrough());
     const waiting = silent.map((body) =>
@@ -145,7 +145,7 @@ describe('import reader', () => {
     await Promise.all(waiting);
   });
 
-  it('kills a child that exceeds the timeout', async () => {
+  it('kills a reader process that exceeds the timeout', async () => {
     const reader = startReader({ IMPORT_READ_TIMEOUT_MS: '1000' });
     // More than are parsed concurrently: the last one starts after another was killed.
     const readings = Array.from({ length: 3 }, () => read(reader, bodyOf({ spec: ENDLESS })));
@@ -166,7 +166,7 @@ describe('import reader', () => {
     await read(reader, bodyOf({ spec: documentWith({}) }));
   });
 
-  it('reports that its child was killed, and recovers', async () => {
+  it('reports that a reader process was killed, and recovers', async () => {
     const reader = startReader();
     const reading = read(reader, bodyOf({ spec: ENDLESS })).catch((error: unknown) => error);
     const [pid] = await eventually(async () => {
@@ -182,7 +182,7 @@ describe('import reader', () => {
     await read(reader, bodyOf({ spec: documentWith({}) }));
   });
 
-  it('has children that exit with their parent', async () => {
+  it('ends reader processes with their parent', async () => {
     const body = join(folder.path, 'endless.body');
     await writeFile(body, JSON.stringify({ spec: ENDLESS }));
     const script = `
@@ -204,7 +204,7 @@ describe('import reader', () => {
     await eventually(() => expect(isAlive(pid)).to.equal(false));
   });
 
-  it('reuses a child unless it failed or uses much memory', async () => {
+  it('reuses a reader process unless it failed or uses much memory', async () => {
     const reader = startReader();
     const small = () => read(reader, bodyOf({ spec: documentWith({}) }));
     await small();
@@ -217,7 +217,7 @@ describe('import reader', () => {
     expect(await readerProcesses()).to.deep.equal([]);
   });
 
-  it('replaces an idle child that was killed', async () => {
+  it('replaces an idle reader process that was killed', async () => {
     const reader = startReader();
     await read(reader, bodyOf({ spec: documentWith({}) }));
     const [pid = 0] = await readerProcesses();
@@ -226,7 +226,7 @@ describe('import reader', () => {
     await read(reader, bodyOf({ spec: documentWith({}) }));
   });
 
-  it('rejects running and queued reads when it is closed', async () => {
+  it('rejects running and queued imports when the reader is closed', async () => {
     const reader = startReader();
     const readings = Array.from({ length: 4 }, () =>
       read(reader, bodyOf({ spec: ENDLESS })).catch((error: unknown) => error),
@@ -241,7 +241,7 @@ describe('import reader', () => {
     }
   });
 
-  it('holds at most three results until they are stored', async () => {
+  it('holds at most three results of imports until they are stored', async () => {
     const reader = startReader();
     let held = 0;
     let maxHeld = 0;
@@ -265,7 +265,7 @@ describe('import reader', () => {
     expect(maxHeld).to.equal(3);
   });
 
-  it('reads bundles', async () => {
+  it('rejects a bundle that is no archive, and keeps its file', async () => {
     const file = join(folder.path, 'bundle.zip');
     await writeFile(file, 'no archive');
     await expectRejected(

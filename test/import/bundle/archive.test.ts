@@ -43,7 +43,7 @@ describe('archive of a bundle', () => {
 
   const raw = (entry: Partial<RawEntry>, options?: RawArchive) => rawZip([{ ...FILE, ...entry }], options);
 
-  describe('is read', () => {
+  describe('archives that are read', () => {
     const expected = { 'openapi.yaml': 'openapi: 3.0.3' };
     const readable: Record<string, Buffer> = {
       'as a library makes it': zipOf({ 'openapi.yaml': 'openapi: 3.0.3' }),
@@ -62,12 +62,12 @@ describe('archive of a bundle', () => {
       }),
     };
     for (const [what, archive] of Object.entries(readable)) {
-      it(what, async () => {
+      it(`reads an archive ${what}`, async () => {
         expect(await contentsOf(archive)).to.deep.equal(expected);
       });
     }
 
-    it('with empty files', async () => {
+    it('reads an archive with empty files', async () => {
       const archive = rawZip([
         { name: 'stored', method: 0 },
         { name: 'deflated' },
@@ -82,15 +82,15 @@ describe('archive of a bundle', () => {
       });
     });
 
-    it('with names beyond ASCII, normalized', async () => {
+    it('reads an archive with names beyond ASCII, which it normalizes', async () => {
       expect(await contentsOf(raw({ name: 'gro\u0308\u00dfe.rs' }))).to.have.all.keys('gr\u00f6\u00dfe.rs');
     });
 
-    it('with backslashes in names as slashes', async () => {
+    it('reads backslashes in the names of an archive as slashes', async () => {
       expect(await contentsOf(raw({ name: 'handlers\\get_pet.rs' }))).to.have.all.keys('handlers/get_pet.rs');
     });
 
-    it('with file sizes in ZIP64 fields', async () => {
+    it('reads an archive with file sizes in ZIP64 fields', async () => {
       const data = 'openapi: 3.0.3';
       const extra = Buffer.alloc(20);
       extra.writeUInt16LE(1, 0);
@@ -101,7 +101,7 @@ describe('archive of a bundle', () => {
       expect(await contentsOf(archive)).to.deep.equal(expected);
     });
 
-    it('up to the limits', async () => {
+    it('reads an archive up to the limits', async () => {
       const archive = rawZip([FILE, { name: 'README.md', data: 'x' }]);
       expect(await contentsOf(archive, { entries: 2, unpackedBytes: 15 })).to.have.keys(
         'openapi.yaml',
@@ -110,7 +110,7 @@ describe('archive of a bundle', () => {
     });
   });
 
-  describe('is rejected', () => {
+  describe('archives that are rejected', () => {
     const sound = raw({});
     const rejected: Record<string, [archive: Uint8Array, message: RegExp]> = {
       'without bytes': [Buffer.alloc(0), /is empty \(0 bytes\)/],
@@ -224,7 +224,7 @@ describe('archive of a bundle', () => {
       ],
     };
     for (const [what, [archive, message]] of Object.entries(rejected)) {
-      it(what, () => expectRejected(archive, message));
+      it(`rejects an archive ${what}`, () => expectRejected(archive, message));
     }
 
     const names: Record<string, [name: string | Buffer, message: RegExp]> = {
@@ -245,10 +245,11 @@ describe('archive of a bundle', () => {
       'a very long name': ['x'.repeat(1025), /"x{200}\.\.\." has a name of more than 1024 bytes/],
     };
     for (const [what, [name, message]] of Object.entries(names)) {
-      it(`with ${what}`, () => expectRejected(rawZip([{ name, data: 'x' }]), message));
+      it(`rejects an archive that has an entry with ${what}`, () =>
+        expectRejected(rawZip([{ name, data: 'x' }]), message));
     }
 
-    it('with more entries than allowed, before its directory is read', async () => {
+    it('rejects an archive with more entries than allowed before it reads the directory', async () => {
       // Reading this directory would fail with another error.
       const archive = rawZip([FILE], { count: 65_000 });
       await expectRejected(
@@ -257,14 +258,14 @@ describe('archive of a bundle', () => {
       );
     });
 
-    it('with 100,000 entries', async () => {
+    it('rejects an archive with 100,000 entries', async () => {
       const names = Array.from({ length: 100_000 }, (_, index) => ({ name: `${index}`, method: 0 }));
       await expectRejected(rawZip(names, { zip64: true }), /has 100000 files and folders/, {
         entries: 65_535,
       });
     });
 
-    it('when its unpacked size exceeds the limit', async () => {
+    it('rejects an archive whose unpacked size exceeds the limit', async () => {
       const archive = rawZip([FILE, { name: 'b', data: 'x'.repeat(100) }]);
       await expectRejected(
         archive,
@@ -277,7 +278,7 @@ describe('archive of a bundle', () => {
     });
   });
 
-  it('is read or rejected, without other errors, whatever bytes are changed', async () => {
+  it('reads or rejects an archive without other errors, whatever bytes are changed', async () => {
     const sound = [
       rawZip([
         FILE,
@@ -301,7 +302,7 @@ describe('archive of a bundle', () => {
     );
   });
 
-  it('writes nothing to disk', async () => {
+  it('writes nothing to disk when it reads an archive', async () => {
     const before = await readdir(zips.folder.path);
     await contentsOf(zipOf({ 'openapi.yaml': 'x', 'handlers/a.rs': 'y' }));
     expect(await readdir(zips.folder.path)).to.have.length(before.length + 1);

@@ -114,11 +114,11 @@ describe('bundles that unpack to gigabytes', function () {
     expect(outcome.bytes).to.be.below(small.bytes + ALLOWED_BYTES);
   }
 
-  it('are read without write access to the file system', () => {
+  it('reads a small bundle without write access to the file system', () => {
     expect(small).to.include({ error: null, writing: 'ERR_ACCESS_DENIED' });
   });
 
-  it('overlapping entries in 42 KB: the total exceeds the limit', async () => {
+  it('rejects a bundle of 42 KB with overlapping entries when its total exceeds the limit', async () => {
     const bomb = overlappingBomb();
     expect(bomb.length).to.be.below(43_000);
     await expectRejected(
@@ -128,29 +128,29 @@ describe('bundles that unpack to gigabytes', function () {
     );
   });
 
-  it('overlapping entries in 42 KB: the overlap is detected', () =>
+  it('rejects a bundle of 42 KB with overlapping entries for the overlap when the limit is high', () =>
     expectRejected(overlappingBomb(), /overlaps with another entry/, 'invalid_bundle', {
       unpackedBytes: 100 * GIB,
     }));
 
-  it('a handler of a GiB with a declared size of a KiB', () =>
+  it('rejects a handler of a GiB with a declared size of a KiB', () =>
     expectRejected(
       withGib('handlers/a.rs', 1024),
       /"handlers\/a\.rs" unpacks to more than its declared size/,
       'invalid_bundle',
     ));
 
-  it('a manifest of a GiB with a declared size of a KiB', () =>
+  it('rejects a manifest of a GiB with a declared size of a KiB', () =>
     expectRejected(
       withGib('bundle.yaml', 1024),
       /"bundle\.yaml" unpacks to more than its declared size/,
       'invalid_bundle',
     ));
 
-  it('a handler with a declared size of a GiB', () =>
+  it('rejects a handler with a declared size of a GiB', () =>
     expectRejected(withGib('handlers/a.rs', GIB), /^The bundle unpacks to/, 'body_too_large'));
 
-  it('a handler with a declared size of a GiB, within the limit of the bundle', () =>
+  it('rejects a handler with a declared size of a GiB within the limit of the bundle', () =>
     expectRejected(
       withGib('handlers/a.rs', GIB),
       /^handlers\/a\.rs has 1073741824 bytes; at most 16777216 are allowed/,
@@ -158,13 +158,13 @@ describe('bundles that unpack to gigabytes', function () {
       { unpackedBytes: 2 * GIB },
     ));
 
-  it('an image of a GiB is not unpacked', async () => {
+  it('does not unpack an image of a GiB in a bundle', async () => {
     const outcome = await read(withGib('picture.png', GIB), { unpackedBytes: 2 * GIB });
     expect(outcome.error).to.equal(null);
     expect(outcome.bytes).to.be.below(small.bytes + ALLOWED_BYTES);
   });
 
-  it('unused handlers are held in memory one at a time', async () => {
+  it('holds unused handlers of a bundle in memory one at a time', async () => {
     const code = Buffer.alloc(MIB, ' ');
     const packed = { packed: deflateRawSync(code), size: MIB, crc: crc32(code) };
     const handlers = Array.from({ length: 250 }, (_, index) => ({ name: `handlers/${index}.rs`, ...packed }));

@@ -43,7 +43,7 @@ describe('bundle script', () => {
 
   const PETS = { 'openapi.yaml': 'x', 'handlers/b.rs': 'b', 'handlers/a.rs': 'a', 'README.md': 'r' };
 
-  it('writes an archive beside the folder, without hidden files', async () => {
+  it('packs a folder into an archive beside it, without hidden files', async () => {
     const path = await folder('pets', { ...PETS, '.git/config': '', 'handlers/.DS_Store': '' });
     const { stdout } = await execa(process.execPath, [SCRIPT, 'pets/'], { cwd: temp.path });
     expect(stdout).to.match(/pets\.zip: 4 files, \d+ bytes$/);
@@ -53,7 +53,7 @@ describe('bundle script', () => {
     expect(Object.fromEntries(contents)).to.deep.equal(PETS);
   });
 
-  it('writes the same bytes at any time, in any time zone, for files created in any order', async () => {
+  it('packs a folder into the same bytes at any time, in any time zone, with files in any order', async () => {
     const first = await folder('first', PETS);
     const second = await folder('second', Object.fromEntries(Object.entries(PETS).toReversed()));
     await utimes(join(second, 'openapi.yaml'), 1, 1);
@@ -66,14 +66,14 @@ describe('bundle script', () => {
     expect(one.equals(other)).to.equal(true);
   });
 
-  it('replaces an archive', async () => {
+  it('replaces the archive of a folder that is packed again', async () => {
     const path = await folder('pets', PETS);
     await writeFile(`${path}.zip`, 'old');
     await execa(process.execPath, [SCRIPT, path]);
     expect(await openArchive(`${path}.zip`, LIMITS)).to.have.length(4);
   });
 
-  it('prints its usage', async () => {
+  it('prints the usage of the bundle script', async () => {
     const { stdout } = await execa(process.execPath, [SCRIPT, '--help']);
     expect(stdout).to.match(/^Usage: node scripts\/bundle\.mjs FOLDER \[OUT\.zip\]/);
     await expectFailure([], /Usage: /);
@@ -81,7 +81,7 @@ describe('bundle script', () => {
     await expectFailure(['--fast'], /Unknown option '--fast'/);
   });
 
-  it('reports errors', async () => {
+  it('reports folders that cannot be packed into a bundle, and archives that cannot be written', async () => {
     const path = await folder('pets', PETS);
     await expectFailure([join(temp.path, 'nowhere')], /nowhere is not a folder/);
     await expectFailure([join(path, 'openapi.yaml')], /openapi\.yaml is not a folder/);

@@ -22,7 +22,7 @@ function expectRejected(text: string, message: RegExp, code: ErrorCode = 'invali
 describe('manifest of a bundle', () => {
   const readTexts = (text: string) => withTexts(readManifest(text));
 
-  it('has name, crates and routes', () => {
+  it('reads the name, crates, bindings and routes of a manifest', () => {
     const manifest = readManifest(`
 bundle:
   name: " Pets "
@@ -61,21 +61,21 @@ routes:
     'bundle:\ndependencies:\nbindings:\nroutes:\n',
     'bundle: {version: 1.0}',
   ]) {
-    it(`may be empty: ${JSON.stringify(text)}`, () => {
+    it(`reads an empty manifest: ${JSON.stringify(text)}`, () => {
       expect(readManifest(text)).to.deep.equal(nothing);
     });
   }
 
-  it('may be JSON', () => {
+  it('reads a manifest that is JSON', () => {
     expect(readManifest('{"bundle": {"name": "Pets"}}')).to.deep.equal({ ...nothing, name: 'Pets' });
   });
 
-  it('may use aliases', () => {
+  it('reads a manifest with aliases', () => {
     const { dependencies } = readManifest('dependencies:\n  rand: &v "0.9"\n  rand_core: *v\n');
     expect(dependencies).to.deep.equal({ rand: '0.9', rand_core: '0.9' });
   });
 
-  it('has warnings for unknown keys, with their locations', () => {
+  it('warns of unknown keys of a manifest with their locations', () => {
     const { warnings } = readTexts(
       'bundle:\n  name: Pets\n  author: me\nroute: []\nroutes:\n  - { method: GET, path: /, handler: a, code: 1 }\n',
     );
@@ -184,17 +184,17 @@ routes:
     ],
   };
   for (const [what, [text, message, code]] of Object.entries(rejected)) {
-    it(`is rejected ${what}`, () => expectRejected(text, message, code));
+    it(`rejects a manifest ${what}`, () => expectRejected(text, message, code));
   }
 
-  it('lists the first of very many unknown keys, in linear time', function () {
+  it('lists the first of very many unknown keys of a manifest, in linear time', function () {
     this.timeout(20_000);
     const { warnings } = readTexts(Array.from({ length: 40_000 }, (_, at) => `k${at}: 1\n`).join(''));
     expect(warnings).to.have.lengthOf(51);
     expect(warnings.at(-1)).to.equal('… and 39950 more unknown keys of the manifest');
   });
 
-  it('cannot pollute prototypes', () => {
+  it('pollutes no prototypes with the keys of a manifest', () => {
     const { warnings } = readTexts(
       '__proto__: { polluted: true }\nconstructor: { prototype: { polluted: true } }\n',
     );

@@ -47,7 +47,7 @@ describe('handlers matched to operations', () => {
     ['列出宠物', '列出宠物'],
   ];
   for (const [operationId, base] of one) {
-    it(`${operationId} and ${base}.rs`, () => {
+    it(`matches the operation ${operationId} to the handler ${base}.rs`, () => {
       expect(match([operationId], [base])).to.deep.equal({
         pairs: { [operationId]: base },
         problems: [],
@@ -56,7 +56,7 @@ describe('handlers matched to operations', () => {
     });
   }
 
-  it('not when letters or digits differ', () => {
+  it('matches no handler to an operation when letters or digits of their names differ', () => {
     for (const [operationId, base] of [
       ['listPets', 'list_pet'],
       ['getV2Pets', 'get_v3_pets'],
@@ -67,15 +67,15 @@ describe('handlers matched to operations', () => {
     }
   });
 
-  it('not without an operationId, or without letters and digits in it', () => {
+  it('matches no handler to an operation without an operationId, or without letters and digits in it', () => {
     expect(match([null, '/', '__'], ['', '___', '-']).pairs).to.deep.equal({});
   });
 
-  it('by the exact name, even if it consists of separators', () => {
+  it('matches a handler by its exact name, even if that consists of separators', () => {
     expect(match(['__', '_'], ['_', '__']).pairs).to.deep.equal({ __: '__', _: '_' });
   });
 
-  it('by the exact name before a normalized one', () => {
+  it('matches a handler by its exact name before a normalized one', () => {
     expect(match(['listPets'], ['list_pets', 'listPets']).pairs).to.deep.equal({ listPets: 'listPets' });
     expect(match(['listPets', 'list_pets'], ['list_pets']).pairs).to.deep.equal({ list_pets: 'list_pets' });
     expect(match(['listPets', 'list_pets'], ['list_pets', 'list-pets']).pairs).to.deep.equal({
@@ -135,7 +135,7 @@ describe('handlers matched to operations', () => {
       );
     });
 
-    it('matches all with the exact name', () => {
+    it('matches all handlers and operations that have exactly the same name', () => {
       fc.assert(
         fc.property(names, names, (operationIds, bases) => {
           const { pairs } = match(operationIds, bases);
@@ -158,7 +158,7 @@ describe('handlers matched to operations', () => {
       );
     });
 
-    it('comes out the same in any order', () => {
+    it('matches handlers to operations in the same way in any order', () => {
       fc.assert(
         fc.property(names, names, (operationIds, bases) => {
           const there = match(operationIds, bases);

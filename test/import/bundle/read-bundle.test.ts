@@ -76,7 +76,7 @@ describe('bundle', () => {
     return Object.fromEntries(endpoints.map(({ name, handler }) => [name, handler?.file ?? null]));
   }
 
-  it('is read as an API with its handlers', async () => {
+  it('reads a bundle as an API with its handlers', async () => {
     const api = await read({ 'openapi.yaml': spec({ 'GET /pets': 'listPets' }, { server: '/v1' }), ...BOTH });
     const [endpoint] = api.endpoints;
     expect(endpoint).to.deep.include({
@@ -96,14 +96,14 @@ describe('bundle', () => {
     });
   });
 
-  describe('finds the document', () => {
+  describe('the document of a bundle', () => {
     const order = [
       ...['openapi.yaml', 'openapi.json', 'api.yaml', 'spec.yaml'],
       ...['openapi.yml', 'api.yml', 'api.json', 'spec.yml', 'spec.json'],
       ...['swagger.yaml', 'swagger.yml', 'swagger.json'],
     ];
     for (const [index, name] of order.entries()) {
-      it(`${name}, before those after it`, async () => {
+      it(`reads ${name} as the document of a bundle before names of lower precedence`, async () => {
         const later = order.slice(index + 1);
         const others = Object.fromEntries(later.map((other) => [other, 'not read']));
         const api = await read({ ...others, [name]: PETS, ...BOTH });
@@ -114,7 +114,7 @@ describe('bundle', () => {
       });
     }
 
-    it('but not under another name, with a warning', async () => {
+    it('reads no document of a bundle under another name, and warns of it', async () => {
       for (const name of ['OpenAPI.yaml', 'docs/openapi.yaml', 'v1/swagger.json']) {
         await expectRejected({ [name]: PETS, 'README.md': '' }, new RegExp(`It has ${name}, which`));
       }
@@ -133,7 +133,7 @@ describe('bundle', () => {
       ]);
     });
 
-    it('and follows its references to other files, never out of the archive', async () => {
+    it('follows references of a document to other files of a bundle, never out of the archive', async () => {
       const files = {
         'api/openapi.yaml': JSON.stringify({
           openapi: '3.0.3',
@@ -168,7 +168,7 @@ describe('bundle', () => {
       );
     });
 
-    it('and reports its errors with its name', async () => {
+    it('reports errors of the document of a bundle with its file name', async () => {
       await expectRejected({ 'api.yaml': 'swagger: "1.2"' }, /^api\.yaml: \/swagger: /, {
         code: 'invalid_spec',
       });
@@ -176,21 +176,21 @@ describe('bundle', () => {
     });
   });
 
-  describe('has no document and no routes', () => {
+  describe('bundles without a document and routes', () => {
     const names =
       /no OpenAPI document and no routes: put openapi\.yaml, openapi\.json, api\.yaml, spec\.yaml at its root/;
-    it('when it has handlers only', () => expectRejected(BOTH, names));
-    it('when its manifest lists none', () =>
+    it('rejects a bundle that has handlers only', () => expectRejected(BOTH, names));
+    it('rejects a bundle without a document whose manifest lists no routes', () =>
       expectRejected({ ...BOTH, 'bundle.yaml': 'bundle: { name: Pets }' }, names));
-    it('when it has metadata files only', () =>
+    it('rejects a bundle that has metadata files only', () =>
       expectRejected({ '__MACOSX/._openapi.yaml': PETS, '.DS_Store': '' }, names));
   });
 
-  describe('may be in a single folder', () => {
+  describe('bundles in a single folder', () => {
     const inFolder = (folder: string, files: Files) =>
       Object.fromEntries(Object.entries(files).map(([name, data]) => [`${folder}/${name}`, data]));
 
-    it('with all its files', async () => {
+    it('reads a bundle whose files are all in a single folder', async () => {
       const api = await read(inFolder('petstore', { 'openapi.yaml': PETS, ...BOTH }));
       expect(handlers(api)).to.deep.equal({
         listPets: 'handlers/list_pets.rs',
@@ -198,7 +198,7 @@ describe('bundle', () => {
       });
     });
 
-    it('beside metadata files of macOS', async () => {
+    it('reads a bundle in a single folder beside metadata files of macOS', async () => {
       const files = { ...inFolder('petstore', { 'openapi.yaml': PETS, '.DS_Store': 'x', ...BOTH }) };
       const metadata = { '__MACOSX/petstore/._openapi.yaml': 'x', '.DS_Store': 'x' };
       const api = await read({ ...files, ...metadata, 'petstore/handlers/._list_pets.rs': '\u0000' });
@@ -206,7 +206,7 @@ describe('bundle', () => {
       expect(api.endpoints).to.have.length(2);
     });
 
-    it('of any name', async () => {
+    it('reads a bundle in a single folder that is named like the folder of handlers', async () => {
       const api = await read(inFolder('handlers', { 'openapi.yaml': PETS, ...BOTH }));
       expect(handlers(api)).to.deep.equal({
         listPets: 'handlers/list_pets.rs',
@@ -214,18 +214,18 @@ describe('bundle', () => {
       });
     });
 
-    it('but not with another beside it', () =>
+    it('reads no bundle in a folder with another folder beside it', () =>
       expectRejected(
         { ...inFolder('petstore', { 'openapi.yaml': PETS }), 'other/README.md': '' },
         /no OpenAPI document/,
       ));
-    it('nor in a folder of that folder', () =>
+    it('reads no bundle in a folder within another folder', () =>
       expectRejected(inFolder('a/b', { 'openapi.yaml': PETS }), /no OpenAPI document/));
   });
 
-  describe('finds handlers', () => {
+  describe('handlers of a bundle', () => {
     for (const folder of ['handlers/', '', 'src/']) {
-      it(`in ${folder || 'its root'}`, async () => {
+      it(`finds the handlers of a bundle in ${folder || 'its root'}`, async () => {
         const api = await read({
           'openapi.yaml': PETS,
           [`${folder}list_pets.rs`]: '',
@@ -239,7 +239,7 @@ describe('bundle', () => {
       });
     }
 
-    it('of one name in handlers/ first, then in the root', async () => {
+    it('finds handlers of one name in handlers/ first, then in the root', async () => {
       const api = await read({
         'openapi.yaml': PETS,
         'src/list_pets.rs': 'src',
@@ -256,7 +256,7 @@ describe('bundle', () => {
       ]);
     });
 
-    it('but not in deeper folders, with a warning', async () => {
+    it('finds no handlers in deeper folders of a bundle, and warns of them', async () => {
       const api = await read({
         'openapi.yaml': PETS,
         ...BOTH,
@@ -272,7 +272,7 @@ describe('bundle', () => {
       );
     });
 
-    it('in any other folder, if they are all in one', async () => {
+    it('finds handlers in any other folder of a bundle if they are all in one', async () => {
       const files = {
         'openapi.yaml': PETS,
         'lib/api/list_pets.rs': '',
@@ -287,7 +287,7 @@ describe('bundle', () => {
       expect(two.warnings).to.have.length(3);
     });
 
-    it('with names that are special to cargo', async () => {
+    it('finds handlers with names that are special to cargo', async () => {
       const api = await read({
         'openapi.yaml': spec({ 'GET /': 'main' }),
         'src/main.rs': '',
@@ -297,14 +297,14 @@ describe('bundle', () => {
       expect(api.warnings).to.deep.equal(['src/lib.rs is the handler of no operation.']);
     });
 
-    it('for some operations only', async () => {
+    it('reads a bundle without handlers for its operations without a warning', async () => {
       const files = { 'openapi.yaml': spec({ 'GET /pets': 'listPets', 'POST /pets': null }) };
       const api = await read(files);
       expect(handlers(api)).to.deep.equal({ listPets: null, 'POST /pets': null });
       expect(api.warnings).to.deep.equal([]);
     });
 
-    it('and lists warnings about unused ones first', async () => {
+    it('lists warnings about unused handlers of a bundle first', async () => {
       const heads = Object.fromEntries(
         Array.from({ length: 90 }, (_, at) => [`HEAD /p${at}`, null] as const),
       );
@@ -322,7 +322,7 @@ describe('bundle', () => {
       expect(api.warnings.at(-1)).to.match(/^HEAD \/p89: left out/);
     });
 
-    it('and reports ambiguous ones once', async () => {
+    it('reports ambiguous handlers of a bundle once', async () => {
       const api = await read({ 'openapi.yaml': PETS, ...BOTH, 'src/list-pets.rs': '' });
       expect(handlers(api)).to.deep.equal({ listPets: null, getPet: 'handlers/get_pet.rs' });
       expect(api.warnings).to.deep.equal([]);
@@ -331,7 +331,7 @@ describe('bundle', () => {
       ]);
     });
 
-    it('with a byte order mark, which is dropped', async () => {
+    it('drops the byte order marks of the document and the handlers of a bundle', async () => {
       const api = await read({
         'openapi.yaml': `\ufeff${PETS}`,
         ...BOTH,
@@ -341,23 +341,23 @@ describe('bundle', () => {
     });
   });
 
-  describe('rejects a handler', () => {
+  describe('handlers that are rejected', () => {
     const withHandler = (data: string | Uint8Array, name = 'handlers/get_pet.rs') => ({
       'openapi.yaml': PETS,
       [name]: data,
     });
-    it('that is not UTF-8', () =>
+    it('rejects a handler that is not UTF-8', () =>
       expectRejected(
         withHandler(Uint8Array.of(0x2f, 0x2f, 0xf6)),
         /^handlers\/get_pet\.rs is not UTF-8; save it/,
       ));
-    it('that is UTF-16', () =>
+    it('rejects a handler that is UTF-16', () =>
       expectRejected(withHandler(Buffer.from('\ufeff// get', 'utf16le')), /is not UTF-8/));
-    it('that is not UTF-8, even when no operation has its name', () =>
+    it('rejects a handler that is not UTF-8 even when no operation has its name', () =>
       expectRejected(withHandler(Uint8Array.of(0xff), 'other.rs'), /^other\.rs is not UTF-8/));
-    it('with NUL characters', () =>
+    it('rejects a handler with NUL characters', () =>
       expectRejected(withHandler('a\0b'), /^handlers\/get_pet\.rs has NUL characters/));
-    it('over the limit', () =>
+    it('rejects a handler over the limit', () =>
       expectRejected(
         withHandler('x'.repeat(100_001)),
         /^handlers\/get_pet\.rs has 100001 bytes; at most 100000 are allowed \(API_BODY_LIMIT_BYTES\)/,
@@ -385,13 +385,13 @@ describe('bundle', () => {
       code: 'body_too_large',
     }));
 
-  describe('with a manifest', () => {
+  describe('the manifest of a bundle', () => {
     const route = (method: string, path: string, handler: string) => ({ method, path, handler });
     const manifest = (routes: object[], rest: object = { bundle: { name: 'Pets' } }) => ({
       'bundle.yaml': JSON.stringify({ ...rest, routes }),
     });
 
-    it('has the crates of all handlers', async () => {
+    it('reads the crates of all handlers from the manifest', async () => {
       const api = await read({
         'openapi.yaml': PETS,
         ...BOTH,
@@ -400,7 +400,7 @@ describe('bundle', () => {
       expect(api.dependencies).to.deep.equal({ regex: '1.10' });
     });
 
-    it('distinguishes empty and missing dependencies', async () => {
+    it('distinguishes empty and missing dependencies of a manifest', async () => {
       const dependenciesIn = async (rest: object) =>
         (await read({ 'openapi.yaml': PETS, ...BOTH, ...manifest([], rest) })).dependencies;
       expect(await dependenciesIn({ dependencies: {} })).to.deep.equal({});
@@ -408,7 +408,7 @@ describe('bundle', () => {
       expect(await dependenciesIn({})).to.equal(null);
     });
 
-    it('needs no document', async () => {
+    it('reads a bundle with a manifest and without a document', async () => {
       const api = await read({
         ...manifest([route('get', '/pets', 'all'), route('GET', '/pets/{id}', 'one.rs')]),
         'all.rs': '// all',
@@ -440,13 +440,13 @@ describe('bundle', () => {
       expect(api.endpoints[1]?.generatedCode).to.include('"id"');
     });
 
-    it('needs no name when there is no document', async () => {
+    it('reads a bundle without a document whose manifest has no name', async () => {
       const api = await read({ ...manifest([route('GET', '/', 'a')], {}), 'a.rs': '' });
       expect(api.title).to.equal('Bundle');
       expect(handlers(api)).to.deep.equal({ 'GET /': 'a.rs' });
     });
 
-    it('has routes that take precedence over names', async () => {
+    it('matches handlers by the routes of a manifest before their names', async () => {
       const api = await read({
         'openapi.yaml': PETS,
         ...manifest([route('GET', '/pets', 'get_pet'), route('GET', '/pets/{pet}', 'list_pets')], {}),
@@ -459,7 +459,7 @@ describe('bundle', () => {
       expect(api.warnings).to.deep.equal([]);
     });
 
-    it('can use one handler for several routes', async () => {
+    it('uses one handler for several routes of a manifest', async () => {
       const api = await read({
         'openapi.yaml': PETS,
         ...manifest([route('POST', '/pets', 'list_pets'), route('GET', '/animals', 'list_pets')], {}),
@@ -473,7 +473,7 @@ describe('bundle', () => {
       });
     });
 
-    it('can give an operation without operationId its handler', async () => {
+    it('finds the handler of an operation without operationId by a route of the manifest', async () => {
       const api = await read({
         'openapi.yaml': spec({ 'GET /pets': null }),
         ...manifest([route('GET', '/pets', 'all')], {}),
@@ -482,7 +482,7 @@ describe('bundle', () => {
       expect(handlers(api)).to.deep.equal({ 'GET /pets': 'all.rs' });
     });
 
-    it('can resolve ambiguous names', async () => {
+    it('resolves ambiguous names of handlers by a route of the manifest', async () => {
       const api = await read({
         'openapi.yaml': PETS,
         ...manifest([route('GET', '/pets', 'list-pets')], {}),
@@ -494,7 +494,7 @@ describe('bundle', () => {
       expect(api.warnings).to.deep.equal(['handlers/list_pets.rs is the handler of no operation.']);
     });
 
-    it('may have routes with or without the base path of the document', async () => {
+    it('accepts routes of a manifest with or without the base path of the document', async () => {
       const files = {
         'openapi.yaml': spec({ 'GET /pets': 'listPets' }, { server: 'https://a.example/v1' }),
         'a.rs': '',
@@ -505,7 +505,7 @@ describe('bundle', () => {
       }
     });
 
-    it('adds routes below the base path, written with or without it', async () => {
+    it('adds routes of a manifest below the base path, written with or without it', async () => {
       const files = {
         'openapi.yaml': spec({ 'GET /pets': 'listPets' }, { server: '/v1' }),
         'a.rs': '',
@@ -522,7 +522,7 @@ describe('bundle', () => {
       expect(api.endpoints.at(-1)).to.include({ name: 'PUT /', path: '/' });
     });
 
-    it('prefers the operation with exactly the path of a route', async () => {
+    it('prefers the operation with exactly the path of a route of the manifest', async () => {
       const api = await read({
         'openapi.yaml': spec({ 'GET /pets': 'short', 'GET /v1/pets': 'long' }, { server: '/v1' }),
         'a.rs': '',
@@ -539,7 +539,7 @@ describe('bundle', () => {
       expect(handlers(both)).to.deep.equal({ short: 'b.rs', long: 'a.rs' });
     });
 
-    it('is rejected with a route both with and without the base path', () =>
+    it('rejects a manifest with a route both with and without the base path', () =>
       expectRejected(
         {
           'openapi.yaml': spec({ 'GET /pets': 'listPets' }, { server: '/v1' }),
@@ -548,7 +548,7 @@ describe('bundle', () => {
         /^bundle\.yaml: routes\.1 \(GET \/v1\/pets\) matches the same requests as routes\.0 \(GET \/pets\)/,
       ));
 
-    it('reports a missing handler', async () => {
+    it('reports a missing handler that a route of the manifest names', async () => {
       const api = await read({
         'openapi.yaml': PETS,
         ...BOTH,
@@ -566,7 +566,7 @@ describe('bundle', () => {
       expect(api.warnings).to.deep.equal(['handlers/list_pets.rs is the handler of no operation.']);
     });
 
-    it('may leave out the handler of a route when there is one only', async () => {
+    it('uses the only handler of a bundle for routes of the manifest that name none', async () => {
       const routes = [
         { method: 'GET', path: '/a/{*rest}' },
         { method: 'POST', path: '/a' },
@@ -582,7 +582,7 @@ describe('bundle', () => {
       );
     });
 
-    it('is rejected with two routes for the same requests', () =>
+    it('rejects a manifest with two routes for the same requests', () =>
       expectRejected(
         {
           ...manifest([route('GET', '/{a}', 'a'), route('PUT', '/{a}', 'a'), route('GET', '/{b}/', 'a')]),
@@ -591,7 +591,7 @@ describe('bundle', () => {
         /^bundle\.yaml: routes\.2 \(GET \/\{b\}\/\) matches the same requests as routes\.0 \(GET \/\{a\}\)/,
       ));
 
-    it('is rejected with a route that is too long after the base path', () =>
+    it('rejects a manifest with a route that is too long after the base path', () =>
       expectRejected(
         {
           'openapi.yaml': spec({ 'GET /pets': 'listPets' }, { server: `/${'b'.repeat(1500)}` }),
@@ -600,19 +600,19 @@ describe('bundle', () => {
         /^bundle\.yaml: routes\.0: the route \/x+ after the base path \/b+ must have at most 2048 characters/,
       ));
 
-    it('is rejected with a route whose name an operation has', () =>
+    it('rejects a manifest with a route whose name an operation has', () =>
       expectRejected(
         { 'openapi.yaml': spec({ 'GET /a': 'GET /b' }), ...manifest([route('GET', '/b', 'a')], {}) },
         /^bundle\.yaml: routes\.0: GET \/b is also the operationId of another operation/,
       ));
 
-    it('is rejected with a route too long for a name', () =>
+    it('rejects a manifest with a route that is too long for a name', () =>
       expectRejected(
         manifest([route('GET', `/${'x'.repeat(255)}`, 'a')]),
         /^bundle\.yaml: routes\.0: the route GET \/x+ is too long/,
       ));
 
-    it('is rejected with too many operations, including those of the document', () =>
+    it('rejects a bundle with too many operations, including those of the document', () =>
       expectRejected(
         { 'openapi.yaml': PETS, ...manifest([route('GET', '/a', 'a'), route('GET', '/b', 'a')], {}) },
         /^The bundle has 4 operations; at most 3 are allowed \(IMPORT_OPERATIONS_LIMIT\)/,
@@ -620,7 +620,7 @@ describe('bundle', () => {
       ));
   });
 
-  it('has the policy validate of its document where it is asked for', async () => {
+  it('makes the policy validate from the document of a bundle on request only', async () => {
     const file = await zips.write(zipOf({ 'openapi.json': PETS, ...BOTH }));
     const { endpoints, validation } = await readBundle(file, LIMITS, 'report');
     expect(validation).to.equal('report');

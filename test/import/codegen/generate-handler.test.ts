@@ -139,12 +139,12 @@ describe('generated handlers', () => {
   const variables = (of: Operation) =>
     [...generated(of).matchAll(/^ {4}let (\w+)/gm)].map(([, name]) => name);
 
-  it('has the expected source', () => {
+  it('generates the expected source of a handler', () => {
     expect(generated(UPDATE_PET)).to.equal(UPDATE_PET_SOURCE);
     expect(generated(operation())).to.equal(LIST_PETS_SOURCE);
   });
 
-  it('names variables in unique snake_case, without keywords and names in scope', () => {
+  it('names variables of a generated handler in unique snake_case, without keywords and names in scope', () => {
     const names = [
       'petId',
       'pet_id',
@@ -173,13 +173,13 @@ describe('generated handlers', () => {
     ]);
   });
 
-  it('uses the route when the name of an operation is invisible', () => {
+  it('names a generated handler by its route when the name of the operation is invisible', () => {
     const source = generateHandler(operation({ operationId: '\u202e', description: '\u200b' }), ' \n ');
     expect(source).to.match(/^\/\/ GET \/pets\n\nuse /);
     expect(source).to.include('"error": "GET /pets is not implemented yet"');
   });
 
-  it('reads values in the style and the place they have', () => {
+  it('generates code that reads values in their style and place', () => {
     const list = { type: 'array', itemType: 'integer', required: true } as const;
     const object = { type: 'object', required: true } as const;
     const cases: readonly (readonly [Partial<Parameter>, string])[] = [
@@ -226,7 +226,7 @@ describe('generated handlers', () => {
     expect(raw).to.include('    // The raw text.\n    let a: Option<String> = query.optional("a")?;\n');
   });
 
-  it('leaves enums unchecked once they make the source too large', async () => {
+  it('leaves enums unchecked once they make the source of a generated handler too large', async () => {
     const allowed = MANY.slice(0, 1_000).map((text) => text.padEnd(20, '-'));
     const parameters = MANY.slice(0, 10).map((name) => parameter(name, { allowed: onlyTexts(...allowed) }));
     const source = generated(
@@ -242,7 +242,7 @@ describe('generated handlers', () => {
     expect(await check([source])).to.deep.equal([]);
   });
 
-  it('checks a long list of values against a constant', () => {
+  it('generates a constant against which a long list of values is checked', () => {
     const allowed = MANY.slice(0, 60);
     const source = generated(
       operation({
@@ -257,7 +257,7 @@ describe('generated handlers', () => {
     expect(source).to.include('one_of(text, &CURRENCY)').and.to.include('    currency: BodyCurrency,');
   });
 
-  it('parses a form into a struct', () => {
+  it('generates code that parses a form into a struct', () => {
     const fields = [
       field('title'),
       field('takenAt', { required: false, type: 'integer' }),
@@ -291,7 +291,7 @@ impl Body {
     expect(source).to.include('    let body = Body::read(&req)?;\n');
   });
 
-  it('truncates long text, and says how many parameters and fields are omitted', async () => {
+  it('truncates long text of a generated handler, and says how many parameters and fields it omits', async () => {
     const parameters = MANY.map((name) => parameter(name));
     const body = jsonBody(MANY.map((name) => member(name)));
     const source = generated(operation({ description: 'word '.repeat(10_000), parameters, body }));
@@ -302,12 +302,12 @@ impl Body {
     expect(await check([source])).to.deep.equal([]);
   });
 
-  it('the check of this suite reports compiler warnings', async () => {
+  it('reports compiler warnings when it checks the source of a handler', async () => {
     const unused = LIST_PETS_SOURCE.replace('(_: Request)', '(req: Request)');
     expect((await check([LIST_PETS_SOURCE, unused])).join()).to.include('unused variable');
   });
 
-  it('compiles without warnings for all combinations of types and styles', async function () {
+  it('generates handlers that compile without warnings for all combinations of types and styles', async function () {
     this.timeout(120_000);
     const types = ['string', 'integer', 'number', 'boolean', 'array', 'object', 'any'] as const;
     const locations = ['path', 'query', 'header', 'cookie'] as const;
@@ -369,7 +369,7 @@ impl Body {
     expect(await check(sources)).to.deep.equal([]);
   });
 
-  it('compiles without warnings for untrusted documents', async function () {
+  it('generates handlers that compile without warnings for untrusted documents', async function () {
     this.timeout(180_000);
     const everywhere = HOSTILE_TEXTS.map((text) =>
       generateHandler(

@@ -7,8 +7,8 @@ const withPaths = (paths: object, others: object = {}) => documentWith({ paths, 
 const FINE = { '/fine': { get: operation() } };
 const names = ({ operations }: Awaited<ReturnType<typeof read>>) => operations.map(({ name }) => name);
 
-describe('OpenAPI: rejects', () => {
-  it('texts that are not documents', async () => {
+describe('OpenAPI: documents that are rejected', () => {
+  it('rejects texts that are not OpenAPI documents', async () => {
     await expectRejected(read(''), /The document is empty/);
     await expectRejected(read(' \n\ufeff'), /The document is empty/);
     for (const [text, found] of [
@@ -27,7 +27,7 @@ describe('OpenAPI: rejects', () => {
     await expectRejected(read('a: 1\n---\nb: 2'), /multiple documents/);
   });
 
-  it('unknown versions', async () => {
+  it('rejects documents of unknown versions of OpenAPI', async () => {
     for (const version of ['2.0', '3.3.0', '4.0.0', 'three', '']) {
       await expectRejected(read(documentWith({}, version)), /^\/openapi: must be a version of OpenAPI 3/);
     }
@@ -35,7 +35,7 @@ describe('OpenAPI: rejects', () => {
     await expectRejected(read('swagger: "1.2"\npaths: {}'), /^\/swagger: /);
   });
 
-  it('documents without operations, and with too many', async () => {
+  it('rejects documents without operations, and with too many', async () => {
     await expectRejected(read(documentWith({ paths: undefined })), /^\/paths: must be an object/);
     await expectRejected(read(documentWith({ paths: [] })), /^\/paths: must be an object/);
     await expectRejected(read(withPaths({})), /^\/paths: has no operation that can be imported$/);
@@ -50,8 +50,8 @@ describe('OpenAPI: rejects', () => {
   });
 });
 
-describe('OpenAPI: reads, with a warning', () => {
-  it('keys that stand in one object again, in JSON and YAML, of which the last one counts', async () => {
+describe('OpenAPI: flaws that are read with a warning', () => {
+  it('warns of keys that are repeated in one object of JSON or YAML, and reads the last one', async () => {
     const again = (place: string, key: string) =>
       `${place}: the key "${key}" stands there again in the same object; only this last one is read`;
     const json = `{"openapi": "3.0.3", "info": {"title": "x", "version": "1"},
@@ -77,7 +77,7 @@ describe('OpenAPI: reads, with a warning', () => {
     ]);
   });
 
-  it('versions without a patch, numbers as versions, and what 3.2 shares with 3.1', async () => {
+  it('reads versions without a patch, numbers as versions, and what OpenAPI 3.2 shares with 3.1', async () => {
     for (const version of ['3.0', '3.1', '3.1.0-rc0']) {
       expect((await read(documentWith({}, version))).operations).to.have.lengthOf(1);
     }
@@ -118,14 +118,14 @@ describe('OpenAPI: reads, with a warning', () => {
     ],
   };
   for (const [what, [text, warnings]] of Object.entries(flaws)) {
-    it(what, async () => {
+    it(`reads a document with ${what}, and warns of them`, async () => {
       const document = await read(text);
       expect(document.operations).to.have.lengthOf(1);
       expect(document.warnings).to.deep.equal(warnings);
     });
   }
 
-  it('a null description, and `required: true` in a schema', async () => {
+  it('reads a null description, and `required: true` in a schema, with a warning', async () => {
     const schema = {
       type: 'object',
       properties: { name: { type: 'string', required: true, description: null } },
@@ -151,7 +151,7 @@ describe('OpenAPI: reads, with a warning', () => {
     ]);
   });
 
-  it('a title that cannot name a collection', async () => {
+  it('replaces a title that cannot name a collection, with a warning', async () => {
     const titled = async (info: unknown) => {
       const { title, warnings } = await read(documentWith({ info }));
       return { title, warnings: warnings.filter((warning) => warning.startsWith('/info/title: is')) };
@@ -172,7 +172,7 @@ describe('OpenAPI: reads, with a warning', () => {
     });
   });
 
-  it('operationIds that are those of others, and that cannot be names', async () => {
+  it('names operations by method and path when their operationId is not unique or cannot be a name', async () => {
     const document = await read(
       withPaths({
         '/a': { get: operation({ operationId: 'same' }), put: operation({ operationId: 'GET /c' }) },
@@ -196,7 +196,7 @@ describe('OpenAPI: reads, with a warning', () => {
     ]);
   });
 
-  it('the first of parameters with one name', async () => {
+  it('reads the first of two parameters with one name, with a warning', async () => {
     const parameter = { name: 'x', in: 'query', schema: { type: 'integer' } };
     const second = { ...parameter, schema: { type: 'string' } };
     const { operations, warnings } = await read(
@@ -206,7 +206,7 @@ describe('OpenAPI: reads, with a warning', () => {
     expect(warnings).to.deep.equal(['GET /a: parameters/1: a second query parameter "x" is left out']);
   });
 
-  it('texts that cannot be stored', async () => {
+  it('replaces texts of a document that cannot be stored, with a warning', async () => {
     for (const summary of ['a\0b', 'a\ud800b']) {
       const { operations, warnings } = await read(withPaths({ '/a': { get: operation({ summary }) } }));
       expect(operations[0]?.description).to.equal('a\ufffdb');
@@ -215,8 +215,8 @@ describe('OpenAPI: reads, with a warning', () => {
   });
 });
 
-describe('OpenAPI: leaves out, with a warning', () => {
-  it('paths and operations that are none', async () => {
+describe('OpenAPI: parts that are left out with a warning', () => {
+  it('leaves out paths and operations that are not objects or not paths, with a warning', async () => {
     const document = await read(
       withPaths({ a: { get: operation() }, '/b': null, '/c': { get: 'x', put: null }, 'x-d': 1, ...FINE }),
     );
@@ -229,7 +229,7 @@ describe('OpenAPI: leaves out, with a warning', () => {
     ]);
   });
 
-  it('paths with dot segments', async () => {
+  it('leaves out paths with dot segments, with a warning', async () => {
     for (const path of ['/a/../b', '/.', '/a/%2e%2E/b', '/a/.%2e', '/..']) {
       const document = await read(withPaths({ [path]: { get: operation() }, ...FINE }));
       expect(names(document)).to.deep.equal(['GET /fine']);
@@ -238,13 +238,13 @@ describe('OpenAPI: leaves out, with a warning', () => {
     }
   });
 
-  it('paths that are too long to be a name', async () => {
+  it('leaves out operations whose paths are too long to be a name, with a warning', async () => {
     const document = await read(withPaths({ [`/${'x'.repeat(300)}`]: { get: operation() }, ...FINE }));
     expect(names(document)).to.deep.equal(['GET /fine']);
     expect(document.warnings.join()).to.match(/^GET .*left out: needs an operationId/);
   });
 
-  it('operations that match the same requests as an earlier one, in one warning', async () => {
+  it('leaves out operations that match the same requests as an earlier one, with one warning', async () => {
     const document = await read(
       withPaths({
         '/a/{x}': { get: operation(), post: operation() },
@@ -281,7 +281,7 @@ describe('OpenAPI: leaves out, with a warning', () => {
     ],
   };
   for (const [what, [members, reason]] of Object.entries(unreadable)) {
-    it(`an operation with ${what}`, async () => {
+    it(`leaves out an operation with ${what}, with a warning`, async () => {
       const document = await read(withPaths({ '/a': { post: operation(members) }, ...FINE }));
       expect(names(document)).to.deep.equal(['GET /fine']);
       const left = document.warnings.filter((warning) => warning.startsWith('POST /a: left out: '));

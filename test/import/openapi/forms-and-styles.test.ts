@@ -114,7 +114,7 @@ describe('OpenAPI: forms', () => {
     expect(warnings).to.deep.equal([]);
   });
 
-  it('has no fields for other media types and for too many fields', async () => {
+  it('reads no fields of a body of another media type, or of a form with too many fields', async () => {
     expect((await bodyOf('text/plain', { schema: PHOTO_SCHEMA })).body).not.to.have.property('fields');
     const names = Array.from({ length: 201 }, (_, at) => [`f${at}`, { type: 'string' }]);
     const { body, warnings } = await bodyOf('multipart/form-data', {
@@ -128,7 +128,7 @@ describe('OpenAPI: forms', () => {
 });
 
 describe('OpenAPI: enums of JSON bodies', () => {
-  it('are those of members and of items that cannot be null', async () => {
+  it('reads the enums of members of a JSON body, and of items that cannot be null', async () => {
     const size = { type: 'string', enum: ['s', 'm'] };
     const maybe = { type: ['string', 'null'], enum: ['s', null] };
     const properties = {
@@ -176,7 +176,7 @@ describe('OpenAPI: styles of parameters', () => {
     ...style,
   });
 
-  it('reads styles, with the defaults of their places', async () => {
+  it('reads the styles of parameters, with the defaults of their places', async () => {
     const inPath = { in: 'path', required: true, schema: LIST };
     const { styles, warnings } = await styled(
       [
@@ -210,7 +210,7 @@ describe('OpenAPI: styles of parameters', () => {
     expect(warnings).to.deep.equal([]);
   });
 
-  it('reads a style that cannot be as the default of its place, with a warning', async () => {
+  it('reads a style that a parameter cannot have as the default of its place, with a warning', async () => {
     const header = { name: 'X-A', in: 'header', style: 'matrix', schema: LIST };
     const cookie = { name: 'c', in: 'cookie', style: 'cookie', schema: LIST };
     const { styles, warnings } = await styled([query('a', LIST, { style: 'label' }), header, cookie]);
@@ -234,7 +234,7 @@ describe('OpenAPI: styles of parameters', () => {
     ]);
   });
 
-  it('reads what may be a list as one where its items are sent one by one', async () => {
+  it('reads a parameter that may be a list as one when its items are sent one by one', async () => {
     const either = { oneOf: [{ type: 'string' }, LIST] };
     const { parameters } = await styled([
       query('a', either),
@@ -245,7 +245,7 @@ describe('OpenAPI: styles of parameters', () => {
     expect(parameters.map(({ type }) => type)).to.deep.equal(['array', 'any', 'any', 'any']);
   });
 
-  it('reads the members of objects and the values of enums', async () => {
+  it('reads the members of objects and the values of enums of parameters', async () => {
     const color = { type: 'object', properties: { r: { type: 'integer' }, g: {} } };
     const sizes = { type: 'string', enum: ['s', 'm', 's'] };
     const { parameters } = await styled([

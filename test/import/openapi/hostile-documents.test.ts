@@ -13,7 +13,7 @@ function aliasBomb(repeat: (alias: string) => string): string {
 }
 
 describe('OpenAPI: hostile documents', () => {
-  it('rejects alias bombs', async () => {
+  it('rejects documents with alias bombs', async () => {
     await expectRejected(
       read(aliasBomb((alias) => `[${Array(10).fill(alias).join()}]`)),
       /expands more than \d+ aliases/,
@@ -26,12 +26,12 @@ describe('OpenAPI: hostile documents', () => {
     );
   });
 
-  it('accepts hundreds of aliases of small values', async () => {
+  it('accepts a document with hundreds of aliases of small values', async () => {
     const text = `${HEAD.replace('{}', '{/a: {get: {responses: &any {default: &one {description: x}}}}}')}x-a: [${Array(500).fill('*one').join()}]`;
     expect((await read(text)).operations).to.have.lengthOf(1);
   });
 
-  it('accepts merge keys', async () => {
+  it('accepts a document with merge keys', async () => {
     const text = `${HEAD.replace('{}', '')}  /a:\n    get: &get\n      summary: First\n      responses: {default: {description: x}}\n    put: {<<: *get, summary: Second}\n`;
     expect((await read(text)).operations.map(({ description }) => description)).to.deep.equal([
       'First',
@@ -39,7 +39,7 @@ describe('OpenAPI: hostile documents', () => {
     ]);
   });
 
-  it('rejects deep nesting', async () => {
+  it('rejects documents that are nested deeply', async () => {
     const deep = 100_000;
     await expectRejected(read('['.repeat(deep)), /nested more than 256 levels deep/);
     await expectRejected(
@@ -71,7 +71,7 @@ describe('OpenAPI: hostile documents', () => {
     await expectRejected(read(text), /too long chains of references/);
   });
 
-  it('bounds checks that take quadratic time', async () => {
+  it('limits checks of documents that take quadratic time', async () => {
     const keys = Array.from({ length: 100_000 }, (_, at) => `  k${at}: 1`);
     await expectRejected(read(`${HEAD}x-keys:\n${keys.join('\n')}`), /no operation/);
     const parameters = Array.from({ length: 50_000 }, (_, at) => ({
@@ -109,7 +109,7 @@ describe('OpenAPI: hostile documents', () => {
       All: { allOf: Array.from({ length: count }, (_, at) => ({ $ref: `#/components/schemas/B${at}` })) },
     });
 
-    it('schemas that reference all others', async function () {
+    it('reads thousands of schemas that reference all others', async function () {
       this.timeout(20_000);
       const text = documentWith({
         paths: { '/a': { post: { requestBody: content(ALL), responses: RESPONSES } } },
@@ -120,7 +120,7 @@ describe('OpenAPI: hostile documents', () => {
       expect(warnings.join()).to.match(/has 10000 members/);
     });
 
-    it('parameters whose schemas reference all others', async function () {
+    it('reads thousands of parameters whose schemas reference all others', async function () {
       this.timeout(20_000);
       const schemas = tangle(5_000);
       const parameters = many(10_000, (at) => [
@@ -142,7 +142,7 @@ describe('OpenAPI: hostile documents', () => {
       expect(operations).to.have.lengthOf(50);
     });
 
-    it('bodies whose schemas extend all others', async () => {
+    it('rejects thousands of bodies whose schemas extend all others', async () => {
       const paths = many(2_000, (at) => [
         `/p${at}`,
         { post: { requestBody: content({ allOf: [ALL] }), responses: RESPONSES } },
@@ -154,7 +154,7 @@ describe('OpenAPI: hostile documents', () => {
       );
     });
 
-    it('bodies whose schemas all require the same thousands of members', async function () {
+    it('rejects bodies whose schemas all require the same thousands of members', async function () {
       this.timeout(20_000);
       const paths = many(5_000, (at) => [
         `/p${at}`,
@@ -168,7 +168,7 @@ describe('OpenAPI: hostile documents', () => {
       );
     });
 
-    it('a large path item that many paths reference', async function () {
+    it('reads a large path item that many paths reference', async function () {
       this.timeout(20_000);
       const item = { get: { responses: RESPONSES }, ...many(50_000, (at) => [`x-${at}`, 0]) };
       const paths = { '/all': item, ...many(4_000, (at) => [`/p${at}`, { $ref: '#/paths/~1all' }]) };
@@ -176,7 +176,7 @@ describe('OpenAPI: hostile documents', () => {
     });
   });
 
-  it('names with a special meaning in JavaScript', async () => {
+  it('reads names with a special meaning in JavaScript without polluting prototypes', async () => {
     const polluting = `{"openapi": "3.0.0", "info": {"title": "x", "version": "1"}, "paths": {"/a": {"get": {"__proto__": {"polluted": 1}}}}, "__proto__": {"polluted": 1}}`;
     for (const text of [polluting, `${HEAD.replace('{}', '{/a: {get: {}}}')}__proto__: {polluted: 1}`]) {
       expect((await read(text)).operations).to.have.lengthOf(1);

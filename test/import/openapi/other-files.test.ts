@@ -26,7 +26,7 @@ async function membersOf(files: Files, $ref: string) {
 }
 
 describe('OpenAPI: references to other files', () => {
-  it('name the file of a key that stands in one object again', async () => {
+  it('names the file of a key that is repeated in one object', async () => {
     const files = { 'api/pet.yaml': `${PET}required: []\n` };
     expect(await membersOf(files, 'pet.yaml')).to.deep.equal({
       members: ['id integer'],
@@ -36,7 +36,7 @@ describe('OpenAPI: references to other files', () => {
     });
   });
 
-  it('are relative to the file that has them', async () => {
+  it('resolves references to other files relative to the file that has them', async () => {
     const references = {
       'pet.yaml': { 'api/pet.yaml': PET },
       './pet.yaml#': { 'api/pet.yaml': PET },
@@ -66,7 +66,7 @@ describe('OpenAPI: references to other files', () => {
     }
   });
 
-  it('may lead back to the document, and form cycles', async () => {
+  it('follows references between files that lead back to the document and form cycles', async () => {
     const files = {
       'api/node.yaml':
         'properties: {id: {type: integer}, parent: {$ref: "node.yaml"}, tag: {$ref: "openapi.yaml#/components/schemas/Tag"}}',
@@ -81,7 +81,7 @@ describe('OpenAPI: references to other files', () => {
     ]);
   });
 
-  it('may be to path items, parameters and bodies', async () => {
+  it('follows references to path items, parameters and bodies in other files', async () => {
     const { operations, warnings } = await readIn(
       {
         'api/paths/pets.yaml': [
@@ -119,7 +119,7 @@ describe('OpenAPI: references to other files', () => {
     expect(operations[0]?.body?.members).to.have.lengthOf(1);
   });
 
-  it('are not followed when the file is missing, broken or out of the bundle', async () => {
+  it('follows no reference to a file that is missing, broken or out of the bundle', async () => {
     const files = { 'api/broken.yaml': 'a: [', passwd: PET, '/etc/passwd': PET, 'api/empty.yaml': '' };
     const reasons: Record<string, RegExp> = {
       'missing.yaml': /names a file that is not in the bundle$/,

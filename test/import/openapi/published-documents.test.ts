@@ -50,7 +50,7 @@ describe('published OpenAPI documents', () => {
   for (const { source, licence, sha256, documents } of PACKAGES) {
     describe(`of ${source} (${licence})`, () => {
       for (const expected of documents) {
-        it(expected.path, async function () {
+        it(`reads ${expected.path} of ${source} with the expected endpoints and warnings`, async function () {
           this.timeout(30_000);
           const root = publishedPackage(sha256);
           const bytes = await readFile(join(root, expected.path));
@@ -90,7 +90,7 @@ describe('published OpenAPI documents', () => {
 
   // Suites run after the tests beside them.
   describe('together', () => {
-    it(`${COMPILED} of their handlers, chosen at random, compile without warnings`, async function () {
+    it(`compiles ${COMPILED} handlers of published documents, chosen at random, without warnings`, async function () {
       // Builds the SDK unless it is cached.
       this.timeout(300_000);
       const chosen = sample(handlers, COMPILED, SEED);

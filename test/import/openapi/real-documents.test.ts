@@ -7,7 +7,7 @@ import { documentText, read } from '../documents/documents.js';
 const label = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
 
 describe('OpenAPI: real documents', () => {
-  it('reads the petstore in 3.0', async () => {
+  it('reads the petstore in OpenAPI 3.0', async () => {
     const document = await read(documentText('petstore-3.0.yaml'));
     expect(document).to.include({ title: 'Swagger Petstore', version: '1.0.0', basePath: '/v1' });
     expect(document.warnings).to.deep.equal([]);
@@ -55,7 +55,7 @@ describe('OpenAPI: real documents', () => {
     ]);
   });
 
-  it('reads features of 3.1', async () => {
+  it('reads features of OpenAPI 3.1', async () => {
     const document = await read(documentText('museum-3.1.yaml'));
     expect(document).to.include({
       title: 'Museum of Modern Measures',

@@ -13,7 +13,7 @@ const withSchema = (schema: object, others: object = {}, version = '3.1.0') =>
   documentWith({ components: { schemas: { A: schema, ...others } } }, version);
 
 describe('OpenAPI: references', () => {
-  describe('that are external', () => {
+  describe('external references', () => {
     let server: Server;
     let folder: TempDir;
     let requests = 0;
@@ -34,7 +34,7 @@ describe('OpenAPI: references', () => {
       await folder.remove();
     });
 
-    it('are not followed anywhere, and nothing is fetched or read', async () => {
+    it('follows no external reference, fetches nothing, and warns of it', async () => {
       const file = join(folder.path, 'other.json');
       const urls = [url, `${url}#/x`, `file://${file}`, '//x/y', 'C:\\x.yaml'];
       for (const target of [...urls, file, '../other.yaml', 'other.yaml', 'other.yaml#/x', './a']) {
@@ -61,7 +61,7 @@ describe('OpenAPI: references', () => {
       expect(requests).to.equal(0);
     });
 
-    it('leave out only the operations that cannot be read without their targets', async () => {
+    it('leaves out only operations that cannot be read without the target of an external reference', async () => {
       const reference = { $ref: 'parts.yaml#/x' };
       const { operations, warnings } = await read(
         documentWith({
@@ -92,7 +92,7 @@ describe('OpenAPI: references', () => {
       ]);
     });
 
-    it('are ignored in data', async () => {
+    it('ignores external references in data', async () => {
       const data = { $ref: url };
       const text = withSchema({
         type: 'object',
@@ -108,7 +108,7 @@ describe('OpenAPI: references', () => {
       expect(requests).to.equal(0);
     });
 
-    it('are not fetched for `$schema` and `$id`', async () => {
+    it('fetches nothing for `$schema` and `$id`', async () => {
       const schema = { $schema: url, $id: url, type: 'object' };
       const text = documentWith({ jsonSchemaDialect: url, components: { schemas: { A: schema } } }, '3.1.0');
       expect((await read(text)).operations).to.have.lengthOf(1);
@@ -116,7 +116,7 @@ describe('OpenAPI: references', () => {
     });
   });
 
-  it('that are circular lead to nothing', async () => {
+  it('follows no circular reference, and warns of it', async () => {
     const own = { $ref: '#/components/schemas/A' };
     const circular = [
       withSchema(own),
@@ -131,7 +131,7 @@ describe('OpenAPI: references', () => {
     expect(warnings.at(-1)).to.match(/^\/paths\/~1a: left out: .*is circular/);
   });
 
-  it('without target lead to nothing', async () => {
+  it('warns of a reference without a target, and reads the rest of the document', async () => {
     for (const target of [
       '#/components/schemas/B',
       '#/x/y',
@@ -146,7 +146,7 @@ describe('OpenAPI: references', () => {
     }
   });
 
-  it('between schemas may form cycles', async () => {
+  it('reads schemas whose references form cycles', async () => {
     const body = (schema: object) => ({ content: { 'application/json': { schema } } });
     const text = documentWith({
       paths: {
@@ -167,7 +167,7 @@ describe('OpenAPI: references', () => {
     ]);
   });
 
-  it('into data lead to nothing', async () => {
+  it('warns of a reference into data, and does not follow it', async () => {
     for (const [key, value] of Object.entries({
       example: {},
       default: {},
@@ -187,12 +187,12 @@ describe('OpenAPI: references', () => {
     ).to.have.lengthOf(1);
   });
 
-  describe('into extensions', () => {
+  describe('references into extensions', () => {
     const inExtension = (item: object, others: object = {}) =>
       documentWith({ paths: { '/z': { $ref: '#/x-items/a' } }, 'x-items': { a: item, ...others } });
     const operation = { operationId: 'z', responses: RESPONSES };
 
-    it('are resolved', async () => {
+    it('resolves references into extensions', async () => {
       const { operations } = await read(inExtension({ get: operation }));
       expect(operations.map(({ name }) => name)).to.deep.equal(['z']);
       const through = documentWith({
@@ -203,7 +203,7 @@ describe('OpenAPI: references', () => {
       expect((await read(through)).operations.map(({ name }) => name)).to.deep.equal(['z']);
     });
 
-    it('have targets that are read like the rest of the document', async () => {
+    it('reads the targets of references into extensions like the rest of the document', async () => {
       const { operations, warnings } = await read(
         inExtension(
           { $ref: '#/x-items/b' },
@@ -218,7 +218,7 @@ describe('OpenAPI: references', () => {
     });
   });
 
-  it('to a target of the wrong kind leave out the operation', async () => {
+  it('leaves out an operation with a reference to a target of the wrong kind', async () => {
     const get = { parameters: [{ $ref: '#/info' }], responses: RESPONSES };
     const { warnings } = await read(
       documentWith({ paths: { '/a': { get, put: { responses: RESPONSES } } } }),

@@ -6,7 +6,7 @@ const withPaths = (paths: object) => documentWith({ paths });
 const basePathOf = async (...servers: object[]) => (await read(documentWith({ servers }))).basePath;
 
 describe('OpenAPI: routes', () => {
-  it('takes the base path from the first server', async () => {
+  it('reads the base path from the first server of a document', async () => {
     expect(await basePathOf()).to.equal(null);
     for (const url of ['/', '', 'https://a.example', 'https://a.example/', '//a.example', '.', './']) {
       expect(await basePathOf({ url }), url).to.equal(null);
@@ -32,7 +32,7 @@ describe('OpenAPI: routes', () => {
     expect(await basePathOf({ url: 'https://{unknown}/v4', variables })).to.equal('/v4');
   });
 
-  it('has no base path, and a warning, when the URL of the server has no valid one', async () => {
+  it('reads no base path, with a warning, when the URL of the server has no valid one', async () => {
     const urls = ['/a/../b', '../v1', '/a//b', '/v1?x=1', '/v1#x', '/a*', '/%zz', '/a b'];
     for (const url of [...urls, '/{other}', '/{constructor}']) {
       const { basePath, warnings } = await read(documentWith({ servers: [{ url }] }));
@@ -76,7 +76,7 @@ describe('OpenAPI: routes', () => {
     expect(warnings[0]).to.match(/servers .* are ignored/);
   });
 
-  it('does not strip the base path from paths', async () => {
+  it('does not strip the base path from the paths of operations', async () => {
     const { operations } = await read(
       documentWith({
         servers: [{ url: '/v1' }],
@@ -86,7 +86,7 @@ describe('OpenAPI: routes', () => {
     expect(operations.map(({ path }) => path)).to.deep.equal(['/v1/pets', '/pets']);
   });
 
-  it('has a warning for each operation, in the order of the document', async () => {
+  it('warns of each operation, in the order of the document', async () => {
     const many = Object.fromEntries(
       Array.from({ length: 60 }, (_, at) => [`/p${at}/{id}`, { get: operation(), head: operation() }]),
     );
@@ -110,7 +110,7 @@ describe('OpenAPI: routes', () => {
     ]);
   });
 
-  it('adjusts the parameters to the path, with warnings', async () => {
+  it('adjusts the parameters of an operation to its path, with warnings', async () => {
     const parameters = [
       { name: 'gone', in: 'path', required: true, schema: {} },
       { name: 'Accept', in: 'header', schema: {} },
@@ -125,7 +125,7 @@ describe('OpenAPI: routes', () => {
     expect(warnings.join()).to.match(/"gone" is left out.*"id" is not described/);
   });
 
-  it('truncates long descriptions, and prefers the summary', async () => {
+  it('truncates long descriptions of operations, and prefers their summary', async () => {
     const long = `${'x'.repeat(65_534)}😀😀`;
     const { operations, warnings } = await read(
       withPaths({

@@ -20,7 +20,7 @@ async function post(operation: object, members: object = {}, item: object = {}) 
 }
 
 describe('OpenAPI: Swagger 2.0', () => {
-  it('is converted, with a warning', async () => {
+  it('converts a Swagger 2.0 document, with a warning', async () => {
     const { title, operations, warnings } = await read(
       swagger({ paths: { '/a': { get: { operationId: 'a', summary: 'All', responses: RESPONSES } } } }),
     );
@@ -34,7 +34,7 @@ describe('OpenAPI: Swagger 2.0', () => {
     await expectRejected(read('swagger: 2.0'), /^\/paths: must be an object/);
   });
 
-  it('has its base path', async () => {
+  it('reads the base path of a Swagger 2.0 document', async () => {
     const basePathOf = async (members: object) =>
       (await read(swagger({ paths: { '/a': { get: { responses: RESPONSES } } }, ...members }))).basePath;
     expect(await basePathOf({})).to.equal(null);
@@ -46,7 +46,7 @@ describe('OpenAPI: Swagger 2.0', () => {
     expect(await basePathOf({ host: 5, basePath: [], schemes: 'http' })).to.equal(null);
   });
 
-  it('has either a body or a form', async () => {
+  it('reads either a body or a form of a Swagger 2.0 operation', async () => {
     const field = { name: 'a', in: 'formData', type: 'string' };
     const object = { name: 'b', in: 'body', schema: { type: 'object' } };
     const { body, warnings } = await post({ parameters: [field, object] });
@@ -56,7 +56,7 @@ describe('OpenAPI: Swagger 2.0', () => {
     ]);
   });
 
-  it('has parameters in all styles that OpenAPI 3.0 has', async () => {
+  it('reads Swagger 2.0 parameters in all styles that OpenAPI 3.0 has', async () => {
     const array = (name: string, collectionFormat?: string, where = 'query') => ({
       ...{ name, in: where, type: 'array', items: { type: 'integer' } },
       ...(collectionFormat === undefined ? {} : { collectionFormat }),
@@ -96,7 +96,7 @@ describe('OpenAPI: Swagger 2.0', () => {
     ]);
   });
 
-  it('has parameters of the path and of the document, which operations override', async () => {
+  it('reads Swagger 2.0 parameters of the path and of the document, which operations override', async () => {
     const members = {
       parameters: {
         Limit: { name: 'limit', in: 'query', type: 'integer' },
@@ -123,7 +123,7 @@ describe('OpenAPI: Swagger 2.0', () => {
     expect(body?.members.map(({ name, type }) => [name, type])).to.deep.equal([['id', 'integer']]);
   });
 
-  it('has bodies of what operations consume', async () => {
+  it('reads the media types of Swagger 2.0 bodies from what operations consume', async () => {
     const body = { name: 'body', in: 'body', schema: { type: 'object', properties: { a: {} } } };
     const typeOf = async (operation: object, members: object = {}) =>
       (await post({ parameters: [body], ...operation }, members)).body?.mediaType;
@@ -137,7 +137,7 @@ describe('OpenAPI: Swagger 2.0', () => {
     expect(await typeOf({ consumes: [] })).to.equal('application/json');
   });
 
-  it('has forms, with files in multipart', async () => {
+  it('reads Swagger 2.0 forms, with files in multipart', async () => {
     const field = (name: string, members: object = {}) => ({
       name,
       in: 'formData',
@@ -181,7 +181,7 @@ describe('OpenAPI: Swagger 2.0', () => {
     );
   });
 
-  it('leaves out operations that cannot be read, and only these', async () => {
+  it('leaves out Swagger 2.0 operations that cannot be read, and only these', async () => {
     const fine = { responses: RESPONSES };
     const { operations, warnings } = await read(
       swagger({
@@ -210,7 +210,7 @@ describe('OpenAPI: Swagger 2.0', () => {
     ]);
   });
 
-  it('follows references to other files of a bundle, relative to the file that has them', async () => {
+  it('follows Swagger 2.0 references to other files, relative to the file that has them', async () => {
     const text = swagger({ paths: { '/pets': { $ref: 'paths/pets.yaml#/pets' } } });
     const body = { name: 'pet', in: 'body', schema: { $ref: '../schemas/a pet.yaml' } };
     const files: Record<string, string> = {
@@ -229,7 +229,7 @@ describe('OpenAPI: Swagger 2.0', () => {
     expect(warnings).to.deep.equal([CONVERTED]);
   });
 
-  it('is converted or rejected with arbitrary values, without other errors', async () => {
+  it('converts or rejects Swagger 2.0 documents with arbitrary values, without other errors', async () => {
     const anything = fc.jsonValue({ maxDepth: 3 });
     const or = <T>(value: fc.Arbitrary<T>) => fc.oneof({ weight: 4, arbitrary: value }, anything);
     const schema = or(

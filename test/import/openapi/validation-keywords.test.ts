@@ -64,7 +64,7 @@ describe('OpenAPI: keywords of validation', () => {
     expect(swagger.schema).to.deep.equal({ allOf: [ref('Base'), { required: ['name'] }] });
   });
 
-  it('takes members for readOnly by what their schema refers to, and from 3.1 on by what is beside it', async () => {
+  it('reads readOnly from what a member refers to, and from OpenAPI 3.1 on from what is beside it', async () => {
     const required = ['one', 'two', 'three', 'four'];
     const properties = {
       one: ref('Id'),
@@ -79,7 +79,7 @@ describe('OpenAPI: keywords of validation', () => {
     expect(later.schema).to.have.deep.property('required', []);
   });
 
-  it('drops what reverses or counts above a part that requires less than the document', async () => {
+  it('drops keywords that reverse or count above a part that requires less than the document', async () => {
     const required = { required: ['id'] };
     for (const version of VERSIONS) {
       const { schema, told } = await schemaOf(
@@ -95,7 +95,7 @@ describe('OpenAPI: keywords of validation', () => {
     }
   });
 
-  it('still requires what is readOnly in members of members, or behind `not`', async () => {
+  it('still requires in nested members, and behind `not`, what is readOnly in the object itself', async () => {
     for (const version of VERSIONS) {
       const all = {
         properties: { inner: { required: ['id'] } },
@@ -108,7 +108,7 @@ describe('OpenAPI: keywords of validation', () => {
     }
   });
 
-  it('ignores what is beside a reference in 3.0 and Swagger 2.0, with a warning, and keeps it later', async () => {
+  it('ignores keywords beside a reference before OpenAPI 3.1, with a warning, and keeps them later', async () => {
     const beside = { maxLength: 2, nullable: true, description: 'x' };
     const schemas = { S: { $ref: '#/components/schemas/T', enum: ['a'] }, T: { type: 'string' } };
     const old = await schemaOf('3.0.3', { properties: { a: { ...ref('S'), ...beside } } }, schemas);
@@ -128,7 +128,7 @@ describe('OpenAPI: keywords of validation', () => {
     expect(swagger.told).to.have.length(1);
   });
 
-  it('allows null by `nullable` as 3.0.3 says: beside a type, and not where an enum does not have it', async () => {
+  it('allows null by `nullable` as OpenAPI 3.0.3 says: beside a type, and only if an enum has it', async () => {
     const properties = {
       plain: { type: 'string', nullable: true },
       withNull: { type: 'string', nullable: true, enum: ['x', null] },
@@ -154,7 +154,7 @@ describe('OpenAPI: keywords of validation', () => {
     ]);
   });
 
-  it('lets forms through that may have objects anywhere, which are texts of JSON in them', async () => {
+  it('lets forms through without validation that may have objects, which are texts of JSON in them', async () => {
     const form = async (schema: object) => {
       const content = { 'application/x-www-form-urlencoded': { schema } };
       const schemas = { O: { type: 'object', properties: { a: { type: 'integer' } } }, L: list(ref('O')) };

@@ -32,7 +32,7 @@ const schemaOf = async (text: string) => {
 };
 
 describe('OpenAPI: validation of requests', () => {
-  it('has the parameters of path item and operation, in their styles, and the body with all that it refers to', async () => {
+  it('validates the parameters of path item and operation, and the body with all that it refers to', async () => {
     const { policies, warnings } = await read(
       documentWith({
         paths: {
@@ -121,7 +121,7 @@ describe('OpenAPI: validation of requests', () => {
     });
   });
 
-  it('converts what 3.0 writes in another way', async () => {
+  it('converts keywords of OpenAPI 3.0 to those of JSON Schema 2020-12', async () => {
     const { schema, warnings } = await schemaOf(
       post({
         type: 'object',
@@ -146,7 +146,7 @@ describe('OpenAPI: validation of requests', () => {
     });
   });
 
-  it('leaves out what cannot be enforced, with a warning, and refuses no more than before', async () => {
+  it('leaves out keywords that cannot be enforced, with a warning, and refuses no more for it', async () => {
     const { schema, named, warnings } = await schemaOf(
       post(
         {
@@ -192,7 +192,7 @@ describe('OpenAPI: validation of requests', () => {
       expect(told.join('\n')).to.include(part);
   });
 
-  it('drops what would refuse more because of what is left out, through references', async () => {
+  it('drops keywords that would refuse more because others are left out, through references', async () => {
     const odd = { pattern: '(a)\\1' };
     const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
     const { schema, named, warnings } = await schemaOf(
@@ -246,7 +246,7 @@ describe('OpenAPI: validation of requests', () => {
       expect(told).to.include(`properties.${part} is not validated: not all is validated of a schema`);
   });
 
-  it('keeps what stands beside a reference to a reference', async () => {
+  it('keeps keywords beside a reference to a reference', async () => {
     const { named } = await schemaOf(
       post(
         { $ref: '#/components/schemas/A' },
@@ -260,7 +260,7 @@ describe('OpenAPI: validation of requests', () => {
     });
   });
 
-  it('lets all bodies through that no other type describes where a type cannot be one', async () => {
+  it('lets bodies of undescribed types through when a document has an invalid media type', async () => {
     const content = { 'application/json': { schema: { type: 'object' } }, odd: { schema: {} } };
     const parameters = [{ name: 'Host', in: 'header', schema: { type: 'string' } }];
     const { policies, warnings } = await read(
@@ -277,7 +277,7 @@ describe('OpenAPI: validation of requests', () => {
       .and.include('body.content.odd');
   });
 
-  it('lets bodies of other types through, and says so', async () => {
+  it('validates urlencoded forms, and lets multipart forms through with a warning', async () => {
     const multipart = { schema: { type: 'object', properties: { a: { type: 'string' } } } };
     const form = { schema: { type: 'object', properties: { a: { type: 'integer' } } } };
     const { policies, warnings } = await read(
@@ -308,7 +308,7 @@ describe('OpenAPI: validation of requests', () => {
     ]);
   });
 
-  it('of real documents can be enforced', async () => {
+  it('makes policies of real documents that can be enforced', async () => {
     for (const name of ['museum-3.1.yaml', 'petstore-3.0.yaml', 'path-items-3.0.json']) {
       const { policies } = await read(documentText(name));
       expect(policies.size, name).to.be.greaterThan(0);
