@@ -64,7 +64,7 @@ describe('artifacts in a folder', () => {
     expect(await readdir(join(folder.path, 'store', digest.slice(0, 2)))).to.deep.equal([digest]);
   });
 
-  it('fails to put a missing file, and leaves no partial files', async () => {
+  it('fails to store a missing file as an artifact, and leaves no partial files', async () => {
     const digest = 'ab'.repeat(32);
     expect(await failure(store.put(digest, join(folder.path, 'missing')))).to.match(/ENOENT/);
     expect(await store.has(digest)).to.equal(false);

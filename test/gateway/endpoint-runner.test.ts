@@ -392,7 +392,7 @@ describe('endpoint runner', () => {
     expect(notes.filter(isObservation).at(-1)).to.equal('observe running 1006');
   });
 
-  it('replaces a process once when several requests exceed their deadlines', async () => {
+  it('replaces the process of a handler once when several requests exceed their deadlines', async () => {
     const runner = run(desired('a', 1));
     await settle();
     notes = [];
@@ -404,7 +404,7 @@ describe('endpoint runner', () => {
     expectSwap(1, 2);
   });
 
-  it('replaces the process only when limits of the process change', async () => {
+  it('replaces the process of a handler only when limits of the process change', async () => {
     const runner = run(desired('a', 1));
     await settle();
     notes = [];
@@ -417,7 +417,7 @@ describe('endpoint runner', () => {
     expectSwap(1, 2);
   });
 
-  it('replaces the process when its environment changes', async () => {
+  it('replaces the process of a handler when its environment changes', async () => {
     const runner = run(desired('a', 1));
     await settle();
     notes = [];
@@ -426,7 +426,7 @@ describe('endpoint runner', () => {
     expectSwap(1, 2);
   });
 
-  it('keeps the running process when a start with other limits fails, and reports it', async () => {
+  it('keeps the running handler when a start with other limits fails, and reports that', async () => {
     const runner = run(desired('a', 1));
     await settle();
     notes = [];
@@ -445,7 +445,7 @@ describe('endpoint runner', () => {
     expect(notes.some((note) => note.startsWith('stop') || note.startsWith('route'))).to.equal(false);
   });
 
-  it('treats a lost connection as a crash, unless the process is being stopped', async () => {
+  it('treats a lost connection of a handler as a crash, but not one of another or an ended process', async () => {
     const runner = run(desired('a', 1));
     await settle();
     notes = [];
@@ -473,7 +473,7 @@ describe('endpoint runner', () => {
     expect(notes).to.include.members(['stop 1', 'observe running 1003']);
   });
 
-  it('keeps the running process when the next one does not start, and returns to it on request', async () => {
+  it('keeps the running handler when the next one does not start, and returns to it on request', async () => {
     const runner = run(desired('a', 1));
     await settle();
     notes = [];
@@ -488,7 +488,7 @@ describe('endpoint runner', () => {
     expect(notes).to.deep.equal(['observe running 1001']);
   });
 
-  it('reports a failed start also when the desired state is set again meanwhile', async () => {
+  it('reports a failed start of a handler even when the desired state is set again meanwhile', async () => {
     let fail = (_error: Error): void => undefined;
     routing = new Promise((_resolve, reject) => {
       fail = reject;
@@ -502,7 +502,7 @@ describe('endpoint runner', () => {
     expect(notes).to.include('observe failed null');
   });
 
-  it('stops all processes that it has started', async () => {
+  it('stops all processes of an endpoint that it has started', async () => {
     const runner = run(desired('a', 1));
     await settle();
     runner.setDesired(desired('b', 2));

@@ -124,7 +124,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
     });
   });
 
-  it('finishes active jobs before it closes', async () => {
+  it('finishes active jobs before a consumer closes', async () => {
     let finish: () => void = () => undefined;
     let started = false;
     let finished = false;

@@ -113,7 +113,7 @@ describe('encryption with a new key', () => {
     expect(lines.map(({ msg }) => msg)).to.have.length(1);
   });
 
-  it('encrypts values that do not name their key with the new key', async () => {
+  it('encrypts with the new key even values that do not name their key', async () => {
     await fill(old);
     const [service] = await store.knex('services').limit(1);
     const unnamed = service.config_encrypted.replace(/^v2:\w+:/, 'v1:');

@@ -97,7 +97,7 @@ describe('orders of certificates', () => {
     expect(await dueHosts('https://other.example/')).to.include('much.example');
   });
 
-  it('orders none where a user has set a certificate, and replaces none that is set meanwhile', async () => {
+  it('orders no certificate where a user has set one, and replaces none that is set meanwhile', async () => {
     await save('own.example', -1, null);
     expect(await dueHosts()).to.deep.equal([]);
     const id = await add('meanwhile.example');
@@ -120,7 +120,7 @@ describe('orders of certificates', () => {
     expect(await due()).to.deep.equal([]);
   });
 
-  it('repeats the order of a lost worker, whose certificate is then refused', async () => {
+  it('repeats an order of a certificate of a lost worker, whose result is then refused', async () => {
     const id = await add('a.example');
     const lost = await claimOrder(store, await onlyDue(), DIRECTORY, 0);
     const claimed = await claimOrder(store, await onlyDue(), DIRECTORY, LEASE_MS);

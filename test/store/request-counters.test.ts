@@ -17,7 +17,7 @@ describe('counts of requests', () => {
   const rows = () => store.knex('request_counters').pluck('node_id');
   const handled = async () => (await readStatistics(store)).requests_handled;
 
-  it('adds the counts of requests of gateways that are gone, and keeps the sum', async () => {
+  it('adds up the counts of requests of gateways that are gone, and keeps the sum', async () => {
     const [stays, ...goes] = [await join(), await join(), await join()];
     for (const id of [stays, ...goes]) await addRequests(store, id, 10);
     for (const id of goes) await removeNode(store, id);

@@ -179,7 +179,7 @@ describe('the embedded PostgreSQL', () => {
   });
 
   if (isRoot) {
-    it('moves the data of PostgreSQL when their folder is closed to others', async () => {
+    it('moves the data of PostgreSQL when its folder is closed to others', async () => {
       await makePrivate();
       await chmod(dirname(dataDir), 0o755);
       await query(keep);
@@ -259,7 +259,7 @@ describe('the embedded PostgreSQL', () => {
       expect((await stat(outside)).uid).to.equal(0);
     });
 
-    it('refuses the data of another user when the folder of PostgreSQL is a link to them', async () => {
+    it('refuses data of another user to which the folder of PostgreSQL is a link', async () => {
       await query(keep);
       const others = join(data.path, 'others');
       await rename(join(dataDir, 'postgres'), others);

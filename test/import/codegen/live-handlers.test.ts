@@ -186,7 +186,7 @@ describe('running generated handlers', () => {
   const PET = { type: 'cat', owner: null };
   const withQuery = (path: string, query: Record<string, string>) => `${path}?${new URLSearchParams(query)}`;
 
-  it('answers 501 from a generated handler with the operation and the values received', async () => {
+  it('a generated handler answers 501 with the operation and the values that it received', async () => {
     expect(await putPet('/pets/7?dry=true&sizes=1,2.5', { ...PET, age: 3 })).to.deep.equal({
       status: 501,
       body: {
@@ -201,7 +201,7 @@ describe('running generated handlers', () => {
     });
   });
 
-  it('rejects parameters of a generated handler that are missing or of the wrong type', async () => {
+  it('a generated handler rejects parameters that are missing or of the wrong type', async () => {
     const cases = [
       ['/pets/seven?sizes=1', 'Bad request: Invalid value for path parameter id: "seven"'],
       ['/pets/7', 'Bad request: Missing required query parameter: sizes'],
@@ -212,14 +212,14 @@ describe('running generated handlers', () => {
       expect(await putPet(path, PET)).to.deep.equal({ status: 400, body: { error } });
   });
 
-  it('rejects bodies of a generated handler that are missing or do not fit the schema', async () => {
+  it('a generated handler rejects bodies that are missing or do not fit the schema', async () => {
     const bodies = [undefined, '', 'no JSON', '[]', { owner: null }, { type: 'cat' }, { ...PET, age: 'old' }];
     for (const body of bodies) {
       expect((await putPet('/pets/7?sizes=1', body)).status, JSON.stringify(body)).to.equal(400);
     }
   });
 
-  it('parses headers and cookies in a generated handler', async () => {
+  it('a generated handler parses headers and cookies', async () => {
     const headers = { 'x-count': '3', cookie: 'visits=4; session=a=b; seen=1,2' };
     const { status, body } = await send('GET', '/headers', { headers });
     expect(status).to.equal(501);
@@ -237,19 +237,19 @@ describe('running generated handlers', () => {
       expect((await send('GET', '/headers', { headers: wrong })).status).to.equal(400);
   });
 
-  it('reads parameters by their exact names in a generated handler', async () => {
+  it('a generated handler reads parameters by their exact names', async () => {
     const query = Object.fromEntries(NAMES.map((name, at) => [name, `value ${at}`]));
     const { body } = await send('GET', withQuery('/strange', query));
     expect(body.received).to.deep.equal({ query });
   });
 
-  it('reads more parameters in a generated handler than one JSON object of its answer holds', async () => {
+  it('a generated handler reads more parameters than one JSON object of its answer holds', async () => {
     const query = Object.fromEntries(MANY.map((name) => [name, name]));
     const { body } = await send('GET', withQuery('/many', query));
     expect(Object.assign({}, ...(body.received['query'] as object[]))).to.deep.equal(query);
   });
 
-  it('accepts bodies that are not JSON in a generated handler', async () => {
+  it('a generated handler accepts bodies that are not JSON', async () => {
     const bytes = await send('POST', '/bytes', { body: Buffer.from([0, 255, 1]) });
     expect(bytes.body.received).to.deep.equal({ body: { bytes: 3 } });
     expect((await send('POST', '/bytes')).status).to.equal(400);
@@ -260,7 +260,7 @@ describe('running generated handlers', () => {
     expect((await send('POST', '/form', { body: '{}' })).status).to.equal(400);
   });
 
-  it('parses a multipart form with text and files in a generated handler', async () => {
+  it('a generated handler parses a multipart form with text and files', async () => {
     const title = { name: 'title', content: 'Sunset & más' };
     const meta = { name: 'meta', content: '{"a":1}' };
     const photo = { name: 'photo', filename: 'sun.png', content: Buffer.from([0, 255, 13, 10]) };
@@ -289,7 +289,7 @@ describe('running generated handlers', () => {
     expect((await send('POST', '/upload', { body: {} })).status).to.equal(400);
   });
 
-  it('accepts JSON that a browser sends as a file of a form to a generated handler', async () => {
+  it('a generated handler accepts JSON that a browser sends as a file of a form', async () => {
     const form = new FormData();
     form.set('title', 'Sunset');
     form.set('meta', new Blob(['{"a":1}'], { type: 'application/json' }));
@@ -301,7 +301,7 @@ describe('running generated handlers', () => {
     expect(sent.body.received['body']).to.include({ title: 'Sunset', meta: '{"a":1}' });
   });
 
-  it('parses an urlencoded form in a generated handler', async () => {
+  it('a generated handler parses an urlencoded form', async () => {
     const post = (body: string | undefined, path = '/order', type = `${URLENCODED}; charset=utf-8`) =>
       send('POST', path, { headers: { 'content-type': type }, ...(body === undefined ? {} : { body }) });
     const full =
@@ -348,7 +348,7 @@ describe('running generated handlers', () => {
     expect((await post('a=1&a=2', '/any-order')).body.received).to.deep.equal({ body: pairs });
   });
 
-  it('parses parameters in their style in a generated handler', async () => {
+  it('a generated handler parses parameters in their style', async () => {
     const path = '/styles/;id=1,2/.3.4/;x=5;y=6/photo.png/a/b';
     const filter = 'filter[a]=1&filter[b%20c]=2&filters=3&filter[=4';
     const lists = 'each=1&each=2&commas=3,4&spaces=5%206&pipes=a,b|c&order=name&order=age&stars=3';
@@ -420,7 +420,7 @@ describe('running generated handlers', () => {
     expect(free.body.received).to.deep.equal({ query: { page: 2, filter: { a: '1', b: '3' } } });
   });
 
-  it('reads an empty text as an empty list in a generated handler, as the policy validate does', async () => {
+  it('a generated handler reads an empty text as an empty list, as the policy validate does', async () => {
     const integers = { type: 'array', items: { type: 'integer' } };
     const texts = { type: 'array', items: { type: 'string' } };
     const parameters = [
@@ -443,7 +443,7 @@ describe('running generated handlers', () => {
     expectData(await stack.api.put(`/api/endpoints/${styles}`, { policies: null }));
   });
 
-  it('checks the enums of a body in a generated handler', async () => {
+  it('a generated handler checks the enums of a body', async () => {
     const post = (body: unknown) => send('POST', '/enums', { body });
     const full = {
       ...{ status: 'in stock', tags: ['new', 'old'], currency: 'C59' },
@@ -471,14 +471,14 @@ describe('running generated handlers', () => {
     );
   });
 
-  it('accepts a missing optional body of a generated handler, but not an invalid one', async () => {
+  it('a generated handler accepts a missing optional body, but not an invalid one', async () => {
     expect((await send('POST', '/maybe')).body.received).to.deep.equal({ body: null });
     expect((await send('POST', '/maybe', { body: PET })).status).to.equal(400);
     expect((await send('POST', '/anything', { body: 'null' })).body.received).to.deep.equal({ body: null });
     expect((await send('POST', '/anything')).status).to.equal(400);
   });
 
-  it('accepts missing optional parameters of a generated handler', async () => {
+  it('a generated handler accepts missing optional parameters', async () => {
     const { body } = await putPet('/pets/7?sizes=1', PET);
     expect(body.received['query']).to.deep.equal({ dry: null, sizes: [1] });
     const strange: readonly Parameter[] = STRANGE_NAMES.parameters;

@@ -42,7 +42,7 @@ describe('OpenAPI: routes', () => {
     }
   });
 
-  it('leaves out paths that are not valid routes, with a warning each', async () => {
+  it('leaves out paths of a document that are not valid routes, with a warning each', async () => {
     const paths = [
       '/a{b}{c}',
       '/b/*',
@@ -86,7 +86,7 @@ describe('OpenAPI: routes', () => {
     expect(operations.map(({ path }) => path)).to.deep.equal(['/v1/pets', '/pets']);
   });
 
-  it('warns of each operation, in the order of the document', async () => {
+  it('warns of the flaws of each operation, in the order of the document', async () => {
     const many = Object.fromEntries(
       Array.from({ length: 60 }, (_, at) => [`/p${at}/{id}`, { get: operation(), head: operation() }]),
     );
