@@ -39,7 +39,7 @@ describe('an actor host that is killed under load', () => {
   const isActive = async (id: string) =>
     ((await must(stack.api.get(`/api/services/${id}`))) as ServiceView).active;
 
-  it('fails calls with a clear error, and serves again after its restart, services active as before', async () => {
+  it('a killed actor host fails calls with a clear error, and serves the same services after its restart', async () => {
     const load = await startLoad({
       targets: [stack.gatewayUrl],
       clients: CLIENTS,

@@ -70,7 +70,7 @@ for (const queue of ['PostgreSQL', 'Redis'] as const) {
       return build_id;
     };
 
-    it('is retried when its worker is killed; the call that waits gets the result, and there is one artifact', async () => {
+    it(`a compile is retried when its worker is killed, and answers the waiting call (queue on ${queue})`, async () => {
       const before = await artifacts();
       const id = await create();
       const answer = must(stack.api.post(`/api/endpoints/${id}/compile`));
@@ -93,7 +93,7 @@ for (const queue of ['PostgreSQL', 'Redis'] as const) {
       expect(finish?.['request_id']).to.equal(done.request_id);
     });
 
-    it('finishes when the web process that waits for it is killed, and can be looked up', async () => {
+    it(`a compile finishes when the web process that waits for it is killed (queue on ${queue})`, async () => {
       const id = await create();
       const cutOff = stack.api.post(`/api/endpoints/${id}/compile`).then(
         () => 'answered',

@@ -33,7 +33,7 @@ describe('an outage of PostgreSQL under load', function () {
     ['hanging', () => server.hang(), () => server.wake()],
   ] as const;
   for (const [what, takeAway, release] of faults) {
-    it(`(${what}) fails no request of the data plane; the API answers 503, and recovers`, async () => {
+    it(`fails no request of the data plane while PostgreSQL is ${what}; the API answers 503, and recovers`, async () => {
       const load = await startLoad({
         targets: [stack.gatewayUrl],
         clients: 4,

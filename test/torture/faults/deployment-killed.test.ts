@@ -52,7 +52,7 @@ describe('a deployment', function () {
   let number = 10;
   for (const victim of ['web', 'worker', 'gateway'] as const) {
     for (const moment of ['compiles', 'starts'] as const) {
-      it(`is finished or undone when ${victim} is killed while it ${moment}`, async () => {
+      it(`a deployment is finished or undone when ${victim} is killed while its handler ${moment}`, async () => {
         number++;
         const before = await endpoint();
         const [versionsBefore, answerBefore] = [await versions(), await answer()];

@@ -71,7 +71,7 @@ describe('a full disk', function () {
     ['when the artifact is stored', () => store, 16],
   ];
   for (const [what, disk, leaveKb] of moments) {
-    it(`${what}: reports it, leaves the endpoint unchanged and no partial files, and works again with free space`, async () => {
+    it(`reports a full disk ${what}, leaves no partial file, and compiles again with free space`, async () => {
       const endpoint = await create();
       await disk().fill(leaveKb);
       try {
@@ -92,7 +92,7 @@ describe('a full disk', function () {
     });
   }
 
-  it('when a gateway fetches the artifact: reports it, keeps running handlers, and works again with free space', async () => {
+  it('reports a full disk when a gateway fetches an artifact, serves on, and starts it with free space', async () => {
     const running = await create();
     await must(compile(running.id));
     await must(start(running.id));
@@ -110,7 +110,7 @@ describe('a full disk', function () {
     expect((await call(endpoint.url)).text).to.equal(endpoint.text);
   });
 
-  it('when a gateway starts: it becomes ready, and starts the desired handlers once there is free space', async () => {
+  it('a gateway becomes ready on a full disk, and starts the desired handlers once there is free space', async () => {
     const endpoint = await create();
     await must(compile(endpoint.id));
     await must(start(endpoint.id));
@@ -126,7 +126,7 @@ describe('a full disk', function () {
     await eventually(async () => expect((await call(endpoint.url)).text).to.equal(endpoint.text));
   });
 
-  it('under the log: the process continues without it, and writes it again once there is free space', async () => {
+  it('web serves on when the disk of its log is full, and logs again once there is free space', async () => {
     const folder = await tempDir('full-log');
     const disk = await mountSmallDisk(folder.path, 1);
     const logFile = join(folder.path, 'web.log');

@@ -66,7 +66,7 @@ describe('the first start', function () {
     return Promise.all(files);
   };
 
-  it('compiles the SDK once: another worker waits, and continues when the first is killed; edge deploy says so, and waits', async () => {
+  it('a second worker continues the compile of the SDK when the first is killed, while edge deploy waits', async () => {
     await eventually(async () => {
       const [sdk] = await preparing();
       expect(sdk).to.include({ what: 'Rust SDK', problem: null });

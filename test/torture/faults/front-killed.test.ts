@@ -31,7 +31,7 @@ describe('a front that is killed under load', function () {
   const front = () => frontOf(gateway().pid) ?? expect.fail('no front');
   const handler = async () => ((await must(stack.api.get(`/api/endpoints/${id}`))) as { pid: number }).pid;
 
-  it(`${KILLS} times is replaced without refusing a connection; handlers keep running`, async function () {
+  it(`a front that is killed ${KILLS} times is replaced without refusing a connection; handlers keep running`, async function () {
     gateway().logged.expectErrors(/front exited, starting another/);
     const running = await handler();
     const load = await startLoad({
@@ -67,7 +67,7 @@ describe('a front that is killed under load', function () {
     if (this.test) this.test.title += ` (served again after ${away.join(', ')} ms)`;
   });
 
-  it('leaves no client waiting that it has not accepted', async () => {
+  it('a killed front leaves no client waiting whose connection it has not accepted', async () => {
     gateway().logged.expectErrors(/front exited, starting another/);
     await delay(LIFE_MS);
     const stopped = front();
@@ -81,7 +81,7 @@ describe('a front that is killed under load', function () {
     for (const { status } of await Promise.all(answers)) expect(status).to.equal(200);
   });
 
-  it('is replaced by one that knows all changes since its start', async () => {
+  it('a killed front is replaced by one that knows all changes since its start', async () => {
     gateway().logged.expectErrors(/front exited, starting another/);
     await stack.deploy({ path: '/later', code: numbered(2) });
     const killed = front();

@@ -52,8 +52,8 @@ describe('a gateway that is killed under load', () => {
   };
 
   const victims: Record<string, () => number[]> = {
-    'its supervisor alone': () => [gateway().pid],
-    'its supervisor and its front at once': () => [
+    'supervisor alone': () => [gateway().pid],
+    'supervisor and front': () => [
       gateway().pid,
       ...descendantsOf(gateway().pid).flatMap(({ pid, command }) =>
         command.includes('gateway-front') ? [pid] : [],
@@ -61,7 +61,7 @@ describe('a gateway that is killed under load', () => {
     ],
   };
   for (const [what, find] of Object.entries(victims)) {
-    it(`(${what}) serves every running endpoint after its restart, and leaks no handler`, async () => {
+    it(`a killed gateway (${what}) serves every running endpoint after its restart, and leaks no handler`, async () => {
       const load = await putOnLoad();
       // One of the handlers is in an endless loop, and does not notice that its gateway is gone.
       const busy = call(`${stack.gatewayUrl}/looping?do=spin`).catch(() => undefined);
@@ -85,7 +85,7 @@ describe('a gateway that is killed under load', () => {
     });
   }
 
-  it('restarts without endpoints that were stopped meanwhile', async () => {
+  it('a killed gateway restarts without endpoints that were stopped meanwhile', async () => {
     await gateway().end('SIGKILL');
     const stopping = must(stack.api.post(`/api/endpoints/${loopingId}/stop`));
     await eventually(async () => {

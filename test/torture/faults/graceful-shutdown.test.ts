@@ -54,7 +54,7 @@ describe('SIGTERM under load', function () {
   const REFUSED = (failures: readonly LoadFailure[]) =>
     failures.every(({ what }) => what.startsWith('ECONNREFUSED'));
 
-  it('one gateway of two loses no request', async () => {
+  it('loses no request when one gateway of two gets SIGTERM', async () => {
     const port = await freePort();
     const startSecond = async () => {
       const launched = stack.launch('gateway', { GATEWAY_PORT: String(port) });
@@ -90,7 +90,7 @@ describe('SIGTERM under load', function () {
     expect(outcomes(load.failures())).to.deep.equal({});
   });
 
-  it('the worker finishes what it compiles, and leaves the rest to its successor', async () => {
+  it('finishes every accepted compile when a worker gets SIGTERM and another one starts', async () => {
     const ids = await Promise.all(
       Array.from({ length: 6 }, (_, at) => create(slowToCompile(1_500_000, 30 + at))),
     );
@@ -101,7 +101,7 @@ describe('SIGTERM under load', function () {
     for (const answer of answers) expect(await answer).to.include({ status: 'compiled' });
   });
 
-  it('the management API answers accepted requests', async () => {
+  it('the management API answers accepted requests after SIGTERM', async () => {
     const compiled = compileSlowly(50);
     const load = await startLoad({
       targets: [stack.apiUrl],
@@ -118,7 +118,7 @@ describe('SIGTERM under load', function () {
     expect(REFUSED(failures), JSON.stringify(outcomes(failures))).to.equal(true);
   });
 
-  it('the actor host finishes its calls; later ones fail with an error', async () => {
+  it('the actor host finishes its calls after SIGTERM; later ones fail with an error', async () => {
     const load = await startLoad({
       targets: [stack.gatewayUrl],
       clients: CLIENTS,

@@ -22,7 +22,7 @@ describe('a handler that is killed under load', () => {
 
   const view = async (id: string) => (await must(stack.api.get(`/api/endpoints/${id}`))) as EndpointView;
 
-  it('fails only the requests that are in it, with 502, and serves again', async () => {
+  it('a killed handler fails only the requests that are in it, with 502, and is replaced', async () => {
     const path = '/killed';
     const id = await stack.deploy({ path, method: 'POST', code: numbered(1) });
     const { pid } = await view(id);

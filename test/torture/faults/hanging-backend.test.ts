@@ -57,7 +57,7 @@ describe('a backend that hangs', function () {
     ['/postgres', '/redis', () => postgres.hang(), () => postgres.wake()],
   ];
   for (const [path, unaffected, hang, wake] of backends) {
-    it(`(${path}) delays its own callers until their deadline, and no others`, async () => {
+    it(`a hanging ${path.slice(1)} server delays its own callers until their deadline, and no others`, async () => {
       const others: Record<string, Load> = {
         'another endpoint': await putOnLoad('/plain', '1 '),
         'another service of the same type': await putOnLoad('/other', 'value'),

@@ -34,7 +34,7 @@ describe('importing a bundle during a short outage of PostgreSQL', () => {
   const failedJobs = () => worker().logged.lines.filter(({ msg }) => msg === 'job failed').length;
   const view = async (id: string) => (await must(stack.api.get(`/api/imports/${id}`))) as Import;
 
-  it('finishes, although no build could record its outcome', async () => {
+  it('an import finishes, although two builds could not record their outcome while PostgreSQL was away', async () => {
     // What cannot be said then is logged, job by job.
     worker().logged.expectErrors(/job failed/);
     const names = ['one', 'two', 'three'];

@@ -57,7 +57,7 @@ describe('an endpoint under load', function () {
     return session;
   };
 
-  it(`is deployed at least ${DEPLOYMENTS} times without a failed request or stream, also over HTTP/2 and TLS`, async () => {
+  it(`deploys an endpoint ${DEPLOYMENTS} times without a failed request or stream, also over HTTP/2 and TLS`, async () => {
     const sources = [numberedStreams(1), numberedStreams(2), numberedStreams(3)];
     const id = await stack.deploy({ path: '/swap', code: sources[0] ?? '', method: 'POST' });
     const load = await startLoad({

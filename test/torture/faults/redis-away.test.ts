@@ -48,11 +48,11 @@ describe('an outage of Redis under load', function () {
   }
 
   const faults = [
-    ['stopped, and empty when it is back', () => redis.stop(), () => redis.start()],
-    ['hanging', async () => redis.hang(), async () => redis.wake()],
+    ['stops, and comes back empty', () => redis.stop(), () => redis.start()],
+    ['hangs', async () => redis.hang(), async () => redis.wake()],
   ] as const;
   for (const [what, takeAway, release] of faults) {
-    it(`(${what}) refuses compile requests with 503, and loses nothing that was accepted`, async () => {
+    it(`refuses compile requests with 503, but loses no accepted build, when Redis ${what}`, async () => {
       const clients = Array.from({ length: CLIENTS }, () => startProbe(compileNew));
       await Promise.all(clients.map((client) => client.more(2)));
       await takeAway();

@@ -9,7 +9,7 @@ import { must, startStack } from '../../support/processes.js';
 describe('a web process on SIGTERM', function () {
   this.timeout(180_000);
 
-  it('answers that the build continues, and exits in time', async () => {
+  it('web answers on SIGTERM that a build continues, and exits with 0', async () => {
     const stack = await startStack({ processes: ['web', 'worker'] });
     const { api, processes } = stack;
     const worker = processes.get('worker')?.pid ?? 0;
