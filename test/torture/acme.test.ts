@@ -87,7 +87,7 @@ describe('certificates by ACME', function () {
     expect(logOf('worker')).not.to.include('PRIVATE KEY');
   });
 
-  it('leaves hosts alone that are no names in the internet, and domains that are deleted', async () => {
+  it('orders no certificate for hosts that are no names in the internet, nor for deleted domains', async () => {
     const others = [await domains.add('127.0.0.1'), await domains.add('intranet')];
     await pebble.setAddress('deleted.example', NOWHERE);
     const deleted = await domains.add('deleted.example');
@@ -100,7 +100,7 @@ describe('certificates by ACME', function () {
       expect(await store.knex(table).where({ domain_id: deleted }), table).to.deep.equal([]);
   });
 
-  it('says what went wrong, and when it is tried again', async () => {
+  it('says why an order of a certificate failed, and when it is tried again', async () => {
     const host = ELSEWHERE;
     await pebble.setAddress(host, NOWHERE);
     elsewhere = await domains.add(host);
@@ -118,7 +118,7 @@ describe('certificates by ACME', function () {
     await pebble.setAddress(host, null);
   });
 
-  it('tries again at once when told to', async () => {
+  it('tries a failed order of a certificate again at once on request', async () => {
     const host = 'put-right.example';
     await pebble.setAddress(host, NOWHERE);
     const id = await domains.add(host);
@@ -157,7 +157,7 @@ describe('certificates by ACME', function () {
     );
   });
 
-  it('orders one for the new host of a domain', async () => {
+  it('orders a certificate for the new host of a domain', async () => {
     const id = await domains.add('before.example');
     await domains.reaches(id, 'issued');
     expectData(await stack.api.put(`/api/domains/${id}`, { host: 'renamed.example' }));
@@ -167,7 +167,7 @@ describe('certificates by ACME', function () {
     );
   });
 
-  it('has the server ask only when the gateway answers', async () => {
+  it('lets the ACME server validate an order only when the gateway can answer', async () => {
     const gateway = stack.processes.get('gateway')?.pid ?? 0;
     // Its front goes on, and would not know the challenge.
     process.kill(gateway, 'SIGSTOP');
@@ -184,7 +184,7 @@ describe('certificates by ACME', function () {
     expect((await domains.read(id)).certificate_order).to.include({ state: 'issued', error: null });
   });
 
-  it('orders once for each domain with two workers', async () => {
+  it('orders one certificate for each domain when there are two workers', async () => {
     const second = stack.launch('worker', { METRICS_PORT: '' });
     try {
       await second.ready;
@@ -205,7 +205,7 @@ describe('certificates by ACME', function () {
     }
   });
 
-  it('is successful when it is tried again, not before it was said', async () => {
+  it('a failed order of a certificate succeeds when it is tried again, at the announced time or later', async () => {
     const { certificate_order: issued } = await domains.reaches(elsewhere, 'issued');
     expect(issued).to.include({ error: null, next_try_at: null });
     expect(Date.parse(issued?.tried_at ?? '')).to.be.at.least(nextTryAt);
@@ -213,7 +213,7 @@ describe('certificates by ACME', function () {
     await eventually(async () => expect(await shown(ELSEWHERE)).to.equal(fingerprint));
   });
 
-  it('answers challenges by each gateway of several', async () => {
+  it('each gateway of several answers ACME challenges', async () => {
     // At another address with the same ports: the address of a host decides who is asked.
     const second = stack.launch('gateway', { HOST: SECOND, METRICS_PORT: '' });
     try {
@@ -241,7 +241,7 @@ describe('certificates by ACME', function () {
     await domains.reaches(await domains.add('alone.example'), 'issued');
   });
 
-  it('answers pending challenges to those who ask for them, and to nobody else', async () => {
+  it('answers pending ACME challenges to those who ask for them, and to nobody else', async () => {
     const own = await shown(HOST);
     const secrets = createSecretBox(SECRET_KEY);
     const { id } = (await store.knex('domains').where({ host: HOST }).first('id')) as { id: string };
@@ -319,7 +319,7 @@ describe('certificates by ACME', function () {
     });
   });
 
-  it('gives an order up at its time limit: nothing of it goes on', async () => {
+  it('gives an order of a certificate up at its time limit, and removes its challenge', async () => {
     await stack.processes.get('worker')?.end();
     const connections: Socket[] = [];
     const silent = createServer((connection) => connections.push(connection.on('error', () => undefined)));
@@ -348,7 +348,7 @@ describe('certificates by ACME', function () {
     }
   });
 
-  it('orders by TLS-ALPN-01', async () => {
+  it('orders a certificate by TLS-ALPN-01', async () => {
     await stack.start('worker', { ACME_CHALLENGE: 'tls-alpn-01' });
     const host = 'by-tls.example';
     const id = await domains.add(host);
@@ -363,7 +363,7 @@ describe('certificates by ACME', function () {
     expect(failures).to.deep.equal([]);
   });
 
-  it('goes on with a server that has forgotten its account, and renews without a failed request', async () => {
+  it('orders from an ACME server that has forgotten the account, and renews without a failed request', async () => {
     await pebble.start(ports, { validitySeconds: 36 });
     const host = 'short.example';
     const id = await domains.add(host);

@@ -143,7 +143,7 @@ describe('an apply whose processes are killed', function () {
   }
 
   for (const [number, [step, ...killed]] of KILLS.entries()) {
-    it(`is done or undone when ${killed.join(' and ')} ended while it was ${step}`, async () => {
+    it(`an apply is done or undone when ${killed.join(' and ')} got SIGKILL while it was ${step}`, async () => {
       const host = `kill${number}.example`;
       const before = folderOf('kills', host, old);
       expectData<ApplyShown>(await applyFiles(stack.api, before, '&prune=true'));

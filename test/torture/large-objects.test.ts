@@ -17,6 +17,6 @@ describe('a gigabyte through a handler into an object storage', function () {
     await removeStorage?.();
   });
 
-  it('comes back as it was, and takes at most 50 MB in each process', () =>
+  it('a gigabyte in an object storage comes back as it was, and takes at most 50 MB in each process', () =>
     expectSentAndRead(stack, GIGABYTE));
 });

@@ -23,7 +23,7 @@ describe('up, compile, call', function () {
   afterEach(() => site.remove());
 
   for (const version of NODE_VERSIONS) {
-    it(`works with Node ${version}`, async () => {
+    it(`starts, compiles and serves with Node ${version}`, async () => {
       const node = await realpath(nodeProgram(version));
       expect(execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()).to.equal(`v${version}`);
       const up = site.run(node, [BUILT_UP]);

@@ -33,7 +33,7 @@ const MOST = {
 /** Those of the endpoint that is started: what this machine can give. */
 const LIMITS = { memory_mb: 512, processes: 64, open_files: 256, cpu_percent: 400, timeout_ms: 10_000 };
 
-describe('Schemathesis finds no fault', function () {
+describe('Schemathesis', function () {
   // Other tests use the processors at the same time.
   this.timeout(1_200_000);
   let stack: Stack;
@@ -75,9 +75,11 @@ describe('Schemathesis finds no fault', function () {
   });
 
   // While the object storage is active, which the other routes may end.
-  it('with object files', () => runs(['--include-path-regex', '^/api/minio/'], 100));
+  it('Schemathesis finds no fault in the routes of object files', () =>
+    runs(['--include-path-regex', '^/api/minio/'], 100));
   // The stream of changes has no end, which it would wait for.
-  it('with all other routes', () => runs(['--exclude-path-regex', '^/api/(minio/|events$)'], 1_000));
+  it('Schemathesis finds no fault in any route of the API but those of object files and events', () =>
+    runs(['--exclude-path-regex', '^/api/(minio/|events$)'], 1_000));
 
   async function runs(args: readonly string[], leastCases: number): Promise<void> {
     const { code, output } = await schemathesis(

@@ -5,7 +5,7 @@ import { soak } from '../../bench/soak/run.js';
 describe('mixed traffic', function () {
   this.timeout(300_000);
 
-  it('has no error that is not documented, and leaks no processes, files, rows, jobs or memory', async () => {
+  it('mixed traffic has only documented errors, and leaks no processes, files, rows, jobs or memory', async () => {
     const { outcomes, trends, leaks } = await soak({
       endpoints: 12,
       clients: 4,

@@ -43,18 +43,18 @@ describe('a page of another origin in Chromium', function () {
   });
   const set = async (policies: object | null) => expectData(await stack.api.put(endpoint, { policies }));
 
-  it('calls it where the policy allows the origin: with preflight, JSON and credentials', async () => {
+  it('a page calls an endpoint whose policy allows its origin, with preflight, JSON and credentials', async () => {
     await set(cors(pages.origin));
     expect(await callFromPage()).to.equal('200 1 {"body":"{\\"item\\":1}","cookie":"session=ada"}');
     expect(await preflights()).to.equal(1);
   });
 
-  it('reads why it is refused by another policy', async () => {
+  it('a page of an allowed origin reads why another policy refuses its request', async () => {
     await set({ ...cors(pages.origin), auth: { api_key: {} } });
     expect(await callFromPage()).to.match(/^401 null \{"error":"Credentials are needed/);
   });
 
-  it('is refused by the browser without the policy, and with one for others or other methods', async () => {
+  it('a page is refused by the browser unless a policy allows its origin and method', async () => {
     // A browser sends POST also where an answer to a preflight names GET alone.
     const ofGet = { cors: { ...cors(pages.origin).cors, methods: ['GET'] } };
     for (const policies of [null, cors('https://app.example'), ofGet]) {

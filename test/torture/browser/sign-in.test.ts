@@ -35,7 +35,7 @@ describe('sign-in in a browser', () => {
     await provider.close();
   });
 
-  it('leads from the provider to a page that knows who one is', async () => {
+  it('a sign-in with OpenID Connect leads from the provider to a page that needs a session', async () => {
     const page = () =>
       eventually(() => {
         const line = api.logged.lines.find(
