@@ -53,7 +53,7 @@ describe('a rotation of SECRET_KEY on two machines', function () {
     await redis?.remove();
   });
 
-  it('fails no request, and leaves nothing under the old key', async () => {
+  it('a rotation of SECRET_KEY on two machines fails no request, and leaves nothing under the old key', async () => {
     const { a, b } = machines;
     const both = [a, b];
     const setPassword = ({ api }: Machine) =>

@@ -37,7 +37,7 @@ describe('two machines', function () {
     ['a', 'b'],
     ['b', 'a'],
   ] as const) {
-    it(`both serve, or stop serving, when machine ${asked} has answered`, async () => {
+    it(`two machines both serve, or stop serving, when machine ${asked} has answered`, async () => {
       const path = `/asked-${asked}`;
       const id = await machines[asked].deploy({ path, code: ANYTHING });
       expect(new Set(await instances(path)).size).to.equal(2);
@@ -52,7 +52,7 @@ describe('two machines', function () {
     });
   }
 
-  it('have a new host of a domain in force when it is answered', async () => {
+  it('two machines have a new host of a domain in force when its change is answered', async () => {
     const hosts = ['first.example', 'second.example'] as const;
     const domain = (await must(machines.a.api.post('/api/domains', { name: 'D', host: hosts[0] }))) as {
       id: string;
@@ -71,7 +71,7 @@ describe('two machines', function () {
     }
   });
 
-  it('have changed variables and secrets in force, and lose no request meanwhile', async () => {
+  it('two machines have changed variables and secrets in force with the answer, and lose no request', async () => {
     const code = `
 use rust_edge_gateway_sdk::prelude::*;
 fn handle(_req: Request) -> Response {
@@ -93,7 +93,7 @@ handler_loop!(handle);`;
     expect(outcomes(await load.stop())).to.deep.equal({});
   });
 
-  it('share requests between two versions, and go back, on both', async () => {
+  it('two machines share requests between two versions, and roll back', async () => {
     const id = await machines.a.deploy({ path: '/shared', method: 'POST', code: numbered(7101) });
     const answers = async (machine: Machine) => {
       const answered = Array.from({ length: 20 }, () =>
@@ -111,7 +111,7 @@ handler_loop!(handle);`;
     await must(machines.a.api.delete(`/api/endpoints/${id}`));
   });
 
-  it('go back 50 times, and share requests exactly, without a failed request on either', async () => {
+  it('two machines roll back 50 times, and share requests by percent, without a failed request', async () => {
     const id = await machines.a.deploy({ path: '/to-and-fro', method: 'POST', code: numbered(7201) });
     await must(machines.b.api.post(`/api/endpoints/${id}/deploy`, { code: numbered(7202) }));
     const loads = await Promise.all(
@@ -150,7 +150,7 @@ handler_loop!(handle);`;
     await must(machines.a.api.delete(`/api/endpoints/${id}`));
   });
 
-  it('either one compiles for both, which fetch the executable from the store', async () => {
+  it('either worker of two machines compiles for both, which fetch the executable from the store', async () => {
     const [{ a, b }, source] = [machines, { method: 'GET', domain: '*' }];
     for (const [asked, worker, number] of [
       [a, b, 7001],
@@ -197,7 +197,7 @@ handler_loop!(handle);`;
     await started;
   });
 
-  it('show the same dashboard of the queues', async () => {
+  it('two machines show the same dashboard of the queues', async () => {
     const jobs = await Promise.all(
       both.map(async ({ apiUrl }) => {
         const query = 'activeQueue=compile&status=completed&page=1&jobsPerPage=100';

@@ -45,7 +45,7 @@ describe('the log of two machines', function () {
     return tail;
   };
 
-  it('is followed without a gap or a double, on either machine, while gateways are killed', async () => {
+  it('the log is followed without a gap or a double, on either machine, while gateways are killed', async () => {
     const { a, b } = machines;
     const said: string[] = [];
     let tail = await follow(a);
@@ -74,7 +74,7 @@ describe('the log of two machines', function () {
     expect(new Set(received).size).to.equal(received.length);
   });
 
-  it('is followed without a gap or a double under load, while gateways are killed', async () => {
+  it('the log is followed without a gap or a double under load, while gateways are killed', async () => {
     const { a, b } = machines;
     const id = await a.deploy({ path: '/load', code: CODE });
     const query = `endpoint_id=${id}&kind=output`;
@@ -148,7 +148,7 @@ describe('the log of two machines', function () {
     expect(certain.length).to.be.above(100);
   });
 
-  it('holds up no request while PostgreSQL is away, and has what was said meanwhile', async () => {
+  it('the log holds up no request while PostgreSQL is away, and has what was printed meanwhile', async () => {
     const { a, b } = machines;
     const tail = await follow(b);
     const before = await say(a);
@@ -169,7 +169,7 @@ describe('the log of two machines', function () {
     });
   });
 
-  it('has percentiles over both, as exact as those of one', async () => {
+  it('a series has percentiles over both machines, exact to 5 %', async () => {
     const { a, b } = machines;
     const id = await a.deploy({ path: '/durations', code: CODE });
     // The fast ones on one machine, the slow ones on the other.
@@ -200,7 +200,7 @@ describe('the log of two machines', function () {
     });
   });
 
-  it('has figures of what both have served, on either machine', async () => {
+  it('a series counts the requests of both machines, whichever of them is queried', async () => {
     const { a, b } = machines;
     const id = await a.deploy({ path: '/counted', code: CODE });
     for (let count = 0; count < 12; count++) {

@@ -12,7 +12,7 @@ import { must, type ProcessName } from '../../support/processes.js';
 
 const ANY_INSTANCE = /^\{"instance":\d+\}$/;
 
-describe('when one of two machines', function () {
+describe('a fault of one of two machines', function () {
   this.timeout(120_000);
   let machines: Machines;
   let a: Machine;
@@ -59,7 +59,7 @@ describe('when one of two machines', function () {
     const endpoint = { name: path, path, method: 'GET', domain: '*', code: numbered(number) };
     return ((await must(a.api.post('/api/endpoints', endpoint))) as { id: string }).id;
   }
-  it('loses its gateway, the other keeps serving, and starts continue when the lost one has expired', async () => {
+  it('a machine serves, and starts endpoints, when the gateway of the other is killed', async () => {
     const load = await loadOn(a.gatewayUrl);
     await kill(b, 'gateway');
     await a.deploy({ path: '/meanwhile', code: ANYTHING });
@@ -73,7 +73,7 @@ describe('when one of two machines', function () {
     expect((await nodesOf(b)).filter(({ kind }) => kind === 'gateway')).to.have.length(1);
   });
 
-  it('is lost with all its processes, the other does all the work, and the rows of the lost one expire', async () => {
+  it('a machine does all the work when the other is lost, whose rows expire', async () => {
     const balancer = await startBalancer([a.gatewayUrl, b.gatewayUrl]);
     const load = await loadOn(balancer.url);
     await kill(b, 'gateway', 'worker', 'actor-host', 'web');
@@ -92,7 +92,7 @@ describe('when one of two machines', function () {
     expect((await at(a, '/alone')).status).to.equal(503);
   });
 
-  it('loses the artifact store, both keep serving, and a start or compile names the problem and the machine', async () => {
+  it('two machines keep serving when one loses the artifact store; a failed start names the machine', async () => {
     const [first, second] = [await define('/first', 7102), await define('/second', 7103)];
     await b.processes.get('worker')?.end();
     await must(a.api.post(`/api/endpoints/${first}/compile`));
@@ -125,7 +125,7 @@ describe('when one of two machines', function () {
     for (const machine of [a, b]) expect((await at(machine, '/first')).text).to.equal('7102 ');
   });
 
-  it('loses PostgreSQL, it keeps serving, the other does not wait for it, and it resyncs', async () => {
+  it('a machine that loses PostgreSQL keeps serving, delays no other, and catches up afterwards', async () => {
     await b.postgres.down();
     const load = await loadOn(b.gatewayUrl);
     const id = await a.deploy({ path: '/without-b', code: ANYTHING });

@@ -61,7 +61,7 @@ describe('a limit of 1,000 a minute on two machines with Redis', function () {
   const set = (machine: Machine, policies: object) =>
     limited?.set(machine, policies) ?? expect.fail('no machines');
 
-  it('lets 1,000 ± 1 % through, under load from both, whatever their clocks say', async () => {
+  it('a rate limit in Redis lets 1,000 ± 1 % through two machines, whatever their clocks say', async () => {
     const statuses = await floodFrom('198.51.100.1', both, 900);
     const admitted = statuses.map(({ 200: count }) => count ?? 0);
     expect((admitted[0] ?? 0) + (admitted[1] ?? 0)).to.be.within(LIMIT * 0.99, LIMIT * 1.01);
@@ -76,7 +76,7 @@ describe('a limit of 1,000 a minute on two machines with Redis', function () {
     }
   });
 
-  it('is in force on both when the API has answered, under load without a failed request', async () => {
+  it('a changed rate limit is in force on both machines when the API has answered, and fails no request', async () => {
     const load = await startLoad({
       targets: both.map(({ gatewayUrl }) => gatewayUrl),
       request: (client, number) => ({
@@ -96,7 +96,7 @@ describe('a limit of 1,000 a minute on two machines with Redis', function () {
     expect(outcomes(await load.stop())).to.deep.equal({});
   });
 
-  it('is not counted while Redis is away: requests go through, or are refused, as the rule says', async () => {
+  it('a rate limit is not counted while Redis is away: requests pass, or are refused, as the rule says', async () => {
     await set(a, { rate_limit: { ...A_MINUTE, requests: 5 } });
     expect((await floodFrom('198.51.100.3', [a], 10))[0]).to.deep.equal({ 200: 5, 429: 5 });
     await limited?.machines.redis.stop();
@@ -141,12 +141,12 @@ describe('a limit of 1,000 a minute on two machines without Redis', function () 
       expect(shares).to.deep.equal(expected);
     });
 
-  it('each lets 500 through', async () => {
+  it('each of two machines without Redis lets 500 of a rate limit of 1,000 through', async () => {
     await areShared(500, 500);
     expect(await floodFrom('198.51.100.1', both, 700)).to.deep.equal(Array(2).fill({ 200: 500, 429: 200 }));
   });
 
-  it('share it while PostgreSQL is away, for one of them or for both', async () => {
+  it('a machine keeps its share of a rate limit while PostgreSQL is away, for it alone or for both', async () => {
     await b.postgres.down();
     // The other one takes it for lost after a while.
     await areShared(1_000);
@@ -168,7 +168,7 @@ describe('a limit of 1,000 a minute on two machines without Redis', function () 
     expect(await floodFrom('198.51.100.4', both, 700)).to.deep.equal(Array(2).fill({ 200: 500, 429: 200 }));
   });
 
-  it('one of them ends: the other lets all 1,000 through, and counts on', async () => {
+  it('a gateway lets all 1,000 of a rate limit through when the other one ends, and counts on', async () => {
     expect(await floodFrom('198.51.100.5', [a], 700)).to.deep.equal([{ 200: 500, 429: 200 }]);
     await b.processes.get('gateway')?.end();
     await areShared(1_000);

@@ -27,7 +27,7 @@ describe('a rolling restart of two machines', function () {
     await machines?.close();
   });
 
-  it('loses no request of the gateways nor of the API, and counts every one', async () => {
+  it('a rolling restart of two machines loses no request of gateways nor API, and counts every one', async () => {
     const { a, b } = machines;
     await a.deploy({ path: '/number', method: 'POST', code: numbered(1) });
     const handled = async () =>

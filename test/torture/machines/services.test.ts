@@ -40,7 +40,7 @@ describe('services and imports of two machines', function () {
 
   const textAt = async (machine: Machine, path: string) => (await call(`${machine.gatewayUrl}${path}`)).text;
 
-  it('an activation reaches both actor hosts, and so does its end', async () => {
+  it('the activation of a service reaches the actor hosts of both machines, and so does its end', async () => {
     const { a, b } = machines;
     const { hostname: host, port, username, password, pathname } = new URL(machines.database.url);
     await withClient(machines.database.url, async (client) => {
@@ -65,7 +65,7 @@ describe('services and imports of two machines', function () {
     await withClient(machines.database.url, (client) => client.query('DROP TABLE items'));
   });
 
-  it('the API of a machine without an actor host reaches object files by that of the other', async () => {
+  it('the API of a machine without an actor host reaches object files by the actor host of another', async () => {
     const { a, b } = machines;
     await activeService(a.api, 'objstore', files.config);
     const form = multipart([
@@ -80,7 +80,7 @@ describe('services and imports of two machines', function () {
     await a.start('actor-host');
   });
 
-  it('the machine without a gateway tries versions and sends queued requests by that of the other', async () => {
+  it('a machine without a gateway tries versions and sends queued requests by the gateway of another', async () => {
     const { a, b } = machines;
     const id = await a.deploy({ path: '/later', code: slowToCompile(STEPS, FIRST - 1), method: 'GET' });
     await b.processes.get('gateway')?.end();
@@ -114,7 +114,7 @@ describe('services and imports of two machines', function () {
     expect(new Set(planned).size).to.equal(planned.length);
   });
 
-  it('handlers of a bundle are compiled by both workers, and run on both gateways', async () => {
+  it('handlers of a bundle are compiled by the workers of two machines, and run on both gateways', async () => {
     const names = Array.from({ length: HANDLERS }, (_, at) => `h${at}`);
     const paths = names.map((name) => [
       `/${name}`,
