@@ -65,7 +65,7 @@ const record = (content: Buffer) => {
 const TLS_LIES_TOLD: Readonly<Record<string, Reply>> = {
   'a handshake that stalls': Buffer.from('160303', 'hex'),
   // A client skips a `hello_request`, which is four zeros.
-  'a handshake that goes on for ever': endless(Buffer.alloc(0), record(Buffer.alloc(16_384))),
+  'a handshake that never ends': endless(Buffer.alloc(0), record(Buffer.alloc(16_384))),
   'the longest message of a handshake, byte by byte': slowly(
     record(Buffer.from(`02ffffff${'00'.repeat(1_000)}`, 'hex')),
   ),

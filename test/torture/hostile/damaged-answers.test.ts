@@ -43,7 +43,7 @@ describe('damaged answers', function () {
   this.timeout(300_000);
 
   for (const [name, start] of Object.entries(SERVERS)) {
-    it(`of ${name} are an error, or are not noticed`, async () => {
+    it(`damaged answers of ${name} fail a connection test in time, with a reason, or are not noticed`, async () => {
       const type: ServiceType = name === 'sftp' ? 'ftp' : (name as ServiceType);
       const backend = await start();
       let conversations: Conversation[];

@@ -14,9 +14,11 @@ describe('backends that lie about lengths, or take their time', function () {
   });
   after(() => attack?.close());
 
-  describe('fail their own calls with a reason, or are not noticed:', () => {
-    for (const lie of LIES) it(lie.name, () => attack.outcome(lie));
+  describe('calls and tests of services whose backends lie', () => {
+    for (const lie of LIES)
+      it(`calls of a lying backend fail with a reason, or pass: ${lie.name}`, () => attack.outcome(lie));
 
-    it('and nobody else notices, nor is anything left of them', () => attack.wasUnnoticed());
+    it('other services do not notice backends that lie about lengths, of which nothing is left', () =>
+      attack.wasUnnoticed());
   });
 });

@@ -37,7 +37,7 @@ describe("the cases of Autobahn's test suite", function () {
     await folder?.remove();
   });
 
-  it('passes', async () => {
+  it("a gateway passes the cases of Autobahn's test suite for WebSockets", async () => {
     const excluded = LEFT_OUT.flatMap((cases) => ['--exclude', cases]);
     const program = 'import kosoku._cli; kosoku._cli.main()';
     const { exitCode, all } = await execa(

@@ -44,7 +44,7 @@ describe('streams of events', function () {
   };
   const areAllOpen = (counts: EventCounts) => counts.broken > 0 || counts.open === STREAMS;
 
-  it(`${STREAMS} at a time bring all of them in order, and take little memory`, async () => {
+  it(`${STREAMS} streams of events at a time bring all events in order, and take little memory`, async () => {
     await (await open(1, 1)).until(({ complete }) => complete === 1);
     await streams?.end();
     const before = memory();
@@ -57,7 +57,7 @@ describe('streams of events', function () {
     await eventually(async () => expect([await inHandler(), await inFlight()]).to.deep.equal([0, 0]));
   });
 
-  it(`${STREAMS} at a time end in the handler when their clients leave`, async () => {
+  it(`${STREAMS} streams of events at a time end in the handler when their clients leave`, async () => {
     const many = await open(STREAMS, 1_000_000);
     expect((await many.until(areAllOpen, LIMIT_MS)).open).to.equal(STREAMS);
     expect(await inHandler()).to.equal(STREAMS);

@@ -47,7 +47,7 @@ describe('many connections', function () {
   const memoryOf = (pid: number) =>
     Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 
-  it(`${IDLE_HTTP2} of HTTP/2, idle, take little memory, and are closed`, async () => {
+  it(`${IDLE_HTTP2} idle connections of HTTP/2 take little memory, and are closed`, async () => {
     const before = memoryOf(front());
     const fields = [
       [':method', 'GET'],
@@ -74,7 +74,7 @@ describe('many connections', function () {
     }
   });
 
-  it(`${IDLE}, idle, do not affect other requests, and are closed`, async () => {
+  it(`${IDLE} idle connections do not affect other requests, and are closed`, async () => {
     const hold = async (url: string, pid: number) => {
       const before = memoryOf(pid);
       const opened = await flood(url, IDLE);
@@ -94,7 +94,7 @@ describe('many connections', function () {
   });
 
   for (const server of ['gateway', 'management API'] as const) {
-    it(`a burst of ${BURST} that the ${server} cannot accept at once is served`, async () => {
+    it(`a burst of ${BURST} connections that the ${server} cannot accept at once is served`, async () => {
       const [url, pid] =
         server === 'gateway'
           ? [`${stack.gatewayUrl}/any`, front()]
@@ -111,7 +111,7 @@ describe('many connections', function () {
     });
   }
 
-  describe('over the limit of a server', () => {
+  describe('connections over the limit of a server', () => {
     before(async () => {
       for (const name of ['web', 'gateway'] as const) await stack.processes.get(name)?.end();
       const limits = { API_CONNECTIONS_LIMIT: '100', GATEWAY_CONNECTIONS_LIMIT: '100' };
@@ -121,7 +121,7 @@ describe('many connections', function () {
     for (const server of ['gateway', 'management API'] as const) {
       const url = () => (server === 'gateway' ? `${stack.gatewayUrl}/any` : `${stack.apiUrl}/api/health`);
 
-      it(`are refused by the ${server}; those it has are served`, async () => {
+      it(`the ${server} refuses connections over its limit, and keeps those it has`, async () => {
         const kept = await flood(url(), 100, 1);
         await kept.until(({ open, answered }) => open === 100 && answered['200'] === 100);
         const refused = await call(url());
@@ -137,7 +137,7 @@ describe('many connections', function () {
     }
   });
 
-  describe('over the number of file descriptors', () => {
+  describe('connections over the number of file descriptors', () => {
     /** Time on a processor so far, in ticks. */
     const ticks = (pid: number) => {
       const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -162,7 +162,7 @@ describe('many connections', function () {
       });
     };
 
-    it('do not end the management API, nor keep it busy', async () => {
+    it('connections over the number of file descriptors do not end the management API, nor keep it busy', async () => {
       await stack.processes.get('web')?.end();
       const { pid } = await stack.start('web');
       limitDescriptors(pid, 150);
@@ -174,7 +174,7 @@ describe('many connections', function () {
       expect(stack.processes.get('web')?.pid).to.equal(pid);
     });
 
-    it('do not end the gateway: its front refuses them before that', async () => {
+    it('the front refuses connections before its file descriptors run out, and does not end', async () => {
       stack.processes.get('gateway')?.logged.expectErrors(/front exited, starting another/);
       // The next front inherits it.
       limitDescriptors(pidOf('gateway'), 200);
@@ -192,7 +192,7 @@ describe('many connections', function () {
       expect(front()).to.equal(started);
     });
 
-    it('do not end the front when it knows of more descriptors than there are, nor keep it busy', async () => {
+    it('connections do not end the front when it knows of more descriptors than there are, nor keep it busy', async () => {
       const pid = front();
       limitDescriptors(pid, readdirSync(`/proc/${pid}/fd`).length + 50);
       const opened = await flood(`${stack.gatewayUrl}/any`, 130, 1);

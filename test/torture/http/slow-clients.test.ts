@@ -75,12 +75,12 @@ describe('slow clients', function () {
       expect(answers[0]?.headers).to.have.property('x-request-id');
     };
 
-    describe(`of the ${server}`, () => {
-      it('that send nothing get 408 and are disconnected', async () => {
+    describe(`slow clients of the ${server}`, () => {
+      it(`clients of the ${server} that send nothing get 408 and are disconnected`, async () => {
         expectTimeout(await (await connectTo(url())).ended());
       });
 
-      it('whose heads trickle in get 408 and are disconnected', async () => {
+      it(`clients of the ${server} whose heads trickle in get 408 and are disconnected`, async () => {
         const connection = await connectTo(url());
         connection.send(`GET ${get} HTTP/1.1\r\n${HOST}X-Slow: `);
         expectTimeout(await trickle(connection, 'x'));
@@ -88,18 +88,18 @@ describe('slow clients', function () {
 
       const body = `POST ${post} HTTP/1.1\r\n${HOST}Content-Type: application/json\r\nContent-Length: 60000\r\n\r\n`;
 
-      it('whose bodies stop get 408 and are disconnected', async () => {
+      it(`clients of the ${server} whose bodies stop get 408 and are disconnected`, async () => {
         const connection = await connectTo(url());
         expectTimeout(await connection.send(`${body}{"name": "`).ended());
       });
 
-      it('whose bodies trickle in get 408 and are disconnected', async () => {
+      it(`clients of the ${server} whose bodies trickle in get 408 and are disconnected`, async () => {
         const connection = await connectTo(url());
         connection.send(`${body}{"name": "`);
         expectTimeout(await trickle(connection, 'x'));
       });
 
-      it('whose bodies come fast enough are served, however long it takes', async () => {
+      it(`clients of the ${server} whose bodies come fast enough are served, however long it takes`, async () => {
         const connection = await connectTo(url());
         connection.send(body);
         for (let sent = 0; sent < 60; sent++) {
@@ -111,7 +111,7 @@ describe('slow clients', function () {
         expect(answer?.body).to.include(isGateway ? '60000' : 'invalid_json');
       });
 
-      it('that leave a connection idle are disconnected', async () => {
+      it(`clients of the ${server} that leave a connection idle are disconnected`, async () => {
         const connection = await connectTo(url());
         connection.send(`HEAD ${get} HTTP/1.1\r\n${HOST}\r\n`);
         await connection.ended();
@@ -120,7 +120,7 @@ describe('slow clients', function () {
     });
   }
 
-  it('whose next head stops behind a request get 408', async () => {
+  it('clients whose next head stops behind a request get 408', async () => {
     const connection = await connectTo(stack.gatewayUrl);
     connection.send(`HEAD /sizes HTTP/1.1\r\n${HOST}\r\nGET /sizes HT`);
     await connection.ended();
@@ -131,7 +131,7 @@ describe('slow clients', function () {
     ['an empty line', '\r\n'],
     ['half of an empty line', '\r'],
   ]) {
-    it(`that send ${what} behind a request have not begun another one`, async () => {
+    it(`clients that send ${what} behind a request are disconnected without a 408`, async () => {
       const connection = await connectTo(stack.gatewayUrl);
       connection.send(`HEAD /sizes HTTP/1.1\r\n${HOST}\r\n${bytes}`);
       await connection.ended();
@@ -141,7 +141,7 @@ describe('slow clients', function () {
     });
   }
 
-  it('whose uploads to the management API trickle in leave no file', async () => {
+  it('clients whose uploads to the management API trickle in leave no file', async () => {
     const connection = await connectTo(stack.apiUrl);
     connection.send(
       `POST /api/minio/objects HTTP/1.1\r\n${HOST}Content-Type: multipart/form-data; boundary=b\r\n` +
@@ -164,7 +164,7 @@ describe('slow clients', function () {
     };
   };
 
-  it('that do not read their response are disconnected', async () => {
+  it('clients that do not read their response are disconnected', async () => {
     const connection = await connectTo(stack.gatewayUrl);
     connection.socket.pause();
     connection.send(`GET /sizes HTTP/1.1\r\n${HOST}\r\n`.repeat(4));
@@ -175,7 +175,7 @@ describe('slow clients', function () {
     expect(connection.received.length).to.be.below(4 * 6 * 1024 * 1024);
   });
 
-  it('that do not read their responses over HTTP/2 with TLS are disconnected', async () => {
+  it('clients that do not read their responses over HTTP/2 with TLS are disconnected', async () => {
     const host = 'slow.test';
     const authority = await startAuthority();
     try {
@@ -214,7 +214,7 @@ describe('slow clients', function () {
     }
   });
 
-  it('of slowhttptest are all disconnected while others are served', async () => {
+  it('slow clients of slowhttptest are all disconnected while others are served', async () => {
     const attacks = [
       [stack.gatewayUrl, '/sizes', '/sizes'],
       [stack.apiUrl, '/api/openapi.json', '/api/domains'],
