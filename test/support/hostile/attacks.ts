@@ -32,34 +32,43 @@ const OTHER_RESPONSE = /sent a response to no request, or a second one/;
 
 /** By handlers, as a root service's and as another user's, on files, processes and sockets of the machine. */
 export const ISOLATION = {
-  'reads no file but its own': differs('files of the product, the machine, other handlers and processes', {
-    namespaces: 'there are /usr, its executable and what is made for it',
-    landlock: 'there are /usr, its folder and what is its own of /proc/self',
-  }),
-  'inherits no file that was open when the gateway was started': same(
+  'a handler reads no file but its own': differs(
+    'files of the product, the machine, other handlers and processes',
+    {
+      namespaces: 'there are /usr, its executable and what is made for it',
+      landlock: 'there are /usr, its folder and what is its own of /proc/self',
+    },
+  ),
+  'a handler inherits no file that was open when the gateway was started': same(
     'a file that the gateway was started with',
     'it is open in no process of the product',
   ),
-  'writes to nothing but its own folder': differs('files, folders, devices, settings of the kernel', {
-    namespaces: 'its /tmp in memory',
-    landlock: 'its TMPDIR, a folder of 64 MiB',
-  }),
-  'cannot write to a disk of this machine, not even through an open file': differs(
+  'a handler writes to nothing but its own folder': differs(
+    'files, folders, devices, settings of the kernel',
+    {
+      namespaces: 'its /tmp in memory',
+      landlock: 'its TMPDIR, a folder of 64 MiB',
+    },
+  ),
+  'a handler cannot write to a disk of this machine, not even through an open file': differs(
     'what is open or mounted',
     {
       namespaces: 'nothing is open for writing, or mounted for it but /tmp in memory',
       landlock: 'nothing is open for writing',
     },
   ),
-  'sees no process, environment or memory of others, and cannot signal or trace any': same(
+  'a handler sees no process, environment or memory of others, and cannot signal or trace any': same(
     '/proc, kill, ptrace, setuid, mount',
     'no process is seen, none is hit, and nothing is permitted',
   ),
-  'connects to nothing but the actor host': differs('TCP, sockets of the product, abstract ones, names', {
-    namespaces: 'the socket of services',
-    landlock: 'the same; not as root, also sockets of its user, which answer nobody without a token',
-  }),
-  'finds the socket of a restarted actor host': same(
+  'a handler connects to nothing but the actor host': differs(
+    'TCP, sockets of the product, abstract ones, names',
+    {
+      namespaces: 'the socket of services',
+      landlock: 'the same; not as root, also sockets of its user, which answer nobody without a token',
+    },
+  ),
+  'a handler finds the socket of a restarted actor host': same(
     'the socket of services, after that',
     'it can be reached again',
   ),
@@ -67,7 +76,7 @@ export const ISOLATION = {
 
 /** By a handler that was given the network of the machine (`HANDLER_NETWORK=host`). */
 export const HOST_NETWORK = {
-  'is the network of the machine, without more files or processes': same(
+  'HANDLER_NETWORK=host gives a handler the network of the machine, and only the files for it': same(
     'TCP, files, processes, with HANDLER_NETWORK=host',
     'TCP, and the files that the network takes',
   ),
@@ -75,97 +84,156 @@ export const HOST_NETWORK = {
 
 /** By handlers, on time, memory, processes, files and the log. */
 export const RESOURCES = {
-  'an endless loop exceeds its deadline, and the process is replaced': same('a loop in a request', '504'),
-  '64 endless loops at once': same('a loop in each request', '504 for each'),
-  'loops beside its requests, in a thread and in sessions of their own': same(
+  'an endless loop in a request exceeds its deadline, and the process of the handler is replaced': same(
+    'a loop in a request',
+    '504',
+  ),
+  'a handler answers 504 to 64 requests with endless loops at once, and serves again': same(
+    'a loop in each request',
+    '504 for each',
+  ),
+  'a handler that loops beside its requests, in a thread and in other sessions, serves on': same(
     'loops that outlast requests',
     'it and its neighbour answer on',
   ),
-  'more than its share of a core, for ten seconds': same(
+  'restarts a handler that uses more than its share of a core for ten seconds': same(
     'loops, with cpu_percent',
     /^it used \d+ % of a core for 10 s, and may use 20 %/,
   ),
-  'an endless loop before it is ready': same('a loop in main()', /not ready within 3000 ms/),
-  'an endless recursion': same('its stack', /SIG(SEGV|ABRT).*exhausted stack/),
-  'allocating a gigabyte at once fails': same('one allocation', ABORTED),
-  'a gigabyte, little by little': same('64 allocations', /MiB of memory, and may use 128|abort/),
-  'a gigabyte, in many processes': same('memory of its children', TOO_MUCH_MEMORY),
-  'memory of a process whose first thread has ended': same(
+  'fails the start of a handler that loops without end before it is ready': same(
+    'a loop in main()',
+    /not ready within 3000 ms/,
+  ),
+  'restarts a handler that recurses without end': same('its stack', /SIG(SEGV|ABRT).*exhausted stack/),
+  'restarts a handler that allocates a gigabyte at once': same('one allocation', ABORTED),
+  'restarts a handler that allocates a gigabyte little by little': same(
+    '64 allocations',
+    /MiB of memory, and may use 128|abort/,
+  ),
+  'restarts a handler that allocates a gigabyte in many processes': same(
+    'memory of its children',
+    TOO_MUCH_MEMORY,
+  ),
+  'restarts a handler with too much memory of a process whose first thread has ended': same(
     'memory that /proc ascribes to none',
     TOO_MUCH_MEMORY,
   ),
-  'a gigabyte in files': differs('a full folder', {
+  'limits a handler that writes a gigabyte into files to 64 MiB': differs('a full folder', {
     // MiB that it could write.
     namespaces: /^(?:[1-9]|[1-5]\d|6[0-4])$/,
     landlock: TOO_MANY_FILES,
   }),
-  'files in memory without a name': same('memfd_create', /Operation not permitted|not implemented/),
-  'a fork bomb': same('fork() in each of its processes', '504'),
-  '10,000 threads': same('threads without end', 'at most 64'),
-  '100,000 open files': same('open files without end', 'at most 64'),
-  'a million empty files': differs('names without content', {
+  'refuses a handler files in memory without a name': same(
+    'memfd_create',
+    /Operation not permitted|not implemented/,
+  ),
+  'a handler answers 504 to a request with a fork bomb, and serves again': same(
+    'fork() in each of its processes',
+    '504',
+  ),
+  'a handler that starts 10,000 threads gets no more than its limit': same(
+    'threads without end',
+    'at most 64',
+  ),
+  'a handler that opens 100,000 files gets no more than its limit': same(
+    'open files without end',
+    'at most 64',
+  ),
+  'restarts a handler that creates a million empty files': differs('names without content', {
     namespaces: /it used \d+ MiB of memory, and may use 128/,
     landlock: TOO_MANY_FILES,
   }),
-  'lines without end': same('printing', /prints more than 500 lines a second; the rest is not logged/),
-  'a line without end': same('printing without a line end', 'it is slowed down'),
-  'a response of a gigabyte over its memory limit': same('an answer', ABORTED),
-  'a response of a gigabyte within its memory limit is a 500, because it exceeds the limit of responses':
-    same('an answer, with 3 GiB of memory', '500'),
-  'panics fail their requests alone': same('panic!, in a thread too', '500 for that request'),
-  'a panic while panicking': same('panic! in drop()', ABORTED),
-  'exit(0)': same('exit in a request', /exit code 0/),
-  'abort()': same('abort in a request', ABORTED),
-  'repeated crashes set it to error, with the reason': same(
+  'a handler that prints lines without end serves on, and the log says what is left out': same(
+    'printing',
+    /prints more than 500 lines a second; the rest is not logged/,
+  ),
+  'a handler that prints a line without end serves on, and none of it is logged': same(
+    'printing without a line end',
+    'it is slowed down',
+  ),
+  'restarts a handler whose response of a gigabyte is over its memory limit': same('an answer', ABORTED),
+  'a response of a gigabyte within the memory limit of its handler is a 500': same(
+    'an answer, with 3 GiB of memory',
+    '500',
+  ),
+  'panics of a handler fail their requests alone': same('panic!, in a thread too', '500 for that request'),
+  'restarts a handler that panics while panicking': same('panic! in drop()', ABORTED),
+  'restarts a handler that calls exit(0) in a request': same('exit in a request', /exit code 0/),
+  'restarts a handler that calls abort() in a request': same('abort in a request', ABORTED),
+  'repeated crashes set an endpoint to error, with the reason': same(
     'crashes again and again',
     /crashed: .*abort[\s\S]*memory allocation of/,
   ),
-  'panics at its start': same('panic! in main()', /exit code 101[\s\S]*not today/),
+  'fails the start of a handler that panics at its start, with the reason': same(
+    'panic! in main()',
+    /exit code 101[\s\S]*not today/,
+  ),
 } satisfies Table;
 
 /** By handlers that speak frames themselves, on the front. */
 export const PROTOCOL = {
-  'answers that HTTP does not allow are a 502, and fail nothing else': same('statuses, headers, JSON', '502'),
-  'headers about the framing are dropped': same(
+  'answers of a handler that HTTP does not allow are a 502, and fail nothing else': same(
+    'statuses, headers, JSON',
+    '502',
+  ),
+  'drops headers about the framing from an answer of a handler': same(
     'Content-Length, Transfer-Encoding',
     'the front sets its own',
   ),
-  'line ends in headers are rejected, with the SDK': same('headers that end the head', '500 or 502'),
-  'twice: it is ended and started again': same('two responses to a request', OTHER_RESPONSE),
-  'unasked: it is ended and started again': same('a response to no request', OTHER_RESPONSE),
-  'unasked-part: it is ended and started again': same('a part of a response to no request', OTHER_RESPONSE),
-  'flood: it is ended and started again': same('responses without end', OTHER_RESPONSE),
-  'request: it is ended and started again': same('a request to the front', /sent what only a gateway sends/),
-  'garbage: it is ended and started again': same('no frame', /Unknown protocol version 165/),
-  'huge: it is ended and started again': same(
+  'rejects line ends in headers that a handler sets with the SDK': same(
+    'headers that end the head',
+    '500 or 502',
+  ),
+  'restarts a handler that violates the protocol: twice': same('two responses to a request', OTHER_RESPONSE),
+  'restarts a handler that violates the protocol: unasked': same('a response to no request', OTHER_RESPONSE),
+  'restarts a handler that violates the protocol: unasked-part': same(
+    'a part of a response to no request',
+    OTHER_RESPONSE,
+  ),
+  'restarts a handler that violates the protocol: flood': same('responses without end', OTHER_RESPONSE),
+  'restarts a handler that violates the protocol: request': same(
+    'a request to the front',
+    /sent what only a gateway sends/,
+  ),
+  'restarts a handler that violates the protocol: garbage': same('no frame', /Unknown protocol version 165/),
+  'restarts a handler that violates the protocol: huge': same(
     'a body of 1 GiB, announced',
     /Body length 1073741824 is over the limit/,
   ),
-  '4-gigabytes: it is ended and started again': same(
+  'restarts a handler that violates the protocol: 4-gigabytes': same(
     'a head of 4 GiB, announced',
     /Head length 4294967295 is over the limit/,
   ),
-  'close: it is ended and started again': same('a closed connection', /closed its connection to the gateway/),
-  'close-all: it is ended and started again': same('all of them, and its end', /exit code 4/),
-  'a head over the size limit': same('a large head', '502'),
-  'unfinished: its request exceeds its deadline': same('half a response', '504'),
-  'stop-reading: its request exceeds its deadline': same('a request that it does not read', '504'),
-  'byte by byte is slow, and has no other effect': same('a response of single bytes', '200'),
-  'output on its control stream is not read': same(
+  'restarts a handler that violates the protocol: close': same(
+    'a closed connection',
+    /closed its connection to the gateway/,
+  ),
+  'restarts a handler that violates the protocol: close-all': same('all of them, and its end', /exit code 4/),
+  'answers 502 when the head of a response is over the size limit': same('a large head', '502'),
+  'answers 504 when a handler violates the protocol: unfinished': same('half a response', '504'),
+  'answers 504 when a handler violates the protocol: stop-reading': same(
+    'a request that it does not read',
+    '504',
+  ),
+  'delivers a response that a handler sends byte by byte': same('a response of single bytes', '200'),
+  'a gateway does not read output on the control stream of a handler': same(
     'writing where the gateway writes',
     'it is stopped at 2 MiB',
   ),
   'a handler that removes its socket is used until its connections close': same('no socket', '200'),
-  'goes to error when, where its socket should be, there is nothing': same(
+  'sets an endpoint to error when the socket of its handler does not exist': same(
     'ready without a socket',
     /it cannot be reached: No such file/,
   ),
-  'goes to error when, where its socket should be, is a file': same('a file', /its socket is not a socket/),
-  'goes to error when, where its socket should be, is a link to a socket of another process': same(
+  'sets an endpoint to error when the socket of its handler is a file': same(
+    'a file',
+    /its socket is not a socket/,
+  ),
+  'sets an endpoint to error when the socket of its handler is a link to a socket of another process': same(
     'leading the gateway elsewhere',
     /its socket is not a socket/,
   ),
-  'goes to error when, where its socket should be, is a socket without a listener': same(
+  'sets an endpoint to error when the socket of its handler is a socket without a listener': same(
     'ready without listening',
     /it cannot be reached: /,
   ),
@@ -173,24 +241,36 @@ export const PROTOCOL = {
 
 /** By sources, on the machine that compiles them. */
 export const SOURCES = {
-  'read no file of this machine': same('include_str!, include_bytes!', /couldn't read/),
-  'read no source of a handler that is compiled at the same time': same('include_str!', /couldn't read/),
-  'read no environment but their own, which has no secrets': differs('/proc, option_env!', {
+  'a hostile source reads no file of the machine': same('include_str!, include_bytes!', /couldn't read/),
+  'a hostile source reads no source of a handler that is compiled at the same time': same(
+    'include_str!',
+    /couldn't read/,
+  ),
+  'a hostile source reads no environment but its own, which has no secrets': differs('/proc, option_env!', {
     namespaces: 'the compiler has none, and knows no folder of the machine',
     landlock: 'the compiler has none; others cannot even be named',
   }),
-  'end when they read a pipe of the compiler, which waits for itself': same(
+  'ends a compile whose source makes the compiler wait for its own pipe': same(
     'include_str! of /proc/self/fd',
     /waited for something that did not come/,
   ),
-  'include no file in other ways': same('#[path], global_asm!, #[link], env!', 'each is refused'),
-  'end at a limit when they recurse, or compute, without end': same('macros, types, constants', 'an error'),
-  'end at a limit when they are large': same('100,000 functions, 10 MB', 'compiled, or an error'),
-  'are refused when a bundle brings 10 MB of them': same(
+  'a hostile source includes no file by attributes, assembly or links': same(
+    '#[path], global_asm!, #[link], env!',
+    'each is refused',
+  ),
+  'ends a compile at a limit when its source recurses, or computes, without end': same(
+    'macros, types, constants',
+    'an error',
+  ),
+  'refuses a source of 10 MB, and compiles one of 100,000 functions or ends at its limit': same(
+    '100,000 functions, 10 MB',
+    'compiled, or an error',
+  ),
+  'refuses a bundle with a source of 10 MB': same(
     'a bundle',
     /handlers\/large\.rs has \d+ bytes; at most 4194304 .*API_BODY_LIMIT_BYTES/,
   ),
-  'are rejected with a storable message when they make the compiler print invalid text': same(
+  'refuses, with a storable message, a source that makes the compiler print invalid text': same(
     'NUL, 3 MB of text',
     'an error, shortened',
   ),
@@ -198,32 +278,47 @@ export const SOURCES = {
 
 /** By crates, whose build scripts and macros are programs, on the machine that builds them. */
 export const CRATES = {
-  'reach nothing from a build script': same('files, sockets, processes, names', 'each is refused'),
-  'leave no process, and nothing that affects later builds': same('daemons, files for cargo', 'none is left'),
-  'reach nothing from a macro': same('files, sockets, processes, names', 'each is refused'),
-  'do not replace the executable by another file': same('links, pipes, holes, folders', /no executable/),
-  'leave no process from a macro, and do not mislead the parser of the output': same(
+  'a hostile crate reaches nothing from its build script': same(
+    'files, sockets, processes, names',
+    'each is refused',
+  ),
+  'a hostile crate leaves no process, and nothing that affects later builds': same(
+    'daemons, files for cargo',
+    'none is left',
+  ),
+  'a hostile crate reaches nothing from a macro': same('files, sockets, processes, names', 'each is refused'),
+  'a hostile crate does not replace the executable of a handler by another file': same(
+    'links, pipes, holes, folders',
+    /no executable/,
+  ),
+  'a hostile crate leaves no process from a macro, and does not mislead the parser of the output': same(
     'daemons, forged messages',
     'none is left, and the message is text',
   ),
-  'end when they have too many processes': same(
+  'fails the build of a crate that starts too many processes': same(
     'processes without end',
     /forked 1?\d\d times, then: Resource temporarily unavailable/,
   ),
-  'end when they write too much': same(
+  'fails the build of a crate that writes too much': same(
     'files without end',
     /wrote more than 256 MiB and was stopped \(COMPILE_DISK_MB\)/,
   ),
-  'end when they use too much memory': same(
+  'fails the build of a crate that uses too much memory': same(
     'memory in eight processes',
     /used more than 1024 MiB of memory together.*COMPILE_TOTAL_MEMORY_MB/,
   ),
-  'end when they print without end': same('printing', /COMPILE_TOTAL_MEMORY_MB|memory allocation/),
-  'leave folders that can be removed': same(
+  'fails the build of a crate that prints without end': same(
+    'printing',
+    /COMPILE_TOTAL_MEMORY_MB|memory allocation/,
+  ),
+  'removes the folders that a hostile crate leaves, deep and without permissions': same(
     'a full disk, 3000 folders deep, without rights',
     /full: (No space left on device|Permission denied).*; deep enough/,
   ),
-  'end when they take too long': same('sleeping', /did not end within 20 s.*COMPILE_TIMEOUT_MS/),
+  'fails the build of a crate that takes too long': same(
+    'sleeping',
+    /did not end within 20 s.*COMPILE_TIMEOUT_MS/,
+  ),
 } satisfies Table;
 
 /**
@@ -271,7 +366,7 @@ export function describeAttacks<T extends Table>(
       const untried = new Set(Object.keys(table));
       declare(level, (attack, test) => {
         if (!untried.delete(attack)) throw new Error(`"${attack}" is tried twice`);
-        return it(attack, () => test((table[attack] as T[typeof attack])[level]));
+        return it(`${attack} (${level})`, () => test((table[attack] as T[typeof attack])[level]));
       });
       if (untried.size > 0) throw new Error(`${title}, ${level}: not tried: ${[...untried].join('; ')}`);
     });

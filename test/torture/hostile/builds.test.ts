@@ -75,7 +75,7 @@ describeAttacks('hostile sources', SOURCES, (level, it) => {
     await expectNothingLeft();
   });
 
-  it('read no file of this machine', async (reason) => {
+  it('a hostile source reads no file of the machine', async (reason) => {
     const [set = ''] = await readdir(join(BUILD_CACHE, 'sets'));
     const paths = [
       '/etc/passwd',
@@ -105,7 +105,7 @@ describeAttacks('hostile sources', SOURCES, (level, it) => {
     expect(JSON.stringify(answer.body)).not.to.include(SECRET).and.not.to.include('root:x');
   });
 
-  it('read no source of a handler that is compiled at the same time', async (reason) => {
+  it('a hostile source reads no source of a handler that is compiled at the same time', async (reason) => {
     const other = await create(slowToCompile(4_000_000, 7));
     const compiling = stack.api.post(`/api/endpoints/${other}/compile`);
     const folder = await eventually(async () => {
@@ -118,7 +118,7 @@ describeAttacks('hostile sources', SOURCES, (level, it) => {
     await compiling;
   });
 
-  it('read no environment but their own, which has no secrets', async () => {
+  it('a hostile source reads no environment but its own, which has no secrets', async () => {
     // Without namespaces, others cannot even be named.
     const others = level === 'namespaces' ? ['1', 'self/task/1'] : [];
     const environ = ['self', ...others].map((process) => `include_bytes!("/proc/${process}/environ")`);
@@ -155,12 +155,12 @@ handler_loop!(handle);
     for (const secret of [SECRET, 'postgres://', ...folders]) expect(executable).not.to.include(secret);
   });
 
-  it('end when they read a pipe of the compiler, which waits for itself', async (reason) => {
+  it('ends a compile whose source makes the compiler wait for its own pipe', async (reason) => {
     const reading = `const X: &str = include_str!("/proc/self/fd/3");${HANDLER}`;
     await refused(reading, reason);
   }).timeout(60_000);
 
-  it('include no file in other ways', async () => {
+  it('a hostile source includes no file by attributes, assembly or links', async () => {
     const ways: Record<string, RegExp> = {
       '#[path = "/etc/passwd"] mod passwd;': /couldn't read|file not found/,
       'include!("/etc/passwd");': /couldn't read/,
@@ -183,7 +183,7 @@ handler_loop!(handle);
     expect(existsSync(join(BUILD_CACHE, 'escaped'))).to.equal(false);
   }).timeout(120_000);
 
-  it('end at a limit when they recurse, or compute, without end', async () => {
+  it('ends a compile at a limit when its source recurses, or computes, without end', async () => {
     const endless: Record<string, string> = {
       'a macro':
         '#![recursion_limit = "4294967295"]\nmacro_rules! m { ($($t:tt)*) => { m!($($t)* $($t)* x) } }\nm!(x);',
@@ -211,7 +211,7 @@ handler_loop!(handle);
     }
   }).timeout(180_000);
 
-  it('end at a limit when they are large', async () => {
+  it('refuses a source of 10 MB, and compiles one of 100,000 functions or ends at its limit', async () => {
     const functions = Array.from({ length: 100_000 }, (_, at) => `fn f${at}(x: u64) -> u64 { x + ${at} }`);
     const many = await compile(`${functions.join('\n')}${HANDLER}`);
     if (many.status !== 200) expectFailure(many, 'compile_timeout', /COMPILE_TIMEOUT_MS/);
@@ -229,7 +229,7 @@ handler_loop!(handle);
     );
   }).timeout(120_000);
 
-  it('are refused when a bundle brings 10 MB of them', async (reason) => {
+  it('refuses a bundle with a source of 10 MB', async (reason) => {
     const functions = Array.from(
       { length: 250_000 },
       (_, at) => `pub fn f${at}(x: u64) -> u64 { x ^ ${at} }\n`,
@@ -251,7 +251,7 @@ handler_loop!(handle);
     expectFailure(answer, 'body_too_large', reason);
   }).timeout(120_000);
 
-  it('are rejected with a storable message when they make the compiler print invalid text', async () => {
+  it('refuses, with a storable message, a source that makes the compiler print invalid text', async () => {
     await refused(`compile_error!("a NUL \\0 and \\u{202e} more");${HANDLER}`, /a NUL/);
     const long = 'x'.repeat(200_000);
     const answer = await compile(`${`compile_error!("${long}");\n`.repeat(15)}${HANDLER}`);

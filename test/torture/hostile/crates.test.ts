@@ -170,12 +170,12 @@ describeAttacks('hostile crates', CRATES, (level, it) => {
     expect(await readdir(outside.path)).to.have.members(['secret', 'socket']);
   });
 
-  it('reach nothing from a build script', async () => {
+  it('a hostile crate reaches nothing from its build script', async () => {
     expectNothingReached(await compile(HANDLER, 'edge-attack-look'));
     expect(await attackSets()).to.deep.equal([]);
   }).timeout(180_000);
 
-  it('leave no process, and nothing that affects later builds', async () => {
+  it('a hostile crate leaves no process, and nothing that affects later builds', async () => {
     await must(compile(HANDLER, 'edge-attack-traps'));
     const [set = ''] = await attackSets();
     const prepared = await readFile(join(BUILD_CACHE, 'sets', set, 'rustc-args.json'), 'utf8');
@@ -184,11 +184,11 @@ describeAttacks('hostile crates', CRATES, (level, it) => {
     expect(again).to.include({ status: 'compiled' });
   }).timeout(300_000);
 
-  it('reach nothing from a macro', async () => {
+  it('a hostile crate reaches nothing from a macro', async () => {
     expectNothingReached(await compile(`edge_attack_traps::look!();\n${HANDLER}`, 'edge-attack-traps'));
   }).timeout(180_000);
 
-  it('do not replace the executable by another file', async (reason) => {
+  it('a hostile crate does not replace the executable of a handler by another file', async (reason) => {
     for (const macro of ['link', 'outside_link', 'names', 'folder', 'pipe', 'hole', 'nothing']) {
       const answer = await compile(`edge_attack_traps::${macro}!();\n${HANDLER}`, 'edge-attack-traps');
       expectFailure(answer, 'compile_failed', reason);
@@ -200,14 +200,14 @@ describeAttacks('hostile crates', CRATES, (level, it) => {
     );
   }).timeout(180_000);
 
-  it('leave no process from a macro, and do not mislead the parser of the output', async () => {
+  it('a hostile crate leaves no process from a macro, and does not mislead the parser of the output', async () => {
     await must(compile(`edge_attack_traps::leave!();\n${HANDLER}`, 'edge-attack-traps'));
     await must(compile(`edge_attack_traps::cargo!();\n${HANDLER}`, 'edge-attack-traps'));
     const forged = await compile(`edge_attack_traps::forge!();\n${HANDLER}`, 'edge-attack-traps');
     expectFailure(forged, 'compile_failed', /forged \ufffd \ufffd/);
   }).timeout(180_000);
 
-  describe('that exhaust resources', () => {
+  describe('hostile crates that exhaust resources', () => {
     const restart = async (limits: Record<string, string>) => {
       await stack.processes.get('worker')?.end();
       await stack.start('worker', limits);
@@ -225,27 +225,27 @@ describeAttacks('hostile crates', CRATES, (level, it) => {
       }),
     );
 
-    it('end when they have too many processes', async (reason) => {
+    it('fails the build of a crate that starts too many processes', async (reason) => {
       await ends('fork', 'compile_failed', reason);
     }).timeout(180_000);
 
-    it('end when they write too much', async (reason) => {
+    it('fails the build of a crate that writes too much', async (reason) => {
       await ends('disk', 'compile_failed', reason);
     }).timeout(180_000);
 
-    it('end when they use too much memory', async (reason) => {
+    it('fails the build of a crate that uses too much memory', async (reason) => {
       await ends('memory', 'compile_failed', reason);
     }).timeout(180_000);
 
-    it('end when they print without end', async (reason) => {
+    it('fails the build of a crate that prints without end', async (reason) => {
       await ends('print', 'compile_failed', reason);
     }).timeout(180_000);
 
-    it('leave folders that can be removed', async (reason) => {
+    it('removes the folders that a hostile crate leaves, deep and without permissions', async (reason) => {
       await ends('folders', 'compile_failed', reason);
     }).timeout(180_000);
 
-    it('end when they take too long', async (reason) => {
+    it('fails the build of a crate that takes too long', async (reason) => {
       await restart({ COMPILE_TIMEOUT_MS: '20000' });
       await ends('never', 'compile_timeout', reason);
     }).timeout(180_000);

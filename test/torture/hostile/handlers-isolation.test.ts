@@ -92,7 +92,7 @@ for (const user of USERS)
       return names.map((name) => join(handlers, name));
     }
 
-    it('reads no file but its own', () =>
+    it('a handler reads no file but its own', () =>
       attack(async (attacker) => {
         const own = await ownOf(attacker);
         // In namespaces, these are its own.
@@ -132,7 +132,7 @@ for (const user of USERS)
         );
       }));
 
-    it('inherits no file that was open when the gateway was started', () =>
+    it('a handler inherits no file that was open when the gateway was started', () =>
       attack(async (attacker) => {
         const { pid } = await attacker.view();
         for (const owner of [...pidsOfProduct(), pid]) {
@@ -144,7 +144,7 @@ for (const user of USERS)
         }
       }));
 
-    it('writes to nothing but its own folder', () =>
+    it('a handler writes to nothing but its own folder', () =>
       attack(async (attacker) => {
         const own = await ownOf(attacker);
         const ofMachine = ['/tmp', '/var/tmp', '/dev/shm', '/proc/self'];
@@ -156,7 +156,7 @@ for (const user of USERS)
         expect(await those(attacker, 'write', [...places, own.folder])).to.deep.equal([own.folder]);
       }));
 
-    it('cannot write to a disk of this machine, not even through an open file', () =>
+    it('a handler cannot write to a disk of this machine, not even through an open file', () =>
       attack(async (attacker) => {
         const { pid } = await attacker.view();
         for (const name of await readdir(`/proc/${pid}/fd`)) {
@@ -179,7 +179,7 @@ for (const user of USERS)
         expect(writable).to.deep.equal([{ at: '/tmp', type: 'tmpfs' }]);
       }));
 
-    it('sees no process, environment or memory of others, and cannot signal or trace any', () =>
+    it('a handler sees no process, environment or memory of others, and cannot signal or trace any', () =>
       attack(async (attacker) => {
         await seesNoProcess(attacker, level);
         expect(JSON.parse(await answerTo(attacker, 'environment'))).to.have.members([
@@ -231,7 +231,7 @@ for (const user of USERS)
       };
     }
 
-    it('connects to nothing but the actor host', () =>
+    it('a handler connects to nothing but the actor host', () =>
       attack(async (attacker) => {
         const own = await ownOf(attacker);
         const { tcp, unix } = await listeners(own);
@@ -245,7 +245,7 @@ for (const user of USERS)
         expect(await answerTo(attacker, 'why-not&at=db.example:80')).to.match(/failed to lookup address/);
       }));
 
-    it('finds the socket of a restarted actor host', () =>
+    it('a handler finds the socket of a restarted actor host', () =>
       attack(async (attacker) => {
         const { services } = await ownOf(attacker);
         await neighbourhood.stack.processes.get('actor-host')?.end();
@@ -262,7 +262,7 @@ describeAttacks('what handlers can reach with HANDLER_NETWORK=host', HOST_NETWOR
   });
   after(() => neighbourhood.close());
 
-  it('is the network of the machine, without more files or processes', () =>
+  it('HANDLER_NETWORK=host gives a handler the network of the machine, and only the files for it', () =>
     neighbourhood.attack(ATTACKS, LIMITS, async (attacker) => {
       const { apiUrl, databaseUrl, dataDir } = neighbourhood.stack;
       const tcp = [apiUrl, databaseUrl].map((url) => `127.0.0.1:${new URL(url).port}`);
@@ -329,7 +329,7 @@ function statusOf(socketPath: string): Promise<number | undefined> {
 describe('what these tests see without a sandbox', function () {
   this.timeout(90_000);
 
-  it('is much, so that these tests can fail', async () => {
+  it('a handler without a sandbox reads files, sees processes and connects, so that these tests can fail', async () => {
     const neighbourhood = await startNeighbourhood({ sandbox: 'limits' });
     try {
       const { apiUrl, dataDir } = neighbourhood.stack;

@@ -23,7 +23,7 @@ describeAttacks('handlers that violate the protocol', PROTOCOL, (level, it) => {
   const attack = (run: (attacker: Attacker) => Promise<void>) =>
     neighbourhood.attack(RAW_ATTACKS, LIMITS, run);
 
-  it('answers that HTTP does not allow are a 502, and fail nothing else', () =>
+  it('answers of a handler that HTTP does not allow are a 502, and fail nothing else', () =>
     attack(async (attacker) => {
       const { pid } = await attacker.view();
       const heads = [
@@ -58,7 +58,7 @@ describeAttacks('handlers that violate the protocol', PROTOCOL, (level, it) => {
       expect((await attacker.view()).pid).to.equal(pid);
     }));
 
-  it('headers about the framing are dropped', () =>
+  it('drops headers about the framing from an answer of a handler', () =>
     attack(async (attacker) => {
       const headers = ['Content-Length', '999', 'Transfer-Encoding', 'chunked', 'content-length', '1'];
       const head = JSON.stringify({
@@ -71,7 +71,7 @@ describeAttacks('handlers that violate the protocol', PROTOCOL, (level, it) => {
       expect(answer.headers).not.to.have.any.keys('transfer-encoding', 'upgrade');
     }));
 
-  it('line ends in headers are rejected, with the SDK', () =>
+  it('rejects line ends in headers that a handler sets with the SDK', () =>
     neighbourhood.attack(ATTACKS, LIMITS, async (attacker) => {
       for (const header of ['X:a\r\nSet-Cookie: b=1', 'X\r\nY:a', 'X:a\0', 'X Y:a', ':a']) {
         const { status, headers } = await attacker.do('headers', { body: header });
@@ -86,7 +86,7 @@ describeAttacks('handlers that violate the protocol', PROTOCOL, (level, it) => {
     ...['close', 'close-all'],
   ] as const;
   for (const action of violations) {
-    it(`${action}: it is ended and started again` as const, (reason) =>
+    it(`restarts a handler that violates the protocol: ${action}` as const, (reason) =>
       attack(async (attacker) => {
         // Answered once, it has been answered.
         expect((await attacker.do(action)).status).to.equal(action === 'twice' ? 200 : 502);
@@ -96,14 +96,14 @@ describeAttacks('handlers that violate the protocol', PROTOCOL, (level, it) => {
     );
   }
 
-  it('a head over the size limit', () =>
+  it('answers 502 when the head of a response is over the size limit', () =>
     attack(async (attacker) => {
       expect((await attacker.do('large-head')).status).to.equal(502);
       await attacker.recovered();
     }));
 
   for (const action of ['unfinished', 'stop-reading'] as const) {
-    it(`${action}: its request exceeds its deadline` as const, () =>
+    it(`answers 504 when a handler violates the protocol: ${action}` as const, () =>
       attack(async (attacker) => {
         const [answer, other] = await Promise.all([
           attacker.do(action),
@@ -115,13 +115,13 @@ describeAttacks('handlers that violate the protocol', PROTOCOL, (level, it) => {
     );
   }
 
-  it('byte by byte is slow, and has no other effect', () =>
+  it('delivers a response that a handler sends byte by byte', () =>
     attack(async (attacker) => {
       expect(await attacker.do('byte-by-byte')).to.include({ status: 200, text: 'raw' });
       expect(attacker.crashes()).to.deep.equal([]);
     }));
 
-  it('output on its control stream is not read', () =>
+  it('a gateway does not read output on the control stream of a handler', () =>
     attack(async (attacker) => {
       const { status, text } = await attacker.do('write-to-control');
       expect(status, text).to.equal(200);
@@ -136,7 +136,7 @@ describeAttacks('handlers that violate the protocol', PROTOCOL, (level, it) => {
     }));
 
   const starts = [
-    ['there is nothing', ''],
+    ['does not exist', ''],
     ['is a file', 'std::fs::write(&path, "no socket").expect("a file");'],
     [
       'is a link to a socket of another process',
@@ -148,7 +148,7 @@ describeAttacks('handlers that violate the protocol', PROTOCOL, (level, it) => {
     ],
   ] as const;
   for (const [what, action] of starts) {
-    it(`goes to error when, where its socket should be, ${what}` as const, async (reason) => {
+    it(`sets an endpoint to error when the socket of its handler ${what}` as const, async (reason) => {
       const { api } = neighbourhood.stack;
       const endpoint = { name: 's', path: '/socketless', method: 'GET', domain: '*' };
       const code = rawAtStart(action);

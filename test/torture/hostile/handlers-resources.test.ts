@@ -46,7 +46,7 @@ describeAttacks('handlers that exhaust resources', RESOURCES, (level, it) => {
   };
 
   describe('time', () => {
-    it('an endless loop exceeds its deadline, and the process is replaced', () =>
+    it('an endless loop in a request exceeds its deadline, and the process of the handler is replaced', () =>
       attack(async (attacker) => {
         const { pid } = await attacker.view();
         expect((await attacker.do('spin')).status).to.equal(504);
@@ -54,7 +54,7 @@ describeAttacks('handlers that exhaust resources', RESOURCES, (level, it) => {
         await eventually(async () => expect((await attacker.view()).pid).not.to.be.oneOf([pid, null]));
       }));
 
-    it('64 endless loops at once', () =>
+    it('a handler answers 504 to 64 requests with endless loops at once, and serves again', () =>
       attack(
         async (attacker) => {
           const answers = await Promise.all(Array.from({ length: 64 }, () => attacker.do('spin')));
@@ -64,7 +64,7 @@ describeAttacks('handlers that exhaust resources', RESOURCES, (level, it) => {
         { ...LIMITS, processes: 100 },
       ));
 
-    it('loops beside its requests, in a thread and in sessions of their own', () =>
+    it('a handler that loops beside its requests, in a thread and in other sessions, serves on', () =>
       attack(async (attacker) => {
         await begin(attacker, 'spin-in-thread');
         await begin(attacker, 'spin-in-sessions');
@@ -72,7 +72,7 @@ describeAttacks('handlers that exhaust resources', RESOURCES, (level, it) => {
         expect(attacker.crashes()).to.deep.equal([]);
       }));
 
-    it('more than its share of a core, for ten seconds', (reason) =>
+    it('restarts a handler that uses more than its share of a core for ten seconds', (reason) =>
       attack(
         async (attacker) => {
           await begin(attacker, 'spin-in-sessions');
@@ -83,7 +83,7 @@ describeAttacks('handlers that exhaust resources', RESOURCES, (level, it) => {
         { ...LIMITS, cpu_percent: 20 },
       ));
 
-    it('an endless loop before it is ready', async (reason) => {
+    it('fails the start of a handler that loops without end before it is ready', async (reason) => {
       const { stack } = neighbourhood;
       const created = await must(
         stack.api.post('/api/endpoints', {
@@ -104,29 +104,30 @@ describeAttacks('handlers that exhaust resources', RESOURCES, (level, it) => {
   });
 
   describe('memory', () => {
-    it('an endless recursion', (reason) => attack((attacker) => expectCrash(attacker, 'recurse', reason)));
+    it('restarts a handler that recurses without end', (reason) =>
+      attack((attacker) => expectCrash(attacker, 'recurse', reason)));
 
-    it('allocating a gigabyte at once fails', (reason) =>
+    it('restarts a handler that allocates a gigabyte at once', (reason) =>
       attack((attacker) => expectCrash(attacker, 'memory-at-once', reason)));
 
-    it('a gigabyte, little by little', (reason) =>
+    it('restarts a handler that allocates a gigabyte little by little', (reason) =>
       attack((attacker) => expectCrash(attacker, 'memory-slowly', reason)));
 
-    it('a gigabyte, in many processes', (reason) =>
+    it('restarts a handler that allocates a gigabyte in many processes', (reason) =>
       attack(async (attacker) => {
         await begin(attacker, 'memory-in-children');
         await eventually(() => expect(attacker.crashes()[0]).to.match(reason));
         await attacker.recovered();
       }));
 
-    it('memory of a process whose first thread has ended', (reason) =>
+    it('restarts a handler with too much memory of a process whose first thread has ended', (reason) =>
       attack(async (attacker) => {
         await attacker.do('memory-without-first-thread');
         await eventually(() => expect(attacker.crashes()[0]).to.match(reason));
         await attacker.recovered();
       }));
 
-    it('a gigabyte in files', (reason) =>
+    it('limits a handler that writes a gigabyte into files to 64 MiB', (reason) =>
       attack(async (attacker) => {
         if (level === 'namespaces') {
           expect((await attacker.do('memory-in-files')).text).to.match(reason);
@@ -137,32 +138,32 @@ describeAttacks('handlers that exhaust resources', RESOURCES, (level, it) => {
         await attacker.recovered();
       }));
 
-    it('files in memory without a name', (reason) =>
+    it('refuses a handler files in memory without a name', (reason) =>
       attack(async (attacker) => {
         expect((await attacker.do('memory-in-memfd')).text).to.match(reason);
       }));
   });
 
   describe('processes and files', () => {
-    it('a fork bomb', () =>
+    it('a handler answers 504 to a request with a fork bomb, and serves again', () =>
       attack(async (attacker) => {
         expect((await attacker.do('fork-bomb')).status).to.equal(504);
         await attacker.recovered();
       }));
 
-    it('10,000 threads', () =>
+    it('a handler that starts 10,000 threads gets no more than its limit', () =>
       attack(async (attacker) => {
         expect(Number((await attacker.do('threads')).text)).to.be.within(1, 64);
         await attacker.recovered();
       }));
 
-    it('100,000 open files', () =>
+    it('a handler that opens 100,000 files gets no more than its limit', () =>
       attack(async (attacker) => {
         expect(Number((await attacker.do('files')).text)).to.be.within(1, 64);
         await attacker.recovered();
       }));
 
-    it('a million empty files', (reason) =>
+    it('restarts a handler that creates a million empty files', (reason) =>
       attack((attacker) => expectCrash(attacker, 'many-files', reason), {
         ...LIMITS,
         timeout_ms: 20_000,
@@ -172,7 +173,7 @@ describeAttacks('handlers that exhaust resources', RESOURCES, (level, it) => {
   describe('output', () => {
     const printed = (attacker: Attacker) => lines(attacker).filter(({ stream }) => stream !== undefined);
 
-    it('lines without end', (reason) =>
+    it('a handler that prints lines without end serves on, and the log says what is left out', (reason) =>
       attack(async (attacker) => {
         await begin(attacker, 'print-lines');
         await serveOn(attacker);
@@ -186,7 +187,7 @@ describeAttacks('handlers that exhaust resources', RESOURCES, (level, it) => {
         expect(attacker.crashes()).to.deep.equal([]);
       }));
 
-    it('a line without end', () =>
+    it('a handler that prints a line without end serves on, and none of it is logged', () =>
       attack(async (attacker) => {
         await begin(attacker, 'print-without-end');
         await serveOn(attacker);
@@ -197,10 +198,10 @@ describeAttacks('handlers that exhaust resources', RESOURCES, (level, it) => {
   });
 
   describe('answers', () => {
-    it('a response of a gigabyte over its memory limit', (reason) =>
+    it('restarts a handler whose response of a gigabyte is over its memory limit', (reason) =>
       attack((attacker) => expectCrash(attacker, 'megabytes&mb=1024', reason)));
 
-    it('a response of a gigabyte within its memory limit is a 500, because it exceeds the limit of responses', () =>
+    it('a response of a gigabyte within the memory limit of its handler is a 500', () =>
       attack(
         async (attacker) => {
           const { status, text } = await attacker.do('megabytes&mb=1024');
@@ -214,19 +215,21 @@ describeAttacks('handlers that exhaust resources', RESOURCES, (level, it) => {
   });
 
   describe('ends', () => {
-    it('panics fail their requests alone', () =>
+    it('panics of a handler fail their requests alone', () =>
       attack(async (attacker) => {
         expect((await attacker.do('panic')).status).to.equal(500);
         expect((await attacker.do('panic-in-thread')).status).to.equal(200);
         expect(attacker.crashes()).to.deep.equal([]);
       }));
 
-    it('a panic while panicking', (reason) =>
+    it('restarts a handler that panics while panicking', (reason) =>
       attack((attacker) => expectCrash(attacker, 'panic-twice', reason)));
-    it('exit(0)', (reason) => attack((attacker) => expectCrash(attacker, 'exit', reason)));
-    it('abort()', (reason) => attack((attacker) => expectCrash(attacker, 'abort', reason)));
+    it('restarts a handler that calls exit(0) in a request', (reason) =>
+      attack((attacker) => expectCrash(attacker, 'exit', reason)));
+    it('restarts a handler that calls abort() in a request', (reason) =>
+      attack((attacker) => expectCrash(attacker, 'abort', reason)));
 
-    it('repeated crashes set it to error, with the reason', (reason) =>
+    it('repeated crashes set an endpoint to error, with the reason', (reason) =>
       attack(async (attacker) => {
         await eventually(async () => {
           await attacker.do('memory-at-once');
@@ -235,7 +238,7 @@ describeAttacks('handlers that exhaust resources', RESOURCES, (level, it) => {
         expect((await attacker.view()).last_error).to.match(reason);
       }));
 
-    it('panics at its start', async (reason) => {
+    it('fails the start of a handler that panics at its start, with the reason', async (reason) => {
       const { stack } = neighbourhood;
       const endpoint = { name: 'p', path: '/panics', method: 'GET', domain: '*' };
       const code = atStart('panic!("not today")');

@@ -144,7 +144,7 @@ for (const type of ['redis', 'postgres'] as const)
       expect(answer.ok, answer.message).to.equal(true);
     }
 
-    it('that send nothing, or too much, before their token are disconnected', async () => {
+    it(`callers of a ${type} service that send nothing, or too much, before their token are disconnected`, async () => {
       for (const path of [stack.servicesSocket, (await address()).path]) {
         const silent = rawConnection(path);
         const tooMuch = rawConnection(path);
@@ -158,7 +158,7 @@ for (const type of ['redis', 'postgres'] as const)
       await expectServed();
     });
 
-    it('that never read their answers do not fill the memory', async () => {
+    it(`callers of a ${type} service that never read their answers do not fill the memory`, async () => {
       const [before, pids] = [await memoryMb(), processes()];
       const to = await address();
       for (let connection = 0; connection < 8; connection++) {
@@ -179,7 +179,7 @@ for (const type of ['redis', 'postgres'] as const)
 
     // Of 60 MiB. A program may reserve memory for all of it when little has come.
     for (const sentMb of [14, 5])
-      it(`that send incomplete calls do not fill the memory, and are disconnected at a timeout: ${sentMb} MiB`, async () => {
+      it(`callers of a ${type} service that send ${sentMb} MiB of a call do not fill the memory, and time out`, async () => {
         const [before, pids] = [await memoryMb(), processes()];
         const to = await address();
         const beginning = frame(1, takesBytes(60 * 1024 * 1024)).subarray(0, sentMb * 1024 * 1024);
@@ -200,7 +200,7 @@ for (const type of ['redis', 'postgres'] as const)
         expect(processes()).to.deep.equal(pids);
       });
 
-    it('that violate the protocol at a high rate do not delay others', async () => {
+    it(`callers of a ${type} service that violate the protocol do not delay others`, async () => {
       const client = await connectAs(stack, endpointId);
       const { payload = '', ...head } = unclosed;
       const refused = client.send({ pool: POOL, ...head }, payload);
