@@ -25,7 +25,7 @@ describe('output of the compiler', () => {
   const cut = (code: string, at: { line: number; column: number; end_column: number }) =>
     [...(code.split('\n')[at.line - 1] ?? '')].slice(at.column - 1, at.end_column - 1).join('');
 
-  it('has places in code points, labels, and a suggestion that mends the source', async () => {
+  it('an error of rustc has places in code points, labels, and a suggestion that mends the source', async () => {
     const code = 'fn main() {\n\tlet _ = "ü𝄞e\u0301"; let text: String = "ä"; drop(text);\n}\n';
     const [error, ...others] = await errorsOf(code);
     expect(others).to.deep.equal([]);
@@ -41,7 +41,7 @@ describe('output of the compiler', () => {
     expect(await errorsOf(code.replace(/^\t.*$/m, line.join('')))).to.deep.equal([]);
   });
 
-  it('has the place in the source for an error inside a macro', async () => {
+  it('an error of rustc inside a macro has its place in the source', async () => {
     const code =
       'macro_rules! twice { ($e:expr) => { $e + missing } }\nfn main() {\n    let _ = twice!(1);\n}\n';
     const [own] = await errorsOf(code);
@@ -50,7 +50,7 @@ describe('output of the compiler', () => {
     expect(foreign).to.include({ line: 2, column: 17, end_column: 29 });
   });
 
-  it('names the field "dependencies" for a crate that is missing, and only then', async () => {
+  it('an error of rustc names the field "dependencies" when a crate is missing, and only then', async () => {
     const HELP =
       /\n +\|\n += help: if `regex` is a crate, add it to the endpoint's "dependencies": \{"regex": "<version>"\}\n$/;
     for (const code of [

@@ -102,7 +102,7 @@ describe('dependency sets', () => {
     return linkingTo(prepared.libraries, targetOf(prepared.libraries));
   };
 
-  it('writes a manifest with the SDK, serde and what was asked for', async () => {
+  it('writes a manifest with the SDK, serde and the dependencies of a handler', async () => {
     const text = await manifestOf({
       regex: '1.10',
       chrono: { version: '0.4', features: ['serde'], 'default-features': false, optional: true },
@@ -118,7 +118,7 @@ describe('dependency sets', () => {
     );
   });
 
-  it('keeps derive when a handler asks for serde itself, and names each crate once', async () => {
+  it('keeps the feature derive when a handler asks for serde itself, and names each crate once', async () => {
     const text = await manifestOf({
       serde: { version: '1.0.100', features: ['rc'] },
       serde_json: { version: '1', features: ['preserve_order'] },
@@ -140,7 +140,7 @@ describe('dependency sets', () => {
     expect(await manifestOf({}, true)).to.include('features = ["async"] }');
   });
 
-  it('links what was built, and leaves out what was only resolved', async () => {
+  it('links crates that were built, and leaves out those that were only resolved', async () => {
     const args = argsOf(await open().prepare({ dependencies: {}, async: false }));
     expect(args.filter((_, at) => args[at - 1] === '--extern')).to.satisfy(
       (externs: string[]) => externs.length === 1 && /^serde=\/.*\/libserde\.rlib$/.test(externs[0] ?? ''),
@@ -148,7 +148,7 @@ describe('dependency sets', () => {
     expect(args).to.satisfy((all: string[]) => all.some((arg) => /^native=\/.*\/target\/out$/.test(arg)));
   });
 
-  it('prepares a set once, for all callers and in any order', async () => {
+  it('prepares a set once, for all callers and any order of its dependencies', async () => {
     const sets = open();
     const dependencies: Dependencies = { regex: '1', chrono: '0.4' };
     await Promise.all([1, 2, 3].map(() => sets.prepare({ dependencies, async: false })));
@@ -159,7 +159,7 @@ describe('dependency sets', () => {
     expect(await runs()).to.have.length(6);
   });
 
-  it('finds its libraries when the data folder has moved', async () => {
+  it('finds the libraries of a set when the data folder has moved', async () => {
     await open().prepare({ dependencies: {}, async: false });
     await rename(join(folder.path, 'sets'), join(folder.path, 'moved'));
     const args = argsOf(await open('moved').prepare({ dependencies: {}, async: false }));
@@ -170,14 +170,14 @@ describe('dependency sets', () => {
     }
   });
 
-  it('finds its libraries when the data folder is reached by a link', async () => {
+  it('finds the libraries of a set when the data folder is reached by a link', async () => {
     await mkdir(join(folder.path, 'real'));
     await symlink(join(folder.path, 'real'), join(folder.path, 'link'));
     const args = argsOf(await open('link').prepare({ dependencies: {}, async: false }));
     expect(args.filter((_, at) => args[at - 1] === '--extern')).to.have.length(1);
   });
 
-  it('builds a set again whose libraries have been cleared away', async () => {
+  it('builds a set again whose libraries have been deleted', async () => {
     await open().prepare({ dependencies: {}, async: false });
     const [name = ''] = await readdir(join(folder.path, 'sets'));
     await rm(join(folder.path, 'sets', name, 'target'), { recursive: true });
@@ -195,14 +195,14 @@ describe('dependency sets', () => {
     expect((await sets.prepare({ dependencies: { nope: '1' }, async: false })).ok).to.equal(true);
   });
 
-  it('reports the time limit of cargo', async () => {
+  it('reports that cargo has exceeded its time limit', async () => {
     await script('#!/bin/sh\nsleep 1000\n');
     const result = await open('sets', undefined, 100).prepare({ dependencies: { regex: '1' }, async: false });
     expect(result).to.deep.include({ ok: false, outcome: 'timed-out' });
     expect(result.ok ? '' : result.diagnostics[0]?.message).to.match(/COMPILE_TIMEOUT_MS/);
   });
 
-  it('ends cargo when it is to stop, and leaves nothing of a set with crates', async () => {
+  it('ends cargo when a preparation is aborted, and leaves nothing of a set with crates', async () => {
     const stop = new AbortController();
     await script(`#!/bin/sh\necho started >> "\${0%/*}/runs"\nsleep 1000\n`);
     const preparing = open('sets', stop.signal).prepare({ dependencies: { regex: '1' }, async: false });
@@ -212,7 +212,7 @@ describe('dependency sets', () => {
     expect(await readdir(join(folder.path, 'sets'))).to.deep.equal([]);
   });
 
-  describe('of the SDK alone', () => {
+  describe('the dependency set of the SDK alone', () => {
     const spec = { dependencies: {}, async: false };
     /** Says that it has compiled a crate, and goes on only if an earlier run has left something. */
     const INTERRUPTED = CARGO.replace(
@@ -242,7 +242,7 @@ describe('dependency sets', () => {
       return name;
     };
 
-    it('are continued after an interruption', async () => {
+    it('continues the set of the SDK after an interruption', async () => {
       await interrupt();
       await open().removeUnfinished();
       const sets = open();
@@ -251,7 +251,7 @@ describe('dependency sets', () => {
       expect(sets.preparing()).to.deep.equal([]);
     });
 
-    it('are taken over from a process that has ended, and left to one that has not', async () => {
+    it('takes an unfinished set over from a process that has ended, and leaves it to one that has not', async () => {
       const name = await interrupt();
       const other = spawn('sleep', ['1000']);
       const fields = (await readFile(`/proc/${other.pid}/stat`, 'utf8')).split(' ');
@@ -270,7 +270,7 @@ describe('dependency sets', () => {
       expect(await unfinished()).to.deep.equal([]);
     });
 
-    it('have no time limit, and are tried again until they can be built', async () => {
+    it('builds the set of the SDK without a time limit, and tries again until it succeeds', async () => {
       await script('#!/bin/sh\nsleep 0.3; echo "error: no network" >&2\nexit 101\n');
       const sets = open('sets', undefined, 100);
       const preparing = sets.prepare(spec);
@@ -281,7 +281,7 @@ describe('dependency sets', () => {
       expect((await preparing).ok).to.equal(true);
     });
 
-    it('name the setting whose limit has ended the compiler', async () => {
+    it('names the setting whose limit has ended the build of the set of the SDK', async () => {
       const large = 'for file in a b; do head -c 80M /dev/zero > "$CARGO_TARGET_DIR/$file"; done; sleep 1000';
       await script(CARGO.replace('  build)\n', `  build)\n    ${large}\n`));
       const sets = open();
@@ -295,7 +295,7 @@ describe('dependency sets', () => {
       expect((await preparing).ok).to.equal(true);
     });
 
-    it('start over when the compiler rejects existing output', async () => {
+    it('starts the set of the SDK over when the compiler rejects existing output', async () => {
       await interrupt();
       await script(
         CARGO.replace('  build)\n', '  build)\n    [ -e "$CARGO_TARGET_DIR/left" ] && exit 101\n'),
@@ -316,7 +316,7 @@ describe('dependency sets', () => {
     expect(await readdir(join(folder.path, 'sets'))).to.have.length(1);
   });
 
-  it('deletes sets that were not used for long', async () => {
+  it('deletes dependency sets that were not used for long', async () => {
     const sets = open();
     await sets.prepare({ dependencies: {}, async: false });
     await sets.prepare({ dependencies: { regex: '1' }, async: false });

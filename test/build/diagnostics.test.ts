@@ -30,7 +30,7 @@ const message = (more: Record<string, unknown>) =>
 const parse = (...lines: string[]) => parseRustcOutput(lines.join('\n'), 'handler.rs');
 
 describe('compiler diagnostics', () => {
-  it('reads level, code, message, place and text', () => {
+  it('reads level, code, message, place and text of a compiler diagnostic', () => {
     expect(parse(message({}))).to.deep.equal([
       {
         level: 'error',
@@ -47,7 +47,7 @@ describe('compiler diagnostics', () => {
     ]);
   });
 
-  it('takes the primary place, and of a macro the line of the author', () => {
+  it('reads the primary place of a diagnostic, and for a macro the line of the author', () => {
     const [primary] = parse(
       message({ spans: [span('handler.rs', 1, 1, { is_primary: false }), span('handler.rs', 9, 3)] }),
     );
@@ -63,7 +63,7 @@ describe('compiler diagnostics', () => {
     expect(parse(message({ spans: [] }))[0]).to.include({ line: null, column: null });
   });
 
-  it('reads labels and suggestions, whole ones in the own source only', () => {
+  it('reads labels and suggestions of a diagnostic, if they are wholly in the source of the handler', () => {
     const suggested = (file: string, line: number, replacement: string) =>
       span(file, line, 1, { suggested_replacement: replacement, suggestion_applicability: 'MaybeIncorrect' });
     const edit = (line: number, replacement: string) => ({
@@ -95,7 +95,7 @@ describe('compiler diagnostics', () => {
     ]);
   });
 
-  it('leaves out redundant messages', () => {
+  it('leaves out redundant messages of the compiler', () => {
     const noise = [
       message({ message: 'aborting due to 2 previous errors; 1 warning emitted', spans: [], code: null }),
       message({ level: 'warning', message: '1 warning emitted', spans: [], code: null }),
@@ -109,26 +109,26 @@ describe('compiler diagnostics', () => {
     expect(parse(...noise, '', '  ')).to.deep.equal([]);
   });
 
-  it('keeps other output, such as that of a linker', () => {
+  it('keeps other output of the compiler, such as that of a linker', () => {
     expect(parse('collect2: error: ld returned 1 exit status', '{not json')).to.deep.equal([
       plain('collect2: error: ld returned 1 exit status'),
       plain('{not json'),
     ]);
   });
 
-  it('limits their number', () => {
+  it('limits the number of diagnostics, and the length of their text', () => {
     expect(parse(...Array.from({ length: 1000 }, () => message({})))).to.have.length(100);
     const text = renderDiagnostics([plain('x'.repeat(300_000))]);
     expect(text.length).to.be.below(140_000);
     expect(text).to.match(/\(shortened\)$/);
   });
 
-  it('renders one after the other, as a terminal would', () => {
+  it('renders diagnostics one after the other, as a terminal would', () => {
     expect(renderDiagnostics([plain('first\n'), plain('second\n\n')])).to.equal('first\n\nsecond');
     expect(renderDiagnostics([])).to.equal('');
   });
 
-  it('replaces folders by their public names, and paths of crates by the names of the crates', () => {
+  it('replaces folders in a diagnostic by public names, and paths of crates by the names of the crates', () => {
     const clean = (text: string) =>
       withoutMachinePaths(
         [plain(text)],
@@ -161,13 +161,13 @@ describe('compiler diagnostics', () => {
     ]);
   });
 
-  it('takes time in proportion to the length of words', () => {
+  it('replaces folders in time that is proportional to the length of words', () => {
     // The square of it would run over mocha's limit.
     const text = `${'x/'.repeat(60_000)} ${'/registry/src/a'.repeat(8_000)}`;
     expect(withoutMachinePaths([plain(text)], [['/srv', 'srv']])[0]?.message).to.be.a('string');
   });
 
-  it('keeps what a database can store', () => {
+  it('reads diagnostics as text of limited length that a database can store', () => {
     const stored = parse(
       message({ message: 'a\0b \ud800', rendered: 'a\0b', spans: [span('handler.rs', 1.5, 1)] }),
     )[0];
@@ -177,7 +177,7 @@ describe('compiler diagnostics', () => {
     expect(all[0]?.rendered).to.match(/\(shortened\)$/);
   });
 
-  it('reads any output without failing', () => {
+  it('reads any output of the compiler without failing', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(fc.string(), fc.json(), fc.constant(message({})))), (lines) => {
         for (const { level, message: text, rendered } of parse(...lines)) {

@@ -42,7 +42,7 @@ describe('sources of crates in folders of this machine', () => {
     await folder.remove();
   });
 
-  it('are found in the configuration of cargo, and replaced', () => {
+  it('reads folders of crates from the configuration of cargo, and replaces them', () => {
     const home = join(folder.path, '.cargo');
     const there = join(folder.path, 'there');
     const config = [
@@ -70,7 +70,7 @@ describe('sources of crates in folders of this machine', () => {
     ]);
   });
 
-  it('are what sets are built from in the sandbox, as on machines without a network', async function () {
+  it('builds a dependency set in the sandbox from a folder of vendored crates', async function () {
     this.timeout(BUILD_LIMIT_MS + 60_000);
     const [home, vendor] = [join(folder.path, 'cargo'), join(folder.path, 'vendor')];
     await execa('cargo', ['vendor', '--locked', vendor], { cwd: SDK });

@@ -36,7 +36,7 @@ describe('a toolchain that other users cannot enter', () => {
     return { ino, mode: mode & 0o777 };
   };
 
-  it('is copied once: Rust by hard links, without its documentation, and the SDK without output', async () => {
+  it('copies a closed toolchain once: Rust by hard links without documentation, the SDK without output', async () => {
     const copy = await reach();
     expect(copy).to.include({ rustc: join(copy.sysroot, 'bin/rustc'), cargo: '/usr/bin/cargo' });
     expect(await status(copy.rustc)).to.deep.equal(await status(installed.rustc));
@@ -46,7 +46,7 @@ describe('a toolchain that other users cannot enter', () => {
     expect(await reach()).to.deep.equal(copy);
   });
 
-  it('is used as it is in a sandbox, which mounts it; but not files that are closed to others', async () => {
+  it('uses a closed toolchain as it is in a sandbox, but copies an SDK with files closed to others', async () => {
     expect(await reach(false)).to.deep.equal(installed);
     await chmod(join(installed.sdk, 'src'), 0o700);
     const { sdk, sysroot } = await reach(false);
@@ -55,7 +55,7 @@ describe('a toolchain that other users cannot enter', () => {
     expect((await status(sdk, 'src')).mode).to.equal(0o755);
   });
 
-  it('keeps the SDK of a fingerprint when the source is edited in place', async () => {
+  it('keeps the copied SDK of a fingerprint when its source is edited in place', async () => {
     const { sdk } = await reach();
     await appendFile(join(installed.sdk, 'src/lib.rs'), ' new');
     expect(await readFile(join(sdk, 'src/lib.rs'), 'utf8')).to.equal('old');
@@ -63,7 +63,7 @@ describe('a toolchain that other users cannot enter', () => {
     expect(await readFile(join((await reach()).sdk, 'src/lib.rs'), 'utf8')).to.equal('old new');
   });
 
-  it('is made readable for others in the copy alone', async () => {
+  it('makes the files of a toolchain readable for others in the copy alone', async () => {
     const files = [
       [installed.rustc, 0o700],
       [join(installed.sysroot, 'lib'), 0o700],

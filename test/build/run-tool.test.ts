@@ -65,7 +65,7 @@ describe('running a tool', () => {
     ${setsid} sleep 1000 > /dev/null 2>&1 < /dev/null &
   `;
 
-  it('returns its output, exit code and signal', async () => {
+  it('returns the output, exit code and signal of a tool', async () => {
     expect(await sh('echo out; echo err >&2; exit 3')).to.deep.equal({
       outcome: 'exited',
       exitCode: 3,
@@ -77,7 +77,7 @@ describe('running a tool', () => {
     expect(await sh('kill -9 $$')).to.include({ outcome: 'exited', exitCode: null, signal: 'SIGKILL' });
   });
 
-  it('ends it when all its processes wait for something that does not come, not while one of them works', async () => {
+  it('ends a tool when all its processes wait in vain, but not while one of them works', async () => {
     expect(await sh('sleep 1000 & sleep 1000', { idleMs: 1_000 })).to.include({
       outcome: 'idle',
       exitCode: null,
@@ -88,7 +88,7 @@ describe('running a tool', () => {
     expect(await sh(busy, { idleMs: 1_000 })).to.include({ outcome: 'exited', stdout: 'done\n' });
   });
 
-  it('passes the given environment, and nothing of ours', async () => {
+  it('passes a tool the given environment, and nothing of the process that runs it', async () => {
     const { stdout } = await sh('env');
     const names = stdout
       .trim()
@@ -100,13 +100,13 @@ describe('running a tool', () => {
     );
   });
 
-  it('kills it and its descendants at the time limit', async () => {
+  it('kills a tool and its descendants at the time limit', async () => {
     const result = await sh(`${DESCENDANTS} sleep 1000`, { timeoutMs: 500 });
     expect(result.outcome).to.equal('timed-out');
     expect(running()).to.deep.equal([]);
   });
 
-  it('kills it and its descendants when it is aborted', async () => {
+  it('kills a tool and its descendants when it is aborted', async () => {
     const controller = new AbortController();
     const result = sh(`${DESCENDANTS} touch ready-1; sleep 1000`, { signal: controller.signal });
     // The descendants may need longer to start than the file.
@@ -119,18 +119,18 @@ describe('running a tool', () => {
     expect(running()).to.deep.equal([]);
   });
 
-  it('does not start to work when it is aborted already', async () => {
+  it('a tool that is aborted before it starts ends as aborted', async () => {
     const result = await sh('touch never; sleep 1000', { signal: AbortSignal.abort() });
     expect(result.outcome).to.equal('aborted');
   });
 
-  it('does not wait for the processes that it leaves, and ends them', async () => {
+  it('does not wait for the processes that a tool leaves, and ends them', async () => {
     const result = await sh(`${DESCENDANTS} echo done`);
     expect(result).to.deep.include({ outcome: 'exited', exitCode: 0, stdout: 'done\n' });
     await eventually(() => expect(running()).to.deep.equal([]));
   });
 
-  it('does not wait for a process that has left its session and holds its streams', async () => {
+  it('does not wait for a process of a tool that has left its session and holds its streams', async () => {
     const hidden = join(folder.path, 'hidden');
     const hide = `env -i setsid sh -c 'echo $$ > "$0"; exec sleep 1000' '${hidden}' &
       until [ -s '${hidden}' ]; do sleep 0.01; done; echo done`;
@@ -142,19 +142,19 @@ describe('running a tool', () => {
     }
   });
 
-  it('keeps 16 MiB of endless output', async () => {
+  it('keeps at most 16 MiB of the output of a tool', async () => {
     const result = await sh('yes 0123456789 | head -c 40000000');
     expect(result.exitCode).to.equal(0);
     expect(result.stdout.length).to.equal(16 * 1024 * 1024);
   });
 
-  it('limits memory, file size and open files', async () => {
+  it('limits memory, file size and open files of a tool', async () => {
     const { stdout } = await sh('ulimit -v; ulimit -f; ulimit -n; ulimit -c');
     expect(stdout.trim().split('\n')).to.deep.equal([String(1024 * 1024), String(2048), '64', '0']);
     expect((await sh('head -c 2000000 /dev/zero > large')).exitCode).not.to.equal(0);
   });
 
-  it('fails when it cannot be started', async () => {
+  it('exits with 125 when a tool cannot be started', async () => {
     const result = await sh('', { file: '/no/such/tool', args: [] });
     expect(result.exitCode).to.equal(125);
     expect(result.stderr).to.match(/\/no\/such\/tool: ENOENT/);

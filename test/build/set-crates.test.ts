@@ -38,7 +38,7 @@ describe('the crates of a dependency set', () => {
   });
   after(() => folder.remove());
 
-  it('are those of the lock that come from registries', () => {
+  it('lists the crates of a lock file that come from registries', () => {
     expect(registryCrates(LOCK)).to.deep.equal([
       { name: 'Serde', version: '1.0.2+build.1' },
       { name: 'fnv', version: '1.0.7' },
@@ -46,7 +46,7 @@ describe('the crates of a dependency set', () => {
     expect(registryCrates('')).to.deep.equal([]);
   });
 
-  it('are copied alone, readable for all, without credentials', async () => {
+  it('copies the crates of a set alone, readable for all, without credentials', async () => {
     const [home, own] = [join(folder.path, 'home'), join(folder.path, 'own')];
     const files: Record<string, string> = {
       'registry/index/example-1/config.json': '{}',
@@ -89,7 +89,7 @@ describe('the crates of a dependency set', () => {
     expect((await stat(dirname(join(own, source)))).mode & 0o555).to.equal(0o555);
   });
 
-  it('say that the disk is full when it is', async () => {
+  it('says that the disk is full when crates cannot be copied for it', async () => {
     const [home, own] = [join(folder.path, 'full-home'), join(folder.path, 'full')];
     const packed = join(home, 'registry', 'cache', 'example-1');
     await mkdir(packed, { recursive: true });
@@ -107,7 +107,7 @@ describe('the crates of a dependency set', () => {
     }
   });
 
-  it('come from where the configuration of cargo says', () => {
+  it('keeps only the sources of crates of a configuration of cargo, and finds its folder', () => {
     expect(
       onlySources(' [ source.a ]\nregistry = "x"\n[sources]\nx = 1\n["source"]\nx = 1\n[source]\ny = 2\n'),
     ).to.equal(' [ source.a ]\nregistry = "x"\n[source]\ny = 2\n');

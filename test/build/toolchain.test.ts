@@ -29,7 +29,7 @@ describe('a worker', () => {
     }
   };
 
-  it('ends with the version that it found when that is too old, and with where there is a newer one', async () => {
+  it('a worker ends with the version of a toolchain that is too old, and with where to get a newer one', async () => {
     const old = { rustc: 'echo "rustc 1.63.0 (4b91a6ea7 2022-08-08)"', cargo: 'echo "cargo 1.65.0"' };
     expect(await errorWith(old))
       .to.match(/rustc and cargo \d+\.\d+ or newer\. Found: rustc 1\.63\.0/)
@@ -37,7 +37,7 @@ describe('a worker', () => {
     expect(await errorWith({ ...old, rustc: 'echo "rustc 1.1000.0"' })).to.include('Found: cargo 1.65.0');
   });
 
-  it('ends with what to install when there is none', async () => {
+  it('a worker ends with what to install when there is no toolchain', async () => {
     expect(await errorWith({}))
       .to.match(/Found: `rustc -vV` does not work\. Install a current toolchain/)
       .and.not.include('apt-get');
