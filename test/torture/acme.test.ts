@@ -131,7 +131,7 @@ describe('certificates by ACME', function () {
     expectFailure(await stack.api.post(`/api/domains/${NO_ID}/certificate/order`), 'not_found');
   });
 
-  it('never replaces a certificate that a user has set', async () => {
+  it('ACME never replaces a certificate that a user has set', async () => {
     const authority = await startAuthority();
     const host = 'own.example';
     const id = await domains.add(host);

@@ -220,7 +220,7 @@ export const PROTOCOL = {
     'writing where the gateway writes',
     'it is stopped at 2 MiB',
   ),
-  'a handler that removes its socket is used until its connections close': same('no socket', '200'),
+  'a handler that removes its socket serves on': same('no socket', '200'),
   'sets an endpoint to error when the socket of its handler does not exist': same(
     'ready without a socket',
     /it cannot be reached: No such file/,

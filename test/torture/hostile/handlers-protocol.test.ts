@@ -129,7 +129,7 @@ describeAttacks('handlers that violate the protocol', PROTOCOL, (level, it) => {
       await attacker.recovered();
     }));
 
-  it('a handler that removes its socket is used until its connections close', () =>
+  it('a handler that removes its socket serves on', () =>
     attack(async (attacker) => {
       expect((await attacker.do('remove-socket')).status).to.equal(200);
       await attacker.recovered();
