@@ -116,6 +116,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     registers: [registry],
   });
 
+  const intervalMs = (defaultMs: number) => (defaultMs * config.PERIODIC_WORK_PERCENT) / 100;
   const env = toolEnvironment();
   const installed = await findToolchain(HANDLER_PROFILE);
   const runDir = await runDirectory(config.DATA_DIR);
@@ -147,7 +148,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   if (config.SECRET_KEY_PREVIOUS !== undefined) {
     const reseal = new Reseal(store, secrets, log);
     const resealing = new PeriodicTask(
-      RESEAL_EVERY_MS,
+      intervalMs(RESEAL_EVERY_MS),
       () => reseal.run(),
       (error) => log.warn({ err: error }, 'values could not be encrypted with SECRET_KEY; trying again soon'),
     );
@@ -264,7 +265,8 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     clearTimeout(timer);
   });
   const periodic = (title: string, everyMs: number, run: () => Promise<void>) => {
-    const task = new PeriodicTask(everyMs, run, (error) => log.warn({ err: error }, `${title} failed`));
+    const onError = (error: Error) => log.warn({ err: error }, `${title} failed`);
+    const task = new PeriodicTask(intervalMs(everyMs), run, onError);
     shutdown.add(title, () => task.stop());
   };
   // Apart from each other: one that fails, without the queue for example, holds up no other.

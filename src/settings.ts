@@ -5,7 +5,7 @@
 import { COMPILING, HANDLERS, SERVICES } from './settings/handlers.js';
 import { HTTP, TRACES } from './settings/http.js';
 import { APPLIES, IMPORTS } from './settings/imports.js';
-import { ACCESS, ARTIFACT_STORE, CONNECTIONS, SIGN_IN } from './settings/installation.js';
+import { ACCESS, ARTIFACT_STORE, CONNECTIONS, PERIODIC_WORK, SIGN_IN } from './settings/installation.js';
 import type { Setting } from './settings/setting.js';
 
 export { SANDBOX_MODES } from './settings/installation.js';
@@ -24,6 +24,7 @@ export const SETTING_GROUPS = {
   Applies: APPLIES,
   HTTP,
   Traces: TRACES,
+  'Periodic work': PERIODIC_WORK,
 } as const satisfies Record<string, Record<string, Setting<unknown>>>;
 
 type Groups = typeof SETTING_GROUPS;

@@ -42,6 +42,15 @@ describe('configuration', () => {
     expect(config).to.include({ PORT: 0, LOG_LEVEL: 'debug', HANDLER_MEMORY_MB: 512, METRICS_PORT: 9100 });
   });
 
+  it('takes less time for periodic work, and never so little that it is all that processes do', () => {
+    expect(loadConfig({})).to.include({ PERIODIC_WORK_PERCENT: 100 });
+    expect(loadConfig({ PERIODIC_WORK_PERCENT: '10' })).to.include({ PERIODIC_WORK_PERCENT: 10 });
+    for (const percent of ['9', '101'])
+      expect(problem({ PERIODIC_WORK_PERCENT: percent })).to.match(
+        /^PERIODIC_WORK_PERCENT: must be a whole number from 10 to 100/,
+      );
+  });
+
   it('accepts an ACME server only over TLS, and only with a TLS_PORT for its certificates', () => {
     const directory = 'https://acme.example/directory';
     expect(loadConfig({})).to.include({ ACME_DIRECTORY_URL: undefined, ACME_CHALLENGE: 'http-01' });

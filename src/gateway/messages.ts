@@ -99,6 +99,8 @@ export interface FrontSettings {
   readonly logsRequests: boolean;
   /** Entries of the log for requests of one endpoint that do not fail. */
   readonly logRequestsPerSecond: number;
+  /** It reports the figures of requests at multiples of this, since 1970. A minute is a multiple of it. */
+  readonly figuresEverySeconds: number;
   /** Whether machines count rates together, by this process. */
   readonly sharesRates: boolean;
   /** By it all fronts of a gateway know callers by the same numbers; random, and told to nobody else. */

@@ -10,9 +10,8 @@ import { PeriodicTask } from '../util/periodic-task.js';
 import type { EndpointInterval, VersionInterval } from './messages.js';
 
 const MINUTE_MS = 60_000;
-/** The front tells of every 5 s, within this time: then the rows are written, and not with each change. */
-const TELLS_EVERY_MS = 5_000;
-const TELLS_WITHIN_MS = 500;
+/** The front reports an interval within this time: then the rows are written, and not with each change. */
+const REPORTS_WITHIN_MS = 500;
 /** Rows are written whole: they are known for as long as something of them may still be told. */
 const KNOWN_MS = 120_000;
 /** Rows of one write. */
@@ -26,6 +25,7 @@ type Row = { -readonly [Key in keyof Omit<Figures, 'buckets' | 'counts'>]: Figur
 
 export class MinuteFigures {
   readonly #store: Store;
+  readonly #everyMs: number;
   readonly #log: Logger;
   /** By minute, endpoint and version; the oldest first. */
   readonly #rows = new Map<string, Row>();
@@ -37,8 +37,10 @@ export class MinuteFigures {
   #lost = 0;
   #isFailing = false;
 
-  constructor(store: Store, log: Logger) {
+  /** @param everySeconds how often the front reports */
+  constructor(store: Store, everySeconds: number, log: Logger) {
     this.#store = store;
+    this.#everyMs = everySeconds * 1000;
     this.#log = log;
   }
 
@@ -46,7 +48,7 @@ export class MinuteFigures {
   start(nodeId: string): void {
     this.#nodeId = nodeId;
     this.#writing = new PeriodicTask(
-      TELLS_WITHIN_MS,
+      REPORTS_WITHIN_MS,
       () => this.#writeOnce(),
       (error) => this.#failed(error),
     );
@@ -112,11 +114,11 @@ export class MinuteFigures {
     }
   }
 
-  /** Once for each time that the front tells. */
+  /** Once for each interval of the front. */
   async #writeOnce(): Promise<void> {
-    const told = Math.floor((Date.now() - TELLS_WITHIN_MS) / TELLS_EVERY_MS);
-    if (told === this.#written) return;
-    this.#written = told;
+    const reported = Math.floor((Date.now() - REPORTS_WITHIN_MS) / this.#everyMs);
+    if (reported === this.#written) return;
+    this.#written = reported;
     await this.#write();
   }
 

@@ -50,6 +50,8 @@ import { HAS_UNTRUSTED_USERS } from '../util/untrusted-users.js';
 
 /** Interval for deleting unused executables and adding up the counts of deleted gateways. */
 const TIDY_EVERY_MS = 600_000;
+/** So that a minute is a multiple of it, also when it is less, in whole seconds. */
+const FIGURES_EVERY_SECONDS = 5;
 
 await startProcess('gateway', async ({ config, log, shutdown }) => {
   const registry = new Registry();
@@ -92,7 +94,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   const traces = await openTraces(config, THIS_PROCESS, registry, log);
   if (traces) shutdown.add('traces', () => traces.stop());
   const endpointLog = new EndpointLog(logWriter, log, traces);
-  const figures = new MinuteFigures(store, log);
+  const figures = new MinuteFigures(store, figuresEverySeconds(config), log);
   const sharedRates = config.REDIS_URL === undefined ? undefined : new SharedRates(config.REDIS_URL, log);
   if (sharedRates) shutdown.add('rates', () => sharedRates.close());
   const front = new Front({
@@ -232,10 +234,15 @@ function frontSettings(config: Config, logsRequests: boolean): FrontSettings {
     trustedProxies: config.TRUSTED_PROXIES,
     logsRequests,
     logRequestsPerSecond: config.LOG_REQUESTS_PER_SECOND,
+    figuresEverySeconds: figuresEverySeconds(config),
     sharesRates: config.REDIS_URL !== undefined,
     rateSeed: randomBytes(32).toString('base64'),
     traces: samplingOf(config),
     redirectPort: config.HTTP_REDIRECT ? (config.TLS_PUBLIC_PORT ?? config.TLS_PORT ?? null) : null,
     strictTransportSeconds: config.HSTS_SECONDS,
   };
+}
+
+function figuresEverySeconds({ PERIODIC_WORK_PERCENT: percent }: Config): number {
+  return Math.max(1, Math.floor((FIGURES_EVERY_SECONDS * percent) / 100));
 }

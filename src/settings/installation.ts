@@ -125,6 +125,15 @@ export const ACCESS = {
   ),
 } as const;
 
+export const PERIODIC_WORK = {
+  PERIODIC_WORK_PERCENT: integer(
+    100,
+    10,
+    100,
+    'Interval of periodic work, in percent of the default: recovery of what was lost, alerts, retention, orders of certificates, encryption with a new key, figures. With less, processes notice sooner, and use more of the processors and of PostgreSQL.',
+  ),
+} as const;
+
 export const SIGN_IN = {
   OIDC_ISSUER: webAddress(
     'The provider whose people may sign in, as its discovery names it. Without it they sign in with passwords only. docs/ACCESS.md has the steps.',

@@ -17,6 +17,7 @@ const SETTINGS = {
   trustedProxies: [],
   logsRequests: false,
   logRequestsPerSecond: 1,
+  figuresEverySeconds: 5,
   sharesRates: false,
   rateSeed: 'seed',
   traces: null,

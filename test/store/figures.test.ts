@@ -100,7 +100,7 @@ describe('figures in the database', () => {
     const proxy = await startProxy(opened.databaseUrl);
     const away = openDatabase(proxy.url, () => undefined);
     const { log, lines } = createTestLog();
-    const minutes = new MinuteFigures(away, log);
+    const minutes = new MinuteFigures(away, 1, log);
     try {
       await proxy.down();
       minutes.start(node);

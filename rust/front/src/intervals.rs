@@ -5,12 +5,10 @@ use std::time::{Duration, SystemTime};
 
 use crate::durations::Durations;
 use crate::entries::Finished;
-use crate::messages::{EndpointInterval, FromFront, VersionInterval};
+use crate::messages::{EndpointInterval, FromFront, Settings, VersionInterval};
 use crate::thread::Thread;
 use crate::upstream::endpoint::Endpoint;
 
-/// Intervals begin at multiples of this, since 1970. A minute has a whole number of them.
-const SECONDS: u64 = 5;
 /// Endpoints told of in one message.
 const ENDPOINTS_PER_MESSAGE: usize = 500;
 
@@ -73,18 +71,19 @@ pub fn count(thread: &Thread, finished: &Finished<'_>) {
     }
 }
 
-/// The number of the current interval.
-pub fn current() -> u64 {
-    SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs() / SECONDS
+/// When the current interval began, in seconds since 1970.
+pub fn current(settings: &Settings) -> u64 {
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs();
+    now - now % settings.figures_every_seconds
 }
 
-/// Tells of an interval, which is over.
-pub fn report(thread: &Thread, number: u64) {
+/// Tells of an interval, which is over. It began `at`.
+pub fn report(thread: &Thread, at: u64) {
     let counted = thread.counted.take();
     for endpoints in counted.chunks(ENDPOINTS_PER_MESSAGE) {
         let told = |endpoint: &Rc<Endpoint>| endpoint.interval().take(&endpoint.shared.id, endpoint.shared.in_flight());
         let endpoints = endpoints.iter().map(told).collect();
-        thread.supervisor.send(FromFront::Interval { at: number * SECONDS, endpoints });
+        thread.supervisor.send(FromFront::Interval { at, endpoints });
     }
 }
 

@@ -125,6 +125,8 @@ pub struct Settings {
     pub logs_requests: bool,
     /// Entries of the log for requests of one endpoint that do not fail.
     pub log_requests_per_second: u32,
+    /// Intervals of figures begin at multiples of this, since 1970. A minute is a multiple of it.
+    pub figures_every_seconds: u64,
     /// Whether machines count rates together: the supervisor does it.
     #[serde(default)]
     pub shares_rates: bool,

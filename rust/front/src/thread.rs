@@ -168,7 +168,7 @@ pub struct Thread {
     pub left_out: RefCell<Vec<Arc<SharedEndpoint>>>,
     /// Endpoints that have had requests in the current interval.
     pub counted: RefCell<Vec<Rc<Endpoint>>>,
-    /// Its number.
+    /// When it began, in seconds since 1970.
     interval: Cell<u64>,
 }
 
@@ -181,6 +181,7 @@ impl Thread {
                 supervisor: shared.supervisor.clone(),
             }),
             strict_transport: strict_transport(&shared.settings),
+            interval: Cell::new(intervals::current(&shared.settings)),
             settings: shared.settings,
             tls: shared.tls,
             challenges: shared.challenges,
@@ -200,7 +201,6 @@ impl Thread {
             reported: RefCell::default(),
             left_out: RefCell::default(),
             counted: RefCell::default(),
-            interval: Cell::new(intervals::current()),
         })
     }
 
@@ -369,7 +369,7 @@ impl Thread {
             if count % LEFT_OUT_EVERY == 0 {
                 entries::report_left_out(&self);
             }
-            let interval = intervals::current();
+            let interval = intervals::current(&self.settings);
             if interval != self.interval.get() {
                 intervals::report(&self, self.interval.replace(interval));
             }

@@ -221,6 +221,7 @@ pub mod tests {
             logs_requests: false,
             shares_rates: false,
             log_requests_per_second: 0,
+            figures_every_seconds: 5,
             rate_seed: None,
             traces: None,
             redirect_port: None,
