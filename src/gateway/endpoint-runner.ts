@@ -178,7 +178,7 @@ export class EndpointRunner implements Runner {
   async #tellIfAsleep(): Promise<void> {
     await this.#observation.idle();
     const isResting = this.#reconciling === undefined && this.#retiring.size === 0;
-    if (!this.#isAwake && isResting && this.#routed === 'asleep') this.#host.asleep();
+    if (!this.#isAwake && isResting && this.#routed === 'asleep') this.#host.asleep(this.#proven);
   }
 
   #instance(id: number): Running | undefined {

@@ -51,7 +51,10 @@ export interface EndpointRunnerHost {
   restarted(reason: 'crash' | 'deadline', version: number): void;
   /** A handler has crashed, or could not be started: an error in the log of the endpoint. */
   failed(version: number | null, message: string): void;
-  /** It is asleep and has no process any more: the runner is not needed until it is woken. */
-  asleep(): void;
+  /**
+   * It is asleep and has no process any more: the runner is not needed until it is woken.
+   * @param proven the last deployment that has served here
+   */
+  asleep(proven: string | undefined): void;
   readonly log: Logger;
 }

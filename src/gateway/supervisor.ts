@@ -62,6 +62,8 @@ export class Supervisor {
   readonly #observations: ObservationWriter;
   readonly #sleeping: SleepingEndpoints;
   readonly #idle: IdleHandlers;
+  /** The deployments that served before their endpoints fell asleep, by endpoint. The rows may be from before that. */
+  readonly #proven = new Map<string, string>();
   /** What handlers had in memory when that was read last, by endpoint. */
   readonly #bytes = new Map<string, number>();
   readonly #starts: HandlerStarts;
@@ -139,8 +141,11 @@ export class Supervisor {
     const runner = this.#endpoints.runners.get(endpointId);
     const endpoint = this.#endpoints.rows.get(endpointId);
     if (runner) runner.wake();
-    else if (endpoint?.deployment)
-      this.#addRunner(endpoint, endpoint.deployment.confirmed ? 'woken' : 'asleep');
+    else if (endpoint?.deployment) {
+      const { id, confirmed } = endpoint.deployment;
+      const isProven = confirmed || this.#proven.get(endpointId) === id;
+      this.#addRunner(endpoint, isProven ? 'woken' : 'asleep');
+    }
     // The front does not know yet that nothing should run any more.
     else if (endpoint) void this.#options.front.apply([this.stateOf(endpoint)]);
     this.#idle.woken();
@@ -200,6 +205,7 @@ export class Supervisor {
   #forget(id: string): void {
     this.#serving.delete(id);
     this.#policies.forget(id);
+    this.#proven.delete(id);
     this.#bytes.delete(id);
     this.#options.environments.forget(id);
   }
@@ -237,9 +243,10 @@ export class Supervisor {
     let runner: EndpointRunner | undefined;
     // It may act before it is known here.
     const isCurrent = () => runner === undefined || runners.get(id) === runner;
-    const host = this.#hostOf(id, isCurrent, () => {
+    const host = this.#hostOf(id, isCurrent, (proven) => {
       if (!isCurrent()) return;
       runners.delete(id);
+      if (proven !== undefined) this.#proven.set(id, proven);
       this.#serving.delete(id);
       this.#bytes.delete(id);
       this.#sleeping.add(id);
@@ -313,7 +320,11 @@ export class Supervisor {
    *   back with this id
    * @param asleep called when its runner is not needed until the next request
    */
-  #hostOf(endpointId: string, isCurrent: () => boolean, asleep: () => void): EndpointRunnerHost {
+  #hostOf(
+    endpointId: string,
+    isCurrent: () => boolean,
+    asleep: EndpointRunnerHost['asleep'],
+  ): EndpointRunnerHost {
     const { store, front, limits, streamDrainMs } = this.#options;
     return {
       asleep,

@@ -124,6 +124,11 @@ describe('handlers that sleep', function () {
     expect(isRunning(second)).to.equal(true);
     expect(second).not.to.equal(first);
     await asleep(id);
+    // The second start is that of a request, and not worth an entry at level info.
+    const ready = gateway().logged.lines.filter(
+      ({ msg, endpoint_id }) => msg === 'handler ready' && endpoint_id === id,
+    );
+    expect(ready.map(({ level }) => level)).to.deep.equal([30, 20]);
     // It was never an error or a crash.
     expect(said(id, 'handler crashed')).to.equal(0);
     expect((await view(id)).last_error).to.equal(null);
