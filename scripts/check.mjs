@@ -1,6 +1,6 @@
 /**
- * `npm run check`: types, lint, format, import rules and cycles, length of prose lines, and the same for Rust. Runs
- * all, then lists the failed ones.
+ * `npm run check`: types, lint, format, what the repository says of itself, and the same for Rust. Runs all, then lists
+ * the failed ones.
  */
 import { join } from 'node:path';
 import { buildAll } from './compile.mjs';
@@ -10,6 +10,7 @@ requireNode();
 await requireRust();
 await buildAll(ensureAllPackages); // types
 
+const script = (name, ...args) => run(process.execPath, [`${ROOT}scripts/${name}.mjs`, ...args]);
 const cargo = (folder, ...args) => run('cargo', args, { cwd: join(ROOT, folder) });
 const clippy = (folder, ...features) =>
   cargo(
@@ -17,9 +18,13 @@ const clippy = (folder, ...features) =>
     ...['--', '-D', 'warnings'],
   );
 const checks = [
-  ['import rules', () => run(process.execPath, [`${ROOT}scripts/import-rules.mjs`])],
-  ['length of prose lines', () => run(process.execPath, [`${ROOT}scripts/line-length.mjs`])],
-  ['tables of docs/', () => run(process.execPath, [`${ROOT}scripts/docs.mjs`, '--check'])],
+  ['import rules', () => script('import-rules')],
+  ['packages of the product', () => script('packages')],
+  ['catalogue of errors', () => script('error-catalogue')],
+  ['systemd units', () => script('systemd-units')],
+  ['tables of promises', () => script('promises')],
+  ['length of prose lines', () => script('line-length')],
+  ['tables of docs/', () => script('docs', '--check')],
   ['lint, format and import cycles', () => run(`${ROOT}node_modules/.bin/biome`, ['ci', '.'])],
   ['cargo fmt', () => cargo('rust/sdk', 'fmt', '--all', '--check')],
   ['clippy', () => clippy('rust/sdk')],
