@@ -78,8 +78,12 @@ const finished = (id: string) =>
     return current;
   }, 40_000);
 
-/** What compiling has to do wherever the queue lives. */
-function compileSuite(): void {
+describe('compiling', () => {
+  before(async () => {
+    stack = await startStack();
+  });
+  after(() => stack.close());
+
   it('compiles, and reuses artifacts', async () => {
     const { id } = await create(numbered(1));
     const first = await compiled(id);
@@ -113,15 +117,6 @@ function compileSuite(): void {
     expect(mismatch).to.have.property('labels').with.length(2);
     expect(await view(id)).to.include({ status: 'error', last_error: error });
   });
-}
-
-describe('compiling', () => {
-  before(async () => {
-    stack = await startStack();
-  });
-  after(() => stack.close());
-
-  compileSuite();
 
   it('runs one build for concurrent requests of the same code', async () => {
     const endpoints = await Promise.all([1, 2, 3].map(() => create(slowToCompile(200_000, 1))));
@@ -440,8 +435,6 @@ describe('compiling with the queue on Redis', () => {
     await stack.close();
     await redis.remove();
   });
-
-  compileSuite();
 
   it('does not lose an accepted build when Redis forgets it', async () => {
     await stack.processes.get('worker')?.end();

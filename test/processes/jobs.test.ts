@@ -1,6 +1,7 @@
 /** Work for later, over HTTP with real processes: queued requests and schedules, on PostgreSQL and on Redis. */
 import { expect } from 'chai';
 import { openDatabase } from '../../src/store/database.js';
+import { startApi, type TestApi } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure, NO_ID, TIMESTAMP } from '../support/expect.js';
 import { numbered } from '../support/handler-sources.js';
@@ -118,57 +119,6 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
       expect([state, attempts]).to.deep.equal(['succeeded', 2]);
     });
 
-    const onDashboard = async (status: string) => {
-      const path = `/queues/api/queues?activeQueue=invoke&status=${status}&page=1&jobsPerPage=100`;
-      const { queues } = (await stack.api.get(path)).body as {
-        queues: { name: string; jobs: { name: string; failedReason: string }[] }[];
-      };
-      return queues.find(({ name }) => name === 'invoke')?.jobs ?? [];
-    };
-
-    it('a request that fails is under Failed on the dashboard, with its endpoint and the status', async () => {
-      expect(await outcome({ path: '/work?fails=2&status=404' })).to.deep.equal(['failed', 1, 404, null]);
-      await eventually(async () =>
-        expect(
-          (await onDashboard('failed')).map(({ name, failedReason }) => [name, failedReason]),
-        ).to.deep.include(['invoke work: failed', 'The handler answered 404.']),
-      );
-    });
-
-    it('attempts that are made again are told from those that have succeeded there', async () => {
-      const again = { path: '/work?fails=1&status=507', backoff_ms: 10 };
-      expect(await outcome(again)).to.deep.equal(['succeeded', 2, 204, null]);
-      await eventually(async () => {
-        const names = (await onDashboard('completed')).map(({ name }) => name);
-        expect(names).to.include.members(['invoke work: again: 507', 'invoke work: succeeded: 204']);
-        expect(names).not.to.include('invoke work: done');
-      });
-    });
-
-    it('requests of a caller that keeps its version go to that version', async () => {
-      const answering = (status: number) =>
-        numbered(status).replace('Response::text(200', `Response::text(${status}`);
-      const sticky = await stack.deploy({ path: '/sticky', method: 'POST', code: answering(201) });
-      const url = `/api/endpoints/${sticky}`;
-      expectData(await stack.api.post(`${url}/deploy`, { code: answering(202) }));
-      const targets = [1, 2].map((version) => ({ version, percent: 50 }));
-      expectData(await stack.api.put(`${url}/deployment`, { targets, sticky: { header: 'X-User' } }));
-      for (const user of ['ada', 'bob', 'eve', 'joe']) {
-        const headers = { 'X-User': user };
-        const { status } = await call(`${stack.gatewayUrl}/sticky`, { method: 'POST', headers });
-        const jobs = await Promise.all(
-          Array.from({ length: 6 }, async () =>
-            expectData<{ job_id: string }>(await stack.api.post(`${url}/enqueue`, { headers }), 201),
-          ),
-        );
-        for (const { job_id } of jobs) expect((await ended(job_id)).last_status, user).to.equal(status);
-      }
-    });
-
-    it('a request whose answer is long has an outcome like others', async () => {
-      expect(await outcome({ path: '/work?bytes=20000000' })).to.deep.equal(['succeeded', 1, 200, null]);
-    });
-
     it('a request waits for its time', async () => {
       const job = await enqueue({ delay_ms: 1_500 });
       const { state, next_attempt_at, created_at } = await show(job);
@@ -176,23 +126,6 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
       expect(Date.parse(next_attempt_at ?? '') - Date.parse(created_at)).to.be.within(1_490, 1_510);
       const { finished_at } = await ended(job);
       expect(Date.parse(finished_at ?? '') - Date.parse(created_at)).to.be.at.least(1_490);
-    });
-
-    it('a request that is queued twice under one id is one, until it has ended', async () => {
-      const same = { deduplication_id: 'one', delay_ms: 300 };
-      const [first, ...others] = await Promise.all([enqueue(same), enqueue(same), enqueue(same)]);
-      expect(new Set(others)).to.deep.equal(new Set([first]));
-      await ended(String(first));
-      expect(await enqueue(same)).to.not.equal(first);
-    });
-
-    it('a request waits for an endpoint that is stopped', async () => {
-      await stack.api.post(at('stop'));
-      const job = await enqueue({ backoff_ms: 200, attempts: 20 });
-      await eventually(async () => expect((await show(job)).last_status).to.equal(503));
-      expect((await show(job)).last_error).to.match(/not running/);
-      await stack.api.post(at('start'));
-      expect((await ended(job)).state).to.equal('succeeded');
     });
 
     it('a request whose worker is killed is sent again', async () => {
@@ -203,14 +136,6 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
       await stack.start('worker');
       const { state, attempts } = await ended(job);
       expect([state, attempts]).to.deep.equal(['succeeded', 2]);
-    });
-
-    it('a request waits for a gateway that was killed', async () => {
-      await stack.processes.get('gateway')?.end('SIGKILL');
-      const job = await enqueue({ attempts: 1 });
-      await eventually(async () => expect((await show(job)).last_error).to.match(/gateway/i));
-      await stack.start('gateway');
-      expect(await ended(job)).to.include({ state: 'succeeded', attempts: 1 });
     });
 
     it('requests survive the loss of the queue', async () => {
@@ -266,6 +191,22 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
         await remove(schedule.id);
       });
 
+      it('that the queue has lost runs on', async () => {
+        const schedule = await create({ cron: '* * * * * *' });
+        await eventually(async () => expect(await succeeded(schedule.id)).to.be.at.least(1), 30_000);
+        if (redis) {
+          await redis.stop();
+          await redis.start();
+        } else {
+          await emptyQueues(stack.databaseUrl);
+        }
+        const before = await succeeded(schedule.id);
+        await eventually(async () => expect(await succeeded(schedule.id)).to.be.above(before), 60_000);
+        await remove(schedule.id);
+      });
+
+      if (kind === 'Redis') return;
+
       it('says which runs were missed while no worker was running', async () => {
         const schedule = await create({ cron: '* * * * * *' });
         await eventually(async () => expect(await succeeded(schedule.id)).to.be.at.least(3), 30_000);
@@ -313,34 +254,98 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
         expectFailure(await stack.api.put(url, {}), 'not_found', /schedule/);
         expect((await list()).map((schedule) => schedule.id)).to.not.include(made.id);
       });
+    });
 
-      it('that the queue has lost runs on', async () => {
-        const schedule = await create({ cron: '* * * * * *' });
-        await eventually(async () => expect(await succeeded(schedule.id)).to.be.at.least(1), 30_000);
-        if (redis) {
-          await redis.stop();
-          await redis.start();
-        } else {
-          await emptyQueues(stack.databaseUrl);
-        }
-        const before = await succeeded(schedule.id);
-        await eventually(async () => expect(await succeeded(schedule.id)).to.be.above(before), 60_000);
-        await remove(schedule.id);
+    // The rest does not depend on where the queues are.
+    if (kind === 'Redis') return;
+
+    const onDashboard = async (status: string) => {
+      const path = `/queues/api/queues?activeQueue=invoke&status=${status}&page=1&jobsPerPage=100`;
+      const { queues } = (await stack.api.get(path)).body as {
+        queues: { name: string; jobs: { name: string; failedReason: string }[] }[];
+      };
+      return queues.find(({ name }) => name === 'invoke')?.jobs ?? [];
+    };
+
+    it('a request that fails is under Failed on the dashboard, with its endpoint and the status', async () => {
+      expect(await outcome({ path: '/work?fails=2&status=404' })).to.deep.equal(['failed', 1, 404, null]);
+      await eventually(async () =>
+        expect(
+          (await onDashboard('failed')).map(({ name, failedReason }) => [name, failedReason]),
+        ).to.deep.include(['invoke work: failed', 'The handler answered 404.']),
+      );
+    });
+
+    it('attempts that are made again are told from those that have succeeded there', async () => {
+      const again = { path: '/work?fails=1&status=507', backoff_ms: 10 };
+      expect(await outcome(again)).to.deep.equal(['succeeded', 2, 204, null]);
+      await eventually(async () => {
+        const names = (await onDashboard('completed')).map(({ name }) => name);
+        expect(names).to.include.members(['invoke work: again: 507', 'invoke work: succeeded: 204']);
+        expect(names).not.to.include('invoke work: done');
       });
+    });
+
+    it('requests of a caller that keeps its version go to that version', async () => {
+      const answering = (status: number) =>
+        numbered(status).replace('Response::text(200', `Response::text(${status}`);
+      const sticky = await stack.deploy({ path: '/sticky', method: 'POST', code: answering(201) });
+      const url = `/api/endpoints/${sticky}`;
+      expectData(await stack.api.post(`${url}/deploy`, { code: answering(202) }));
+      const targets = [1, 2].map((version) => ({ version, percent: 50 }));
+      expectData(await stack.api.put(`${url}/deployment`, { targets, sticky: { header: 'X-User' } }));
+      for (const user of ['ada', 'bob', 'eve', 'joe']) {
+        const headers = { 'X-User': user };
+        const { status } = await call(`${stack.gatewayUrl}/sticky`, { method: 'POST', headers });
+        const jobs = await Promise.all(
+          Array.from({ length: 6 }, async () =>
+            expectData<{ job_id: string }>(await stack.api.post(`${url}/enqueue`, { headers }), 201),
+          ),
+        );
+        for (const { job_id } of jobs) expect((await ended(job_id)).last_status, user).to.equal(status);
+      }
+    });
+
+    it('a request whose answer is long has an outcome like others', async () => {
+      expect(await outcome({ path: '/work?bytes=20000000' })).to.deep.equal(['succeeded', 1, 200, null]);
+    });
+
+    it('a request that is queued twice under one id is one, until it has ended', async () => {
+      const same = { deduplication_id: 'one', delay_ms: 300 };
+      const [first, ...others] = await Promise.all([enqueue(same), enqueue(same), enqueue(same)]);
+      expect(new Set(others)).to.deep.equal(new Set([first]));
+      await ended(String(first));
+      expect(await enqueue(same)).to.not.equal(first);
+    });
+
+    it('a request waits for an endpoint that is stopped', async () => {
+      await stack.api.post(at('stop'));
+      const job = await enqueue({ backoff_ms: 200, attempts: 20 });
+      await eventually(async () => expect((await show(job)).last_status).to.equal(503));
+      expect((await show(job)).last_error).to.match(/not running/);
+      await stack.api.post(at('start'));
+      expect((await ended(job)).state).to.equal('succeeded');
+    });
+
+    it('a request waits for a gateway that was killed', async () => {
+      await stack.processes.get('gateway')?.end('SIGKILL');
+      const job = await enqueue({ attempts: 1 });
+      await eventually(async () => expect((await show(job)).last_error).to.match(/gateway/i));
+      await stack.start('gateway');
+      expect(await ended(job)).to.include({ state: 'succeeded', attempts: 1 });
     });
   });
 }
 
-describe('work for later that cannot be', function () {
-  this.timeout(60_000);
-  let stack: Stack;
+describe('work for later that cannot be', () => {
+  let api: TestApi;
   let id: string;
   before(async () => {
-    stack = await startStack({ processes: ['web'], env: { JOBS_QUEUED_LIMIT: '2' } });
+    api = await startApi({ config: { JOBS_QUEUED_LIMIT: 2 } });
     const body = { name: 'E', path: '/a/{b}', method: 'PUT', domain: '*' };
-    id = expectData<{ id: string }>(await stack.api.post('/api/endpoints', body), 201).id;
+    id = expectData<{ id: string }>(await api.post('/api/endpoints', body), 201).id;
   });
-  after(() => stack?.close());
+  after(() => api?.close());
 
   it('is refused, saying what to do', async () => {
     const at = `/api/endpoints/${id}`;
@@ -356,7 +361,7 @@ describe('work for later that cannot be', function () {
       [{ path, deduplication_id: '' }, /body\.deduplication_id/],
       [{ path, headers: { Expect: '100-continue' } }, /body\.headers/],
     ] as const) {
-      expectFailure(await stack.api.post(`${at}/enqueue`, body), 'invalid_input', message);
+      expectFailure(await api.post(`${at}/enqueue`, body), 'invalid_input', message);
     }
     const cron = '* * * * *';
     for (const [body, message] of [
@@ -371,27 +376,27 @@ describe('work for later that cannot be', function () {
       [{ cron }, /body\.path: is required/],
       [{ path, cron, body: 'a', body_base64: 'YQ==' }, /exclude each other/],
     ] as const) {
-      expectFailure(await stack.api.post(`${at}/schedules`, body), 'invalid_input', message);
+      expectFailure(await api.post(`${at}/schedules`, body), 'invalid_input', message);
     }
-    expect(expectData(await stack.api.get(`${at}/jobs`))).to.deep.equal([]);
-    expect(expectData(await stack.api.get(`${at}/schedules`))).to.deep.equal([]);
+    expect(expectData(await api.get(`${at}/jobs`))).to.deep.equal([]);
+    expect(expectData(await api.get(`${at}/schedules`))).to.deep.equal([]);
     for (const missing of [
       `/api/jobs/${NO_ID}`,
       `/api/endpoints/${NO_ID}/jobs`,
       `/api/endpoints/${NO_ID}/schedules`,
     ])
-      expectFailure(await stack.api.get(missing), 'not_found');
-    expectFailure(await stack.api.post(`/api/endpoints/${NO_ID}/enqueue`, {}), 'not_found');
+      expectFailure(await api.get(missing), 'not_found');
+    expectFailure(await api.post(`/api/endpoints/${NO_ID}/enqueue`, {}), 'not_found');
   });
 
   it('is refused when there is too much of it', async () => {
-    const enqueue = () => stack.api.post(`/api/endpoints/${id}/enqueue`, { path: '/a/1' });
+    const enqueue = () => api.post(`/api/endpoints/${id}/enqueue`, { path: '/a/1' });
     for (let number = 0; number < 2; number++) expectData(await enqueue(), 201);
     expectFailure(await enqueue(), 'queue_full', /JOBS_QUEUED_LIMIT/);
     const schedule = { cron: '@daily', path: '/a/1' };
     const url = `/api/endpoints/${id}/schedules`;
-    for (let number = 0; number < 100; number++) expectData(await stack.api.post(url, schedule), 201);
-    expectFailure(await stack.api.post(url, schedule), 'queue_full', /delete one first/);
+    for (let number = 0; number < 100; number++) expectData(await api.post(url, schedule), 201);
+    expectFailure(await api.post(url, schedule), 'queue_full', /delete one first/);
   });
 });
 
