@@ -3,33 +3,14 @@ import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { Ajv } from 'ajv';
 import { expect } from 'chai';
-import fc from 'fast-check';
 import { unzipSync } from 'fflate';
 import { parse } from 'yaml';
 import { startApi, type TestApi } from '../support/api.js';
 import { defineExample, EXAMPLES_FOLDER } from '../support/examples.js';
-import { expectData, expectFailure } from '../support/expect.js';
+import { expectData } from '../support/expect.js';
 import { askForPlan, type Files, type ShownPlan } from '../support/plans.js';
-import { installation, makeInstallation, SECRETS } from '../support/random-installations.js';
-
-/** Exports of a part. */
-const PARTS = ['?domain=a.example', '?domain=*', '?stack=shop'];
-
-interface FileObject {
-  readonly host?: string;
-  readonly collection_host?: string;
-  readonly stack?: string | null;
-}
-
-/** Whether the export of the whole has something of a part. */
-function hasPart(files: Files, part: string): boolean {
-  const { stack, secrets, ...lists } = parse(files['edge.yaml'] ?? '') as Record<string, unknown>;
-  const [name, value] = part.slice(1).split('=');
-  const objects = Object.values(lists).flat() as FileObject[];
-  return objects.some(({ host, collection_host, stack: own = stack }) =>
-    name === 'stack' ? own === value : host === value || collection_host === value,
-  );
-}
+import { exportsChangeNothing } from '../support/random-exports.js';
+import { makeInstallation, SECRETS } from '../support/random-installations.js';
 
 describe('an export', () => {
   let api: TestApi;
@@ -44,22 +25,9 @@ describe('an export', () => {
   const changesOf = async (files: Files, query = '') =>
     expectData<ShownPlan>(await askForPlan(api, files, query)).changes;
 
-  /** Parts of 200 installations. */
-  const SEEDS = [1, 2, 3, 4, 5].map((part) => 20_261_213 + part);
-  for (const [at, seed] of SEEDS.entries())
-    it(`the export of any installation is an empty plan when it is applied (${at + 1} of ${SEEDS.length})`, async () => {
-      await fc.assert(
-        fc.asyncProperty(installation, fc.constantFrom(...PARTS), async (made, part) => {
-          await makeInstallation(api, made);
-          const files = await exported();
-          expect(await changesOf(files), files['edge.yaml']).to.deep.equal([]);
-          expect(await exported()).to.deep.equal(files);
-          if (hasPart(files, part)) expect(await changesOf(await exported(part)), part).to.deep.equal([]);
-          else expectFailure(await api.get(`/api/export${part}`), 'not_found', /There is nothing of the/);
-        }),
-        { seed, numRuns: 40 },
-      );
-    });
+  // With other installations in test/torture.
+  it('is an empty plan when it is applied, of any installation', () =>
+    exportsChangeNothing(api, { seed: 20_261_214, numRuns: 40 }));
 
   it('an export has files in readable places, no values of secrets, and is the same each time', async () => {
     await makeInstallation(api, {

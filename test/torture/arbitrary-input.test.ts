@@ -1,0 +1,3 @@
+import { describeArbitraryInput } from '../support/arbitrary-input.js';
+
+describeArbitraryInput(100);
