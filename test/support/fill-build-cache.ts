@@ -21,7 +21,7 @@ const WITH_CRATES = {
   'optional-crate': { source: SYNC, dependencies: OPTIONAL_CRATE },
 };
 /** By setting of the sandbox: builds without namespaces have libraries of their own, at both levels the same. */
-const HANDLERS = { auto: { ...WITHOUT_CRATES, ...WITH_CRATES }, landlock: WITHOUT_CRATES };
+const HANDLERS = { auto: { ...WITHOUT_CRATES, ...WITH_CRATES }, landlock: { sync: WITHOUT_CRATES.sync } };
 
 try {
   const stack = await startStack({ processes: ['web'] });
@@ -44,7 +44,8 @@ async function compile(
   name: string,
   { source, dependencies }: { readonly source: string; readonly dependencies: object },
 ): Promise<void> {
-  const code = `use rust_edge_gateway_sdk::prelude::*;\n${source}\n`;
+  // Another source for each of them: one that was compiled at another level would be reused.
+  const code = `use rust_edge_gateway_sdk::prelude::*;\n${source}\n// ${name}\n`;
   const endpoint = { name, path: `/${name}`, method: 'GET', domain: '*', code, dependencies };
   const { id } = (await must(api.post('/api/endpoints', endpoint))) as { id: string };
   const headers = { prefer: 'respond-async' };
