@@ -3,6 +3,8 @@ import { expect } from 'chai';
 import {
   type ApplyShown,
   applyFiles,
+  compileAhead,
+  type FolderEndpoint,
   folderOf,
   holdRow,
   type PlanShown,
@@ -93,7 +95,7 @@ describe('routes that change hands in an apply', function () {
     const path = `/api/resolve?kind=endpoint&name=${encodeURIComponent(name)}`;
     return expectData<{ id: string }>(await stack.api.get(path)).id;
   };
-  const moving = (of: string, base_path: string, more: { route: string; code: string | null }[]) => {
+  const moving = (of: string, base_path: string, more: readonly FolderEndpoint[]) => {
     const inside = { collection: 'a', path: '/x', route: undefined as never, code: null, name: 'inside' };
     return folderOf(of.split('.')[0] ?? '', of, [inside, ...more], {
       collections: [{ host: of, name: 'a', base_path }],
@@ -129,8 +131,10 @@ describe('routes that change hands in an apply', function () {
     expectData(await applyFiles(stack.api, before));
     const [inside, removed] = [await idAt(of, '/a/x'), await idAt(of, '/z/x')];
     const held = await holdRow(stack.databaseUrl, inside);
-    const over = Date.now() + 12_000;
-    const after = moving(of, '/z', [{ route: '/n', code: until(over, 4) }]);
+    await compileAhead(stack.api, until(4));
+    const over = Date.now() + 5_000;
+    const variables = { UNTIL: String(over) };
+    const after = moving(of, '/z', [{ route: '/n', code: until(4), variables }]);
     const accepted = await applyFiles(stack.api, after, '&prune=true', { prefer: 'respond-async' });
     const { id } = expectData<ApplyShown>(accepted, 202);
     await eventually(

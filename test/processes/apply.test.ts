@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import {
   type ApplyShown,
   applyFiles,
+  compileAhead,
   folderOf,
   holdRow,
   type PlanShown,
@@ -195,10 +196,11 @@ describe('applies', function () {
         .filter(({ command }) => command.includes('/launcher '))
         .map(({ pid }) => pid);
     const serving = handlers();
-    const over = Date.now() + 15_000;
+    for (const code of [numbered(3), until(4)]) await compileAhead(stack.api, code);
+    const over = Date.now() + 6_000;
     const after = folderOf('undone', host, [
       { ...one, code: numbered(3), description: 'new' },
-      { route: '/new', code: until(over, 4) },
+      { route: '/new', code: until(4), variables: { UNTIL: String(over) } },
     ]);
     const accepted = await applyFiles(stack.api, after, '&prune=true', { prefer: 'respond-async' });
     const { id } = expectData<ApplyShown>(accepted, 202);

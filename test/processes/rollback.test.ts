@@ -7,6 +7,7 @@ import { openDatabase } from '../../src/store/database.js';
 import {
   type ApplyShown,
   applyFiles,
+  compileAhead,
   folderOf,
   holdRow,
   type PlanShown,
@@ -58,12 +59,13 @@ describe('rollback of applies', function () {
     await applied(folderOf(name, host, [one]));
     const list = expectData<{ id: string }[]>(await stack.api.get(`/api/endpoints?domain=${host}`));
     const held = await holdRow(stack.databaseUrl, list[0]?.id ?? '');
-    const over = Date.now() + 12_000;
+    await compileAhead(stack.api, until(2));
+    const over = Date.now() + 5_000;
     const files = folderOf(
       ...([name, host] as const),
       [
         { ...one, description: 'new' },
-        { route: '/n', code: until(over, 2) },
+        { route: '/n', code: until(2), variables: { UNTIL: String(over) } },
       ],
       { domain: { description: 'new' } },
     );
@@ -240,10 +242,12 @@ describe('rollback of applies', function () {
 
   it('prepares older versions for a rollback of an apply, and changes nothing when one does not start', async () => {
     const host = 'prepared.example';
+    for (const code of [until(1), numbered(2)]) await compileAhead(stack.api, code);
+    const over = Date.now() + 8_000;
+    const variables = { UNTIL: String(over) };
     const folder = (code: string, more: object = {}) =>
-      folderOf('prepared', host, [{ route: '/a', code, ...more }]);
-    const over = Date.now() + 12_000;
-    await applied(folder(until(over, 1)));
+      folderOf('prepared', host, [{ route: '/a', code, variables, ...more }]);
+    await applied(folder(until(1)));
     await applied(folder(numbered(2)));
     const list = expectData<{ id: string }[]>(await stack.api.get(`/api/endpoints?domain=${host}`));
     expectData(await stack.api.post(`/api/endpoints/${list[0]?.id}/rollback`, {}));

@@ -1,7 +1,9 @@
 /** Folders of files that tests apply over the API. */
+import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import type { HttpClient, HttpResponse } from './client.js';
 import { expectData } from './expect.js';
+import { must } from './processes.js';
 
 export interface PlanShown {
   readonly stack: string;
@@ -83,6 +85,14 @@ export async function applyFiles(
 
 export async function showApply(api: HttpClient, id: string): Promise<ApplyShown> {
   return expectData<ApplyShown>(await api.get(`/api/applies/${id}`));
+}
+
+/** Compiles a handler, so that an apply that needs it is not kept waiting. */
+export async function compileAhead(api: HttpClient, code: string): Promise<void> {
+  const path = `/ahead/${randomUUID()}`;
+  const endpoint = { name: path, path, method: 'GET', domain: '*', code };
+  const { id } = expectData<{ id: string }>(await api.post('/api/endpoints', endpoint), 201);
+  await must(api.post(`/api/endpoints/${id}/compile`));
 }
 
 /** A row that a test has locked. */

@@ -137,14 +137,14 @@ export function greeting(number: number): string {
   );
 }
 
-/** Serves until a moment, milliseconds since 1970: then it ends, and starts no more. */
-export function until(moment: number, number: number): string {
+/** Serves until the moment in its variable `UNTIL`, milliseconds since 1970: then it ends, and starts no more. */
+export function until(number: number): string {
   return numbered(number).replace(
     'handler_loop!(handle);',
     `mod served { use super::*; handler_loop!(handle); pub fn serve() { main() } }
 fn left() -> u64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as u64;
-    ${moment}u64.saturating_sub(now)
+    std::env::var("UNTIL").unwrap().parse::<u64>().unwrap().saturating_sub(now)
 }
 fn end() { eprintln!("its time is over"); std::process::exit(9) }
 fn main() {

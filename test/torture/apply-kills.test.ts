@@ -104,12 +104,12 @@ describe('an apply whose processes are killed', function () {
       preparing: slowToStart(4, 4),
       committing: numbered(4),
       converging: numbered(4),
-      undoing: until(over, 4),
+      undoing: until(4),
     };
     return folderOf('kills', host, [
       { route: '/changed', code: numbered(11) },
       { route: '/kept', code: numbered(2), description: 'changed' },
-      { route: '/new', code: code[step] },
+      { route: '/new', code: code[step], variables: { UNTIL: String(over) } },
     ]);
   }
 
