@@ -56,10 +56,14 @@ describe('handlers that sleep', function () {
   let stack: Stack;
   let database: Database;
   let count = 0;
+  /** Endpoints that have fallen asleep together: a deployment keeps handlers awake for two seconds. */
+  let sleeping: { readonly id: string; readonly path: string }[];
   before(async () => {
     const env = { HANDLER_IDLE_MS: String(IDLE_MS), GATEWAY_CONCURRENCY: '3', LOG_LEVEL: 'debug' };
     stack = await startStack({ env });
     database = openDatabase(stack.databaseUrl, () => undefined);
+    sleeping = await Promise.all(Array.from({ length: 8 }, () => deploy()));
+    await Promise.all(sleeping.map(({ id }) => asleep(id)));
   });
   after(async () => {
     await database?.close();
@@ -84,6 +88,8 @@ describe('handlers that sleep', function () {
     const path = `/sleeper/${++count}`;
     return { path, id: await stack.deploy({ path, code: sleeper(number), ...more }) };
   };
+  /** One that is asleep, and that no other test has. */
+  const nextSleeping = () => sleeping.pop() ?? expect.fail('too few endpoints are asleep');
   const asleep = (id: string) =>
     eventually(async () => {
       const seen = await view(id);
@@ -135,13 +141,11 @@ describe('handlers that sleep', function () {
   });
 
   it('stay awake while a request is in them, however long that takes', async () => {
-    const { id, path } = await deploy();
-    await asleep(id);
+    const { id, path } = nextSleeping();
     const waiting = get(path, '?do=wait');
     const pid = await awake(id);
     // Others come and go meanwhile, and it is idle but for this one for longer than it may be.
-    const other = await deploy();
-    await asleep(other.id);
+    const other = nextSleeping();
     await get(other.path);
     await asleep(other.id);
     expect((await view(id)).pid).to.equal(pid);
@@ -151,8 +155,7 @@ describe('handlers that sleep', function () {
   });
 
   it('are started by `start`, which answers with their process; one that is awake is left alone', async () => {
-    const { id, path } = await deploy();
-    await asleep(id);
+    const { id, path } = nextSleeping();
     const pid = await start(id);
     expect(isRunning(pid)).to.equal(true);
     expect(await start(id)).to.equal(pid);
@@ -215,8 +218,7 @@ describe('handlers that sleep', function () {
   });
 
   it('can be stopped, started and deleted', async () => {
-    const { id, path } = await deploy();
-    await asleep(id);
+    const { id, path } = nextSleeping();
     await must(stack.api.post(`/api/endpoints/${id}/stop`));
     expect(await view(id)).to.include({ status: 'stopped', running: false, pid: null });
     expect((await get(path)).status).to.equal(503);
@@ -228,10 +230,9 @@ describe('handlers that sleep', function () {
   });
 
   it('are not ended with `min_instances: 1`, which starts those that sleep', async () => {
-    const { id } = await deploy();
+    const { id } = nextSleeping();
     const kept = await deploy(1, { limits: { min_instances: 1 } });
     const pid = await awake(kept.id);
-    await asleep(id);
     await limit(id, { min_instances: 1 });
     const started = await awake(id);
     const other = await deploy();
@@ -256,8 +257,7 @@ describe('handlers that sleep', function () {
   });
 
   it('that do not start any more answer 503, are in error, and recover', async () => {
-    const { id, path } = await deploy();
-    await asleep(id);
+    const { id, path } = nextSleeping();
     await variables(id, { BROKEN: 'yes' });
     await eventually(async () => expect((await get(path)).status).to.equal(503));
     await eventually(async () => {
@@ -288,8 +288,7 @@ describe('handlers that sleep', function () {
   });
 
   it('are started by queued requests', async () => {
-    const { id } = await deploy();
-    await asleep(id);
+    const { id } = nextSleeping();
     const path = `/api/endpoints/${id}/enqueue`;
     const { job_id } = expectData<{ job_id: string }>(await stack.api.post(path, {}), 201);
     await eventually(async () => {
@@ -318,8 +317,7 @@ describe('handlers that sleep', function () {
   });
 
   it('answer after the front was replaced, or killed', async () => {
-    const { id, path } = await deploy();
-    await asleep(id);
+    const { id, path } = nextSleeping();
     const fronts = () => gateway().logged.lines.filter(({ msg }) => msg === 'front listening').length;
     const before = fronts();
     process.kill(gateway().pid, 'SIGUSR2');
