@@ -28,7 +28,14 @@ const NOTHING = [];
 const ALL = [''];
 const HTTP = ['http/', 'browser/cors', 'hostile/handlers-protocol', 'machines/rates', 'soak'];
 const HANDLERS = ['hostile/handlers-', 'http/event-streams', 'large-objects', 'machines/lifecycle', 'soak'];
-const BUILDS = ['hostile/builds', 'hostile/crates', 'faults/first-start', 'faults/disk-full'];
+const BUILDS = [
+  'hostile/builds',
+  'hostile/crates',
+  'faults/first-start',
+  'faults/disk-full',
+  'local-sources',
+];
+const STARTS = ['up', 'without-cargo', 'node-versions'];
 const SERVICES = [
   ...[
     'hostile/damaged-answers',
@@ -75,18 +82,18 @@ export const AREAS = {
   'src/store/acme': ['acme'],
   'migrations/': DATA,
   'src/queues/': QUEUES,
-  'src/model/': ['schemathesis', 'apply-kills', 'machines/services'],
+  'src/model/': ['schemathesis', 'apply-kills', 'exports', 'machines/services'],
   'src/lifecycle/': ['apply-kills', 'machines/lifecycle', 'machines/lost', 'soak'],
   'src/internal/': MACHINES,
-  'src/apply/': ['apply-kills'],
+  'src/apply/': ['apply-kills', 'exports'],
   'src/import/': ['faults/imports-database', 'machines/services'],
   'src/secrets/': ['machines/key-rotation'],
-  'src/api/': ['schemathesis', 'browser/sign-in', 'apply-kills'],
+  'src/api/': ['schemathesis', 'arbitrary-input', 'browser/sign-in', 'apply-kills', 'exports'],
   'src/webhooks/': NOTHING,
   'src/metrics/': ['soak'],
   'src/settings': NOTHING,
   'src/errors.ts': NOTHING,
-  'src/up/': ['node-versions'],
+  'src/up/': ['embedded-postgres', ...STARTS],
   'jobs/': [...QUEUES, ...BUILDS],
   'jobs/acme': ['acme'],
   'jobs/apply': ['apply-kills'],
@@ -107,11 +114,14 @@ export const AREAS = {
   'CONTRIBUTING.md': NOTHING,
   'README.md': NOTHING,
   // Scripts that make the product what it is.
-  'scripts/build': ['node-versions'],
-  'scripts/native.mjs': ['node-versions'],
-  'scripts/processes.mjs': ['node-versions', 'soak'],
-  'scripts/up.mjs': ['node-versions'],
-  'package.json': ['node-versions', 'soak'],
+  'scripts/build': STARTS,
+  'scripts/compile.mjs': STARTS,
+  'scripts/native.mjs': STARTS,
+  'scripts/prepare.mjs': STARTS,
+  'scripts/processes.mjs': [...STARTS, 'soak'],
+  'scripts/ui.mjs': STARTS,
+  'scripts/up.mjs': STARTS,
+  'package.json': [...STARTS, 'soak'],
   'package-lock.json': ALL,
 };
 

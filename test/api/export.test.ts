@@ -26,7 +26,7 @@ describe('an export', () => {
     expectData<ShownPlan>(await askForPlan(api, files, query)).changes;
 
   // With other installations in test/torture.
-  it('is an empty plan when it is applied, of any installation', () =>
+  it('the export of any installation is an empty plan when it is applied', () =>
     exportsChangeNothing(api, { seed: 20_261_214, numRuns: 40 }));
 
   it('an export has files in readable places, no values of secrets, and is the same each time', async () => {

@@ -38,7 +38,7 @@ describe('object files through the processes', function () {
     await backend?.remove();
   });
 
-  it('stores and returns 256 MiB, with little memory', async () => {
+  it('stores and returns an object file of 256 MiB with little memory', async () => {
     const before = await Promise.all(BETWEEN.map(peakMemoryMb));
     const sent = createHash('sha256');
     const answer = await upload('large.bin', LARGE_BYTES, sent);

@@ -77,7 +77,7 @@ export function describeArbitraryInput(numRuns: number): void {
 
     // Error lines in the log fail the suite as well, and so do answers that are not as described.
     for (const route of ROUTES.filter(({ body }) => body !== undefined)) {
-      it(`${route.method} ${route.path} causes no internal error`, async () => {
+      it(`${route.method} ${route.path} answers arbitrary bodies without an internal error`, async () => {
         const [, , resource = ''] = route.path.split('/');
         const path = route.path.replace(/\{\w+\}/g, ids[resource] ?? NO_ID);
         const fine: Record<string, unknown> = {
@@ -106,7 +106,7 @@ export function describeArbitraryInput(numRuns: number): void {
       });
     }
 
-    it('as a query causes no internal error', async () => {
+    it('GET /api/endpoints answers arbitrary queries without an internal error', async () => {
       const text = fc.string({ unit: 'grapheme' });
       await fc.assert(
         fc.asyncProperty(text, text, text, async (domain, collection, enabled) => {
@@ -119,7 +119,7 @@ export function describeArbitraryInput(numRuns: number): void {
       );
     });
 
-    it('as a path causes no internal error', async () => {
+    it('GET /api/domains/{id} answers arbitrary paths without an internal error', async () => {
       await fc.assert(
         fc.asyncProperty(fc.stringMatching(/^[!-"$->@-~]{0,30}$/), async (path) => {
           const { status } = await api.get(`/api/domains/${path.replaceAll('\\', '')}`);

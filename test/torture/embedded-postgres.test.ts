@@ -24,7 +24,7 @@ describe('the embedded PostgreSQL', () => {
     await server.expectWorking();
   });
 
-  it('starts after everything was killed at its first start', async () => {
+  it('starts PostgreSQL after everything was killed at its first start', async () => {
     const child = server.start();
     const processes = await server.initialising(child);
     const closed = once(child, 'close');
@@ -33,7 +33,7 @@ describe('the embedded PostgreSQL', () => {
     await server.expectWorking();
   });
 
-  it('starts after it was killed at its first start and initdb kept running', async () => {
+  it('starts PostgreSQL after its process was killed at its first start and initdb kept running', async () => {
     const child = server.start();
     const [initdb = 0] = await server.initialising(child);
     process.kill(initdb, 'SIGSTOP');
@@ -43,7 +43,7 @@ describe('the embedded PostgreSQL', () => {
   });
 
   if (process.getuid?.() === 0) {
-    it('moves its data when the folder is closed to others', async () => {
+    it('moves the data of PostgreSQL when its folder is closed to others', async () => {
       await server.makePrivate();
       await chmod(dirname(server.dataDir), 0o755);
       await server.keep();
@@ -68,21 +68,21 @@ describe('the embedded PostgreSQL', () => {
       return moved;
     };
 
-    it('keeps its data when it is killed while it copies it to another folder', async () => {
+    it('keeps the data of PostgreSQL when it is killed while it copies the data to another folder', async () => {
       const incomplete = await interrupted('copying');
       await server.expectKept();
       expect(existsSync(incomplete)).to.equal(false);
       expect(existsSync(join(server.dataDir, 'postgres.link'))).to.equal(false);
     });
 
-    it('keeps its data when it is killed after it has copied it to another folder', async () => {
+    it('keeps the data of PostgreSQL when it is killed after it has copied the data to another folder', async () => {
       const moved = await interrupted('before the link');
       await server.expectKept();
       expect(await readlink(join(server.dataDir, 'postgres'))).to.equal(moved);
       expect(existsSync(join(server.dataDir, 'postgres.before-move'))).to.equal(false);
     });
 
-    it('starts after it was killed before it had made its data in another folder', async () => {
+    it('starts PostgreSQL after it was killed before it had made its data in another folder', async () => {
       await server.makePrivate();
       await server.query('SELECT 1');
       await rm(await readlink(join(server.dataDir, 'postgres')), { recursive: true });
@@ -90,7 +90,7 @@ describe('the embedded PostgreSQL', () => {
       await server.expectKept();
     });
 
-    it('finds data that an earlier version has put elsewhere', async () => {
+    it('finds data of PostgreSQL that an earlier version has put elsewhere', async () => {
       await server.keep();
       const digest = createHash('sha256').update(server.dataDir).digest('hex').slice(0, 12);
       const moved = join('/var/lib/edge-gateway', digest);
@@ -104,13 +104,13 @@ describe('the embedded PostgreSQL', () => {
       await server.expectKept();
     });
 
-    it('works with data that was restored by root', async () => {
+    it('runs PostgreSQL with data that root has restored', async () => {
       await server.keep();
       await promisify(execFile)('chown', ['-R', '0:0', join(server.dataDir, 'postgres')]);
       await server.expectKept();
     });
 
-    it('runs as the same user with data that was restored with the ids of another machine', async () => {
+    it('runs PostgreSQL as the same user with data restored with the ids of another machine', async () => {
       await server.keep();
       const folder = join(server.dataDir, 'postgres');
       const { uid } = await stat(folder);
@@ -123,7 +123,7 @@ describe('the embedded PostgreSQL', () => {
       expect((await stat(outside)).uid).to.equal(0);
     });
 
-    it('does not take the data of another user to which its folder is a link', async () => {
+    it('refuses data of another user to which the folder of PostgreSQL is a link', async () => {
       await server.keep();
       const others = join(server.folder, 'others');
       await rename(join(server.dataDir, 'postgres'), others);

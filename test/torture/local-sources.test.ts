@@ -41,7 +41,7 @@ describe('sources of crates in folders of this machine', () => {
     await folder.remove();
   });
 
-  it('are what sets are built from in the sandbox, as on machines without a network', async function () {
+  it('builds a dependency set in the sandbox from a folder of vendored crates', async function () {
     this.timeout(BUILD_LIMIT_MS + 60_000);
     const [home, vendor] = [join(folder.path, 'cargo'), join(folder.path, 'vendor')];
     await execa('cargo', ['vendor', '--locked', vendor], { cwd: SDK });

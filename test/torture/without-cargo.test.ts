@@ -17,7 +17,7 @@ describe('a machine without cargo', () => {
   });
   after(() => copy?.remove());
 
-  it('builds with the programs of a dist/ that was copied, starts them, and serves a handler', async () => {
+  it('builds without cargo from the programs of a copied dist/, starts them, and serves a handler', async () => {
     const { mtimeMs } = await stat(copy.at('dist/native/gateway-front'));
     const { status, output } = copy.build();
     expect(status, output).to.equal(0);
@@ -45,7 +45,7 @@ describe('a machine without cargo', () => {
     }
   }).timeout(120_000);
 
-  it('builds with the programs of a cache that was copied', async () => {
+  it('builds without cargo from the programs of a copied cache', async () => {
     const files = await readdir(copy.at('dist/native'));
     const groups = files.flatMap((file) => /^(\w+)\.sources$/.exec(file)?.[1] ?? []);
     expect(groups).to.include.members(['front', 'services']);
