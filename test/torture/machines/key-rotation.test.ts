@@ -78,10 +78,13 @@ describe('a rotation of SECRET_KEY on two machines', function () {
     const load = await startLoad({
       targets: [gateways.url],
       request: () => ({ path: '/uses', text: /^stored \w+$/ }),
+      // Processes are started beside it.
+      pauseMs: 20,
     });
     const apiLoad = await startLoad({
       targets: [apis.url],
       clients: 2,
+      pauseMs: 20,
       request: (_, number) =>
         number % 10 === 0
           ? { path: `/api/services/${service}/test`, method: 'POST', text: /"connected":true/ }
