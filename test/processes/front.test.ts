@@ -1,7 +1,6 @@
 /** The front of a gateway as the supervisor runs it: replaced under load, ended with it, short of file descriptors. */
 import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { ANYTHING, numbered } from '../support/handler-sources.js';
@@ -14,6 +13,10 @@ const CLIENTS = 8;
 
 describe('the front of a gateway', () => {
   let stack: Stack;
+  /** The endpoint `/slow`. */
+  let slowId: string;
+  /** Requests that handlers have answered. */
+  let answered = 0;
   before(async () => {
     stack = await startStack({
       processes: ['web', 'worker', 'gateway'],
@@ -21,6 +24,7 @@ describe('the front of a gateway', () => {
       env: { GATEWAY_CONCURRENCY: '2', REQUEST_TIMEOUT_MS: '300000' },
     });
     await stack.deploy({ path: '/number', method: 'POST', code: numbered(1) });
+    slowId = await stack.deploy({ path: '/slow', code: ANYTHING });
   });
   after(() => stack.close());
 
@@ -31,7 +35,11 @@ describe('the front of a gateway', () => {
   const replace = async () => {
     const old = front();
     process.kill(gateway().pid, 'SIGUSR2');
-    await eventually(() => expect(frontsOf(gateway().pid).filter((pid) => pid !== old)).to.have.length(1));
+    await eventually(() => {
+      const [next] = frontsOf(gateway().pid).filter((pid) => pid !== old);
+      const listening = gateway().logged.lines.filter(({ msg }) => msg === 'front listening');
+      expect(listening.map(({ front }) => front)).to.include(next);
+    });
     return old;
   };
 
@@ -54,38 +62,38 @@ describe('the front of a gateway', () => {
       await eventually(() => expect(load.served()).to.be.greaterThan(served + CLIENTS * 20));
     }
     expect(outcomes(await load.stop())).to.deep.equal({});
+    answered += load.served();
     expect(gateway().logged.lines.filter(({ msg }) => msg === 'replaced front has ended')).to.have.length(3);
   });
 
   it('finishes its requests when it is replaced, also those of a handler that is replaced meanwhile', async () => {
-    const id = await stack.deploy({ path: '/slow', code: ANYTHING });
-    const handler = await pidOf(id);
+    const handler = await pidOf(slowId);
     const slow = call(`${stack.gatewayUrl}/slow?do=wait&file=/tmp/go-on`);
     await eventually(async () => expect(await inFlight()).to.equal(1));
     const old = await replace();
-    await must(stack.api.put(`/api/endpoints/${id}`, { limits: { open_files: 500 } }));
-    await eventually(async () => expect(await pidOf(id)).not.to.be.oneOf([handler, null]));
+    await must(stack.api.put(`/api/endpoints/${slowId}`, { limits: { open_files: 500 } }));
+    await eventually(async () => expect(await pidOf(slowId)).not.to.be.oneOf([handler, null]));
     expect(isRunning(handler), 'the old handler').to.equal(true);
     expect(isRunning(old), 'the old front').to.equal(true);
     expect((await call(`${stack.gatewayUrl}/slow`)).status).to.equal(200);
     await writeFile(`/proc/${handler}/root/tmp/go-on`, '');
     expect((await slow).status).to.equal(200);
+    answered += 2;
     await eventually(() => expect([handler, old].filter(isRunning)).to.deep.equal([]));
   });
 
   it('has the metrics of both while one replaces another, and counts all requests', async () => {
     const handled = async () =>
       ((await must(stack.api.get('/api/stats'))) as { requests_handled: number }).requests_handled;
-    // Those of before are counted by then.
-    await delay(2_500);
-    const before = await handled();
-    const slow = call(`${stack.gatewayUrl}/slow?do=sleep&ms=1500`);
+    await eventually(async () => expect(await handled()).to.equal(answered));
+    const slow = call(`${stack.gatewayUrl}/slow?do=wait&file=/tmp/both`);
     await eventually(async () => expect(await inFlight()).to.equal(1));
     await replace();
-    const other = call(`${stack.gatewayUrl}/slow?do=sleep&ms=1000`);
+    const other = call(`${stack.gatewayUrl}/slow?do=wait&file=/tmp/both`);
     await eventually(async () => expect(await inFlight()).to.equal(2));
+    await writeFile(`/proc/${await pidOf(slowId)}/root/tmp/both`, '');
     for (const { status } of await Promise.all([slow, other])) expect(status).to.equal(200);
-    await eventually(async () => expect(await handled()).to.equal(before + 2));
+    await eventually(async () => expect(await handled()).to.equal(answered + 2));
   });
 
   it('does not report a handler as lost when it has no file descriptors, and connects when it has', async () => {

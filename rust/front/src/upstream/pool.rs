@@ -68,13 +68,14 @@ impl HandlerPool {
         }
     }
 
-    /// Resolves when no request is in flight in a replaced instance.
+    /// Resolves when no request is in flight in a replaced instance. Its connection is retired only when those to the
+    /// next handlers are open, for which nobody waits in a front that has been replaced itself.
     pub async fn drained(&self, instance_id: u64) {
-        let is_draining = |one: &HandlerConnection| one.instance_id == instance_id && one.is_retired();
+        let is_draining = |one: &HandlerConnection| one.instance_id == instance_id && one.is_open();
         loop {
             let draining = {
                 let connections = self.connections.borrow();
-                connections.iter().find(|(_, one)| is_draining(one) && one.is_open()).map(|(_, one)| one.clone())
+                connections.iter().find(|(_, one)| is_draining(one)).map(|(_, one)| one.clone())
             };
             match draining {
                 Some(connection) => connection.closed().await,

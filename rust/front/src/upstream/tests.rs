@@ -2,6 +2,7 @@
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -37,6 +38,7 @@ impl Events for Lost {
 pub(super) struct Ends {
     pub connection: Rc<HandlerConnection>,
     pub handler: UnixStream,
+    pool: Rc<HandlerPool>,
     memory: Arc<MemoryBudget>,
     pub lost: Rc<Lost>,
     socket: PathBuf,
@@ -64,7 +66,7 @@ impl Ends {
         let pool = HandlerPool::new(memory.clone());
         let connection = pool.connect(1, &socket, Arc::new(memory.half()), lost.clone()).await.unwrap();
         let (handler, _) = listener.accept().await.unwrap();
-        Self { connection, handler, memory, lost, socket }
+        Self { connection, handler, pool, memory, lost, socket }
     }
 
     /// Sends a request without a body. Returns its number, as the handler sees it.
@@ -123,6 +125,25 @@ fn part_of_an_answer_has_no_memory_once_its_request_has_expired() {
         ends.begin_answer(number, 1, 1).await;
         reply.outcome().await;
         assert!(ends.connection.is_open());
+    });
+}
+
+#[test]
+fn an_instance_with_a_request_is_not_drained_before_its_connection_is_retired_or_after() {
+    run(async {
+        let mut ends = Ends::open().await;
+        let reply = reply().await;
+        let number = ends.request(&reply, later()).await;
+        let pool = ends.pool.clone();
+        let mut drained = pin!(pool.drained(1));
+        assert!(poll_fn(|cx| Poll::Ready(drained.as_mut().poll(cx))).await.is_pending());
+        ends.connection.retire();
+        assert!(poll_fn(|cx| Poll::Ready(drained.as_mut().poll(cx))).await.is_pending());
+        let head = br#"{"status":200,"headers":[]}"#;
+        let frame = [&header(Kind::Response, number, head.len(), 0)[..], head].concat();
+        ends.handler.write_all(&frame).await.unwrap();
+        drained.await;
+        assert!(matches!(reply.outcome().await, Outcome::Answered(_)));
     });
 }
 
