@@ -2,7 +2,9 @@
  * Runs tests: `node scripts/test.mjs everyday` (what `npm test` does), `torture`, `affected` (the torture tests that
  * belong to what has changed), `check` (`npm run check` as one test), several of these, `all` (`npm run test:all`), or
  * single files (`npm run test:only -- test/api/domains.test.ts`). Sets up what they need, and ends with what has
- * failed, and one line `N passed, N failed` for all. With CI=true, a skipped test is a failure.
+ * failed, and one line `N passed, N failed` for all. With CI=true, a skipped test is a failure. With `--shaken`,
+ * processes of the product pause at random around what they read and write; without names, the everyday suite is run
+ * so, but for the tests in Rust, which start none.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -10,6 +12,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildAll } from './compile.mjs';
 import { ensureAllPackages, fail, ROOT, requireNode, requireRust, run, step } from './prepare.mjs';
+import { shakenOptions } from './shaken.mjs';
 import { isTorture, longestFirst, mostlyWaits } from './test-order.mjs';
 import { ensureTestServers } from './test-servers.mjs';
 import { affectedTorture, cleanCommit, recordGreen } from './torture-areas.mjs';
@@ -25,7 +28,10 @@ const CRATES = [
   ['native programs', 'rust', []],
 ];
 
-const args = process.argv.slice(2).flatMap((name) => (name === 'all' ? ALL : [name]));
+const given = process.argv.slice(2);
+const isShaken = given.includes('--shaken');
+const names = given.filter((name) => name !== '--shaken').flatMap((name) => (name === 'all' ? ALL : [name]));
+const args = isShaken && names.length === 0 ? ['everyday'] : names;
 const files = args.filter((name) => !(name in GROUPS));
 /** What is tested, when it is a commit as it is. */
 const commit = cleanCommit();
@@ -37,6 +43,7 @@ requireNode();
 await requireRust();
 await buildAll(ensureAllPackages);
 await ensureTestServers();
+const shaken = isShaken ? shakenOptions() : [];
 const groups = Object.keys(GROUPS).filter((name) => args.includes(name));
 if (groups.length > 0) await fillBuildCache();
 for (const name of groups) await timed(name, GROUPS[name]);
@@ -69,7 +76,7 @@ async function check() {
 
 /** The tests in Rust, concurrently with those of the service, several files at a time. */
 async function everyday() {
-  const rust = cargoTests();
+  const rust = isShaken ? '' : cargoTests();
   const specs = testFiles().filter((file) => !isTorture(file));
   await mocha(longestFirst(specs), ['--parallel', '--jobs', String(JOBS)]);
   process.stdout.write(await rust);
@@ -139,7 +146,7 @@ async function mocha(specs, options = []) {
   const program = join(ROOT, 'node_modules', 'mocha', 'bin', 'mocha.js');
   const code = await run(
     process.execPath,
-    [program, '--reporter', 'scripts/mocha-reporter.cjs', ...options, ...specs],
+    [program, '--reporter', 'scripts/mocha-reporter.cjs', ...shaken, ...options, ...specs],
     { env: { ...process.env, RESULT_FILE: resultFile } },
   );
   const failedBefore = total.failed;

@@ -1,0 +1,101 @@
+/**
+ * Pauses at random, so that orders of events that are rare come often (`npm run test:shaken`). mocha requires it, and
+ * with it the processes of the product that tests start, and those that these start: the ones in Node pause before they
+ * take what has arrived on a socket, and before they write to one; native programs by `shake.c`. Each draws its pauses
+ * from SHAKE_SEED, which is another one for each process. Must not import packages.
+ */
+const { ChildProcess } = require('node:child_process');
+const { EventEmitter } = require('node:events');
+const { Server, Socket } = require('node:net');
+const { join } = require('node:path');
+
+/** Of all pieces that arrive or are written, one in so many waits up to so long. */
+const ONE_IN = 4;
+const LONGEST_MS = 50;
+
+const IN_NODE = /(?:^|\/)(?:dist\/(?:src\/processes|jobs)\/[\w-]+\.js|scripts\/up\.mjs)$/;
+/** Not the launcher: what it becomes is not the product's, and cannot see this folder. */
+const NATIVE = /\/dist\/native\/(?!launcher$)[\w-]+$/;
+
+let state = Number(process.env.SHAKE_SEED);
+
+shakeChildren();
+if (IN_NODE.test(process.argv[1])) {
+  shakeReads();
+  shakeWrites();
+}
+
+/** Whatever environment they are started with. */
+function shakeChildren() {
+  const { spawn } = ChildProcess.prototype;
+  ChildProcess.prototype.spawn = function (options) {
+    // A shell may be what starts it.
+    const words = [options.file, ...options.args];
+    const isNative = words.some((word) => NATIVE.test(word));
+    if (!isNative && !words.some((word) => IN_NODE.test(word))) return spawn.call(this, options);
+    const environment = Object.fromEntries(options.envPairs.map((pair) => pair.split(/=(.*)/s, 2)));
+    environment.SHAKE_SEED = Math.floor(random() * 2 ** 32);
+    if (isNative) environment.LD_PRELOAD = join(__dirname, 'shake.so');
+    else environment.NODE_OPTIONS = withThis(environment.NODE_OPTIONS ?? '');
+    const envPairs = Object.entries(environment).map((pair) => pair.join('='));
+    return spawn.call(this, { ...options, envPairs });
+  };
+}
+
+function withThis(options) {
+  const option = `--require=${__filename}`;
+  return options.includes(option) ? options : `${options} ${option}`.trim();
+}
+
+/** What arrives on a socket during a pause waits, too, and so does its end. */
+function shakeReads() {
+  const { push } = Socket.prototype;
+  const waiting = new WeakMap();
+  Socket.prototype.push = function (...piece) {
+    const before = waiting.get(this);
+    if (!before && !isChosen()) return push.apply(this, piece);
+    if (before) {
+      before.push(piece);
+    } else {
+      const pieces = [piece];
+      waiting.set(this, pieces);
+      later(() => {
+        for (const next of pieces) if (!this.destroyed) push.apply(this, next);
+        waiting.delete(this);
+      });
+    }
+    return false; // nothing more is read meanwhile
+  };
+  // Servers of HTTP read by themselves what comes from such a handle.
+  Server.prototype.emit = function (event, ...args) {
+    const handle = event === 'connection' && args[0]._handle;
+    if (handle) Object.defineProperty(handle, 'isStreamBase', { value: false });
+    return EventEmitter.prototype.emit.call(this, event, ...args);
+  };
+}
+
+/** What is written later waits for what was written before. */
+function shakeWrites() {
+  const { _writeGeneric } = Socket.prototype;
+  Socket.prototype._writeGeneric = function (...args) {
+    // The last output of a process that exits must not wait.
+    if (this._isStdio || !isChosen()) _writeGeneric.apply(this, args);
+    else later(() => _writeGeneric.apply(this, args));
+  };
+}
+
+function isChosen() {
+  return random() < 1 / ONE_IN;
+}
+
+function later(work) {
+  setTimeout(work, random() * LONGEST_MS);
+}
+
+/** From 0 to 1, by mulberry32. */
+function random() {
+  state = (state + 0x6d2b79f5) | 0;
+  let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+  mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+  return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+}
