@@ -2,9 +2,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { chmod, chown, mkdir, readdir, symlink } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openArtifactStore } from '../../src/artifacts/open.js';
+import { makeFolderOfRoot } from '../../src/bootstrap/reachable-folder.js';
 import { handlerSocket, runDirectory } from '../../src/bootstrap/run-directory.js';
 import { loadConfig } from '../../src/config.js';
 import { HAS_UNTRUSTED_USERS } from '../../src/util/untrusted-users.js';
@@ -103,6 +104,12 @@ export const BUILD_CACHE = join(
   'test-build',
 );
 
+/** Makes `BUILD_CACHE`. Builds that run as other users can enter the folder above, whatever the umask is. */
+export async function makeBuildCache(): Promise<void> {
+  await mkdir(BUILD_CACHE, { recursive: true });
+  if (HAS_UNTRUSTED_USERS) await makeFolderOfRoot(dirname(BUILD_CACHE));
+}
+
 /** The folder of a worker in `BUILD_CACHE` with what it is compiling. */
 export async function scratchOf(worker: number): Promise<string> {
   const names = await readdir(BUILD_CACHE);
@@ -116,7 +123,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
   const database = options.database ?? (await createDatabase());
   const databaseUrl = (await options.databaseUrl?.(database.url)) ?? database.url;
   const data = await tempDir('stack');
-  await mkdir(BUILD_CACHE, { recursive: true });
+  await makeBuildCache();
   const undoData = await options.prepareData?.(data.path);
   if (!undoData) await symlink(BUILD_CACHE, join(data.path, 'build'));
   const apart = options.user === undefined ? undefined : await foldersOf(options.user);

@@ -1,6 +1,6 @@
 /** `npm run up`, as a program that is started, read and ended. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { cp, mkdir, readdir, symlink } from 'node:fs/promises';
+import { cp, readdir, symlink } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -8,7 +8,7 @@ import { eventually } from './eventually.js';
 import { call } from './http.js';
 import { freePort } from './ports.js';
 import { isRunning, processesWith } from './process-state.js';
-import { BUILD_CACHE } from './processes.js';
+import { BUILD_CACHE, makeBuildCache } from './processes.js';
 import { type TempDir, tempDir } from './temp.js';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -72,7 +72,7 @@ export async function checkoutCopy(): Promise<TempDir> {
 /** A site that runs what is in `root`, a checkout. */
 export async function upSite(root = ROOT): Promise<UpSite> {
   const data = await tempDir('up');
-  await mkdir(BUILD_CACHE, { recursive: true });
+  await makeBuildCache();
   await symlink(BUILD_CACHE, join(data.path, 'build'));
   const [port, gatewayPort] = [await freePort(), await freePort()];
   const children = new Set<ChildProcess>();
