@@ -1,77 +1,82 @@
-/** Every row of the table of odd requests, over raw sockets, against both servers as they run. */
+/**
+ * The table of odd requests, over raw sockets: every row against the management API as it runs, and one against the
+ * gateway, whose rows are all sent by `rust/front/tests/front/hostile_requests.rs`.
+ */
+import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import { ERROR_CATALOGUE, type ErrorCode } from '../../src/errors.js';
 import { eventually } from '../support/eventually.js';
 import { ANYTHING } from '../support/handler-sources.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { type RawAnswer, RawConnection, rawExchange } from '../support/raw-http.js';
-import { type Outcome, type Place, SECTIONS, SMUGGLED } from './request-table.js';
+import { bytesOf, type Outcome, type Place, TABLE } from './request-table.js';
+
+const API: Place = { get: '/api/stats', post: '/api/domains', host: 'localhost' };
+const GATEWAY: Place = { get: '/odd/get', post: '/odd/post', host: 'localhost' };
+const ROWS = TABLE.sections.flatMap(({ rows }) => rows);
 
 const statusOf = (outcome: Outcome) =>
   outcome === 'taken' ? outcome : String(ERROR_CATALOGUE[outcome].status);
 
 describe('hostile requests', () => {
   let stack: Stack;
-  const places: Record<'gateway' | 'api', Place> = {
-    gateway: { get: '/odd/get', post: '/odd/post', host: 'localhost' },
-    api: { get: '/api/stats', post: '/api/domains', host: 'localhost' },
-  };
-
   before(async () => {
     stack = await startStack({ env: { LOG_LEVEL: 'debug' } });
-    await stack.deploy({ path: places.gateway.get, code: ANYTHING, domain: 'localhost' });
-    await stack.deploy({ path: places.gateway.post, code: ANYTHING, domain: 'localhost', method: 'POST' });
+    await stack.deploy({ path: GATEWAY.post, code: ANYTHING, domain: 'localhost', method: 'POST' });
     await stack.deploy({ path: '/smuggled', code: ANYTHING, domain: 'localhost' });
   });
   after(() => stack.close());
 
-  const urlOf = (server: 'gateway' | 'api') => (server === 'gateway' ? stack.gatewayUrl : stack.apiUrl);
-  const good = ({ get, host }: Place) => `GET ${get} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+  /** What comes back; all until the end where the server has to close. */
+  const answersTo = async (url: string, bytes: string, closes: boolean): Promise<readonly RawAnswer[]> => {
+    const hostile = await RawConnection.open(url);
+    try {
+      hostile.send(bytes);
+      return closes ? await hostile.ended() : await hostile.answered(1);
+    } finally {
+      hostile.close();
+    }
+  };
+  const expectRefused = ({ status, headers, body }: RawAnswer, code: ErrorCode) => {
+    expect(status, body).to.equal(ERROR_CATALOGUE[code].status);
+    expect(headers['content-type']).to.match(/^application\/json/);
+    expect(headers['x-request-id']).to.match(/^[\w-]+$/);
+  };
 
-  for (const server of ['gateway', 'api'] as const) {
-    const expectOwn = ({ status, headers, body }: RawAnswer, code: ErrorCode) => {
-      expect(status, body).to.equal(ERROR_CATALOGUE[code].status);
-      expect(headers['content-type']).to.match(/^application\/json/);
-      expect(headers['x-request-id']).to.match(/^[\w-]+$/);
-      const shown = JSON.parse(body) as object;
-      if (server === 'gateway') expect(shown).to.have.all.keys('error');
-      else expect(shown).to.include({ ok: false, code });
-    };
+  describe('to the management API', () => {
     const expectTaken = ({ status, body }: RawAnswer) => {
-      // The management API has read the body, and misses fields in it.
-      if (server === 'api' && status !== 200) expect(JSON.parse(body)).to.include({ code: 'invalid_input' });
-      else expect(status, body).to.equal(200);
+      // It has read the body, and misses fields in it.
+      if (status !== 200) expect(JSON.parse(body)).to.include({ code: 'invalid_input' });
     };
 
-    describe(server === 'gateway' ? 'to the gateway' : 'to the management API', () => {
-      const place = places[server];
-      for (const { title, rows } of SECTIONS) {
-        describe(title, () => {
-          for (const { input, bytes, gateway, http1, api = gateway } of rows) {
-            if (server === 'gateway' && http1 !== undefined) continue;
-            const outcome = server === 'gateway' ? gateway : api;
-            it(`${input}: ${statusOf(outcome)}`, async () => {
-              const hostile = await RawConnection.open(urlOf(server));
-              try {
-                hostile.send(bytes(place));
-                if (outcome === 'taken') {
-                  expectTaken((await hostile.answered(1))[0] as RawAnswer);
-                } else {
-                  const closes = outcome === 'malformed_request';
-                  const [first, ...more] = closes ? await hostile.ended() : await hostile.answered(1);
-                  expectOwn(first as RawAnswer, outcome);
-                  expect(more).to.deep.equal([]);
-                }
-              } finally {
-                hostile.close();
-              }
-              expectTaken((await rawExchange(urlOf(server), good(place)))[0] as RawAnswer);
-            });
-          }
-        });
-      }
-    });
-  }
+    for (const { title, rows } of TABLE.sections) {
+      describe(title, () => {
+        for (const row of rows) {
+          const { input, gateway, api: outcome = gateway } = row;
+          it(`${input}: ${statusOf(outcome)}`, async () => {
+            const closes = outcome === 'malformed_request';
+            const [first, ...more] = await answersTo(stack.apiUrl, bytesOf(row, API), closes);
+            if (outcome === 'taken') expectTaken(first as RawAnswer);
+            else {
+              expectRefused(first as RawAnswer, outcome);
+              expect(JSON.parse(first?.body ?? '')).to.include({ ok: false, code: outcome });
+              expect(more).to.deep.equal([]);
+            }
+            const good = `GET ${API.get} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
+            expect((await rawExchange(stack.apiUrl, good))[0]?.status).to.equal(200);
+          });
+        }
+      });
+    }
+  });
+
+  it('to the gateway are refused by its front, which closes the connection', async () => {
+    const row = ROWS.find(({ input }) => input.endsWith('(CL.TE)')) ?? expect.fail('no such row');
+    const [first, ...more] = await answersTo(stack.gatewayUrl, bytesOf(row, GATEWAY), true);
+    expectRefused(first as RawAnswer, 'malformed_request');
+    expect(JSON.parse(first?.body ?? '')).to.have.all.keys('error');
+    expect(more).to.deep.equal([]);
+  });
 
   it('to activate a service are refused in the envelope of that', async () => {
     const refused = `POST /api/services/x/activate HTTP/1.1\r\nHost: localhost\r\nX_Under: 1\r\n\r\n`;
@@ -90,14 +95,24 @@ describe('hostile requests', () => {
       );
     expect([...asked('gateway'), ...asked('web')]).to.deep.equal([]);
     // One that is asked for in the open is seen.
-    for (const [server, name] of [
-      ['gateway', 'gateway'],
-      ['api', 'web'],
+    for (const [url, name] of [
+      [stack.gatewayUrl, 'gateway'],
+      [stack.apiUrl, 'web'],
     ] as const) {
-      const open = await RawConnection.open(urlOf(server));
-      await open.send(SMUGGLED).answered(1);
-      open.close();
+      await answersTo(url, TABLE.smuggled, false);
       await eventually(() => expect(asked(name)).to.have.length(1));
     }
+  });
+
+  it('have the statuses of the catalogue, and are answered as docs/HTTP.md says', async () => {
+    for (const [code, status] of Object.entries(TABLE.statuses))
+      expect(ERROR_CATALOGUE[code as ErrorCode].status, code).to.equal(status);
+    const documented = await readFile('docs/HTTP.md', 'utf8');
+    for (const { input, gateway, http1 = statusOf(gateway), http2, api = gateway } of ROWS)
+      expect(documented).to.include(
+        `| ${input} | ${http1} | ${http2?.outcome ?? 'n/a'} | ${statusOf(api)} |\n`,
+      );
+    for (const { input, http2 } of TABLE.onlyHttp2)
+      expect(documented).to.include(`| ${input} | ${http2.outcome} |\n`);
   });
 });

@@ -1,4 +1,4 @@
-/** Compressed answers; with real processes. */
+/** Compressed answers, from the API to the client. Other cases are in `rust/front/tests/front/policies`. */
 import * as zlib from 'node:zlib';
 import { expect } from 'chai';
 import { type PolicyStack, startPolicyStack } from '../../support/policies.js';
@@ -55,24 +55,6 @@ describe('the policy compress', function () {
       expect(await encodingOf('length=100000', accepted), accepted).to.equal(undefined);
   });
 
-  it('sends long answers whole', async () => {
-    const { body } = await get('length=8000000', 'gzip');
-    expect(gunzipSync(body).length).to.be.greaterThan(8_000_000);
-    expect(brotliDecompressSync((await get('length=8000000', 'br')).body).length).to.be.greaterThan(
-      8_000_000,
-    );
-  });
-
-  it('leaves alone what is short, compressed, or must not be changed', async () => {
-    expect(await encodingOf('length=1', 'gzip')).to.equal(undefined);
-    expect(await encodingOf('length=5000&header-Content-Encoding=x-own', 'gzip')).to.equal('x-own');
-    expect(await encodingOf('length=5000&header-Content-Type=image/png', 'gzip')).to.equal(undefined);
-    expect(await encodingOf('length=5000&header-Content-Type=application/zip', 'gzip')).to.equal(undefined);
-    expect(await encodingOf('length=5000&header-Cache-Control=no-transform', 'gzip')).to.equal(undefined);
-    expect(await encodingOf('length=5000&header-Content-Digest=sha-256=:x:', 'gzip')).to.equal(undefined);
-    expect(await encodingOf('length=5000&header-Content-Range=bytes 0-4999/*', 'gzip')).to.equal(undefined);
-  });
-
   it('leaves streamed responses as they are, and says that others differ', async () => {
     await one.stack.deploy({ path: '/streamed', domain: one.host, code: STREAMS });
     const { headers, text } = await one.send({
@@ -82,20 +64,5 @@ describe('the policy compress', function () {
     expect(headers).not.to.have.property('content-encoding');
     expect(headers).to.include({ vary: 'Accept-Encoding', 'transfer-encoding': 'chunked' });
     expect(text).to.equal('x'.repeat(100 * 1024));
-  });
-
-  it('makes strong tags weak, and has the same headers for HEAD', async () => {
-    const { headers } = await get('length=5000&header-ETag="a"', 'gzip');
-    expect(headers['etag']).to.equal('W/"a"');
-    const head = await get('length=5000&header-ETag="a"', 'gzip', 'HEAD');
-    expect(head.headers).to.include({ 'content-encoding': 'gzip', etag: 'W/"a"' });
-    expect(head.body).to.have.length(0);
-  });
-
-  it('uses the algorithms that it is told', async () => {
-    await one.set(one.domain, { compress: { algorithms: ['gzip'] } });
-    expect(await encodingOf('length=5000', 'br, zstd, gzip;q=0.1')).to.equal('gzip');
-    await one.set(one.domain, { compress: null });
-    expect(await encodingOf('length=5000', 'gzip')).to.equal(undefined);
   });
 });
