@@ -56,6 +56,7 @@ const DATA = ['faults/', 'apply-kills', 'machines/', 'soak'];
 export const AREAS = {
   'rust/front': HTTP,
   'rust/front/src/challenges.rs': ['acme'],
+  'rust/front/tests/': NOTHING,
   'rust/front-tls/': [...HTTP, 'acme'],
   'rust/wire/': [...HTTP, ...HANDLERS, ...SERVICES],
   'rust/sdk/': [...HANDLERS, 'http/autobahn', 'faults/first-start'],

@@ -258,6 +258,7 @@ fn configure(settings: Value) -> Value {
         "trustedProxies": [],
         "logsRequests": true,
         "logRequestsPerSecond": 1_000_000,
+        "figuresEverySeconds": 5,
         "sharesRates": false,
         "rateSeed": "a seed",
         "traces": null,
