@@ -139,7 +139,7 @@ describe('alerts', function () {
   };
   const endpoint = async (path: string) => stack.deploy({ name: path.slice(1), path, code: CODE });
 
-  it('tell once that builds of an endpoint fail, and once that they succeed again', async () => {
+  it('sends one alert when builds of an endpoint fail, and one when they succeed again', async () => {
     const alert = await alertOn('build_failed');
     const id = await endpoint('/builds');
     for (const code of ['fn nothing() {}', 'fn nothing_again() {}']) {
@@ -173,7 +173,7 @@ describe('alerts', function () {
     });
   });
 
-  it('tell of a handler that keeps crashing, until it is stopped', async () => {
+  it('sends an alert for a handler that keeps crashing, and resolves it when the endpoint is stopped', async () => {
     const id = await endpoint('/crash');
     const other = await alertOn('crash_loop', { scope: { endpoint_id: await endpoint('/no-crash') } });
     const alert = await alertOn('crash_loop', { scope: { endpoint_id: id } });
@@ -185,7 +185,7 @@ describe('alerts', function () {
     expect(toldOf(other)).to.deep.equal([]);
   });
 
-  it('tell of the share of errors', async () => {
+  it('sends an alert when the share of errors exceeds its limit, and resolves it well below the limit', async () => {
     const id = await endpoint('/errors');
     const alert = await alertOn('error_rate', { scope: { endpoint_id: id }, percent: 20, minutes: 1 });
     for (let count = 0; count < 30; count++)
@@ -205,7 +205,7 @@ describe('alerts', function () {
     await eventually(() => expect(toldOf(alert)).to.have.length(2));
   });
 
-  it('tell of certificates that expire soon, until there is a newer one', async () => {
+  it('sends an alert for a certificate that expires soon, and resolves it when there is a newer one', async () => {
     const authority = await startAuthority();
     try {
       const domain = { name: 'shop', host: 'shop.example' };
@@ -234,7 +234,7 @@ describe('alerts', function () {
     }
   });
 
-  it('tell of services that cannot be reached', async () => {
+  it('sends an alert for a service that cannot be reached, and resolves it when it is deactivated', async () => {
     const alert = await alertOn('service_unreachable');
     const id = await activate('cache');
     await eventually(() => expect(toldOf(alert)).to.deep.equal([['firing', 'cache']]));
@@ -242,7 +242,7 @@ describe('alerts', function () {
     await eventually(() => expect(toldOf(alert)).to.have.length(2));
   });
 
-  it('do not end while nobody knows: neither a stopped actor host nor a killed gateway says that all is well', async () => {
+  it('resolves no alert while the actor host is stopped and the gateway is killed', async () => {
     const id = await endpoint('/crash-on');
     const crashing = await alertOn('crash_loop', { scope: { endpoint_id: id } });
     const service = await activate('on');
@@ -275,7 +275,7 @@ describe('alerts', function () {
     await eventually(() => expect(toldOf(unreachable)).to.have.length(2));
   });
 
-  it('take a redirect for what it is: not taken, and not followed', async () => {
+  it('counts a redirect of a webhook as a failed delivery, and does not follow it', async () => {
     const id = await endpoint('/redirected');
     const alert = await alertOn('build_failed', { scope: { endpoint_id: id }, url: `${receiverUrl}/moved` });
     expectData(await stack.api.put(`/api/endpoints/${id}`, { code: 'fn nothing() {}' }));
@@ -290,7 +290,7 @@ describe('alerts', function () {
     expect(new Set(paths)).to.deep.equal(new Set(['/hook/moved']));
   });
 
-  it('are sent again when they are not taken, each with the id that it had', async () => {
+  it('repeats a webhook that its receiver has refused, with the same id', async () => {
     const id = await endpoint('/again');
     const alert = await alertOn('build_failed', { scope: { endpoint_id: id } });
     notTaken.add(alert.id);
@@ -307,7 +307,7 @@ describe('alerts', function () {
     expect(new Set(ids).size).to.equal(1);
   });
 
-  it('show their secret once, and are changed and deleted', async () => {
+  it('shows the secret of an alert only once, and changes and deletes the alert', async () => {
     const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
     const settings = { enabled: false, percent: 50, days: 3 };
     const alert = await alertOn('crash_loop', { secret, ...settings });
@@ -324,7 +324,7 @@ describe('alerts', function () {
       expectFailure(await stack.api.get(`/api/alerts/${alert.id}${path}`), 'not_found');
   });
 
-  it('are refused when what they are about does not exist', async () => {
+  it('refuses an alert about an endpoint, service or domain that does not exist', async () => {
     const before = expectData(await stack.api.get('/api/alerts'));
     const refused = async (on: string, scope: object, message: RegExp) =>
       expectFailure(
@@ -348,7 +348,7 @@ describe('alerts', function () {
     expectData(await stack.api.delete(`/api/alerts/${alert.id}`));
   });
 
-  it('are refused when they make no sense', async () => {
+  it('refuses alerts with invalid settings, naming the setting', async () => {
     const refused = async (body: object, message: RegExp) =>
       expectFailure(await stack.api.post('/api/alerts', body), 'invalid_input', message);
     const url = receiverUrl;
@@ -371,7 +371,7 @@ describe('alerts', function () {
   });
 });
 
-describe('alerts, unless ALLOW_PRIVATE_URLS is set', () => {
+describe('alerts without ALLOW_PRIVATE_URLS', () => {
   let api: TestApi;
   before(async () => {
     api = await startApi();
@@ -392,14 +392,14 @@ describe('alerts, unless ALLOW_PRIVATE_URLS is set', () => {
       '0x7f.1',
     ],
   ]) {
-    it(`do not go to ${host}`, async () => {
+    it(`refuses an alert with a webhook to ${host}`, async () => {
       const alert = { on: 'crash_loop', url: `http://${host}/hook` };
       const answer = await api.post('/api/alerts', alert);
       expectFailure(answer, 'invalid_input', /body\.url: .* is not an address of the internet/);
     });
   }
 
-  it('do not go to a host that is not found', async () => {
+  it('refuses an alert with a webhook to a host that cannot be found', async () => {
     const alert = { on: 'crash_loop', url: 'https://hook.invalid/' };
     const answer = await api.post('/api/alerts', alert);
     expectFailure(answer, 'invalid_input', /body\.url: the host hook\.invalid cannot be found/);

@@ -84,7 +84,7 @@ describe('compiling', () => {
   });
   after(() => stack.close());
 
-  it('compiles, and reuses artifacts', async () => {
+  it('compiles a handler, and reuses its artifact for the same code', async () => {
     const { id } = await create(numbered(1));
     const first = await compiled(id);
     expect(first).to.include({ status: 'compiled', cached: false, warnings: 0 });
@@ -178,7 +178,7 @@ describe('compiling', () => {
     expect((answer.body as { error: string }).error).not.to.match(/no entry point/);
   });
 
-  it('names the macro that fits the function', async () => {
+  it('names the handler macro that fits the function when another one is used', async () => {
     const plain = 'fn handle(_: Request) -> Response { Response::new(204) }';
     const result = 'fn handle(_: Request) -> Result<Response, HandlerError> { Ok(Response::new(204)) }';
     for (const [macro, handle, fitting] of [
@@ -212,7 +212,7 @@ describe('compiling', () => {
     expect((await call(byHand.url)).text).to.equal('by hand');
   });
 
-  it('names no folder of this machine', async () => {
+  it('names no folder of this machine in errors of the compiler and linker', async () => {
     const { id } = await create(
       'use rust_edge_gateway_sdk::prelude::*;\nstruct Opaque;\n' +
         'fn handle(_: Request) -> Response { let _: u8 = serde_json::from_str(1, 2); Response::ok(Opaque) }\nhandler_loop!(handle);\n',
@@ -231,7 +231,7 @@ describe('compiling', () => {
       for (const folder of ours) expect(text).not.to.include(folder);
   });
 
-  it('refuses an endpoint without code, and what does not exist', async () => {
+  it('refuses to compile an endpoint that has no code or does not exist, and to show an unknown build', async () => {
     for (const code of [undefined, '', ' \n']) {
       const { id } = await create(code);
       expectFailure(await compile(id), 'endpoint_has_no_code');
@@ -241,7 +241,7 @@ describe('compiling', () => {
     expectFailure(await stack.api.get('/api/builds/00000000-0000-4000-8000-000000000000'), 'not_found');
   });
 
-  it('answers at once on request, and shows the progress of the build', async () => {
+  it('answers a compile at once with Prefer: respond-async, and shows how its build ends', async () => {
     const { id } = await create(numbered(201));
     const answer = await compile(id, { prefer: 'respond-async', 'x-request-id': 'the-request' });
     expect(answer.status).to.equal(202);
@@ -275,7 +275,7 @@ describe('compiling', () => {
     expect(failed.diagnostics).to.have.length(2);
   });
 
-  it('compiles and answers a handler of each macro', async () => {
+  it('compiles a handler of each macro, which answers requests', async () => {
     const answer = 'Response::text(200, req.path_param("name").cloned().unwrap_or_default())';
     const sleep = 'tokio::time::sleep(std::time::Duration::from_millis(5)).await;';
     const functions: Record<string, string> = {
@@ -306,7 +306,7 @@ describe('compiling', () => {
     }
   });
 
-  describe('with dependencies', () => {
+  describe('compiling with dependencies', () => {
     const dependencies = TWO_CRATES;
     const source = (number: number) => `
 use rust_edge_gateway_sdk::prelude::*;
@@ -335,7 +335,7 @@ handler_loop_result!(handle);
       return files;
     };
 
-    it('links the crates, and finds the set prepared the next time', async () => {
+    it('links the crates of a handler, and reuses the prepared dependency set the next time', async () => {
       const { id, url } = await create(source(1), { dependencies });
       await compiled(id);
       await must(stack.api.post(`/api/endpoints/${id}/start`));
@@ -368,7 +368,7 @@ handler_loop_result!(handle);
   describe('a worker', () => {
     const workerPid = () => stack.processes.get('worker')?.pid ?? 0;
 
-    it('finishes its builds on SIGTERM', async () => {
+    it('finishes the builds of a worker that gets SIGTERM', async () => {
       // Not slower: a worker that is to stop gives its builds 10 s.
       const { id } = await create(slowToCompile(100_000, 2));
       const answer = compiled(id);
@@ -379,7 +379,7 @@ handler_loop_result!(handle);
       await stack.start('worker');
     });
 
-    it('ends a build that is cancelled, which says nothing about its endpoint', async () => {
+    it('ends a cancelled build, and leaves the status of its endpoint as it was', async () => {
       const { id } = await create(ENDLESS);
       const same = await create(ENDLESS);
       const accepted = await must(compile(id, { prefer: 'respond-async' }));
@@ -447,7 +447,7 @@ describe('compiling with the queue on Redis', () => {
     expect(await finished(build_id)).to.include({ state: 'succeeded', attempt: 2 });
   });
 
-  it('answers 503 while Redis is down, and works when it is back', async () => {
+  it('answers a compile with 503 while Redis is down, and compiles when it is back', async () => {
     const { id } = await create(numbered(402));
     await redis.stop();
     expectFailure(await compile(id), 'queue_unavailable');
@@ -457,7 +457,7 @@ describe('compiling with the queue on Redis', () => {
     expect(await view(id)).to.include({ status: 'compiled', last_error: null });
   });
 
-  it('starts while Redis is down', async () => {
+  it('starts web while Redis is down, and compiles when it is back', async () => {
     await redis.stop();
     await stack.processes.get('web')?.end();
     await stack.start('web');

@@ -92,8 +92,8 @@ async function events(id: string, headers: Record<string, string> = {}): Promise
 }
 
 /** On the dashboard, wherever the queue is. */
-function flowTest(): void {
-  it('shows parent and children to operators', async () => {
+function flowTest(queues: string): void {
+  it(`shows the job of an import with those of its handlers on the dashboard (queues on ${queues})`, async () => {
     const base = prefix();
     const { import_id: id, endpoints } = await imported(bundle(base, { one: numbered(9101), bad: BROKEN }));
     const board = await call(`${stack.apiUrl}/queues/api/queues`);
@@ -124,7 +124,7 @@ describe('importing bundles', () => {
   });
   after(() => stack.close());
 
-  it('compiles and starts the handlers of a bundle, and finds them done the next time', async () => {
+  it('compiles and starts handlers of a bundle, and leaves unchanged ones running at the next import', async () => {
     const base = prefix();
     const zip = bundle(base, { one: numbered(9101), two: numbered(9102), three: numbered(9103) });
     const first = await imported(zip);
@@ -168,7 +168,7 @@ describe('importing bundles', () => {
     expect(await answerOf(`/${base}/three`)).to.equal('9101 ');
   });
 
-  it('continues when one handler does not compile and another does not start', async () => {
+  it('continues an import when one handler does not compile and another does not start', async () => {
     const base = prefix();
     const zip = bundle(base, { good: numbered(9104), broken: BROKEN, quits: DIES_AT_START });
     const result = await imported(zip);
@@ -195,7 +195,7 @@ describe('importing bundles', () => {
     expect(await answerOf(`/${base}/good`)).to.equal('9104 ');
   });
 
-  it('answers at once on request, and shows its progress', async () => {
+  it('answers an import at once with Prefer: respond-async, and shows its progress', async () => {
     const base = prefix();
     const zip = bundle(base, { slow: slowToCompile(700_000, 3), quick: numbered(9105) });
     const answer = await send(zip, 'compile=1&start=1', { prefer: 'respond-async' });
@@ -225,7 +225,7 @@ describe('importing bundles', () => {
     expect(late[0]?.data.handlers.length).to.be.lessThan(3);
   });
 
-  it('compiles without starting, and keeps endpoints without a handler', async () => {
+  it('compiles the handlers of a bundle without starting them, or only stores them, as its query says', async () => {
     const base = prefix();
     const compiled = await imported(bundle(base, { one: numbered(9106) }), 'compile=true');
     expect(compiled).to.include({ compiled: 1, started: 0 });
@@ -235,13 +235,13 @@ describe('importing bundles', () => {
     expect(stored.endpoints[0]?.status).to.equal('created');
   });
 
-  flowTest();
+  flowTest('PostgreSQL');
 
   for (const [query, stage] of [
     ['compile=true', 'compile'],
     ['compile=true&start=true', 'start'],
   ] as const) {
-    it(`reports an endpoint that is deleted before its handler is done, and continues (${query})`, async () => {
+    it(`reports an endpoint that is deleted during its import, and imports the others (${query})`, async () => {
       const slowly = slowToCompile(1_500_000, 4 + stage.length);
       const id = await accepted(bundle(prefix(), { slow: slowly, other: numbered(9101) }), query);
       // Under way: its endpoint was there when its build began.
@@ -266,7 +266,7 @@ describe('importing bundles', () => {
     });
   }
 
-  it('finishes although its worker is killed in the middle of it', async () => {
+  it('finishes an import although its worker is killed in the middle of it', async () => {
     // However many cores there are: some handlers are done while others compile.
     await stack.processes.get('worker')?.end();
     await stack.start('worker', { WORKER_CONCURRENCY: '2' });
@@ -293,7 +293,7 @@ describe('importing bundles', () => {
     expect(await answerOf(`/${base}/h3`)).to.equal('400503');
   }).timeout(180_000);
 
-  it('finishes although web is killed while it waits', async () => {
+  it('finishes an import although web is killed while it waits', async () => {
     const base = prefix();
     const zip = bundle(base, { one: slowToCompile(1_500_000, 601), two: slowToCompile(1_500_000, 602) });
     const answer = send(zip).catch((error: unknown) => error);
@@ -309,7 +309,7 @@ describe('importing bundles', () => {
     expect(await answerOf(`/${base}/two`)).to.equal('1500602');
   }).timeout(120_000);
 
-  it('spreads a bundle over all workers', async () => {
+  it('spreads the handlers of a bundle over all workers', async () => {
     await stack.processes.get('worker')?.end();
     await stack.start('worker', { WORKER_CONCURRENCY: '1' });
     const other = stack.launch('worker', { WORKER_CONCURRENCY: '1' });
@@ -356,7 +356,7 @@ describe('importing bundles with the queue on Redis', () => {
     await redis.remove();
   });
 
-  flowTest();
+  flowTest('Redis');
 
   it('keeps an import while Redis is down, and finishes it when it is back', async () => {
     const base = prefix();
@@ -379,7 +379,7 @@ describe('importing bundles with the queue on Redis', () => {
     expect(await ended(id)).to.deep.include({ state: 'succeeded' });
   }).timeout(120_000);
 
-  it('refuses to wait when there is no worker', async () => {
+  it('refuses an import that needs a gateway or a worker when none runs, and creates nothing', async () => {
     await stack.processes.get('gateway')?.end();
     const zip = bundle(prefix(), { one: numbered(9101) });
     expectFailure(await send(zip), 'no_gateway');

@@ -54,7 +54,7 @@ interface Schedule {
 }
 
 for (const kind of ['PostgreSQL', 'Redis'] as const) {
-  describe(`with queues on ${kind}`, function () {
+  describe(`jobs with queues on ${kind}`, function () {
     this.timeout(120_000);
     let redis: TestRedis | undefined;
     let stack: Stack;
@@ -94,7 +94,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
         return at === path ? [`${attempt} ${body}`] : [];
       });
 
-    it('a request is sent to the handler', async () => {
+    it(`sends a queued request to the handler (queues on ${kind})`, async () => {
       const job = await enqueue({ body: 'hello', headers: { 'X-A': 'b' } });
       const { created_at, finished_at, ...rest } = await ended(job);
       expect(created_at).to.match(TIMESTAMP);
@@ -109,7 +109,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
       expect(list.map((listed) => listed.id)).to.include(job);
     });
 
-    it('a request that fails is sent again, and the handler is told the attempt', async () => {
+    it(`repeats a failed queued request, and gives the handler the attempt (queues on ${kind})`, async () => {
       const again = (status: number) => ({ path: `/work?fails=2&status=${status}`, backoff_ms: 10 });
       expect(await outcome(again(500))).to.deep.equal(['succeeded', 3, 204, null]);
       expect(await outcome(again(429))).to.deep.equal(['succeeded', 3, 204, null]);
@@ -119,7 +119,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
       expect([state, attempts]).to.deep.equal(['succeeded', 2]);
     });
 
-    it('a request waits for its time', async () => {
+    it(`sends a delayed request only after its delay (queues on ${kind})`, async () => {
       const job = await enqueue({ delay_ms: 1_500 });
       const { state, next_attempt_at, created_at } = await show(job);
       expect(state).to.equal('queued');
@@ -128,7 +128,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
       expect(Date.parse(finished_at ?? '') - Date.parse(created_at)).to.be.at.least(1_490);
     });
 
-    it('a request whose worker is killed is sent again', async () => {
+    it(`sends a queued request again when its worker is killed (queues on ${kind})`, async () => {
       const job = await enqueue({ path: '/work?sleep=10000&until=1' });
       await eventually(() => expect(seen('/work')).to.include('1 -'));
       await eventually(async () => expect((await show(job)).state).to.equal('running'));
@@ -138,7 +138,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
       expect([state, attempts]).to.deep.equal(['succeeded', 2]);
     });
 
-    it('requests survive the loss of the queue', async () => {
+    it(`sends a queued request although the queue has lost its job (queues on ${kind})`, async () => {
       const job = await enqueue({ delay_ms: 1_000 });
       if (redis) {
         await redis.stop();
@@ -159,7 +159,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
         (await runs(schedule)).filter(({ state }) => state === 'succeeded').length;
       const remove = (schedule: string) => stack.api.delete(at(`schedules/${schedule}`));
 
-      it('has one job for each run, while two workers are killed in turn', async () => {
+      it(`makes one job for each run of a schedule while two workers are killed in turn (queues on ${kind})`, async () => {
         const others: TestProcess[] = [stack.launch('worker')];
         await others[0]?.ready;
         const schedule = await create({ cron: '* * * * * *', body: 'tick' });
@@ -191,7 +191,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
         await remove(schedule.id);
       });
 
-      it('that the queue has lost runs on', async () => {
+      it(`continues a schedule that the queue has lost (queues on ${kind})`, async () => {
         const schedule = await create({ cron: '* * * * * *' });
         await eventually(async () => expect(await succeeded(schedule.id)).to.be.at.least(1), 30_000);
         if (redis) {
@@ -207,7 +207,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
 
       if (kind === 'Redis') return;
 
-      it('says which runs were missed while no worker was running', async () => {
+      it('says which runs of a schedule were missed while no worker was running', async () => {
         const schedule = await create({ cron: '* * * * * *' });
         await eventually(async () => expect(await succeeded(schedule.id)).to.be.at.least(3), 30_000);
         await stack.processes.get('worker')?.end();
@@ -225,7 +225,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
         await remove(schedule.id);
       });
 
-      it('can be shown, changed, disabled and deleted', async () => {
+      it('shows, changes, disables and deletes a schedule', async () => {
         const made = await create({
           cron: '0 9 * * 1-5',
           timezone: 'europe/BERLIN',
@@ -267,7 +267,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
       return queues.find(({ name }) => name === 'invoke')?.jobs ?? [];
     };
 
-    it('a request that fails is under Failed on the dashboard, with its endpoint and the status', async () => {
+    it('shows a failed queued request under Failed on the dashboard, with its endpoint and the status', async () => {
       expect(await outcome({ path: '/work?fails=2&status=404' })).to.deep.equal(['failed', 1, 404, null]);
       await eventually(async () =>
         expect(
@@ -276,7 +276,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
       );
     });
 
-    it('attempts that are made again are told from those that have succeeded there', async () => {
+    it('names failed and successful attempts of a queued request differently on the dashboard', async () => {
       const again = { path: '/work?fails=1&status=507', backoff_ms: 10 };
       expect(await outcome(again)).to.deep.equal(['succeeded', 2, 204, null]);
       await eventually(async () => {
@@ -286,7 +286,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
       });
     });
 
-    it('requests of a caller that keeps its version go to that version', async () => {
+    it('sends queued requests of a sticky caller to the version that this caller has', async () => {
       const answering = (status: number) =>
         numbered(status).replace('Response::text(200', `Response::text(${status}`);
       const sticky = await stack.deploy({ path: '/sticky', method: 'POST', code: answering(201) });
@@ -306,11 +306,11 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
       }
     });
 
-    it('a request whose answer is long has an outcome like others', async () => {
+    it('records the outcome of a queued request whose response has 20 MB', async () => {
       expect(await outcome({ path: '/work?bytes=20000000' })).to.deep.equal(['succeeded', 1, 200, null]);
     });
 
-    it('a request that is queued twice under one id is one, until it has ended', async () => {
+    it('makes one job of requests with the same deduplication id, until that job has ended', async () => {
       const same = { deduplication_id: 'one', delay_ms: 300 };
       const [first, ...others] = await Promise.all([enqueue(same), enqueue(same), enqueue(same)]);
       expect(new Set(others)).to.deep.equal(new Set([first]));
@@ -318,7 +318,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
       expect(await enqueue(same)).to.not.equal(first);
     });
 
-    it('a request waits for an endpoint that is stopped', async () => {
+    it('retries a queued request while its endpoint is stopped, until it is started', async () => {
       await stack.api.post(at('stop'));
       const job = await enqueue({ backoff_ms: 200, attempts: 20 });
       await eventually(async () => expect((await show(job)).last_status).to.equal(503));
@@ -327,7 +327,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
       expect((await ended(job)).state).to.equal('succeeded');
     });
 
-    it('a request waits for a gateway that was killed', async () => {
+    it('keeps a queued request until a gateway that was killed runs again', async () => {
       await stack.processes.get('gateway')?.end('SIGKILL');
       const job = await enqueue({ attempts: 1 });
       await eventually(async () => expect((await show(job)).last_error).to.match(/gateway/i));
@@ -337,7 +337,7 @@ for (const kind of ['PostgreSQL', 'Redis'] as const) {
   });
 }
 
-describe('work for later that cannot be', () => {
+describe('invalid queued requests and schedules', () => {
   let api: TestApi;
   let id: string;
   before(async () => {
@@ -347,7 +347,7 @@ describe('work for later that cannot be', () => {
   });
   after(() => api?.close());
 
-  it('is refused, saying what to do', async () => {
+  it('refuses queued requests and schedules with invalid fields, naming the field', async () => {
     const at = `/api/endpoints/${id}`;
     const path = '/a/1';
     for (const [body, message] of [
@@ -389,7 +389,7 @@ describe('work for later that cannot be', () => {
     expectFailure(await api.post(`/api/endpoints/${NO_ID}/enqueue`, {}), 'not_found');
   });
 
-  it('is refused when there is too much of it', async () => {
+  it('refuses more queued requests and schedules than their limits allow', async () => {
     const enqueue = () => api.post(`/api/endpoints/${id}/enqueue`, { path: '/a/1' });
     for (let number = 0; number < 2; number++) expectData(await enqueue(), 201);
     expectFailure(await enqueue(), 'queue_full', /JOBS_QUEUED_LIMIT/);

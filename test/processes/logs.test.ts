@@ -88,7 +88,7 @@ describe('the log', function () {
     return opened;
   };
 
-  it('has what a handler records, with levels, key-values and the request', async () => {
+  it('logs what a handler records, with levels, key-values and the request', async () => {
     const { requestId } = await say('records', 'ada');
     const entries = await ofRequest(requestId, 3);
     const [first, second] = entries.filter(({ kind }) => kind === 'output');
@@ -99,7 +99,7 @@ describe('the log', function () {
     expect(second).to.deep.include({ level: 'warn', message: 'low on ada', status: null });
   });
 
-  it('has requests, with what became of them', async () => {
+  it('logs requests with their route, status, duration and size', async () => {
     const { requestId } = await say('nothing', 'secret');
     const [entry] = await ofRequest(requestId, 1);
     expect(entry).to.deep.include({
@@ -111,7 +111,7 @@ describe('the log', function () {
     expect(JSON.stringify(entry)).not.to.include('secret');
   });
 
-  it('has the trace that a request belongs to, which the handler gets, or a new one', async () => {
+  it('logs the trace that a request belongs to, and gives the handler that one or a new one', async () => {
     await another('traced');
     const trace = '0af7651916cd43dd8448eb211c80319c';
     const of = async (traceparent: string | readonly string[]) => {
@@ -155,7 +155,7 @@ describe('the log', function () {
     expect(own.size).to.equal(3);
   });
 
-  it('has the request of tasks that an async handler spawns', async () => {
+  it('logs output of tasks that an async handler spawns with the id of the request', async () => {
     const code = `
 use rust_edge_gateway_sdk::{in_request, prelude::*, tokio};
 async fn handle(_req: Request) -> Response {
@@ -187,13 +187,13 @@ handler_loop_async!(handle);
     });
   });
 
-  it('has the request of a thread that a handler starts, when it says so', async () => {
+  it('logs output of a thread with the id of the request when a handler starts it for the request', async () => {
     const { requestId } = await say('thread-of-own');
     const entries = await ofRequest(requestId, 2);
     expect(entries.map(({ message }) => message)).to.include('in a thread');
   });
 
-  it('has an error for each answer that says that the handler failed', async () => {
+  it('logs one error for each response that says that the handler failed', async () => {
     for (const [what, status, message, place] of [
       ['internal', 500, 'Internal error: out of tea', undefined],
       ['converted', 500, 'Internal error: out of tea', /^handler\.rs:\d+:\d+$/],
@@ -211,7 +211,7 @@ handler_loop_async!(handle);
     }
   });
 
-  it('has what is recorded with tracing, by way of its feature log', async () => {
+  it('logs what a handler records with tracing, through its feature log', async () => {
     const code = `
 use rust_edge_gateway_sdk::prelude::*;
 fn handle(_req: Request) -> Response {
@@ -228,7 +228,7 @@ handler_loop!(handle);
     expect(entry?.fields).to.deep.equal({ target: 'handler' });
   });
 
-  it('has panics, with message, place and request', async () => {
+  it('logs panics of handlers with message, place and request', async () => {
     const { status, requestId } = await say('panic', 'pipe');
     expect(status).to.equal(500);
     const entries = await ofRequest(requestId, 2);
@@ -238,7 +238,7 @@ handler_loop!(handle);
     expect(entries.find(({ kind }) => kind === 'request')).to.include({ level: 'error', status: 500 });
   });
 
-  it('has failed calls of services: their pool, operation and duration, and never what was asked', async () => {
+  it('logs failed calls of services with pool, operation and duration, and never the query', async () => {
     const { status, requestId } = await say('service');
     expect(status).to.equal(500);
     const entries = await ofRequest(requestId, 3);
@@ -251,7 +251,7 @@ handler_loop!(handle);
     expect(JSON.stringify(failed)).not.to.include('secret');
   });
 
-  it('has slow calls of services, with their trace', async () => {
+  it('logs slow calls of services with their trace', async () => {
     const { requestId } = await say('slow');
     const entries = await ofRequest(requestId, 2);
     const slow = entries.find(({ fields }) => fields?.['target'] === 'service');
@@ -263,7 +263,7 @@ handler_loop!(handle);
     expect(JSON.stringify(slow)).not.to.include('RECURSIVE');
   });
 
-  it('has what is printed as it is, whatever it looks like', async () => {
+  it('logs what a handler prints as it is, whatever it looks like', async () => {
     await say('prints', 'one');
     await say('raw');
     await say('long');
@@ -287,7 +287,7 @@ handler_loop!(handle);
     expect(record?.fields).to.include({ cut_bytes: 2 ** 20 - 16_384 });
   });
 
-  it('is filtered', async () => {
+  it('filters the log by request, kind, level, status, version, text, owner and time', async () => {
     const { requestId } = await say('panic', 'filters');
     await ofRequest(requestId, 2);
     const count = async (query: string) => (await logs(`request_id=${requestId}&${query}`)).items.length;
@@ -315,7 +315,7 @@ handler_loop!(handle);
     expect(own.items).to.have.length(2);
   });
 
-  it('tells of errors where the endpoint is shown', async () => {
+  it('shows the number of recent errors and the last failure with an endpoint', async () => {
     const { requestId } = await say('panic', 'at last');
     await ofRequest(requestId, 2);
     const { recent_errors, last_failure } = expectData<{
@@ -327,7 +327,7 @@ handler_loop!(handle);
     expect(last_failure['place']).to.match(/^handler\.rs:\d+:\d+$/);
   });
 
-  it('is read page by page, the newest first', async () => {
+  it('returns the log page by page, the newest entries first', async () => {
     const all = (await logs('kind=output&limit=1000')).items.map((item) => item.id);
     const read: string[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {
@@ -339,7 +339,7 @@ handler_loop!(handle);
     expect(all.length).to.be.above(5);
   });
 
-  it('leaves out requests beyond the limit, and says how many; those that fail are kept', async () => {
+  it('leaves requests beyond the limit out of the log, says how many, and keeps those that fail', async () => {
     const other = await another('many');
     await Promise.all(Array.from({ length: 60 }, () => say('nothing', '', 'many')));
     const failed = await Promise.all(Array.from({ length: 10 }, () => say('panic', 'kept', 'many')));
@@ -353,7 +353,7 @@ handler_loop!(handle);
     });
   });
 
-  it('has what policies report of requests, however many others there are', async () => {
+  it('logs what policies report of requests, however many other requests there are', async () => {
     const reported = await another('reported');
     const parameters = [{ in: 'query', name: 'about', schema: { maxLength: 3 } }];
     expectData(
@@ -372,7 +372,7 @@ handler_loop!(handle);
     }
   });
 
-  it('has the length of what the gateway answers itself', async () => {
+  it('logs the length of responses that the gateway makes itself', async () => {
     const stopped = await another('stopped');
     expectData(await stack.api.post(`/api/endpoints/${stopped}/stop`));
     const { status, requestId } = await say('nothing', '', 'stopped');
@@ -382,7 +382,7 @@ handler_loop!(handle);
     expect(entry?.bytes).to.be.above(20);
   });
 
-  it('is followed live, and resumed without a gap or a double', async () => {
+  it('streams the log live, and resumes it without a gap or a duplicate', async () => {
     const first = await tail('kind=output&search=line&limit=1');
     for (let number = 0; number < 5; number++) await say('prints', `line ${number}`);
     await eventually(() => expect(first.received.length).to.be.at.least(5));
@@ -397,7 +397,7 @@ handler_loop!(handle);
     ).to.deep.equal(Array.from({ length: 11 }, (_, number) => `plain line ${number}`));
   });
 
-  it('begins live with the newest entries', async () => {
+  it('begins a live log with the newest entries', async () => {
     await say('prints', 'before');
     await eventually(async () => expect((await logs('search=before')).items).to.have.length(1));
     const opened = await tail('kind=output&search=before&limit=5');
@@ -408,7 +408,7 @@ handler_loop!(handle);
     await eventually(() => expect(opened.received).to.have.length(2));
   });
 
-  it('refuses what is none', async () => {
+  it('refuses log queries with invalid values, naming the parameter', async () => {
     for (const [query, message] of [
       ['since=2026-02-01T00:00:00Z&until=2026-01-01T00:00:00Z', /^query.since: must be before until/],
       ['since=yesterday', /^query.since: must be a time such as/],

@@ -25,9 +25,11 @@ describe('backends that lie', function () {
   });
   after(() => attack?.close());
 
-  describe('fail their own calls with a reason:', () => {
-    for (const lie of LIES) it(lie.name, () => attack.outcome(lie));
+  describe('calls of their services', () => {
+    for (const lie of LIES)
+      it(`fails service calls with a reason on a lying backend: ${lie.name}`, () => attack.outcome(lie));
 
-    it('and nobody else notices, nor is anything left of them', () => attack.wasUnnoticed());
+    it('disturbs no other service while backends lie, and leaves no process, socket or memory behind', () =>
+      attack.wasUnnoticed());
   });
 });

@@ -86,7 +86,7 @@ describe('operating', () => {
       headers: { authorization: `Basic ${Buffer.from(`operator:${key}`).toString('base64')}` },
     });
 
-    it('asks browsers for the key', async () => {
+    it('asks browsers for the key of the queue dashboard', async () => {
       for (const options of [{}, basic('wrong')]) {
         const refused = await call(`${stack.apiUrl}/queues`, options);
         expect(refused.status).to.equal(401);
@@ -102,7 +102,7 @@ describe('operating', () => {
       }
     });
 
-    it('shows the compile queue with its jobs', async () => {
+    it('shows the compile queue with its jobs on the queue dashboard', async () => {
       const url = `${stack.apiUrl}/queues/api/queues?activeQueue=compile&status=completed&page=1&jobsPerPage=10`;
       expect((await call(url)).status).to.equal(401);
       // A build is answered before its job is marked as completed.
@@ -134,7 +134,7 @@ describe('operating', () => {
   });
 
   describe('a compile that the compiler refuses', () => {
-    it('is under Failed, with its endpoint, what the compiler says and a link to the build', async () => {
+    it('shows a refused compile under Failed on the dashboard, with its endpoint, error and build', async () => {
       const url = `${stack.apiUrl}/queues/api/queues?activeQueue=compile&status=failed&page=1&jobsPerPage=10`;
       await eventually(async () => {
         const { text } = await call(url, { headers: { authorization: `Bearer ${KEY}` } });
@@ -174,7 +174,7 @@ describe('operating', () => {
       return queues[0]?.counts.completed;
     };
 
-    it('is refused to the dashboard, which names the page that asks', async () => {
+    it('refuses to let the dashboard remove all jobs of a queue, and names the page that confirms it', async () => {
       for (const removal of [
         ...['empty', 'obliterate', 'obliterate/', 'EMPTY', 'Obliterate', 'clean/wait', 'clean/delayed'],
         ...['clean/active', 'CLEAN/paused/', 'clean/completed/wait', 'clean/failedx'],
@@ -198,7 +198,7 @@ describe('operating', () => {
       expect((await at('/confirm/compile/empty', 'PUT')).status).to.equal(405);
     });
 
-    it('is refused to scripts and frames', async () => {
+    it('refuses to let scripts and frames remove all jobs of a queue', async () => {
       for (const forged of [
         { 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' },
         { 'sec-fetch-user': '' },
@@ -213,7 +213,7 @@ describe('operating', () => {
       expect(await completed()).to.be.above(0);
     });
 
-    it('is done when a person confirms it', async () => {
+    it('removes all jobs of a queue when a person confirms it', async () => {
       for (const removal of ['empty', 'obliterate']) {
         const done = await at(`/confirm/compile/${removal}`, 'POST', person);
         expect([done.status, done.headers['location']]).to.deep.equal([303, '/queues/queue/compile']);
@@ -226,11 +226,11 @@ describe('operating', () => {
   });
 
   describe('metrics', () => {
-    it('need the key', async () => {
+    it('refuses metrics to requests without the key', async () => {
       expect((await call(`${stack.apiUrl}/metrics`)).status).to.equal(401);
     });
 
-    it('count requests by endpoint and status class, with the template of the route', async () => {
+    it('counts requests in metrics by endpoint and status class, with the template of the route', async () => {
       for (let i = 0; i < 3; i++) await call(`${stack.gatewayUrl}/op/hush-${i}`);
       await call(`${stack.gatewayUrl}/op/hush?do=status&code=404`);
       await call(`${stack.gatewayUrl}/op/hush?do=panic`);
@@ -254,7 +254,7 @@ describe('operating', () => {
       for (const { labels: own } of all) expect(JSON.stringify(own)).not.to.match(/hush|no-such/);
     });
 
-    it('show requests in flight', async () => {
+    it('shows requests in flight in metrics', async () => {
       expect(value(await series(), 'edge_gateway_requests_in_flight')).to.equal(0);
       const slow = call(`${stack.gatewayUrl}/op/1?do=sleep&ms=500`);
       await eventually(async () =>
@@ -266,7 +266,7 @@ describe('operating', () => {
       );
     });
 
-    it('count restarts of handlers by their reason', async () => {
+    it('counts restarts of handlers in metrics by their reason', async () => {
       await call(`${stack.gatewayUrl}/op/1?do=exit`);
       await eventually(async () => {
         const labels = { endpoint, reason: 'crash' };
@@ -274,7 +274,7 @@ describe('operating', () => {
       });
     });
 
-    it('count and time builds by their result', async () => {
+    it('counts and times builds in metrics by their result', async () => {
       const all = await series();
       for (const result of ['succeeded', 'compile_failed']) {
         expect(value(all, 'edge_build_duration_seconds_count', { result })).to.equal(1);
@@ -282,7 +282,7 @@ describe('operating', () => {
       }
     });
 
-    it('show how deep the queue is', async () => {
+    it('shows the number of jobs in the compile queue in metrics, by state', async () => {
       for (const state of ['waiting', 'active', 'delayed', 'failed'])
         expect(value(await series(), 'edge_queue_jobs', { queue: 'compile', state })).to.equal(0);
       await stack.processes.get('worker')?.end();
@@ -295,7 +295,7 @@ describe('operating', () => {
       );
     });
 
-    it('time requests to the management API, by route', async () => {
+    it('times requests to the management API in metrics, by route', async () => {
       const all = await series();
       const labels = { method: 'POST', route: '/api/endpoints/{id}/compile', status: '2xx' };
       expect(value(all, 'edge_api_request_duration_seconds_count', labels)).to.be.at.least(1);
@@ -303,7 +303,7 @@ describe('operating', () => {
         expect(own['route']).not.to.include(endpoint);
     });
 
-    it('of one process are served on a port of its own, when it has one', async () => {
+    it('serves the metrics of one process on its METRICS_PORT', async () => {
       await eventually(async () => {
         const all = await series(workerMetrics);
         expect(value(all, 'edge_build_duration_seconds_count', { result: 'succeeded' })).to.equal(1);
@@ -311,7 +311,7 @@ describe('operating', () => {
       });
     });
 
-    it('of a killed process are left out', async () => {
+    it('serves the metrics of the gateway when the actor host was killed', async () => {
       await stack.processes.get('actor-host')?.end('SIGKILL');
       expect(find(await series(), 'edge_gateway_requests_total')).not.to.deep.equal([]);
       await stack.start('actor-host');
@@ -321,7 +321,7 @@ describe('operating', () => {
   describe('logs', () => {
     const lines = (name: 'web' | 'worker' | 'gateway') => stack.processes.get(name)?.logged.lines ?? [];
 
-    it('follow a compile by its request id, from the API through the worker to the build', async () => {
+    it('logs the request id of a compile in web and worker, and keeps it with the build', async () => {
       const { id } = (await must(
         post('/api/endpoints', {
           name: 'f',
@@ -347,7 +347,7 @@ describe('operating', () => {
       }
     });
 
-    it('follow a request to a handler by its id', async () => {
+    it('logs the request id and the endpoint of a request whose handler exits', async () => {
       await call(`${stack.gatewayUrl}/op/1?do=exit`, { headers: { 'x-request-id': 'crashing' } });
       await eventually(() => {
         const line = lines('gateway').find((one) => one['request_id'] === 'crashing');
@@ -355,7 +355,7 @@ describe('operating', () => {
       });
     });
 
-    it('are lines of JSON with time, level and process, and no secrets', async () => {
+    it('writes logs as lines of JSON with time, level and process, and without secrets', async () => {
       for (const name of ['web', 'worker', 'gateway'] as const) {
         const printed = stack.processes.get(name)?.printed() ?? '';
         for (const line of printed.trim().split('\n')) {

@@ -59,7 +59,7 @@ describe('restarts', () => {
   });
 
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-    it(`runs the same endpoints again after ${signal}, and leaks no process`, async () => {
+    it(`runs the same endpoints again after the gateway got ${signal}, and leaks no process`, async () => {
       const { pid } = await view();
       const others = descendantsOf(gateway().pid);
       expect(others.map((process) => process.pid)).to.include(pid);
@@ -104,7 +104,7 @@ describe('restarts', () => {
     }
   });
 
-  it('finishes active requests on SIGTERM, and accepts no new ones', async () => {
+  it('finishes active requests when the gateway gets SIGTERM, and accepts no new ones', async () => {
     const agent = new Agent({ keepAlive: true });
     const slow = Array.from({ length: 10 }, (_, client) =>
       call(at('/any?do=sleep&ms=1000'), client < 5 ? { agent } : {}),
@@ -136,7 +136,7 @@ describe('restarts', () => {
     expect(ended).to.deep.equal({ code: 0, signal: null });
   });
 
-  it('ends a start at once that nobody wants any more', async () => {
+  it('ends the process of a starting handler at once when its endpoint is stopped', async () => {
     await gateway().end();
     // Nothing else ends it while the test looks.
     await stack.start('gateway', { START_TIMEOUT_MS: '300000' });
@@ -151,7 +151,7 @@ describe('restarts', () => {
     expect((await starting).status).not.to.equal(200);
   });
 
-  it('has nothing to start an endpoint on without a gateway', async () => {
+  it('refuses to start an endpoint when no gateway runs', async () => {
     await gateway().end();
     expectFailure(await stack.api.post(`/api/endpoints/${id}/start`), 'no_gateway');
     expect(await view()).to.include({ running: false, pid: null });
@@ -165,7 +165,7 @@ describe('restarts', () => {
     expect((await call(at('/x'))).status).to.equal(200);
   });
 
-  it('runs endpoints on every gateway, and waits for all of them', async () => {
+  it('runs an endpoint on every gateway, and waits for all of them when it is stopped', async () => {
     const port = await freePort();
     const second = stack.launch('gateway', { GATEWAY_PORT: String(port) });
     try {
@@ -192,7 +192,7 @@ describe('restarts', () => {
     expect((await call(at('/any'))).status).to.equal(200);
   });
 
-  it('keeps serving while PostgreSQL is down, and everything reconnects to it', async () => {
+  it('keeps serving endpoints while PostgreSQL is down, and reconnects all processes to it', async () => {
     await database.down();
     await eventually(async () =>
       expectFailure(await stack.api.get('/api/endpoints'), 'database_unavailable'),
@@ -208,11 +208,11 @@ describe('restarts', () => {
     await must(stack.api.delete(`/api/endpoints/${back}`));
   });
 
-  describe('ends cleanly on SIGTERM while it starts', () => {
+  describe('processes that get SIGTERM while they start', () => {
     /** SIGTERM comes at once, or after so many lines of its log; at debug level, these are spread over the start. */
     const MOMENTS = [0, 1, 2, 3, 4];
     for (const name of ['gateway', 'worker', 'web', 'actor-host'] as const) {
-      it(name, async () => {
+      it(`ends ${name} cleanly when it gets SIGTERM while it starts`, async () => {
         for (const lines of MOMENTS) {
           const port = String(await freePort());
           // One folder has one actor host.

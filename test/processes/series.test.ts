@@ -63,7 +63,7 @@ describe('figures over time', function () {
     return points.reduce((sum, point) => (point.requests > 0 ? point : sum));
   };
 
-  it('has requests by status, with percentiles as exact as promised', async () => {
+  it('counts requests by status over time, with percentiles as exact as promised', async () => {
     for (const status of [201, 204, 302, 404, 500, 503])
       expect(await ask(`status=${status}`)).to.equal(status);
     await Promise.all(Array.from({ length: 200 }, (_, at) => ask(`ms=${(at % 40) * 5}`)));
@@ -85,7 +85,7 @@ describe('figures over time', function () {
     }
   });
 
-  it('are of the last hour by minutes unless asked otherwise, the current one included', async () => {
+  it('returns figures of the last hour by minutes by default, the current minute included', async () => {
     await ask('status=200');
     const { points, step } = await eventually(async () => {
       const found = await series(`endpoint_id=${id}`);
@@ -99,7 +99,7 @@ describe('figures over time', function () {
     expect(points[0]).to.deep.include({ requests: 0, p50: null, p99: null, memory_bytes: null });
   });
 
-  it('has what handlers use, and how often they were replaced', async () => {
+  it('returns the CPU time, memory and restarts of handlers over time', async () => {
     await ask('busy=1500');
     await eventually(async () => {
       const { cpu_seconds, memory_bytes } = await today(`endpoint_id=${id}`);
@@ -111,7 +111,7 @@ describe('figures over time', function () {
     await eventually(async () => expect(await ask('status=200')).to.equal(200));
   });
 
-  it('are those of a version, of a domain, and of all endpoints', async () => {
+  it('returns figures of a version, of a domain, and of all endpoints', async () => {
     const other = await stack.deploy({ path: '/other', domain: '*', code: CODE });
     const answer = await stack.api.post(`/api/endpoints/${id}/deploy`, { code: `${CODE}// second` });
     expectData(answer);
@@ -128,7 +128,7 @@ describe('figures over time', function () {
     expect(await of(`endpoint_id=${NO_ID}`)).to.equal(0);
   });
 
-  it('remain when a gateway is started anew', async () => {
+  it('keeps figures when a gateway is restarted', async () => {
     const { requests } = await today('');
     await stack.processes.get('gateway')?.end('SIGTERM');
     await stack.start('gateway');
@@ -136,7 +136,7 @@ describe('figures over time', function () {
     await eventually(async () => expect((await today('')).requests).to.be.above(requests));
   });
 
-  it('refuses what it cannot answer', async () => {
+  it('refuses queries of figures that it cannot answer, naming the parameter', async () => {
     const refused = async (query: string, message: RegExp) =>
       expectFailure(await stack.api.get(`/api/series?${query}`), 'invalid_input', message);
     await refused('step=1ms', /query\.step: must be whole minutes, hours or days/);

@@ -117,7 +117,7 @@ describe('handlers that sleep', function () {
   const said = (id: string, message: string) =>
     gateway().logged.lines.filter(({ msg, endpoint_id }) => msg === message && endpoint_id === id).length;
 
-  it('are ended when they have had no request for a while, and started by the next one', async () => {
+  it('ends a handler that has had no request for a while, and starts it with the next one', async () => {
     const { id, path } = await deploy();
     const first = await awake(id);
     const [counted, sleeping] = [await running(), await gauge()];
@@ -140,7 +140,7 @@ describe('handlers that sleep', function () {
     expect((await view(id)).last_error).to.equal(null);
   });
 
-  it('stay awake while a request is in them, however long that takes', async () => {
+  it('keeps a handler awake while a request is in it, however long that takes', async () => {
     const { id, path } = nextSleeping();
     const waiting = get(path, '?do=wait');
     const pid = await awake(id);
@@ -154,7 +154,7 @@ describe('handlers that sleep', function () {
     await asleep(id);
   });
 
-  it('are started by `start`, which answers with their process; one that is awake is left alone', async () => {
+  it('starts a sleeping handler by `start`, which returns its process, and leaves an awake one alone', async () => {
     const { id, path } = nextSleeping();
     const pid = await start(id);
     expect(isRunning(pid)).to.equal(true);
@@ -165,7 +165,7 @@ describe('handlers that sleep', function () {
     expect(one).to.equal(other).and.not.equal(pid);
   });
 
-  it('get changed limits and variables with the next request, and are not started for them', async () => {
+  it('applies changed limits and variables to a sleeping handler with its next request, and not before', async () => {
     const { id, path } = await deploy(1, { limits: { timeout_ms: 20_000 } });
     await variables(id, { GREETING: 'hello' });
     await eventually(() => expectAnswer(path, 'hello', '?do=greeting'));
@@ -183,7 +183,7 @@ describe('handlers that sleep', function () {
     expect(said(id, 'handler ready')).to.equal(starts + 1);
   });
 
-  it('are redeployed without a failed request', async () => {
+  it('redeploys a sleeping handler without a failed request', async () => {
     const { id, path } = await deploy(1);
     await asleep(id);
     const code = sleeper(2);
@@ -200,7 +200,7 @@ describe('handlers that sleep', function () {
     await expectAnswer(path, '2');
   });
 
-  it('answer as before when a new version does not start', async () => {
+  it('keeps a sleeping handler answering as before when its new version does not start', async () => {
     const { id, path } = await deploy(1);
     await asleep(id);
     const load = await startLoad({
@@ -217,7 +217,7 @@ describe('handlers that sleep', function () {
     expect(await view(id)).to.include({ status: 'running', last_error: null });
   });
 
-  it('can be stopped, started and deleted', async () => {
+  it('stops, starts and deletes an endpoint whose handler sleeps', async () => {
     const { id, path } = nextSleeping();
     await must(stack.api.post(`/api/endpoints/${id}/stop`));
     expect(await view(id)).to.include({ status: 'stopped', running: false, pid: null });
@@ -229,7 +229,7 @@ describe('handlers that sleep', function () {
     await eventually(async () => expect((await get(path)).status).to.equal(404));
   });
 
-  it('are not ended with `min_instances: 1`, which starts those that sleep', async () => {
+  it('keeps a handler with `min_instances: 1` awake, and starts one that sleeps', async () => {
     const { id } = nextSleeping();
     const kept = await deploy(1, { limits: { min_instances: 1 } });
     const pid = await awake(kept.id);
@@ -244,7 +244,7 @@ describe('handlers that sleep', function () {
     await Promise.all([asleep(id), asleep(kept.id)]);
   });
 
-  it('have an `idle_ms` of their own, at most that of the configuration; 0, never, is more', async () => {
+  it('allows an endpoint its own `idle_ms`, at most that of the configuration, and not 0, never', async () => {
     const put = (limits: object) => stack.api.put(`/api/endpoints/${id}`, { limits });
     const { id } = await deploy(1, { limits: { idle_ms: 50 } });
     await asleep(id);
@@ -256,7 +256,7 @@ describe('handlers that sleep', function () {
       expectFailure(await put(limits), 'invalid_input');
   });
 
-  it('that do not start any more answer 503, are in error, and recover', async () => {
+  it('answers 503 for a sleeping handler that no longer starts, shows the error, and recovers', async () => {
     const { id, path } = nextSleeping();
     await variables(id, { BROKEN: 'yes' });
     await eventually(async () => expect((await get(path)).status).to.equal(503));
@@ -272,7 +272,7 @@ describe('handlers that sleep', function () {
     await asleep(id);
   });
 
-  it('whose executable is missing answer 503, and recover', async () => {
+  it('answers 503 for a sleeping handler whose executable is missing, and recovers', async () => {
     const { id, path } = await deploy(4);
     await asleep(id);
     const ready = gateway().logged.lines.find(
@@ -287,7 +287,7 @@ describe('handlers that sleep', function () {
     await eventually(() => expectAnswer(path, '4'));
   });
 
-  it('are started by queued requests', async () => {
+  it('starts a sleeping handler for a queued request', async () => {
     const { id } = nextSleeping();
     const path = `/api/endpoints/${id}/enqueue`;
     const { job_id } = expectData<{ job_id: string }>(await stack.api.post(path, {}), 201);
@@ -298,7 +298,7 @@ describe('handlers that sleep', function () {
     await asleep(id);
   });
 
-  it('share requests as before when two versions sleep, and callers keep theirs', async () => {
+  it('keeps sticky callers on their version when both versions of an endpoint sleep', async () => {
     const { id, path } = await deploy(1);
     const body = { code: sleeper(2), percent: 50 };
     expectData(await stack.api.post(`/api/endpoints/${id}/deploy`, body), 200);
@@ -316,7 +316,7 @@ describe('handlers that sleep', function () {
     }
   });
 
-  it('answer after the front was replaced, or killed', async () => {
+  it('wakes a sleeping handler after the front was replaced, or killed', async () => {
     const { id, path } = nextSleeping();
     const fronts = () => gateway().logged.lines.filter(({ msg }) => msg === 'front listening').length;
     const before = fronts();
@@ -330,7 +330,7 @@ describe('handlers that sleep', function () {
     await asleep(id);
   });
 
-  it('lose no request when they sleep and wake all the time', async () => {
+  it('loses no request when a handler sleeps and wakes all the time', async () => {
     const { id, path } = await deploy(1, { limits: { idle_ms: 1 } });
     await asleep(id);
     const [slept, woken] = [said(id, 'handler falls asleep'), said(id, 'handler ready')];
@@ -347,7 +347,7 @@ describe('handlers that sleep', function () {
     expect(said(id, 'handler crashed')).to.equal(0);
   });
 
-  it('all get their first requests at once, and those awake answer meanwhile', async () => {
+  it('wakes 60 sleeping handlers at once, while one that is awake answers every request', async () => {
     const kept = await deploy(1, { limits: { min_instances: 1 } });
     const many: { id: string; path: string }[] = [];
     while (many.length < 60) many.push(...(await Promise.all([deploy(), deploy(), deploy(), deploy()])));
@@ -363,7 +363,7 @@ describe('handlers that sleep', function () {
     for (const { id } of many) await must(stack.api.delete(`/api/endpoints/${id}`));
   });
 
-  it('are left asleep by a gateway that starts, except those that are kept awake', async () => {
+  it('leaves handlers asleep when the gateway starts, except those that are kept awake', async () => {
     const [one, other] = [await deploy(), await deploy(2)];
     const kept = await deploy(1, { limits: { min_instances: 1 } });
     await asleep(one.id);
@@ -411,7 +411,7 @@ describe('handlers on a machine without memory', function () {
   const pidOf = async (id: string) =>
     expectData<{ pid: number | null }>(await stack.api.get(`/api/endpoints/${id}`)).pid;
 
-  it('sleep when they are idle, those kept awake excepted, and wake as usual', async () => {
+  it('puts idle handlers to sleep when memory is scarce, except those that are kept awake', async () => {
     const code = sleeper(1);
     const kept = await stack.deploy({ path: '/kept', code, limits: { min_instances: 1 } });
     const ids: string[] = [];
