@@ -42,7 +42,7 @@ describe('routes that change hands in an apply', function () {
     return text.trim();
   };
 
-  it('are swapped by two collections, and swapped back', async () => {
+  it('swaps the routes of two collections in an apply, and swaps them back in its rollback', async () => {
     expectData(await applyFiles(stack.api, folder('/a', '/b')));
     expect([await ask('/a/x'), await ask('/b/x')]).to.deep.equal(['1', '2']);
     const { id } = expectData<ApplyShown>(await applyFiles(stack.api, folder('/b', '/a')));
@@ -54,7 +54,7 @@ describe('routes that change hands in an apply', function () {
     expect([await ask('/a/x'), await ask('/b/x')]).to.deep.equal(['1', '2']);
   });
 
-  it('are those of an endpoint that is removed, which a collection moves to', async () => {
+  it('moves a collection to the route of an endpoint that the same apply removes', async () => {
     const before = folder('/a', '/b', [{ route: '/z/x', code: numbered(3) }]);
     expectData(await applyFiles(stack.api, before));
     expect(await ask('/z/x')).to.equal('3');
@@ -69,7 +69,7 @@ describe('routes that change hands in an apply', function () {
     expectData(await stack.api.get(`/api/endpoints/${moved}`));
   });
 
-  it('are swapped by handlers that keep their own secrets', async () => {
+  it('keeps the secrets of handlers that swap their routes in an apply', async () => {
     const list = expectData<{ id: string; name: string }[]>(
       await stack.api.get(`/api/endpoints?domain=${host}`),
     );
@@ -102,7 +102,7 @@ describe('routes that change hands in an apply', function () {
     });
   };
 
-  it('are those of an endpoint that moves away, which a new one takes, and gives back', async () => {
+  it('gives the route of an endpoint that moves to a new endpoint, and back to it in a rollback', async () => {
     const of = 'left.example';
     expectData(await applyFiles(stack.api, moving(of, '/a', [])));
     const inside = await idAt(of, '/a/x');
@@ -114,7 +114,7 @@ describe('routes that change hands in an apply', function () {
     expect(await idAt(of, '/a/x')).to.equal(inside);
   });
 
-  it('come back to an endpoint that was removed, when the collection that took them goes back', async () => {
+  it('restores a removed endpoint and its route in a rollback that moves a collection away from it', async () => {
     const of = 'returned.example';
     expectData(await applyFiles(stack.api, moving(of, '/a', [{ route: '/z/x', code: null }])));
     const [inside, removed] = [await idAt(of, '/a/x'), await idAt(of, '/z/x')];
@@ -125,7 +125,7 @@ describe('routes that change hands in an apply', function () {
     expect([await idAt(of, '/a/x'), await idAt(of, '/z/x')]).to.deep.equal([inside, removed]);
   });
 
-  it('come back when the apply is undone', async () => {
+  it('restores routes that have changed hands when their apply is undone', async () => {
     const of = 'undone.example';
     const before = moving(of, '/a', [{ route: '/z/x', code: null }]);
     expectData(await applyFiles(stack.api, before));
@@ -154,7 +154,7 @@ describe('routes that change hands in an apply', function () {
     expect((await planOf(stack.api, before)).changes).to.deep.equal([]);
   });
 
-  it('of endpoints that others make meanwhile do not move', async () => {
+  it('fails an apply that would move an endpoint which others have made since the plan', async () => {
     const of = 'meanwhile.example';
     expectData(await applyFiles(stack.api, moving(of, '/a', [])));
     const after = moving(of, '/z', [{ route: '/slow', code: slowToStart(5, 5) }]);

@@ -32,7 +32,7 @@ describe('applies', function () {
     return `${status} ${text.trim()}`;
   };
 
-  it('make everything of a folder, and serve it', async () => {
+  it('creates everything of a folder in an apply, and serves it', async () => {
     const host = 'made.example';
     const files = folderOf('made', host, [
       { route: '/one', code: numbered(1) },
@@ -45,7 +45,7 @@ describe('applies', function () {
     expect((await planOf(stack.api, files)).changes).to.deep.equal([]);
   });
 
-  it('leave everything as it was when one handler does not compile, and say what the compiler says', async () => {
+  it('leaves everything as it was when one handler of an apply does not compile, and shows its errors', async () => {
     const host = 'compiles.example';
     const before = folderOf('compiles', host, [{ route: '/a', code: numbered(1) }]);
     expectData(await applyFiles(stack.api, before));
@@ -68,7 +68,7 @@ describe('applies', function () {
     expect((await planOf(stack.api, before)).changes).to.deep.equal([]);
   });
 
-  it('leave everything as it was when one handler does not start', async () => {
+  it('leaves everything as it was when one handler of an apply does not start', async () => {
     const host = 'starts.example';
     const before = folderOf('starts', host, [{ route: '/a', code: numbered(1) }]);
     expectData(await applyFiles(stack.api, before));
@@ -85,7 +85,7 @@ describe('applies', function () {
     expect((await planOf(stack.api, before)).changes).to.deep.equal([]);
   });
 
-  it('do nothing but what was planned', async () => {
+  it('refuses an apply without a plan hash, or with that of an outdated plan', async () => {
     const host = 'planned.example';
     const files = folderOf('planned', host, [{ route: '/a', code: null, name: 'a' }]);
     const { plan_hash } = await planOf(stack.api, files);
@@ -98,7 +98,7 @@ describe('applies', function () {
     expectData(await applyFiles(stack.api, files, '&adopt=true'));
   });
 
-  it('write every kind of object, and remove with prune what the folder has no more', async () => {
+  it('writes every kind of object in an apply, and removes with prune what the folder no longer has', async () => {
     const host = 'all.example';
     await stack.api.put('/api/secrets/APPLY_SECRET', { value: 'hidden value' });
     const service = {
@@ -143,7 +143,7 @@ describe('applies', function () {
     expect((await planOf(stack.api, rest, '&prune=true')).changes).to.deep.equal([]);
   });
 
-  it('are taken back, with what was deleted, but for what others have changed since', async () => {
+  it('rolls an apply back, with what it deleted, except what others have changed since', async () => {
     const host = 'back.example';
     const more = { collections: [{ host, name: 'c', base_path: '/c' }] };
     const one = { collection: 'c', path: '/one', route: undefined as never, code: greeting(1) };
@@ -184,7 +184,7 @@ describe('applies', function () {
     expect(expectData<{ id: string }>(await stack.api.get(`/api/endpoints/${oneId}`)).id).to.equal(oneId);
   });
 
-  it('are undone when a gateway cannot run a handler after the commit', async () => {
+  it('undoes an apply when a gateway cannot run a handler after the commit', async () => {
     const host = 'undone.example';
     const one = { route: '/one', code: numbered(1) };
     const before = folderOf('undone', host, [one, { route: '/gone', code: numbered(2) }]);
@@ -221,7 +221,7 @@ describe('applies', function () {
     expectFailure(await stack.api.post(`/api/applies/${id}/rollback?dry_run=true`), 'apply_not_committed');
   });
 
-  it('of twenty endpoints under load fail no request', async () => {
+  it('applies twenty endpoints under load without a failed request', async () => {
     const host = 'load.example';
     const numbers = Array.from({ length: 20 }, (_, at) => at);
     const folder = (version: number) =>
@@ -243,7 +243,7 @@ describe('applies', function () {
     for (const at of numbers) expect(await ask(host, `/e${at}`)).to.equal('200 2');
   });
 
-  it('are listed, and followed to their end', async () => {
+  it('lists applies, and streams the progress of one to its end', async () => {
     const host = 'followed.example';
     const files = folderOf('followed', host, [{ route: '/a', code: numbered(1) }]);
     const { id, actor } = expectData<ApplyShown>(await applyFiles(stack.api, files));
@@ -254,7 +254,7 @@ describe('applies', function () {
     expect(text).to.match(/event: progress.*event: done\nid: \d+\ndata: \{"id":/s);
   });
 
-  it('succeed with a warning that names an active service which cannot be reached', async () => {
+  it('finishes an apply with a warning that names an active service which cannot be reached', async () => {
     const host = 'away.example';
     const config = { host: '127.0.0.1', port: await freePort() };
     const service = { name: 'away cache', service_type: 'redis', config };

@@ -43,7 +43,7 @@ describe('the front of a gateway', () => {
     return old;
   };
 
-  it('is replaced on SIGUSR2, under load, without a failed request', async () => {
+  it('replaces the front on SIGUSR2, under load, without a failed request', async () => {
     const load = await startLoad({
       targets: [stack.gatewayUrl],
       clients: CLIENTS,
@@ -66,7 +66,7 @@ describe('the front of a gateway', () => {
     expect(gateway().logged.lines.filter(({ msg }) => msg === 'replaced front has ended')).to.have.length(3);
   });
 
-  it('finishes its requests when it is replaced, also those of a handler that is replaced meanwhile', async () => {
+  it('finishes requests of a replaced front, also those of a handler that is replaced meanwhile', async () => {
     const handler = await pidOf(slowId);
     const slow = call(`${stack.gatewayUrl}/slow?do=wait&file=/tmp/go-on`);
     await eventually(async () => expect(await inFlight()).to.equal(1));
@@ -82,7 +82,7 @@ describe('the front of a gateway', () => {
     await eventually(() => expect([handler, old].filter(isRunning)).to.deep.equal([]));
   });
 
-  it('has the metrics of both while one replaces another, and counts all requests', async () => {
+  it('adds up metrics of two fronts while one replaces the other, and counts all requests', async () => {
     const handled = async () =>
       ((await must(stack.api.get('/api/stats'))) as { requests_handled: number }).requests_handled;
     await eventually(async () => expect(await handled()).to.equal(answered));
@@ -96,7 +96,7 @@ describe('the front of a gateway', () => {
     await eventually(async () => expect(await handled()).to.equal(answered + 2));
   });
 
-  it('does not report a handler as lost when it has no file descriptors, and connects when it has', async () => {
+  it('reports no handler as lost while the front has no file descriptors, and connects when it has', async () => {
     await eventually(() => expect(frontsOf(gateway().pid)).to.have.length(1));
     const pid = front();
     const limit = (count: number | string) =>
@@ -120,7 +120,7 @@ describe('the front of a gateway', () => {
     expect(front()).to.equal(pid);
   });
 
-  it('is replaced at once, and after a pause when it ends at once again and again', async () => {
+  it('replaces a killed front at once, and after a pause when fronts end again and again', async () => {
     gateway().logged.expectErrors(/front exited, starting another/);
     const logged = (message: RegExp) =>
       gateway().logged.lines.filter(({ msg }) => message.test(String(msg))).length;
@@ -135,7 +135,7 @@ describe('the front of a gateway', () => {
     expect((await call(`${stack.gatewayUrl}/number`, { method: 'POST' })).text).to.equal('1 ');
   });
 
-  it('is killed and replaced when it hangs', async () => {
+  it('kills and replaces a front that hangs', async () => {
     gateway().logged.expectErrors(/front does not answer|front exited, starting another/);
     const hanging = front();
     process.kill(hanging, 'SIGSTOP');
@@ -143,7 +143,7 @@ describe('the front of a gateway', () => {
     expect((await call(`${stack.gatewayUrl}/number`, { method: 'POST' })).text).to.equal('1 ');
   });
 
-  it('ends with a supervisor that is killed, and leaves its port to the next one', async () => {
+  it('ends the front when its supervisor is killed, and leaves the port to the next one', async () => {
     const orphan = front();
     // No connection keeps it.
     const slow = call(`${stack.gatewayUrl}/slow?do=sleep&ms=20000`).then(
@@ -159,7 +159,7 @@ describe('the front of a gateway', () => {
     expect((await call(`${stack.gatewayUrl}/number`, { method: 'POST' })).text).to.equal('1 ');
   });
 
-  it('is not started, with the reason, when its port is taken', async () => {
+  it('refuses to start a gateway whose port is in use, and gives the reason', async () => {
     const second = stack.launch('gateway');
     second.logged.expectErrors(/could not start/);
     const outcome = await second.ready.then(

@@ -11,7 +11,7 @@ describe('npm run up', function () {
   });
   after(() => site?.remove());
 
-  it('starts everything from nothing, shows a line to try that answers, and ends on Ctrl-C', async () => {
+  it('npm run up starts everything from nothing, shows a request that works, and ends on Ctrl-C', async () => {
     const up = site.run(process.execPath, [BUILT_UP]);
     expect((await up.curl()).text).to.include('Hello');
     for (const step of ['Starting PostgreSQL', 'Migrating', 'Starting worker', 'Deploying the sample'])
@@ -24,7 +24,7 @@ describe('npm run up', function () {
     await site.expectNothingLeft(all);
   });
 
-  it('prints how it is used, and starts nothing, when it does not know an argument', async () => {
+  it('npm run up prints its usage, and starts nothing, when it does not know an argument', async () => {
     for (const argument of ['--hepl', 'now']) {
       const up = site.run(process.execPath, ['scripts/up.mjs', argument]);
       expect(await up.ended).to.deep.equal({ code: 2, signal: null });
@@ -37,7 +37,7 @@ describe('npm run up', function () {
     expect(help.output()).not.to.include('Building');
   });
 
-  it('reports invalid settings', async () => {
+  it('npm run up reports invalid settings', async () => {
     const folder = site.run(process.execPath, [BUILT_UP], { DATA_DIR: '/proc/nope' });
     expect(await folder.ended).to.deep.equal({ code: 1, signal: null });
     expect(folder.output().trim()).to.equal(

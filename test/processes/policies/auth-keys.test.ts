@@ -28,7 +28,7 @@ describe('the policy auth with keys, passwords and signatures', function () {
   const secret = async (name: string, value: string) =>
     expectData(await one.stack.api.put(`${one.domain}/secrets/${name}`, { value }));
 
-  it('lets keys of the domain in, whose label the handler and the log get', async () => {
+  it('admits API keys of the domain, and gives their label to the handler and the log', async () => {
     await one.set(one.domain, { auth: { api_key: {} } });
     const { key, id } = await makeKey('the team of Ada');
     expect(key).to.match(/^egk_[A-Za-z0-9_-]{43}$/);
@@ -51,7 +51,7 @@ describe('the policy auth with keys, passwords and signatures', function () {
     expect((await withKey(key, { 'X-Api-Key': [key, key] })).status).to.equal(401);
   });
 
-  it('refuses keys that are revoked, expired, or of another domain', async () => {
+  it('refuses API keys that are revoked, expired, or of another domain', async () => {
     const { key, id } = await makeKey('short');
     expect((await withKey(key)).status).to.equal(200);
     expectData(await one.stack.api.delete(`${one.domain}/keys/${id}`));
@@ -72,7 +72,7 @@ describe('the policy auth with keys, passwords and signatures', function () {
     expectFailure(await one.stack.api.post(path, past), 'invalid_input', /^body\.expires_at: /);
   });
 
-  it('lets names with passwords in, which are secrets', async () => {
+  it('admits users with the passwords that their secrets have, and refuses wrong ones', async () => {
     await one.set(one.domain, { auth: { basic: { users: { ada: 'ADA_PASSWORD' }, realm: 'tests' } } });
     const basic = (text: string) => ({
       headers: { authorization: `Basic ${Buffer.from(text).toString('base64')}` },
@@ -97,7 +97,7 @@ describe('the policy auth with keys, passwords and signatures', function () {
     expect((await one.send(basic('ada:another'))).status).to.equal(200);
   });
 
-  it('takes no plain variables, which others may read, for passwords and keys of signatures', async () => {
+  it('refuses plain variables, which others may read, as passwords and keys of signatures', async () => {
     const { api } = one.stack;
     const value = 'not hidden';
     expectData(await api.put(`${one.domain}/variables`, { PLAIN: value }));

@@ -30,7 +30,7 @@ describe('the policy compress', function () {
   const encodingOf = async (query: string, accepted?: string) =>
     (await get(query, accepted)).headers['content-encoding'];
 
-  it('sends what the client likes best', async () => {
+  it('compresses responses with the encoding that the client prefers', async () => {
     const plain = await get('length=100000');
     expect(plain.headers).not.to.have.property('content-encoding');
     expect(plain.headers['vary']).to.equal('Accept-Encoding');
@@ -55,7 +55,7 @@ describe('the policy compress', function () {
       expect(await encodingOf('length=100000', accepted), accepted).to.equal(undefined);
   });
 
-  it('leaves streamed responses as they are, and says that others differ', async () => {
+  it('leaves streamed responses uncompressed, with Vary: Accept-Encoding', async () => {
     await one.stack.deploy({ path: '/streamed', domain: one.host, code: STREAMS });
     const { headers, text } = await one.send({
       path: '/streamed?do=much&kib=100',

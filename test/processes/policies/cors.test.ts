@@ -20,7 +20,7 @@ describe('the policy cors', function () {
       headers: { origin, 'access-control-request-method': method, ...more },
     });
 
-  it('answers preflights for the methods of the path, before authentication, without waking anything', async () => {
+  it('answers preflights with the methods of the path, before authentication', async () => {
     await one.set(one.domain, {
       cors: {
         origins: [PAGE, 'https://*.pages.example:8443'],
@@ -48,7 +48,7 @@ describe('the policy cors', function () {
     );
   });
 
-  it('bears a flood of preflights: others are served meanwhile, no handler wakes, no limit is used up', async () => {
+  it('serves others during a flood of preflights, which wakes no handler and uses up no rate limit', async () => {
     const limited = { rate_limit: { requests: 1, window_seconds: 3600, by: 'address' } };
     await one.set(one.domain, { cors: { origins: [PAGE] } });
     await one.set(one.endpoint, limited);

@@ -13,7 +13,7 @@ describe('the policies headers, redirect and maintenance', function () {
   });
   after(() => one?.close());
 
-  it('change the headers that handlers get', async () => {
+  it('removes, sets and adds headers of requests before handlers get them', async () => {
     await one.set(one.domain, {
       headers: { request: { remove: ['X-Admin'], set: { 'X-Tenant': 'ours' }, add: { Via: 'the edge' } } },
     });
@@ -24,7 +24,7 @@ describe('the policies headers, redirect and maintenance', function () {
     expect(headers).not.to.have.property('x-admin');
   });
 
-  it('redirect, and keep path and query', async () => {
+  it('redirects requests, and keeps path and query where the policy says so', async () => {
     await one.set(one.domain, { redirect: { to: 'https://new.example/v2/', status: 308, keep_path: true } });
     const { status, headers, text } = await one.send({ path: '/shown?a=%20b' });
     expect([status, headers['location'], text]).to.deep.equal([
@@ -37,7 +37,7 @@ describe('the policies headers, redirect and maintenance', function () {
     expect([again.status, again.headers['location']]).to.deep.equal([307, 'https://new.example/']);
   });
 
-  it('announce maintenance, to those who may come in', async () => {
+  it('announces maintenance, but only to authorized callers', async () => {
     await one.set(one.domain, { maintenance: { message: 'Back at noon.', retry_after_seconds: 90 } });
     const { status, headers, text } = await one.send();
     expect([status, headers['retry-after'], text]).to.deep.equal([503, '90', '{"error":"Back at noon."}']);

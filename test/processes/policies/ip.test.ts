@@ -18,7 +18,7 @@ describe('the policy ip', function () {
   const from = async (forwarded: string) =>
     (await one.send({ headers: { 'x-forwarded-for': forwarded } })).status;
 
-  it('tells of refusals in the log and the figures', async () => {
+  it('shows refusals of the policy ip in the log and in metrics', async () => {
     await one.set(one.domain, { ip: { deny: ['203.0.113.0/24'] } });
     expect(await from('203.0.113.5')).to.equal(403);
     const id = one.endpoint.split('/').pop();

@@ -13,14 +13,14 @@ describe('the policies body_limit and timeout', function () {
   });
   after(() => one?.close());
 
-  it('refuse longer bodies', async () => {
+  it('refuses bodies that are longer than the policy body_limit allows', async () => {
     await one.set(one.domain, { body_limit: 100 });
     const status = async (length: number) =>
       (await one.send({ method: 'POST', body: 'x'.repeat(length) })).status;
     expect([await status(100), await status(101)]).to.deep.equal([200, 413]);
   });
 
-  it('end requests that take longer, but never allow more than the gateway', async () => {
+  it('ends requests that exceed the policy timeout, which never allows more than the gateway', async () => {
     await one.set(one.domain, { timeout: 100 });
     const late = await one.send({ path: '/shown?sleep=10000' });
     expect([late.status, late.text]).to.deep.equal([

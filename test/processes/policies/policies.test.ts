@@ -27,7 +27,7 @@ describe('policies', function () {
     expectData<InForce>(await one.stack.api.get(`${endpoint}/policies`));
   const idOf = (path: string) => path.split('/').pop();
 
-  it('of the nearest count, each by itself, and null switches one off', async () => {
+  it('applies each policy of the nearest owner that has it, where null switches it off', async () => {
     await one.set(one.domain, { ip: NOBODY, cors: { origins: ['*'] } });
     expect(await status()).to.equal(403);
     await one.set(one.collection, { ip: ALL });
@@ -57,7 +57,7 @@ describe('policies', function () {
     expect(await inForce()).to.deep.equal({ policies: {}, sources: {}, problems: [] });
   });
 
-  it('are in force with the answer, without a failed request', async () => {
+  it('enforces changed policies as soon as the API has answered, without a failed request', async () => {
     const load = await startLoad({
       targets: [one.stack.gatewayUrl],
       clients: 4,
@@ -71,7 +71,7 @@ describe('policies', function () {
     expect(outcomes(await load.stop())).to.deep.equal({});
   });
 
-  it('of domains are not those of endpoints on all hosts, or on hosts without a domain', async () => {
+  it('applies policies of a domain neither to endpoints on all hosts nor on hosts without a domain', async () => {
     const code =
       'use rust_edge_gateway_sdk::prelude::*;\nfn handle(_: Request) -> Response { Response::text(200, "x") }\nhandler_loop!(handle);';
     const collection_id = idOf(one.collection);
@@ -95,7 +95,7 @@ describe('policies', function () {
     await one.set(one.collection, null);
   });
 
-  it('outlive a restart of the gateway, and the front that enforces them', async () => {
+  it('enforces policies after a restart of the gateway', async () => {
     await one.set(one.domain, { ip: NOBODY });
     const gateway = one.stack.processes.get('gateway');
     await gateway?.end();
@@ -105,7 +105,7 @@ describe('policies', function () {
     expect(await status()).to.equal(200);
   });
 
-  it('do not wake a handler for a request that they refuse', async () => {
+  it('wakes no handler for a request that a policy refuses', async () => {
     await one.set(one.endpoint, { ip: NOBODY });
     await one.stack.api.put(one.endpoint, { limits: { idle_ms: 1 } });
     const asleep = async () =>
@@ -189,7 +189,7 @@ describe('policies', function () {
     [{ maintenance: { message: 'a\u0000b' } }, /^body\.policies\.maintenance/],
   ];
   for (const [policies, message] of REFUSED)
-    it(`that cannot be are refused, naming the place: ${JSON.stringify(policies).slice(0, 80)}`, async () => {
+    it(`refuses invalid policies, naming the place: ${JSON.stringify(policies).slice(0, 80)}`, async () => {
       for (const owner of [one.domain, one.collection, one.endpoint])
         expectFailure(await one.stack.api.put(owner, { policies }), 'invalid_input', message);
     });

@@ -15,7 +15,7 @@ describe('the policy rate_limit', function () {
   const from = (address: string, headers: Record<string, string> = {}) =>
     one.send({ headers: { 'x-forwarded-for': address, ...headers } });
 
-  it('lets exactly so many through, over all threads, and tells what is left', async () => {
+  it('admits exactly as many requests as a rate limit allows, over all threads, and says what is left', async () => {
     await one.set(one.endpoint, { rate_limit: limit(100, 'address') });
     const first = await from('198.51.100.1');
     expect(first.headers).to.include({
@@ -31,7 +31,7 @@ describe('the policy rate_limit', function () {
     expect((await from('198.51.100.2')).status).to.equal(200);
   });
 
-  it('of a domain is one for all its endpoints; several count together', async () => {
+  it('counts a rate limit of a domain over all its endpoints, and several limits together', async () => {
     await one.set(one.endpoint, null);
     await one.set(one.domain, { rate_limit: [limit(3, 'address'), limit(2, 'header:x-tenant')] });
     const send = async (method: string, tenant: string) =>

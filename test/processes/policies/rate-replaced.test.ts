@@ -11,7 +11,7 @@ const REQUESTS = 4_000;
 const REPLACEMENTS = 3;
 const RULE = { requests: LIMIT, window_seconds: 3600 };
 
-describe('the policy rate_limit when its front', function () {
+describe('the policy rate_limit and fronts that are replaced or killed', function () {
   this.timeout(180_000);
   let one: PolicyStack;
   before(async () => {
@@ -49,7 +49,7 @@ describe('the policy rate_limit when its front', function () {
       return fronts[0] ?? 0;
     });
 
-  it('is replaced under load, again and again, lets exactly so many through', async () => {
+  it('admits exactly the rate limit while the front is replaced again and again under load', async () => {
     let replaced = Promise.resolve();
     let begun = 0;
     const [statuses] = await flood({
@@ -72,7 +72,7 @@ describe('the policy rate_limit when its front', function () {
     expect((await one.send({ headers: headersOf('198.51.100.1') })).status).to.equal(429);
   });
 
-  it('is replaced many times at once, lets exactly so many through', async () => {
+  it('admits exactly the rate limit while the front is replaced many times at once', async () => {
     const [statuses] = await flood({
       targets: [one.stack.gatewayUrl],
       path: '/shown',
@@ -88,7 +88,7 @@ describe('the policy rate_limit when its front', function () {
     expect((await one.send({ headers: headersOf('198.51.100.3') })).status).to.equal(429);
   });
 
-  it('is replaced, counts requests that the old one still gets', async () => {
+  it('counts requests that a replaced front still gets towards the rate limit', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const headers = headersOf('198.51.100.2');
     let sent = 0;
@@ -106,7 +106,7 @@ describe('the policy rate_limit when its front', function () {
     expect(await leftOf('198.51.100.2')).to.deep.equal([left, left]);
   });
 
-  it('is killed, counts anew', async () => {
+  it('counts a rate limit anew when the front is killed', async () => {
     gateway().logged.expectErrors(/front exited, starting another/);
     const killed = await isAlone();
     expect((await one.send({ headers: headersOf('198.51.100.1') })).status).to.equal(429);

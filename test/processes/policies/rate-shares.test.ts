@@ -52,17 +52,17 @@ describe('the policy rate_limit without Redis', function () {
   const areShared = (targets: readonly string[], expected: readonly number[]) =>
     eventually(async () => expect(await shares(targets)).to.deep.equal(expected));
 
-  it('lets the whole limit through where one gateway is alive', async () => {
+  it('admits the whole rate limit where one gateway is alive', async () => {
     expect(await admitted([first], '198.51.100.1')).to.deep.equal([LIMIT]);
   });
 
-  it('shares it without a rest where there are two, and tells what is left of the share', async () => {
+  it('shares a rate limit between two gateways without a remainder, and says what is left of a share', async () => {
     await startSecond();
     await areShared([first, other], [50, 51]);
     expect((await admitted([first, other], '198.51.100.2')).sort()).to.deep.equal([50, 51]);
   });
 
-  it('lets at least one request of each caller through on each', async () => {
+  it('admits at least one request of each caller on each gateway that shares a rate limit', async () => {
     await one.set(one.endpoint, { rate_limit: { requests: 1, window_seconds: 3600, by: 'header:x-tenant' } });
     const statuses = await flood({
       targets: [first, other],
@@ -74,7 +74,7 @@ describe('the policy rate_limit without Redis', function () {
     await one.set(one.endpoint, { rate_limit: RULE });
   });
 
-  it('keeps the share when a front is replaced', async () => {
+  it('keeps the share of a rate limit when a front is replaced', async () => {
     const pid = one.stack.processes.get('gateway')?.pid ?? 0;
     const old = frontOf(pid) ?? expect.fail('no front');
     process.kill(pid, 'SIGUSR2');
@@ -82,7 +82,7 @@ describe('the policy rate_limit without Redis', function () {
     expect(await shares([first, other])).to.deep.equal([50, 51]);
   });
 
-  it('lets the rest through when the other one ends, without counting anew', async () => {
+  it('admits the rest of a rate limit when the other gateway ends, without counting anew', async () => {
     const [before = 0] = await admitted([first], '198.51.100.3');
     expect(before).to.be.oneOf([50, 51]);
     await second?.end();
@@ -90,7 +90,7 @@ describe('the policy rate_limit without Redis', function () {
     expect(await admitted([first], '198.51.100.3')).to.deep.equal([LIMIT - before]);
   });
 
-  it('shares it again when the other one is back, until that has been lost for a while', async () => {
+  it('shares a rate limit again with a gateway that is back, until that one has been lost for a while', async () => {
     await startSecond();
     await areShared([first, other], [50, 51]);
     await second?.end('SIGKILL');

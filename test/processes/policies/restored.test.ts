@@ -25,7 +25,7 @@ describe('an endpoint that comes back', function () {
   });
   after(() => stack?.close());
 
-  it('keeps its policies when the last request from before ends, and its handler is started again', async () => {
+  it('keeps the policies of a restored endpoint when its last request from before the deletion ends', async () => {
     const id = await stack.deploy({ path: '/back', code: SLEEPS });
     const at = `/api/endpoints/${id}`;
     const pidOf = async () => ((await must(stack.api.get(at))) as { pid: number | null }).pid ?? 0;

@@ -40,7 +40,7 @@ describe('the policy rate_limit over machines', function () {
     rate_limit: { requests: LIMIT, window_seconds: 3600, by: 'address', ...more },
   });
 
-  it('lets exactly so many through under load from both', async () => {
+  it('admits a rate limit to within one percent under load from two gateways', async () => {
     await one.set(one.endpoint, rule());
     const statuses: number[] = [];
     const clients = Array.from({ length: 16 }, async (_, client) => {
@@ -57,7 +57,7 @@ describe('the policy rate_limit over machines', function () {
     expect((await from(urls[0], '198.51.100.2')).status).to.equal(200);
   });
 
-  it('counts by address before it looks at credentials, and by subject afterwards', async () => {
+  it('counts rates by address before it looks at credentials, and by subject afterwards', async () => {
     const known = await newKey('ES256', 'known');
     const keys = await serveKeys([known.jwk]);
     issuer = keys;
@@ -98,7 +98,7 @@ describe('the policy rate_limit over machines', function () {
     await one.set(one.endpoint, null);
   });
 
-  it('lets requests through while Redis is away, or refuses them where the rule says so', async () => {
+  it('admits requests while Redis is away, or refuses them where the rate limit says so', async () => {
     await redis.stop();
     await eventually(async () => expect((await from(urls[0], '198.51.100.1')).status).to.equal(200));
     expectData(await one.stack.api.put(one.endpoint, { policies: rule({ on_failure: 'closed' }) }));

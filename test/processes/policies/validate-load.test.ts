@@ -99,7 +99,7 @@ describe('the policy validate under load', function () {
   }
   let policies = 0;
 
-  it('checks large bodies without keeping others waiting', async () => {
+  it('checks large bodies without keeping other requests waiting', async () => {
     const content = {
       'application/json': { schema: { type: 'array', uniqueItems: true, items: { type: 'integer' } } },
     };
@@ -112,7 +112,7 @@ describe('the policy validate under load', function () {
     expect([status, JSON.parse(text).bytes]).to.deep.equal([200, JSON.stringify(numbers).length]);
   });
 
-  it('checks large bodies while a check takes long', async () => {
+  it('checks large bodies while another check takes long', async () => {
     await set(ENDLESS);
     await isReady('{}');
     const { body } = await answersMeanwhile(rawPost(LONG_BODY), () => post(SHORT_BODY));
@@ -200,7 +200,7 @@ describe('the policy validate under load', function () {
     await Promise.all(flood);
   });
 
-  it('is made ready without keeping others waiting', async () => {
+  it('makes a validate policy ready without keeping other requests waiting', async () => {
     const isNotReady = () => set(slowToBeReady());
     const { body } = await answersMeanwhile(rawPost('"1-2"'), () => one.send(), isNotReady);
     expect(problemsOf(body)).to.deep.equal(['body: fits none of the schemas of anyOf']);
@@ -227,7 +227,7 @@ describe('the policy validate under load', function () {
     ]);
   });
 
-  it('answers 504 where it is not ready by the deadline', async () => {
+  it('answers 504 where a validate policy is not ready by the deadline', async () => {
     await set(slowToBeReady(), { timeout: 10, cors: { origins: ['*'] } });
     const { status, text, headers } = await post('"abc"', { origin: 'https://a.example' });
     expect([status, JSON.parse(text).error]).to.deep.equal([

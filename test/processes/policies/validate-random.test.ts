@@ -27,7 +27,7 @@ describe('the policy validate and another validator', function () {
   });
   after(() => checks?.close());
 
-  it('agree on random schemas and values', async () => {
+  it('agrees with another validator on random schemas and values', async () => {
     const seed = Math.floor(Math.random() * 2 ** 31);
     const ajv = () => new Ajv2020({ strict: false, logger: false, validateFormats: false });
     // As they are sent: the other validator compares prototypes, too.

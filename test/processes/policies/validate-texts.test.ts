@@ -15,7 +15,7 @@ describe('the policy validate and texts', function () {
   const post = (body: string | Buffer, headers: Record<string, string> = {}) =>
     one.send({ method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } });
 
-  it('takes an empty text for the empty list, unless it fits as an item', async () => {
+  it('reads an empty text as the empty list, unless it fits as an item', async () => {
     const integers = { type: 'array', items: { type: 'integer' } };
     const texts = { type: 'array', items: { type: 'string' }, minItems: 1 };
     const oneOrMore = { oneOf: [{ type: 'integer' }, integers] };
@@ -120,7 +120,7 @@ describe('the policy validate and texts', function () {
     await one.set(one.endpoint, null);
   });
 
-  it('reads forms and texts', async () => {
+  it('reads forms and plain texts as their schemas say', async () => {
     const form = {
       type: 'object',
       required: ['age'],

@@ -40,7 +40,7 @@ describe('the policy validate', function () {
   const post = (body: string | Buffer, headers: Record<string, string> = {}) =>
     one.send({ method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } });
 
-  it('refuses with every problem and its place, and lets through what fits', async () => {
+  it('refuses a request with every problem and its place, and admits one that fits', async () => {
     await set(
       { ...BODY, parameters: [{ in: 'query', name: 'limit', schema: { type: 'integer', maximum: 100 } }] },
       one.post,
@@ -99,7 +99,7 @@ describe('the policy validate', function () {
     expect((await post('{"name":"a"}', { 'content-encoding': 'identity' })).status).to.equal(200);
   });
 
-  it('only counts and logs what is wrong where it is to report', async () => {
+  it('only counts and logs problems of requests in the mode report', async () => {
     const before = await reportsOf(one.stack);
     await set({ ...BODY, mode: 'report' }, one.post);
     const headers = { 'content-type': 'application/json', 'x-request-id': 'reported-by-validate' };
@@ -115,7 +115,7 @@ describe('the policy validate', function () {
     expect((await post('{')).status).to.equal(200);
   });
 
-  it('comes after auth, and before the handler is woken', async () => {
+  it('validates requests after auth, and before the handler is woken', async () => {
     await one.set(one.endpoint, {
       auth: { api_key: {} },
       validate: { mode: 'enforce', parameters: [{ in: 'query', name: 'a', required: true, schema: {} }] },
@@ -140,7 +140,7 @@ describe('the policy validate', function () {
     await one.set(one.endpoint, null);
   });
 
-  it('that cannot be enforced is refused, naming the place', async () => {
+  it('refuses a validate policy that cannot be enforced, naming the place', async () => {
     const deep = (depth: number): object => (depth === 0 ? {} : { not: deep(depth - 1) });
     const nested = (depth: number) => `${'{"not":'.repeat(depth)}{}${'}'.repeat(depth)}`;
     const schema = (value: unknown, components: object = {}) => ({
@@ -225,7 +225,7 @@ describe('the policy validate', function () {
     }
   });
 
-  it('that is large reaches all endpoints of a domain, and a front that starts anew', async () => {
+  it('enforces a large validate policy on all endpoints of a domain, also after a restart', async () => {
     const paths = Array.from({ length: 40 }, (_, at) => `/large-${at}`);
     for (const path of paths) {
       const fields = { name: path, path, method: 'GET', domain: one.host };
@@ -250,7 +250,7 @@ describe('the policy validate', function () {
     await one.set(one.domain, null);
   });
 
-  it('is shown with its origin, and in brief in lists', async () => {
+  it('shows a validate policy with its origin, and in brief in lists', async () => {
     await one.set(one.domain, { validate: { mode: 'enforce', ...BODY } });
     const inForce = expectData<{ policies: object; sources: object }>(
       await one.stack.api.get(`${one.post}/policies`),
