@@ -10,7 +10,7 @@ describe('clients behind trusted proxies', () => {
     return [address, scheme];
   };
 
-  it('are the peer unless that is a trusted proxy', () => {
+  it('takes the peer as the client unless it is a trusted proxy', () => {
     const headers = [
       ['Forwarded', 'for=1.2.3.4;proto=https'],
       ['X-Forwarded-For', '1.2.3.4'],
@@ -25,7 +25,7 @@ describe('clients behind trusted proxies', () => {
     expect(new TrustedProxies([]).clientOf('10.0.0.1', headers.flat()).address).to.equal('10.0.0.1');
   });
 
-  it('are the last address that is not of a trusted proxy', () => {
+  it('takes the last address that is not of a trusted proxy as the client', () => {
     const of = (value: string) => client([['x-forwarded-for', value]])[0];
     for (const [value, address] of [
       ['1.2.3.4', '1.2.3.4'],
@@ -60,7 +60,7 @@ describe('clients behind trusted proxies', () => {
     ).to.equal('1.2.3.4');
   });
 
-  it('are read from Forwarded where there is nothing else', () => {
+  it('reads the client from Forwarded where there is no X-Forwarded-For', () => {
     const of = (value: string) => client([['forwarded', value]]);
     for (const [value, ...expected] of [
       ['for=1.2.3.4', '1.2.3.4', 'http'],
@@ -84,7 +84,7 @@ describe('clients behind trusted proxies', () => {
     ).to.deep.equal(['1.2.3.4', 'http']);
   });
 
-  it('have the scheme of X-Forwarded-Proto where Forwarded has none', () => {
+  it('reads the scheme of the client from X-Forwarded-Proto', () => {
     const of = (addresses: string, schemes: string) =>
       client([
         ['X-Forwarded-For', addresses],
@@ -102,7 +102,7 @@ describe('clients behind trusted proxies', () => {
       expect(of(addresses, schemes), `${addresses} ${schemes}`).to.deep.equal(expected);
   });
 
-  it('are in networks of mapped addresses, too', () => {
+  it('trusts proxies of IPv4-mapped networks and of networks of all addresses', () => {
     const trusts = (network: string, peer: string) =>
       new TrustedProxies([network]).clientOf(peer, ['X-Forwarded-For', '1.2.3.4']).address === '1.2.3.4';
     expect(trusts('::ffff:10.0.0.0/104', '10.9.9.9')).to.equal(true);
@@ -111,7 +111,7 @@ describe('clients behind trusted proxies', () => {
     expect(trusts('fd00::/8', 'fdff::1') && !trusts('fd00::/8', 'fe00::1')).to.equal(true);
   });
 
-  it('are found whatever they send before', () => {
+  it('identifies clients whatever they have sent in front of what the proxy adds', () => {
     const pieces = [
       '"',
       '\\',

@@ -39,8 +39,8 @@ describe('connections', () => {
     expect(answer?.status).to.equal(200);
   });
 
-  describe('with Expect: 100-continue', () => {
-    it('get 100 Continue, and then the response', async () => {
+  describe('requests with Expect: 100-continue', () => {
+    it('answers Expect: 100-continue with 100 Continue, and then with the response', async () => {
       const connection = await connectTo(stack.apiUrl);
       connection.send(head('Content-Length: 2\r\nExpect: 100-continue\r\n'));
       await eventually(() => expect(connection.received).to.equal('HTTP/1.1 100 Continue\r\n\r\n'));
@@ -50,10 +50,10 @@ describe('connections', () => {
     });
 
     for (const [why, path, headers, status] of [
-      ['nothing is there', '/nothing', 'Content-Length: 2\r\n', 404],
-      ['the body is too large', post, `Content-Length: ${BODY_LIMIT + 1}\r\n`, 413],
+      ['its path does not exist', '/nothing', 'Content-Length: 2\r\n', 404],
+      ['its body is too large', post, `Content-Length: ${BODY_LIMIT + 1}\r\n`, 413],
     ] as const) {
-      it(`are rejected without 100 Continue when ${why}`, async () => {
+      it(`rejects a request without 100 Continue when ${why}`, async () => {
         const connection = await connectTo(stack.apiUrl);
         const answers = await connection.send(head(`${headers}Expect: 100-continue\r\n`, path)).ended();
         expect(answers.map((answer) => answer.status)).to.deep.equal([status]);
@@ -62,7 +62,7 @@ describe('connections', () => {
       });
     }
 
-    it('get none in HTTP/1.0', async () => {
+    it('sends no 100 Continue in HTTP/1.0', async () => {
       const connection = await connectTo(stack.apiUrl);
       connection.send(head('Content-Length: 2\r\nExpect: 100-continue\r\n').replace('HTTP/1.1', 'HTTP/1.0'));
       const answers = await connection.send('{}').ended();
@@ -71,16 +71,16 @@ describe('connections', () => {
     });
   });
 
-  describe('with a body that is too large', () => {
+  describe('requests with a body that is too large', () => {
     for (const [how, headers, piece] of [
-      ['as its length says', `Content-Length: ${20 * BODY_LIMIT}\r\n`, 'x'.repeat(BODY_LIMIT)],
+      ['by its length', `Content-Length: ${20 * BODY_LIMIT}\r\n`, 'x'.repeat(BODY_LIMIT)],
       [
-        'as its chunks add up',
+        'by its chunks',
         'Transfer-Encoding: chunked\r\n',
         `${BODY_LIMIT.toString(16)}\r\n${'x'.repeat(BODY_LIMIT)}\r\n`,
       ],
     ] as const) {
-      it(`are answered while the client still sends, ${how}`, async () => {
+      it(`answers 413 to a body that is too large ${how} while the client still sends`, async () => {
         const connection = await connectTo(stack.apiUrl);
         const failures: Error[] = [];
         connection.socket.on('error', (error) => failures.push(error));
@@ -101,8 +101,8 @@ describe('connections', () => {
     }
   });
 
-  describe('with several requests in one write', () => {
-    it('are answered in their order', async () => {
+  describe('several requests in one write', () => {
+    it('answers several requests in one write in their order', async () => {
       const ids = Array.from({ length: 50 }, (_, number) => `pipelined-${number}`);
       const connection = await connectTo(stack.apiUrl);
       connection.send(
@@ -113,34 +113,34 @@ describe('connections', () => {
       expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([200]));
     });
 
-    it('are answered up to the one that cannot be read', async () => {
+    it('answers several requests in one write up to the one that cannot be read', async () => {
       const connection = await connectTo(stack.apiUrl);
       const bad = head('Transfer-Encoding: chunked\r\nContent-Length: 3\r\n');
       const answers = await connection.send(get(slow) + get(good) + bad + get(good)).ended();
       expect(answers.map(({ status }) => status)).to.deep.equal([200, 200, 400]);
     });
 
-    it('are answered up to the one that is refused', async () => {
+    it('answers several requests in one write up to the one that is refused', async () => {
       const connection = await connectTo(stack.apiUrl);
       const bad = head('Transfer-Encoding: gzip, chunked\r\n');
       const answers = await connection.send(`${get(slow) + bad}0\r\n\r\n${get(good)}`).ended();
       expect(answers.map(({ status }) => status)).to.deep.equal([200, 400]);
     });
 
-    it('are answered up to a tunnel', async () => {
+    it('answers several requests in one write up to a CONNECT', async () => {
       const connection = await connectTo(stack.apiUrl);
       const tunnel = `CONNECT other:443 HTTP/1.1\r\n${HOST}\r\n`;
       const answers = await connection.send(get(slow) + tunnel + get(good)).ended();
       expect(answers.map(({ status }) => status)).to.deep.equal([200, 405]);
     });
 
-    it('are answered up to the one with Connection: close', async () => {
+    it('answers several requests in one write up to the one with Connection: close', async () => {
       const connection = await connectTo(stack.apiUrl);
       const answers = await connection.send(get(slow, 'Connection: close\r\n') + get(good)).ended();
       expect(answers.map(({ status }) => status)).to.deep.equal([200]);
     });
 
-    it('continue after a rejected request with a complete body', async () => {
+    it('answers a request behind a rejected one with a complete body', async () => {
       const connection = await connectTo(stack.apiUrl);
       connection.send(`${head('Content-Length: 5\r\n', '/nothing')}hello${get(good)}`);
       const answers = await connection.answered(2);
@@ -148,7 +148,7 @@ describe('connections', () => {
     });
   });
 
-  it('that stop in the middle of a body, and end there, are answered with 400', async () => {
+  it('answers 400 to a client that closes its sending side in the middle of a body', async () => {
     const connection = await connectTo(stack.apiUrl);
     connection.send(`${head('Content-Length: 100\r\n')}{"na`);
     connection.socket.end();
@@ -157,7 +157,7 @@ describe('connections', () => {
     expect(answers[0]?.headers).to.have.property('x-request-id');
   });
 
-  it('whose clients close their sending side are answered', async () => {
+  it('answers clients that close their sending side after the request', async () => {
     for (const path of [good, slow]) {
       const connection = await connectTo(stack.apiUrl);
       connection.send(get(path)).socket.end();
@@ -165,7 +165,7 @@ describe('connections', () => {
     }
   });
 
-  it('of HTTP/1.0 are kept open only on request', async () => {
+  it('keeps connections of HTTP/1.0 open only on request', async () => {
     const old = (headers: string) => `GET ${good} HTTP/1.0\r\n${HOST}${headers}\r\n`;
     const once = await connectTo(stack.apiUrl);
     expect(await once.send(old('')).ended()).to.have.length(1);
@@ -175,7 +175,7 @@ describe('connections', () => {
     expect(await kept.send(old('')).ended()).to.have.length(2);
   });
 
-  it('that are aborted at any point do no harm', async () => {
+  it('survives connections that are aborted at any point', async () => {
     for (const bytes of [
       'GE',
       `GET ${good} HTTP/1.1\r\n${HOST}X-Cut: `,
@@ -194,7 +194,7 @@ describe('connections', () => {
     }
   });
 
-  it('with aborted compressed uploads are released by the management API', async () => {
+  it('releases connections with aborted compressed uploads', async () => {
     const web = stack.processes.get('web');
     const logged = (id: string) =>
       web?.logged.lines.filter((line) => line['request_id'] === id && line.msg === 'request') ?? [];
@@ -212,7 +212,7 @@ describe('connections', () => {
     }
   });
 
-  it('with aborted file uploads leave no file', async () => {
+  it('leaves no file of aborted file uploads', async () => {
     const connection = await connectTo(stack.apiUrl);
     connection.send(
       `POST /api/minio/objects HTTP/1.1\r\n${HOST}Content-Type: multipart/form-data; boundary=b\r\n` +
@@ -228,7 +228,7 @@ describe('connections', () => {
     await eventually(async () => expect(await files()).to.deep.equal([]));
   });
 
-  it('of the gateway with several requests in one write are answered in their order', async () => {
+  it('answers several requests in one write to the gateway in their order', async () => {
     const ids = Array.from({ length: 50 }, (_, number) => `pipelined-${number}`);
     const connection = await connectTo(stack.gatewayUrl);
     connection.send(ids.map((id) => get('/any', `X-Request-Id: ${id}\r\n`)).join(''));

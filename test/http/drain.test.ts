@@ -32,7 +32,7 @@ describe('the end of an HTTP server', () => {
     expect(code).to.equal('ECONNREFUSED');
   }
 
-  it('answers requests on open connections, and closes them with the response', async () => {
+  it('answers requests on open connections of a server that ends, and closes them with the response', async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     expect((await call(`${url}/`, { agent })).headers.connection).to.equal('keep-alive');
     const ended = drain(server, 60_000);
@@ -43,7 +43,7 @@ describe('the end of an HTTP server', () => {
     agent.destroy();
   });
 
-  it('takes no new connections', async () => {
+  it('accepts no new connections of a server that ends', async () => {
     const agent = new Agent({ keepAlive: true });
     await call(`${url}/`, { agent });
     const ended = drain(server, 60_000);
@@ -52,7 +52,7 @@ describe('the end of an HTTP server', () => {
     agent.destroy();
   });
 
-  it('waits for active requests', async () => {
+  it('waits for active requests of a server that ends', async () => {
     const answer = call(`${url}/later`);
     await eventually(() => expect(waiting).to.have.length(1));
     let isOver = false;
@@ -66,7 +66,7 @@ describe('the end of an HTTP server', () => {
     await ended;
   });
 
-  it('closes idle connections, and those without any request', async () => {
+  it('closes connections of a server that ends when they are idle or had no request', async () => {
     const agent = new Agent({ keepAlive: true });
     await call(`${url}/`, { agent });
     const unused = connect(Number(new URL(url).port), '127.0.0.1');
@@ -76,7 +76,7 @@ describe('the end of an HTTP server', () => {
     agent.destroy();
   });
 
-  it('aborts requests that take longer than the limit', async () => {
+  it('aborts requests of a server that ends when they take longer than the limit', async () => {
     const answer = call(`${url}/later`).then(
       () => 'answered',
       () => 'aborted',

@@ -73,7 +73,7 @@ describe('guards of the management API', () => {
     'an empty key': { authorization: 'Bearer ' },
   };
   for (const [what, headers] of Object.entries(WRONG)) {
-    it(`reject requests with ${what}`, async () => {
+    it(`rejects requests to the management API with ${what}`, async () => {
       for (const { method, path } of EVERYTHING.filter((one) => !PUBLIC.has(one.path))) {
         const answer = await ask(method, path, headers);
         expect(answer.status, `${method} ${path}`).to.equal(401);
@@ -83,7 +83,7 @@ describe('guards of the management API', () => {
     });
   }
 
-  it('accept requests with the key', async () => {
+  it('accepts requests to the management API with the key', async () => {
     for (const { method, path } of EVERYTHING) {
       const headers = { authorization: `bearer ${KEY_BYTES}` };
       const status =
@@ -95,7 +95,7 @@ describe('guards of the management API', () => {
     expect(await isPaused()).to.equal(false);
   });
 
-  it('cannot be bypassed by other spellings of a path', async () => {
+  it('lets nobody bypass the key by other spellings of a path', async () => {
     for (const [path, status] of [
       ['/api/health/../endpoints', 400],
       ['/api/health/%2e%2e/endpoints', 400],
@@ -135,14 +135,14 @@ describe('guards of the management API', () => {
     }
   });
 
-  it('ask for the key whatever the method', async () => {
+  it('asks for the key whatever the method of a request', async () => {
     for (const path of ['/api/endpoints', '/queues', '/metrics'])
       for (const method of ['HEAD', 'OPTIONS', 'TRACE', 'PATCH', 'PROPFIND', 'PURGE'])
         expect((await ask(method, path)).status, `${method} ${path}`).to.equal(401);
     for (const method of ['GET', 'HEAD']) expect((await ask(method, '/api/health')).status).to.equal(200);
   });
 
-  it('tell only of paths for everybody which methods they have', async () => {
+  it('names allowed methods to callers without the key only for public paths', async () => {
     for (const path of [...PUBLIC, '/', '/ui'])
       for (const method of ['PUT', 'PATCH', 'OPTIONS', 'PROPFIND']) {
         const answer = await ask(method, path);
@@ -161,7 +161,7 @@ describe('guards of the management API', () => {
     expect((await ask('PATCH', '/api/nothing', known)).status).to.equal(404);
   });
 
-  it('reject requests of pages of other origins, with the key or without', async () => {
+  it('rejects requests of pages of other origins, with the key or without', async () => {
     const before = await isPaused();
     for (const authorization of [{}, { authorization: `Bearer ${KEY_BYTES}` }] as const)
       for (const headers of [
@@ -178,7 +178,7 @@ describe('guards of the management API', () => {
     expect(await isPaused()).to.equal(before);
   });
 
-  it('answer no preflight', async () => {
+  it('refuses preflights to the management API', async () => {
     for (const path of ['/api/endpoints', '/queues/api/queues/compile/pause']) {
       const preflight = { origin: 'https://evil.example', 'access-control-request-method': 'PUT' };
       const answer = await ask('OPTIONS', path, preflight);
@@ -196,7 +196,7 @@ describe('guards of a management API without a key', () => {
   });
   after(() => stack.close());
 
-  it('refuse host names that others can point here, on every path', async () => {
+  it('refuses host names of others on every path of a management API without a key', async () => {
     const { port } = new URL(stack.apiUrl);
     for (const host of [
       'evil.example',
@@ -216,7 +216,7 @@ describe('guards of a management API without a key', () => {
     expect((await rawExchange(stack.apiUrl, target))[0]?.status).to.equal(403);
   });
 
-  it('log a warning when other machines can reach it', async () => {
+  it('logs a warning when other machines can reach a management API without a key', async () => {
     const warned = (lines: readonly { msg?: string }[]) =>
       lines.filter(({ msg }) => /^the management API is closed until it has a user/.test(msg ?? ''));
     expect(warned(stack.processes.get('web')?.logged.lines ?? [])).to.deep.equal([]);

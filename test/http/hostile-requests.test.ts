@@ -43,7 +43,7 @@ describe('hostile requests', () => {
     expect(headers['x-request-id']).to.match(/^[\w-]+$/);
   };
 
-  describe('to the management API', () => {
+  describe('the management API', () => {
     const expectTaken = ({ status, body }: RawAnswer) => {
       // It has read the body, and misses fields in it.
       if (status !== 200) expect(JSON.parse(body)).to.include({ code: 'invalid_input' });
@@ -53,7 +53,7 @@ describe('hostile requests', () => {
       describe(title, () => {
         for (const row of rows) {
           const { input, gateway, api: outcome = gateway } = row;
-          it(`${input}: ${statusOf(outcome)}`, async () => {
+          it(`management API answers an odd request: ${input}: ${statusOf(outcome)}`, async () => {
             const closes = outcome === 'malformed_request';
             const [first, ...more] = await answersTo(stack.apiUrl, bytesOf(row, API), closes);
             if (outcome === 'taken') expectTaken(first as RawAnswer);
@@ -70,7 +70,7 @@ describe('hostile requests', () => {
     }
   });
 
-  it('to the gateway are refused by its front, which closes the connection', async () => {
+  it('refuses a hostile request to the gateway in its front, which closes the connection', async () => {
     const row = ROWS.find(({ input }) => input.endsWith('(CL.TE)')) ?? expect.fail('no such row');
     const [first, ...more] = await answersTo(stack.gatewayUrl, bytesOf(row, GATEWAY), true);
     expectRefused(first as RawAnswer, 'malformed_request');
@@ -78,7 +78,7 @@ describe('hostile requests', () => {
     expect(more).to.deep.equal([]);
   });
 
-  it('to activate a service are refused in the envelope of that', async () => {
+  it('refuses a hostile request to activate a service in the envelope of that route', async () => {
     const refused = `POST /api/services/x/activate HTTP/1.1\r\nHost: localhost\r\nX_Under: 1\r\n\r\n`;
     const [answer] = await rawExchange(stack.apiUrl, refused);
     expect(JSON.parse(answer?.body ?? '')).to.include({
@@ -88,7 +88,7 @@ describe('hostile requests', () => {
     });
   });
 
-  it('never become two', async () => {
+  it('never reads one hostile request as two', async () => {
     const asked = (name: 'gateway' | 'web') =>
       (stack.processes.get(name)?.logged.lines ?? []).filter(
         (line) => line.msg === 'request' && line['route'] === '/smuggled',
@@ -104,7 +104,7 @@ describe('hostile requests', () => {
     }
   });
 
-  it('have the statuses of the catalogue, and are answered as docs/HTTP.md says', async () => {
+  it('documents outcomes of hostile requests in docs/HTTP.md, with the statuses of the catalogue', async () => {
     for (const [code, status] of Object.entries(TABLE.statuses))
       expect(ERROR_CATALOGUE[code as ErrorCode].status, code).to.equal(status);
     const documented = await readFile('docs/HTTP.md', 'utf8');

@@ -104,8 +104,9 @@ describe('HTTP/2 at the gateway', function () {
   const random = (length: number) => Buffer.alloc(length, `${Math.random()} `);
 
   for (const isSecure of [false, true]) {
-    describe(isSecure ? 'with TLS' : 'without TLS', () => {
-      it('serves requests as over HTTP/1', async () => {
+    const over = isSecure ? 'HTTP/2 with TLS' : 'HTTP/2 without TLS';
+    describe(over, () => {
+      it(`serves requests over ${over} as over HTTP/1`, async () => {
         const session = await open(isSecure);
         const cookie = ['a=b', 'c=d'];
         const { status, headers, body } = await send(session, '/any?x=1', { 'X-Own': 'yes', cookie });
@@ -129,7 +130,7 @@ describe('HTTP/2 at the gateway', function () {
         expect(own.headers['x-request-id']).to.equal('my-own');
       });
 
-      it('passes bodies of any size both ways, side by side', async () => {
+      it(`passes bodies of any size both ways, side by side, over ${over}`, async () => {
         const session = await open(isSecure);
         const bodies = [1, 16_384, 65_536, 300_000, 1_000_000, 3_500_000].map(random);
         const answers = await Promise.all(bodies.map((body) => send(session, '/any?do=echo', {}, body)));
@@ -139,7 +140,7 @@ describe('HTTP/2 at the gateway', function () {
         }
       });
 
-      it('serves more requests at once than a connection may have streams', async () => {
+      it(`serves more requests at once than a connection may have streams, over ${over}`, async () => {
         const session = await open(isSecure);
         const answers = await Promise.all(
           Array.from({ length: 400 }, (_, at) => send(session, '/any?do=echo', {}, `number ${at}`)),
@@ -150,7 +151,7 @@ describe('HTTP/2 at the gateway', function () {
         expect(session.remoteSettings.maxConcurrentStreams).to.equal(100);
       });
 
-      it('answers errors in JSON, and the connection stays open', async () => {
+      it(`answers errors in JSON, and keeps the connection open, over ${over}`, async () => {
         const session = await open(isSecure);
         const tooLarge = Buffer.alloc(BODY_LIMIT + 1);
         const announced = { 'content-length': String(tooLarge.length) };
@@ -174,7 +175,7 @@ describe('HTTP/2 at the gateway', function () {
     });
   }
 
-  it('is not spoken by clients of TLS that do not ask for it', async () => {
+  it('speaks HTTP/1.1 with clients of TLS that do not ask for HTTP/2', async () => {
     const tls = { host: '127.0.0.1', port: tlsPort, servername: HOST, ca: authority.root };
     const socket = connectTls(tls);
     await once(socket, 'secureConnect');
@@ -185,7 +186,7 @@ describe('HTTP/2 at the gateway', function () {
     socket.destroy();
   });
 
-  it('takes a preface that comes in pieces', async () => {
+  it('accepts an HTTP/2 preface that comes in pieces', async () => {
     const connection = await RawConnection.open(stack.gatewayUrl);
     connection.socket.setNoDelay(true);
     for (const byte of PREFACE.toString('latin1')) await connection.send(byte).read();
@@ -195,7 +196,7 @@ describe('HTTP/2 at the gateway', function () {
     connection.close();
   });
 
-  it('sends no body with HEAD, 204 and 304', async () => {
+  it('sends no body with HEAD, 204 and 304 over HTTP/2', async () => {
     const session = await open();
     for (const [path, headers, status, length] of [
       ['/any?do=bytes', { ':method': 'HEAD' }, 200, '256'],
@@ -209,7 +210,7 @@ describe('HTTP/2 at the gateway', function () {
     }
   });
 
-  it('asks for a body with 100 Continue where the client waits for that', async () => {
+  it('sends 100 Continue over HTTP/2 where the client waits for it, unless it refuses the request', async () => {
     const session = await open();
     const stream = session.request({ ':method': 'POST', ':path': '/any?do=echo', expect: '100-continue' });
     await once(stream, 'continue');
@@ -220,7 +221,7 @@ describe('HTTP/2 at the gateway', function () {
     expect((await received(refused)).status).to.equal(404);
   });
 
-  it('drops the trailers of a request', async () => {
+  it('drops the trailers of an HTTP/2 request', async () => {
     const session = await open();
     const options = { endStream: false, waitForTrailers: true };
     const stream = session.request({ ':method': 'POST', ':path': '/any' }, options);
@@ -236,7 +237,7 @@ describe('HTTP/2 at the gateway', function () {
     expect(String(body)).not.to.include('trailer');
   });
 
-  it('holds back a stream that is not read, and no other', async () => {
+  it('holds back an HTTP/2 stream that is not read, and no other', async () => {
     const session = await open();
     // Node gives all streams together no more than one of them otherwise.
     session.setLocalWindowSize(16 * 1024 * 1024);
@@ -253,7 +254,7 @@ describe('HTTP/2 at the gateway', function () {
     expect(Buffer.concat(pieces).equals(body)).to.equal(true);
   });
 
-  it('goes on when streams are aborted, before, while and after they are answered', async () => {
+  it('serves an HTTP/2 connection after its streams were aborted, before and while they were answered', async () => {
     const session = await open();
     session.setLocalWindowSize(16 * 1024 * 1024);
     for (const path of ['/any?do=sleep&ms=200', '/any?do=echo']) {
@@ -276,7 +277,7 @@ describe('HTTP/2 at the gateway', function () {
     });
   });
 
-  it('loses no request when handlers are redeployed under load', async () => {
+  it('loses no HTTP/2 request when handlers are redeployed under load', async () => {
     const id = await stack.deploy({ path: '/numbered', domain: '*', method: 'POST', code: numbered(1) });
     const loads = [
       await startHttp2Load(stack.gatewayUrl, '/numbered?ms=5', 10),
@@ -295,7 +296,7 @@ describe('HTTP/2 at the gateway', function () {
     for (const load of loads) expect(await load.stop()).to.deep.equal([]);
   });
 
-  it('tells clients when the front ends, and finishes what is open', async () => {
+  it('sends GOAWAY to HTTP/2 clients when the front ends, and finishes open requests', async () => {
     const session = await open();
     let isTold = false;
     session.on('goaway', (code) => {

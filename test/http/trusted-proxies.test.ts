@@ -21,13 +21,13 @@ describe('client_ip', () => {
     return (JSON.parse(text) as { client_ip: string }).client_ip;
   };
 
-  it('is the peer without trusted proxies, whatever its headers say', async () => {
+  it('gives handlers the peer as client_ip without trusted proxies, whatever its headers say', async () => {
     expect(await clientIp({ 'x-forwarded-for': '192.0.2.1', forwarded: 'for=192.0.2.1' })).to.equal(
       '127.0.0.1',
     );
   });
 
-  it('is the last address that is not that of a trusted proxy', async () => {
+  it('gives handlers the last address that is not that of a trusted proxy as client_ip', async () => {
     await stack.processes.get('gateway')?.end();
     await stack.start('gateway', { TRUSTED_PROXIES: '127.0.0.0/8,10.0.0.0/8' });
     expect(await clientIp({ 'x-forwarded-for': '198.51.100.1, 192.0.2.1, 10.1.2.3' })).to.equal('192.0.2.1');

@@ -14,7 +14,7 @@ import { isRunning } from '../support/process-state.js';
 describe('the embedded PostgreSQL', () => {
   const server = useEmbeddedPostgres();
 
-  it('leaves nothing running when it is ended by SIGINT at its first start, and starts the next time', async () => {
+  it('leaves no PostgreSQL running when SIGINT ends its first start, and starts it the next time', async () => {
     const child = server.start();
     const processes = await server.initialising(child);
     // It shall not end because it happens to be done.

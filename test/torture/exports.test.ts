@@ -16,6 +16,6 @@ describe('an export', () => {
   after(() => api.close());
 
   for (const [at, seed] of SEEDS.entries())
-    it(`is an empty plan when it is applied, of any installation (${at + 1} of ${SEEDS.length})`, () =>
+    it(`plans no change when the export of any installation is applied (${at + 1} of ${SEEDS.length})`, () =>
       exportsChangeNothing(api, { seed, numRuns: 40 }));
 });

@@ -37,7 +37,7 @@ describe('npm run up', function () {
   let tried: { url: string; text: string };
   let deployed: { id: string; build_id: string; status: string }[];
 
-  it('starts everything from nothing, and shows a line to try that answers', async () => {
+  it('npm run up builds and starts everything from nothing, and shows a request that works', async () => {
     const up = run('scripts/up.mjs');
     tried = await up.curl();
     for (const step of [
@@ -67,7 +67,7 @@ describe('npm run up', function () {
     await site.expectNothingLeft(all);
   });
 
-  it('says which port is taken, and starts nothing', async () => {
+  it('npm run up says which port is in use, and starts nothing', async () => {
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(site.port, '127.0.0.1', resolve));
     try {
@@ -84,7 +84,7 @@ describe('npm run up', function () {
     }
   });
 
-  it('releases its lock when it cannot end what killed processes have left', async () => {
+  it('npm run up releases its lock when it cannot end what killed processes have left', async () => {
     const record = join(await runDirectory(site.dataDir), `user-${UNTRUSTED_GROUP + 1}`);
     await mkdir(record); // instead of a link
     const taken = createServer();
@@ -100,7 +100,7 @@ describe('npm run up', function () {
     }
   });
 
-  it('restores everything, without compiling, and honours API_KEY; killed, it leaves nothing running', async () => {
+  it('npm run up restores everything without compiling, honours API_KEY, and leaves nothing when killed', async () => {
     const up = run(BUILT_UP, { API_KEY: 'the-key' });
     expect(await up.curl()).to.deep.equal(tried);
     expect(up.output()).not.to.match(/Deploying the sample|makes its data folder/);
@@ -113,7 +113,7 @@ describe('npm run up', function () {
     await eventually(() => expect([...all.filter(isRunning), ...site.processes()]).to.deep.equal([]), 40_000);
   });
 
-  it('is closed to others, and says how the first admin is made; ends at once on a second Ctrl-C', async () => {
+  it('npm run up says how the first admin is made on a public HOST, and ends on a second Ctrl-C', async () => {
     // All processes inherit the settings: one port for the metrics of all of them would be taken.
     const up = run(BUILT_UP, { HOST: '0.0.0.0', METRICS_PORT: String(await freePort()) });
     expect((await up.curl()).text).to.equal(tried.text);
@@ -136,7 +136,7 @@ describe('npm run up', function () {
     await site.expectNothingLeft(all.map(({ pid }) => pid));
   });
 
-  it('shows the whole route of the sample, also when its collection has a base path', async () => {
+  it('npm run up shows the whole route of the sample, also when its collection has a base path', async () => {
     const up = run(BUILT_UP);
     await up.curl();
     expect(up.output()).not.to.include('WARNING');
@@ -162,7 +162,7 @@ describe('npm run up', function () {
     await again.ended;
   });
 
-  it('starts after it was killed, restarts a process that ends, and ends on SIGTERM', async () => {
+  it('npm run up restarts a process that was killed, and ends on SIGTERM', async () => {
     const up = run(BUILT_UP);
     expect(await up.curl()).to.deep.equal(tried);
     const worker = () => descendantsOf(up.pid).find(({ command }) => command.includes('jobs/worker'));
@@ -178,7 +178,7 @@ describe('npm run up', function () {
     await site.expectNothingLeft(all);
   });
 
-  it('ends cleanly when it is interrupted while it starts', async () => {
+  it('npm run up ends cleanly when it is interrupted while it starts', async () => {
     for (const step of [/Starting PostgreSQL/, /Migrating/, /Starting worker/]) {
       const up = run(BUILT_UP);
       await up.printed(step);
@@ -190,7 +190,7 @@ describe('npm run up', function () {
     }
   });
 
-  it('leaves nothing running when it is killed while it starts', async () => {
+  it('npm run up leaves nothing running when it is killed while it starts', async () => {
     for (const step of [/Starting PostgreSQL/, /Migrating/, /Starting worker/]) {
       const up = run(BUILT_UP);
       await up.printed(step);
@@ -204,7 +204,7 @@ describe('npm run up', function () {
     }
   });
 
-  it('ends when the reader of its output ends', async () => {
+  it('npm run up ends when the reader of its output ends', async () => {
     for (const step of [/Starting PostgreSQL/, /Starting worker/, /Try it/]) {
       const up = run(BUILT_UP);
       await up.printed(step);
@@ -219,7 +219,7 @@ describe('npm run up', function () {
     }
   });
 
-  it('prints sentences on a terminal, keeps the log in a file, and ends when the terminal is closed', async () => {
+  it('npm run up prints sentences on a terminal, logs to a file, and ends when the terminal is closed', async () => {
     const terminal = site.run('script', ['-qefc', `"${process.execPath}" ${BUILT_UP}`, '/dev/null']);
     await terminal.curl();
     const all = descendantsOf(terminal.pid);
@@ -237,7 +237,7 @@ describe('npm run up', function () {
     await site.expectNothingLeft(all.map(({ pid }) => pid));
   });
 
-  it('completes the deployment of the sample that was interrupted at an earlier start', async () => {
+  it('npm run up completes a deployment of the sample that was interrupted at an earlier start', async () => {
     const first = run(BUILT_UP);
     await first.curl();
     const [sample] = await endpoints();
@@ -264,7 +264,7 @@ describe('npm run up', function () {
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const) {
-    it(`ends the compiler when it is ended by ${signal} while it builds`, async () => {
+    it(`npm run up ends the compiler when it gets ${signal} while it builds`, async () => {
       const up = run('scripts/up.mjs');
       const compiler = await eventually(() => {
         const all = descendantsOf(up.pid);
