@@ -53,7 +53,8 @@ describe('hostile requests', () => {
       describe(title, () => {
         for (const row of rows) {
           const { input, gateway, api: outcome = gateway } = row;
-          it(`management API answers an odd request: ${input}: ${statusOf(outcome)}`, async () => {
+          const does = outcome === 'taken' ? 'accepts' : `answers ${statusOf(outcome)} to`;
+          it(`management API ${does} an odd request: ${input}`, async () => {
             const closes = outcome === 'malformed_request';
             const [first, ...more] = await answersTo(stack.apiUrl, bytesOf(row, API), closes);
             if (outcome === 'taken') expectTaken(first as RawAnswer);

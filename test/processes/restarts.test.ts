@@ -80,7 +80,7 @@ describe('restarts', () => {
     });
   }
 
-  it('reports a handler as running that has recovered since the gateway was restarted in its crash loop', async () => {
+  it('reports a crashing handler as running once it has recovered after a restart of the gateway', async () => {
     const refused = await stack.deploy({ path: '/refused', code: ANYTHING });
     await stack.api.put(`/api/endpoints/${refused}/code`, { code: 'fn main( {' });
     expectFailure(await stack.api.post(`/api/endpoints/${refused}/compile`), 'compile_failed');
