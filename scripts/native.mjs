@@ -18,19 +18,21 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fail, ROOT, requireRust, run, step } from './prepare.mjs';
 
+/** Without its tests: who writes one does not build the program anew. */
+const FRONT = ['rust/front/Cargo.toml', 'rust/front/src'];
 /** What is built together: names of programs here, and as crates; and everything that they are made of. */
 const GROUPS = {
   front: {
     title: "the gateway's front and launcher",
     programs: { 'gateway-front': 'edge-front', launcher: 'edge-launcher' },
-    sources: ['scripts/native.mjs', 'rust/wire', 'rust/front', 'rust/launcher'],
+    sources: ['scripts/native.mjs', 'rust/wire', ...FRONT, 'rust/launcher'],
     // It is started before each handler: loading libraries takes a third of its time.
     linkedStatically: ['edge-launcher'],
   },
   tls: {
     title: 'the front with TLS',
     programs: { 'gateway-front-tls': 'edge-front-tls' },
-    sources: ['rust/wire', 'rust/front', 'rust/front-tls'],
+    sources: ['rust/wire', ...FRONT, 'rust/front-tls'],
   },
   services: {
     title: 'the programs of postgres and sqlite services',

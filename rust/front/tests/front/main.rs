@@ -9,3 +9,5 @@ mod http2_limits;
 mod policies;
 mod streams;
 mod support;
+mod uploads;
+mod websockets;

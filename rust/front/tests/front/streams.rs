@@ -8,7 +8,7 @@ use edge_wire::Kind;
 use serde_json::json;
 
 use crate::support::http2::{Field, code, frame, kind};
-use crate::support::{Client, Front, Gate, Request, Stream, get};
+use crate::support::{Client, Front, Gate, PATIENCE, Request, Stream, get};
 
 const MEGABYTE: usize = 1 << 20;
 const LAST_CHUNK: &str = "0\r\n\r\n";
@@ -122,7 +122,7 @@ fn a_client_that_asks_for_the_head_gets_no_body_and_the_handler_is_told() {
     let mut client = front.connect();
     client.send("HEAD /stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert_eq!(client.response_to_head().status, 200);
-    reasons.recv().unwrap();
+    reasons.recv_timeout(PATIENCE).unwrap();
     client.send("GET /stream?whole= HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert_eq!(client.response().text(), "whole");
     without_requests(&front);
@@ -163,10 +163,10 @@ fn a_handler_is_told_when_the_client_leaves() {
         client.receives("more");
         if is_half {
             client.finish();
-            reasons.recv().unwrap();
+            reasons.recv_timeout(PATIENCE).unwrap();
         } else {
             drop(client);
-            reasons.recv().unwrap();
+            reasons.recv_timeout(PATIENCE).unwrap();
         }
     }
     without_requests(&front);
@@ -284,11 +284,11 @@ fn a_client_of_http_2_gets_streams_as_one_of_http_1_does() {
         client.read();
     }
     client.send(frame(kind::RESET, 0, left, &code::CANCEL.to_be_bytes()));
-    reasons.recv().unwrap();
+    reasons.recv_timeout(PATIENCE).unwrap();
     let gone = client.request(&fields("/stream?endless="), None, None);
     while !client.frames.iter().any(|frame| frame.stream == gone && frame.kind == kind::DATA) {
         client.read();
     }
     drop(client);
-    reasons.recv().unwrap();
+    reasons.recv_timeout(PATIENCE).unwrap();
 }

@@ -28,7 +28,11 @@ pub struct Response {
 
 impl Client {
     pub fn connect(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).unwrap();
+        Self::of(TcpStream::connect(address).unwrap())
+    }
+
+    /// One end of a connection that may have another one, for a thread that sends while another one receives.
+    pub fn of(stream: TcpStream) -> Self {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -46,11 +50,17 @@ impl Client {
         let port = |address: SocketAddr| format!(":{:04X}", address.port());
         let (own, other) = (port(self.stream.local_addr().unwrap()), port(self.stream.peer_addr().unwrap()));
         let begin = Instant::now();
-        // Sent, and received, by the kernel but not yet by the other side: on both ends nothing.
         let is_read = || {
             let table = fs::read_to_string("/proc/net/tcp").unwrap();
-            let ends = table.lines().filter(|line| line.contains(&own) && line.contains(&other));
-            ends.filter(|line| line.contains(" 00000000:00000000 ")).count() == 2
+            let rows = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+            // Of each end: its address, the other one, and what waits to be sent and to be read.
+            rows.filter(|row| match (row[1], row[2], row[4].split_once(':')) {
+                (local, peer, Some((unsent, _))) if local.ends_with(&own) && peer.ends_with(&other) => is_zero(unsent),
+                (local, peer, Some((_, unread))) if local.ends_with(&other) && peer.ends_with(&own) => is_zero(unread),
+                _ => false,
+            })
+            .count()
+                == 2
         };
         while !is_read() {
             assert!(begin.elapsed() < PATIENCE, "the front does not read");
@@ -180,6 +190,10 @@ impl Response {
         assert_eq!(json.as_object().unwrap().len(), 1, "{json}");
         json["error"].as_str().unwrap().to_owned()
     }
+}
+
+fn is_zero(hexadecimal: &str) -> bool {
+    hexadecimal.bytes().all(|digit| digit == b'0')
 }
 
 /// The response at the beginning of the bytes, and its length; `None` if it is not there as a whole.

@@ -41,6 +41,8 @@ pub struct Request {
     /// See `docs/SERVICE-PROTOCOL.md`.
     pub head: Value,
     pub body: Vec<u8>,
+    /// No more of the body comes.
+    pub is_whole: bool,
 }
 
 impl Request {
@@ -107,7 +109,8 @@ impl Frames {
             while let Some(OwnedFrame { number, head, body, .. }) = self.receive_of(Kind::Request) {
                 let mut writer = self.writer();
                 scope.spawn(move || {
-                    let Answer { head, body } = answer(&Request { head: serde_json::from_slice(&head).unwrap(), body });
+                    let Answer { head, body } =
+                        answer(&Request { head: serde_json::from_slice(&head).unwrap(), body, is_whole: true });
                     writer.respond(number, &head, &body);
                 });
             }
@@ -123,6 +126,10 @@ impl Gate {
     pub fn open(&self) {
         *self.0.0.lock().unwrap() = true;
         self.0.1.notify_all();
+    }
+
+    pub fn is_open(&self) -> bool {
+        *self.0.0.lock().unwrap()
     }
 
     pub fn wait(&self) {

@@ -1,9 +1,9 @@
 //! One stream of a handler: a request and its response that go piece by piece, or a WebSocket.
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-use edge_wire::{INITIAL_CREDIT, Kind, MAX_DATA_BYTES, credited};
+use edge_wire::{INITIAL_CREDIT, Kind, MAX_DATA_BYTES, credit, credited};
 use serde_json::json;
 
 use super::frames::{Frames, OwnedFrame};
@@ -14,10 +14,21 @@ pub struct Stream {
     frames: Frames,
     /// Those of this stream, in their order.
     arriving: Receiver<OwnedFrame>,
+    /// Those that have come while the script waited for credit.
+    waiting: VecDeque<OwnedFrame>,
     /// Bytes of the response that may be sent.
     credit: usize,
+    response: Progress,
     /// Why the front has reset it.
     pub reset: Option<String>,
+}
+
+/// How far a response is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    Awaited,
+    Begun,
+    Complete,
 }
 
 impl Frames {
@@ -34,14 +45,22 @@ impl Frames {
                 }
                 let (sender, receiver) = channel();
                 arriving.insert(number, sender);
-                let request = Request { head: serde_json::from_slice(&frame.head).unwrap(), body: frame.body };
+                let head = serde_json::from_slice(&frame.head).unwrap();
+                let request = Request { head, body: frame.body, is_whole: frame.kind == Kind::Request };
                 let frames = self.writer();
-                let mut stream = Stream { number, frames, arriving: receiver, credit: INITIAL_CREDIT, reset: None };
+                let mut stream = Stream {
+                    number,
+                    frames,
+                    arriving: receiver,
+                    waiting: VecDeque::new(),
+                    credit: INITIAL_CREDIT,
+                    response: Progress::Awaited,
+                    reset: None,
+                };
                 scope.spawn(move || {
                     script(&request, &mut stream);
                     if stream.reset.is_some() {
-                        // The number is free from here on.
-                        stream.frames.send(Kind::Reset, number, &[], &[]);
+                        stream.confirm_reset();
                     }
                 });
             }
@@ -54,11 +73,13 @@ impl Stream {
     pub fn head(&mut self, status: u16, headers: &[&str]) {
         let head = json!({ "status": status, "headers": headers }).to_string();
         self.frames.send(Kind::Stream, self.number, head.as_bytes(), &[]);
+        self.response = Progress::Begun;
     }
 
     /// A whole response.
     pub fn respond(&mut self, status: u16, body: &[u8]) {
         self.frames.respond(self.number, &json!({ "status": status, "headers": [] }), body);
+        self.response = Progress::Complete;
     }
 
     /// Sends a part of the response, as fast as the front takes it. False when it wants no more.
@@ -66,7 +87,7 @@ impl Stream {
         while !bytes.is_empty() {
             let length = bytes.len().min(MAX_DATA_BYTES).min(self.credit);
             if length == 0 {
-                if !self.wait_for_credit() {
+                if !self.wait() {
                     return false;
                 }
                 continue;
@@ -80,6 +101,16 @@ impl Stream {
 
     pub fn end(&mut self) {
         self.send(Kind::End, &[]);
+        self.response = Progress::Complete;
+    }
+
+    /// The front uses the number again only when the response has ended here, too.
+    fn confirm_reset(&mut self) {
+        match self.response {
+            Progress::Awaited => self.respond(500, b"too late"),
+            Progress::Begun => self.send(Kind::Reset, &[]),
+            Progress::Complete => {}
+        }
     }
 
     /// Any other frame without a head.
@@ -90,31 +121,29 @@ impl Stream {
     /// The next frame of the client, but for those that are about credit. None when the front has reset the stream, or
     /// closed the connection.
     pub fn receive(&mut self) -> Option<OwnedFrame> {
-        loop {
-            let frame = self.arriving.recv().ok()?;
-            match frame.kind {
-                Kind::Credit => self.credit += credited(&frame.body).unwrap() as usize,
-                Kind::Reset => {
-                    self.reset = Some(String::from_utf8_lossy(&frame.body).into_owned());
-                    return None;
-                }
-                _ => return Some(frame),
+        while self.waiting.is_empty() {
+            if !self.wait() {
+                return None;
             }
         }
+        self.waiting.pop_front()
     }
 
-    fn wait_for_credit(&mut self) -> bool {
-        while self.credit == 0 {
-            let Ok(frame) = self.arriving.recv() else { return false };
-            match frame.kind {
-                Kind::Credit => self.credit += credited(&frame.body).unwrap() as usize,
-                Kind::Reset => self.reset = Some(String::from_utf8_lossy(&frame.body).into_owned()),
-                _ => {}
-            }
-            if self.reset.is_some() {
-                return false;
-            }
+    /// The next piece of the request's body; None at its end.
+    pub fn piece(&mut self) -> Option<Vec<u8>> {
+        let frame = self.receive().filter(|frame| frame.kind == Kind::Data)?;
+        self.frames.send_bytes(&credit(self.number, frame.body.len() as u32));
+        Some(frame.body)
+    }
+
+    /// Waits for a frame; false when none comes any more.
+    fn wait(&mut self) -> bool {
+        let Ok(frame) = self.arriving.recv() else { return false };
+        match frame.kind {
+            Kind::Credit => self.credit += credited(&frame.body).unwrap() as usize,
+            Kind::Reset => self.reset = Some(String::from_utf8_lossy(&frame.body).into_owned()),
+            _ => self.waiting.push_back(frame),
         }
-        true
+        self.reset.is_none()
     }
 }
