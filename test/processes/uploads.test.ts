@@ -1,4 +1,7 @@
-/** Bodies that handlers read while they arrive: held back by slow handlers, cut off, drained, over both versions. */
+/**
+ * Bodies that handlers read with the SDK while they arrive: held back by slow handlers, cut off, drained, over both
+ * versions. What the front does with any handler is tested in `rust/front/tests/front/uploads.rs`.
+ */
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
@@ -95,23 +98,6 @@ describe('streamed request bodies', () => {
     await eventually(() => expect(connection.received.endsWith(LAST_CHUNK)).to.equal(true));
   });
 
-  it('that are no HTTP once the answer has begun cut it off, and get no answer within it', async () => {
-    for (const wrong of ['zz\r\n', `${chunk(KIB)}-1\r\n`]) {
-      const connection = await begin('do=echo', CHUNKED);
-      connection.send(chunk('one'));
-      await eventually(() => expect(connection.received).to.contain(chunk('one')));
-      connection.send(wrong);
-      await connection.ended();
-      expect(connection.received).to.not.contain('HTTP/1.1 400').and.not.contain(LAST_CHUNK);
-    }
-    // Behind a complete answer there is none for what the client has not been asked for either.
-    const answered = await begin('do=early', CHUNKED);
-    await eventually(() => expect(answered.received).to.contain(LAST_CHUNK));
-    answered.send('zz\r\n');
-    await eventually(() => expect(answered.isEnded).to.equal(true));
-    expect(answered.received.match(/HTTP\/1\.1 /g)).to.have.length(1);
-  });
-
   it('are held back by a slow handler, and nothing else is', async () => {
     const bytes = 20 * MEGABYTE;
     const slow = await begin('do=hold&mark=read', long(bytes));
@@ -163,29 +149,6 @@ describe('streamed request bodies', () => {
     await eventually(() => expect(early.received).to.match(/early[\s\S]*HTTP\/1\.1 200[\s\S]*\r\n\r\n3$/));
   });
 
-  it('count as requests no longer than until they are answered', async () => {
-    const one = await deploy('/one', { concurrent_requests: 1 });
-    await must(stack.api.put(`/api/endpoints/${one}`, { policies: { body_limit: MEGABYTE } }));
-    for (const [query, kib, status] of [
-      ['do=early', 1, 200],
-      ['do=count', 1025, 413],
-    ] as const) {
-      const answered = await begin(query, CHUNKED, '/one');
-      for (let sent = 0; sent < kib; sent++) answered.send(chunk(KIB));
-      await eventually(() => expect(answered.received).to.contain(`HTTP/1.1 ${status}`));
-      // It would go on for 30 seconds.
-      const sending = setInterval(() => answered.send(chunk('x')), 100);
-      try {
-        const other = async () => (await at('do=count', undefined, '/one')).status;
-        await eventually(async () => expect(await other()).to.equal(200), 10_000);
-        expect(answered.isEnded).to.equal(false);
-      } finally {
-        clearInterval(sending);
-        answered.socket.destroy();
-      }
-    }
-  });
-
   it('end in the handler when the client leaves', async () => {
     for (const leave of ['destroy', 'end', 'resetAndDestroy'] as const) {
       const connection = await begin(`do=tell&mark=left-${leave}`, long(3 * MEGABYTE));
@@ -225,43 +188,6 @@ describe('streamed request bodies', () => {
     const unread = await begin('do=hold&mark=never', long(3 * MEGABYTE), '/idle');
     unread.send('x'.repeat(2 * MEGABYTE));
     expect((await unread.answered(1))[0]?.status).to.equal(504);
-  });
-
-  it('are no longer than body_limit, whatever is known before', async () => {
-    const limited = await deploy('/limited');
-    await must(stack.api.put(`/api/endpoints/${limited}`, { policies: { body_limit: MEGABYTE } }));
-    const announced = await begin('do=count', long(2 * MEGABYTE), '/limited');
-    expect((await announced.answered(1))[0]?.status).to.equal(413);
-    const counted = await begin('do=tell&mark=limited', CHUNKED, '/limited');
-    for (let sent = 0; sent < 1025; sent++) counted.send(chunk(KIB));
-    expect((await counted.answered(1))[0]?.status).to.equal(413);
-    expect((await at('do=wait&mark=limited', undefined, '/limited')).text).to.contain('body_limit');
-    // Once the answer has begun, it is cut off.
-    const echoed = await begin('do=echo', CHUNKED, '/limited');
-    for (let sent = 0; sent < 1025; sent++) echoed.send(chunk(KIB));
-    await echoed.ended();
-    expect(echoed.received).to.contain('HTTP/1.1 200').and.not.to.contain(LAST_CHUNK);
-    expect((await at('do=count', [Buffer.alloc(MEGABYTE)], '/limited')).text).to.equal(String(MEGABYTE));
-  });
-
-  it('are 408 from a client that is too slow, but not when the handler holds it back', async () => {
-    const env = { HTTP_STALL_TIMEOUT_MS: '1000', HTTP_MIN_BYTES_PER_SECOND: '2000' };
-    const patient = stack.processes.get('gateway');
-    await patient?.end();
-    await stack.start('gateway', env);
-    const slow = await begin('do=tell&mark=slow', long(3 * MEGABYTE));
-    const timer = setInterval(() => slow.send('x'), 100);
-    expect((await slow.ended()).map(({ status }) => status)).to.deep.equal([408]);
-    clearInterval(timer);
-    expect(await told('slow')).to.contain('too slow');
-    const held = await begin('do=hold&mark=patience', long(2 * MEGABYTE));
-    held.send('x'.repeat(2 * MEGABYTE));
-    // For longer than a slow client would have.
-    await new Promise((resolve) => setTimeout(resolve, 3_000));
-    await mark('patience');
-    expect((await held.answered(1))[0]?.body).to.equal(String(2 * MEGABYTE));
-    await stack.processes.get('gateway')?.end();
-    await stack.start('gateway');
   });
 
   it('arrive whole where a policy checks them', async () => {

@@ -54,8 +54,6 @@ fn handle(req: Request) -> StreamResponse {
             wait(&mark);
             write!(out, "second")
         }).with_status(203).with_header("X-Kind", "pieces"),
-        "sized" => StreamResponse::new(|out| write!(out, "four"))
-            .with_header("Content-Length", req.query_param("length").cloned().unwrap_or_default()),
         "much" => StreamResponse::new(move |out| {
             for _ in 0..kib {
                 out.write_all(&[b'x'; 1024])?;
