@@ -1,4 +1,7 @@
-/** WebSockets: real clients and raw bytes, through the front to handlers. */
+/**
+ * WebSockets: real clients, through the front to handlers with the SDK. What the front does with bytes of any client is
+ * tested in `rust/front/tests/front/websockets.rs`.
+ */
 import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import { expect } from 'chai';
@@ -84,32 +87,6 @@ describe('WebSockets', function () {
       socket.terminate();
       await eventually(async () => expect(await inFlight()).to.equal(0));
     });
-
-  it('put fragments together, and answer pings between them', async () => {
-    const connection = await openRaw('/socket');
-    connection.send(frame(0x01, 'frag'));
-    connection.send(frame(0x89, 'still there?'));
-    await eventually(() => expect(framesOf(connection).toString('latin1')).to.equal('\x8a\x0cstill there?'));
-    connection.send(frame(0x00, 'men') + frame(0x80, 'ts'));
-    await eventually(() => expect(framesOf(connection).toString('latin1')).to.contain('\x81\x09fragments'));
-    connection.send(frame(0x88, Buffer.from([0x03, 0xe8])));
-    await connection.ended();
-    expect(framesOf(connection).subarray(-4)).to.deep.equal(Buffer.from([0x88, 0x02, 0x03, 0xe8]));
-  });
-
-  it('take frames that arrive with the request, and byte by byte', async () => {
-    const connection = await rawly(stack.gatewayUrl);
-    connection.send(upgradeHead('/socket') + frame(0x81, 'early'));
-    await eventually(() => expect(framesOf(connection).toString('latin1')).to.equal('\x81\x05early'));
-    for (const byte of frame(0x81, 'late')) {
-      connection.send(byte);
-      await connection.read();
-    }
-    await eventually(() =>
-      expect(framesOf(connection).toString('latin1')).to.equal('\x81\x05early\x81\x04late'),
-    );
-    expect(connection.received).to.contain('s3pPLMBiTxaQ9kYGzzhZRbK+xOo=');
-  });
 
   it('let a handler ask with pings, and hear the pong of its own only', async () => {
     const { socket, messages, has } = await open('do=pings');
@@ -215,20 +192,6 @@ describe('WebSockets', function () {
     }
   });
 
-  it('need a key and version 13', async () => {
-    for (const [from, to, status] of [
-      ['Version: 13', 'Version: 8', 426],
-      ['Sec-WebSocket-Version: 13\r\n', '', 426],
-      ['dGhlIHNhbXBsZSBub25jZQ==', 'short', 400],
-    ] as const) {
-      const raw = await rawly(stack.gatewayUrl);
-      raw.send(upgradeHead('/socket').replace(from, to));
-      const [answer] = await raw.answered(1);
-      expect(answer?.status, from).to.equal(status);
-      if (status === 426) expect(answer?.headers['sec-websocket-version']).to.equal('13');
-    }
-  });
-
   it('are opened by pages of the same host, and of those that a policy names', async () => {
     const endpoint = await deploy('/origins');
     const origin = (text: string) => ({ headers: { origin: text } });
@@ -246,16 +209,6 @@ describe('WebSockets', function () {
       policies: { websocket: { allowed_origins: ['other.example'] } },
     });
     expect(refused.status).to.equal(400);
-  });
-
-  it('obey policies as every request does', async () => {
-    const endpoint = await deploy('/guarded');
-    await must(
-      stack.api.put(`/api/endpoints/${endpoint}`, {
-        policies: { ip: { deny: ['127.0.0.0/8', '::1'] } },
-      }),
-    );
-    expect((await refusedSocket(url('', '/guarded'))).status).to.equal(403);
   });
 
   it('are closed with 1009 beyond their longest message, and with 1008 beyond their rate', async () => {
@@ -279,28 +232,6 @@ describe('WebSockets', function () {
     usual.socket.send(Buffer.alloc(MEGABYTE + 1));
     expect((await usual.closed).code).to.equal(1009);
     await marked('too-long-1009-a message is longer than this endpoint takes');
-  });
-
-  it('are closed with a code that says what is wrong with hostile frames', async () => {
-    for (const [name, bytes, code] of [
-      ['unmasked', frame(0x81, 'hi', false), 1002],
-      ['a reserved bit', frame(0xc1, 'hi'), 1002],
-      ['a reserved kind', frame(0x83, 'hi'), 1002],
-      ['a long ping', frame(0x89, Buffer.alloc(126)), 1002],
-      ['a ping in pieces', frame(0x09, 'x'), 1002],
-      ['a continuation of nothing', frame(0x80, 'x'), 1002],
-      ['a message within a message', frame(0x01, 'a') + frame(0x81, 'b'), 1002],
-      ['a close of one byte', frame(0x88, 'x'), 1002],
-      ['no UTF-8', frame(0x81, Buffer.from([0xff])), 1007],
-      ['a claim of 2^63 bytes', '\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff\0\0\0\0', 1009],
-    ] as const) {
-      const raw = await openRaw('/socket');
-      raw.send(bytes);
-      await raw.ended();
-      const frames = framesOf(raw);
-      expect([frames[0], frames.readUInt16BE(2)], name).to.deep.equal([0x88, code]);
-    }
-    expect((await (await open('do=returns')).closed).code).to.equal(1000);
   });
 
   it('ask a silent client whether it is there, and end it when it does not answer', async () => {
