@@ -1,4 +1,7 @@
-/** HTTP/2 at the gateway, plain and with TLS: Node's client against the real processes. */
+/**
+ * HTTP/2 at the gateway, with TLS, and one case without: Node's client against the real processes. What the front does
+ * without TLS is tested in `rust/front/tests/front/http2.rs`.
+ */
 import { once } from 'node:events';
 import {
   type ClientHttp2Session,
@@ -20,8 +23,6 @@ import { startHttp2Load } from '../support/http2-load.js';
 import { freePort } from '../support/ports.js';
 import { frontOf } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
-import { RawConnection } from '../support/raw-http.js';
-import { frame, KIND, PREFACE } from '../support/raw-http2.js';
 import { SECRET_KEY } from '../support/test-services.js';
 
 const HOST = 'localhost';
@@ -104,76 +105,73 @@ describe('HTTP/2 at the gateway', function () {
   const random = (length: number) => Buffer.alloc(length, `${Math.random()} `);
 
   for (const isSecure of [false, true]) {
-    const over = isSecure ? 'HTTP/2 with TLS' : 'HTTP/2 without TLS';
-    describe(over, () => {
-      it(`serves requests over ${over} as over HTTP/1`, async () => {
-        const session = await open(isSecure);
-        const cookie = ['a=b', 'c=d'];
-        const { status, headers, body } = await send(session, '/any?x=1', { 'X-Own': 'yes', cookie });
-        expect(status).to.equal(200);
-        expect(headers).to.include({
-          'content-type': 'application/json',
-          'content-length': `${body.length}`,
-        });
-        expect(headers['x-request-id']).to.match(/^[\w-]+$/);
-        expect(headers).to.have.property('date').and.not.have.property('connection');
-        const seen = JSON.parse(String(body)) as { headers: Record<string, string> };
-        expect(seen).to.deep.include({
-          method: 'GET',
-          path: '/any',
-          query: { x: '1' },
-          client_ip: '127.0.0.1',
-        });
-        const port = isSecure ? tlsPort : new URL(stack.gatewayUrl).port;
-        expect(seen.headers).to.include({ host: `${HOST}:${port}`, 'x-own': 'yes', cookie: 'a=b; c=d' });
-        const own = await send(session, '/any', { 'x-request-id': 'my-own' });
-        expect(own.headers['x-request-id']).to.equal('my-own');
+    it(`serves requests as over HTTP/1, ${isSecure ? 'with' : 'without'} TLS`, async () => {
+      const session = await open(isSecure);
+      const cookie = ['a=b', 'c=d'];
+      const { status, headers, body } = await send(session, '/any?x=1', { 'X-Own': 'yes', cookie });
+      expect(status).to.equal(200);
+      expect(headers).to.include({
+        'content-type': 'application/json',
+        'content-length': `${body.length}`,
       });
-
-      it(`passes bodies of any size both ways, side by side, over ${over}`, async () => {
-        const session = await open(isSecure);
-        const bodies = [1, 16_384, 65_536, 300_000, 1_000_000, 3_500_000].map(random);
-        const answers = await Promise.all(bodies.map((body) => send(session, '/any?do=echo', {}, body)));
-        for (const [at, { status, body }] of answers.entries()) {
-          expect(status).to.equal(200);
-          expect(body.equals(bodies[at] as Buffer)).to.equal(true);
-        }
+      expect(headers['x-request-id']).to.match(/^[\w-]+$/);
+      expect(headers).to.have.property('date').and.not.have.property('connection');
+      const seen = JSON.parse(String(body)) as { headers: Record<string, string> };
+      expect(seen).to.deep.include({
+        method: 'GET',
+        path: '/any',
+        query: { x: '1' },
+        client_ip: '127.0.0.1',
       });
-
-      it(`serves more requests at once than a connection may have streams, over ${over}`, async () => {
-        const session = await open(isSecure);
-        const answers = await Promise.all(
-          Array.from({ length: 400 }, (_, at) => send(session, '/any?do=echo', {}, `number ${at}`)),
-        );
-        expect(answers.map(({ body }) => String(body))).to.deep.equal(
-          Array.from({ length: 400 }, (_, at) => `number ${at}`),
-        );
-        expect(session.remoteSettings.maxConcurrentStreams).to.equal(100);
-      });
-
-      it(`answers errors in JSON, and keeps the connection open, over ${over}`, async () => {
-        const session = await open(isSecure);
-        const tooLarge = Buffer.alloc(BODY_LIMIT + 1);
-        const announced = { 'content-length': String(tooLarge.length) };
-        for (const [expected, answer] of [
-          [404, send(session, '/nothing')],
-          [405, send(session, '/any', { ':method': 'DELETE' })],
-          [413, send(session, '/any', announced, tooLarge)],
-          [413, send(session, '/any', {}, tooLarge)],
-          [500, send(session, '/any?do=panic')],
-        ] as const) {
-          const { status, headers, body } = await answer;
-          expect(status, String(body)).to.equal(expected);
-          expect(headers['content-type']).to.equal('application/json');
-          expect(headers['x-request-id']).to.match(/^[\w-]+$/);
-          expect(JSON.parse(String(body))).to.have.all.keys('error');
-        }
-        expect((await send(session, '/any', { ':method': 'DELETE' })).headers['allow']).to.include('GET');
-        expect((await send(session, '/any')).status).to.equal(200);
-        expect(session.closed).to.equal(false);
-      });
+      const port = isSecure ? tlsPort : new URL(stack.gatewayUrl).port;
+      expect(seen.headers).to.include({ host: `${HOST}:${port}`, 'x-own': 'yes', cookie: 'a=b; c=d' });
+      const own = await send(session, '/any', { 'x-request-id': 'my-own' });
+      expect(own.headers['x-request-id']).to.equal('my-own');
     });
   }
+
+  it('passes bodies of any size both ways, side by side', async () => {
+    const session = await open(true);
+    const bodies = [1, 16_384, 65_536, 300_000, 1_000_000, 3_500_000].map(random);
+    const answers = await Promise.all(bodies.map((body) => send(session, '/any?do=echo', {}, body)));
+    for (const [at, { status, body }] of answers.entries()) {
+      expect(status).to.equal(200);
+      expect(body.equals(bodies[at] as Buffer)).to.equal(true);
+    }
+  });
+
+  it('serves more requests at once than a connection may have streams', async () => {
+    const session = await open(true);
+    const answers = await Promise.all(
+      Array.from({ length: 400 }, (_, at) => send(session, '/any?do=echo', {}, `number ${at}`)),
+    );
+    expect(answers.map(({ body }) => String(body))).to.deep.equal(
+      Array.from({ length: 400 }, (_, at) => `number ${at}`),
+    );
+    expect(session.remoteSettings.maxConcurrentStreams).to.equal(100);
+  });
+
+  it('answers errors in JSON, and the connection stays open', async () => {
+    const session = await open(true);
+    const tooLarge = Buffer.alloc(BODY_LIMIT + 1);
+    const announced = { 'content-length': String(tooLarge.length) };
+    for (const [expected, answer] of [
+      [404, send(session, '/nothing')],
+      [405, send(session, '/any', { ':method': 'DELETE' })],
+      [413, send(session, '/any', announced, tooLarge)],
+      [413, send(session, '/any', {}, tooLarge)],
+      [500, send(session, '/any?do=panic')],
+    ] as const) {
+      const { status, headers, body } = await answer;
+      expect(status, String(body)).to.equal(expected);
+      expect(headers['content-type']).to.equal('application/json');
+      expect(headers['x-request-id']).to.match(/^[\w-]+$/);
+      expect(JSON.parse(String(body))).to.have.all.keys('error');
+    }
+    expect((await send(session, '/any', { ':method': 'DELETE' })).headers['allow']).to.include('GET');
+    expect((await send(session, '/any')).status).to.equal(200);
+    expect(session.closed).to.equal(false);
+  });
 
   it('speaks HTTP/1.1 with clients of TLS that do not ask for HTTP/2', async () => {
     const tls = { host: '127.0.0.1', port: tlsPort, servername: HOST, ca: authority.root };
@@ -184,97 +182,6 @@ describe('HTTP/2 at the gateway', function () {
     const [answer] = (await once(socket, 'data')) as [Buffer];
     expect(String(answer)).to.match(/^HTTP\/1\.1 200 /);
     socket.destroy();
-  });
-
-  it('accepts an HTTP/2 preface that comes in pieces', async () => {
-    const connection = await RawConnection.open(stack.gatewayUrl);
-    connection.socket.setNoDelay(true);
-    for (const byte of PREFACE.toString('latin1')) await connection.send(byte).read();
-    connection.send(frame(KIND.settings, 0, 0).toString('latin1'));
-    // Its settings, and then that it has taken ours.
-    await eventually(() => expect(connection.received).to.include('\x00\x00\x00\x04\x01\x00\x00\x00\x00'));
-    connection.close();
-  });
-
-  it('sends no body with HEAD, 204 and 304 over HTTP/2', async () => {
-    const session = await open();
-    for (const [path, headers, status, length] of [
-      ['/any?do=bytes', { ':method': 'HEAD' }, 200, '256'],
-      ['/any?do=status&code=304', {}, 304, undefined],
-      ['/any?do=print', {}, 204, undefined],
-    ] as const) {
-      const answer = await send(session, path, headers);
-      expect(answer.status).to.equal(status);
-      expect(answer.headers['content-length']).to.equal(length);
-      expect(answer.body).to.have.length(0);
-    }
-  });
-
-  it('sends 100 Continue over HTTP/2 where the client waits for it, unless it refuses the request', async () => {
-    const session = await open();
-    const stream = session.request({ ':method': 'POST', ':path': '/any?do=echo', expect: '100-continue' });
-    await once(stream, 'continue');
-    stream.end('now');
-    expect(String((await received(stream)).body)).to.equal('now');
-    const refused = session.request({ ':method': 'POST', ':path': '/nothing', expect: '100-continue' });
-    refused.on('continue', () => expect.fail('the body is not wanted'));
-    expect((await received(refused)).status).to.equal(404);
-  });
-
-  it('drops the trailers of an HTTP/2 request', async () => {
-    const session = await open();
-    const options = { endStream: false, waitForTrailers: true };
-    const stream = session.request({ ':method': 'POST', ':path': '/any' }, options);
-    let isSent = false;
-    stream.on('wantTrailers', () => {
-      stream.sendTrailers({ 'x-trailer': 'secret' });
-      isSent = true;
-    });
-    stream.end('{}');
-    const { status, body } = await received(stream);
-    expect([status, isSent]).to.deep.equal([200, true]);
-    expect(JSON.parse(String(body))).to.include({ body: '{}' });
-    expect(String(body)).not.to.include('trailer');
-  });
-
-  it('holds back an HTTP/2 stream that is not read, and no other', async () => {
-    const session = await open();
-    // Node gives all streams together no more than one of them otherwise.
-    session.setLocalWindowSize(16 * 1024 * 1024);
-    const body = random(3_000_000);
-    const slow = session.request({ ':method': 'POST', ':path': '/any?do=echo' });
-    slow.end(body);
-    await once(slow, 'response');
-    for (let count = 0; count < 20; count++) {
-      expect((await send(session, '/any?do=echo', {}, random(200_000))).body).to.have.length(200_000);
-    }
-    expect(slow.readableLength).to.be.below(1_000_000);
-    const pieces: Buffer[] = [];
-    for await (const piece of slow) pieces.push(piece as Buffer);
-    expect(Buffer.concat(pieces).equals(body)).to.equal(true);
-  });
-
-  it('serves an HTTP/2 connection after its streams were aborted, before and while they were answered', async () => {
-    const session = await open();
-    session.setLocalWindowSize(16 * 1024 * 1024);
-    for (const path of ['/any?do=sleep&ms=200', '/any?do=echo']) {
-      for (let count = 0; count < 20; count++) {
-        const stream = session.request({ ':method': 'POST', ':path': path });
-        stream.on('error', () => undefined);
-        stream.write(random(100_000));
-        if (count % 2 === 0) {
-          stream.end();
-          if (path.includes('echo')) await once(stream, 'response');
-        }
-        stream.close(constants.NGHTTP2_CANCEL);
-      }
-    }
-    const body = random(1_000_000);
-    expect((await send(session, '/any?do=echo', {}, body)).body.equals(body)).to.equal(true);
-    await eventually(async () => {
-      const { body: metrics } = await stack.api.get('/metrics');
-      expect(String(metrics)).to.match(/^edge_gateway_requests_in_flight 0$/m);
-    });
   });
 
   it('loses no HTTP/2 request when handlers are redeployed under load', async () => {

@@ -3,7 +3,7 @@ import { connect as connectTcp, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import { eventually } from './eventually.js';
 
-export const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
 /** Kinds of frames (RFC 9113, section 6). */
 export const KIND = {
@@ -18,7 +18,7 @@ export const KIND = {
   windowUpdate: 8,
   continuation: 9,
 } as const;
-export const FLAG = { endStream: 1, ack: 1, endHeaders: 4 } as const;
+const FLAG = { endStream: 1, ack: 1, endHeaders: 4 } as const;
 /** Codes of errors (RFC 9113, section 7). */
 export const CODE = { none: 0, protocol: 1, refused: 7, calm: 11 } as const;
 
@@ -54,7 +54,7 @@ export function frame(kind: number, flags: number, stream: number, payload: Buff
 }
 
 /** A block of literal fields, which are neither indexed nor compressed (RFC 7541, section 6.2.2). */
-export function block(fields: Fields): Buffer {
+function block(fields: Fields): Buffer {
   const text = (value: string) => {
     const bytes = Buffer.from(value, 'latin1');
     return Buffer.concat([integer(bytes.length, 0x7f), bytes]);

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::http2::{Field, Frame, PREFACE, block, code, flag, frame, kind, setting};
+use crate::support::http2::{Field, Frame, PREFACE, block, code, fields, flag, frame, kind, setting};
 use crate::support::{Answer, Front, Gate, Http2, Request, get, post};
 
 const STREAMS: usize = 100;
@@ -39,12 +39,6 @@ fn front_with_gate() -> (Front, Gate) {
 
 fn front() -> Front {
     front_with_gate().0
-}
-
-fn fields(method: &str, path: &str) -> Vec<Field> {
-    [(":method", method), (":scheme", "http"), (":authority", "localhost"), (":path", path)]
-        .map(|(name, value)| (name.into(), value.into()))
-        .into()
 }
 
 fn get_of(path: &str) -> Vec<Field> {

@@ -5,6 +5,7 @@ mod client_ip;
 mod connections;
 mod handler_protocol;
 mod hostile_requests;
+mod http2;
 mod http2_limits;
 mod policies;
 mod streams;

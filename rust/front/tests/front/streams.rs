@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use edge_wire::Kind;
 use serde_json::json;
 
-use crate::support::http2::{Field, code, frame, kind};
+use crate::support::http2::{code, fields, frame, kind};
 use crate::support::{Client, Front, Gate, PATIENCE, Request, Stream, get};
 
 const MEGABYTE: usize = 1 << 20;
@@ -244,12 +244,6 @@ fn a_stream_goes_on_for_a_while_when_its_handler_is_replaced_and_is_then_cut_off
     front.logged(CUT_OFF);
 }
 
-fn fields(target: &str) -> Vec<Field> {
-    [(":method", "GET"), (":scheme", "http"), (":authority", "localhost"), (":path", target)]
-        .map(|(name, value)| (name.into(), value.into()))
-        .into()
-}
-
 #[test]
 fn a_client_of_http_2_gets_streams_as_one_of_http_1_does() {
     let gate = Gate::default();
@@ -271,21 +265,21 @@ fn a_client_of_http_2_gets_streams_as_one_of_http_1_does() {
         }
     });
     let mut client = front.connect_http2();
-    let piecewise = client.request(&fields("/stream"), None, None);
+    let piecewise = client.request(&fields("GET", "/stream"), None, None);
     client.receives(kind::DATA);
     gate.open();
     let end = client.end_of(piecewise);
     assert_eq!((end.status, &end.body[..], end.reset), (Some(200), &b"firstsecond"[..], None));
-    let failing = client.request(&fields("/stream?fails="), None, None);
+    let failing = client.request(&fields("GET", "/stream?fails="), None, None);
     assert_eq!(client.end_of(failing).reset, Some(code::INTERNAL));
     front.logged(CUT_OFF);
-    let left = client.request(&fields("/stream?endless="), None, None);
+    let left = client.request(&fields("GET", "/stream?endless="), None, None);
     while !client.frames.iter().any(|frame| frame.stream == left && frame.kind == kind::DATA) {
         client.read();
     }
     client.send(frame(kind::RESET, 0, left, &code::CANCEL.to_be_bytes()));
     reasons.recv_timeout(PATIENCE).unwrap();
-    let gone = client.request(&fields("/stream?endless="), None, None);
+    let gone = client.request(&fields("GET", "/stream?endless="), None, None);
     while !client.frames.iter().any(|frame| frame.stream == gone && frame.kind == kind::DATA) {
         client.read();
     }

@@ -3,12 +3,10 @@ use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
-use std::thread;
-use std::time::Instant;
 
 use serde_json::Value;
 
-use super::PATIENCE;
+use super::{PATIENCE, eventually};
 
 pub struct Client {
     pub stream: TcpStream,
@@ -49,7 +47,6 @@ impl Client {
     pub fn until_read(&mut self) -> &mut Self {
         let port = |address: SocketAddr| format!(":{:04X}", address.port());
         let (own, other) = (port(self.stream.local_addr().unwrap()), port(self.stream.peer_addr().unwrap()));
-        let begin = Instant::now();
         let is_read = || {
             let table = fs::read_to_string("/proc/net/tcp").unwrap();
             let rows = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
@@ -62,10 +59,7 @@ impl Client {
             .count()
                 == 2
         };
-        while !is_read() {
-            assert!(begin.elapsed() < PATIENCE, "the front does not read");
-            thread::yield_now();
-        }
+        eventually(|| "the front does not read".to_owned(), is_read);
         self
     }
 

@@ -9,12 +9,11 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use super::supervisor::Supervisor;
-use super::{Answer, Client, Endpoint, Frames, Handler, Http2, PATIENCE, Request, Response, Stream};
+use super::{Answer, Client, Endpoint, Frames, Handler, Http2, Request, Response, Stream, eventually};
 
 /// The descriptors by which the front knows its channel and its socket.
 const CHANNEL: RawFd = 3;
@@ -111,7 +110,7 @@ impl Front {
 
     /// Waits until the figures of the front are as they should be.
     pub fn metrics_become(&self, what: &str, are_they: impl Fn(&Value) -> bool) {
-        self.becomes(|| format!("not {what}: {}", self.metrics()), || are_they(&self.metrics()));
+        eventually(|| format!("not {what}: {}", self.metrics()), || are_they(&self.metrics()));
     }
 
     /// Bytes of memory that the process has.
@@ -123,16 +122,7 @@ impl Front {
 
     /// Waits until the process has less memory than this.
     pub fn memory_falls_below(&self, bytes: usize) {
-        self.becomes(|| format!("memory is {}", self.memory()), || self.memory() < bytes);
-    }
-
-    /// Waits until something is so; `shown` says how it is.
-    pub fn becomes(&self, shown: impl Fn() -> String, is_so: impl Fn() -> bool) {
-        let begin = Instant::now();
-        while !is_so() {
-            assert!(begin.elapsed() < PATIENCE, "{}", shown());
-            thread::yield_now();
-        }
+        eventually(|| format!("memory is {}", self.memory()), || self.memory() < bytes);
     }
 
     /// Waits until the front has logged this, and returns the fields of the line.

@@ -150,6 +150,12 @@ impl Http2 {
         }
     }
 
+    /// The statuses of all heads of a stream, those before the final one included.
+    pub fn statuses_of(&self, number: u32) -> Vec<u16> {
+        let heads = self.frames.iter().filter(|frame| frame.stream == number && frame.kind == kind::HEADERS);
+        heads.map(|frame| status_of(&frame.payload)).collect()
+    }
+
     /// The code with which the connection ends, if the front has said so.
     pub fn go_away(&self) -> Option<u32> {
         let frame = self.frames.iter().find(|frame| frame.kind == kind::GO_AWAY)?;
@@ -206,6 +212,12 @@ fn parse(bytes: &[u8]) -> Option<(Frame, usize)> {
 
 fn number_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap())
+}
+
+/// The head of a request.
+pub fn fields(method: &str, path: &str) -> Vec<Field> {
+    let pairs = [(":method", method), (":scheme", "http"), (":authority", "localhost"), (":path", path)];
+    pairs.map(|(name, value)| (name.into(), value.into())).into()
 }
 
 /// A block of literal fields, which are neither indexed nor compressed (RFC 7541, section 6.2.2).

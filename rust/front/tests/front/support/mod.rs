@@ -13,7 +13,8 @@ pub mod http2;
 mod stream;
 mod supervisor;
 
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 pub use client::{Client, Response};
 pub use endpoint::{Endpoint, get, post};
@@ -25,3 +26,15 @@ pub use stream::Stream;
 
 /// How long a test waits for what does not come. Nothing is expected to take that long, so it may be long.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Between two looks at what cannot be waited for otherwise.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Looks until something is so. `shown` says how it is when it does not become so.
+fn eventually(shown: impl Fn() -> String, is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < PATIENCE, "{}", shown());
+        thread::sleep(PAUSE);
+    }
+}
