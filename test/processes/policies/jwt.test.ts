@@ -1,4 +1,7 @@
-/** Tokens of an issuer, with the library that issuers use, and attacks on them; with real processes. */
+/**
+ * Tokens of an issuer, with the library that issuers use, and attacks on them; with real processes. What else a policy
+ * can ask of them is tested in `rust/front/tests/front/policies/jwt.rs`.
+ */
 import { createHmac, createPublicKey, type JsonWebKey } from 'node:crypto';
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
@@ -128,36 +131,6 @@ describe('the policy auth with tokens', function () {
     expect(await status(await signToken(rs, { nbf: now + 3 }))).to.equal(200);
   });
 
-  it('refuses a token from the moment it expires, also one that was accepted before', async () => {
-    await one.set(one.domain, inline({ clock_skew_seconds: 0 }));
-    const token = await signToken(key('ES256'), { exp: Math.floor(Date.now() / 1000) + 3 });
-    expect(await status(token)).to.equal(200);
-    await eventually(async () => expect(await status(token)).to.equal(401));
-  });
-
-  it('demands required claims and scopes of tokens, and accepts only the listed algorithms', async () => {
-    await one.set(
-      one.domain,
-      inline({
-        required_claims: { tenant: 'a', verified: true, email: null },
-        scopes: ['read', 'write'],
-        algorithms: ['ES256'],
-      }),
-    );
-    const good = { tenant: ['b', 'a'], verified: true, email: 'x', scope: 'write read' };
-    const es = key('ES256');
-    expect(await status(await signToken(es, good))).to.equal(200);
-    expect(await status(await signToken(es, { ...good, scope: undefined, scp: ['read', 'write'] }))).to.equal(
-      200,
-    );
-    const lacks = await one.send(bearer(await signToken(es, { ...good, scope: 'read writes' })));
-    expect(lacks.status).to.equal(403);
-    expect(lacks.headers['www-authenticate']).to.equal('Bearer error="insufficient_scope"');
-    for (const wrong of [{ tenant: 'b' }, { verified: 'true' }, { email: undefined }])
-      expect(await status(await signToken(es, { ...good, ...wrong }))).to.equal(401);
-    expect(await status(await signToken(key('RS256'), good))).to.equal(401);
-  });
-
   it('fetches the keys of the issuer, keeps them while it is away, and says why it has none', async () => {
     issuer.keys = [key('ES256').jwk];
     await one.set(one.domain, jwt({ jwks_url: issuer.url }));
@@ -234,15 +207,5 @@ describe('the policy auth with tokens', function () {
     // The first key was withdrawn long ago.
     expect(await status(await signToken(all[0] as IssuerKey))).to.equal(401);
     expect(issuer.asked).to.be.lessThan(200);
-  });
-
-  it('counts requests of a rate limit by the subject of their tokens', async () => {
-    await one.set(one.domain, {
-      ...inline(),
-      rate_limit: { requests: 1, window_seconds: 3600, by: 'subject' },
-    });
-    const as = async (sub: string) =>
-      status(await signToken(key('EdDSA'), { sub, jti: String(Math.random()) }));
-    expect([await as('ada'), await as('ada'), await as('bob')]).to.deep.equal([200, 429, 200]);
   });
 });

@@ -65,7 +65,7 @@ fn a_caller_is_refused_from_the_moment_its_key_is_revoked_or_expires() {
     assert_eq!(status_with_key(&shown, "the key"), 200);
     set_keys(&shown, &[]);
     assert_eq!(status_with_key(&shown, "the key"), 401);
-    set_keys(&shown, &[key("expiring", "the key", Some(now() + 2))]);
+    set_keys(&shown, &[key("expiring", "the key", Some(now() + 3))]);
     assert_eq!(status_with_key(&shown, "the key"), 200);
     while status_with_key(&shown, "the key") != 401 {
         std::thread::sleep(Duration::from_millis(20));

@@ -5,6 +5,7 @@ mod compress;
 mod cors;
 mod headers;
 mod ip;
+mod jwt;
 mod limits;
 mod rate_limit;
 
