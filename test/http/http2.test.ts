@@ -105,7 +105,7 @@ describe('HTTP/2 at the gateway', function () {
   const random = (length: number) => Buffer.alloc(length, `${Math.random()} `);
 
   for (const isSecure of [false, true]) {
-    it(`serves requests as over HTTP/1, ${isSecure ? 'with' : 'without'} TLS`, async () => {
+    it(`serves requests over HTTP/2 as over HTTP/1, ${isSecure ? 'with' : 'without'} TLS`, async () => {
       const session = await open(isSecure);
       const cookie = ['a=b', 'c=d'];
       const { status, headers, body } = await send(session, '/any?x=1', { 'X-Own': 'yes', cookie });
@@ -130,7 +130,7 @@ describe('HTTP/2 at the gateway', function () {
     });
   }
 
-  it('passes bodies of any size both ways, side by side', async () => {
+  it('passes bodies of any size both ways, side by side, over HTTP/2', async () => {
     const session = await open(true);
     const bodies = [1, 16_384, 65_536, 300_000, 1_000_000, 3_500_000].map(random);
     const answers = await Promise.all(bodies.map((body) => send(session, '/any?do=echo', {}, body)));
@@ -140,7 +140,7 @@ describe('HTTP/2 at the gateway', function () {
     }
   });
 
-  it('serves more requests at once than a connection may have streams', async () => {
+  it('serves more requests at once than an HTTP/2 connection may have streams', async () => {
     const session = await open(true);
     const answers = await Promise.all(
       Array.from({ length: 400 }, (_, at) => send(session, '/any?do=echo', {}, `number ${at}`)),
@@ -151,7 +151,7 @@ describe('HTTP/2 at the gateway', function () {
     expect(session.remoteSettings.maxConcurrentStreams).to.equal(100);
   });
 
-  it('answers errors in JSON, and the connection stays open', async () => {
+  it('answers errors in JSON over HTTP/2, and keeps the connection open', async () => {
     const session = await open(true);
     const tooLarge = Buffer.alloc(BODY_LIMIT + 1);
     const announced = { 'content-length': String(tooLarge.length) };

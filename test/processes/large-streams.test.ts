@@ -100,12 +100,12 @@ describe('large streamed responses', () => {
 
   for (const path of ['/threads', '/tasks'])
     describe(`of a handler with ${path.slice(1)}`, () => {
-      it('arrive as they were written', async () => {
+      it('a large streamed response arrives as it was written', async () => {
         for (const piece of [8192, 1_000, 5_003, 100_000])
           await expectNumbers(await response(path, 24, piece), 24);
       });
 
-      it('arrive so for a client that looks away now and then', async () => {
+      it('a large streamed response arrives unchanged at a client that stops reading now and then', async () => {
         let seen = 0;
         await expectNumbers(await response(path, 32), 32, async (bytes) => {
           seen += bytes;
@@ -116,14 +116,14 @@ describe('large streamed responses', () => {
         });
       });
 
-      it('arrive so for more clients at a time than a connection has memories, and again afterwards', async () => {
+      it('large streamed responses arrive unchanged at more clients than a connection has memories, and again afterwards', async () => {
         for (const megabytes of [12, 5])
           await Promise.all(
             Array.from({ length: 7 }, async () => expectNumbers(await response(path, megabytes), megabytes)),
           );
       });
 
-      it('go on for others when a client leaves', async () => {
+      it('large streamed responses continue for others when a client leaves', async () => {
         const [left, stays] = [await response(path, 200), await response(path, 48)];
         let bytes = 0;
         for await (const piece of left) {
@@ -136,7 +136,7 @@ describe('large streamed responses', () => {
     });
 
   describe('and the memory', () => {
-    it('are as long as they should be whatever their handler does to it, and others are not touched', async () => {
+    it('large streamed responses keep their length whatever a handler does to shared memory, and others are not touched', async () => {
       const spoilt = async () => {
         const answer = await response('/spoils', 64);
         let bytes = 0;
@@ -158,7 +158,7 @@ describe('large streamed responses', () => {
       });
     });
 
-    it('is few, taken only while they are sent, and not given for HTTP/2', async () => {
+    it('shared memory of large streams is little, taken only while they are sent, and not given for HTTP/2', async () => {
       const shared = async (pid: number | undefined) => {
         const areas = (await readFile(`/proc/${pid}/smaps`, 'utf8')).split(/\n(?=[0-9a-f]+-)/);
         return areas

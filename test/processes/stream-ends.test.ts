@@ -65,7 +65,7 @@ describe('open streams', () => {
       .map(({ reason }) => reason);
   const DRAINED = 'the gateway stops, or its front is replaced';
 
-  it('of a front that is replaced end by themselves, or are cut off after STREAM_DRAIN_MS', async () => {
+  it('open streams of a front that is replaced end by themselves, or are cut off after STREAM_DRAIN_MS', async () => {
     const running = await handler();
     const all = await ways();
     const [ending, lasting] = [begin(all, 'do=pieces&mark=on'), begin(all, 'do=endless&mark=replaced')];
@@ -85,7 +85,7 @@ describe('open streams', () => {
     expect(await handler()).to.equal(running);
   });
 
-  it('of a front that is killed break, and their handler is told', async () => {
+  it('open streams of a front that is killed break, and their handler is told', async () => {
     gateway().logged.expectErrors(/front exited, starting another/);
     const running = await handler();
     const all = await ways();
@@ -98,7 +98,7 @@ describe('open streams', () => {
     await eventually(async () => expect(await inFlight()).to.equal(0));
   });
 
-  it('of a gateway that stops end by themselves, or are cut off after STREAM_DRAIN_MS', async () => {
+  it('open streams of a gateway that stops end by themselves, or are cut off after STREAM_DRAIN_MS', async () => {
     const all = await ways();
     const [ending, lasting] = [begin(all, 'do=ticks&count=40&ms=50'), begin(all, 'do=endless&mark=stopped')];
     await receive(ending, 'tick');

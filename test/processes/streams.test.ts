@@ -48,7 +48,7 @@ describe('streamed responses', () => {
   const receives = (connection: { readonly received: string }, text: string) =>
     eventually(() => expect(connection.received).to.contain(text));
 
-  it('are there piece by piece, before the handler goes on', async () => {
+  it('sends each piece of a streamed response before the handler writes the next one', async () => {
     const connection = await request('do=pieces&mark=first');
     await receives(connection, '\r\n\r\n5\r\nfirst\r\n');
     expect(connection.received).to.match(/^HTTP\/1\.1 203 .*\r\nx-kind: pieces\r\n/s);
@@ -61,7 +61,7 @@ describe('streamed responses', () => {
     await receives(connection, 'whole');
   });
 
-  it('count as requests until their end, and are logged with their bytes', async () => {
+  it('counts a streamed response as a request until it ends, and logs it with its bytes', async () => {
     const connection = await request('do=pieces&mark=counted');
     await receives(connection, 'first');
     await eventually(async () => expect(await inFlight()).to.equal(1));
@@ -79,7 +79,7 @@ describe('streamed responses', () => {
     });
   });
 
-  it('are held back by a slow reader, and nothing else is', async () => {
+  it('holds back a streamed response whose client reads slowly, and nothing else', async () => {
     const slow = await request(`do=much&kib=${20 * 1024}&mark=slow`);
     await receives(slow, 'HTTP/1.1 200');
     slow.socket.pause();
@@ -95,7 +95,7 @@ describe('streamed responses', () => {
     await eventually(() => expect(slow.received.endsWith(LAST_CHUNK)).to.equal(true));
   });
 
-  it('end in the handler when the client leaves', async () => {
+  it('ends a streamed response in the handler when its client leaves', async () => {
     for (const leave of ['destroy', 'end'] as const) {
       const connection = await request(`do=endless&mark=left-${leave}`);
       await receives(connection, 'more');
@@ -105,7 +105,7 @@ describe('streamed responses', () => {
     await eventually(async () => expect(await inFlight()).to.equal(0));
   });
 
-  it('end without the last chunk when the handler fails, panics or ends', async () => {
+  it('ends a streamed response without the last chunk when the handler fails, panics or ends', async () => {
     const expectCut = async (action: string) => {
       const connection = await request(`do=${action}`);
       await connection.ended();
@@ -124,13 +124,13 @@ describe('streamed responses', () => {
     await eventually(async () => expect((await at('do=whole')).text).to.equal('whole'));
   });
 
-  it('have no longer idle_timeout_ms than STREAM_IDLE_TIMEOUT_MS', async () => {
+  it('refuses an idle_timeout_ms of streams above STREAM_IDLE_TIMEOUT_MS', async () => {
     const refused = await stack.api.put(`/api/endpoints/${id}`, { limits: { idle_timeout_ms: 60_001 } });
     expect(refused.status).to.equal(400);
     expect(JSON.stringify(refused.body)).to.contain('STREAM_IDLE_TIMEOUT_MS');
   });
 
-  it('go on for a while when their handler is replaced, and are then cut off', async () => {
+  it('continues streams of a handler that is replaced for a while, and then cuts them off', async () => {
     const endpoint = await deploy('/replaced');
     const old = await pidOf(endpoint);
     const [ending, lasting] = [
@@ -150,7 +150,7 @@ describe('streamed responses', () => {
     await eventually(() => expect(isRunning(old)).to.equal(false));
   });
 
-  it('go over HTTP/2 as over HTTP/1', async () => {
+  it('streams responses over HTTP/2 as over HTTP/1', async () => {
     const client = connectHttp2(stack.gatewayUrl);
     const stream = (query: string) => {
       const opened = client.request({ ':path': `/stream?${query}` }).setEncoding('utf8');
@@ -188,14 +188,14 @@ describe('streamed responses', () => {
     expect((await at('do=wait&mark=http2-gone')).status).to.equal(204);
   });
 
-  it('are server-sent events for a real client', async () => {
+  it('streams server-sent events to a real client', async () => {
     const events = new EventSource(`${stack.gatewayUrl}/stream?do=events&mark=event`);
     const first = (await once(events, 'tick')) as unknown as [MessageEvent];
     expect([first[0].lastEventId, first[0].data]).to.deep.equal(['1', 'one\ntwo']);
     events.close();
   });
 
-  it('are shown whole when the gateway itself asks', async () => {
+  it('returns a streamed response whole when the gateway itself sent the request', async () => {
     const answer = (await must(
       stack.api.post(`/api/endpoints/${id}/invoke`, { method: 'GET', path: '/stream?do=much&kib=64' }),
     )) as { status: number; body: string };

@@ -51,7 +51,7 @@ describe('streamed request bodies', () => {
     return Number(/^edge_gateway_requests_in_flight (\d+)$/m.exec(String(body))?.[1]);
   };
 
-  it('are read while they arrive, beyond the limit of whole bodies', async () => {
+  it('lets a handler read a body while it arrives, beyond the limit of whole bodies', async () => {
     const connection = await begin('do=tell&mark=arrives', long(3 * MEGABYTE));
     connection.send(KIB);
     // Before the rest is sent.
@@ -69,7 +69,7 @@ describe('streamed request bodies', () => {
     expect(answers.map(({ body }) => body)).to.deep.equal(['', '2048', '3']);
   });
 
-  it('go both ways at once, and arrive as they were sent', async () => {
+  it('passes bodies of requests and responses both ways at once, unchanged', async () => {
     const content = randomBytes(20 * MEGABYTE);
     const hash = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
     const echoed = await at('do=echo', content);
@@ -98,7 +98,7 @@ describe('streamed request bodies', () => {
     await eventually(() => expect(connection.received.endsWith(LAST_CHUNK)).to.equal(true));
   });
 
-  it('are held back by a slow handler, and nothing else is', async () => {
+  it('holds back an upload whose handler reads slowly, and nothing else', async () => {
     const bytes = 20 * MEGABYTE;
     const slow = await begin('do=hold&mark=read', long(bytes));
     for (let sent = 0; sent < bytes; sent += MEGABYTE) slow.send('x'.repeat(MEGABYTE));
@@ -112,7 +112,7 @@ describe('streamed request bodies', () => {
     expect(answer?.body).to.equal(String(bytes));
   });
 
-  it('wait for 100 Continue until there is a handler, and wake one that is asleep', async () => {
+  it('sends 100 Continue for an upload when there is a handler, and wakes one that is asleep', async () => {
     await deploy('/asleep', { idle_ms: 1_000 });
     await eventually(async () => {
       const endpoints = (await must(stack.api.get('/api/endpoints'))) as {
@@ -128,7 +128,7 @@ describe('streamed request bodies', () => {
     expect(answer?.body).to.equal(String(MEGABYTE));
   });
 
-  it('are dropped from the answer on, when a handler answers early', async () => {
+  it('drops the rest of an upload when the handler answers early', async () => {
     const refused = await begin('do=refuse', long(50 * MEGABYTE));
     const [answer] = await refused.answered(1);
     expect(answer).to.deep.include({ status: 403, body: '{"error":"not here"}' });
@@ -149,7 +149,7 @@ describe('streamed request bodies', () => {
     await eventually(() => expect(early.received).to.match(/early[\s\S]*HTTP\/1\.1 200[\s\S]*\r\n\r\n3$/));
   });
 
-  it('end in the handler when the client leaves', async () => {
+  it('ends an upload in the handler when its client leaves', async () => {
     for (const leave of ['destroy', 'end', 'resetAndDestroy'] as const) {
       const connection = await begin(`do=tell&mark=left-${leave}`, long(3 * MEGABYTE));
       connection.send(KIB);
@@ -170,7 +170,7 @@ describe('streamed request bodies', () => {
     await eventually(async () => expect(await inFlight()).to.equal(0));
   });
 
-  it('are 408 when nothing comes for idle_timeout_ms, and 504 when the handler reads nothing', async () => {
+  it('answers an upload with 408 when nothing comes for idle_timeout_ms, and 504 when the handler reads nothing', async () => {
     await deploy('/idle', { idle_timeout_ms: 1_000, timeout_ms: 500 });
     // Longer than timeout_ms, which begins at its end.
     const slow = await begin('do=count', CHUNKED, '/idle');
@@ -190,7 +190,7 @@ describe('streamed request bodies', () => {
     expect((await unread.answered(1))[0]?.status).to.equal(504);
   });
 
-  it('arrive whole where a policy checks them', async () => {
+  it('gives the handler a body whole where a policy checks it', async () => {
     const checked = await deploy('/checked');
     const body = { content: { 'application/json': { schema: { type: 'array' } } } };
     await must(
@@ -204,7 +204,7 @@ describe('streamed request bodies', () => {
     expect((await large.answered(1))[0]?.status).to.equal(413);
   });
 
-  it('go on for a while when their handler is replaced, and are then cut off', async () => {
+  it('continues uploads to a handler that is replaced for a while, and then cuts them off', async () => {
     const endpoint = await deploy('/replaced');
     const [ending, lasting] = [
       await begin('do=tell&mark=ending', long(MEGABYTE), '/replaced'),
@@ -219,7 +219,7 @@ describe('streamed request bodies', () => {
     expect((await at('do=count', randomBytes(MEGABYTE), '/replaced')).text).to.equal(String(MEGABYTE));
   });
 
-  it('are 502 when the handler ends', async () => {
+  it('answers an upload with 502 when its handler ends', async () => {
     const connection = await begin('do=hold&mark=crash', long(3 * MEGABYTE));
     connection.send(KIB);
     const pid = await eventually(async () => {
@@ -231,7 +231,7 @@ describe('streamed request bodies', () => {
     await eventually(async () => expect((await at('do=count', randomBytes(MEGABYTE))).status).to.equal(200));
   });
 
-  it('are counted with their answers as clients of Node see them', async () => {
+  it('counts uploads with their answers as clients of Node see them', async () => {
     const outgoing = httpRequest(`${stack.gatewayUrl}/upload?do=echo`, { method: 'POST' });
     outgoing.write('first');
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage];

@@ -64,7 +64,7 @@ describe('WebSockets', function () {
     ((await must(stack.api.get(`/api/endpoints/${endpoint}`))) as { pid: number }).pid;
 
   for (const path of ['/socket', '/blocking'])
-    it(`carry text and bytes both ways: ${path}`, async () => {
+    it(`a WebSocket carries text and bytes both ways: ${path}`, async () => {
       const { socket, messages, has, closed } = await open('', path);
       const binary = Buffer.from([0, 255, 128]);
       const large = Buffer.alloc(MEGABYTE, 'x');
@@ -77,7 +77,7 @@ describe('WebSockets', function () {
     });
 
   for (const path of ['/socket', '/blocking'])
-    it(`send while they receive: ${path}`, async () => {
+    it(`a WebSocket sends while it receives: ${path}`, async () => {
       const { socket, messages, has } = await open('do=ticks', path);
       await has(3);
       socket.send('mine');
@@ -88,7 +88,7 @@ describe('WebSockets', function () {
       await eventually(async () => expect(await inFlight()).to.equal(0));
     });
 
-  it('let a handler ask with pings, and hear the pong of its own only', async () => {
+  it('a handler sends pings on a WebSocket, and gets the pongs of its own only', async () => {
     const { socket, messages, has } = await open('do=pings');
     await has(1);
     expect(messages[0]).to.contain('Pong([116, 104, 101, 114, 101])');
@@ -98,7 +98,7 @@ describe('WebSockets', function () {
     expect(messages[1]).to.contain('after');
   });
 
-  it('tell the handler about the request, the protocols and who asks', async () => {
+  it('a handler of WebSockets gets the request, the protocols and the caller', async () => {
     const { messages, closed } = await openSocket(url('do=head'), {
       headers: { 'sec-websocket-protocol': 'v1, v2' },
     });
@@ -115,17 +115,17 @@ describe('WebSockets', function () {
     expect(raw.received.toLowerCase()).not.to.contain('sec-websocket-protocol');
   });
 
-  it('are refused as the handler says', async () => {
+  it('refuses a WebSocket as the handler says', async () => {
     expect(await refusedSocket(url('do=refuses'))).to.include({ status: 403, body: 'members only' });
     expect((await refusedSocket(url('do=missing'))).status).to.equal(404);
   });
 
-  it('are closed as the handler says, and when it returns', async () => {
+  it('closes a WebSocket as the handler says, and when it returns', async () => {
     expect(await (await open('do=closes')).closed).to.deep.equal({ code: 4001, reason: 'done' });
     expect(await (await open('do=returns')).closed).to.deep.equal({ code: 1000, reason: '' });
   });
 
-  it('are closed with 1011 when the handler fails, panics or ends', async () => {
+  it('closes a WebSocket with 1011 when the handler fails, panics or ends', async () => {
     for (const [query, path, message] of [
       ['do=fails', '/socket', 'x'],
       ['do=panics', '/socket', 'x'],
@@ -139,7 +139,7 @@ describe('WebSockets', function () {
     await eventually(async () => (await open('do=returns')).closed);
   });
 
-  it('tell the handler why and when a client leaves', async () => {
+  it('tells the handler of a WebSocket why and when its client leaves', async () => {
     const closing = await open('do=tells&mark=closing');
     closing.socket.close(4002, 'enough');
     await marked('closing-4002-enough');
@@ -153,7 +153,7 @@ describe('WebSockets', function () {
     await eventually(async () => expect(await inFlight()).to.equal(0));
   });
 
-  it('count as requests until they end, and are logged with their bytes', async () => {
+  it('counts a WebSocket as a request until it ends, and logs it with its bytes', async () => {
     const raw = await openRaw('/socket');
     await eventually(async () => expect(await inFlight()).to.equal(1));
     raw.send(frame(0x81, 'eleven bytes'));
@@ -172,7 +172,7 @@ describe('WebSockets', function () {
     });
   });
 
-  it('are what such a handler takes, and an ordinary request for others', async () => {
+  it('answers 426 to ordinary requests for WebSockets, and serves requests for WebSockets where there are none', async () => {
     const plain = await call(url());
     expect([plain.status, plain.headers['sec-websocket-version'], plain.headers['upgrade']]).to.deep.equal([
       426,
@@ -192,7 +192,7 @@ describe('WebSockets', function () {
     }
   });
 
-  it('are opened by pages of the same host, and of those that a policy names', async () => {
+  it('lets pages open WebSockets of the same host, and where a policy names their origin', async () => {
     const endpoint = await deploy('/origins');
     const origin = (text: string) => ({ headers: { origin: text } });
     const own = new URL(stack.gatewayUrl).origin;
@@ -211,7 +211,7 @@ describe('WebSockets', function () {
     expect(refused.status).to.equal(400);
   });
 
-  it('are closed with 1009 beyond their longest message, and with 1008 beyond their rate', async () => {
+  it('closes a WebSocket with 1009 beyond its longest message, and with 1008 beyond its rate', async () => {
     const endpoint = await deploy('/limits');
     await setPolicy(endpoint, { max_message_bytes: 1000, messages_per_second: 20 });
     const long = await open('', '/limits');
@@ -234,7 +234,7 @@ describe('WebSockets', function () {
     await marked('too-long-1009-a message is longer than this endpoint takes');
   });
 
-  it('ask a silent client whether it is there, and end it when it does not answer', async () => {
+  it('pings a silent client of a WebSocket, and closes the connection when it does not answer', async () => {
     await deploy('/idle', { idle_timeout_ms: 1_000 });
     const answering = await open('', '/idle');
     let pings = 0;
@@ -251,7 +251,7 @@ describe('WebSockets', function () {
     answering.socket.terminate();
   });
 
-  it('are held back by a slow client, and no other is', async () => {
+  it('holds back a WebSocket whose client is slow, and no other', async () => {
     const slow = await openRaw('/socket?do=much&count=20480&mark=all-sent');
     slow.socket.pause();
     const other = await open();
@@ -266,7 +266,7 @@ describe('WebSockets', function () {
     other.socket.terminate();
   });
 
-  it('are held back by a slow handler, and no other is; a client that leaves meanwhile is noticed', async () => {
+  it('holds back a WebSocket whose handler is slow, and no other; notices a client that leaves meanwhile', async () => {
     const { socket, messages, has } = await open('do=slow&mark=go-on');
     const sent = Array.from({ length: 24 }, (_, number) => Buffer.alloc(MEGABYTE, `${number} `));
     for (const message of sent) socket.send(message);
@@ -288,14 +288,14 @@ describe('WebSockets', function () {
     await eventually(async () => expect(await inFlight()).to.equal(0));
   });
 
-  it('carry any number of empty messages', async () => {
+  it('a WebSocket carries any number of empty messages', async () => {
     const { messages, has, closed } = await open('do=empties&count=50000');
     await has(50_000);
     expect(new Set(messages)).to.deep.equal(new Set(['']));
     expect((await closed).code).to.equal(1000);
   });
 
-  it('are closed with 1012 when their handler is replaced, after a while', async () => {
+  it('closes a WebSocket with 1012 a while after its handler was replaced', async () => {
     const endpoint = await deploy('/replaced');
     const old = await pidOf(endpoint);
     const lasting = await open('', '/replaced');
@@ -313,7 +313,7 @@ describe('WebSockets', function () {
     expect((await refusedSocket(url('', '/replaced'))).status).to.equal(503);
   });
 
-  it('are a thousand at a time', async () => {
+  it('serves a thousand WebSockets at a time', async () => {
     const clients = [];
     for (let batch = 0; batch < 10; batch++)
       clients.push(...(await Promise.all(Array.from({ length: 100 }, () => open()))));
@@ -327,7 +327,7 @@ describe('WebSockets', function () {
     await eventually(async () => expect(await inFlight()).to.equal(0));
   });
 
-  it('are refused where all threads of a handler have one', async () => {
+  it('refuses a WebSocket while all threads of its handler have one', async () => {
     const path = '/few';
     await stack.deploy({ path, code: BLOCKING_SOCKETS, limits: { processes: 20 } });
     const clients = [];
@@ -348,7 +348,7 @@ describe('WebSockets', function () {
     await eventually(async () => (await open('', path)).socket.terminate());
   });
 
-  it('are no business of a trial request', async () => {
+  it('answers 426 to a trial request to a handler of WebSockets', async () => {
     const answer = (await must(
       stack.api.post(`/api/endpoints/${id}/invoke`, { method: 'GET', path: '/socket' }),
     )) as { status: number };
