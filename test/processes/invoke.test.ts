@@ -93,7 +93,8 @@ describe('invocations of a version', function () {
       'set-cookie': 'a=1, b=2',
     });
     expect(duration_ms).to.be.above(0);
-    expect(logs).to.deep.equal(['asked for /things/7%2F8', 'attempt 1']);
+    // Of two streams, which are read each for itself.
+    expect(logs).to.have.members(['asked for /things/7%2F8', 'attempt 1']);
     expect(
       (await call(`${stack.gatewayUrl}/things/7`, { method: 'POST', headers: { host: HOST } })).status,
     ).to.equal(503);
@@ -133,7 +134,8 @@ describe('invocations of a version', function () {
 
   it('runs many invocations at a time, each with its own output', async () => {
     const all = await Promise.all(Array.from({ length: 12 }, (_, at) => invoked({ path: `/things/${at}` })));
-    expect(all.map(({ logs }) => logs[0])).to.deep.equal(all.map((_, at) => `asked for /things/${at}`));
+    for (const [at, { logs }] of all.entries())
+      expect(logs).to.have.members([`asked for /things/${at}`, 'attempt 1']);
   });
 
   it('refuses to invoke a version while no gateway runs, and invokes it when one has started', async () => {
