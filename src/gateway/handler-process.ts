@@ -129,11 +129,14 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
     throw error;
   }
   const { revoke } = access;
-  const pid = await child.pid;
   const { stdout, stderr } = child;
   const records = child.stdio[RECORDS_FD] as Duplex;
   records.on('error', () => undefined); // broken when the handler dies, which `ended` reports
-  const output = captureOutput({ stdout, stderr, records }, log.child({ handler_pid: pid }), listeners);
+  // At once: what nobody reads when a process ends is lost, and this one may end before its id is known.
+  const ownLog = log.child({});
+  const output = captureOutput({ stdout, stderr, records }, ownLog, listeners);
+  const pid = await child.pid;
+  ownLog.setBindings({ handler_pid: pid });
 
   let failure: string | undefined;
   const ended = child.ended.then(
