@@ -16,6 +16,8 @@ use crate::support::{Answer, Front, Gate, PATIENCE, anything, get, post};
 
 const BODY_LIMIT: usize = 4 << 20;
 const WINDOW: u32 = 16 << 20;
+/// Requests of a connection at a time.
+const STREAMS: usize = 100;
 
 /// `/any` shows the request, `/echo` sends the body back, `/late` does so when the gate is open.
 fn front_with_gate() -> (Front, Gate) {
@@ -50,7 +52,8 @@ fn run(test: impl Future<Output = ()>) {
 async fn connect(front: &Front) -> SendRequest<Bytes> {
     let tcp = TcpStream::connect(front.address).await.unwrap();
     let mut builder = Builder::new();
-    builder.initial_connection_window_size(WINDOW);
+    // Until the front has said how many streams there may be.
+    builder.initial_connection_window_size(WINDOW).initial_max_send_streams(STREAMS);
     let (client, connection) = builder.handshake(tcp).await.unwrap();
     spawn_local(async { drop(connection.await) });
     client
@@ -148,7 +151,7 @@ fn a_client_may_have_more_requests_than_a_connection_has_streams() {
             });
         }
         echoes.join_all().await;
-        assert_eq!(client.current_max_send_streams(), 100);
+        assert_eq!(client.current_max_send_streams(), STREAMS);
     });
 }
 
@@ -259,8 +262,8 @@ fn a_connection_goes_on_when_streams_are_aborted_before_while_and_after_they_are
 fn a_preface_may_come_in_pieces() {
     let front = front();
     let mut client = front.connect();
-    for &byte in PREFACE {
-        client.send([byte]).until_read();
+    for piece in PREFACE.chunks(5) {
+        client.send(piece).until_read();
     }
     client.send(frame(kind::SETTINGS, 0, 0, &[]));
     // Its settings, and then that it has taken ours.
