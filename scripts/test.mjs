@@ -20,12 +20,15 @@ import { affectedTorture, cleanCommit, recordGreen } from './torture-areas.mjs';
 const GROUPS = { check, everyday, affected, torture };
 const ALL = ['check', 'everyday', 'torture'];
 /** More than the cores, because tests mostly wait for other processes. */
-const JOBS = availableParallelism() + 1;
+const JOBS = availableParallelism() + 2;
 
-/** What cargo tests: a name, the folder, and arguments. Nothing is left out of the SDK by its feature. */
+/**
+ * What cargo tests: a name, the folder, and arguments. Nothing is left out of the SDK by its feature. Tests of the front
+ * mostly wait.
+ */
 const CRATES = [
   ['SDK tests', 'rust/sdk', ['--features', 'async']],
-  ['native programs', 'rust', []],
+  ['native programs', 'rust', ['--', '--test-threads=8']],
 ];
 
 const given = process.argv.slice(2);
