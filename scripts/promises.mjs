@@ -20,8 +20,8 @@ const ATTACKS = [
 /** What declares tests that run at each level of the sandbox. */
 const AT_EACH_LEVEL = /^\s*describeAttacks\(/m;
 
-/** Where a title stands: in what declares a test, or a group of them. */
-const DECLARATION = /^\s*(?:it|describe)\(|^\s*(?:pub )?fn \w+\(/;
+/** Where a title stands: in what declares a test, or a group of them; in Rust, below the attribute of a test. */
+const DECLARATION = /^\s*(?:it|describe)\(|^\s*#\[(?:\w+::)?test\]/;
 /** A benchmark has its question as a text, and a check says what it checks in a comment. */
 const WITHOUT_DECLARATIONS = /^(?:bench|scripts)\//;
 /**
@@ -69,7 +69,7 @@ function declarationsIn(source) {
   const lines = source.split('\n');
   return lines.flatMap((line, at) => {
     if (!DECLARATION.test(line)) return [];
-    return /\($/.test(line.trimEnd()) ? [`${line}${lines[at + 1] ?? ''}`] : [line];
+    return /[(\]]$/.test(line.trimEnd()) ? [`${line}${lines[at + 1] ?? ''}`] : [line];
   });
 }
 

@@ -14,7 +14,7 @@ export function shakenOptions() {
   process.env.SHAKE_SEED ??= String(Math.floor(Math.random() * 2 ** 32));
   step(`Shaking all processes, with SHAKE_SEED=${process.env.SHAKE_SEED}`);
   const folder = mkdtempSync(join(tmpdir(), 'edge-gateway-shake-'));
-  process.once('exit', () => rmSync(folder, { recursive: true }));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const module = join(folder, 'shake.cjs');
   const library = join(folder, 'shake.so');
   copyFileSync(join(ROOT, 'scripts/shake.cjs'), module);
@@ -25,5 +25,7 @@ export function shakenOptions() {
   );
   if (status !== 0) fail(`scripts/shake.c cannot be compiled:\n${stderr}`);
   for (const path of [folder, module, library]) chmodSync(path, 0o755);
+  // Tests in Rust start the front by themselves.
+  process.env.SHAKE_LIBRARY = library;
   return ['--require', module];
 }

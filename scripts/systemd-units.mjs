@@ -35,6 +35,9 @@ function commandProblems() {
   const units = files.flatMap((file) => /^edge-gateway-(.+)\.service$/.exec(file)?.[1] ?? []);
   return [
     ...units.filter((name) => !entries.has(name)).map((name) => `${name}: the Procfile has no such process`),
+    ...files
+      .filter((file) => file.endsWith('.service') && !file.startsWith('edge-gateway-'))
+      .map((file) => `${file}: its name does not begin with edge-gateway-`),
     ...[...entries].flatMap(([name, entry]) => {
       if (!units.includes(name)) return [`${name}: the process has no unit`];
       const command = settingOf(unit(name), 'ExecStart');

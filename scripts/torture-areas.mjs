@@ -26,7 +26,10 @@ export const ALWAYS = [
 
 const NOTHING = [];
 const ALL = [''];
-const HTTP = ['http/', 'browser/cors', 'hostile/handlers-protocol', 'machines/rates', 'soak'];
+const HTTP = [
+  ...['http/', 'browser/cors', 'hostile/handlers-protocol', 'machines/rates', 'machines/rolling-restart'],
+  ...['large-objects', 'soak'],
+];
 const HANDLERS = ['hostile/handlers-', 'http/event-streams', 'large-objects', 'machines/lifecycle', 'soak'];
 const BUILDS = [
   'hostile/builds',
@@ -48,6 +51,7 @@ const SERVICES = [
 const MACHINES = ['machines/', 'faults/disk-full', 'soak'];
 const QUEUES = ['faults/redis-away', 'faults/imports-database', 'apply-kills', 'machines/services'];
 const DATA = ['faults/', 'apply-kills', 'machines/', 'soak'];
+const API = ['schemathesis', 'arbitrary-input', 'apply-kills', 'exports'];
 
 /**
  * Beginnings of paths, and the torture tests that show what may break there. Of several that fit, the longest counts. A
@@ -76,38 +80,44 @@ export const AREAS = {
   'src/gateway/certificates.ts': ['acme'],
   'src/gateway/challenges.ts': ['acme'],
   'src/gateway/front': [...HTTP, ...MACHINES],
+  'src/gateway/messages.ts': [...HTTP, ...MACHINES],
+  'src/gateway/policy-compiler.ts': [...HTTP, ...MACHINES],
+  'src/gateway/state-messages.ts': [...HTTP, ...MACHINES],
   'src/http/': ['http/', 'schemathesis'],
   'src/wire/': SERVICES,
   'src/reconcile/': DATA,
-  'src/store/': [...DATA, 'acme'],
+  'src/store/': [...DATA, ...API, 'acme'],
   'src/store/acme': ['acme'],
   'migrations/': DATA,
   'src/queues/': QUEUES,
-  'src/model/': ['schemathesis', 'apply-kills', 'exports', 'machines/services'],
+  'src/model/': [...API, 'machines/services'],
   'src/lifecycle/': ['apply-kills', 'machines/lifecycle', 'machines/lost', 'soak'],
   'src/internal/': MACHINES,
   'src/apply/': ['apply-kills', 'exports'],
   'src/import/': ['faults/imports-database', 'machines/services'],
   'src/secrets/': ['machines/key-rotation'],
-  'src/api/': ['schemathesis', 'arbitrary-input', 'browser/sign-in', 'apply-kills', 'exports'],
+  'src/api/': [...API, 'browser/sign-in'],
   'src/webhooks/': NOTHING,
   'src/metrics/': ['soak'],
-  'src/settings': NOTHING,
-  'src/errors.ts': NOTHING,
+  'src/errors.ts': ['schemathesis'],
   'src/up/': ['embedded-postgres', ...STARTS],
-  'jobs/': [...QUEUES, ...BUILDS],
+  'jobs/': [...QUEUES, ...BUILDS, ...MACHINES],
   'jobs/acme': ['acme'],
   'jobs/apply': ['apply-kills'],
   'jobs/reseal.ts': ['machines/key-rotation'],
-  // What everyday tests show, and nothing else can break.
-  'cli/': NOTHING,
+  'jobs/worker.ts': ALL,
+  // What everyday tests show, and what no torture test uses, or only some.
+  'cli/': ['faults/first-start', 'node-versions'],
   'ui/': NOTHING,
   'docs/': NOTHING,
   'bench/': NOTHING,
   'examples/': NOTHING,
   'deploy/': NOTHING,
   'scripts/': NOTHING,
+  // Tests run when they have changed themselves, or what they import.
   'test/': NOTHING,
+  'test/golden/': [...HTTP, ...SERVICES],
+  'test/support/hooks.ts': ALL,
   '.ci/': NOTHING,
   '.gitignore': NOTHING,
   'biome.json': NOTHING,
@@ -121,6 +131,8 @@ export const AREAS = {
   'scripts/prepare.mjs': STARTS,
   'scripts/processes.mjs': [...STARTS, 'soak'],
   'scripts/ui.mjs': STARTS,
+  'scripts/schemathesis-requirements.txt': ['schemathesis'],
+  'scripts/test-servers.mjs': ALL,
   'scripts/up.mjs': STARTS,
   'package.json': [...STARTS, 'soak'],
   'package-lock.json': ALL,
@@ -159,7 +171,7 @@ const nameOf = (file) => file.replace('dist/test/torture/', '').replace('.test.j
 
 /** Whether a test, or what it imports of test/, has changed itself. */
 function importsAny(file, changed, seen = new Set()) {
-  if (seen.has(file) || !file.startsWith('dist/test/')) return false;
+  if (seen.has(file) || !file.startsWith('dist/test/') || !existsSync(join(ROOT, file))) return false;
   seen.add(file);
   if (changed.includes(file.replace(/^dist\//, '').replace(/\.js$/, '.ts'))) return true;
   const text = readFileSync(join(ROOT, file), 'utf8');
@@ -181,7 +193,7 @@ function changedSince(commit) {
   return [...tracked, ...added].filter((path) => path !== GREEN);
 }
 
-/** What is tested: the commit, if the working tree has nothing else. */
+/** The commit of the working tree, if it has no other changes. */
 export function cleanCommit() {
   const [head] = git('rev-parse', 'HEAD') ?? [];
   return git('status', '--porcelain')?.length === 0 ? head : undefined;

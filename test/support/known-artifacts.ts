@@ -1,17 +1,25 @@
 /**
  * Executables that earlier tests, or runs, have compiled: a test that is not about compiling need not wait for it
- * again. As in the product, one is known by toolchain (which has the SDK and all flags) and source.
+ * again. One is known by toolchain (which has the SDK and all flags) and source, as in the product, and by the code
+ * that builds it.
  */
-import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { createHash, randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type pg from 'pg';
 import type { ArtifactStore } from '../../src/artifacts/artifact-store.js';
+import { isErrno } from '../../src/util/errno.js';
 import { withClient } from './postgres.js';
 
-/** Those of toolchains that no run has used for so long are removed. */
+/** Those that no run has used for so long are removed. */
 const KEPT_MS = 7 * 24 * 3600 * 1000;
+
+interface Source {
+  readonly source_key: string;
+  readonly toolchain: string;
+}
 
 interface Known {
   readonly digest: string;
@@ -33,39 +41,33 @@ export class KnownArtifacts {
 
   /** Compiles an endpoint, with what is known of its source. */
   async compile(endpoint: string, compile: () => Promise<unknown>): Promise<void> {
-    const source = await withClient(this.#databaseUrl, (client) => this.#sourceOf(client, endpoint));
-    if (source === undefined) {
-      await compile();
-      return;
-    }
-    const isKnown = existsSync(this.#recordOf(source));
-    if (isKnown) await this.#offer(source);
+    const source = await withClient(this.#databaseUrl, (client) => sourceOf(client, endpoint));
+    const isKnown = source !== undefined && (await this.#offer(source));
     await compile();
-    if (!isKnown) await this.#keep(source);
+    if (source !== undefined && !isKnown) await this.#keep(source);
   }
 
-  /** Undefined when it has no source, or no worker, or workers with different toolchains. */
-  async #sourceOf(client: pg.Client, endpoint: string): Promise<Source | undefined> {
-    const { rows } = await client.query<Source>(
-      `SELECT DISTINCT source_key, nodes.info->>'toolchain' AS toolchain
-         FROM endpoints, nodes WHERE endpoints.id = $1 AND nodes.kind = 'worker' AND source_key IS NOT NULL`,
-      [endpoint],
-    );
-    return rows.length === 1 ? rows[0] : undefined;
-  }
-
-  async #offer({ source_key, toolchain }: Source): Promise<void> {
-    const record = await readFile(this.#recordOf({ source_key, toolchain }), 'utf8');
-    const { digest, size, diagnostics } = JSON.parse(record) as Known;
-    const folder = join(this.#root, toolchain);
-    await this.#artifacts.put(digest, join(folder, digest));
-    await withClient(this.#databaseUrl, (client) =>
-      client.query(
-        `INSERT INTO artifacts (source_key, toolchain, digest, size, diagnostics) VALUES ($1, $2, $3, $4, $5)
-         ON CONFLICT DO NOTHING`,
-        [source_key, toolchain, digest, size, JSON.stringify(diagnostics)],
-      ),
-    );
+  /** @returns whether it is known */
+  async #offer({ source_key, toolchain }: Source): Promise<boolean> {
+    const folder = this.#folderOf(toolchain);
+    try {
+      const record = await readFile(join(folder, `${source_key}.json`), 'utf8');
+      const { digest, size, diagnostics } = JSON.parse(record) as Known;
+      await this.#artifacts.put(digest, join(folder, digest));
+      await withClient(this.#databaseUrl, (client) =>
+        client.query(
+          `INSERT INTO artifacts (source_key, toolchain, digest, size, diagnostics) VALUES ($1, $2, $3, $4, $5)
+           ON CONFLICT DO NOTHING`,
+          [source_key, toolchain, digest, size, JSON.stringify(diagnostics)],
+        ),
+      );
+      await markUsed(folder);
+      return true;
+    } catch (error) {
+      // Not known, or just removed by another run.
+      if (isErrno(error, 'ENOENT')) return false;
+      throw error;
+    }
   }
 
   async #keep({ source_key, toolchain }: Source): Promise<void> {
@@ -77,34 +79,64 @@ export class KnownArtifacts {
     );
     const [known] = rows;
     if (known === undefined) return;
-    const folder = await this.#folderOf(toolchain);
+    const folder = this.#folderOf(toolchain);
+    await mkdir(folder, { recursive: true });
+    await markUsed(folder);
     // Other tests may do this at the same time: each file is there whole, or not at all.
     const temporary = join(folder, randomUUID());
-    await this.#artifacts.fetch(known.digest, temporary);
-    await rename(temporary, join(folder, known.digest));
-    await writeFile(temporary, JSON.stringify(known));
-    await rename(temporary, this.#recordOf({ source_key, toolchain }));
-  }
-
-  /** The folder of a toolchain; makes it, and then removes those that are no longer used. */
-  async #folderOf(toolchain: string): Promise<string> {
-    const folder = join(this.#root, toolchain);
-    await mkdir(folder, { recursive: true });
-    const now = new Date();
-    await utimes(folder, now, now);
-    for (const name of await readdir(this.#root)) {
-      const { mtimeMs } = await stat(join(this.#root, name)).catch(() => ({ mtimeMs: Date.now() }));
-      if (Date.now() - mtimeMs > KEPT_MS) await rm(join(this.#root, name), { recursive: true, force: true });
+    try {
+      await this.#artifacts.fetch(known.digest, temporary);
+      await rename(temporary, join(folder, known.digest));
+      await writeFile(temporary, JSON.stringify(known));
+      await rename(temporary, join(folder, `${source_key}.json`));
+    } finally {
+      await rm(temporary, { force: true });
     }
-    return folder;
+    await this.#removeUnused();
   }
 
-  #recordOf({ source_key, toolchain }: Source): string {
-    return join(this.#root, toolchain, `${source_key}.json`);
+  #folderOf(toolchain: string): string {
+    return join(this.#root, `${toolchain}-${buildCode()}`);
+  }
+
+  async #removeUnused(): Promise<void> {
+    for (const name of await readdir(this.#root)) {
+      const folder = join(this.#root, name);
+      const used = await stat(folder).then(
+        ({ mtimeMs }) => mtimeMs,
+        () => Date.now(), // another run has removed it
+      );
+      if (Date.now() - used > KEPT_MS) await rm(folder, { recursive: true, force: true });
+    }
   }
 }
 
-interface Source {
-  readonly source_key: string;
-  readonly toolchain: string;
+async function markUsed(folder: string): Promise<void> {
+  const now = new Date();
+  await utimes(folder, now, now);
+}
+
+/** Undefined when it has no source, or no worker, or workers with different toolchains. */
+async function sourceOf(client: pg.Client, endpoint: string): Promise<Source | undefined> {
+  const { rows } = await client.query<Source>(
+    `SELECT DISTINCT source_key, nodes.info->>'toolchain' AS toolchain
+       FROM endpoints, nodes WHERE endpoints.id = $1 AND nodes.kind = 'worker' AND source_key IS NOT NULL`,
+    [endpoint],
+  );
+  return rows.length === 1 ? rows[0] : undefined;
+}
+
+let code: string | undefined;
+
+/** A digest of the code that builds handlers. */
+function buildCode(): string {
+  code ??= digestOf(fileURLToPath(new URL('../../src/build', import.meta.url)));
+  return code;
+}
+
+function digestOf(folder: string): string {
+  const hash = createHash('sha256');
+  for (const name of readdirSync(folder).sort())
+    if (name.endsWith('.js')) hash.update(`${name}\0`).update(readFileSync(join(folder, name)));
+  return hash.digest('hex').slice(0, 16);
 }

@@ -4,6 +4,7 @@ import { chmod, chown, mkdir, readdir, symlink } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { ArtifactStore } from '../../src/artifacts/artifact-store.js';
 import { openArtifactStore } from '../../src/artifacts/open.js';
 import { makeFolderOfRoot } from '../../src/bootstrap/reachable-folder.js';
 import { handlerSocket, runDirectory } from '../../src/bootstrap/run-directory.js';
@@ -152,6 +153,11 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     apart && (name === 'gateway' || name === 'actor-host')
       ? startProcess(name, { ...baseEnv, DATA_DIR: apart.data, HOME: apart.data, ...env }, options)
       : startProcess(name, { ...baseEnv, ...env }, { ...options, user: undefined });
+  let store: Promise<ArtifactStore> | undefined;
+  const knownArtifacts = async () => {
+    store ??= openArtifactStore(loadConfig(baseEnv));
+    return new KnownArtifacts(join(BUILD_CACHE, 'artifacts'), database.url, await store);
+  };
   const start = async (name: ProcessName, env: Record<string, string> = {}) => {
     const started = launch(name, env);
     processes.set(name, started);
@@ -173,11 +179,6 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     await close();
     throw error;
   }
-  const known = new KnownArtifacts(
-    join(BUILD_CACHE, 'artifacts'),
-    database.url,
-    await openArtifactStore(loadConfig(baseEnv)),
-  );
   const runDir = apart ? join(apart.data, 'run') : await runDirectory(data.path);
   return {
     api,
@@ -192,7 +193,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     processes,
     start,
     launch,
-    deploy: (endpoint) => deploy(api, endpoint, known),
+    deploy: async (endpoint) => deploy(api, endpoint, await knownArtifacts()),
     close,
   };
 }
