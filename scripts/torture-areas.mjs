@@ -4,7 +4,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 import { ROOT } from './prepare.mjs';
 
 const GREEN = 'test/green-commit.json';
@@ -141,17 +141,18 @@ export const AREAS = {
 /**
  * The torture tests of a change.
  * @param files all compiled test files, such as `dist/test/torture/soak.test.js`
+ * @param root the checkout
  * @returns which of them belong to what differs from the newest green commit, and why, for people
  */
-export function affectedTorture(files) {
-  const green = greenCommit();
-  const changed = green && changedSince(green);
+export function affectedTorture(files, root = ROOT) {
+  const green = greenCommit(root);
+  const changed = green && changedSince(green, root);
   if (!changed) {
     const reason = green ? `its history has no ${green}` : `there is no ${GREEN}`;
     return { files, reason: `everything: ${reason}` };
   }
   const fits = selectorFor(changed);
-  const selected = files.filter((file) => fits(nameOf(file)) || importsAny(file, changed));
+  const selected = files.filter((file) => fits(nameOf(file)) || importsAny(file, changed, root));
   return { files: selected, reason: `${changed.length} paths differ from ${green.slice(0, 12)}` };
 }
 
@@ -170,33 +171,33 @@ function areaOf(path) {
 const nameOf = (file) => file.replace('dist/test/torture/', '').replace('.test.js', '');
 
 /** Whether a test, or what it imports of test/, has changed itself. */
-function importsAny(file, changed, seen = new Set()) {
-  if (seen.has(file) || !file.startsWith('dist/test/') || !existsSync(join(ROOT, file))) return false;
+function importsAny(file, changed, root, seen = new Set()) {
+  if (seen.has(file) || !file.startsWith('dist/test/') || !existsSync(join(root, file))) return false;
   seen.add(file);
   if (changed.includes(file.replace(/^dist\//, '').replace(/\.js$/, '.ts'))) return true;
-  const text = readFileSync(join(ROOT, file), 'utf8');
+  const text = readFileSync(join(root, file), 'utf8');
   return [...text.matchAll(/'(\.[^']+\.js)'/g)].some(([, path]) =>
-    importsAny(relative(ROOT, join(ROOT, dirname(file), path)), changed, seen),
+    importsAny(join(dirname(file), path), changed, root, seen),
   );
 }
 
-function greenCommit() {
-  const file = join(ROOT, GREEN);
+function greenCommit(root) {
+  const file = join(root, GREEN);
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).commit : undefined;
 }
 
 /** Paths that differ between a commit and the working tree; undefined when git does not know. */
-function changedSince(commit) {
-  const tracked = git('diff', '--name-only', '--no-renames', commit);
-  const added = git('ls-files', '--others', '--exclude-standard');
+function changedSince(commit, root) {
+  const tracked = git(root, 'diff', '--name-only', '--no-renames', commit);
+  const added = git(root, 'ls-files', '--others', '--exclude-standard');
   if (tracked === undefined || added === undefined) return undefined;
   return [...tracked, ...added].filter((path) => path !== GREEN);
 }
 
 /** The commit of the working tree, if it has no other changes. */
 export function cleanCommit() {
-  const [head] = git('rev-parse', 'HEAD') ?? [];
-  return git('status', '--porcelain')?.length === 0 ? head : undefined;
+  const [head] = git(ROOT, 'rev-parse', 'HEAD') ?? [];
+  return git(ROOT, 'status', '--porcelain')?.length === 0 ? head : undefined;
 }
 
 /** Records that the whole suite was green. */
@@ -207,7 +208,7 @@ export function recordGreen(commit, tests) {
 }
 
 /** The lines that git prints; undefined when it fails. */
-function git(...args) {
-  const { status, stdout } = spawnSync('git', args, { cwd: ROOT, encoding: 'utf8' });
+function git(root, ...args) {
+  const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' });
   return status === 0 ? stdout.split('\n').filter(Boolean) : undefined;
 }

@@ -1,6 +1,10 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { type TempDir, tempDir } from '../support/temp.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
@@ -8,6 +12,10 @@ interface Areas {
   readonly AREAS: Readonly<Record<string, readonly string[]>>;
   readonly ALWAYS: readonly string[];
   selectorFor(paths: readonly string[]): (name: string) => boolean;
+  affectedTorture(
+    files: readonly string[],
+    root: string,
+  ): { readonly files: string[]; readonly reason: string };
 }
 
 describe('the torture tests of a change', () => {
@@ -59,6 +67,57 @@ describe('the torture tests of a change', () => {
       .and.not.include('hostile/builds');
     expect(selected('rust/front/src/challenges.rs')).to.include('acme').and.not.include('http/slow-clients');
     expect(selected('docs/LOGS.md', 'jobs/acme-order.ts')).to.include('acme').and.not.include('soak');
+  });
+
+  describe('in a repository', () => {
+    const SOAK = 'dist/test/torture/soak.test.js';
+    const KILLED = 'dist/test/torture/faults/front-killed.test.js';
+    let repository: TempDir;
+    const git = (...args: string[]) =>
+      execFileSync('git', ['-c', 'user.name=T', '-c', 'user.email=t@example.com', ...args], {
+        cwd: repository.path,
+        encoding: 'utf8',
+      }).trim();
+    const write = async (path: string, text: string) => {
+      await mkdir(dirname(join(repository.path, path)), { recursive: true });
+      await writeFile(join(repository.path, path), text);
+    };
+    const affected = () => areas.affectedTorture([SOAK, KILLED], repository.path).files;
+    const green = (commit: string) => write('test/green-commit.json', JSON.stringify({ commit }));
+
+    beforeEach(async () => {
+      repository = await tempDir('repository');
+      git('init', '--quiet');
+      await write('.gitignore', 'dist/\n');
+      await write('docs/LOGS.md', 'logs');
+      await write('test/support/load.ts', '');
+      await write(SOAK, "import '../support/load.js';");
+      await write('dist/test/support/load.js', '');
+      await write(KILLED, '');
+      git('add', '.');
+      git('commit', '--quiet', '--message=first');
+    });
+    afterEach(() => repository.remove());
+
+    it('selects all torture tests without a green commit, or one that the history does not have', async () => {
+      expect(affected()).to.deep.equal([SOAK, KILLED]);
+      await green('0123456789012345678901234567890123456789');
+      expect(affected()).to.deep.equal([SOAK, KILLED]);
+    });
+
+    it('selects torture tests by what is committed, changed, added and deleted since the green commit', async () => {
+      await green(git('rev-parse', 'HEAD'));
+      expect(affected()).to.deep.equal([KILLED]);
+      await write('docs/LOGS.md', 'other logs');
+      git('commit', '--quiet', '--all', '--message=second');
+      expect(affected()).to.deep.equal([KILLED]);
+      await write('package.json', '{}');
+      expect(affected()).to.deep.equal([SOAK, KILLED]);
+      await rm(join(repository.path, 'package.json'));
+      expect(affected()).to.deep.equal([KILLED]);
+      await rm(join(repository.path, 'test/support/load.ts'));
+      expect(affected()).to.deep.equal([SOAK, KILLED]);
+    });
   });
 });
 
