@@ -62,8 +62,8 @@ export class Supervisor {
   readonly #observations: ObservationWriter;
   readonly #sleeping: SleepingEndpoints;
   readonly #idle: IdleHandlers;
-  /** The deployments that served before their endpoints fell asleep, by endpoint. The rows may be from before that. */
-  readonly #proven = new Map<string, string>();
+  /** The deployment that last served an endpoint that fell asleep; its row may still say that it is unconfirmed. */
+  readonly #servedBefore = new Map<string, string>();
   /** What handlers had in memory when that was read last, by endpoint. */
   readonly #bytes = new Map<string, number>();
   readonly #starts: HandlerStarts;
@@ -143,8 +143,8 @@ export class Supervisor {
     if (runner) runner.wake();
     else if (endpoint?.deployment) {
       const { id, confirmed } = endpoint.deployment;
-      const isProven = confirmed || this.#proven.get(endpointId) === id;
-      this.#addRunner(endpoint, isProven ? 'woken' : 'asleep');
+      const hasServed = confirmed || this.#servedBefore.get(endpointId) === id;
+      this.#addRunner(endpoint, hasServed ? 'woken' : 'asleep');
     }
     // The front does not know yet that nothing should run any more.
     else if (endpoint) void this.#options.front.apply([this.stateOf(endpoint)]);
@@ -205,7 +205,7 @@ export class Supervisor {
   #forget(id: string): void {
     this.#serving.delete(id);
     this.#policies.forget(id);
-    this.#proven.delete(id);
+    this.#servedBefore.delete(id);
     this.#bytes.delete(id);
     this.#options.environments.forget(id);
   }
@@ -243,10 +243,10 @@ export class Supervisor {
     let runner: EndpointRunner | undefined;
     // It may act before it is known here.
     const isCurrent = () => runner === undefined || runners.get(id) === runner;
-    const host = this.#hostOf(id, isCurrent, (proven) => {
+    const host = this.#hostOf(id, isCurrent, (deployment) => {
       if (!isCurrent()) return;
       runners.delete(id);
-      if (proven !== undefined) this.#proven.set(id, proven);
+      if (deployment !== undefined) this.#servedBefore.set(id, deployment);
       this.#serving.delete(id);
       this.#bytes.delete(id);
       this.#sleeping.add(id);

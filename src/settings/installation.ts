@@ -130,7 +130,7 @@ export const PERIODIC_WORK = {
     100,
     10,
     100,
-    'Interval of periodic work, in percent of the default: recovery of what was lost, alerts, retention, orders of certificates, encryption with a new key, figures. With less, processes notice sooner, and use more of the processors and of PostgreSQL.',
+    'Interval of periodic work, in percent of the default: recovery of what was lost, alerts, schedules that are due, retention of logs, audit and figures, orders of certificates, encryption with a new key, reports of figures. With less, processes notice sooner, and use more of the processors and of PostgreSQL. Heartbeats, timeouts and the hourly clean-up of artifacts stay as they are.',
   ),
 } as const;
 

@@ -121,4 +121,38 @@ describe('the policy auth with keys, passwords and signatures', function () {
       expectData(await api.delete(`${one.domain}/secrets/PLAIN`));
     }
   });
+
+  it('verifies the signatures of bodies of GitHub and Stripe by a secret of the domain', async () => {
+    const key = "It's a Secret to Everybody";
+    await secret('HOOK', key);
+    const sign = (text: string) => createHmac('sha256', key).update(text).digest('hex');
+    const status = async (body: string, headers: Record<string, string>) =>
+      (await one.send({ method: 'POST', body, headers })).status;
+    await one.set(one.domain, { auth: { hmac: { style: 'github', secret: 'HOOK' } } });
+    const github = { 'x-hub-signature-256': `sha256=${sign('Hello, World!')}` };
+    expect(await status('Hello, World!', github)).to.equal(200);
+    expect(await status('Hello, World?', github)).to.equal(401);
+    await one.set(one.domain, { auth: { hmac: { style: 'stripe', secret: 'HOOK', tolerance_seconds: 60 } } });
+    const stripe = (time: number) => ({ 'stripe-signature': `t=${time},v1=${sign(`${time}.{}`)}` });
+    const now = Math.floor(Date.now() / 1000);
+    expect(await status('{}', stripe(now))).to.equal(200);
+    expect(await status('[]', stripe(now))).to.equal(401);
+    expect(await status('{}', stripe(now - 120))).to.equal(401);
+  });
+
+  it('counts the requests of each API key of the domain for itself', async () => {
+    const policies = {
+      auth: { api_key: {} },
+      rate_limit: { requests: 2, window_seconds: 3600, by: 'key' },
+    };
+    await one.set(one.domain, policies);
+    const [first, second] = [await makeKey('first'), await makeKey('second')];
+    const statuses = async ({ key }: Key) => {
+      const answers = [];
+      for (let sent = 0; sent < 3; sent++) answers.push((await withKey(key)).status);
+      return answers;
+    };
+    expect(await statuses(first)).to.deep.equal([200, 200, 429]);
+    expect(await statuses(second)).to.deep.equal([200, 200, 429]);
+  });
 });
