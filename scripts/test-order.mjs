@@ -30,7 +30,7 @@ const SECONDS = {
   'processes/lying-servers': 60,
   'processes/restarts': 60,
   'torture/hostile/service-callers': 50,
-  'import/codegen/generate-handler': 50,
+
   'processes/rollback': 45,
   'processes/operators': 45,
   'up/embedded-postgres': 40,

@@ -38,7 +38,7 @@ const BUILDS = [
   'faults/disk-full',
   'local-sources',
 ];
-const STARTS = ['up', 'without-cargo', 'node-versions'];
+const STARTS = ['up', 'local-gateway', 'without-cargo', 'node-versions'];
 const SERVICES = [
   ...[
     'hostile/damaged-answers',
@@ -63,7 +63,7 @@ export const AREAS = {
   'rust/front/tests/': NOTHING,
   'rust/front-tls/': [...HTTP, 'acme'],
   'rust/wire/': [...HTTP, ...HANDLERS, ...SERVICES],
-  'rust/sdk/': [...HANDLERS, 'http/autobahn', 'faults/first-start'],
+  'rust/sdk/': [...HANDLERS, 'http/autobahn', 'faults/first-start', 'generated-handlers'],
   'rust/sdk/README.md': NOTHING,
   'rust/sdk/tests/': NOTHING,
   'rust/sdk/core/src/services/': SERVICES,
@@ -94,7 +94,7 @@ export const AREAS = {
   'src/lifecycle/': ['apply-kills', 'machines/lifecycle', 'machines/lost', 'soak'],
   'src/internal/': MACHINES,
   'src/apply/': ['apply-kills', 'exports'],
-  'src/import/': ['faults/imports-database', 'machines/services'],
+  'src/import/': ['faults/imports-database', 'generated-handlers', 'machines/services'],
   'src/secrets/': ['machines/key-rotation'],
   'src/api/': [...API, 'browser/sign-in'],
   'src/webhooks/': NOTHING,
@@ -107,7 +107,7 @@ export const AREAS = {
   'jobs/reseal.ts': ['machines/key-rotation'],
   'jobs/worker.ts': ALL,
   // What everyday tests show, and what no torture test uses, or only some.
-  'cli/': ['faults/first-start', 'node-versions'],
+  'cli/': ['faults/first-start', 'local-gateway', 'node-versions'],
   'ui/': NOTHING,
   'docs/': NOTHING,
   'bench/': NOTHING,

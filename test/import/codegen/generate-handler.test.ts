@@ -1,11 +1,13 @@
-/** The source of generated handlers: its text, and that it compiles without warnings. */
+/**
+ * The source of generated handlers: its text, and that it compiles without warnings; for all combinations of types and
+ * styles, and for many documents, in test/torture.
+ */
 import { expect } from 'chai';
-import fc from 'fast-check';
 import { generateHandler } from '../../../src/import/codegen/generate-handler.js';
 import type { Operation, Parameter } from '../../../src/import/openapi/document.js';
-import { field, formBody, jsonBody, MULTIPART, member, onlyTexts, URLENCODED } from './bodies.js';
+import { field, formBody, jsonBody, MULTIPART, member, onlyTexts } from './bodies.js';
 import { type CheckHandlers, openCompiler } from './check-handlers.js';
-import { HOSTILE_TEXTS, hostileOperation, operation, parameter, TEXT_STYLES } from './operations.js';
+import { HOSTILE_TEXTS, operation, parameter } from './operations.js';
 
 const UPDATE_PET = operation({
   operationId: 'updatePet',
@@ -307,70 +309,11 @@ impl Body {
     expect((await check([LIST_PETS_SOURCE, unused])).join()).to.include('unused variable');
   });
 
-  it('generates handlers that compile without warnings for all combinations of types and styles', async function () {
-    this.timeout(120_000);
-    const types = ['string', 'integer', 'number', 'boolean', 'array', 'object', 'any'] as const;
-    const locations = ['path', 'query', 'header', 'cookie'] as const;
-    const media = ['application/json', 'application/problem+json', MULTIPART, URLENCODED, 'text/plain'];
-    const styles = TEXT_STYLES.flatMap((style) => [true, false].map((explode) => ({ style, explode })));
-    const flags = [true, false];
-    const parameters = types.flatMap((type) =>
-      locations.flatMap((location) =>
-        flags.flatMap((required) =>
-          styles.map((style) =>
-            parameter('a', { type, in: location, required, itemType: 'integer', ...style }),
-          ),
-        ),
-      ),
-    );
-    // Each alone, as its helpers depend on it, and many in one form.
-    const fields = types.flatMap((type) =>
-      styles.flatMap((style) =>
-        flags.map((isFile) => field('a', { type, isFile, itemType: 'integer', ...style })),
-      ),
-    );
-    const many = [...fields, ...fields.map((one) => ({ ...one, itemType: 'object' as const }))].map(
-      (one, at) => ({ ...one, name: `a${at}` }),
-    );
-    const forms = [MULTIPART, URLENCODED].flatMap((mediaType) => [
-      ...fields.map((one) => formBody(mediaType, [one])),
-      ...flags.map((required) =>
-        formBody(
-          mediaType,
-          many.map((one) => ({ ...one, required })),
-          { required },
-        ),
-      ),
-    ]);
-    const bodies = types.flatMap((type) =>
-      media.flatMap((mediaType) =>
-        flags.map((required) => ({ type, mediaType, required, members: [] as const })),
-      ),
-    );
-    const members = types.flatMap((type) =>
-      flags.flatMap((required) =>
-        flags.flatMap((nullable) =>
-          [undefined, ['a', 'b'], MANY.slice(0, 60)].map((allowed, at) =>
-            member(`${type}-${required}-${nullable}-${at}`, {
-              ...{ type, required, nullable },
-              ...(allowed === undefined ? {} : { allowed: onlyTexts(...allowed) }),
-            }),
-          ),
-        ),
-      ),
-    );
-    const sources = [
-      UPDATE_PET,
-      ...parameters.map((one) => operation({ path: one.in === 'path' ? '/{a}' : '/', parameters: [one] })),
-      ...[...bodies, ...forms, jsonBody(members), jsonBody(members, { required: false })].map((body) =>
-        operation({ body }),
-      ),
-    ].map(generated);
-    expect(await check(sources)).to.deep.equal([]);
+  it('generates a handler with parameters and a body that compiles without warnings', async () => {
+    expect(await check([UPDATE_PET_SOURCE])).to.deep.equal([]);
   });
 
-  it('generates handlers that compile without warnings for untrusted documents', async function () {
-    this.timeout(180_000);
+  it('generates handlers that compile without warnings for hostile texts', async () => {
     const everywhere = HOSTILE_TEXTS.map((text) =>
       generateHandler(
         operation({
@@ -392,15 +335,5 @@ impl Body {
       ),
     );
     expect(await check(everywhere)).to.deep.equal([]);
-
-    const operations = fc.array(hostileOperation, { minLength: 200, maxLength: 200, size: 'max' });
-    await fc.assert(
-      fc.asyncProperty(operations, async (drawn) => {
-        const reported = await check(drawn.map((one) => generateHandler(one, one.name)));
-        expect(reported).to.deep.equal([]);
-      }),
-      // Shrinking would run the compiler for each step.
-      { numRuns: 3, endOnFailure: true },
-    );
   });
 });
