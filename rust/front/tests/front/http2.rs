@@ -19,7 +19,7 @@ const WINDOW: u32 = 16 << 20;
 /// Requests of a connection at a time.
 const STREAMS: usize = 100;
 
-/// `/any` shows the request, `/echo` sends the body back, `/late` does so when the gate is open.
+/// `/any` describes the request, `/echo` sends the body back, `/late` does so when the gate is open.
 fn front_with_gate() -> (Front, Gate) {
     let front = Front::with(json!({ "bodyLimit": BODY_LIMIT }));
     let gate = Gate::default();

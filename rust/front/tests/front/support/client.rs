@@ -156,15 +156,19 @@ impl Client {
         length > 0
     }
 
-    /// Whether the front has not ended the connection yet.
-    pub fn is_open(&self) -> bool {
+    /// Whether the front has not ended the connection yet. Reads what is there.
+    pub fn is_open(&mut self) -> bool {
+        let mut piece = [0; 64 * 1024];
         self.stream.set_nonblocking(true).unwrap();
-        let peeked = self.stream.peek(&mut [0]);
+        let is_open = loop {
+            match self.stream.read(&mut piece) {
+                Ok(0) => break false,
+                Ok(length) => self.received.extend_from_slice(&piece[..length]),
+                Err(error) => break error.kind() == ErrorKind::WouldBlock,
+            }
+        };
         self.stream.set_nonblocking(false).unwrap();
-        match peeked {
-            Ok(length) => length > 0,
-            Err(error) => error.kind() == ErrorKind::WouldBlock,
-        }
+        is_open
     }
 
     /// The beginning of what has come and was not read, for messages.
