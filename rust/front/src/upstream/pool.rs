@@ -68,8 +68,9 @@ impl HandlerPool {
         }
     }
 
-    /// Resolves when no request is in flight in a replaced instance. Its connection is retired only when those to the
-    /// next handlers are open, for which nobody waits in a front that has been replaced itself.
+    /// Resolves when no request is in flight in a replaced instance. Also waits for connections that are not retired
+    /// yet: a front that has been replaced itself retires them only once it has connected to the next handlers, and the
+    /// supervisor does not wait for that.
     pub async fn drained(&self, instance_id: u64) {
         let is_draining = |one: &HandlerConnection| one.instance_id == instance_id && one.is_open();
         loop {

@@ -9,7 +9,7 @@ fn front(trusted_proxies: &[&str]) -> Front {
     front
 }
 
-fn seen(front: &Front, lines: &str) -> Value {
+fn echoed(front: &Front, lines: &str) -> Value {
     let response = front.get("/any", lines);
     assert_eq!(response.status, 200, "{lines}: {}", response.text());
     response.json()
@@ -25,7 +25,7 @@ fn a_client_that_is_no_trusted_proxy_has_the_address_of_its_connection_whatever_
             "Forwarded: for=192.0.2.1\r\n",
             "X-Forwarded-For: 192.0.2.1\r\nForwarded: for=192.0.2.1\r\n",
         ] {
-            assert_eq!(seen(&front, lines)["client_ip"], "127.0.0.1", "{lines}");
+            assert_eq!(echoed(&front, lines)["client_ip"], "127.0.0.1", "{lines}");
         }
     }
 }
@@ -33,7 +33,7 @@ fn a_client_that_is_no_trusted_proxy_has_the_address_of_its_connection_whatever_
 #[test]
 fn a_client_behind_trusted_proxies_has_the_last_address_that_is_not_one_of_them() {
     let front = front(&["127.0.0.0/8", "10.0.0.0/8", "2001:db8:1::/48"]);
-    assert_eq!(seen(&front, "")["client_ip"], "127.0.0.1", "the proxy says nothing");
+    assert_eq!(echoed(&front, "")["client_ip"], "127.0.0.1", "the proxy says nothing");
     for (addresses, client) in [
         (&["192.0.2.1"][..], "192.0.2.1"),
         (&["192.0.2.1", "10.1.2.3"], "192.0.2.1"),
@@ -52,7 +52,7 @@ fn a_client_behind_trusted_proxies_has_the_last_address_that_is_not_one_of_them(
         for lines in
             [format!("X-Forwarded-For: {}\r\n", addresses.join(", ")), format!("Forwarded: {}\r\n", pairs.join(", "))]
         {
-            assert_eq!(seen(&front, &lines)["client_ip"], client, "{lines}");
+            assert_eq!(echoed(&front, &lines)["client_ip"], client, "{lines}");
         }
     }
 }
@@ -64,13 +64,13 @@ fn several_headers_of_a_proxy_are_one_list_and_x_forwarded_for_comes_before_forw
         "X-Forwarded-For: 198.51.100.1\r\nX-Forwarded-For: 192.0.2.1, 10.0.0.1\r\n",
         "X-Forwarded-For: 192.0.2.1\r\nForwarded: for=192.0.2.2\r\n",
     ] {
-        assert_eq!(seen(&front, lines)["client_ip"], "192.0.2.1", "{lines}");
+        assert_eq!(echoed(&front, lines)["client_ip"], "192.0.2.1", "{lines}");
     }
 }
 
 #[test]
 fn a_handler_gets_the_headers_of_proxies_as_they_are() {
     let front = front(&["127.0.0.0/8"]);
-    let headers = &seen(&front, "X-Forwarded-For: anything, 192.0.2.1\r\nForwarded: for=unknown\r\n")["headers"];
+    let headers = &echoed(&front, "X-Forwarded-For: anything, 192.0.2.1\r\nForwarded: for=unknown\r\n")["headers"];
     assert_eq!([&headers["x-forwarded-for"], &headers["forwarded"]], ["anything, 192.0.2.1", "for=unknown"]);
 }

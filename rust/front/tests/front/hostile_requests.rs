@@ -21,11 +21,16 @@ fn send_rows_of(title: &str) {
     let failures: Vec<String> = sent_rows.filter_map(|row| failure_of(&front, &table, row)).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 
-    // A request hidden in another is never one of its own; one that is sent in the open is seen.
+    // A request hidden in another is never one of its own; one that is sent in the open is.
+    let is_smuggled = |report: &Value| report["type"] == "request" && report["route"] == "/smuggled";
+    front.metrics_become("without requests", |figures| figures["requestsInFlight"] == 0);
+    // What was logged is there when all threads have answered.
+    front.apply([]);
+    assert_eq!(front.supervisor.reports(is_smuggled), Vec::<Value>::new());
     front.exchange(table.smuggled());
-    front.supervisor.report("the open request", |report| report["type"] == "request" && report["route"] == "/smuggled");
-    let seen = front.supervisor.reports(|report| report["type"] == "request" && report["route"] == "/smuggled");
-    assert_eq!(seen, Vec::<Value>::new());
+    front.supervisor.report("the open request", is_smuggled);
+    front.apply([]);
+    assert_eq!(front.supervisor.reports(is_smuggled), Vec::<Value>::new());
 }
 
 /// What is not as the table says.
@@ -95,7 +100,7 @@ fn http2_failure_of(front: &Front, table: &Table, row: &Value) -> Option<String>
     let mut client = front.connect_http2();
     let stream = client.request(&table.fields(&request["fields"]), body, trailers.as_deref());
     let end = client.end_of(stream);
-    let shown = format!("{}: {end:?} instead of {}", row["input"], request["outcome"]);
+    let problem = format!("{}: {end:?} instead of {}", row["input"], request["outcome"]);
 
     let is_reset = end.reset == Some(code::PROTOCOL) && end.go_away.is_none();
     let has_status = |status: u16| end.status == Some(status) && end.go_away.is_none();
@@ -115,7 +120,7 @@ fn http2_failure_of(front: &Front, table: &Table, row: &Value) -> Option<String>
         other => panic!("{other}"),
     };
     if !is_as_said {
-        return Some(shown);
+        return Some(problem);
     }
     // Other streams of the connection go on; where it is closed, others are served.
     let good = table.fields(&table.row("a body with GET")["http2"]["fields"]);
@@ -127,5 +132,5 @@ fn http2_failure_of(front: &Front, table: &Table, row: &Value) -> Option<String>
     };
     let stream = next.request(&good, None, None);
     let end = next.end_of(stream);
-    if end.status == Some(200) { None } else { Some(format!("{shown}; the next request: {end:?}")) }
+    if end.status == Some(200) { None } else { Some(format!("{problem}; the next request: {end:?}")) }
 }

@@ -19,7 +19,7 @@ const WINDOW: u32 = 16 << 20;
 /// Requests of a connection at a time.
 const STREAMS: usize = 100;
 
-/// `/any` shows the request, `/echo` sends the body back, `/late` does so when the gate is open.
+/// `/any` describes the request, `/echo` sends the body back, `/late` does so when the gate is open.
 fn front_with_gate() -> (Front, Gate) {
     let front = Front::with(json!({ "bodyLimit": BODY_LIMIT }));
     let gate = Gate::default();
@@ -108,10 +108,10 @@ fn a_client_is_served_as_over_http_1() {
         assert_eq!(headers["content-length"], body.len().to_string());
         assert!(headers.contains_key("date") && headers.contains_key("x-request-id"), "{headers:?}");
         assert!(!headers.contains_key("connection"));
-        let seen: Value = serde_json::from_slice(&body).unwrap();
+        let received: Value = serde_json::from_slice(&body).unwrap();
         let expected = ["GET", "/any?x=1", "127.0.0.1"];
-        assert_eq!([&seen["method"], &seen["target"], &seen["client_ip"]], expected);
-        let names = ["host", "x-own", "cookie"].map(|name| &seen["headers"][name]);
+        assert_eq!([&received["method"], &received["target"], &received["client_ip"]], expected);
+        let names = ["host", "x-own", "cookie"].map(|name| &received["headers"][name]);
         assert_eq!(names, ["localhost", "yes", "a=b; c=d"]);
         let mut own = request(Method::GET, "/any");
         own.headers_mut().append("x-request-id", "my-own".parse().unwrap());
@@ -190,9 +190,9 @@ fn a_client_gets_no_body_with_head_204_and_304() {
             (Method::GET, "/unchanged", 304, false),
             (Method::GET, "/nothing", 204, false),
         ] {
-            let (found, headers, body) = send(&client, request(method, path), None).await;
+            let (actual, headers, body) = send(&client, request(method, path), None).await;
             let expected = (status, has_length, 0);
-            assert_eq!((found.as_u16(), headers.contains_key("content-length"), body.len()), expected, "{path}");
+            assert_eq!((actual.as_u16(), headers.contains_key("content-length"), body.len()), expected, "{path}");
         }
     });
 }
@@ -208,8 +208,8 @@ fn a_handler_gets_no_trailers_of_a_request() {
         trailers.append("x-trailer", "secret".parse().unwrap());
         stream.send_trailers(trailers).unwrap();
         let (status, _, body) = whole(response).await;
-        let seen = String::from_utf8(body).unwrap();
-        assert!(status == 200 && seen.contains(r#""body":"{}""#) && !seen.contains("trailer"), "{seen}");
+        let received = String::from_utf8(body).unwrap();
+        assert!(status == 200 && received.contains(r#""body":"{}""#) && !received.contains("trailer"), "{received}");
     });
 }
 
@@ -269,7 +269,7 @@ fn a_preface_may_come_in_pieces() {
     // Its settings, and then that it has taken ours.
     let acknowledged = frame(kind::SETTINGS, flag::ACK, 0, &[]);
     while !client.received.ends_with(&acknowledged) {
-        assert!(client.read(), "{}", client.shown());
+        assert!(client.read(), "{}", client.excerpt());
     }
 }
 

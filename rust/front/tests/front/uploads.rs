@@ -1,13 +1,14 @@
 //! Bodies of requests that handlers read while they arrive: held back by slow handlers, cut off, dropped.
+use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Front, Gate, Handler, PATIENCE, Request, Stream, anything, post};
+use crate::support::{Client, Front, Gate, Handler, PATIENCE, Request, Stream, anything, eventually_within, post};
 
 const MEGABYTE: usize = 1 << 20;
 const LAST_CHUNK: &str = "0\r\n\r\n";
@@ -49,24 +50,24 @@ fn counts(request: &Request, stream: &mut Stream) {
     }
 }
 
-/// Tells when it has the first piece, and why there is no end.
-fn tells() -> (impl Fn(&Request, &mut Stream) + Send + Sync + 'static, Receiver<String>) {
-    let (sender, told) = channel();
+/// Reports when it has the first piece, and why there is no end.
+fn reports() -> (impl Fn(&Request, &mut Stream) + Send + Sync + 'static, Receiver<String>) {
+    let (sender, reported) = channel();
     let sender = Mutex::new(sender);
     let script = move |_: &Request, stream: &mut Stream| {
-        let tell = |what: &str| drop(sender.lock().unwrap().send(what.to_owned()));
-        let Some(first) = stream.piece() else { return tell("nothing came") };
-        tell("begun");
+        let report = |what: &str| drop(sender.lock().unwrap().send(what.to_owned()));
+        let Some(first) = stream.piece() else { return report("nothing came") };
+        report("begun");
         let mut length = first.len();
         while let Some(piece) = stream.piece() {
             length += piece.len();
         }
         match &stream.reset {
             None => stream.respond(200, length.to_string().as_bytes()),
-            Some(reason) => tell(reason),
+            Some(reason) => report(reason),
         }
     };
-    (script, told)
+    (script, reported)
 }
 
 /// Sends back what comes.
@@ -100,12 +101,12 @@ fn kibibyte() -> String {
 
 #[test]
 fn a_handler_reads_a_body_while_it_arrives_also_one_that_is_longer_than_whole_ones_may_be() {
-    let (script, told) = tells();
+    let (script, reported) = reports();
     let front = front_of(script);
     let mut client = begin(&front, &length_of(3 * MEGABYTE));
     client.send(kibibyte());
     // Before the rest is sent.
-    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "begun");
+    assert_eq!(reported.recv_timeout(PATIENCE).unwrap(), "begun");
     client.send("x".repeat(3 * MEGABYTE - 1024));
     assert_eq!(client.response().text(), (3 * MEGABYTE).to_string());
     // The connection goes on, also behind chunks.
@@ -178,9 +179,9 @@ fn a_slow_handler_holds_back_the_client_of_its_request_and_nothing_else() {
     let sent = AtomicUsize::new(0);
     thread::scope(|scope| {
         scope.spawn(|| {
-            for _ in 0..length / 1024 {
-                sender.send(kibibyte());
-                sent.fetch_add(1024, Ordering::Relaxed);
+            let piece = kibibyte();
+            while sent.load(Ordering::Relaxed) < length && sender.stream.write_all(piece.as_bytes()).is_ok() {
+                sent.fetch_add(piece.len(), Ordering::Relaxed);
             }
         });
         // On the same connection to the handler.
@@ -243,23 +244,29 @@ fn a_request_counts_no_longer_than_until_it_is_answered() {
         let mut client = front.connect();
         client.send(format!("POST /upload{query} HTTP/1.1\r\nHost: localhost\r\n{CHUNKED}\r\n"));
         client.send(chunk(&kibibyte()).repeat(kibibytes)).receives(&format!("HTTP/1.1 {status}"));
-        // It would go on for 30 seconds.
-        while front.post("/upload", "", "").status != 200 {
-            client.send(chunk("x"));
-        }
+        // What still comes is dropped for 30 seconds.
+        eventually_within(
+            Duration::from_secs(10),
+            || format!("the request with {status} still counts"),
+            || {
+                client.send(chunk("x"));
+                front.post("/upload", "", "").status == 200
+            },
+        );
+        assert!(client.is_open());
     }
 }
 
 #[test]
 fn a_handler_is_told_when_the_client_leaves_within_the_body() {
-    let (script, told) = tells();
+    let (script, reported) = reports();
     let front = front_of(script);
     for leave in [|client: Client| drop(client), Client::reset, |mut client: Client| drop(client.finish().closed())] {
         let mut client = begin(&front, &length_of(3 * MEGABYTE));
         client.send(kibibyte());
-        assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "begun");
+        assert_eq!(reported.recv_timeout(PATIENCE).unwrap(), "begun");
         leave(client);
-        let reason = told.recv_timeout(PATIENCE).unwrap();
+        let reason = reported.recv_timeout(PATIENCE).unwrap();
         assert!(reason.contains("the client has left"), "{reason}");
     }
     front.metrics_become("without requests", |figures| figures["requestsInFlight"] == 0);
@@ -267,22 +274,22 @@ fn a_handler_is_told_when_the_client_leaves_within_the_body() {
 
 #[test]
 fn a_client_gets_408_when_it_sends_nothing_for_too_long() {
-    let (script, told) = tells();
+    let (script, reported) = reports();
     let front = front_with(json!({}));
-    let idle = post("/upload").limit("idleTimeoutMs", 1_000).limit("timeoutMs", 500);
+    let idle = post("/upload").limit("idleTimeoutMs", 2_000).limit("timeoutMs", 2_000);
     front.serve(&front.streams("streams", script), [idle]);
-    // Longer than the deadline, which begins at the end of the body.
+    // All together for longer than either. The deadline begins at the end of the body.
     let mut slow = begin(&front, CHUNKED);
-    for _ in 0..5 {
+    for _ in 0..25 {
         slow.send(chunk(&kibibyte()));
-        thread::sleep(Duration::from_millis(200));
+        thread::sleep(Duration::from_millis(100));
     }
-    assert_eq!(slow.send(LAST_CHUNK).response().text(), (5 * 1024).to_string());
-    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "begun");
+    assert_eq!(slow.send(LAST_CHUNK).response().text(), (25 * 1024).to_string());
+    assert_eq!(reported.recv_timeout(PATIENCE).unwrap(), "begun");
     let responses = begin(&front, CHUNKED).send(chunk(&kibibyte())).rest();
     assert_eq!(responses.iter().map(|response| response.status).collect::<Vec<_>>(), [408]);
-    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "begun");
-    let reason = told.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(reported.recv_timeout(PATIENCE).unwrap(), "begun");
+    let reason = reported.recv_timeout(PATIENCE).unwrap();
     assert!(reason.contains("sent nothing for too long"), "{reason}");
 }
 
@@ -302,15 +309,15 @@ fn a_client_gets_504_when_the_handler_reads_nothing_for_too_long() {
 
 #[test]
 fn a_body_is_no_longer_than_the_policy_allows_whatever_is_known_before() {
-    let (script, told) = tells();
+    let (script, reported) = reports();
     let front = front_with(json!({}));
     let limited = || post("/upload").policies(json!({ "body_limit": MEGABYTE }));
     front.serve(&front.streams("streams", script), [limited()]);
     assert_eq!(begin(&front, &length_of(2 * MEGABYTE)).response().status, 413);
     let mut counted = begin(&front, CHUNKED);
     assert_eq!(counted.send(chunk(&kibibyte()).repeat(1025)).response().status, 413);
-    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "begun");
-    let reason = told.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(reported.recv_timeout(PATIENCE).unwrap(), "begun");
+    let reason = reported.recv_timeout(PATIENCE).unwrap();
     assert!(reason.contains("body_limit"), "{reason}");
     // Once the answer has begun, it is cut off.
     front.serve(&front.streams("streams", echoes), [limited()]);
@@ -327,14 +334,16 @@ fn a_body_is_no_longer_than_the_policy_allows_whatever_is_known_before() {
 #[test]
 fn a_client_that_is_too_slow_gets_408_but_not_when_the_handler_holds_it_back() {
     let front = front_with(json!({ "stallTimeoutMs": 1_000, "minBytesPerSecond": 2_000 }));
-    let (script, told) = tells();
+    let (script, reported) = reports();
     front.serve(&front.streams("streams", script), [post("/upload")]);
     let mut slow = begin(&front, &length_of(3 * MEGABYTE));
     let mut sender = Client::of(slow.stream.try_clone().unwrap());
     let gate = Gate::default();
     thread::scope(|scope| {
         scope.spawn(|| {
-            while !gate.is_open() {
+            // It ends also when the test fails.
+            let begin = Instant::now();
+            while !gate.is_open() && begin.elapsed() < PATIENCE {
                 sender.send("x");
                 thread::sleep(Duration::from_millis(100));
             }
@@ -342,8 +351,8 @@ fn a_client_that_is_too_slow_gets_408_but_not_when_the_handler_holds_it_back() {
         assert_eq!(slow.response().status, 408);
         gate.open();
     });
-    assert_eq!(told.recv_timeout(PATIENCE).unwrap(), "begun");
-    let reason = told.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(reported.recv_timeout(PATIENCE).unwrap(), "begun");
+    let reason = reported.recv_timeout(PATIENCE).unwrap();
     assert!(reason.contains("too slow"), "{reason}");
 
     let gate = Gate::default();

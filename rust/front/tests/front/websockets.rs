@@ -85,7 +85,7 @@ fn close_code(client: &mut Client) -> u16 {
 /// Waits until so many bytes have come, and takes them.
 fn take(client: &mut Client, length: usize) -> Vec<u8> {
     while client.received.len() < length {
-        assert!(client.read(), "{}", client.shown());
+        assert!(client.read(), "{}", client.excerpt());
     }
     client.received.drain(..length).collect()
 }

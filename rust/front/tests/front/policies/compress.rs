@@ -3,18 +3,18 @@ use std::io::Read;
 
 use serde_json::json;
 
-use super::Shown;
+use super::Fixture;
 use crate::support::{Response, get};
 
-fn front() -> Shown {
-    let shown = Shown::start();
-    shown.set(json!({ "compress": { "min_bytes": 1000 } }));
-    shown
+fn front() -> Fixture {
+    let fixture = Fixture::start();
+    fixture.set(json!({ "compress": { "min_bytes": 1000 } }));
+    fixture
 }
 
 /// An answer of about so many bytes, for a client that takes these encodings.
-fn answer(shown: &Shown, length: usize, accepted: &str, lines: &str) -> Response {
-    shown.front.get("/shown", &format!("X-Length: {length}\r\nAccept-Encoding: {accepted}\r\n{lines}"))
+fn answer(fixture: &Fixture, length: usize, accepted: &str, lines: &str) -> Response {
+    fixture.front.get("/echo", &format!("X-Length: {length}\r\nAccept-Encoding: {accepted}\r\n{lines}"))
 }
 
 fn encoding(response: &Response) -> Option<String> {
@@ -34,8 +34,8 @@ fn unpacked(encoding: &str, body: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_client_gets_the_encoding_that_it_likes_best() {
-    let shown = front();
-    let plain = shown.front.get("/shown", "X-Length: 100000\r\n");
+    let fixture = front();
+    let plain = fixture.front.get("/echo", "X-Length: 100000\r\n");
     assert_eq!((encoding(&plain), plain.header("vary").as_deref()), (None, Some("Accept-Encoding")));
     for (accepted, expected) in [
         ("gzip", "gzip"),
@@ -46,30 +46,30 @@ fn a_client_gets_the_encoding_that_it_likes_best() {
         ("*", "br"),
         ("*, br;q=0", "zstd"),
     ] {
-        let packed = answer(&shown, 100_000, accepted, "");
+        let packed = answer(&fixture, 100_000, accepted, "");
         assert_eq!(encoding(&packed).as_deref(), Some(expected), "{accepted}");
         assert!(packed.body.len() < plain.body.len() / 10);
-        let seen: serde_json::Value = serde_json::from_slice(&unpacked(expected, &packed.body)).unwrap();
-        assert_eq!(seen["filler"], plain.json()["filler"]);
+        let echoed: serde_json::Value = serde_json::from_slice(&unpacked(expected, &packed.body)).unwrap();
+        assert_eq!(echoed["filler"], plain.json()["filler"]);
     }
     for accepted in ["identity", "deflate", "gzip;q=0", "br;q=0, gzip;q=0, zstd;q=0, *", ""] {
-        assert_eq!(encoding(&answer(&shown, 100_000, accepted, "")), None, "{accepted}");
+        assert_eq!(encoding(&answer(&fixture, 100_000, accepted, "")), None, "{accepted}");
     }
 }
 
 #[test]
 fn a_client_gets_long_answers_whole() {
-    let shown = front();
+    let fixture = front();
     for encoding in ["gzip", "br"] {
-        let packed = answer(&shown, 8_000_000, encoding, "");
+        let packed = answer(&fixture, 8_000_000, encoding, "");
         assert!(unpacked(encoding, &packed.body).len() > 8_000_000);
     }
 }
 
 #[test]
 fn an_answer_that_is_short_or_compressed_or_must_not_be_changed_is_left_alone() {
-    let shown = front();
-    let of = |length: usize, line: &str| encoding(&answer(&shown, length, "gzip", line));
+    let fixture = front();
+    let of = |length: usize, line: &str| encoding(&answer(&fixture, length, "gzip", line));
     assert_eq!(of(1, ""), None);
     assert_eq!(of(5_000, "X-Answer: Content-Encoding: x-own\r\n").as_deref(), Some("x-own"));
     for header in [
@@ -85,11 +85,11 @@ fn an_answer_that_is_short_or_compressed_or_must_not_be_changed_is_left_alone() 
 
 #[test]
 fn a_compressed_answer_has_a_weak_tag_and_the_same_headers_for_head() {
-    let shown = front();
+    let fixture = front();
     let lines = "X-Answer: ETag: \"a\"\r\n";
-    assert_eq!(answer(&shown, 5_000, "gzip", lines).header("etag").as_deref(), Some("W/\"a\""));
-    let head = format!("HEAD /shown HTTP/1.1\r\nHost: localhost\r\nX-Length: 5000\r\nAccept-Encoding: gzip\r\n{lines}");
-    let mut client = shown.front.connect();
+    assert_eq!(answer(&fixture, 5_000, "gzip", lines).header("etag").as_deref(), Some("W/\"a\""));
+    let head = format!("HEAD /echo HTTP/1.1\r\nHost: localhost\r\nX-Length: 5000\r\nAccept-Encoding: gzip\r\n{lines}");
+    let mut client = fixture.front.connect();
     let response = client.send(format!("{head}Connection: close\r\n\r\n")).response_to_head();
     assert_eq!((encoding(&response).as_deref(), response.header("etag").as_deref()), (Some("gzip"), Some("W/\"a\"")));
     assert_eq!(client.closed(), "");
@@ -97,10 +97,10 @@ fn a_compressed_answer_has_a_weak_tag_and_the_same_headers_for_head() {
 
 #[test]
 fn an_answer_is_compressed_by_the_algorithms_of_the_policy_only() {
-    let shown = front();
-    shown.set(json!({ "compress": { "algorithms": ["gzip"] } }));
+    let fixture = front();
+    fixture.set(json!({ "compress": { "algorithms": ["gzip"] } }));
     let accepted = "br, zstd, gzip;q=0.1";
-    assert_eq!(encoding(&answer(&shown, 5_000, accepted, "")).as_deref(), Some("gzip"));
-    shown.front.serve(&shown.handler, [get("/shown")]);
-    assert_eq!(encoding(&answer(&shown, 5_000, accepted, "")), None);
+    assert_eq!(encoding(&answer(&fixture, 5_000, accepted, "")).as_deref(), Some("gzip"));
+    fixture.front.serve(&fixture.handler, [get("/echo")]);
+    assert_eq!(encoding(&answer(&fixture, 5_000, accepted, "")), None);
 }

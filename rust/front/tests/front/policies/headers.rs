@@ -1,14 +1,14 @@
 //! Changed headers, redirects and maintenance.
 use serde_json::json;
 
-use super::Shown;
+use super::Fixture;
 
-fn names_of_headers(seen: &serde_json::Value) -> Vec<String> {
-    seen["headers"].as_object().unwrap().keys().cloned().collect()
+fn names_of_headers(echoed: &serde_json::Value) -> Vec<String> {
+    echoed["headers"].as_object().unwrap().keys().cloned().collect()
 }
 
-fn set_request_headers(shown: &Shown) {
-    shown.set(json!({
+fn set_request_headers(fixture: &Fixture) {
+    fixture.set(json!({
         "headers": {
             "request": { "remove": ["X-Admin"], "set": { "X-Tenant": "ours" }, "add": { "Via": "the edge" } },
         },
@@ -17,20 +17,20 @@ fn set_request_headers(shown: &Shown) {
 
 #[test]
 fn a_handler_gets_the_headers_that_the_policy_changes() {
-    let shown = Shown::start();
-    set_request_headers(&shown);
+    let fixture = Fixture::start();
+    set_request_headers(&fixture);
     let lines = "X-Admin: 1\r\nX-ADMIN: 2\r\nX-Tenant: theirs\r\nVia: a proxy\r\nX-Other: kept\r\n";
-    let seen = shown.front.get("/shown", lines).json();
-    let headers = &seen["headers"];
+    let echoed = fixture.front.get("/echo", lines).json();
+    let headers = &echoed["headers"];
     assert_eq!([&headers["x-tenant"], &headers["x-other"]], ["ours", "kept"]);
-    assert!(!names_of_headers(&seen).contains(&"x-admin".to_owned()), "{seen}");
+    assert!(!names_of_headers(&echoed).contains(&"x-admin".to_owned()), "{echoed}");
     assert_eq!(headers["via"], "a proxy, the edge");
 }
 
 #[test]
 fn a_handler_never_gets_a_removed_header_however_it_is_written() {
-    let shown = Shown::start();
-    set_request_headers(&shown);
+    let fixture = Fixture::start();
+    set_request_headers(&fixture);
     for line in [
         "X-Admin: 1",
         "x-aDmIn: 1",
@@ -45,21 +45,21 @@ fn a_handler_never_gets_a_removed_header_however_it_is_written() {
         "X-Admin\0: 1",
         "Connection: close, X-Tenant\r\nX-Admin: 1",
     ] {
-        let response = shown.front.get("/shown", &format!("{line}\r\n"));
+        let response = fixture.front.get("/echo", &format!("{line}\r\n"));
         if response.status != 400 {
             assert_eq!(response.status, 200, "{line:?}");
-            let seen = response.json();
-            assert!(!names_of_headers(&seen).iter().any(|name| name.contains("admin")), "{line:?}: {seen}");
-            assert_eq!(seen["headers"]["x-tenant"], "ours", "{line:?}");
+            let echoed = response.json();
+            assert!(!names_of_headers(&echoed).iter().any(|name| name.contains("admin")), "{line:?}: {echoed}");
+            assert_eq!(echoed["headers"]["x-tenant"], "ours", "{line:?}");
         }
     }
 }
 
 #[test]
 fn a_handler_never_gets_a_removed_header_behind_a_body_or_in_a_request_hidden_in_one() {
-    let shown = Shown::start();
-    set_request_headers(&shown);
-    let hidden = "POST /shown HTTP/1.1\r\nHost: localhost\r\nX-Admin: 1\r\n\r\n";
+    let fixture = Fixture::start();
+    set_request_headers(&fixture);
+    let hidden = "POST /echo HTTP/1.1\r\nHost: localhost\r\nX-Admin: 1\r\n\r\n";
     let length = hidden.len();
     let chunk = format!("{length:x}\r\n{hidden}\r\n0\r\n");
     for (lines, body) in [
@@ -70,31 +70,31 @@ fn a_handler_never_gets_a_removed_header_behind_a_body_or_in_a_request_hidden_in
         ("Transfer-Encoding: xchunked", format!("0\r\n\r\n{hidden}")),
         (&format!("Content-Length: {length}"), hidden.to_owned()),
     ] {
-        let mut client = shown.front.connect();
-        client.send(format!("POST /shown HTTP/1.1\r\nHost: localhost\r\n{lines}\r\n\r\n{body}"));
+        let mut client = fixture.front.connect();
+        client.send(format!("POST /echo HTTP/1.1\r\nHost: localhost\r\n{lines}\r\n\r\n{body}"));
         // The one that is last, whatever the front takes for requests.
-        client.send("POST /shown HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        client.send("POST /echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         let responses = client.rest();
         assert!((1..=2).contains(&responses.len()), "{lines}");
         for response in responses.iter().filter(|response| response.status != 400) {
             assert_eq!(response.status, 200, "{lines}");
-            let seen = response.json();
-            assert!(!names_of_headers(&seen).iter().any(|name| name.contains("admin")), "{lines}: {seen}");
+            let echoed = response.json();
+            assert!(!names_of_headers(&echoed).iter().any(|name| name.contains("admin")), "{lines}: {echoed}");
         }
     }
 }
 
 #[test]
 fn a_client_gets_the_headers_that_the_policy_changes_also_of_errors_of_the_front() {
-    let shown = Shown::start();
+    let fixture = Fixture::start();
     let headers = json!({
         "response": { "remove": ["X-Internal"], "set": { "X-Kind": "set" }, "add": { "X-More": "added" } },
         "security_headers": true,
     });
-    shown.set(json!({ "headers": headers }));
+    fixture.set(json!({ "headers": headers }));
     for (line, gone) in [("X-Internal: secret", "x-internal"), ("X-Kind: own", ""), ("X-Frame-Options: SAMEORIGIN", "")]
     {
-        let response = shown.front.get("/shown", &format!("X-Answer: {line}\r\n"));
+        let response = fixture.front.get("/echo", &format!("X-Answer: {line}\r\n"));
         let frames = if line.starts_with("X-Frame") { "SAMEORIGIN" } else { "DENY" };
         for (name, value) in [
             ("x-kind", "set"),
@@ -108,8 +108,8 @@ fn a_client_gets_the_headers_that_the_policy_changes_also_of_errors_of_the_front
         assert!(response.header("strict-transport-security").unwrap().starts_with("max-age="));
         assert_eq!(response.header(gone), None);
     }
-    shown.set(json!({ "headers": headers, "ip": { "deny": ["127.0.0.1"] } }));
-    let refused = shown.front.get("/shown", "");
+    fixture.set(json!({ "headers": headers, "ip": { "deny": ["127.0.0.1"] } }));
+    let refused = fixture.front.get("/echo", "");
     assert_eq!(refused.status, 403);
     assert_eq!(refused.header("x-kind").as_deref(), Some("set"));
     assert_eq!(refused.header("x-frame-options").as_deref(), Some("DENY"));
@@ -117,45 +117,45 @@ fn a_client_gets_the_headers_that_the_policy_changes_also_of_errors_of_the_front
 
 #[test]
 fn a_client_is_redirected_with_or_without_its_path_and_query() {
-    let shown = Shown::start();
-    shown.set(json!({ "redirect": { "to": "https://new.example/v2/", "status": 308, "keep_path": true } }));
-    let kept = shown.front.get("/shown?a=%20b", "");
+    let fixture = Fixture::start();
+    fixture.set(json!({ "redirect": { "to": "https://new.example/v2/", "status": 308, "keep_path": true } }));
+    let kept = fixture.front.get("/echo?a=%20b", "");
     assert_eq!((kept.status, kept.text()), (308, ""));
-    assert_eq!(kept.header("location").as_deref(), Some("https://new.example/v2/shown?a=%20b"));
-    shown.set(json!({ "redirect": { "to": "https://new.example/" }, "maintenance": {} }));
-    let left = shown.front.get("/shown?a=b", "");
+    assert_eq!(kept.header("location").as_deref(), Some("https://new.example/v2/echo?a=%20b"));
+    fixture.set(json!({ "redirect": { "to": "https://new.example/" }, "maintenance": {} }));
+    let left = fixture.front.get("/echo?a=b", "");
     assert_eq!((left.status, left.header("location").as_deref()), (307, Some("https://new.example/")));
 }
 
 #[test]
 fn a_client_that_may_come_in_is_told_of_maintenance() {
-    let shown = Shown::start();
-    shown.set(json!({ "maintenance": { "message": "Back at noon.", "retry_after_seconds": 90 } }));
-    let response = shown.front.get("/shown", "");
+    let fixture = Fixture::start();
+    fixture.set(json!({ "maintenance": { "message": "Back at noon.", "retry_after_seconds": 90 } }));
+    let response = fixture.front.get("/echo", "");
     assert_eq!((response.status, response.text()), (503, r#"{"error":"Back at noon."}"#));
     assert_eq!(response.header("retry-after").as_deref(), Some("90"));
-    shown.set(json!({ "maintenance": {}, "auth": { "api_key": { "header": "X-Api-Key", "keys": [] } } }));
-    assert_eq!(shown.status(""), 401);
-    shown.set(json!({}));
-    assert_eq!(shown.status(""), 200);
+    fixture.set(json!({ "maintenance": {}, "auth": { "api_key": { "header": "X-Api-Key", "keys": [] } } }));
+    assert_eq!(fixture.status(""), 401);
+    fixture.set(json!({}));
+    assert_eq!(fixture.status(""), 200);
 }
 
 #[test]
 fn a_handler_neither_gets_nor_sets_the_session_of_who_is_signed_in_at_the_api() {
-    let shown = Shown::start();
+    let fixture = Fixture::start();
     // Browsers send the cookies of a host to all its ports.
-    assert_eq!(shown.seen("Cookie: a=b; egw_session=secret; c=d\r\n")["headers"]["cookie"], "a=b; c=d");
-    let alone = shown.seen("Cookie: egw_session=secret; egw_sign_in=secret\r\n");
+    assert_eq!(fixture.echoed("Cookie: a=b; egw_session=secret; c=d\r\n")["headers"]["cookie"], "a=b; c=d");
+    let alone = fixture.echoed("Cookie: egw_session=secret; egw_sign_in=secret\r\n");
     assert!(!names_of_headers(&alone).contains(&"cookie".to_owned()));
 
     let set = |cookie: &str| {
-        let response = shown.front.get("/shown", &format!("X-Answer: Set-Cookie: {cookie}\r\n"));
+        let response = fixture.front.get("/echo", &format!("X-Answer: Set-Cookie: {cookie}\r\n"));
         response.header("set-cookie")
     };
     assert_eq!(set("mine=1; Path=/").as_deref(), Some("mine=1; Path=/"));
     for planted in ["egw_session=mine; Path=/", "=egw_session=mine", " egw_session =; Max-Age=0", "egw_sign_in=x"] {
         assert_eq!(set(planted), None, "{planted}");
     }
-    shown.set(json!({ "headers": { "response": { "set": { "Set-Cookie": "egw_session=mine" } } } }));
-    assert_eq!(shown.front.get("/shown", "").header("set-cookie"), None);
+    fixture.set(json!({ "headers": { "response": { "set": { "Set-Cookie": "egw_session=mine" } } } }));
+    assert_eq!(fixture.front.get("/echo", "").header("set-cookie"), None);
 }

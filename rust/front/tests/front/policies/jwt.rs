@@ -1,7 +1,6 @@
 //! Tokens of an issuer. That libraries of issuers make such tokens, and attacks on them, is tested in
 //! `test/processes/policies/jwt.test.ts`.
-use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -9,7 +8,8 @@ use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING as P256, EcdsaKeyPair, Ed25519KeyPair, KeyPair};
 use serde_json::{Value, json};
 
-use super::Shown;
+use super::Fixture;
+use crate::support::eventually;
 
 const ISSUER: &str = "https://issuer.example/";
 const AUDIENCE: &str = "the api";
@@ -81,53 +81,52 @@ fn bearer(token: &str) -> String {
 
 #[test]
 fn a_caller_with_a_token_is_let_in_and_the_handler_gets_its_subject_and_claims() {
-    let shown = Shown::start();
+    let fixture = Fixture::start();
     let keys = [("es", Key::es256()), ("ed", Key::ed25519())];
-    shown.set(policy(&keys.each_ref().map(|(kid, key)| key.public(kid)), json!({})));
+    fixture.set(policy(&keys.each_ref().map(|(kid, key)| key.public(kid)), json!({})));
     for (kid, key) in &keys {
         let token = key.sign(kid, json!({ "roles": ["a", { "b": 1 }] }));
-        let seen = shown.seen(&(bearer(&token) + "Subject: eve\r\nAuth: {\"subject\":\"eve\"}\r\n"));
-        assert_eq!(seen["auth"]["subject"], "ada");
-        assert_eq!(seen["auth"]["claims"]["roles"], json!(["a", { "b": 1 }]));
+        let echoed = fixture.echoed(&(bearer(&token) + "Subject: eve\r\nAuth: {\"subject\":\"eve\"}\r\n"));
+        assert_eq!(echoed["auth"]["subject"], "ada");
+        assert_eq!(echoed["auth"]["claims"]["roles"], json!(["a", { "b": 1 }]));
     }
-    let none = shown.front.get("/shown", "");
+    let none = fixture.front.get("/echo", "");
     assert_eq!((none.status, none.header("www-authenticate").as_deref()), (401, Some("Bearer")));
 }
 
 #[test]
 fn a_caller_is_refused_from_the_moment_its_token_expires_also_one_that_was_let_in_with_it() {
-    let shown = Shown::start();
+    let fixture = Fixture::start();
     let key = Key::es256();
-    shown.set(policy(&[key.public("one")], json!({ "clock_skew_seconds": 0 })));
-    let token = bearer(&key.sign("one", json!({ "exp": now() + 3 })));
-    assert_eq!(shown.status(&token), 200);
-    while shown.status(&token) != 401 {
-        thread::sleep(Duration::from_millis(20));
-    }
+    fixture.set(policy(&[key.public("one")], json!({ "clock_skew_seconds": 0 })));
+    let token = bearer(&key.sign("one", json!({ "exp": now() + 10 })));
+    assert_eq!(fixture.status(&token), 200);
+    eventually(|| "the token does not expire".to_owned(), || fixture.status(&token) == 401);
+    assert_eq!(fixture.status(&bearer(&key.sign("one", json!({ "exp": now() - 1 })))), 401);
 }
 
 #[test]
 fn a_caller_needs_the_claims_the_scopes_and_the_algorithm_that_the_policy_names() {
-    let shown = Shown::start();
+    let fixture = Fixture::start();
     let (key, other) = (Key::es256(), Key::ed25519());
     let needs = json!({
         "required_claims": { "tenant": "a", "verified": true, "email": null },
         "scopes": ["read", "write"],
         "algorithms": ["ES256"],
     });
-    shown.set(policy(&[key.public("one"), other.public("other")], needs));
+    fixture.set(policy(&[key.public("one"), other.public("other")], needs));
     let good = json!({ "tenant": ["b", "a"], "verified": true, "email": "x", "scope": "write read" });
     let with = |name: &str, value: Value| {
         let mut claims = good.clone();
         claims[name] = value;
         claims
     };
-    let status = |claims: Value| shown.status(&bearer(&key.sign("one", claims)));
+    let status = |claims: Value| fixture.status(&bearer(&key.sign("one", claims)));
     assert_eq!(status(good.clone()), 200);
     let mut in_a_list = with("scp", json!(["read", "write"]));
     in_a_list.as_object_mut().unwrap().remove("scope");
     assert_eq!(status(in_a_list), 200);
-    let lacks = shown.front.get("/shown", &bearer(&key.sign("one", with("scope", json!("read writes")))));
+    let lacks = fixture.front.get("/echo", &bearer(&key.sign("one", with("scope", json!("read writes")))));
     assert_eq!(lacks.status, 403);
     assert_eq!(lacks.header("www-authenticate").as_deref(), Some("Bearer error=\"insufficient_scope\""));
     assert_eq!(status(with("tenant", json!("b"))), 401);
@@ -135,37 +134,37 @@ fn a_caller_needs_the_claims_the_scopes_and_the_algorithm_that_the_policy_names(
     let mut without_email = good.clone();
     without_email.as_object_mut().unwrap().remove("email");
     assert_eq!(status(without_email), 401);
-    assert_eq!(shown.status(&bearer(&other.sign("other", good.clone()))), 401);
+    assert_eq!(fixture.status(&bearer(&other.sign("other", good.clone()))), 401);
 }
 
 #[test]
 fn callers_with_tokens_have_rates_by_their_subjects() {
-    let shown = Shown::start();
+    let fixture = Fixture::start();
     let key = Key::ed25519();
     let mut policies = policy(&[key.public("one")], json!({}));
     let rule = json!({ "id": "domain subject", "requests": 1, "window_seconds": 3600, "by": "subject" });
     policies["rate_limits"] = json!([rule]);
-    shown.set(policies);
+    fixture.set(policies);
     let mut number = 0;
     let statuses = ["ada", "ada", "bob"].map(|subject| {
         number += 1;
-        shown.status(&bearer(&key.sign("one", json!({ "sub": subject, "jti": number }))))
+        fixture.status(&bearer(&key.sign("one", json!({ "sub": subject, "jti": number }))))
     });
     assert_eq!(statuses, [200, 429, 200]);
 }
 
 #[test]
-fn a_request_whose_key_is_not_known_waits_until_the_supervisor_tells_the_new_keys() {
-    let shown = Shown::start();
+fn a_request_whose_key_is_not_known_waits_until_the_supervisor_sends_the_new_keys() {
+    let fixture = Fixture::start();
     let (old, new) = (Key::es256(), Key::es256());
     let at = json!({ "jwks_url": "https://issuer.example/keys" });
-    shown.set(policy(&[old.public("old")], at.clone()));
-    let mut client = shown.front.connect();
+    fixture.set(policy(&[old.public("old")], at.clone()));
+    let mut client = fixture.front.connect();
     let token = bearer(&new.sign("new", json!({})));
-    client.send(format!("GET /shown HTTP/1.1\r\nHost: localhost\r\n{token}\r\n"));
-    let report = shown.front.supervisor.report("an unknown key", |report| report["type"] == "unknownKey");
-    assert_eq!(report["endpointId"], "GET /shown");
+    client.send(format!("GET /echo HTTP/1.1\r\nHost: localhost\r\n{token}\r\n"));
+    let report = fixture.front.supervisor.report("an unknown key", |report| report["type"] == "unknownKey");
+    assert_eq!(report["endpointId"], "GET /echo");
     assert!(client.received.is_empty());
-    shown.set(policy(&[old.public("old"), new.public("new")], at));
+    fixture.set(policy(&[old.public("old"), new.public("new")], at));
     assert_eq!(client.response().status, 200);
 }

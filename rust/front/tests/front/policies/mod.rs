@@ -13,23 +13,23 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Front, Handler, Request, get, post};
 
-/// A front with GET and POST `/shown`, for which policies are set.
-struct Shown {
+/// A front with GET and POST `/echo`, for which policies are set.
+struct Fixture {
     front: Front,
     handler: Handler,
 }
 
-impl Shown {
+impl Fixture {
     fn start() -> Self {
         Self::with(json!({}))
     }
 
     fn with(settings: Value) -> Self {
         let front = Front::with(settings);
-        let handler = front.handler(shows);
-        let shown = Self { front, handler };
-        shown.set(json!({}));
-        shown
+        let handler = front.handler(echo);
+        let fixture = Self { front, handler };
+        fixture.set(json!({}));
+        fixture
     }
 
     /// Sets the policies of both endpoints, as those of a domain are.
@@ -38,24 +38,25 @@ impl Shown {
     }
 
     fn set_each(&self, of_get: Value, of_post: Value) {
-        let endpoints = [get("/shown").policies(of_get), post("/shown").policies(of_post)];
+        let endpoints = [get("/echo").policies(of_get), post("/echo").policies(of_post)];
         self.front.serve(&self.handler, endpoints);
     }
 
-    /// What the handler shows of a GET with these header lines.
-    fn seen(&self, lines: &str) -> Value {
-        let response = self.front.get("/shown", lines);
+    /// What the handler gets of a GET with these header lines.
+    fn echoed(&self, lines: &str) -> Value {
+        let response = self.front.get("/echo", lines);
         assert_eq!(response.status, 200, "{lines}: {}", response.text());
         response.json()
     }
 
     fn status(&self, lines: &str) -> u16 {
-        self.front.get("/shown", lines).status
+        self.front.get("/echo", lines).status
     }
 }
 
-/// Shows what has reached the handler. `X-Length` makes the answer longer, `X-Answer: Name: value` gives it a header.
-fn shows(request: &Request) -> Answer {
+/// Answers with what has reached the handler. `X-Length` makes the answer longer, `X-Answer: Name: value` gives it a
+/// header.
+fn echo(request: &Request) -> Answer {
     let headers = request.headers();
     let length = headers.get("x-length").map_or(0, |length| length.parse().unwrap());
     let auth = &request.head["auth"];

@@ -101,7 +101,7 @@ impl Client {
             if let Some(response) = self.take_response(true) {
                 responses.push(response);
             } else if !self.read() {
-                assert!(self.received.is_empty(), "not a response: {}", self.shown());
+                assert!(self.received.is_empty(), "not a response: {}", self.excerpt());
                 return responses;
             }
         }
@@ -110,7 +110,7 @@ impl Client {
     /// Waits until this has come.
     pub fn receives(&mut self, text: &str) -> &mut Self {
         while memchr::memmem::find(&self.received, text.as_bytes()).is_none() {
-            assert!(self.read(), "no {text:?}, but {}", self.shown());
+            assert!(self.read(), "no {text:?}, but {}", self.excerpt());
         }
         self
     }
@@ -126,7 +126,7 @@ impl Client {
             if let Some(response) = self.take_response(has_body) {
                 return response;
             }
-            assert!(self.read(), "no response, but {}", self.shown());
+            assert!(self.read(), "no response, but {}", self.excerpt());
         }
     }
 
@@ -150,14 +150,29 @@ impl Client {
                 self.is_reset = true;
                 0
             }
-            Err(error) => panic!("{error}; so far: {}", self.shown()),
+            Err(error) => panic!("{error}; so far: {}", self.excerpt()),
         };
         self.received.extend_from_slice(&piece[..length]);
         length > 0
     }
 
-    /// What has come and was not read, for messages.
-    pub fn shown(&self) -> String {
+    /// Whether the front has not ended the connection yet. Reads what is there.
+    pub fn is_open(&mut self) -> bool {
+        let mut piece = [0; 64 * 1024];
+        self.stream.set_nonblocking(true).unwrap();
+        let is_open = loop {
+            match self.stream.read(&mut piece) {
+                Ok(0) => break false,
+                Ok(length) => self.received.extend_from_slice(&piece[..length]),
+                Err(error) => break error.kind() == ErrorKind::WouldBlock,
+            }
+        };
+        self.stream.set_nonblocking(false).unwrap();
+        is_open
+    }
+
+    /// The beginning of what has come and was not read, for messages.
+    pub fn excerpt(&self) -> String {
         format!("{:?}", String::from_utf8_lossy(&self.received[..self.received.len().min(2_000)]))
     }
 }

@@ -1,4 +1,4 @@
-//! An endpoint, as the supervisor tells the front of it.
+//! An endpoint, as the supervisor describes it to the front.
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::{Value, json};

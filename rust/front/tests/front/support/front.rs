@@ -1,5 +1,4 @@
 //! A front that runs: the program itself, started as the supervisor of a gateway starts it.
-use std::fs;
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -8,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
+use std::{env, fs, thread};
 
 use serde_json::{Value, json};
 
@@ -37,14 +36,14 @@ impl Front {
     pub fn with(settings: Value) -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("edge-front-{}-{number}", std::process::id()));
+        let folder = env::temp_dir().join(format!("edge-front-{}-{number}", std::process::id()));
         fs::create_dir(&folder).unwrap();
         let socket = bound_socket().unwrap();
         let address = socket.local_addr().unwrap();
         let (channel, other_end) = UnixStream::pair().unwrap();
         let process = Process::start(&other_end, &socket).unwrap();
         let supervisor = Supervisor::new(channel);
-        supervisor.tell(&configure(settings));
+        supervisor.send(&configure(settings));
         assert_eq!(supervisor.request(json!({ "type": "listen" }))["error"], Value::Null);
         Self { process, supervisor, address, folder }
     }
@@ -74,7 +73,7 @@ impl Front {
         self.apply(endpoints.map(|endpoint| endpoint.served_by(handler)));
     }
 
-    /// Tells the front the states of endpoints. Returns when all requests go accordingly.
+    /// Sends the front the states of endpoints. Returns when all requests go accordingly.
     pub fn apply<const COUNT: usize>(&self, states: [Value; COUNT]) {
         self.supervisor.request(json!({ "type": "apply", "upserts": states.as_slice(), "removals": [] }));
     }
@@ -109,8 +108,8 @@ impl Front {
     }
 
     /// Waits until the figures of the front are as they should be.
-    pub fn metrics_become(&self, what: &str, are_they: impl Fn(&Value) -> bool) {
-        eventually(|| format!("not {what}: {}", self.metrics()), || are_they(&self.metrics()));
+    pub fn metrics_become(&self, what: &str, condition: impl Fn(&Value) -> bool) {
+        eventually(|| format!("not {what}: {}", self.metrics()), || condition(&self.metrics()));
     }
 
     /// Bytes of memory that the process has.
@@ -127,8 +126,8 @@ impl Front {
 
     /// Waits until the front has logged this, and returns the fields of the line.
     pub fn logged(&self, message: &str) -> Value {
-        let is_it = |report: &Value| report["type"] == "log" && report["message"] == message;
-        self.supervisor.report(&format!("the log line {message:?}"), is_it)["fields"].take()
+        let matches = |report: &Value| report["type"] == "log" && report["message"] == message;
+        self.supervisor.report(&format!("the log line {message:?}"), matches)["fields"].take()
     }
 
     /// The log lines that nobody has asked for.
@@ -166,6 +165,11 @@ impl Process {
         let (channel_fd, socket_fd) = (channel.as_raw_fd(), socket.as_raw_fd());
         let mut command = Command::new(env!("CARGO_BIN_EXE_edge-front"));
         command.env_clear().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        // `npm run test:shaken` has the front pause at random; this process does not, as it is no part of the product.
+        if let Some(library) = env::var_os("SHAKE_LIBRARY") {
+            command.env("LD_PRELOAD", library);
+            command.envs(env::var_os("SHAKE_SEED").map(|seed| ("SHAKE_SEED", seed)));
+        }
         // SAFETY: both calls may be made between fork and exec, and take numbers only.
         unsafe {
             command.pre_exec(move || {

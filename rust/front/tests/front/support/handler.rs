@@ -96,10 +96,10 @@ impl Answer {
 
 /// Answers with the request as the handler sees it: the head that it gets, its headers by name, and its body.
 pub fn anything(request: &Request) -> Answer {
-    let mut seen = request.head.clone();
-    seen["headers"] = json!(request.headers());
-    seen["body"] = String::from_utf8_lossy(&request.body).into();
-    Answer::json(&seen)
+    let mut echo = request.head.clone();
+    echo["headers"] = json!(request.headers());
+    echo["body"] = String::from_utf8_lossy(&request.body).into();
+    Answer::json(&echo)
 }
 
 impl Frames {

@@ -33,6 +33,7 @@ pub mod code {
     pub const NONE: u32 = 0;
     pub const PROTOCOL: u32 = 1;
     pub const INTERNAL: u32 = 2;
+    pub const FRAME_SIZE: u32 = 6;
     pub const REFUSED: u32 = 7;
     pub const CANCEL: u32 = 8;
     pub const CALM: u32 = 11;
@@ -172,8 +173,17 @@ impl Http2 {
 
     /// Waits for a frame of the kind, and returns how many there are then.
     pub fn receives(&mut self, kind: u8) -> usize {
+        self.count_once_received(kind, |_| true)
+    }
+
+    /// Waits for a frame of the kind on this stream.
+    pub fn receives_on(&mut self, stream: u32, kind: u8) {
+        self.count_once_received(kind, |frame| frame.stream == stream);
+    }
+
+    fn count_once_received(&mut self, kind: u8, matches: impl Fn(&Frame) -> bool) -> usize {
         loop {
-            let count = self.frames.iter().filter(|frame| frame.kind == kind).count();
+            let count = self.frames.iter().filter(|frame| frame.kind == kind && matches(frame)).count();
             if count > 0 {
                 return count;
             }

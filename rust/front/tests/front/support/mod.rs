@@ -2,7 +2,7 @@
 //! (`supervisor.rs`), handlers in threads of this process (`handler.rs`), and clients that send any bytes
 //! (`client.rs`, `http2.rs`).
 //!
-//! Whatever is waited for comes, or the test fails after [`PATIENCE`].
+//! A test fails when it has waited for something for [`PATIENCE`].
 mod client;
 mod endpoint;
 mod frames;
@@ -30,11 +30,16 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks at what cannot be waited for otherwise.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Looks until something is so. `shown` says how it is when it does not become so.
-fn eventually(shown: impl Fn() -> String, is_so: impl Fn() -> bool) {
+/// Looks until something is so. `failure` says what is wrong when it does not become so.
+pub fn eventually(failure: impl Fn() -> String, condition: impl FnMut() -> bool) {
+    eventually_within(PATIENCE, failure, condition);
+}
+
+/// The same, where it would become so after a longer time even when something is wrong.
+pub fn eventually_within(limit: Duration, failure: impl Fn() -> String, mut condition: impl FnMut() -> bool) {
     let begin = Instant::now();
-    while !is_so() {
-        assert!(begin.elapsed() < PATIENCE, "{}", shown());
+    while !condition() {
+        assert!(begin.elapsed() < limit, "{}", failure());
         thread::sleep(PAUSE);
     }
 }

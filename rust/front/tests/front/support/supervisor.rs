@@ -38,7 +38,7 @@ impl Supervisor {
     }
 
     /// Sends a message that has no answer.
-    pub fn tell(&self, message: &Value) {
+    pub fn send(&self, message: &Value) {
         self.channel.lock().unwrap().write_all(format!("{message}\n").as_bytes()).unwrap();
     }
 
@@ -46,25 +46,25 @@ impl Supervisor {
     pub fn request(&self, mut message: Value) -> Value {
         let seq = self.last_seq.fetch_add(1, Ordering::Relaxed) + 1;
         message["seq"] = seq.into();
-        self.tell(&message);
+        self.send(&message);
         self.report(&format!("an answer to {message}"), |report| report["type"] == "done" && report["seq"] == seq)
     }
 
     /// Takes out the first report of the kind, once it is there. `what` says what is missing when it does not come.
-    pub fn report(&self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+    pub fn report(&self, what: &str, matches: impl Fn(&Value) -> bool) -> Value {
         let all = self.reports.all.lock().unwrap();
-        let is_missing = |all: &mut Vec<Value>| !all.iter().any(&is_it);
+        let is_missing = |all: &mut Vec<Value>| !all.iter().any(&matches);
         let (mut all, time) = self.reports.has_more.wait_timeout_while(all, PATIENCE, is_missing).unwrap();
         assert!(!time.timed_out(), "the front has not sent {what}, but {:?}", *all);
-        let at = all.iter().position(&is_it).unwrap();
+        let at = all.iter().position(&matches).unwrap();
         all.remove(at)
     }
 
     /// Takes out all reports of the kind that are there already.
-    pub fn reports(&self, is_it: impl Fn(&Value) -> bool) -> Vec<Value> {
+    pub fn reports(&self, matches: impl Fn(&Value) -> bool) -> Vec<Value> {
         let mut all = self.reports.all.lock().unwrap();
-        let (found, others) = all.drain(..).partition(|report| is_it(report));
+        let (matching, others) = all.drain(..).partition(|report| matches(report));
         *all = others;
-        found
+        matching
     }
 }
