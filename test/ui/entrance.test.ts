@@ -143,6 +143,41 @@ describe('the way into the web UI', function () {
     await page.getByRole('heading', { name: 'kept.example.com' }).waitFor();
     await close();
   });
+
+  it('a session that began anew stays when the answer to a request from before comes late', async () => {
+    const { page, context, close } = await ui.open('/ui/endpoints');
+    await page.getByLabel('Email').fill(EMAIL);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('button', { name: 'New domain' }).waitFor();
+    await context.clearCookies();
+    let answerLate: () => Promise<void> = async () => undefined;
+    const requested = new Promise<void>((resolve) => {
+      void page.route('**/api/session', async (route) => {
+        if (route.request().method() !== 'GET') return route.continue();
+        const response = await route.fetch();
+        answerLate = () => route.fulfill({ response });
+        resolve();
+      });
+    });
+    // As another tab does.
+    const signedIn = "new BroadcastChannel('edge-session').postMessage('signed in')";
+    await page.evaluate(signedIn);
+    await requested;
+    await page.getByRole('button', { name: 'New domain' }).click();
+    await page.getByLabel('Host').fill('late.example.com');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByText('Your session has ended').waitFor();
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('Your session has ended').waitFor({ state: 'detached' });
+    const answered = page.waitForResponse((response) => response.url().endsWith('/api/session'));
+    await answerLate();
+    await answered;
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('heading', { name: 'late.example.com' }).waitFor();
+    await close();
+  });
 });
 
 describe('the first admin of an API with API_KEY', function () {

@@ -60,6 +60,18 @@ export function whenSignedOut(callback: () => void): void {
   onSignedOut = callback;
 }
 
+/** The number of the session: another one each time that somebody has signed in, here or in another tab. */
+let sessionNumber = 0;
+export function beginSession(): void {
+  sessionNumber++;
+}
+
+/** Tells an answer apart that belongs to an earlier session, and says nothing of the one that has begun since. */
+export function sessionNow(): { isSame(): boolean } {
+  const number = sessionNumber;
+  return { isSame: () => sessionNumber === number };
+}
+
 /** Called when a request has changed something. */
 let onChanged: () => void = () => undefined;
 export function whenChanged(callback: () => void): void {
@@ -160,6 +172,7 @@ export async function send(
   if (isPaused && method === 'GET' && path !== SESSION_PATH)
     throw new ApiError('Sign in to see this.', 'unauthorized', 401, undefined, undefined, []);
   const isForm = body instanceof FormData;
+  const session = sessionNow();
   const response = await fetch(path, {
     method,
     headers: {
@@ -173,17 +186,23 @@ export async function send(
   }).catch(unreachable(signal));
   // It may be given up, or cut off, while its body arrives.
   const text = await response.text().catch(unreachable(signal));
-  const answer = answerOf(path, response.status, (name) => response.headers.get(name), text);
+  const header = (name: string) => response.headers.get(name);
+  const answer = answerOf(path, response.status, header, text, session.isSame());
   if (method !== 'GET') onChanged();
   return answer;
 }
 
-/** The answer of a response, however it was requested. @throws ApiError for a refusal */
+/**
+ * The answer of a response, however it was requested.
+ * @param isOfSession whether it was requested in the session of now
+ * @throws ApiError for a refusal
+ */
 export function answerOf(
   path: string,
   status: number,
   header: (name: string) => string | null,
   text: string,
+  isOfSession = true,
 ): Answer<unknown> {
   const isSuccess = status >= 200 && status < 300;
   const content = parsed(text);
@@ -195,7 +214,8 @@ export function answerOf(
   const envelope: Envelope = isObject ? content : {};
   if (!isSuccess) {
     // A password that is wrong is no session that has ended.
-    if (status === 401 && envelope.code !== 'login_failed' && path !== SESSION_PATH) onSignedOut();
+    const isEnd = status === 401 && envelope.code !== 'login_failed' && path !== SESSION_PATH;
+    if (isEnd && isOfSession) onSignedOut();
     throw failure(status, header('x-request-id') ?? undefined, envelope);
   }
   const [, next] = /<([^>]+)>; rel="next"/.exec(header('link') ?? '') ?? [];

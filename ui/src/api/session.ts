@@ -1,7 +1,7 @@
 /** Who looks at this, and what they may do: what they may not is not offered. */
 import { computed, signal } from '@preact/signals';
 import type { Me } from '../generated/routes.js';
-import { call, pauseReading, whenSignedOut } from './client.js';
+import { beginSession, call, pauseReading, sessionNow, whenSignedOut } from './client.js';
 import { forgetAll, invalidate } from './query.js';
 
 export type Permission = Me['permissions'][number];
@@ -66,13 +66,16 @@ export async function makeFirstAdmin(admin: FirstAdmin): Promise<void> {
 
 /** Asks again who this is: somebody may have signed in or out elsewhere, or got another role. @throws ApiError */
 export async function checkSession(): Promise<void> {
+  const session = sessionNow();
   const { data } = await call('GET /api/session');
+  if (!session.isSame()) return;
   if (data.kind === null) expire();
   else if (isExpired.peek() || JSON.stringify(data) !== JSON.stringify(me.peek())) adopt(data);
 }
 
 /** What has been read for the same person is shown until it is read again; what they had typed stays. */
 function adopt(now: Me): void {
+  beginSession();
   isExpired.value = false;
   pauseReading(false);
   if (me.peek()?.user?.id === now.user?.id) invalidate('/api/');
