@@ -18,8 +18,9 @@ import { affectedTorture, cleanCommit, recordGreen } from './torture-areas.mjs';
 
 const GROUPS = { check, everyday, affected, torture };
 const ALL = ['check', 'everyday', 'torture'];
+const CORES = availableParallelism();
 /** More than the cores, because tests mostly wait for other processes. */
-const JOBS = availableParallelism() + 2;
+const JOBS = CORES + 2;
 
 /**
  * What cargo tests: a name, the folder, and arguments. The feature `async` of the SDK only adds code, so its tests run
@@ -93,11 +94,11 @@ async function affected() {
 }
 
 /**
- * Those that mostly wait, two at a time; the others one after the other: they saturate processors, memory and
- * connections.
+ * Those that mostly wait, as many at a time as there are cores and one; the others one after the other: they saturate
+ * processors, memory and connections.
  */
 async function torture(specs = testFiles().filter(isTorture)) {
-  await mocha(longestFirst(specs.filter(mostlyWaits)), ['--parallel', '--jobs', '2']);
+  await mocha(longestFirst(specs.filter(mostlyWaits)), ['--parallel', '--jobs', String(CORES + 1)]);
   await mocha(specs.filter((file) => !mostlyWaits(file)));
 }
 

@@ -235,6 +235,8 @@ describe('the versions of an endpoint in the web UI', function () {
     const stop = async () => {
       await page.getByRole('button', { name: 'Stop …' }).click();
       await page.getByRole('dialog').getByRole('button', { name: 'Stop' }).click();
+      // The page follows what happens: it has no deployment before the gateway has ended the handler.
+      await page.locator('h1').getByText('Stopped').waitFor();
       await page.getByText('No version serves now.').waitFor();
       expect((await stack.gateway.get('/versions')).status).to.equal(503);
     };
@@ -245,9 +247,11 @@ describe('the versions of an endpoint in the web UI', function () {
     await stop();
     await page.getByRole('button', { name: 'Have version 2 serve' }).click();
     await page.locator('h1').getByText('Version 2 serves').waitFor();
+    // The first one is of the stop, the second one is there once the change has been answered.
+    const undo = page.getByRole('button', { name: 'Undo' }).nth(1);
+    await undo.waitFor();
     expect(await answer()).to.equal('2');
-    // The first one is of the stop.
-    await page.getByRole('button', { name: 'Undo' }).nth(1).click();
+    await undo.click();
     await page.getByText('It is stopped, as before.').waitFor();
     expect((await stack.gateway.get('/versions')).status).to.equal(503);
     await close();
