@@ -40,6 +40,9 @@ const { metafile } = await build({
   platform: 'node',
   target: 'node20.19',
   format: 'esm',
+  // A tenth less to read at each start. Names stay, for traces without source maps.
+  minifyWhitespace: true,
+  minifySyntax: true,
   external: EXTERNAL,
   banner: { js: BANNER },
   sourcemap: true,

