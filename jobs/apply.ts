@@ -18,6 +18,7 @@ import {
 } from '../src/store/applies.js';
 import { commitApply, settleApply, undoApply } from '../src/store/apply-commit.js';
 import { awayServices } from '../src/store/apply-convergence.js';
+import { secretsChangedSince } from '../src/store/installation-secrets.js';
 import { schedulesByIds } from '../src/store/schedules.js';
 import { compileAll } from './apply/compile.js';
 import type { ApplyContext, ApplyTry } from './apply/context.js';
@@ -163,7 +164,7 @@ async function undo(context: ApplyContext, current: ApplyTry, failure: ApplyFail
       (tx) => readObjects(tx, secrets),
       {
         nextRun,
-        ...(await configSealer(store, secrets, apply.id)),
+        ...(await configSealer(store, secrets, apply.id, await secretsChangedSince(store, apply.created_at))),
         scheduled: (ids) => {
           for (const id of ids) scheduled.add(id);
         },

@@ -1,13 +1,13 @@
 /** The installation as plans see it, read within a transaction, and configs of services as they are stored. */
 import { keyOf } from '../../src/apply/keys.js';
 import { AppError } from '../../src/errors.js';
-import { changedSecretsWarning, withChangedSecrets } from '../../src/lifecycle/changed-secrets.js';
-import { completedConfig, openService } from '../../src/lifecycle/stored-services.js';
+import { changedSecretsWarning, configToWrite } from '../../src/lifecycle/changed-secrets.js';
+import { openService } from '../../src/lifecycle/stored-services.js';
 import { secretsIn } from '../../src/model/secret-references.js';
 import type { SecretBox } from '../../src/secrets/secret-box.js';
 import type { ExistingObject } from '../../src/store/apply-commit.js';
 import type { WriteContext } from '../../src/store/apply-context.js';
-import { savedObjects, writtenConfigs } from '../../src/store/apply-rows.js';
+import { type SavedRow, savedObjects, writtenConfigs } from '../../src/store/apply-rows.js';
 import type { Store } from '../../src/store/database.js';
 import { readInstallationIn } from '../../src/store/installation.js';
 
@@ -26,38 +26,36 @@ export async function readObjects(store: Store, secrets: SecretBox): Promise<Map
  * How configs are encrypted. Values that stay are those that are stored; on a way back, those that were stored before
  * the apply, unless others have changed them after it.
  * @param before the apply whose way back this is; null: none
+ * @param changedSecrets names of secrets of the installation that others have changed since, and nobody has allowed to
+ *   be sent where older ones were
  */
 export async function configSealer(
   store: Store,
   secrets: SecretBox,
   before: string | null,
+  changedSecrets: ReadonlySet<string> = new Set(),
 ): Promise<Pick<WriteContext, 'sealConfig' | 'warnings'>> {
-  const [saved, written] =
-    before === null
-      ? [new Map(), new Map()]
-      : [await savedObjects(store, before, 'service'), await writtenConfigs(store, before)];
+  const saved = before === null ? new Map<string, SavedRow>() : await savedObjects(store, before, 'service');
+  const written = before === null ? new Map<string, string>() : await writtenConfigs(store, before);
   const warnings = new Set<string>();
   const sealConfig: WriteContext['sealConfig'] = (id, service, stored) => {
-    const { name, service_type } = service;
-    const beforeApply: string | undefined = saved.get(id)?.sealed;
-    const afterApply: string | undefined = written.get(id);
-    const config_encrypted = beforeApply ?? stored;
-    let known =
-      config_encrypted === undefined
-        ? undefined
-        : openService({ id, object: { ...service, config_encrypted } }, secrets);
-    if (known && beforeApply !== undefined && afterApply !== undefined && stored !== undefined) {
-      const history = { beforeApply, afterApply, now: stored };
-      const { config, places } = withChangedSecrets({ id, name, service_type }, history, secrets);
-      known = { ...known, config };
-      if (places.length > 0) warnings.add(changedSecretsWarning(name, places));
-    }
+    const history = {
+      beforeApply: saved.get(id)?.sealed ?? undefined,
+      afterApply: written.get(id),
+      now: stored,
+    };
     try {
-      const { whole } = completedConfig(service_type, service.config, known);
-      return { sealed: secrets.seal(JSON.stringify(whole)), secrets: secretsIn(whole) };
+      const { config, ...told } = configToWrite(id, service, history, secrets, changedSecrets);
+      if (told.places.length > 0) warnings.add(changedSecretsWarning(service.name, told));
+      return { sealed: secrets.seal(JSON.stringify(config)), secrets: secretsIn(config) };
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw thrown;
-      throw new AppError(thrown.code, `The service "${name}": ${thrown.message}`, {}, { cause: thrown });
+      throw new AppError(
+        thrown.code,
+        `The service "${service.name}": ${thrown.message}`,
+        {},
+        { cause: thrown },
+      );
     }
   };
   return { sealConfig, warnings };

@@ -1,11 +1,9 @@
 /** Hides the secrets of a config in responses, and restores them when a client sends the hidden form back. */
 import { AppError } from '../errors.js';
-import { harmlessSettings, type ServiceType, type StoredConfig } from '../model/service-configs.js';
-import { changeSecrets, secretsOf } from '../model/service-secrets.js';
+import type { ServiceType, StoredConfig } from '../model/service-configs.js';
+import { changeSecrets, movingSetting, secretsOf } from '../model/service-secrets.js';
 
 const HIDDEN = '***';
-
-type Members = Readonly<Record<string, unknown>>;
 
 /** The config with its secrets hidden, one by one. References to secrets are shown. */
 export function hideSecrets<T extends StoredConfig>(type: ServiceType, config: T): T {
@@ -39,11 +37,7 @@ export function requireSecretsAgain(
   const kept = [...secretsOf(type, after)].flatMap(([place, value]) =>
     typeof value === 'string' && !given.has(place) ? [place] : [],
   );
-  const [old, next] = [before, after] as Members[];
-  const mayChange = new Set([...harmlessSettings(type), ...kept]);
-  const changed = [...new Set([...Object.keys(before), ...Object.keys(after)])].find(
-    (key) => !mayChange.has(key) && JSON.stringify(old?.[key]) !== JSON.stringify(next?.[key]),
-  );
+  const changed = movingSetting(type, before, after, kept);
   if (changed === undefined || kept.length === 0) return;
   const message = `config.${kept[0]}: has to be sent again, because config.${changed} changes`;
   throw new AppError('invalid_config', message);

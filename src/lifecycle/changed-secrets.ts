@@ -1,41 +1,94 @@
-/** Secrets of services that others have changed since an apply wrote them: a way back restores no older ones. */
+/**
+ * Configs of services as applies write them. On a way back, secrets that others have changed since stay, and are not
+ * sent where older ones were.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import type { ServiceObject } from '../apply/objects.js';
+import { isReference } from '../model/secret-references.js';
 import type { StoredConfig } from '../model/service-configs.js';
-import { changeSecrets, secretsOf } from '../model/service-secrets.js';
+import { changeSecrets, movingSetting, secretsOf } from '../model/service-secrets.js';
 import type { SecretBox } from '../secrets/secret-box.js';
 import { openConfig } from './open-config.js';
+import { completedConfig, openService } from './stored-services.js';
 
-/** A config at three moments, as it is stored. */
+/** A config at three moments, as it is stored. Of a new service there is none, and but on a way back only the last. */
 export interface ConfigHistory {
-  readonly beforeApply: string;
-  readonly afterApply: string;
-  readonly now: string;
+  readonly beforeApply?: string | undefined;
+  readonly afterApply?: string | undefined;
+  readonly now?: string | undefined;
+}
+
+/** What a config becomes. */
+export interface WrittenConfig {
+  /** With the values of secrets. */
+  readonly config: StoredConfig;
+  /** On a way back: where secrets were changed since; they stay. */
+  readonly places: readonly string[];
+  /** Whether all of the config stays as it is: the changed secrets would be sent to where older ones were. */
+  readonly stays: boolean;
 }
 
 /**
- * The config that was there before an apply, with secrets of now where these were changed after it.
- * @returns it, and the places of those
- * @throws AppError secret_key_mismatch
+ * The config that an apply writes, with the values that are stored, on a way back with those of before the apply.
+ * @param service as it is to be
+ * @param changedSecrets names of secrets of the installation that count as changed where the config refers to them
+ * @throws AppError secret_key_mismatch; invalid_config naming the setting
  */
-export function withChangedSecrets(
-  service: { readonly id: string } & Pick<ServiceObject, 'name' | 'service_type'>,
+export function configToWrite(
+  id: string,
+  service: ServiceObject,
   { beforeApply, afterApply, now }: ConfigHistory,
   secrets: SecretBox,
-): { readonly config: StoredConfig; readonly places: readonly string[] } {
+  changedSecrets: ReadonlySet<string> = new Set(),
+): WrittenConfig {
+  const { name, service_type: type } = service;
+  const config_encrypted = beforeApply ?? now;
+  let known =
+    config_encrypted === undefined
+      ? undefined
+      : openService({ id, object: { ...service, config_encrypted } }, secrets);
+  let back: WrittenConfig | undefined;
+  if (known && beforeApply !== undefined && afterApply !== undefined && now !== undefined) {
+    const history = { beforeApply, afterApply, now };
+    back = withChangedSecrets({ id, name, service_type: type }, history, secrets, changedSecrets);
+    known = { ...known, config: back.config };
+  }
+  if (back?.stays) return back;
+  const { whole } = completedConfig(type, service.config, known);
+  return { config: whole, places: back?.places ?? [], stays: false };
+}
+
+/** The config that was there before an apply, with secrets of now where these were changed after it. */
+function withChangedSecrets(
+  service: { readonly id: string } & Pick<ServiceObject, 'name' | 'service_type'>,
+  { beforeApply, afterApply, now }: { readonly [moment in keyof ConfigHistory]-?: string },
+  secrets: SecretBox,
+  changedSecrets: ReadonlySet<string>,
+): WrittenConfig {
   const open = (config_encrypted: string) => openConfig({ ...service, config_encrypted }, secrets);
   const type = service.service_type;
-  const [written, current] = [secretsOf(type, open(afterApply)), secretsOf(type, open(now))];
+  const nowOpen = open(now);
+  const [written, current] = [secretsOf(type, open(afterApply)), secretsOf(type, nowOpen)];
   const places: string[] = [];
   const config = changeSecrets(type, open(beforeApply), (place, value) => {
+    if (isReference(value) && changedSecrets.has(value.secret)) {
+      places.push(place);
+      return value;
+    }
     if (!current.has(place) || isDeepStrictEqual(written.get(place), current.get(place))) return value;
     places.push(place);
     return current.get(place);
-  });
-  return { config: config as StoredConfig, places };
+  }) as StoredConfig;
+  if (places.length > 0 && movingSetting(type, nowOpen, config) !== undefined)
+    return { config: nowOpen, places, stays: true };
+  return { config, places, stays: false };
 }
 
 /** What a plan, or an outcome, says of them. */
-export function changedSecretsWarning(name: string, places: readonly string[]): string {
-  return `The service "${name}": ${places.join(', ')} changed since, and stays as it is`;
+export function changedSecretsWarning(
+  name: string,
+  { places, stays }: Omit<WrittenConfig, 'config'>,
+): string {
+  const since = `The service "${name}": ${places.join(', ')} changed since, and stays as it is`;
+  return stays ? `${since}; so does all of its config, which says where it is sent` : since;
 }

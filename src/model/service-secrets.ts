@@ -1,5 +1,6 @@
 /** The places of a config of a service that have secrets. */
-import { type ServiceType, secretMaps, secretSettings } from './service-configs.js';
+import { isDeepStrictEqual } from 'node:util';
+import { harmlessSettings, type ServiceType, secretMaps, secretSettings } from './service-configs.js';
 
 /** A config with other values of its secrets. @param change gets where each is, and its value */
 export function changeSecrets(
@@ -28,4 +29,21 @@ export function secretsOf(type: ServiceType, config: object): Map<string, unknow
     return value;
   });
   return found;
+}
+
+/**
+ * A setting that decides where secrets are sent, and differs.
+ * @param except settings that do not count
+ */
+export function movingSetting(
+  type: ServiceType,
+  before: object,
+  after: object,
+  except: readonly string[] = [],
+): string | undefined {
+  const [old, next] = [before, after] as Readonly<Record<string, unknown>>[];
+  const mayChange = new Set([...harmlessSettings(type), ...except]);
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].find(
+    (key) => !mayChange.has(key) && !isDeepStrictEqual(old?.[key], next?.[key]),
+  );
 }

@@ -19,6 +19,15 @@ export async function installationSecrets(store: Store): Promise<SecretName[]> {
     .select<SecretName[]>('name', 'updated_at', 'actor');
 }
 
+/** The names of secrets that were set after a moment, or at it. */
+export async function secretsChangedSince(store: Store, moment: Date): Promise<ReadonlySet<string>> {
+  const names = await store
+    .knex('installation_secrets')
+    .where('updated_at', '>=', moment)
+    .pluck<string[]>('name');
+  return new Set(names);
+}
+
 /**
  * Sets a secret. Actor hosts read the services that use it again.
  * @returns those services, with their new versions

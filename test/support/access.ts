@@ -1,7 +1,7 @@
 /** People of the tests of access: users, their sessions and tokens, at an API that has them. */
 import type { Permission, Role } from '../../src/model/permission.js';
 import type { TestApi } from './api.js';
-import type { HttpRequest, HttpResponse } from './client.js';
+import type { HttpClient, HttpRequest, HttpResponse } from './client.js';
 import { expectData } from './expect.js';
 
 export const PASSWORD = 'correct horse battery';
@@ -13,8 +13,21 @@ export interface Person {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** A client all of whose requests are those of a person. */
+export function clientOf(api: Pick<HttpClient, 'send'>, { headers }: Person): HttpClient {
+  const send: HttpClient['send'] = (method, path, options = {}) =>
+    api.send(method, path, { ...options, headers: { ...options.headers, ...headers } });
+  return {
+    send,
+    get: (path, options) => send('GET', path, options),
+    post: (path, body, options) => send('POST', path, { ...options, body }),
+    put: (path, body, options) => send('PUT', path, { ...options, body }),
+    delete: (path, options) => send('DELETE', path, options),
+  };
+}
+
 export async function addUser(
-  api: TestApi,
+  api: Pick<TestApi, 'post'>,
   by: HttpRequest,
   user: { readonly email: string; readonly role: Role; readonly domains?: readonly string[] },
 ): Promise<Person> {

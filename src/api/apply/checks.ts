@@ -5,7 +5,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
-import type { PlannedChanges, Wanted } from '../../apply/changes.js';
+import type { Wanted } from '../../apply/changes.js';
 import { domainKey, keyOf, serviceKey, titleOf } from '../../apply/keys.js';
 import type { EndpointObject, InstallationObject, ObjectChange, ServiceObject } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
@@ -17,17 +17,17 @@ import type { StoredConfig } from '../../model/service-configs.js';
 import type { StoredInstallation } from '../../store/installation.js';
 import { requireSecrets } from '../../store/service-secrets.js';
 import { admitPolicies } from '../policy-input.js';
-import { maySeeSecrets, type Principal } from '../principal.js';
-import { requireSecretsAgain } from '../redaction.js';
-import { domainsFor, requireNoSecrets, requireReachable, requireSameSecrets } from '../service-input.js';
+import type { Principal } from '../principal.js';
+import { domainsFor, requireMayWrite } from '../service-input.js';
 import { requireVariables } from '../variable-input.js';
 import type { PlanDependencies } from './plan-apply.js';
 import { requireSendable } from './schedules.js';
 
 export interface ToCheck {
-  readonly planned: PlannedChanges;
-  readonly wanted: readonly (Wanted & Pick<Placed, 'members'>)[];
-  /** Configs with the secrets that are stored, by the names of services. */
+  readonly changes: readonly ObjectChange[];
+  /** The objects of a folder; null on a way back, where nothing is said anew. */
+  readonly wanted: readonly (Wanted & Pick<Placed, 'members'>)[] | null;
+  /** Configs with the secrets that are stored, or come back, by the names of services. */
   readonly configs: ReadonlyMap<string, object>;
   readonly stored: StoredInstallation;
   readonly services: readonly OpenedService[];
@@ -49,7 +49,7 @@ export async function checkChanges(
   const problems: string[] = [];
   const warnings: string[] = [];
   const places = new Map(
-    input.wanted.map(({ object, place, members }) => [keyOf(object), { place, members }]),
+    (input.wanted ?? []).map(({ object, place, members }) => [keyOf(object), { place, members }]),
   );
   const after = objectsAfter(input);
   const limit = pLimit(CONCURRENT_CHECKS);
@@ -67,8 +67,11 @@ export async function checkChanges(
         if (!(thrown instanceof AppError)) throw thrown;
         const message = thrown.message.replace(/^body\./, '');
         if (thrown.code === 'forbidden')
-          throw new AppError('forbidden', `The ${titleOf(object)}: ${message}`, {}, { cause: thrown });
-        problems.push(`${at?.members[member] ?? at?.place ?? 'The folder'}: ${titleOf(object)}: ${message}`);
+          throw new AppError('forbidden', `The ${titleOf(object)}: ${message}`, thrown.extras, {
+            cause: thrown,
+          });
+        const place = at?.members[member] ?? at?.place ?? (input.wanted ? 'The folder' : 'The');
+        problems.push(`${place}${input.wanted ? ':' : ''} ${titleOf(object)}: ${message}`);
       }
     };
     const changes = new Set(change.fields.map(({ path }) => path.split('.')[0] ?? ''));
@@ -87,7 +90,7 @@ export async function checkChanges(
     if (object.kind === 'endpoint') await checkEndpoint(deps, change, object, changes, after, check);
   };
   await Promise.all(
-    input.planned.changes.flatMap((change) => {
+    input.changes.flatMap((change) => {
       const { after: object } = change;
       return object ? [limit(() => checkOne(change, object))] : [];
     }),
@@ -143,7 +146,7 @@ async function checkEndpoint(
 async function checkService(
   deps: PlanDependencies,
   principal: Principal,
-  { configs, services, stored }: ToCheck,
+  { configs, services, stored, wanted }: ToCheck,
   { id, before: former }: ObjectChange,
   object: ServiceObject,
   check: CheckMember,
@@ -155,13 +158,9 @@ async function checkService(
     await check('domains', () => void domainsFor(principal, object.domains));
   if (before && isDeepStrictEqual(before.object.config, object.config)) return;
   await check('config', () => {
-    requireReachable(deps, principal, type, config);
-    if (!before) requireNoSecrets(principal, secretsIn(config));
-    else if (!maySeeSecrets(principal)) requireSameSecrets(before.config, config);
+    const given = wanted ? withoutStored(object.config) : undefined;
+    requireMayWrite(deps, principal, { type, before: before?.config, after: config, given });
     requireSecrets(stored.secrets, secretsIn(config));
-    // What is stored is not sent elsewhere by those who may not see it.
-    if (before && (deps.config.REDACT_SECRETS || !maySeeSecrets(principal)))
-      requireSecretsAgain(type, before.config, withoutStored(object.config), config);
   });
 }
 
@@ -178,11 +177,11 @@ function withoutStored(config: ServiceObject['config']): Record<string, unknown>
 }
 
 /** All objects as they would be, by their keys. */
-function objectsAfter({ planned, stored, services }: ToCheck): ReadonlyMap<string, InstallationObject> {
+function objectsAfter({ changes, stored, services }: ToCheck): ReadonlyMap<string, InstallationObject> {
   const objects = new Map<string, InstallationObject>(
     [...services, ...stored.domains].map(({ object }) => [keyOf(object), object]),
   );
-  for (const { before, after } of planned.changes) {
+  for (const { before, after } of changes) {
     if (after) objects.set(keyOf(after), after);
     else if (before) objects.delete(keyOf(before));
   }

@@ -43,6 +43,7 @@ export function requirePermissions(
     for (const permission of writePermissions(change)) requirePermission(principal, permission, object);
     if (change.before && !isOwn(change.before, principal))
       throw new AppError('forbidden', `The ${titleOf(object)} is shared with others`);
+    if (change.after && !isOwn(change.after, principal)) throw notOfYours(change.after, principal);
     requireUnshared(principal, object, stored);
   }
 }
@@ -100,11 +101,14 @@ export function requireWithin(
   for (const { object } of wanted) {
     // One that is shared may be named; whether it changes is found out later.
     if (object.kind === 'service' && unchanged.get(keyOf(object))?.domains.length === 0) continue;
-    if (!isOwn(object, principal))
-      throw new AppError('forbidden', `The ${titleOf(object)} is not of your hosts: ${scope.join(', ')}`);
+    if (!isOwn(object, principal)) throw notOfYours(object, principal);
     if (object.kind === 'endpoint' && !domains.has(domainKey(object.host)))
       throw new AppError('forbidden', `The ${titleOf(object)} is of a host that has no domain`);
   }
+}
+
+function notOfYours(object: InstallationObject, { scope = [] }: Principal): AppError {
+  return new AppError('forbidden', `The ${titleOf(object)} is not of your hosts: ${scope.join(', ')}`);
 }
 
 /** Whether an object is only of hosts that somebody may change. */

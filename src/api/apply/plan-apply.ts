@@ -57,7 +57,9 @@ export async function planApply(
     mayRemove: (object) => isOwn(object, principal),
   });
   requirePermissions(principal, planned.changes, stored);
-  const checked = await checkChanges(deps, principal, { planned, wanted, configs, stored, services });
+  const checked = await checkChanges(deps, principal, {
+    ...{ changes: planned.changes, wanted, configs, stored, services },
+  });
   const all = [...problems, ...planned.problems, ...checked.problems];
   if (all.length > 0) throw folderError(all);
   requireNoConflicts(planned.conflicts, principal);

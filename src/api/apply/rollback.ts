@@ -1,24 +1,28 @@
 /** Plans the way back of an apply: the inverse of what it has changed, against what is now. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Conflict } from '../../apply/changes.js';
-import { hashOf } from '../../apply/compare.js';
+import { changedFields, hashOf } from '../../apply/compare.js';
 import { titleOf } from '../../apply/keys.js';
 import type { ObjectChange, Plan } from '../../apply/objects.js';
 import { wayBackOf } from '../../apply/way-back.js';
 import { AppError } from '../../errors.js';
-import { changedSecretsWarning, withChangedSecrets } from '../../lifecycle/changed-secrets.js';
+import { changedSecretsWarning, configToWrite } from '../../lifecycle/changed-secrets.js';
 import { openService } from '../../lifecycle/stored-services.js';
 import { secretsIn } from '../../model/secret-references.js';
+import type { StoredConfig } from '../../model/service-configs.js';
 import type { Apply } from '../../store/applies.js';
 import { savedObjects, servedBefore, writtenConfigs } from '../../store/apply-rows.js';
 import { readInstallation, type StoredInstallation } from '../../store/installation.js';
 import type { Principal } from '../principal.js';
+import { checkChanges } from './checks.js';
 import { requirePermissions } from './permissions.js';
 import { existingObjects, type PlanDependencies, requireNoConflicts } from './plan-apply.js';
 
 /**
- * What others have changed since stays, and is a warning.
- * @throws AppError apply_not_committed, forbidden; apply_conflict when something of others would go with it, or move
+ * What others have changed since stays, and is a warning. What comes back is checked as if it were sent anew: it may be
+ * somebody else who takes it back, under other settings.
+ * @throws AppError apply_not_committed, forbidden; apply_conflict when something of others would go with it, or move,
+ *   or when something cannot be as it was
  */
 export async function planRollback(
   deps: PlanDependencies,
@@ -35,17 +39,23 @@ export async function planRollback(
   const stored = await readInstallation(deps.store);
   const services = stored.services.map((service) => openService(service, deps.secrets));
   const served = await servedBefore(deps.store, apply.id);
-  const { changes, warnings, blocked } = wayBackOf(apply.changes, existingObjects(stored, services), {
+  const wayBack = wayBackOf(apply.changes, existingObjects(stored, services), {
     stack: apply.stack,
     canServe: (id) => served.has(id),
   });
+  const { changes, configs, warnings, problems } = await withConfigs(deps, apply, wayBack.changes, stored);
   requirePermissions(principal, changes, stored);
-  requireNoConflicts([...blocked, ...withoutSecrets(changes, stored)], principal);
+  const checked = await checkChanges(deps, principal, {
+    ...{ changes, wanted: null, configs, stored, services },
+  });
+  requireNoConflicts([...wayBack.blocked, ...withoutSecrets(changes, stored)], principal);
+  const inTheWay = [...problems, ...checked.problems];
+  if (inTheWay.length > 0) throw new AppError('apply_conflict', inTheWay.join('\n'));
   return {
     stack: apply.stack,
     hash: hashOf(apply.stack, changes),
     changes,
-    warnings: [...warnings, ...(await changedSecrets(deps, apply, changes, stored))],
+    warnings: [...wayBack.warnings, ...warnings, ...checked.warnings],
   };
 }
 
@@ -59,29 +69,49 @@ function withoutSecrets(changes: readonly ObjectChange[], { secrets }: StoredIns
   });
 }
 
+/** Changes of services with the configs that they lead to, which have secrets and are in no plan. */
+interface WithConfigs {
+  readonly changes: readonly ObjectChange[];
+  /** By the names of services. */
+  readonly configs: ReadonlyMap<string, StoredConfig>;
+  readonly warnings: readonly string[];
+  readonly problems: readonly string[];
+}
+
 /** Secrets that others have changed since are no fields of a plan; they stay. */
-async function changedSecrets(
+async function withConfigs(
   { store, secrets }: PlanDependencies,
   apply: Apply,
   changes: readonly ObjectChange[],
   { services }: StoredInstallation,
-): Promise<string[]> {
-  const [saved, written] = [
-    await savedObjects(store, apply.id, 'service'),
-    await writtenConfigs(store, apply.id),
-  ];
-  return changes.flatMap(({ id, before, after }) => {
-    if (id === null || before?.kind !== 'service' || after?.kind !== 'service') return [];
-    if (isDeepStrictEqual(before.config, after.config)) return [];
-    const [beforeApply, afterApply] = [saved.get(id)?.sealed, written.get(id)];
-    const now = services.find((one) => one.id === id)?.object.config_encrypted;
-    if (!beforeApply || !afterApply || now === undefined) return [];
-    const { name, service_type } = before;
-    const { places } = withChangedSecrets(
-      { id, name, service_type },
-      { beforeApply, afterApply, now },
-      secrets,
-    );
-    return places.length > 0 ? [changedSecretsWarning(name, places)] : [];
-  });
+): Promise<WithConfigs> {
+  const saved = await savedObjects(store, apply.id, 'service');
+  const written = await writtenConfigs(store, apply.id);
+  const configs = new Map<string, StoredConfig>();
+  const warnings: string[] = [];
+  const problems: string[] = [];
+  const withConfig = (change: ObjectChange): ObjectChange[] => {
+    const { id, before, after } = change;
+    if (id === null || after?.kind !== 'service') return [change];
+    if (before?.kind === 'service' && isDeepStrictEqual(before.config, after.config)) return [change];
+    const history = {
+      beforeApply: saved.get(id)?.sealed ?? undefined,
+      afterApply: written.get(id),
+      now: services.find((one) => one.id === id)?.object.config_encrypted,
+    };
+    try {
+      const { config, ...told } = configToWrite(id, after, history, secrets);
+      configs.set(after.name, config);
+      if (told.places.length > 0) warnings.push(changedSecretsWarning(after.name, told));
+      if (!told.stays || before?.kind !== 'service') return [change];
+      const rest = { ...after, config: before.config };
+      const fields = changedFields(before, rest);
+      return fields.length > 0 ? [{ ...change, after: rest, fields }] : [];
+    } catch (thrown) {
+      if (!(thrown instanceof AppError) || thrown.code !== 'invalid_config') throw thrown;
+      problems.push(`The ${titleOf(after)}: ${thrown.message}`);
+      return [];
+    }
+  };
+  return { changes: changes.flatMap(withConfig), configs, warnings, problems };
 }

@@ -3,7 +3,7 @@ import { Type } from '@sinclair/typebox';
 import { notFound, requireFound } from '../../errors.js';
 import { openConfig } from '../../lifecycle/open-config.js';
 import { secretsIn } from '../../model/secret-references.js';
-import { parseStoredConfig, type StoredConfig } from '../../model/service-configs.js';
+import { parseStoredConfig, type ServiceType, type StoredConfig } from '../../model/service-configs.js';
 import { endpointsUsing, type UsingEndpoint } from '../../store/bindings.js';
 import { setInactive } from '../../store/service-activity.js';
 import {
@@ -17,11 +17,11 @@ import {
 import type { ApiDependencies } from '../api-dependencies.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { maySeeSecrets, type Principal } from '../principal.js';
-import { refuseHidden, requireSecretsAgain, withStored } from '../redaction.js';
+import { refuseHidden, withStored } from '../redaction.js';
 import { defineRoute, Reply } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
 import { awaitHosts, liveActorHosts } from '../service-hosts.js';
-import { domainsFor, requireNoSecrets, requireReachable, requireSameSecrets } from '../service-input.js';
+import { domainsFor, requireMayWrite } from '../service-input.js';
 import { activateService, awaitInactive, deactivateService } from './activity.js';
 import { presentActivity, presentService, presentServices } from './present.js';
 import {
@@ -78,8 +78,8 @@ export const serviceRoutes = [
       const domains = domainsFor(principal, body.domains ?? [...(principal.scope ?? [])]);
       if (deps.config.REDACT_SECRETS) refuseHidden(body.service_type, body.config);
       const config = parseStoredConfig(body.service_type, body.config);
-      requireReachable(deps, principal, body.service_type, config);
-      requireNoSecrets(principal, secretsIn(config));
+      const write = { type: body.service_type, before: undefined, after: config, given: body.config };
+      requireMayWrite(deps, principal, write);
       const service = {
         name: body.name,
         service_type: body.service_type,
@@ -124,12 +124,12 @@ export const serviceRoutes = [
       const hosts = await liveActorHosts(deps);
       const changesOf = (before: Service) => {
         if (config === undefined) return changes;
-        const changed = changedConfig(deps, before, config);
-        if (JSON.stringify(openConfig(before, deps.secrets)) !== JSON.stringify(changed))
-          requireReachable(deps, principal, before.service_type, changed);
-        if (!maySeeSecrets(principal)) requireSameSecrets(openConfig(before, deps.secrets), changed);
-        const config_encrypted = deps.secrets.seal(JSON.stringify(changed));
-        return { ...changes, config_encrypted, secrets: secretsIn(changed) };
+        const type = before.service_type;
+        const stored = openConfig(before, deps.secrets);
+        const after = changedConfig(deps, type, stored, config);
+        requireMayWrite(deps, principal, { type, before: stored, after, given: config });
+        const config_encrypted = deps.secrets.seal(JSON.stringify(after));
+        return { ...changes, config_encrypted, secrets: secretsIn(after) };
       };
       const mentioned = secretsIn(config ?? {});
       const updated = await updateService(deps.store, id, mentioned, changesOf, principal.scope);
@@ -216,12 +216,13 @@ function hiding(deps: ApiDependencies, principal: Principal): ApiDependencies {
 }
 
 /** A changed config, complete; with REDACT_SECRETS, hidden secrets keep their values. */
-function changedConfig({ secrets, config }: ApiDependencies, service: Service, sent: object): StoredConfig {
-  const { service_type: type } = service;
-  const before = openConfig(service, secrets);
+function changedConfig(
+  { config }: ApiDependencies,
+  type: ServiceType,
+  before: StoredConfig,
+  sent: object,
+): StoredConfig {
   const given = config.REDACT_SECRETS ? withStored(type, before, sent) : sent;
   const merged = Object.entries({ ...before, ...given }).filter(([, value]) => value !== null);
-  const after = parseStoredConfig(type, Object.fromEntries(merged));
-  if (config.REDACT_SECRETS) requireSecretsAgain(type, before, sent, after);
-  return after;
+  return parseStoredConfig(type, Object.fromEntries(merged));
 }
