@@ -70,9 +70,21 @@ export interface HeaderChanges {
   readonly add?: Readonly<Record<string, string>>;
 }
 
+/**
+ * Response headers by which one answer decides about all of its host, in the browser that gets it. The front leaves
+ * them out (`rust/front/src/upstream/response_head.rs`).
+ */
+export const HOST_HEADERS = [
+  ...(['Alt-Svc', 'Clear-Site-Data', 'NEL', 'Report-To', 'Service-Worker-Allowed', 'Set-Login'] as const),
+] as const;
+type HostHeader = (typeof HOST_HEADERS)[number];
+
 export interface HeadersPolicy {
   readonly request?: HeaderChanges;
-  readonly response?: HeaderChanges;
+  readonly response?: HeaderChanges & {
+    /** What handlers may send although it decides about the whole host. */
+    readonly allow?: readonly HostHeader[];
+  };
   readonly security_headers?: boolean;
 }
 

@@ -1,6 +1,7 @@
 /** JSON Schema of `Policies`. Unknown members are refused: a misspelt policy would silently not apply. */
 import { ENDPOINT_METHODS } from '../endpoint-method.js';
 import { JWT_ALGORITHMS } from './key-set.js';
+import { HOST_HEADERS } from './policies.js';
 import { PARAMETER_STYLES, STYLES, VALIDATE_MODES } from './validate.js';
 
 const object = (properties: object, more: object = {}) => ({
@@ -141,7 +142,18 @@ const CHANGES = object({
   set: { type: 'object', propertyNames: HEADER_NAME, additionalProperties: HEADER_VALUE, maxProperties: 100 },
   add: { type: 'object', propertyNames: HEADER_NAME, additionalProperties: HEADER_VALUE, maxProperties: 100 },
 });
-const HEADERS = object({ request: CHANGES, response: CHANGES, security_headers: { type: 'boolean' } });
+const HEADERS = object({
+  request: CHANGES,
+  response: object({
+    ...CHANGES.properties,
+    allow: {
+      ...listOf({ type: 'string', enum: HOST_HEADERS }),
+      description:
+        'What handlers may send although it decides about the whole host: other endpoints, and the API if it is there',
+    },
+  }),
+  security_headers: { type: 'boolean' },
+});
 
 const REDIRECT = object(
   {

@@ -133,6 +133,12 @@ export const POLICY_FORMS: Readonly<Record<PolicyName, PolicyForm>> = {
     fields: [
       ...changes('request'),
       ...changes('response'),
+      {
+        path: 'response.allow',
+        label: 'Headers for the whole host that handlers may send',
+        kind: 'list',
+        hint: 'A line each, such as Clear-Site-Data; none unless given',
+      },
       { path: 'security_headers', label: 'Add the usual security headers to answers', kind: 'check' },
     ],
   },

@@ -220,7 +220,7 @@ impl<'a, C: Client> Exchange<'a, C> {
         let Answer { head, mut body } = answer;
         let has_body = head.status != 204 && head.status != 304;
         // All of it is in memory until it is written, also what a status without a body does not send.
-        let held = head.lines.len() + body.as_slice().len();
+        let held = head.lines.len() + head.host_lines.len() + body.as_slice().len();
         let share = (held > FREE_BYTES).then(|| endpoint.share_for(&mut body, held, &self.thread.memory));
         if let Some(None) = share {
             return Ok(Err(Refusal::out_of_memory()));
@@ -242,7 +242,7 @@ impl<'a, C: Client> Exchange<'a, C> {
                     body = packed;
                 }
             }
-            lines = policies.response_lines(judged, lines);
+            lines = policies.response_lines(judged, lines, &head.host_lines);
         }
         self.thread.handled.set(self.thread.handled.get() + 1);
         self.finished(request, head.status, body.len(), None, None);

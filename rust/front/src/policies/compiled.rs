@@ -152,6 +152,7 @@ pub struct Changes {
     pub remove: Vec<String>,
     pub set: BTreeMap<String, String>,
     pub add: BTreeMap<String, String>,
+    pub allow: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -21,6 +21,8 @@ pub struct HeaderChanges {
     /// In lower case; also those that are set.
     removed: Vec<String>,
     added: Vec<(String, String)>,
+    /// What a handler may send although it decides about the whole host.
+    allowed: Vec<String>,
     is_secure: bool,
 }
 
@@ -31,7 +33,7 @@ impl HeaderChanges {
             name.eq_ignore_ascii_case("set-cookie") && is_session_set_by(value.as_bytes())
         };
         let added = compiled.set.into_iter().chain(compiled.add).filter(|header| !is_session(header)).collect();
-        Self { removed, added, is_secure }
+        Self { removed, added, allowed: compiled.allow, is_secure }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -46,6 +48,17 @@ impl HeaderChanges {
         let kept = headers.iter().filter(|header| !self.removes(header.name)).copied();
         let added = self.added.iter().map(|(name, value)| Header { name, value: value.as_bytes() });
         kept.chain(added).collect()
+    }
+
+    /// Those of the lines that a handler may send although they decide about the whole host.
+    pub fn allowed_lines(&self, host_lines: &[u8]) -> Vec<u8> {
+        let is_allowed = |line: &&[u8]| {
+            self.allowed.iter().any(|name| {
+                line.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name.as_bytes()))
+                    && line.get(name.len()) == Some(&b':')
+            })
+        };
+        host_lines.split_inclusive(|&byte| byte == b'\n').filter(is_allowed).flatten().copied().collect()
     }
 
     /// `without_cors`: those that only the gateway sets are left out, too.

@@ -277,9 +277,12 @@ impl Policies {
         self.request_headers.applied_to(headers)
     }
 
-    /// The header lines of an answer of the handler.
-    pub fn response_lines<'a>(&self, judged: &Judged, lines: Cow<'a, [u8]>) -> Cow<'a, [u8]> {
+    /// The header lines of an answer of the handler. `host_lines`: what it has said of the whole host.
+    pub fn response_lines<'a>(&self, judged: &Judged, lines: Cow<'a, [u8]>, host_lines: &[u8]) -> Cow<'a, [u8]> {
         let mut lines = lines;
+        if !host_lines.is_empty() {
+            lines.to_mut().extend_from_slice(&self.response_headers.allowed_lines(host_lines));
+        }
         if !judged.lines.is_empty() || !self.response_headers.is_empty() || self.cors.is_some() {
             let mut changed = self.response_headers.applied_to_lines(&lines, self.cors.is_some());
             changed.extend_from_slice(judged.lines.as_bytes());

@@ -19,12 +19,19 @@ const NOT_FORWARDED: [&str; 9] = [
     "x-request-id",
 ];
 
+/// By these one answer decides about all of its host, in the browser that gets it: what is stored there, where later
+/// requests go, who is told of them, which pages a worker of one of them sees.
+const OF_THE_HOST: [&str; 6] =
+    ["alt-svc", "clear-site-data", "nel", "report-to", "service-worker-allowed", "set-login"];
+
 /// A head that has been checked.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ResponseHead {
     pub status: u16,
     /// The header lines for the client.
     pub lines: Vec<u8>,
+    /// Lines that decide about the whole host: only a policy lets a handler send them.
+    pub host_lines: Vec<u8>,
     pub has_date: bool,
     /// The length that the handler gives its body. It matters for one that is streamed only.
     pub content_length: Option<u64>,
@@ -51,8 +58,14 @@ impl ResponseHead {
             return Err(invalid("headers must be a list of names and values in turn"));
         };
         let takes_memory = head.get("memory").and_then(Value::as_bool).unwrap_or(false);
-        let mut parsed =
-            Self { status: status as u16, lines: Vec::new(), has_date: false, content_length: None, takes_memory };
+        let mut parsed = Self {
+            status: status as u16,
+            lines: Vec::new(),
+            host_lines: Vec::new(),
+            has_date: false,
+            content_length: None,
+            takes_memory,
+        };
         for pair in headers.chunks_exact(2) {
             let (name, value) = (pair[0].as_str().unwrap_or(""), pair[1].as_str().unwrap_or(""));
             if !is_name(name) || !is_value(value) {
@@ -66,8 +79,10 @@ impl ResponseHead {
                 continue;
             }
             parsed.has_date |= name.eq_ignore_ascii_case("date");
+            let is_of_host = OF_THE_HOST.iter().any(|one| one.eq_ignore_ascii_case(name));
+            let lines = if is_of_host { &mut parsed.host_lines } else { &mut parsed.lines };
             for part in [name, ": ", value, "\r\n"] {
-                parsed.lines.extend_from_slice(part.as_bytes());
+                lines.extend_from_slice(part.as_bytes());
             }
         }
         Ok(parsed)
@@ -100,6 +115,14 @@ mod tests {
         assert_eq!(String::from_utf8(head.lines).unwrap(), "Content-Type: text/plain\r\nX-Text: grüße\r\n");
         assert!(!head.has_date);
         assert!(ResponseHead::parse(br#"{"status":200,"headers":["date","now"]}"#).unwrap().has_date);
+    }
+
+    #[test]
+    fn headers_that_decide_about_the_whole_host_are_apart() {
+        let json = r#"{"status":200,"headers":["clear-site-data","\"cookies\"","X-Text","a","Alt-Svc","h3"]}"#;
+        let head = ResponseHead::parse(json.as_bytes()).unwrap();
+        assert_eq!(String::from_utf8(head.lines).unwrap(), "X-Text: a\r\n");
+        assert_eq!(String::from_utf8(head.host_lines).unwrap(), "clear-site-data: \"cookies\"\r\nAlt-Svc: h3\r\n");
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl<C: Client> Exchange<'_, C> {
         let (Ok(addressed), Some(Ok(upgrade))) = (&request.to, &request.upgrade) else { return Err(Broken::Gone) };
         let mut lines = handshake(upgrade, &head.lines);
         if let Some((policies, judged)) = addressed.policies() {
-            lines = policies.response_lines(judged, lines.into()).into_owned();
+            lines = policies.response_lines(judged, lines.into(), &head.host_lines).into_owned();
         }
         let response = ResponseHead {
             status: SWITCHING,

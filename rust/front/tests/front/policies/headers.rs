@@ -116,6 +116,28 @@ fn a_client_gets_the_headers_that_the_policy_changes_also_of_errors_of_the_front
 }
 
 #[test]
+fn a_handler_decides_about_the_whole_host_only_where_the_policy_allows_it() {
+    let fixture = Fixture::start();
+    let answered = |name: &str| {
+        let response = fixture.front.get("/echo", &format!("X-Answer: {name}: \"storage\"\r\n"));
+        assert_eq!(response.status, 200, "{name}");
+        response.header(&name.to_ascii_lowercase())
+    };
+    let names = ["Clear-Site-Data", "alt-svc", "SERVICE-WORKER-ALLOWED", "NEL", "Report-To", "Set-Login"];
+    let none = [None, None, None, None, None, None];
+    assert_eq!(names.map(answered), none);
+    fixture.set(json!({ "headers": { "response": { "allow": [] }, "security_headers": true } }));
+    assert_eq!(names.map(answered), none);
+    fixture.set(json!({ "headers": { "response": { "allow": ["Clear-Site-Data", "NEL"] } } }));
+    assert_eq!(names.map(|name| answered(name).is_some()), [true, false, false, true, false, false]);
+    let removed = json!({ "allow": ["NEL"], "remove": ["NEL"] });
+    fixture.set(json!({ "headers": { "response": removed } }));
+    assert_eq!(answered("NEL"), None);
+    fixture.set(json!({ "headers": { "response": { "set": { "Clear-Site-Data": "\"cache\"" } } } }));
+    assert_eq!(answered("Clear-Site-Data").as_deref(), Some("\"cache\""));
+}
+
+#[test]
 fn a_client_is_redirected_with_or_without_its_path_and_query() {
     let fixture = Fixture::start();
     fixture.set(json!({ "redirect": { "to": "https://new.example/v2/", "status": 308, "keep_path": true } }));
