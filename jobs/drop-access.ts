@@ -1,7 +1,8 @@
-/** Deletes old entries of the audit, sessions that are over, and counts of failed logins. */
+/** Deletes old entries of the audit, sessions that are over, counts of failed logins, and credentials nobody uses. */
 import type { Config } from '../src/config.js';
 import { pruneAudit } from '../src/store/audit.js';
 import type { Store } from '../src/store/database.js';
+import { forgetKnownCredentials } from '../src/store/known-credentials.js';
 import { pruneSessions } from '../src/store/sessions.js';
 
 /** One run. */
@@ -13,5 +14,6 @@ export async function dropAccess(
     idleMinutes: config.SESSION_IDLE_MINUTES,
     maxHours: config.SESSION_MAX_HOURS,
   });
+  await forgetKnownCredentials(store);
   await pruneAudit(store, config.AUDIT_RETENTION_DAYS);
 }

@@ -120,7 +120,10 @@ const kinds = {
     422,
     'The handler was started but did not become ready; the message has its last output.',
   ],
-  too_many_logins: [429, 'Too many logins of the account, or from the address, have failed; `Retry-After`.'],
+  too_many_logins: [
+    429,
+    'Too many logins of the account, or from the address, have failed, or too many keys and tokens were wrong; `Retry-After`.',
+  ],
   headers_too_large: [431, 'The headers are larger than the server accepts.'],
   internal_error: [500, 'An internal error of the service; the log has the details under the request id.'],
   secret_key_mismatch: [

@@ -5,6 +5,7 @@ import { createApp } from '../api/app.js';
 import { identityProviderOf } from '../api/identity-provider.js';
 import { keepKeySets } from '../api/key-sets.js';
 import { serveApp } from '../api/server.js';
+import { keyWarning } from '../api/system/warnings.js';
 import { openArtifactStore } from '../artifacts/open.js';
 import { runDirectory } from '../bootstrap/run-directory.js';
 import { type ProcessContext, startProcess } from '../bootstrap/start-process.js';
@@ -83,6 +84,8 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
     return server.close().finally(() => clearTimeout(timer));
   });
   log.info({ url: server.url }, 'management API listening');
+  const weakKey = keyWarning(config);
+  if (weakKey !== undefined) log.warn(weakKey);
   if (config.API_KEY === undefined && !isLoopback(config.HOST) && !(await hasUsers(store))) {
     log.warn(
       { address: config.HOST },

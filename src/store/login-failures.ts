@@ -32,6 +32,18 @@ export async function countAttempt(
   return row && row.failures > failures ? Math.max(1, row.left) : undefined;
 }
 
+/** After how many seconds the next attempt is allowed, if it is not now. Nothing is counted. */
+export async function waitOf({ knex }: Store, { key, failures }: LoginLimit): Promise<number | undefined> {
+  const { rows } = await knex.raw<{ rows: { left: number }[] }>(
+    `SELECT ceil(extract(epoch FROM began_at + :window * interval '1 second' - clock_timestamp()))::integer AS left
+       FROM login_failures WHERE key = :key AND failures > :failures
+        AND began_at > clock_timestamp() - :window * interval '1 second'`,
+    { key, failures, window: WINDOW_SECONDS },
+  );
+  const [row] = rows;
+  return row && Math.max(1, row.left);
+}
+
 /**
  * Takes back an attempt that has succeeded.
  * @param over what has no failures any more, if there is something

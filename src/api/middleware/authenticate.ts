@@ -14,10 +14,12 @@ import { CoalescingTask } from '../../util/coalescing-task.js';
 import { isLoopback } from '../../util/loopback.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import type { ApiContext, Next } from '../context.js';
+import { CredentialLimits } from '../credential-limits.js';
 import { ofSession, ofToken, type Principal, unlimited } from '../principal.js';
 import { sessionCookie, sessionLimits } from '../session-cookie.js';
 
 type Dependencies = Pick<ApiDependencies, 'config' | 'secrets' | 'store'>;
+type WithLimits = Dependencies & { readonly limits: CredentialLimits };
 
 /** Headers of which a proxy sends at least one. */
 const FORWARDED =
@@ -25,8 +27,9 @@ const FORWARDED =
 
 export function authenticate(deps: Dependencies) {
   const open = openness(deps);
+  const limits = new CredentialLimits(deps.store);
   return async (context: ApiContext, next: Next): Promise<unknown> => {
-    const identify = ({ isUse } = { isUse: true }) => principalOf(context, deps, open, isUse);
+    const identify = ({ isUse } = { isUse: true }) => principalOf(context, { ...deps, limits }, open, isUse);
     context.state.identify = identify;
     const { route } = context.state;
     // Exactly this path: the router also takes one with a slash at its end.
@@ -59,28 +62,46 @@ function openness({ config, store }: Dependencies): IsOpen {
 
 async function principalOf(
   context: ApiContext,
-  deps: Dependencies,
+  deps: WithLimits,
   isOpen: IsOpen,
   isUse: boolean,
 ): Promise<Principal | undefined> {
   const { config, store } = deps;
   const authorization = context.get('Authorization');
   const { address } = context.state.client;
+  let given: string | undefined;
   if (authorization !== '') {
-    const given = keyFrom(authorization, isPage(context.path));
-    if (given !== undefined) {
-      if (config.API_KEY !== undefined && isSame(given, config.API_KEY))
-        return unlimited({ kind: 'api_key' });
-      if (isToken(given)) return byToken(deps, given, isUse);
-      if (productTokens(deps.secrets).some((token) => isSame(given, token)))
-        return unlimited({ kind: 'internal' });
-    }
+    given = keyFrom(authorization, isPage(context.path));
+    const found = given === undefined ? undefined : await byCredential(deps, given, address, isUse);
+    if (found) return found;
   } else {
     const cookie = sessionCookie(context.get('Cookie'));
     const found = cookie && (await useSession(store, digestOf(cookie), sessionLimits(config), isUse));
     if (found) return ofSession(found.user, found.session);
   }
-  return (await isOpen(context.req)) ? unlimited({ kind: 'anonymous', address }) : undefined;
+  if (await isOpen(context.req)) return unlimited({ kind: 'anonymous', address });
+  if (given !== undefined) await deps.limits.failed(address);
+  return undefined;
+}
+
+/** @throws AppError too_many_logins when too many of its network were wrong, and it was not right there before */
+async function byCredential(
+  deps: WithLimits,
+  given: string,
+  address: string,
+  isUse: boolean,
+): Promise<Principal | undefined> {
+  const { config, secrets, limits } = deps;
+  // Long, and made of SECRET_KEY: nobody guesses it.
+  if (productTokens(secrets).some((token) => isSame(given, token))) return unlimited({ kind: 'internal' });
+  const found =
+    config.API_KEY !== undefined && isSame(given, config.API_KEY)
+      ? unlimited({ kind: 'api_key' })
+      : isToken(given)
+        ? await byToken(deps, given, isUse)
+        : undefined;
+  if (found) await limits.succeeded(given, address);
+  return found;
 }
 
 async function byToken(

@@ -7,6 +7,7 @@ import { defineRoute } from '../route.js';
 import { Parts, partsOf } from './parts.js';
 import { Health, NODE_KINDS, Nodes, Statistics } from './schema.js';
 import { healthOf } from './stored-health.js';
+import { hostWarning, keyWarning } from './warnings.js';
 
 export const systemRoutes = [
   defineRoute({
@@ -57,13 +58,14 @@ export const systemRoutes = [
     path: '/api/nodes',
     permission: 'metrics:read',
     isOfInstallation: true,
-    summary: 'List the live processes, and count the jobs in the queues',
+    summary: 'List the live processes, count the jobs in the queues, and say what the operator should change',
     tag: 'System',
     data: Nodes,
-    handle: async (_request, { store, queues }) => {
-      const [nodes, depths] = await Promise.all([
+    handle: async ({ header }, { store, queues, config }) => {
+      const [nodes, depths, host] = await Promise.all([
         Promise.all(NODE_KINDS.map((kind) => liveNodes(store, kind))),
         queues.depths(),
+        hostWarning(store, header('host') ?? ''),
       ]);
       return {
         nodes: nodes.flat().map(({ id, kind, hostname, pid, info, started_at }) => {
@@ -72,6 +74,7 @@ export const systemRoutes = [
           return { id, kind, hostname, pid, sandbox: level, started_at: started_at.toISOString() };
         }),
         queues: depths ? depths.map(({ queue, state, jobs }) => ({ queue, state, jobs })) : null,
+        warnings: [keyWarning(config), host].filter((warning) => warning !== undefined),
       };
     },
   }),

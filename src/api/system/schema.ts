@@ -88,6 +88,10 @@ export const Nodes = Type.Object(
         description: 'Jobs by state; null while the queue cannot be reached',
       }),
     ),
+    warnings: Type.Array(Type.String(), {
+      description:
+        'What the operator should change: an API_KEY that is short, a host name that the API and endpoints share',
+    }),
   },
   { title: 'Nodes' },
 );

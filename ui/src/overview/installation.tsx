@@ -134,7 +134,7 @@ function Nodes() {
   useEvery(REFRESH_MS, result.refresh);
   return (
     <Loaded result={result} lines={2}>
-      {({ nodes, queues }) => {
+      {({ nodes, queues, warnings }) => {
         // Code that does not compile is nothing that is wrong with the installation: the builds have it.
         const isOfAuthors = (queue: string, state: string) => queue === 'compile' && state === 'failed';
         const waiting = (queues ?? []).filter(
@@ -142,6 +142,11 @@ function Nodes() {
         );
         return (
           <>
+            {warnings.map((warning) => (
+              <p key={warning} class="notice warn">
+                {warning}
+              </p>
+            ))}
             <div class="scroll-x">
               <table>
                 <thead>
