@@ -5,7 +5,6 @@
  */
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startRedisBackend } from '../test/support/backends/redis.js';
 import { callLiar } from '../test/support/lies/canary.js';
@@ -61,8 +60,12 @@ const { rows, comparison } = await withStacks(
     const redis = await startRedisBackend();
     try {
       const canaryId = await stack.deploy({ path: '/canary', code: CANARY });
-      const path = join(stack.dataDir, 'canary.db');
-      await bind(stack.api, canaryId, await activeService(stack.api, 'sqlite', { path }), 'database');
+      await bind(
+        stack.api,
+        canaryId,
+        await activeService(stack.api, 'sqlite', { path: 'canary.db' }),
+        'database',
+      );
       await bind(stack.api, canaryId, await activeService(stack.api, 'redis', redis.config), 'cache');
       await durations(stack);
       const measured: Measured[] = [];

@@ -11,7 +11,8 @@ const WAITING = new Set(
   [
     ...['hostile/lying-lengths', 'hostile/damaged-answers', 'hostile/service-callers'],
     ...['apply-kills', 'machines/key-rotation', 'machines/rates', 'acme', 'faults/first-start'],
-    ...['node-versions', 'up', 'embedded-postgres', 'without-cargo', 'exports', 'arbitrary-input'],
+    ...['node-versions', 'up', 'embedded-postgres', 'without-cargo'],
+    ...['exports', 'exports-published', 'arbitrary-input'],
   ].map((name) => `${TORTURE}${name}.test.js`),
 );
 
@@ -34,7 +35,6 @@ const SECONDS = {
   'torture/up': 60,
   'cli/commands': 55,
   'api/access': 45,
-  'api/export-openapi-published': 45,
   'processes/rollback': 45,
   'torture/machines/rates': 35,
 };

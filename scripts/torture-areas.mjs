@@ -51,7 +51,7 @@ const SERVICES = [
 const MACHINES = ['machines/', 'faults/disk-full', 'soak'];
 const QUEUES = ['faults/redis-away', 'faults/imports-database', 'apply-kills', 'machines/services'];
 const DATA = ['faults/', 'apply-kills', 'machines/', 'soak'];
-const API = ['schemathesis', 'arbitrary-input', 'apply-kills', 'exports'];
+const API = ['schemathesis', 'arbitrary-input', 'apply-kills', 'exports', 'exports-published'];
 
 /**
  * Beginnings of paths, and the torture tests that show what may break there. Of several that fit, the longest counts. A
@@ -93,8 +93,8 @@ export const AREAS = {
   'src/model/': [...API, 'machines/services'],
   'src/lifecycle/': ['apply-kills', 'machines/lifecycle', 'machines/lost', 'soak'],
   'src/internal/': MACHINES,
-  'src/apply/': ['apply-kills', 'exports'],
-  'src/import/': ['faults/imports-database', 'generated-handlers', 'machines/services'],
+  'src/apply/': ['apply-kills', 'exports', 'exports-published'],
+  'src/import/': ['faults/imports-database', 'generated-handlers', 'machines/services', 'exports-published'],
   'src/secrets/': ['machines/key-rotation'],
   'src/api/': [...API, 'browser/sign-in'],
   'src/webhooks/': NOTHING,

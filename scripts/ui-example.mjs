@@ -3,7 +3,6 @@
  * in all states, versions, traffic, services, an import with flaws, users. Only the figures of the hours before are not
  * of the API: nobody waits for them.
  */
-import { join } from 'node:path';
 import { createClient } from '../dist/test/support/client.js';
 import { zipOf } from '../dist/test/support/zip.js';
 import { addPastFigures } from './ui-example-figures.mjs';
@@ -116,11 +115,10 @@ paths:
 /**
  * @param apiUrl of a gateway that is empty
  * @param databaseUrl its database
- * @param dataDir a folder for its files
  * @param objects the config of an object storage
  * @returns the ids by which pages are found, and the cookie of the admin
  */
-export async function fillExample({ apiUrl, gatewayUrl, databaseUrl, dataDir, objects }) {
+export async function fillExample({ apiUrl, gatewayUrl, databaseUrl, objects }) {
   const gateway = createClient(gatewayUrl);
   const cookie = await firstAdmin(apiUrl);
   const api = clientAs(apiUrl, cookie);
@@ -191,7 +189,7 @@ export async function fillExample({ apiUrl, gatewayUrl, databaseUrl, dataDir, ob
   await api.tried('POST', `/api/endpoints/${search.id}/compile`);
 
   await settings(api, { shop, orders, list });
-  const services = await addServices(api, { list, place, product, dataDir, objects });
+  const services = await addServices(api, { list, place, product, objects });
   await send(gateway);
   const { import_id: imported } = await api.postForm(
     `/api/import/bundle?${new URLSearchParams({ domain: SHOP, compile: 'true', start: 'true' })}`,
@@ -301,12 +299,12 @@ async function alerts(api, { shop, place }) {
     await api.post(`/api/domains/${shop.id}/keys`, { label: name });
 }
 
-async function addServices(api, { list, place, product, dataDir, objects }) {
+async function addServices(api, { list, place, product, objects }) {
   const service = (name, type, config) => api.post('/api/services', { name, service_type: type, config });
   const bind = ({ id }, { id: service }, pool) =>
     api.post(`/api/endpoints/${id}/services`, { service_id: service, pool_id: pool });
   const db = await service('orders', 'sqlite', {
-    ...{ path: join(dataDir, 'orders.sqlite'), create_if_missing: true },
+    ...{ path: 'orders.sqlite', create_if_missing: true },
   });
   const cache = await service('product cache', 'redis', { host: '127.0.0.1', port: 1, database: 2 });
   const payments = await service('payments', 'http', {

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import type { Stack } from '../../test/support/processes.js';
 import type { ServiceClient } from '../../test/support/service-client.js';
-import { tempDir } from '../../test/support/temp.js';
 import { activeService, bind, connectAs, createEndpoint } from '../../test/support/test-services.js';
 import { concurrentRate } from '../support/concurrent-rate.js';
 import { median, type Row, round } from '../support/report.js';
@@ -16,9 +15,8 @@ const ROWS = 10_000;
 
 /** As many reads as possible, each of another row. */
 export async function sqliteReads(stack: Stack): Promise<Row> {
-  const folder = await tempDir('bench-sqlite');
-  const path = join(folder.path, 'items.db');
-  const database = new DatabaseSync(path);
+  const path = 'items.db';
+  const database = new DatabaseSync(join(stack.dataDir, 'sqlite', path));
   const clients: ServiceClient[] = [];
   try {
     database.exec('PRAGMA journal_mode = WAL');
@@ -52,7 +50,6 @@ export async function sqliteReads(stack: Stack): Promise<Row> {
   } finally {
     for (const client of clients) await client.close();
     database.close();
-    await folder.remove();
   }
 }
 

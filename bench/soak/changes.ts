@@ -74,7 +74,7 @@ export async function changeApi(
     expectStatus(await api.get(`/api/endpoints/${endpoint.id}`), 404);
   });
   await outcomes.run('API services', async () => {
-    const config = { path: `/tmp/nowhere/${turn}.db` };
+    const config = { path: `nowhere/${turn}.db` };
     const service = (await must(
       api.post('/api/services', { name: `s${turn}`, service_type: 'sqlite', config }),
     )) as HasId;

@@ -61,6 +61,7 @@ export async function openLandscape(count: number): Promise<Landscape> {
       env: {
         REDIS_URL: queue.url,
         TMPDIR: temp.path,
+        SQLITE_DIR: files.path,
         LOG_LEVEL: 'warn',
         GATEWAY_CONCURRENCY: '2',
         GATEWAY_BODY_LIMIT_BYTES: String(BODY_LIMIT),

@@ -26,14 +26,13 @@ export async function readObjects(store: Store, secrets: SecretBox): Promise<Map
  * How configs are encrypted. Values that stay are those that are stored; on a way back, those that were stored before
  * the apply, unless others have changed them after it.
  * @param before the apply whose way back this is; null: none
- * @param changedSecrets names of secrets of the installation that others have changed since, and nobody has allowed to
- *   be sent where older ones were
+ * @param undone of an apply that is undone: names of secrets of the installation that were changed since it began
  */
 export async function configSealer(
   store: Store,
   secrets: SecretBox,
   before: string | null,
-  changedSecrets: ReadonlySet<string> = new Set(),
+  undone?: ReadonlySet<string>,
 ): Promise<Pick<WriteContext, 'sealConfig' | 'warnings'>> {
   const saved = before === null ? new Map<string, SavedRow>() : await savedObjects(store, before, 'service');
   const written = before === null ? new Map<string, string>() : await writtenConfigs(store, before);
@@ -45,7 +44,7 @@ export async function configSealer(
       now: stored,
     };
     try {
-      const { config, ...told } = configToWrite(id, service, history, secrets, changedSecrets);
+      const { config, ...told } = configToWrite(id, service, history, secrets, undone);
       if (told.places.length > 0) warnings.add(changedSecretsWarning(service.name, told));
       return { sealed: secrets.seal(JSON.stringify(config)), secrets: secretsIn(config) };
     } catch (thrown) {

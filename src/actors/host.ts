@@ -28,6 +28,7 @@ import { testInProcess } from './service-process/isolated-test.js';
 import type { IsolationSettings } from './service-process/service-run.js';
 import { ServiceRunner } from './service-runner.js';
 import type { SessionHost } from './session-host.js';
+import { sqliteRefusal } from './sqlite-refusal.js';
 import type { RemoteFiles } from './web-server.js';
 
 /** How long a transfer waits for the process of its service, milliseconds. */
@@ -108,8 +109,10 @@ export class ActorHost implements SessionHost {
     if (!service) return undefined;
     try {
       const config = this.#config(this.#openConfig(service));
-      const { answerBytes, logsDebug, memoryMb, sqliteDir } = isolation;
-      const limits = { answerBytes, logsDebug, memoryMb, sqliteDir, timeoutMs: CONNECT_TIMEOUT_MS };
+      const refusal = this.#refusal(service, config);
+      if (refusal !== undefined) return { connected: false, error: refusal };
+      const { answerBytes, logsDebug, memoryMb, sqliteFolders } = isolation;
+      const limits = { answerBytes, logsDebug, memoryMb, sqliteFolders, timeoutMs: CONNECT_TIMEOUT_MS };
       const request = { service: { id, type: service.service_type }, config, ...limits };
       return await testInProcess(request, log.child({ service_id: id }));
     } catch (thrown) {
@@ -211,12 +214,18 @@ export class ActorHost implements SessionHost {
     return new IsolatedService({
       service: { id, type },
       config,
+      refusal: this.#refusal(service, config),
       settings: this.#options.isolation,
       bindings: this.#bindings.of(id),
       log,
       onState,
       metrics: this.#metricsOf(service),
     });
+  }
+
+  #refusal({ service_type, has_file }: HostedService, config: ServiceConfig): string | undefined {
+    if (service_type !== 'sqlite') return undefined;
+    return sqliteRefusal(config as ServiceConfig<'sqlite'>, has_file, this.#options.isolation.sqliteFolders);
   }
 
   #bind(id: string, running: IsolatedService): void {

@@ -5,6 +5,7 @@ import { isWithin, scopeOf } from '../model/permission.js';
 import { secretsIn } from '../model/secret-references.js';
 import type { ServiceType, StoredConfig } from '../model/service-configs.js';
 import { movingSetting, secretsOf } from '../model/service-secrets.js';
+import { pathOf, sqliteFolders, sqlitePathProblem } from '../model/sqlite-folders.js';
 import type { ApiDependencies } from './api-dependencies.js';
 import { maySeeSecrets, type Principal } from './principal.js';
 import { requireSecretsAgain } from './redaction.js';
@@ -68,12 +69,26 @@ export function requireMayWrite(
 ): void {
   if (before && isDeepStrictEqual(before, after)) return;
   requireReachable(deps, principal, type, after);
+  requireAllowedFile(deps, type, before, after);
   const seesSecrets = maySeeSecrets(principal);
   if (!seesSecrets) requireNoOtherSecrets(before, after);
   if (!before) return;
   if (given) {
     if (deps.config.REDACT_SECRETS || !seesSecrets) requireSecretsAgain(type, before, given, after);
   } else if (!seesSecrets) requireSecretsStay(type, before, after);
+}
+
+/** A file that is stored may have been accepted under other settings: it stays while others change. */
+function requireAllowedFile(
+  { config }: Pick<ApiDependencies, 'config'>,
+  type: ServiceType,
+  before: StoredConfig | undefined,
+  after: StoredConfig,
+): void {
+  const path = pathOf(type, after);
+  if (path === undefined || (before && pathOf(type, before) === path)) return;
+  const problem = sqlitePathProblem(path, sqliteFolders(config));
+  if (problem !== undefined) throw new AppError('invalid_config', `config.path: ${problem}`);
 }
 
 /** A config that refers to secrets stays as it is, and a new one refers to none. */

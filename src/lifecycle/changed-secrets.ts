@@ -1,6 +1,6 @@
 /**
- * Configs of services as applies write them. On a way back, secrets that others have changed since stay, and are not
- * sent where older ones were.
+ * Configs of services as applies write them. On a way back, secrets that others have changed since stay; where nobody
+ * has decided about that, because an apply is undone, they are not sent where older ones were either.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { ServiceObject } from '../apply/objects.js';
@@ -31,7 +31,7 @@ export interface WrittenConfig {
 /**
  * The config that an apply writes, with the values that are stored, on a way back with those of before the apply.
  * @param service as it is to be
- * @param changedSecrets names of secrets of the installation that count as changed where the config refers to them
+ * @param undone of an apply that is undone: names of secrets of the installation that were changed since it began
  * @throws AppError secret_key_mismatch; invalid_config naming the setting
  */
 export function configToWrite(
@@ -39,7 +39,7 @@ export function configToWrite(
   service: ServiceObject,
   { beforeApply, afterApply, now }: ConfigHistory,
   secrets: SecretBox,
-  changedSecrets: ReadonlySet<string> = new Set(),
+  undone?: ReadonlySet<string>,
 ): WrittenConfig {
   const { name, service_type: type } = service;
   const config_encrypted = beforeApply ?? now;
@@ -50,7 +50,7 @@ export function configToWrite(
   let back: WrittenConfig | undefined;
   if (known && beforeApply !== undefined && afterApply !== undefined && now !== undefined) {
     const history = { beforeApply, afterApply, now };
-    back = withChangedSecrets({ id, name, service_type: type }, history, secrets, changedSecrets);
+    back = withChangedSecrets({ id, name, service_type: type }, history, secrets, undone);
     known = { ...known, config: back.config };
   }
   if (back?.stays) return back;
@@ -63,7 +63,7 @@ function withChangedSecrets(
   service: { readonly id: string } & Pick<ServiceObject, 'name' | 'service_type'>,
   { beforeApply, afterApply, now }: { readonly [moment in keyof ConfigHistory]-?: string },
   secrets: SecretBox,
-  changedSecrets: ReadonlySet<string>,
+  undone: ReadonlySet<string> | undefined,
 ): WrittenConfig {
   const open = (config_encrypted: string) => openConfig({ ...service, config_encrypted }, secrets);
   const type = service.service_type;
@@ -71,7 +71,7 @@ function withChangedSecrets(
   const [written, current] = [secretsOf(type, open(afterApply)), secretsOf(type, nowOpen)];
   const places: string[] = [];
   const config = changeSecrets(type, open(beforeApply), (place, value) => {
-    if (isReference(value) && changedSecrets.has(value.secret)) {
+    if (isReference(value) && undone?.has(value.secret)) {
       places.push(place);
       return value;
     }
@@ -79,7 +79,7 @@ function withChangedSecrets(
     places.push(place);
     return current.get(place);
   }) as StoredConfig;
-  if (places.length > 0 && movingSetting(type, nowOpen, config) !== undefined)
+  if (undone && places.length > 0 && movingSetting(type, nowOpen, config) !== undefined)
     return { config: nowOpen, places, stays: true };
   return { config, places, stays: false };
 }

@@ -8,6 +8,7 @@ import { type HandlerServer, serveHandlers } from '../actors/handler-server.js';
 import { ActorHost } from '../actors/host.js';
 import { ServiceMetrics } from '../actors/service-metrics.js';
 import { createWebServer } from '../actors/web-server.js';
+import { makeSqliteFolder } from '../bootstrap/data-directory.js';
 import {
   actorHostSocket,
   handlerSocket,
@@ -67,7 +68,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
       queueLimit: config.SERVICE_QUEUE_LIMIT,
       handlerThreads: config.HANDLER_THREADS,
       memoryMb: config.SERVICE_MEMORY_MB,
-      sqliteDir: config.SQLITE_DIR,
+      sqliteFolders: await makeSqliteFolder(config),
       // What is made of an answer takes as much again.
       answerBytes: Math.min(config.SERVICE_ANSWER_MB, config.SERVICE_MEMORY_MB / 2) * 1024 ** 2,
       logsDebug: log.isLevelEnabled('debug'),

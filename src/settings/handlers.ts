@@ -158,7 +158,10 @@ export const SERVICES = {
     1_024,
     'Size of one message of a backend (postgres, mysql, mongodb, redis, memcached), or of one file or list that a handler gets (ftp, objstore), MiB; at most half of SERVICE_MEMORY_MB; 2.5 times as much for postgres, which sends bytes as text. Larger ones are refused before they are received.',
   ),
-  SQLITE_DIR: text('none', 'When set, the files of sqlite services must be in this folder.'),
+  SQLITE_DIR: text(
+    '`DATA_DIR/sqlite`',
+    'The folders in which files of sqlite services may be, comma-separated. Paths of services are relative to the first.',
+  ),
   ACTOR_HOST_PORT: optionalInteger(
     1,
     65535,

@@ -167,7 +167,7 @@ describe('an import', () => {
       'get_b.rs': HANDLER,
       'bundle.yaml': JSON.stringify({ bindings }),
     });
-    const service = (name: string) => createService(api, 'sqlite', { path: '/tmp/none.db' }, name);
+    const service = (name: string) => createService(api, 'sqlite', { path: 'none.db' }, name);
     const bindingsOf = async (id: string | null | undefined) =>
       expectData<{ service_id: string; pool_id: string }[]>(
         await api.get(`/api/endpoints/${id}/services`),

@@ -47,7 +47,7 @@ describe('object files', () => {
     first = await create('first', 'objstore', backend.config);
     second = await create('second', 'objstore', other);
     idle = await create('idle', 'objstore', backend.config);
-    database = await create('database', 'sqlite', { path: '/tmp/x.db' });
+    database = await create('database', 'sqlite', { path: 'x.db' });
     host = await startObjectHost({
       store: api.store,
       token: actorHostToken(createSecretBox('a key for the tests')),

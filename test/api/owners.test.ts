@@ -23,7 +23,7 @@ describe('the stack of an object', () => {
     domains: { name: 'E', host: 'more.owners.example' },
     collections: { name: 'C', domain_id },
     endpoints: { name: 'E', path: '/owned', method: 'GET', domain: 'owners.example' },
-    services: { name: 'S', service_type: 'sqlite', config: { path: '/tmp/owned.db' } },
+    services: { name: 'S', service_type: 'sqlite', config: { path: 'owned.db' } },
   });
 
   for (const kind of ['domains', 'collections', 'endpoints', 'services'] as const)

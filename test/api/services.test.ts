@@ -25,7 +25,7 @@ const TYPES: Readonly<
   sqlite: {
     least: { path: 'a.db' },
     complete: { path: 'a.db', create_if_missing: true },
-    full: { path: '/x/a.db', create_if_missing: false, max_size_mb: 1 },
+    full: { path: 'x/a.db', create_if_missing: false, max_size_mb: 1 },
     wrong: [
       [{ path: 'a', max_size_mb: 0 }, /^config\.max_size_mb: must be at least 1/],
       [{}, /^config\.path: is required/],

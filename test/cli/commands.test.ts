@@ -281,7 +281,7 @@ handler_loop!(handle);
   });
 
   it('edge service makes a service from a config on stdin, and tests, activates, binds and deletes it', async () => {
-    const config = JSON.stringify({ path: join(folder.path, 'cli.db'), create_if_missing: true });
+    const config = JSON.stringify({ path: 'cli.db', create_if_missing: true });
     await run(['service', 'create', 'visits', 'sqlite'], { env, stdin: config });
     expect(await json(['service', 'test', 'visits'])).to.include({ connected: true });
     await run(['service', 'activate', 'visits']);

@@ -132,7 +132,7 @@ describe('routes that change hands in an apply', function () {
     const [inside, removed] = [await idAt(of, '/a/x'), await idAt(of, '/z/x')];
     const held = await holdRow(stack.databaseUrl, inside);
     await compileAhead(stack.api, until(4));
-    const over = Date.now() + 5_000;
+    const over = Date.now() + 10_000;
     const variables = { UNTIL: String(over) };
     const after = moving(of, '/z', [{ route: '/n', code: until(4), variables }]);
     const accepted = await applyFiles(stack.api, after, '&prune=true', { prefer: 'respond-async' });

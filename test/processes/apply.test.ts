@@ -197,7 +197,7 @@ describe('applies', function () {
         .map(({ pid }) => pid);
     const serving = handlers();
     for (const code of [numbered(3), until(4)]) await compileAhead(stack.api, code);
-    const over = Date.now() + 6_000;
+    const over = Date.now() + 10_000;
     const after = folderOf('undone', host, [
       { ...one, code: numbered(3), description: 'new' },
       { route: '/new', code: until(4), variables: { UNTIL: String(over) } },

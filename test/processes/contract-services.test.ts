@@ -2,7 +2,6 @@
  * The management API's contract for running services and object files, row by row, over HTTP against the real
  * processes.
  */
-import { join } from 'node:path';
 import { expect } from 'chai';
 import { type S3Backend, startS3Backend } from '../support/backends/s3.js';
 import { must, type Stack, startStack } from '../support/processes.js';
@@ -23,7 +22,7 @@ describe('contract of running services', function () {
     await s3.remove();
   });
 
-  const file = () => ({ path: join(stack.dataDir, 'contract.db') });
+  const file = () => ({ path: 'contract.db' });
 
   it('activates and deactivates a service with the answers of the contract, section 3', async () => {
     const id = await createService(stack.api, 'sqlite', file(), 'S');
@@ -47,7 +46,7 @@ describe('contract of running services', function () {
     const reached = await must(stack.api.post(`/api/services/${id}/test`));
     expect(reached).to.have.all.keys('connected', 'latency_ms', 'message');
     expect(reached).to.have.property('connected', true);
-    const missing = { path: join(stack.dataDir, 'none.db'), create_if_missing: false };
+    const missing = { path: 'none.db', create_if_missing: false };
     const other = await createService(stack.api, 'sqlite', missing);
     const { status, body } = await stack.api.post(`/api/services/${other}/test`);
     expect({ status, ok: (body as { ok: boolean }).ok }).to.deep.equal({ status: 200, ok: true });

@@ -67,7 +67,7 @@ const CONFIGS = {
     pool_size: 5,
   },
   redis: { host: 'cache', port: 6379, password: null, database: 0, use_tls: false, pool_size: 5 },
-  sqlite: { path: '/tmp/contract.db', create_if_missing: true },
+  sqlite: { path: 'contract.db', create_if_missing: true },
   objstore: { endpoint: 's3:9000', access_key: 'a', secret_key: 's', use_ssl: false, bucket: 'b' },
   ftp: {
     host: 'ftp',
@@ -418,7 +418,7 @@ describe('the contract', () => {
       const path = `/api/services/${service.id}`;
       expect(listOf(await stack.api.get('/api/services'))).to.deep.include(service);
       expect(objectOf(await stack.api.get(path))).to.deep.equal(service);
-      const config = { path: '/tmp/other.db', create_if_missing: false };
+      const config = { path: 'other.db', create_if_missing: false };
       const updated = objectOf(await stack.api.put(path, { name: 'New', config, enabled: false }));
       expect(updated).to.deep.include({ id: service.id, name: 'New', enabled: false, config });
       expect(dataOf(await stack.api.delete(path))).to.deep.equal({ id: service.id, deleted: true });

@@ -1,7 +1,9 @@
 /**
  * The handlers in `examples/`: compiled, started and called over HTTP, with real backends for those that use services.
  */
+
 import { readdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { expect } from 'chai';
 import type { ServiceType } from '../../src/model/service-configs.js';
 import { BACKENDS, type RunningBackend } from '../support/backends/all.js';
@@ -95,7 +97,7 @@ describe('examples', function () {
   let stack: Stack;
   const backends: RunningBackend[] = [];
   before(async () => {
-    stack = await startStack();
+    stack = await startStack({ env: { SQLITE_DIR: tmpdir() } });
   });
   after(async () => {
     await stack.close();

@@ -60,7 +60,7 @@ describe('the log', function () {
     stack = await startStack({ env: { SECRET_KEY, LOG_REQUESTS_PER_SECOND: '5' } });
     expectData(await stack.api.post('/api/domains', { name: 'D', host: HOST }), 201);
     id = await stack.deploy({ path: '/say/{what}', domain: HOST, code: TALKS });
-    const service = await activeService(stack.api, 'sqlite', { path: `${stack.dataDir}/log.db` });
+    const service = await activeService(stack.api, 'sqlite', { path: 'log.db' });
     await bind(stack.api, id, service, 'db');
   });
   afterEach(async () => {

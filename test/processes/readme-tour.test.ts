@@ -3,7 +3,7 @@
  */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
@@ -28,9 +28,10 @@ describe('the tour of README.md', function () {
   before(async () => {
     folder = await tempDir('tour');
     stack = await startStack();
-    const script = `set -eu -o pipefail\n${commandsOf(CLI_TOUR).join('\n')}`
-      .replaceAll('http://localhost:8080', stack.gatewayUrl.replace('127.0.0.1', 'localhost'))
-      .replace('/tmp/visits.db', join(folder.path, 'visits.db'));
+    const script = `set -eu -o pipefail\n${commandsOf(CLI_TOUR).join('\n')}`.replaceAll(
+      'http://localhost:8080',
+      stack.gatewayUrl.replace('127.0.0.1', 'localhost'),
+    );
     const env = {
       ...process.env,
       PATH: `${resolve('node_modules/.bin')}:${process.env['PATH']}`,

@@ -55,21 +55,27 @@ describe('rollback of applies', function () {
   });
 
   /** An apply whose new handler ends after the commit: it is undone. */
-  const failingLate = async (name: string, more: { domain?: object; others?: string[] } = {}) => {
+  const failingLate = async (
+    name: string,
+    more: { others?: string[]; services?: readonly [before: object, after: object] } = {},
+  ) => {
     const host = `${name}.example`;
     const one = { route: '/one', code: null };
-    await applied(folderOf(name, host, [one]));
+    const [before, after] = more.services ?? [];
+    const first = folderOf(name, host, [one], before && { services: [before] });
+    await applied(first);
     const list = expectData<{ id: string }[]>(await stack.api.get(`/api/endpoints?domain=${host}`));
     const held = await holdRow(stack.databaseUrl, list[0]?.id ?? '');
     await compileAhead(stack.api, until(2));
-    const over = Date.now() + 5_000;
+    // Until then, it has to be prepared.
+    const over = Date.now() + 10_000;
     const files = folderOf(
       ...([name, host] as const),
       [
         { ...one, description: 'new' },
         { route: '/n', code: until(2), variables: { UNTIL: String(over) } },
       ],
-      { domain: { description: 'new' } },
+      { domain: { description: 'new' }, ...(after && { services: [after] }) },
     );
     const edge = JSON.parse(files['edge.yaml'] ?? '');
     for (const other of more.others ?? []) edge.domains.push({ host: other });
@@ -80,9 +86,11 @@ describe('rollback of applies', function () {
       async () => expect((await showApply(stack.api, id)).state).to.equal('committing'),
       30_000,
     );
-    await eventually(() => expect(Date.now()).to.be.above(over + 1_000), 30_000);
-    await held.release();
-    return { id, before: folderOf(name, host, [one]) };
+    const release = async () => {
+      await eventually(() => expect(Date.now()).to.be.above(over + 1_000), 30_000);
+      await held.release();
+    };
+    return { id, before: first, release };
   };
   const ended = async (id: string) => {
     await eventually(
@@ -94,7 +102,8 @@ describe('rollback of applies', function () {
 
   it('keeps an endpoint of others in a domain of a failed apply when it is undone, and undoes the rest', async () => {
     const foreign = await make('undo-other.example', '/of-others');
-    const { id, before } = await failingLate('undo', { others: ['undo-other.example'] });
+    const { id, before, release } = await failingLate('undo', { others: ['undo-other.example'] });
+    await release();
     const undone = await ended(id);
     expect(undone).to.include({ state: 'undone', error_code: 'handler_start_failed' });
     expect(undone.outcome?.warnings.join('\n')).to.match(
@@ -103,6 +112,29 @@ describe('rollback of applies', function () {
     expect((await planOf(stack.api, before)).changes).to.deep.equal([]);
     expectData(await stack.api.get(`/api/endpoints/${foreign}`));
     await applied(folderOf('undo-next', 'undo-next.example', []));
+  });
+
+  it('does not send a secret that was changed meanwhile where it was sent before a failed apply', async () => {
+    const service = (host: string) => ({
+      ...{ name: 'moved', service_type: 'redis', active: false },
+      config: { host, password: { secret: 'MOVED' } },
+    });
+    expectData(await stack.api.put('/api/secrets/MOVED', { value: 'of staging' }));
+    const services = [service('staging.example'), service('production.example')] as const;
+    const { id, release } = await failingLate('moving', { services });
+    // Waits for the commit.
+    const changed = stack.api.put('/api/secrets/MOVED', { value: 'of production' });
+    await release();
+    expectData(await changed);
+    const undone = await ended(id);
+    expect(undone.state).to.equal('undone');
+    expect(undone.outcome?.warnings.join('\n')).to.match(
+      /service "moved": password changed since, and stays as it is; so does all of its config/,
+    );
+    const path = `/api/services/${await serviceNamed('moved')}`;
+    expect(expectData<{ config: object }>(await stack.api.get(path)).config).to.include({
+      host: 'production.example',
+    });
   });
 
   it('gives up undoing an apply that fails again and again, and runs the next apply', async () => {
@@ -114,7 +146,8 @@ describe('rollback of applies', function () {
         $$ BEGIN RAISE EXCEPTION 'not in this test'; END $$`);
       await client.query(`CREATE TRIGGER refuse_undoing BEFORE UPDATE ON applies FOR EACH ROW
         WHEN (NEW.undone_at IS NOT NULL) EXECUTE FUNCTION refuse_undoing()`);
-      const { id } = await failingLate('stuck');
+      const { id, release } = await failingLate('stuck');
+      await release();
       await eventually(
         async () => expect((await showApply(stack.api, id)).state).to.equal('undoing'),
         30_000,

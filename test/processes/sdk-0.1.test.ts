@@ -1,5 +1,7 @@
 /** Handlers written for SDK 0.1, in `test/sdk-0.1`: compiled as they are, started and called over HTTP. */
+
 import { readdir, readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { expect } from 'chai';
 import { BACKENDS, type RunningBackend } from '../support/backends/all.js';
 import type { HttpResponse } from '../support/client.js';
@@ -24,7 +26,7 @@ describe('handlers for SDK 0.1', function () {
   let stack: Stack;
   const backends: RunningBackend[] = [];
   before(async () => {
-    stack = await startStack();
+    stack = await startStack({ env: { SQLITE_DIR: tmpdir() } });
   });
   after(async () => {
     await stack.close();

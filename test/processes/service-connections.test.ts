@@ -4,7 +4,6 @@
  */
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
@@ -39,8 +38,7 @@ describe('connections with the actor host', function () {
       env: { SECRET_KEY },
       openFiles: OPEN_FILES,
     });
-    const path = join(stack.dataDir, 'own.db');
-    serviceId = await activeService(stack.api, 'sqlite', { path, create_if_missing: true });
+    serviceId = await activeService(stack.api, 'sqlite', { path: 'own.db', create_if_missing: true });
     innocent = await createEndpoint(stack.api, '/innocent');
     hostile = await createEndpoint(stack.api, '/hostile');
     await bind(stack.api, innocent, serviceId, 'db');

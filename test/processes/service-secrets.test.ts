@@ -89,7 +89,7 @@ async function configsThatFail(): Promise<Record<ServiceType, object>> {
   const at = { host: '127.0.0.1', port: await freePort() };
   const login = { username: 'somebody', password: secret('password') };
   return {
-    sqlite: { path: '/no/such/folder/file.db' },
+    sqlite: { path: 'no/such/folder/file.db' },
     postgres: { ...at, ...login, database: 'd' },
     mysql: { ...at, ...login, database: 'd' },
     redis: { ...at, password: login.password },

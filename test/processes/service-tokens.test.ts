@@ -46,8 +46,7 @@ describe('the token of a handler process', function () {
     redis = await startRedisBackend();
     stack = await startStack({ env: { SECRET_KEY } });
     endpointId = await stack.deploy({ path: '/token', code: SOURCE });
-    const path = join(stack.dataDir, 'own.db');
-    const sqlite = { path, create_if_missing: true };
+    const sqlite = { path: 'own.db', create_if_missing: true };
     await bind(stack.api, endpointId, await activeService(stack.api, 'sqlite', sqlite), 'db');
     await bind(stack.api, endpointId, await activeService(stack.api, 'redis', redis.config), 'cache');
   });

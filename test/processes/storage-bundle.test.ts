@@ -1,5 +1,4 @@
 /** A bundle of handlers for SDK 0.1 that keep records in a storage: it runs as it stands, once its pool is bound. */
-import { join } from 'node:path';
 import type { Static } from '@sinclair/typebox';
 import { expect } from 'chai';
 import type { BundleImported } from '../../src/api/imports/schema.js';
@@ -55,8 +54,7 @@ describe('a bundle of handlers for SDK 0.1', () => {
   after(() => stack.close());
 
   it('runs a bundle for SDK 0.1 without changes when its manifest names the service', async () => {
-    const path = join(stack.dataDir, 'notes.db');
-    await activeService(stack.api, 'sqlite', { path }, 'notes');
+    await activeService(stack.api, 'sqlite', { path: 'notes.db' }, 'notes');
     const files = {
       'openapi.yml': SPEC,
       'bundle.yml': 'bindings:\n  db: notes\n',

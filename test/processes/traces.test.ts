@@ -89,7 +89,7 @@ describe('traces', function () {
       },
     });
     id = await stack.deploy({ path: '/traced', code: CODE });
-    const service = await activeService(stack.api, 'sqlite', { path: `${stack.dataDir}/traced.db` });
+    const service = await activeService(stack.api, 'sqlite', { path: 'traced.db' });
     await bind(stack.api, id, service, 'db');
   });
   after(async () => {

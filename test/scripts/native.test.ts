@@ -30,7 +30,7 @@ describe('a machine without cargo', () => {
     try {
       for (const name of ['web', 'actor-host']) processes.push(await copy.start(name, env));
       const api = createClient(`http://127.0.0.1:${port}`);
-      const service = { name: 'db', service_type: 'sqlite', config: { path: join(copy.folder, 'a.db') } };
+      const service = { name: 'db', service_type: 'sqlite', config: { path: 'a.db' } };
       const { id } = expectData<{ id: string }>(await api.post('/api/services', service), 201);
       const url = `/api/services/${id}`;
       const what = 'the program of sqlite services is not built yet';

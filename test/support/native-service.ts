@@ -19,6 +19,7 @@ import { ServiceRun } from '../../src/actors/service-process/service-run.js';
 import { tokenSigner } from '../../src/actors/service-process/token-signer.js';
 import type { ConnectionTest } from '../../src/model/connection-test.js';
 import type { ServiceConfig } from '../../src/model/service-configs.js';
+import type { SqliteFolders } from '../../src/model/sqlite-folders.js';
 import { signServiceToken } from '../../src/secrets/service-token.js';
 import { TestDriverCall } from './callable-connection.js';
 import { createTestLog } from './log.js';
@@ -29,8 +30,8 @@ type NativeType = 'postgres' | 'sqlite';
 
 /** What is not in the config of a service. */
 interface NativeOptions {
-  /** The folder that files of sqlite services must be in. */
-  readonly sqliteDir?: string | undefined;
+  /** The folders in which files of sqlite services may be; all unless given. */
+  readonly sqliteFolders?: SqliteFolders | undefined;
   /** Whether a test makes its process end: it has lost its backend then. */
   readonly mayEnd?: boolean;
 }
@@ -184,11 +185,11 @@ class NativeProcess {
   async #start({
     type,
     config,
-    sqliteDir,
+    sqliteFolders = ['/'],
     mayEnd,
   }: Service<NativeType>): Promise<{ run: ServiceRun; folder: TempDir }> {
     const folder = await tempDir('native-service');
-    const settings = { ...WORK, ...LIMITS, sqliteDir };
+    const settings = { ...WORK, ...LIMITS, sqliteFolders };
     const tokenFolder = join(folder.path, 'tokens');
     await mkdir(tokenFolder);
     await writeFile(join(tokenFolder, HANDLER.nonce), '');
@@ -349,11 +350,11 @@ function startActor(service: Service<NativeType>): RemoteActor {
 
 /** Tests a config in a process of its own, as the API does. */
 function tryConnection(
-  { type, config, sqliteDir }: Service<NativeType>,
+  { type, config, sqliteFolders = ['/'] }: Service<NativeType>,
   timeoutMs = CONNECT_TIMEOUT_MS,
 ): Promise<ConnectionTest> {
   const service = { id: SERVICE_ID, type };
-  return testInProcess({ service, config, sqliteDir, ...WORK, timeoutMs }, createTestLog().log);
+  return testInProcess({ service, config, sqliteFolders, ...WORK, timeoutMs }, createTestLog().log);
 }
 
 /** A connection of the driver below: a process that is connected. */

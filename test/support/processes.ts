@@ -140,7 +140,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     // Builds run at low priority, and other tests use the processors at the same time.
     COMPILE_TIMEOUT_MS: '600000',
     COMPILE_WAIT_MS: '600000',
-    PERIODIC_WORK_PERCENT: '20',
+    PERIODIC_WORK_PERCENT: '40',
     ...(apart && { ARTIFACTS_URL: apart.artifacts }),
     ...options.env,
   };

@@ -1,7 +1,6 @@
 /** Every version of Node that is supported runs all of the product, its native modules among it. */
 import { execFileSync } from 'node:child_process';
 import { realpath } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect } from 'chai';
 import { createClient } from '../support/client.js';
 import { EDGE } from '../support/edge.js';
@@ -35,9 +34,8 @@ describe('up, compile, call', function () {
       }
 
       const api = createClient(`http://127.0.0.1:${site.port}`);
-      const path = join(site.dataDir, 'visits.db');
       await deployExample(api, 'db-sqlite', (type) =>
-        activeService(api, type, { path, create_if_missing: true }),
+        activeService(api, type, { path: 'visits.db', create_if_missing: true }),
       );
       const { status, body } = await createClient(`http://127.0.0.1:${site.gatewayPort}`).post(
         '/visits/home',

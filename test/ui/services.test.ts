@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/ports.js';
@@ -62,7 +61,7 @@ describe('UI: services', () => {
     await page.getByLabel('Name', { exact: true }).fill('pets');
     await page.getByLabel('Type').selectOption('sqlite');
     expect(await page.getByLabel('Name', { exact: true }).inputValue()).to.equal('pets');
-    await page.getByLabel('Path').fill(join(stack.dataDir, 'pets.db'));
+    await page.getByLabel('Path').fill('pets.db');
     await page.getByText('More settings').click();
     await page.getByLabel('Max size MB').fill('16');
     await page.getByRole('button', { name: 'Create the service' }).click();

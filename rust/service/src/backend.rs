@@ -134,8 +134,8 @@ pub struct Limits {
     pub memory: Arc<MemoryBudget>,
     /// All that the process may use, MiB.
     pub memory_mb: usize,
-    /// The folder that the files of sqlite services must be in.
-    pub sqlite_dir: Option<PathBuf>,
+    /// The folders in which files of sqlite services may be; paths refer to the first.
+    pub sqlite_folders: Vec<PathBuf>,
 }
 
 /// A connection that has made one round trip.

@@ -41,11 +41,11 @@ impl Backend for Sqlite {
     type Transaction = Transaction;
 
     fn new(Config { path, create_if_missing, max_size_mb }: Config, limits: Limits) -> Self {
-        let Limits { memory, memory_mb, sqlite_dir, .. } = limits;
+        let Limits { memory, memory_mb, sqlite_folders: folders, .. } = limits;
         // The rest is for calls and their answers.
         limit_heap((memory_mb * 1024 * 1024).saturating_sub(memory.limit()));
         let max_size_mb = max_size_mb.unwrap_or(DEFAULT_MAX_SIZE_MB);
-        let file = File { path, creates: create_if_missing, max_size_mb, folder: sqlite_dir, memory, memory_mb };
+        let file = File { path, creates: create_if_missing, max_size_mb, folders, memory, memory_mb };
         Self { file, last: RefCell::default() }
     }
 

@@ -42,6 +42,8 @@ export type ServiceCondition = ConnectionState | { readonly kind: 'failed'; read
 
 export interface IsolatedServiceOptions extends Pick<ServeRequest, 'service' | 'config' | 'bindings'> {
   readonly settings: IsolationSettings;
+  /** Why it is not started at all. */
+  readonly refusal: string | undefined;
   readonly metrics: ActorMetrics;
   readonly log: Log;
   readonly onState: () => void;
@@ -68,7 +70,13 @@ export class IsolatedService implements RemoteActor, RunningService {
     this.#logLimiter = new LogRateLimiter(MAX_LOG_LINES_PER_SECOND, (dropped) =>
       options.log.warn({ dropped }, 'the process of the service logs more than is written'),
     );
-    this.#started = this.#start();
+    const { refusal, log } = options;
+    if (refusal === undefined) this.#started = this.#start();
+    else {
+      log.warn({ reason: refusal }, 'the service is not started');
+      this.#state = { kind: 'failed', reason: refusal };
+      this.#started = Promise.resolve();
+    }
   }
 
   get state(): ServiceCondition {

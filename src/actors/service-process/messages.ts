@@ -1,6 +1,7 @@
 /** What an actor host and the process of a service tell each other. */
 import type { ConnectionTest } from '../../model/connection-test.js';
 import type { ServiceConfig, ServiceType } from '../../model/service-configs.js';
+import type { SqliteFolders } from '../../model/sqlite-folders.js';
 import type { HostedBinding } from '../../store/service-activity.js';
 import type { ConnectionState } from '../reconnecting-connection.js';
 import type { Figures } from './figures.js';
@@ -13,8 +14,8 @@ export interface WorkRequest {
   readonly answerBytes: number;
   /** The limit of memory of the process, MiB. */
   readonly memoryMb: number;
-  /** The folder that files of sqlite services must be in; undefined when they may be anywhere. */
-  readonly sqliteDir: string | undefined;
+  /** The folders in which files of sqlite services may be; paths refer to the first. */
+  readonly sqliteFolders: SqliteFolders;
   /** Whether lines of the level `debug` are logged. */
   readonly logsDebug: boolean;
 }

@@ -19,7 +19,7 @@ export interface IsolationSettings
     | 'handlerThreads'
     | 'answerBytes'
     | 'memoryMb'
-    | 'sqliteDir'
+    | 'sqliteFolders'
     | 'logsDebug'
     | 'tokenFolder'
   > {

@@ -1,7 +1,7 @@
 /** Plans the way back of an apply: the inverse of what it has changed, against what is now. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Conflict } from '../../apply/changes.js';
-import { changedFields, hashOf } from '../../apply/compare.js';
+import { hashOf } from '../../apply/compare.js';
 import { titleOf } from '../../apply/keys.js';
 import type { ObjectChange, Plan } from '../../apply/objects.js';
 import { wayBackOf } from '../../apply/way-back.js';
@@ -69,7 +69,7 @@ function withoutSecrets(changes: readonly ObjectChange[], { secrets }: StoredIns
   });
 }
 
-/** Changes of services with the configs that they lead to, which have secrets and are in no plan. */
+/** Changes, and the configs that those of services lead to, which have secrets and are in no plan. */
 interface WithConfigs {
   readonly changes: readonly ObjectChange[];
   /** By the names of services. */
@@ -103,10 +103,7 @@ async function withConfigs(
       const { config, ...told } = configToWrite(id, after, history, secrets);
       configs.set(after.name, config);
       if (told.places.length > 0) warnings.push(changedSecretsWarning(after.name, told));
-      if (!told.stays || before?.kind !== 'service') return [change];
-      const rest = { ...after, config: before.config };
-      const fields = changedFields(before, rest);
-      return fields.length > 0 ? [{ ...change, after: rest, fields }] : [];
+      return [change];
     } catch (thrown) {
       if (!(thrown instanceof AppError) || thrown.code !== 'invalid_config') throw thrown;
       problems.push(`The ${titleOf(after)}: ${thrown.message}`);

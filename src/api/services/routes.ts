@@ -4,6 +4,7 @@ import { notFound, requireFound } from '../../errors.js';
 import { openConfig } from '../../lifecycle/open-config.js';
 import { secretsIn } from '../../model/secret-references.js';
 import { parseStoredConfig, type ServiceType, type StoredConfig } from '../../model/service-configs.js';
+import { pathOf } from '../../model/sqlite-folders.js';
 import { endpointsUsing, type UsingEndpoint } from '../../store/bindings.js';
 import { setInactive } from '../../store/service-activity.js';
 import {
@@ -129,7 +130,13 @@ export const serviceRoutes = [
         const after = changedConfig(deps, type, stored, config);
         requireMayWrite(deps, principal, { type, before: stored, after, given: config });
         const config_encrypted = deps.secrets.seal(JSON.stringify(after));
-        return { ...changes, config_encrypted, secrets: secretsIn(after) };
+        const isMoved = pathOf(type, stored) !== pathOf(type, after);
+        return {
+          ...changes,
+          config_encrypted,
+          secrets: secretsIn(after),
+          ...(isMoved && { has_file: false as const }),
+        };
       };
       const mentioned = secretsIn(config ?? {});
       const updated = await updateService(deps.store, id, mentioned, changesOf, principal.scope);

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import type { SqliteFolders } from '../../../src/model/sqlite-folders.js';
 import { nativeService } from '../../support/native-service.js';
 import { connectSql, execute } from '../../support/sql-calls.js';
 import { type TempDir, tempDir } from '../../support/temp.js';
@@ -11,12 +12,14 @@ describe('driver sqlite: the file', () => {
   let folder: TempDir;
   let path: string;
   let inside: string;
+  let other: string;
 
   before(async () => {
     folder = await tempDir('sqlite');
     path = join(folder.path, 'main.db');
     inside = join(folder.path, 'inside');
-    await mkdir(inside);
+    other = join(folder.path, 'other');
+    for (const path of [inside, other]) await mkdir(path);
     expect(await attempt(path)).to.equal('opened');
   });
   after(() => folder?.remove());
@@ -24,11 +27,11 @@ describe('driver sqlite: the file', () => {
   /** Connects and returns the error message, or that it worked. */
   async function attempt(
     path: string,
-    options: { create?: boolean; sqliteDir?: string } = {},
+    options: { create?: boolean; sqliteFolders?: SqliteFolders } = {},
   ): Promise<string> {
-    const { create = true, sqliteDir } = options;
+    const { create = true, sqliteFolders } = options;
     try {
-      const service = nativeService('sqlite', { sqliteDir });
+      const service = nativeService('sqlite', { sqliteFolders });
       const { connection } = await connectSql(service, { path, create_if_missing: create });
       await execute(connection, 'CREATE TABLE IF NOT EXISTS t (a)');
       await connection.close();
@@ -67,11 +70,12 @@ describe('driver sqlite: the file', () => {
       expect(await attempt(path)).to.match(/is not the path/);
   });
 
-  it('refuses a file outside of the folder for databases, also through symbolic links', async () => {
-    const options = { sqliteDir: inside };
+  it('refuses a file outside of the folders for databases, also through symbolic links', async () => {
+    const options = { sqliteFolders: [inside, other] as const };
     expect(await attempt(join(inside, 'a.db'), options)).to.equal('opened');
     expect(await attempt('relative.db', options)).to.equal('opened');
     expect(existsSync(join(inside, 'relative.db'))).to.equal(true);
+    expect(await attempt(join(other, 'a.db'), options)).to.equal('opened');
     await mkdir(join(inside, 'sub'));
     expect(await attempt('sub/..a.db', options)).to.equal('opened');
     for (const outside of [path, '../a.db', 'sub/../../a.db', join(inside, '..', 'a.db')]) {

@@ -343,6 +343,8 @@ export const WITHOUT_LEVEL: Readonly<Record<string, string>> = {
   'sqlite-limits': 'the process of the service limits what it does for a call',
   'sqlite-process': 'the process of the service limits what it does for a call',
   sqlite: 'the process of the service limits what it does for a call',
+  'sqlite-file': 'the process of the service opens files, not the handler',
+  'sqlite-files': 'the process of the service opens files, not the handler',
   redis: 'the process of the service looks at the commands',
 };
 

@@ -1,5 +1,4 @@
 /** Other services while servers lie, one in Rust, one in Node; and calls of those lied to. */
-import { join } from 'node:path';
 import { startRedisBackend } from '../backends/redis.js';
 import type { Stack } from '../processes.js';
 import { activeService, bind, connectAs, createEndpoint } from '../test-services.js';
@@ -21,8 +20,12 @@ export interface Canary {
 export async function startCanary(stack: Stack): Promise<Canary> {
   const endpointId = await createEndpoint(stack.api, '/canary');
   const redis = await startRedisBackend();
-  const path = join(stack.dataDir, 'canary.db');
-  await bind(stack.api, endpointId, await activeService(stack.api, 'sqlite', { path }), 'database');
+  await bind(
+    stack.api,
+    endpointId,
+    await activeService(stack.api, 'sqlite', { path: 'canary.db' }),
+    'database',
+  );
   await bind(stack.api, endpointId, await activeService(stack.api, 'redis', redis.config), 'cache');
   const client = await connectAs(stack, endpointId);
   return {

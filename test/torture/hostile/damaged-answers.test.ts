@@ -82,7 +82,7 @@ function tested(type: ServiceType, config: ServiceConfig, timeoutMs: number): Pr
     config,
     answerBytes: 1024 ** 2,
     memoryMb: 128,
-    sqliteDir: undefined,
+    sqliteFolders: ['/'] as const,
     logsDebug: false,
     timeoutMs,
   };

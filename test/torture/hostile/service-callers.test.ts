@@ -1,6 +1,8 @@
 /** What handlers that break the rules can do to the process of a service, or the actor host: nothing to others. */
+
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { BACKENDS, type RunningBackend } from '../../support/backends/all.js';
@@ -76,7 +78,12 @@ for (const type of ['redis', 'postgres'] as const)
     const sockets: Socket[] = [];
     before(async () => {
       backend = await BACKENDS[type]();
-      const env = { SECRET_KEY, SERVICE_MEMORY_MB: String(MEMORY_MB), REQUEST_TIMEOUT_MS: '8000' };
+      const env = {
+        SECRET_KEY,
+        SQLITE_DIR: tmpdir(),
+        SERVICE_MEMORY_MB: String(MEMORY_MB),
+        REQUEST_TIMEOUT_MS: '8000',
+      };
       stack = await startStack({ processes: ['web', 'actor-host'], env });
       endpointId = await createEndpoint(stack.api, '/hostile');
       serviceId = await activeService(stack.api, type, backend.config);

@@ -52,8 +52,8 @@ pub struct Work<C, R> {
     pub answer_bytes: usize,
     /// The limit of memory of this process, MiB.
     pub memory_mb: usize,
-    /// The folder that files of sqlite services must be in.
-    pub sqlite_dir: Option<PathBuf>,
+    /// The folders in which files of sqlite services may be.
+    pub sqlite_folders: Vec<PathBuf>,
     /// Whether lines of the level `debug` are logged.
     pub logs_debug: bool,
     #[serde(flatten)]
@@ -67,7 +67,7 @@ impl<C, R> Work<C, R> {
             answer_bytes: self.answer_bytes,
             memory: Arc::new(MemoryBudget::new(memory_bytes)),
             memory_mb: self.memory_mb,
-            sqlite_dir: self.sqlite_dir.clone(),
+            sqlite_folders: self.sqlite_folders.clone(),
         }
     }
 }
@@ -158,14 +158,14 @@ mod tests {
     fn requests_are_those_of_the_actor_host() {
         let text = r#"{"number":1,"request":{"type":"serve","service":{"id":"a","type":"postgres"},
             "config":{"host":"h","pool_size":10},
-            "bindings":[{"endpoint_id":"e","service_id":"a","pool_id":"db"}],"answerBytes":1,"memoryMb":512,"sqliteDir":"/d","logsDebug":false,
+            "bindings":[{"endpoint_id":"e","service_id":"a","pool_id":"db"}],"answerBytes":1,"memoryMb":512,"sqliteFolders":["/d"],"logsDebug":false,
             "handlerSocket":"/s","objectSocket":"/o","key":"k","tokenFolder":"/t","queueLimit":2,"defaultCallMs":3,"longestCallMs":4,
             "memoryBytes":5.5,"handlerThreads":6}}"#;
         let ToService::<Value> { number, request: Request::Serve(work) } = serde_json::from_str(text).unwrap() else {
             panic!("not a request to serve");
         };
         assert_eq!((number, &work.config["pool_size"], work.rest.handler_threads), (1, &json!(10), 6));
-        assert_eq!((work.memory_mb, work.sqlite_dir), (512, Some("/d".into())));
+        assert_eq!((work.memory_mb, work.sqlite_folders), (512, vec!["/d".into()]));
         let drain = serde_json::from_str::<ToService<Value>>(r#"{"number":2,"request":{"type":"drain"}}"#);
         assert!(matches!(drain.unwrap(), ToService { request: Request::Drain { limit_ms: None }, .. }));
     }

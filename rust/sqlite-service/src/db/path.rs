@@ -5,17 +5,18 @@ use std::path::{Component, Path, PathBuf};
 
 use edge_service::error::{CallError, Kind};
 
-/// Returns the path of the file with symbolic links resolved. It must be in the folder, if there is one, which relative
-/// paths refer to.
+/// Returns the path of the file with symbolic links resolved. It must be in one of the folders; relative paths refer to
+/// the first.
 ///
 /// # Errors
 ///
 /// `unavailable` with the problem of the path.
-pub fn resolve(path: &str, creates: bool, folder: Option<&Path>) -> Result<PathBuf, CallError> {
+pub fn resolve(path: &str, creates: bool, folders: &[PathBuf]) -> Result<PathBuf, CallError> {
     if path.trim() != path || path.is_empty() || path.starts_with(':') || path.starts_with("file:") {
         return Err(refused(format!("\"{path}\" is not the path of a file")));
     }
-    let given = normalized(&folder.unwrap_or(Path::new(".")).join(path)).map_err(|error| refused(error.to_string()))?;
+    let first = folders.first().ok_or_else(|| refused("there is no folder for databases (SQLITE_DIR)".to_owned()))?;
+    let given = normalized(&first.join(path)).map_err(|error| refused(error.to_string()))?;
     let shown = given.display();
     let (Some(parent), Some(name)) = (given.parent(), given.file_name()) else {
         return Err(refused(format!("{shown} is not a file")));
@@ -27,9 +28,7 @@ pub fn resolve(path: &str, creates: bool, folder: Option<&Path>) -> Result<PathB
     let is_there = if_there(fs::symlink_metadata(&given))?.is_some();
     let file = if is_there { existing(&given)? } else { Some(real_parent.join(name)) };
     let file = file.ok_or_else(|| refused(format!("{shown} is a symbolic link to nothing")))?;
-    if let Some(folder) = folder {
-        require_within(&file, folder, &given)?;
-    }
+    require_within(&file, folders, &given)?;
     if is_there && !file.is_file() {
         return Err(refused(format!("{shown} is not a file")));
     }
@@ -39,14 +38,15 @@ pub fn resolve(path: &str, creates: bool, folder: Option<&Path>) -> Result<PathB
     Ok(file)
 }
 
-fn require_within(file: &Path, folder: &Path, given: &Path) -> Result<(), CallError> {
-    let real = existing(folder)?
-        .ok_or_else(|| refused(format!("the folder for databases, {}, does not exist", folder.display())))?;
-    if file.starts_with(&real) {
-        return Ok(());
+fn require_within(file: &Path, folders: &[PathBuf], given: &Path) -> Result<(), CallError> {
+    for folder in folders {
+        if existing(folder)?.is_some_and(|real| file.starts_with(real)) {
+            return Ok(());
+        }
     }
-    let (given, folder) = (given.display(), folder.display());
-    Err(refused(format!("{given} is outside of {folder}, where databases have to be (SQLITE_DIR)")))
+    let names: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
+    let (given, folders) = (given.display(), names.join(", "));
+    Err(refused(format!("{given} is outside of {folders}, where databases have to be (SQLITE_DIR)")))
 }
 
 /// The absolute path, without `.` and `..`.

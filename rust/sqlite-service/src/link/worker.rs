@@ -23,8 +23,8 @@ pub struct File {
     pub path: String,
     pub creates: bool,
     pub max_size_mb: u64,
-    /// The folder that it must be in.
-    pub folder: Option<PathBuf>,
+    /// It must be in one of these; a relative path refers to the first.
+    pub folders: Vec<PathBuf>,
     /// For answers.
     pub memory: Arc<MemoryBudget>,
     /// What this process may use, MiB.
@@ -134,7 +134,7 @@ impl Worker {
 
 impl Opened {
     fn open(file: &File) -> Result<Self, CallError> {
-        let path = resolve(&file.path, file.creates, file.folder.as_deref())?;
+        let path = resolve(&file.path, file.creates, &file.folders)?;
         let limits = FileLimits::new(&path, file.max_size_mb);
         limits.enforce();
         let access = if file.creates { Access::Create } else { Access::Write };

@@ -1,0 +1,30 @@
+/** Why a sqlite service is not started: its file is not where it may be, or not there any more. */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { ServiceConfig } from '../model/service-configs.js';
+import { type SqliteFolders, sqliteFile, sqlitePathProblem } from '../model/sqlite-folders.js';
+
+/**
+ * A service whose file was there never starts with a new empty one: its data are somewhere else.
+ * @param hasFile whether it was opened before with this path
+ * @returns undefined when it can be started
+ */
+export function sqliteRefusal(
+  { path }: ServiceConfig<'sqlite'>,
+  hasFile: boolean,
+  folders: SqliteFolders,
+): string | undefined {
+  const problem = sqlitePathProblem(path, folders);
+  if (problem !== undefined) return `its file, ${resolve(path)}, is not opened: config.path ${problem}`;
+  const file = sqliteFile(path, folders);
+  if (!hasFile || existsSync(file)) return undefined;
+  const before = resolve(path);
+  const place =
+    before !== file && existsSync(before)
+      ? `${before} is there, where earlier versions looked for it: move it, or name its folder in SQLITE_DIR`
+      : 'if it is in another folder, move it, or name that folder in SQLITE_DIR';
+  return (
+    `its file, ${file}, does not exist, and no empty one takes its place: ${place}. Then activate it again; ` +
+    'to begin without data, give it another path'
+  );
+}

@@ -1,0 +1,3 @@
+import { describePublished } from '../support/published-exports.js';
+
+describePublished('off');
