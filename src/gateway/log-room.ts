@@ -1,13 +1,13 @@
 /**
  * Shares out what the entries of one hour may take. When it is half full, endpoints that have written more than others
- * write no more but errors; so a handler that talks without end silences itself, and nobody else. What is left out is
- * counted, and becomes an entry itself: at once, and then every minute.
+ * write no more; so a handler that talks without end silences itself, and nobody else. What is left out is counted, and
+ * becomes an entry itself: at once, and then every minute.
  */
 import { CROWDED, isImportant, type LogEntry } from '../model/log-entry.js';
 import type { Logger } from '../util/log.js';
 import { lengthOf, noteOf } from './log-buffer.js';
 
-/** From this part of its size on an hour takes nothing but errors, and none of endpoints that have many. */
+/** From this part of its size on an hour takes nothing but errors. */
 const NEARLY_FULL = 0.75;
 /**
  * What endpoints may write in an hour that is crowded, all together: of errors as much again. It is half of what there
@@ -59,9 +59,9 @@ export class LogRoom {
     const filled = this.#bytes / this.#hourBytes;
     const share = (SHARED * this.#hourBytes) / (this.#endpoints.size * this.#gateways);
     const written = isImportant(entry) ? 'importantCharacters' : 'characters';
-    const limit = isImportant(entry) ? NEARLY_FULL : CROWDED;
+    // Whoever writes an entry chooses its level: errors have a share of their own, and no more.
     const end = isImportant(entry) ? 1 : NEARLY_FULL;
-    if (filled < limit || (filled < end && endpoint[written] + characters <= share)) {
+    if (filled < CROWDED || (filled < end && endpoint[written] + characters <= share)) {
       endpoint[written] += characters;
       this.#bytes += characters;
       return true;
@@ -91,7 +91,7 @@ export class LogRoom {
     const megabytes = Math.round(this.#bytes / 1024 / 1024);
     this.#log.warn(
       { megabytes, hour: new Date(this.#hour).toISOString() },
-      'the log of this hour is getting full: of endpoints that say much only errors are kept; raise LOG_RETENTION_MB',
+      'the log of this hour is getting full: entries of endpoints that say much are left out; raise LOG_RETENTION_MB',
     );
   }
 }

@@ -67,7 +67,7 @@ export const HANDLERS = {
     1_024,
     16,
     10_000_000,
-    'What entries of the log may take in PostgreSQL, MiB: the oldest hours are dropped beyond it. The newest hour stays.',
+    'What entries of the log may take in PostgreSQL, MiB: beyond it, the oldest entries of those go who have more than their share. The newest hour stays.',
   ),
   LOG_REQUESTS_PER_SECOND: integer(
     100,

@@ -1,11 +1,16 @@
 /** The partitions of the table `logs`, one for each hour (UTC). Old entries are dropped with theirs. */
 import { isLockTimeout, type Store, transaction } from './database.js';
 
-const HOUR_MS = 3_600_000;
+export const HOUR_MS = 3_600_000;
 /** Whoever makes or drops a partition holds this lock. */
 const LOCK = `hashtext('edge-gateway logs')`;
 /** Readers wait behind a drop that waits for a reader: not for longer than this. */
-const DROP_WAIT_MS = 2_000;
+export const DROP_WAIT_MS = 2_000;
+
+/** Until the end of the transaction, nobody else makes or drops a partition. */
+export async function lockPartitions({ knex }: Pick<Store, 'knex'>): Promise<void> {
+  await knex.raw(`SELECT pg_advisory_xact_lock(${LOCK})`);
+}
 
 /** The hour of a time, milliseconds since 1970. */
 export function hourOf(at: number): number {
@@ -15,7 +20,7 @@ export function hourOf(at: number): number {
 /** Makes the partition of an hour, unless it is there. */
 export async function ensureLogPartition(store: Store, hour: number): Promise<void> {
   await transaction(store, async ({ knex }) => {
-    await knex.raw(`SELECT pg_advisory_xact_lock(${LOCK})`);
+    await lockPartitions({ knex });
     const name = partitionOf(hour);
     const { rows } = await knex.raw<{ rows: { exists: boolean }[] }>(
       'SELECT to_regclass(?) IS NOT NULL AS exists',
@@ -38,32 +43,33 @@ export async function sizeOfLogPartition({ knex }: Store, hour: number): Promise
   return rows[0]?.bytes ?? 0;
 }
 
-/** What was dropped. */
-export interface DroppedLogs {
-  readonly partitions: number;
+/** The partition of an hour. */
+export interface LogPartition {
+  readonly name: string;
+  /** When it begins, milliseconds since 1970. */
+  readonly hour: number;
+  /** What it takes with its indexes. */
   readonly bytes: number;
 }
 
-/**
- * Drops partitions that are older than so many days, and the oldest of those that take more than so many MiB together.
- * That of this hour stays.
- */
-export async function dropOldLogs(store: Store, days: number, megabytes: number): Promise<DroppedLogs> {
-  const { rows } = await store.knex.raw<{ rows: { name: string; bytes: number }[] }>(
-    `SELECT inhrelid::regclass::text AS name, pg_total_relation_size(inhrelid) AS bytes
-       FROM pg_inherits WHERE inhparent = 'logs'::regclass ORDER BY name DESC`,
+/** All partitions, the oldest first. */
+export async function logPartitions({ knex }: Store): Promise<LogPartition[]> {
+  const { rows } = await knex.raw<{ rows: Omit<LogPartition, 'hour'>[] }>(
+    `SELECT inhrelid::regclass::text AS name, pg_total_relation_size(inhrelid)::float8 AS bytes
+       FROM pg_inherits WHERE inhparent = 'logs'::regclass ORDER BY name`,
   );
-  const now = Date.now();
-  const oldest = partitionOf(hourOf(now - days * 24 * HOUR_MS));
-  const current = partitionOf(hourOf(now));
-  let left = megabytes * 1024 * 1024;
-  let dropped: DroppedLogs = { partitions: 0, bytes: 0 };
-  for (const { name, bytes } of rows) {
-    left -= bytes;
-    if (name >= current || (name >= oldest && left >= 0)) continue;
-    if (!(await drop(store, name))) break;
-    dropped = { partitions: dropped.partitions + 1, bytes: dropped.bytes + bytes };
+  return rows.map((row) => ({ ...row, hour: hourIn(row.name) }));
+}
+
+/** Drops partitions that are older than so many days. @returns how many */
+export async function dropOldLogs(store: Store, days: number): Promise<number> {
+  const oldest = hourOf(Date.now() - days * 24 * HOUR_MS);
+  let dropped = 0;
+  for (const { name, hour } of await logPartitions(store)) {
+    if (hour >= oldest || !(await drop(store, name))) break;
+    dropped++;
   }
+  await store.knex('log_usage').where('hour', '<', new Date(oldest)).delete();
   await forgetWriters(store);
   return dropped;
 }
@@ -72,7 +78,7 @@ export async function dropOldLogs(store: Store, days: number, megabytes: number)
 async function drop(store: Store, name: string): Promise<boolean> {
   try {
     await transaction(store, async ({ knex }) => {
-      await knex.raw(`SELECT pg_advisory_xact_lock(${LOCK})`);
+      await lockPartitions({ knex });
       await knex.raw(`SET LOCAL lock_timeout = ${DROP_WAIT_MS}`);
       await knex.raw('DROP TABLE IF EXISTS ??', [name]);
     });
@@ -95,4 +101,9 @@ async function forgetWriters({ knex }: Store): Promise<void> {
 /** Names sort as times. */
 function partitionOf(hour: number): string {
   return `logs_${new Date(hour).toISOString().slice(0, 13).replaceAll(/\D/g, '')}`;
+}
+
+function hourIn(name: string): number {
+  const [, year, month, day, hour] = /(\d{4})(\d\d)(\d\d)(\d\d)$/.exec(name) ?? [];
+  return Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour));
 }

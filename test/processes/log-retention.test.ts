@@ -30,6 +30,7 @@ describe('retention of the log', function () {
       const now = await databaseTime(store);
       const writer = await addLogWriter(store, randomUUID());
       let number = 0;
+      const endpointId = randomUUID();
       const write = async (search: string, hours: number, megabytes: number) => {
         const at = now - hours * HOUR_MS;
         await ensureLogPartition(store, hourOf(at));
@@ -38,7 +39,7 @@ describe('retention of the log', function () {
           Array.from({ length: MEBIBYTE / 16 / 36 }, () => randomUUID()).join(''),
         );
         const entries = [search, ...texts].map((message): LogEntry & { number: number } => ({
-          ...{ at, kind: 'output', level: 'info', endpointId: randomUUID(), version: 1, requestId: null },
+          ...{ at, kind: 'output', level: 'info', endpointId, version: 1, requestId: null },
           ...{ message, fields: null, request: null, number: ++number },
         }));
         await writeLogs(store, writer, entries);

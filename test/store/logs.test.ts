@@ -67,7 +67,7 @@ describe('the log in the database', () => {
     expect(lines.map(({ msg }) => msg)).to.deep.equal(['old entries of the log dropped']);
   });
 
-  it('drops the oldest hours of a log that is too large, but never the current one', async () => {
+  it('drops the oldest entries of a log that is too large, but none of the current hour', async () => {
     const writer = await addLogWriter(store, randomUUID());
     const now = await databaseTime(store);
     // Random, so that it is not compressed.
@@ -84,9 +84,44 @@ describe('the log in the database', () => {
     const one = (await bytes()) / 3;
     const megabytes = (2.5 * one) / 1024 / 1024;
     await dropLogs(store, { LOG_RETENTION_DAYS: 7, LOG_RETENTION_MB: megabytes }, log);
-    expect(await messages()).to.have.length(120);
+    // It is filled to 95 %: 0.625 of the oldest 60 went.
+    expect((await messages()).length).to.be.within(140, 145);
     await dropLogs(store, { LOG_RETENTION_DAYS: 7, LOG_RETENTION_MB: 0 }, log);
     expect(await messages()).to.have.length(60);
+  });
+
+  it('drops only entries of endpoints that have more than their share of a log that is too large', async () => {
+    const writer = await addLogWriter(store, randomUUID());
+    const now = await databaseTime(store);
+    let number = 0;
+    const add = async (endpointId: string, hours: number, texts: readonly string[]) => {
+      const at = now - hours * HOUR_MS;
+      await ensureLogPartition(store, hourOf(at));
+      const entries = texts.map((text) => ({ ...entry(text, at), endpointId, number: ++number }));
+      await writeLogs(store, writer, entries);
+    };
+    const [talker, quiet, other] = [randomUUID(), randomUUID(), randomUUID()];
+    // Random, so that it is not compressed.
+    const long = () => Array.from({ length: 2_000 }, () => randomUUID()).join('');
+    const kept = async (endpointId: string) =>
+      (await listLogs(store, { endpointId }, 100_000, undefined)).rows.map(({ message }) => message);
+    // Two days in which others say little, and an hour of a talker.
+    for (let hours = 48; hours > 2; hours--)
+      for (const id of [quiet, other]) await add(id, hours, [`${id} ${hours} h ago`]);
+    await add(talker, 3, Array.from({ length: 200 }, long));
+    await add(talker, 2, ['the newest']);
+    const { log, lines } = createTestLog();
+    const settings = { LOG_RETENTION_DAYS: 7, LOG_RETENTION_MB: 10 };
+    await dropLogs(store, settings, log);
+    expect(await kept(quiet)).to.have.length(46);
+    expect(await kept(other)).to.have.length(46);
+    const left = await kept(talker);
+    expect(left[0]).to.equal('the newest');
+    expect(left.length).to.be.within(2, 150);
+    expect(lines.map(({ endpoints }) => endpoints)).to.deep.equal([1]);
+    // There is room now.
+    await dropLogs(store, settings, log);
+    expect(lines).to.have.length(1);
   });
 
   it('forgets the writers of a log when their entries are dropped', async () => {

@@ -1,0 +1,140 @@
+/**
+ * The table `log_usage`: what endpoints take of hours of the log that are over. Where the log is larger than it may be,
+ * it says who gives way.
+ */
+import { type Cut, cutsOf, type HourUsage } from '../model/log-shares.js';
+import { isLockTimeout, isUndefinedTable, type Store, transaction } from './database.js';
+import { DROP_WAIT_MS, HOUR_MS, type LogPartition, lockPartitions, logPartitions } from './log-partitions.js';
+
+/** After the end of an hour, its last entries may still be written. */
+const LATE_MS = 10 * 60_000;
+/** Of hours that are not over, so much is looked at. */
+const SAMPLED_BYTES = 64 * 1024 * 1024;
+/** When room is made, so much of it, that this is seldom done. */
+const FILLED_TO = 0.95;
+
+/** What was taken away. */
+export interface SharedLogs {
+  readonly hours: number;
+  readonly endpoints: number;
+}
+
+/**
+ * Makes room in a log that takes more than so many MiB: of endpoints that have more than their share, the oldest
+ * entries go. Hours in which is written stay, so the log may be larger until they are over.
+ */
+export async function shareLogs(store: Store, megabytes: number): Promise<SharedLogs> {
+  const room = megabytes * 1024 * 1024;
+  const partitions = await logPartitions(store);
+  if (partitions.reduce((total, { bytes }) => total + bytes, 0) <= room) return { hours: 0, endpoints: 0 };
+  const usage = await usageOf(store, partitions);
+  const endpoints = new Set<string>();
+  let hours = 0;
+  for (const cut of cutsOf(usage, room * FILLED_TO)) {
+    const partition = partitions.find(({ hour }) => hour === cut.hour);
+    if (!partition || !(await take(store, partition, cut))) continue;
+    hours++;
+    for (const id of cut.parts.keys()) endpoints.add(id);
+  }
+  return { hours, endpoints: endpoints.size };
+}
+
+async function usageOf(store: Store, partitions: readonly LogPartition[]): Promise<HourUsage[]> {
+  const last = Date.now() - LATE_MS - HOUR_MS;
+  const over = partitions.filter(({ hour }) => hour <= last);
+  const known = await store.knex('log_usage').distinct<{ hour: Date }[]>('hour');
+  const measured = new Set(known.map(({ hour }) => hour.getTime()));
+  for (const partition of over) if (!measured.has(partition.hour)) await measure(store, partition);
+  const { rows } = await store.knex.raw<{ rows: (Omit<HourUsage, 'hour' | 'isOver'> & { hour: Date })[] }>(
+    `SELECT hour, endpoint_id AS "endpointId", domain AS host, log_usage.bytes
+       FROM log_usage LEFT JOIN endpoints ON endpoints.id = endpoint_id`,
+  );
+  const usage = rows.map((row) => ({ ...row, hour: row.hour.getTime(), isOver: true }));
+  const current = await Promise.all(
+    partitions.filter(({ hour }) => hour > last).map((partition) => sampled(store, partition)),
+  );
+  return [...usage, ...current.flat()];
+}
+
+/** The size of the rows says how endpoints share what the partition takes, with its indexes. */
+async function measure(store: Store, { name, hour, bytes }: LogPartition): Promise<void> {
+  await store.knex.raw(
+    `INSERT INTO log_usage (hour, endpoint_id, bytes)
+     SELECT ?, endpoint_id, (? * sum(size) / sum(sum(size)) OVER ())::bigint
+       FROM (SELECT endpoint_id, pg_column_size(entry) AS size FROM ?? AS entry) AS sizes
+      GROUP BY endpoint_id
+     ON CONFLICT (hour, endpoint_id) DO UPDATE SET bytes = excluded.bytes`,
+    [new Date(hour), bytes, name],
+  );
+}
+
+async function sampled(store: Store, { name, hour, bytes }: LogPartition): Promise<HourUsage[]> {
+  const percent = Math.min(100, (100 * SAMPLED_BYTES) / Math.max(1, bytes));
+  const { rows } = await store.knex.raw<{ rows: Omit<HourUsage, 'hour' | 'isOver'>[] }>(
+    `SELECT endpoint_id AS "endpointId", min(domain) AS host,
+            (?::float8 * sum(size) / sum(sum(size)) OVER ())::float8 AS bytes
+       FROM (SELECT endpoint_id, pg_column_size(entry) AS size
+               FROM ?? AS entry TABLESAMPLE SYSTEM (${percent})) AS sizes
+       LEFT JOIN endpoints ON endpoints.id = endpoint_id
+      GROUP BY endpoint_id`,
+    [bytes, name],
+  );
+  return rows.map((row) => ({ ...row, hour, isOver: false }));
+}
+
+/**
+ * Takes entries out of a partition: it is written anew without them, which gives their room back.
+ * @returns false when readers do not make way; it is tried again later
+ */
+async function take(store: Store, partition: LogPartition, { parts }: Cut): Promise<boolean> {
+  const { name, hour } = partition;
+  const next = `${name}_next`;
+  try {
+    await transaction(store, async (tx) => {
+      const { knex } = tx;
+      await knex.raw(`SET LOCAL lock_timeout = ${DROP_WAIT_MS}`);
+      // Not two workers at a time, and no entry that comes late in between.
+      await knex.raw('LOCK TABLE ?? IN SHARE ROW EXCLUSIVE MODE', [name]);
+      await knex.raw('CREATE TABLE ?? (LIKE logs INCLUDING ALL)', [next]);
+      await knex.raw(
+        `INSERT INTO ?? SELECT entry.* FROM ?? AS entry
+           LEFT JOIN (
+             SELECT cut.id, first.at, first.writer_id, first.number
+               FROM unnest(?::uuid[], ?::float8[]) AS cut (id, part)
+               LEFT JOIN LATERAL (
+                 SELECT at, writer_id, number FROM ?? WHERE endpoint_id = cut.id ORDER BY at, writer_id, number
+                 OFFSET (SELECT greatest(1, ceil(cut.part * count(*)))::bigint FROM ?? WHERE endpoint_id = cut.id)
+                 LIMIT 1) AS first ON true) AS cuts ON cuts.id = entry.endpoint_id
+          WHERE cuts.id IS NULL
+             OR (entry.at, entry.writer_id, entry.number) >= (cuts.at, cuts.writer_id, cuts.number)`,
+        [next, name, [...parts.keys()], [...parts.values()], name, name] as never[],
+      );
+      const { rows } = await knex.raw<{ rows: { is_empty: boolean }[] }>(
+        'SELECT NOT EXISTS (SELECT FROM ??) AS is_empty',
+        [next],
+      );
+      await lockPartitions(tx);
+      await knex.raw('DROP TABLE ??', [name]);
+      await knex('log_usage')
+        .where({ hour: new Date(hour) })
+        .delete();
+      if (rows[0]?.is_empty) {
+        await knex.raw('DROP TABLE ??', [next]);
+        return;
+      }
+      await knex.raw('ALTER TABLE ?? RENAME TO ??', [next, name]);
+      const [from, to] = [hour, hour + HOUR_MS].map((time) => new Date(time).toISOString());
+      await knex.raw(`ALTER TABLE logs ATTACH PARTITION ?? FOR VALUES FROM ('${from}') TO ('${to}')`, [name]);
+      const left = await knex.raw<{ rows: { bytes: number }[] }>(
+        'SELECT pg_total_relation_size(?::regclass) AS bytes',
+        [name],
+      );
+      await measure(tx, { name, hour, bytes: left.rows[0]?.bytes ?? 0 });
+    });
+    return true;
+  } catch (error) {
+    // Another worker has replaced it, or does so now.
+    if (isLockTimeout(error) || isUndefinedTable(error)) return false;
+    throw error;
+  }
+}
