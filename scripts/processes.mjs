@@ -16,7 +16,15 @@ const ENTRIES = [
 ];
 /** What cannot be included: machine code, packages that look for files beside them, and what is not installed. */
 const EXTERNAL = [
-  ...['*.node', '@node-rs/argon2', '@bull-board/*', 'cpu-features', 'pg-native', 'pg-query-stream'],
+  ...[
+    '*.node',
+    '@node-rs/argon2',
+    '@bull-board/*',
+    'cpu-features',
+    'pg-native',
+    'pg-query-stream',
+    'piscina',
+  ],
   ...['better-sqlite3', 'mariadb', 'mysql', 'oracledb', 'sqlite3', 'tedious', '@aws-sdk/client-s3'],
 ];
 /** For packages of the older module system. */

@@ -10,6 +10,7 @@ import type { Changes } from '../reconcile/changes.js';
 import type { SecretBox } from '../secrets/secret-box.js';
 import type { Topic } from '../store/announcements.js';
 import type { Database } from '../store/database.js';
+import type { Threads } from '../threads/threads.js';
 import type { Logger } from '../util/log.js';
 import type { IdentityProvider } from './identity-provider.js';
 
@@ -73,6 +74,8 @@ export interface ApiDependencies {
   readonly runDir: string;
   readonly actorHosts: ActorHosts;
   readonly gateways: Pick<Gateways, 'invoke' | 'route'>;
+  /** For what one request can make long. */
+  readonly threads: Pick<Threads, 'run'>;
   readonly importReader: Pick<ImportReader, 'readRequest' | 'readBundle' | 'readFolder'>;
   /** Aborted when the process begins to stop: ends event streams. */
   readonly stopping: AbortSignal;

@@ -1,6 +1,5 @@
 /** A plan for people: bounded in size, and with the differences of code. */
 import { createHash } from 'node:crypto';
-import { structuredPatch } from 'diff';
 import { nameOf, type ObjectKind } from './keys.js';
 import type { FieldChange, InstallationObject, ObjectChange, Plan } from './objects.js';
 
@@ -34,27 +33,38 @@ const MAX_COMPARED = 256 * 1024;
 const DIFF_TIMEOUT_MS = 50;
 const MAX_EDITS = 1_000;
 
-/** @param withDiffs whether differences of code are shown, besides digests */
-export function shownPlan(
-  { stack, hash, changes, warnings }: Plan,
-  { withDiffs }: { withDiffs: boolean },
-): ShownPlan {
-  let left = withDiffs ? MAX_DIFFS : 0;
-  return {
-    stack,
-    plan_hash: hash,
-    changes: changes.map((change) => {
-      const object = (change.after ?? change.before) as InstallationObject;
-      const fields = change.fields.map((field): ShownField => {
-        const shown = { path: field.path, before: bounded(field.before), after: bounded(field.after) };
-        const diff = field.path === 'code' && left > 0 ? codeDiff(change) : undefined;
-        left -= diff?.length ?? 0;
-        return diff === undefined ? shown : { ...shown, diff };
-      });
-      return { action: change.action, kind: object.kind, name: nameOf(object), fields };
-    }),
-    warnings,
-  };
+/** Compares two texts, as hunks with the lines that differ; undefined when that takes too long. */
+export type CompareCode = (
+  before: string,
+  after: string,
+  limits: { readonly timeoutMs: number; readonly maxEdits: number },
+) => Promise<string | undefined>;
+
+/** A plan as it is kept: without differences of code. */
+export function shownPlan({ stack, hash, changes, warnings }: Plan): ShownPlan {
+  return { stack, plan_hash: hash, changes: changes.map((change) => shownChange(change)), warnings };
+}
+
+/** A plan with the differences of code, besides digests. */
+export async function shownPlanWithDiffs(plan: Plan, compare: CompareCode): Promise<ShownPlan> {
+  let left = MAX_DIFFS;
+  const changes: ShownChange[] = [];
+  for (const change of plan.changes) {
+    const isChanged = left > 0 && change.fields.some(({ path }) => path === 'code');
+    const diff = isChanged ? await codeDiff(change, compare) : undefined;
+    left -= diff?.length ?? 0;
+    changes.push(shownChange(change, diff));
+  }
+  return { ...shownPlan({ ...plan, changes: [] }), changes };
+}
+
+function shownChange(change: ObjectChange, diff?: string): ShownChange {
+  const object = (change.after ?? change.before) as InstallationObject;
+  const fields = change.fields.map(({ path, before, after }): ShownField => {
+    const shown = { path, before: bounded(before), after: bounded(after) };
+    return path === 'code' && diff !== undefined ? { ...shown, diff } : shown;
+  });
+  return { action: change.action, kind: object.kind, name: nameOf(object), fields };
 }
 
 function bounded(value: unknown): unknown {
@@ -64,19 +74,11 @@ function bounded(value: unknown): unknown {
   return { bytes: Buffer.byteLength(text), sha256: digest };
 }
 
-/** Unified, with the lines that differ; undefined when it would take too long or be too large. */
-function codeDiff({ before, after }: ObjectChange): string | undefined {
+/** Undefined when it would take too long or be too large. */
+async function codeDiff({ before, after }: ObjectChange, compare: CompareCode): Promise<string | undefined> {
   if (before?.kind !== 'endpoint' || after?.kind !== 'endpoint') return undefined;
   const [old, next] = [before.code ?? '', after.code ?? ''];
   if (old.length + next.length > MAX_COMPARED) return undefined;
-  const patch = structuredPatch('before', 'after', old, next, undefined, undefined, {
-    ...{ context: 3, timeout: DIFF_TIMEOUT_MS, maxEditLength: MAX_EDITS },
-  });
-  if (!patch) return undefined;
-  const text = patch.hunks
-    .map(({ oldStart, oldLines, newStart, newLines, lines }) =>
-      [`@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`, ...lines].join('\n'),
-    )
-    .join('\n');
-  return text.length > MAX_DIFF ? undefined : text;
+  const text = await compare(old, next, { timeoutMs: DIFF_TIMEOUT_MS, maxEdits: MAX_EDITS });
+  return text === undefined || text.length > MAX_DIFF ? undefined : text;
 }

@@ -19,6 +19,7 @@ import { loadSecretBox } from '../secrets/secret-box.js';
 import { actorHostToken, gatewayToken } from '../secrets/service-token.js';
 import { openDatabase } from '../store/database.js';
 import { hasUsers } from '../store/users.js';
+import { Threads } from '../threads/threads.js';
 import { isLoopback } from '../util/loopback.js';
 import { removeStaleUploads } from '../util/uploads.js';
 
@@ -55,6 +56,8 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
     startTimeoutMs: config.START_TIMEOUT_MS,
     requestTimeoutMs: config.REQUEST_TIMEOUT_MS,
   });
+  const threads = new Threads();
+  shutdown.add('threads', () => threads.close());
   const importReader = new ImportReader(config);
   shutdown.add('import reader', () => importReader.close());
 
@@ -71,6 +74,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
     runDir,
     actorHosts,
     gateways,
+    threads,
     importReader,
     stopping: stop.signal,
     waitsEnd: waitsEnd.signal,

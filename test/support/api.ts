@@ -14,6 +14,7 @@ import { Changes } from '../../src/reconcile/changes.js';
 import { createSecretBox } from '../../src/secrets/secret-box.js';
 import { actorHostToken, gatewayToken } from '../../src/secrets/service-token.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
+import { Threads } from '../../src/threads/threads.js';
 import { createClient, type HttpClient } from './client.js';
 import { assertDescribed } from './contract.js';
 import { createTestLog, type TestLog } from './log.js';
@@ -50,6 +51,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     ...{ store, token: gatewayToken(secrets), log: logged.log },
     ...{ startTimeoutMs: config.START_TIMEOUT_MS, requestTimeoutMs: config.REQUEST_TIMEOUT_MS },
   });
+  const threads = new Threads();
   const importReader = new ImportReader(config);
   const stop = new AbortController();
   const deps: ApiDependencies = {
@@ -60,6 +62,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     identityProvider: identityProviderOf(config),
     actorHosts,
     gateways,
+    threads,
     importReader,
     stopping: stop.signal,
     waitsEnd: stop.signal,
@@ -79,6 +82,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     close: async () => {
       stop.abort();
       await server.close();
+      await threads.close();
       await importReader.close();
       actorHosts.close();
       await deps.changes.stop();

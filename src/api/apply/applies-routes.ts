@@ -1,6 +1,5 @@
 /** Applies: what came of them, how far they are, and their way back. */
-import { type Static, Type } from '@sinclair/typebox';
-import { shownPlan } from '../../apply/show-plan.js';
+import { Type } from '@sinclair/typebox';
 import { requireFound } from '../../errors.js';
 import { findApply, listApplies } from '../../store/applies.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
@@ -12,6 +11,7 @@ import { requireReadable } from './permissions.js';
 import { ApplySummaryView, ApplyView, presentApply, presentApplySummary } from './present-apply.js';
 import { planRollback } from './rollback.js';
 import { PlanHash, PlanView } from './schema.js';
+import { shownInFull } from './show-plan.js';
 import { requireSamePlan, startApply } from './start-apply.js';
 
 const tag = 'Apply';
@@ -99,7 +99,7 @@ export const appliesRoutes = [
       );
       if (isSet(query.dry_run)) {
         tryOnly();
-        return shownPlan(plan, { withDiffs: true }) as Static<typeof PlanView>;
+        return shownInFull(plan, deps);
       }
       requireSamePlan(plan, query.plan_hash);
       return startApply(deps, plan, id, { ...request, principal });

@@ -1,8 +1,7 @@
 /** Installations as files: applies of folders, and exports. */
 import { Readable } from 'node:stream';
-import { type Static, Type } from '@sinclair/typebox';
+import { Type } from '@sinclair/typebox';
 import { zipSync } from 'fflate';
-import { shownPlan } from '../../apply/show-plan.js';
 import type { Folder } from '../../import/folder/folder.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import type { ApiContext } from '../context.js';
@@ -15,6 +14,7 @@ import { exportedFiles } from './export.js';
 import { planApply, readableObjects } from './plan-apply.js';
 import { ApplyView } from './present-apply.js';
 import { ApplyQuery, ENVIRONMENT, ExportQuery, ExportView, Files, PlanView } from './schema.js';
+import { shownInFull } from './show-plan.js';
 import { requireSamePlan, startApply } from './start-apply.js';
 
 const tag = 'Apply';
@@ -60,7 +60,7 @@ export const applyRoutes = [
       if (isDryRun) tryOnly();
       const options = { prune: isSet(query.prune), adopt: isSet(query.adopt) };
       const plan = await planApply(deps, folder, options, principal);
-      if (isDryRun) return shownPlan(plan, { withDiffs: true }) as Static<typeof PlanView>;
+      if (isDryRun) return shownInFull(plan, deps);
       requireSamePlan(plan, query.plan_hash);
       return startApply(deps, plan, null, { ...request, principal });
     },

@@ -63,7 +63,7 @@ export async function startApply(
   await insertApply(store, {
     ...{ id, stack: plan.stack, plan_hash: plan.hash, rollback_of: rollbackOf },
     ...{ actor: { ...origin.actor }, request_id: origin.requestId },
-    plan: shownPlan(plan, { withDiffs: false }),
+    plan: shownPlan(plan),
     changes: plan.changes.map((change) => ({ ...change, id: change.id ?? randomUUID() })),
     hosts: hostsOf(plan.changes),
   });

@@ -1,10 +1,10 @@
 /** Versions of an endpoint, which of them serve, and the way back. */
 import { Type } from '@sinclair/typebox';
-import { createTwoFilesPatch } from 'diff';
 import { AppError, requireFound } from '../../errors.js';
 import { listDeployments } from '../../store/deployments.js';
 import { type Endpoint, findEndpoint } from '../../store/endpoints.js';
 import { type EndpointVersion, listVersions } from '../../store/versions.js';
+import type { ApiDependencies } from '../api-dependencies.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { presenter } from '../present.js';
 import { defineRoute, Reply } from '../route.js';
@@ -157,11 +157,11 @@ export const versionRoutes = [
     params: VersionParams,
     query: DiffQuery,
     data: VersionDiff,
-    handle: async ({ params: { id, version }, query }, { store }) => {
+    handle: async ({ params: { id, version }, query }, { store, threads }) => {
       requireFound(await findEndpoint(store, id), 'endpoint', id);
       const from = await requireVersion(store, id, Number(version));
       const to = await requireVersion(store, id, Number(query.to));
-      return { from: from.version, to: to.version, diff: diffOf(from, to) };
+      return { from: from.version, to: to.version, diff: await diffOf(threads, from, to) };
     },
   }),
 ];
@@ -179,24 +179,23 @@ function withShare<V extends Omit<EndpointVersion, 'code' | 'dependencies'>>(
 }
 
 /** Of the code, and of the dependencies as JSON. Empty where nothing differs. */
-function diffOf(from: EndpointVersion, to: EndpointVersion): string {
+async function diffOf(
+  threads: ApiDependencies['threads'],
+  from: EndpointVersion,
+  to: EndpointVersion,
+): Promise<string> {
   const json = ({ dependencies }: EndpointVersion) => `${JSON.stringify(dependencies, null, 2)}\n`;
-  return (
-    unified('handler.rs', from.code, to.code, from.version, to.version) +
-    unified('dependencies.json', json(from), json(to), from.version, to.version)
-  );
-}
-
-function unified(file: string, before: string, after: string, from: number, to: number): string {
-  if (before === after) return '';
-  const patch = createTwoFilesPatch(file, file, before, after, `version ${from}`, `version ${to}`, {
-    timeout: DIFF_TIMEOUT_MS,
-  });
-  if (patch === undefined) {
+  const patch = async (file: string, before: string, after: string) => {
+    if (before === after) return '';
+    const names = [`version ${from.version}`, `version ${to.version}`] as const;
+    const found = await threads.run('patch', { file, names, before, after, timeoutMs: DIFF_TIMEOUT_MS });
+    if (found !== undefined) return found;
     throw new AppError(
       'invalid_input',
-      `The versions ${from} and ${to} differ too much to be compared; read the code of both.`,
+      `The versions ${from.version} and ${to.version} differ too much to be compared; read the code of both.`,
     );
-  }
-  return patch;
+  };
+  return (
+    (await patch('handler.rs', from.code, to.code)) + (await patch('dependencies.json', json(from), json(to)))
+  );
 }

@@ -1,0 +1,16 @@
+/** Plans in answers: with the differences of code, which threads find. */
+import type { Static } from '@sinclair/typebox';
+import type { Plan } from '../../apply/objects.js';
+import { shownPlanWithDiffs } from '../../apply/show-plan.js';
+import type { ApiDependencies } from '../api-dependencies.js';
+import type { PlanView } from './schema.js';
+
+export async function shownInFull(
+  plan: Plan,
+  { threads }: Pick<ApiDependencies, 'threads'>,
+): Promise<Static<typeof PlanView>> {
+  const shown = await shownPlanWithDiffs(plan, (before, after, limits) =>
+    threads.run('hunks', { before, after, ...limits }),
+  );
+  return shown as Static<typeof PlanView>;
+}
