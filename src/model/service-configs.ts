@@ -77,7 +77,10 @@ function described<T extends TSchema>(description: string, schema: T): T {
  */
 export const SERVICE_CONFIGS = {
   sqlite: object('SqliteConfig', {
-    path: Line,
+    path: described(
+      'A file in DATA_DIR/sqlite, or in a folder of SQLITE_DIR: relative to the first, or absolute',
+      Line,
+    ),
     create_if_missing: flag(true),
     max_size_mb: described(
       'Maximum size of the file, MiB; 1024 when left out',
