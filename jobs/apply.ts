@@ -18,12 +18,11 @@ import {
 } from '../src/store/applies.js';
 import { commitApply, settleApply, undoApply } from '../src/store/apply-commit.js';
 import { awayServices } from '../src/store/apply-convergence.js';
-import { secretsChangedSince } from '../src/store/installation-secrets.js';
 import { schedulesByIds } from '../src/store/schedules.js';
 import { compileAll } from './apply/compile.js';
 import type { ApplyContext, ApplyTry } from './apply/context.js';
 import { awaitConvergence } from './apply/converge.js';
-import { configSealer, readObjects } from './apply/now.js';
+import { configSealer, readObjects, SecretsChangedSince } from './apply/now.js';
 import { prepareAll } from './apply/prepare.js';
 
 /**
@@ -101,9 +100,10 @@ async function commit(context: ApplyContext, current: ApplyTry): Promise<Written
     await prepareAll(context, current, compiled, await readObjects(store, secrets));
     await enter('committing');
     const scheduled = new Set<string>();
-    const written = await commitApply(store, apply, (tx) => readObjects(tx, secrets), {
+    const changed = new SecretsChangedSince(apply.created_at, false);
+    const written = await commitApply(store, apply, (tx) => changed.readObjects(tx, secrets), {
       ...{ compiled, nextRun },
-      ...(await configSealer(store, secrets, apply.rollback_of)),
+      ...(await configSealer(store, secrets, apply.rollback_of, changed)),
       scheduled: (ids) => {
         for (const id of ids) scheduled.add(id);
       },
@@ -157,14 +157,16 @@ async function undo(context: ApplyContext, current: ApplyTry, failure: ApplyFail
   if (apply.undone_at === null) {
     const row = await findApply(store, apply.id);
     const scheduled = new Set<string>();
+    const changed = new SecretsChangedSince(apply.created_at, true);
     written = await undoApply(
       store,
       { ...apply, outcome: row?.outcome ?? null },
       failure,
-      (tx) => readObjects(tx, secrets),
+      (tx) => changed.readObjects(tx, secrets),
       {
         nextRun,
-        ...(await configSealer(store, secrets, apply.id, await secretsChangedSince(store, apply.created_at))),
+        changedSecrets: () => changed.names,
+        ...(await configSealer(store, secrets, apply.id, changed)),
         scheduled: (ids) => {
           for (const id of ids) scheduled.add(id);
         },

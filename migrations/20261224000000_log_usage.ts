@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** What the entries of an endpoint take of an hour of the log that is over, bytes. Hours that are missing are measured. */
+/** What entries of an endpoint take of an hour of the log that is over, bytes. Hours that are missing are measured. */
 export async function up(knex: Knex): Promise<void> {
   await knex.schema.createTable('log_usage', (table) => {
     table.timestamp('hour').notNullable();

@@ -29,10 +29,11 @@ const MAY_IMPORT = {
   internal: ['src', 'util', 'model', 'store', 'reconcile'],
   import: ['src', 'util', 'model'],
   build: ['src', 'util', 'model', 'bootstrap', 'sandbox', 'artifacts'],
+  threads: ['src'],
   lifecycle: ['src', 'util', 'model', 'apply', 'secrets', 'store', 'reconcile', 'internal', 'artifacts'],
   api: [
     ...['src', 'util', 'model', 'secrets', 'http', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
-    ...['reconcile', 'internal', 'import', 'lifecycle', 'webhooks', 'apply'],
+    ...['reconcile', 'internal', 'import', 'threads', 'lifecycle', 'webhooks', 'apply'],
   ],
   gateway: ['src', 'util', 'model', 'metrics', 'artifacts', 'sandbox', 'store', 'reconcile', 'internal'],
   actors: ['src', 'util', 'model', 'wire', 'secrets', 'store', 'reconcile', 'internal'],
@@ -45,7 +46,7 @@ const MAY_IMPORT = {
   ],
   processes: [
     ...['src', 'util', 'model', 'secrets', 'bootstrap', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
-    ...['reconcile', 'internal', 'import', 'api', 'gateway', 'actors', 'actors/drivers', 'up'],
+    ...['reconcile', 'internal', 'import', 'threads', 'api', 'gateway', 'actors', 'actors/drivers', 'up'],
   ],
 };
 /** SQL, and so these packages, belong in `src/store`. */

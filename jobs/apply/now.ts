@@ -1,7 +1,11 @@
 /** The installation as plans see it, read within a transaction, and configs of services as they are stored. */
 import { keyOf } from '../../src/apply/keys.js';
 import { AppError } from '../../src/errors.js';
-import { changedSecretsWarning, configToWrite } from '../../src/lifecycle/changed-secrets.js';
+import {
+  type ChangedSince,
+  changedSecretsWarning,
+  configToWrite,
+} from '../../src/lifecycle/changed-secrets.js';
 import { openService } from '../../src/lifecycle/stored-services.js';
 import { secretsIn } from '../../src/model/secret-references.js';
 import type { SecretBox } from '../../src/secrets/secret-box.js';
@@ -10,6 +14,7 @@ import type { WriteContext } from '../../src/store/apply-context.js';
 import { type SavedRow, savedObjects, writtenConfigs } from '../../src/store/apply-rows.js';
 import type { Store } from '../../src/store/database.js';
 import { readInstallationIn } from '../../src/store/installation.js';
+import { secretsChangedSince } from '../../src/store/installation-secrets.js';
 
 /** All objects by their keys. @throws AppError secret_key_mismatch */
 export async function readObjects(store: Store, secrets: SecretBox): Promise<Map<string, ExistingObject>> {
@@ -26,13 +31,13 @@ export async function readObjects(store: Store, secrets: SecretBox): Promise<Map
  * How configs are encrypted. Values that stay are those that are stored; on a way back, those that were stored before
  * the apply, unless others have changed them after it.
  * @param before the apply whose way back this is; null: none
- * @param undone of an apply that is undone: names of secrets of the installation that were changed since it began
+ * @param since on a way back: what was changed since somebody decided about it
  */
 export async function configSealer(
   store: Store,
   secrets: SecretBox,
   before: string | null,
-  undone?: ReadonlySet<string>,
+  since?: ChangedSince,
 ): Promise<Pick<WriteContext, 'sealConfig' | 'warnings'>> {
   const saved = before === null ? new Map<string, SavedRow>() : await savedObjects(store, before, 'service');
   const written = before === null ? new Map<string, string>() : await writtenConfigs(store, before);
@@ -44,7 +49,7 @@ export async function configSealer(
       now: stored,
     };
     try {
-      const { config, ...told } = configToWrite(id, service, history, secrets, undone);
+      const { config, ...told } = configToWrite(id, service, history, secrets, since);
       if (told.places.length > 0) warnings.add(changedSecretsWarning(service.name, told));
       return { sealed: secrets.seal(JSON.stringify(config)), secrets: secretsIn(config) };
     } catch (thrown) {
@@ -58,4 +63,19 @@ export async function configSealer(
     }
   };
   return { sealConfig, warnings };
+}
+
+/** Follows which secrets are changed after an apply was begun: they are read within the transaction that writes. */
+export class SecretsChangedSince implements ChangedSince {
+  names: ReadonlySet<string> = new Set();
+
+  constructor(
+    private readonly since: Date,
+    readonly isUndone: boolean,
+  ) {}
+
+  async readObjects(tx: Store, secrets: SecretBox): Promise<Map<string, ExistingObject>> {
+    this.names = await secretsChangedSince(tx, this.since);
+    return readObjects(tx, secrets);
+  }
 }

@@ -28,7 +28,7 @@ import { testInProcess } from './service-process/isolated-test.js';
 import type { IsolationSettings } from './service-process/service-run.js';
 import { ServiceRunner } from './service-runner.js';
 import type { SessionHost } from './session-host.js';
-import { sqliteRefusal } from './sqlite-refusal.js';
+import { hadFile, sqliteRefusal, withFileThatIsThere } from './sqlite-refusal.js';
 import type { RemoteFiles } from './web-server.js';
 
 /** How long a transfer waits for the process of its service, milliseconds. */
@@ -113,7 +113,11 @@ export class ActorHost implements SessionHost {
       if (refusal !== undefined) return { connected: false, error: refusal };
       const { answerBytes, logsDebug, memoryMb, sqliteFolders } = isolation;
       const limits = { answerBytes, logsDebug, memoryMb, sqliteFolders, timeoutMs: CONNECT_TIMEOUT_MS };
-      const request = { service: { id, type: service.service_type }, config, ...limits };
+      const request = {
+        service: { id, type: service.service_type },
+        config: hadFile(service) ? withFileThatIsThere(config) : config,
+        ...limits,
+      };
       return await testInProcess(request, log.child({ service_id: id }));
     } catch (thrown) {
       return { connected: false, error: toError(thrown).message };
@@ -213,7 +217,7 @@ export class ActorHost implements SessionHost {
     const { id, service_type: type } = service;
     return new IsolatedService({
       service: { id, type },
-      config,
+      config: hadFile(service) ? withFileThatIsThere(config) : config,
       refusal: this.#refusal(service, config),
       settings: this.#options.isolation,
       bindings: this.#bindings.of(id),
@@ -223,9 +227,10 @@ export class ActorHost implements SessionHost {
     });
   }
 
-  #refusal({ service_type, has_file }: HostedService, config: ServiceConfig): string | undefined {
-    if (service_type !== 'sqlite') return undefined;
-    return sqliteRefusal(config as ServiceConfig<'sqlite'>, has_file, this.#options.isolation.sqliteFolders);
+  #refusal(service: HostedService, config: ServiceConfig): string | undefined {
+    if (service.service_type !== 'sqlite') return undefined;
+    const { sqliteFolders } = this.#options.isolation;
+    return sqliteRefusal(config as ServiceConfig<'sqlite'>, hadFile(service), sqliteFolders);
   }
 
   #bind(id: string, running: IsolatedService): void {

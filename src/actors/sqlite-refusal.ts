@@ -1,8 +1,20 @@
 /** Why a sqlite service is not started: its file is not where it may be, or not there any more. */
 import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type { ServiceConfig } from '../model/service-configs.js';
 import { type SqliteFolders, sqliteFile, sqlitePathProblem } from '../model/sqlite-folders.js';
+import type { HostedService } from '../store/service-activity.js';
+
+/** Whether its file was opened on this machine, or anywhere before that was recorded. */
+export function hadFile({ file_hosts }: Pick<HostedService, 'file_hosts'>): boolean {
+  return file_hosts.includes('*') || file_hosts.includes(hostname());
+}
+
+/** A config by which no file is made. */
+export function withFileThatIsThere(config: ServiceConfig): ServiceConfig {
+  return 'create_if_missing' in config ? { ...config, create_if_missing: false } : config;
+}
 
 /**
  * A service whose file was there never starts with a new empty one: its data are somewhere else.
@@ -25,6 +37,6 @@ export function sqliteRefusal(
       : 'if it is in another folder, move it, or name that folder in SQLITE_DIR';
   return (
     `its file, ${file}, does not exist, and no empty one takes its place: ${place}. Then activate it again; ` +
-    'to begin without data, give it another path'
+    'to begin without data, give it another path, or make an empty file there'
   );
 }

@@ -49,10 +49,9 @@ async function hasSession(store: Store, email: string, address: string): Promise
   return (await sessionAddresses(store, email)).some((known) => networkOf(known) === network);
 }
 
-/** @param what has failed too often @throws AppError too_many_logins */
-export function refuseAfter(wait: number | undefined, what = 'logins have failed'): void {
+function refuseAfter(wait: number | undefined): void {
   if (wait === undefined) return;
-  throw new AppError('too_many_logins', `Too many ${what}; try again in ${wait} s`, {
+  throw new AppError('too_many_logins', `Too many logins have failed; try again in ${wait} s`, {
     details: { retry_after_seconds: wait },
   });
 }

@@ -168,7 +168,9 @@ function failures(route: Route, envelope: Envelope): Json {
     ...(route.body ? (['invalid_json', 'body_too_large', 'unsupported_media_type'] as const) : []),
     ...Object.values(route.bodyErrors ?? {}),
     ...(route.errors ?? []),
-    ...(route.permission === 'public' ? [] : (['unauthorized', 'forbidden', 'too_many_logins'] as const)),
+    ...(route.permission === 'public'
+      ? []
+      : (['unauthorized', 'forbidden', 'too_many_credentials'] as const)),
     'malformed_request',
     'foreign_origin',
     'database_unavailable',

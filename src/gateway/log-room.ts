@@ -7,7 +7,7 @@ import { CROWDED, isImportant, type LogEntry } from '../model/log-entry.js';
 import type { Logger } from '../util/log.js';
 import { lengthOf, noteOf } from './log-buffer.js';
 
-/** From this part of its size on an hour takes nothing but errors. */
+/** From this part of its size on an hour takes nothing but errors, of each endpoint as many as its share of them. */
 const NEARLY_FULL = 0.75;
 /**
  * What endpoints may write in an hour that is crowded, all together: of errors as much again. It is half of what there

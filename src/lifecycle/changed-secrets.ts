@@ -18,6 +18,14 @@ export interface ConfigHistory {
   readonly now?: string | undefined;
 }
 
+/** What nobody has decided about who sends secrets elsewhere. */
+export interface ChangedSince {
+  /** Secrets of the installation that were changed since. */
+  readonly names: ReadonlySet<string>;
+  /** It is an apply that is undone by itself: passwords of the config that were changed since count, too. */
+  readonly isUndone: boolean;
+}
+
 /** What a config becomes. */
 export interface WrittenConfig {
   /** With the values of secrets. */
@@ -31,7 +39,7 @@ export interface WrittenConfig {
 /**
  * The config that an apply writes, with the values that are stored, on a way back with those of before the apply.
  * @param service as it is to be
- * @param undone of an apply that is undone: names of secrets of the installation that were changed since it began
+ * @param since on a way back: what was changed since somebody decided about it
  * @throws AppError secret_key_mismatch; invalid_config naming the setting
  */
 export function configToWrite(
@@ -39,7 +47,7 @@ export function configToWrite(
   service: ServiceObject,
   { beforeApply, afterApply, now }: ConfigHistory,
   secrets: SecretBox,
-  undone?: ReadonlySet<string>,
+  since?: ChangedSince,
 ): WrittenConfig {
   const { name, service_type: type } = service;
   const config_encrypted = beforeApply ?? now;
@@ -50,7 +58,7 @@ export function configToWrite(
   let back: WrittenConfig | undefined;
   if (known && beforeApply !== undefined && afterApply !== undefined && now !== undefined) {
     const history = { beforeApply, afterApply, now };
-    back = withChangedSecrets({ id, name, service_type: type }, history, secrets, undone);
+    back = withChangedSecrets({ id, name, service_type: type }, history, secrets, since);
     known = { ...known, config: back.config };
   }
   if (back?.stays) return back;
@@ -63,23 +71,25 @@ function withChangedSecrets(
   service: { readonly id: string } & Pick<ServiceObject, 'name' | 'service_type'>,
   { beforeApply, afterApply, now }: { readonly [moment in keyof ConfigHistory]-?: string },
   secrets: SecretBox,
-  undone: ReadonlySet<string> | undefined,
+  since: ChangedSince | undefined,
 ): WrittenConfig {
   const open = (config_encrypted: string) => openConfig({ ...service, config_encrypted }, secrets);
   const type = service.service_type;
   const nowOpen = open(now);
   const [written, current] = [secretsOf(type, open(afterApply)), secretsOf(type, nowOpen)];
   const places: string[] = [];
+  let isNew = since?.isUndone === true;
   const config = changeSecrets(type, open(beforeApply), (place, value) => {
-    if (isReference(value) && undone?.has(value.secret)) {
+    if (isReference(value) && since?.names.has(value.secret)) {
       places.push(place);
+      isNew = true;
       return value;
     }
     if (!current.has(place) || isDeepStrictEqual(written.get(place), current.get(place))) return value;
     places.push(place);
     return current.get(place);
   }) as StoredConfig;
-  if (undone && places.length > 0 && movingSetting(type, nowOpen, config) !== undefined)
+  if (isNew && places.length > 0 && movingSetting(type, nowOpen, config) !== undefined)
     return { config: nowOpen, places, stays: true };
   return { config, places, stays: false };
 }

@@ -45,7 +45,7 @@ export function cutsOf(usage: readonly HourUsage[], room: number): Cut[] {
   return [...cuts].sort(([a], [b]) => a - b).map(([hour, parts]) => ({ hour, parts }));
 }
 
-/** The largest share that each may have so that all of them together fit: whoever needs less leaves the rest to others. */
+/** The largest share that each may have so that all together fit: whoever needs less leaves the rest to others. */
 function shareOf(needs: readonly number[], room: number): number {
   let left = room;
   const sorted = needs.toSorted((a, b) => a - b);

@@ -128,7 +128,7 @@ export async function undoApply(
       if (deployment !== null) await revertDeployment(tx, id, deployment, failure.message);
     await writeChanges(
       tx,
-      asPutBack(changes, true),
+      asPutBack(changes, true).map((change) => withOldSecrets(change, context)),
       contextOf(apply, { ...context, compiled: new Map() }),
       () => restoreRows(tx, apply.id, createdIds(changes), true),
     );
@@ -169,6 +169,19 @@ function asPutBack(changes: readonly ObjectChange[], runs: boolean): ObjectChang
     const before = after.kind === 'endpoint' && !runs ? { ...after, running: false as const } : after;
     return { ...change, before };
   });
+}
+
+/** A service that comes back with a secret that was changed since is inactive: it would send it to an older place. */
+function withOldSecrets(
+  change: ObjectChange,
+  { changedSecrets, warnings }: Pick<Context, 'changedSecrets' | 'warnings'>,
+): ObjectChange {
+  const { action, after } = change;
+  if (action !== 'create' || after?.kind !== 'service' || !after.active) return change;
+  const changed = secretsIn(after.config).filter((name) => changedSecrets?.().has(name));
+  if (changed.length === 0) return change;
+  warnings.add(`The ${titleOf(after)}: ${changed.join(', ')} changed since, so it comes back inactive`);
+  return { ...change, after: { ...after, active: false } };
 }
 
 /** Rows of services that come back name secrets, which may have been deleted since. @throws AppError invalid_config */

@@ -26,6 +26,8 @@ export interface WriteContext {
   readonly compiled: ReadonlyMap<string, CompiledHandler>;
   /** Of a way back: what endpoints served before the apply, by their ids. */
   readonly served?: ReadonlyMap<string, Pick<Deployed, 'targets' | 'sticky'>>;
+  /** Of an apply that is undone: secrets of the installation that were changed since it began. */
+  readonly changedSecrets?: () => ReadonlySet<string>;
   /** Gets what does not come back as it was. */
   readonly warnings: Set<string>;
   readonly nextRun: NextRun;

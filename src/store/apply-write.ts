@@ -173,7 +173,7 @@ async function writeService(
       if (!hasNewConfig) return fields;
       const { sealed: config_encrypted, secrets } = context.sealConfig(id, after, stored);
       const isMoved = pathOf(service_type, before.config) !== pathOf(service_type, after.config);
-      return { ...fields, config_encrypted, secrets, ...(isMoved && { has_file: false as const }) };
+      return { ...fields, config_encrypted, secrets, ...(isMoved && { file_hosts: [] as const }) };
     });
   }
   if ((before?.active ?? false) === after.active) return;

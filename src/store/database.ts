@@ -171,11 +171,6 @@ export function isLockTimeout(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '55P03';
 }
 
-/** True when a statement names a table that is not there. */
-export function isUndefinedTable(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && error.code === '42P01';
-}
-
 function isDeadlock(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '40P01';
 }

@@ -50,12 +50,13 @@ export interface LogPartition {
   readonly hour: number;
   /** What it takes with its indexes. */
   readonly bytes: number;
+  readonly oid: number;
 }
 
 /** All partitions, the oldest first. */
 export async function logPartitions({ knex }: Store): Promise<LogPartition[]> {
   const { rows } = await knex.raw<{ rows: Omit<LogPartition, 'hour'>[] }>(
-    `SELECT inhrelid::regclass::text AS name, pg_total_relation_size(inhrelid)::float8 AS bytes
+    `SELECT inhrelid::regclass::text AS name, pg_total_relation_size(inhrelid)::float8 AS bytes, inhrelid AS oid
        FROM pg_inherits WHERE inhparent = 'logs'::regclass ORDER BY name`,
   );
   return rows.map((row) => ({ ...row, hour: hourIn(row.name) }));

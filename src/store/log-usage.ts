@@ -3,7 +3,7 @@
  * it says who gives way.
  */
 import { type Cut, cutsOf, type HourUsage } from '../model/log-shares.js';
-import { isLockTimeout, isUndefinedTable, type Store, transaction } from './database.js';
+import { isLockTimeout, type Store, transaction } from './database.js';
 import { DROP_WAIT_MS, HOUR_MS, type LogPartition, lockPartitions, logPartitions } from './log-partitions.js';
 
 /** After the end of an hour, its last entries may still be written. */
@@ -27,7 +27,10 @@ export async function shareLogs(store: Store, megabytes: number): Promise<Shared
   const room = megabytes * 1024 * 1024;
   const partitions = await logPartitions(store);
   if (partitions.reduce((total, { bytes }) => total + bytes, 0) <= room) return { hours: 0, endpoints: 0 };
-  const usage = await usageOf(store, partitions);
+  const last = Date.now() - LATE_MS - HOUR_MS;
+  // Nothing can be taken away of hours that are not over.
+  if (!partitions.some(({ hour }) => hour <= last)) return { hours: 0, endpoints: 0 };
+  const usage = await usageOf(store, partitions, last);
   const endpoints = new Set<string>();
   let hours = 0;
   for (const cut of cutsOf(usage, room * FILLED_TO)) {
@@ -39,8 +42,12 @@ export async function shareLogs(store: Store, megabytes: number): Promise<Shared
   return { hours, endpoints: endpoints.size };
 }
 
-async function usageOf(store: Store, partitions: readonly LogPartition[]): Promise<HourUsage[]> {
-  const last = Date.now() - LATE_MS - HOUR_MS;
+/** @param last the newest hour that is over */
+async function usageOf(
+  store: Store,
+  partitions: readonly LogPartition[],
+  last: number,
+): Promise<HourUsage[]> {
   const over = partitions.filter(({ hour }) => hour <= last);
   const known = await store.knex('log_usage').distinct<{ hour: Date }[]>('hour');
   const measured = new Set(known.map(({ hour }) => hour.getTime()));
@@ -60,7 +67,7 @@ async function usageOf(store: Store, partitions: readonly LogPartition[]): Promi
 async function measure(store: Store, { name, hour, bytes }: LogPartition): Promise<void> {
   await store.knex.raw(
     `INSERT INTO log_usage (hour, endpoint_id, bytes)
-     SELECT ?, endpoint_id, (? * sum(size) / sum(sum(size)) OVER ())::bigint
+     SELECT ?, endpoint_id, (?::float8 * sum(size) / sum(sum(size)) OVER ())::bigint
        FROM (SELECT endpoint_id, pg_column_size(entry) AS size FROM ?? AS entry) AS sizes
       GROUP BY endpoint_id
      ON CONFLICT (hour, endpoint_id) DO UPDATE SET bytes = excluded.bytes`,
@@ -83,18 +90,19 @@ async function sampled(store: Store, { name, hour, bytes }: LogPartition): Promi
 }
 
 /**
- * Takes entries out of a partition: it is written anew without them, which gives their room back.
- * @returns false when readers do not make way; it is tried again later
+ * Takes entries out of a partition: it is written anew without them, which gives their room back. Others read and
+ * write the log meanwhile, but for the moment in which one takes the place of the other. (An entry that is written to
+ * the hour just then, later than ever, is lost with it.)
+ * @returns false when readers do not make way, or another worker was here; it is tried again later
  */
 async function take(store: Store, partition: LogPartition, { parts }: Cut): Promise<boolean> {
   const { name, hour } = partition;
   const next = `${name}_next`;
+  const [from, to] = [hour, hour + HOUR_MS].map((time) => new Date(time).toISOString());
   try {
-    await transaction(store, async (tx) => {
+    return await transaction(store, async (tx) => {
       const { knex } = tx;
-      await knex.raw(`SET LOCAL lock_timeout = ${DROP_WAIT_MS}`);
-      // Not two workers at a time, and no entry that comes late in between.
-      await knex.raw('LOCK TABLE ?? IN SHARE ROW EXCLUSIVE MODE', [name]);
+      if (!(await isAlone(tx, partition))) return false;
       await knex.raw('CREATE TABLE ?? (LIKE logs INCLUDING ALL)', [next]);
       await knex.raw(
         `INSERT INTO ?? SELECT entry.* FROM ?? AS entry
@@ -109,32 +117,43 @@ async function take(store: Store, partition: LogPartition, { parts }: Cut): Prom
              OR (entry.at, entry.writer_id, entry.number) >= (cuts.at, cuts.writer_id, cuts.number)`,
         [next, name, [...parts.keys()], [...parts.values()], name, name] as never[],
       );
-      const { rows } = await knex.raw<{ rows: { is_empty: boolean }[] }>(
-        'SELECT NOT EXISTS (SELECT FROM ??) AS is_empty',
-        [next],
-      );
-      await lockPartitions(tx);
-      await knex.raw('DROP TABLE ??', [name]);
+      // What it says of the hour is known then: the log is not looked through while others wait.
+      await knex.raw(`ALTER TABLE ?? ADD CONSTRAINT of_hour CHECK (at >= '${from}' AND at < '${to}')`, [
+        next,
+      ]);
       await knex('log_usage')
         .where({ hour: new Date(hour) })
         .delete();
-      if (rows[0]?.is_empty) {
-        await knex.raw('DROP TABLE ??', [next]);
-        return;
-      }
-      await knex.raw('ALTER TABLE ?? RENAME TO ??', [next, name]);
-      const [from, to] = [hour, hour + HOUR_MS].map((time) => new Date(time).toISOString());
-      await knex.raw(`ALTER TABLE logs ATTACH PARTITION ?? FOR VALUES FROM ('${from}') TO ('${to}')`, [name]);
-      const left = await knex.raw<{ rows: { bytes: number }[] }>(
-        'SELECT pg_total_relation_size(?::regclass) AS bytes',
-        [name],
+      const { rows } = await knex.raw<{ rows: [{ bytes: number }] }>(
+        'SELECT pg_total_relation_size(?::regclass)::float8 AS bytes',
+        [next],
       );
-      await measure(tx, { name, hour, bytes: left.rows[0]?.bytes ?? 0 });
+      await measure(tx, { ...partition, name: next, bytes: rows[0].bytes });
+      const isEmpty = (await knex(next).first('at')) === undefined;
+      await knex.raw(`SET LOCAL lock_timeout = ${DROP_WAIT_MS}`);
+      await lockPartitions(tx);
+      await knex.raw('DROP TABLE ??', [name]);
+      if (isEmpty) await knex.raw('DROP TABLE ??', [next]);
+      else {
+        await knex.raw('ALTER TABLE ?? RENAME TO ??', [next, name]);
+        await knex.raw(`ALTER TABLE logs ATTACH PARTITION ?? FOR VALUES FROM ('${from}') TO ('${to}')`, [
+          name,
+        ]);
+        await knex.raw('ALTER TABLE ?? DROP CONSTRAINT of_hour', [name]);
+      }
+      return true;
     });
-    return true;
   } catch (error) {
-    // Another worker has replaced it, or does so now.
-    if (isLockTimeout(error) || isUndefinedTable(error)) return false;
+    if (isLockTimeout(error)) return false;
     throw error;
   }
+}
+
+/** Whether no other worker makes room, nor has replaced the partition since it was looked at. */
+async function isAlone({ knex }: Store, { name, oid }: LogPartition): Promise<boolean> {
+  const { rows } = await knex.raw<{ rows: [{ alone: boolean | null }] }>(
+    `SELECT pg_try_advisory_xact_lock(hashtext('edge-gateway log shares')) AND to_regclass(?)::oid = ? AS alone`,
+    [name, oid],
+  );
+  return rows[0].alone === true;
 }

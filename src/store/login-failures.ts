@@ -32,6 +32,20 @@ export async function countAttempt(
   return row && row.failures > failures ? Math.max(1, row.left) : undefined;
 }
 
+/**
+ * Begins the attempts with one credential, which all count as one.
+ * @returns whether it is the first of them in this time
+ */
+export async function beginAttempt({ knex }: Store, { key }: LoginLimit): Promise<boolean> {
+  const { rowCount } = await knex.raw<{ rowCount: number }>(
+    `INSERT INTO login_failures AS f (key, failures, began_at) VALUES (:key, 1, clock_timestamp())
+     ON CONFLICT (key) DO UPDATE SET began_at = excluded.began_at
+      WHERE f.began_at < clock_timestamp() - :window * interval '1 second'`,
+    { key, window: WINDOW_SECONDS },
+  );
+  return rowCount > 0;
+}
+
 /** After how many seconds the next attempt is allowed, if it is not now. Nothing is counted. */
 export async function waitOf({ knex }: Store, { key, failures }: LoginLimit): Promise<number | undefined> {
   const { rows } = await knex.raw<{ rows: { left: number }[] }>(

@@ -24,7 +24,7 @@ export interface ServiceObservation {
 /** A service as an actor host reads it. */
 export type HostedService = Pick<
   Service,
-  'id' | 'name' | 'service_type' | 'config_encrypted' | 'has_file' | 'activated_at' | 'version'
+  'id' | 'name' | 'service_type' | 'config_encrypted' | 'file_hosts' | 'activated_at' | 'version'
 > & {
   /** The secrets that its config refers to by their names, encrypted. */
   readonly secrets_encrypted: Readonly<Record<string, string>>;
@@ -91,7 +91,7 @@ export async function serviceVersions(store: Store): Promise<{ id: string; versi
 export async function hostedServices(store: Store, ids: readonly string[]): Promise<HostedService[]> {
   // In one statement: the secrets are those of the version that is read.
   const { rows } = await store.knex.raw<{ rows: HostedService[] }>(
-    `SELECT id, name, service_type, config_encrypted, has_file, activated_at, version,
+    `SELECT id, name, service_type, config_encrypted, file_hosts, activated_at, version,
             (SELECT coalesce(json_object_agg(secret_name, value_encrypted), '{}')
                FROM service_secrets JOIN installation_secrets ON installation_secrets.name = secret_name
               WHERE service_id = services.id) AS secrets_encrypted
@@ -120,12 +120,15 @@ export async function saveServiceObservation(store: Store, observation: ServiceO
        updated_at = clock_timestamp()`,
     [state, version, message, node_id, service_id],
   );
-  // Seldom, and not before it is connected: nothing is announced, since nothing that runs depends on it.
+  // Nothing is announced, since nothing that runs depends on it.
   if (state === 'connected')
-    await store
-      .knex('services')
-      .where({ id: service_id, version, service_type: 'sqlite', has_file: false })
-      .update({ has_file: true });
+    await store.knex.raw(
+      `UPDATE services SET file_hosts = (array_append(file_hosts, hostname))[greatest(1, cardinality(file_hosts) - 98):]
+         FROM nodes
+        WHERE services.id = ? AND services.version = ? AND service_type = 'sqlite' AND nodes.id = ?
+          AND hostname <> ALL (file_hosts)`,
+      [service_id, version, node_id],
+    );
   store.announce('service_observation', service_id);
 }
 

@@ -21,8 +21,8 @@ export interface Service {
   readonly domains: readonly string[];
   /** The stack of files that it belongs to; null: none. */
   readonly stack: string | null;
-  /** Of a sqlite service: its file was opened, so a new empty one cannot take its place. */
-  readonly has_file: boolean;
+  /** Of a sqlite service: host names of machines that have opened its file; `*`: any, before that was recorded. */
+  readonly file_hosts: readonly string[];
   /** When it was activated; null when it is not. */
   readonly activated_at: Date | null;
   /** Incremented with every change that affects actor hosts, including bindings. */
@@ -38,8 +38,8 @@ export type NewService = Pick<Service, (typeof USER_COLUMNS)[number]> & Partial<
 export type ServiceChanges = Partial<Omit<NewService, 'service_type' | 'stack'>> & {
   /** With a config: the names of the secrets that it refers to. */
   readonly secrets?: readonly string[];
-  /** False when it has another file from now on. */
-  readonly has_file?: false;
+  /** Of one that has another file from now on. */
+  readonly file_hosts?: readonly [];
 };
 
 const insertRow = insertInto<Omit<NewService, 'domains'> & { id: string; domains: string }, Service>(

@@ -30,10 +30,7 @@ export class Threads {
     input: Parameters<Work[Name]>[0],
   ): Promise<ReturnType<Work[Name]>> {
     if (this.#pool.queueSize >= MOST_WAITING)
-      throw new AppError(
-        'too_many_connections',
-        'The API has too much to compute already; try again in a moment',
-      );
+      throw new AppError('busy', 'The API has too much to compute already; try again in a moment');
     return this.#pool.run(input, { name });
   }
 

@@ -6,6 +6,7 @@ import { expect } from 'chai';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure } from '../support/expect.js';
 import { askForPlan } from '../support/plans.js';
+import { descendantsOf } from '../support/process-state.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
@@ -87,6 +88,26 @@ describe('files of sqlite services', function () {
     // Another path is another file.
     expectData(await stack.api.put(`/api/services/${id}`, { config: { path: 'another.db' } }));
     await eventually(() => expect(existsSync(join(stack.dataDir, 'sqlite', 'another.db'))).to.equal(true));
+  });
+
+  it('makes no new file of a sqlite service whose process ends after its file was moved', async () => {
+    const file = join(stack.dataDir, 'sqlite', 'moving.db');
+    const id = await create('moving.db');
+    expect((await activate(id)).state).to.equal('connected');
+    for (const end of ['', '-wal', '-shm'])
+      if (existsSync(`${file}${end}`)) await rename(`${file}${end}`, `${file}.moved${end}`);
+    const host = stack.processes.get('actor-host')?.pid ?? 0;
+    const processes = descendantsOf(host).filter(({ command }) => command.includes('sqlite-service'));
+    expect(processes).to.not.be.empty;
+    for (const { pid } of processes) process.kill(pid, 'SIGKILL');
+    await eventually(async () => {
+      const shown = await show(id);
+      expect(shown.state).to.equal('unreachable');
+      expect(shown.state_message).to.match(/does not exist, and none is made/);
+    });
+    expect(existsSync(file)).to.equal(false);
+    await rename(`${file}.moved`, file);
+    await eventually(async () => expect((await show(id)).state).to.equal('connected'));
   });
 
   it('opens files in all folders that SQLITE_DIR names, and says where the others are', async () => {

@@ -21,6 +21,8 @@ interface Case {
   readonly kind: 'service' | 'domain' | 'collection' | 'endpoint';
   readonly delicate: Readonly<Record<string, unknown>>;
   readonly harmless: Readonly<Record<string, unknown>>;
+  /** Why even those are refused who may write such objects. */
+  readonly refused?: RegExp;
   /** Members of which files have others than requests: what stands in files for what is stored. */
   readonly inFiles?: Readonly<Record<string, unknown>>;
 }
@@ -37,6 +39,7 @@ const CASES: readonly Case[] = [
     delicate: config('redis', { host: 'staging.example', password: 'of the service' }),
     harmless: config('redis', { host: 'production.example', password: 'of the service' }),
     inFiles: { password: { stored: true } },
+    refused: /password: has to be sent again, because config\.host changes/,
   },
   {
     ...({ what: 'a service that reaches private addresses', kind: 'service' } as const),
@@ -56,11 +59,13 @@ const CASES: readonly Case[] = [
   ...(['domain', 'collection', 'endpoint'] as const).map((kind) => ({
     ...{ what: `a policy with keys at a private address (${kind})`, kind },
     delicate: { policies: JWKS },
+    refused: /jwks_url: .*ALLOW_PRIVATE_URLS/,
     harmless: { policies: { cors: { origins: ['https://a.example'] } } },
   })),
   {
     ...({ what: 'limits of an endpoint above those of the operator', kind: 'endpoint' } as const),
     delicate: { limits: { timeout_ms: 20_000 } },
+    refused: /limits\.timeout_ms: must be at most 10000.*REQUEST_TIMEOUT_MS/,
     harmless: { limits: { timeout_ms: 5_000 } },
   },
 ];
@@ -199,6 +204,9 @@ describe('who may write what', function () {
           ([way, { status }]) => `${way} ${status}`,
         );
         const told = `${role}: ${seen.join(', ')}`;
+        for (const refused of [put, post, apply, changed, gone].filter((answer) => !isAllowed(answer)))
+          if (![403, 404].includes(refused.status))
+            expect((refused.body as { error: string }).error, told).to.match(one.refused ?? /^$/);
         if (!isAllowed(put)) expect([apply, changed].filter(isAllowed), told).to.deep.equal([]);
         if (!isAllowed(post)) expect(isAllowed(gone), told).to.equal(false);
         if (isAllowed(put) && role === 'an admin') expect(isAllowed(changed), told).to.equal(true);

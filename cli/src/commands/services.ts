@@ -79,6 +79,6 @@ function configOf(text: string): object {
   }
   throw new UsageError(
     'The config is no JSON object',
-    'Such as {"path": "/var/lib/app.db"}; docs/SERVICES.md has all settings.',
+    'Such as {"path": "app.db"}; docs/SERVICES.md has all settings.',
   );
 }

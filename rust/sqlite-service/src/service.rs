@@ -30,6 +30,7 @@ pub struct Sqlite {
     file: File,
     /// The thread that was started last.
     last: RefCell<Weak<Link>>,
+    was_opened: Cell<bool>,
 }
 
 impl Backend for Sqlite {
@@ -46,7 +47,7 @@ impl Backend for Sqlite {
         limit_heap((memory_mb * 1024 * 1024).saturating_sub(memory.limit()));
         let max_size_mb = max_size_mb.unwrap_or(DEFAULT_MAX_SIZE_MB);
         let file = File { path, creates: create_if_missing, max_size_mb, folders, memory, memory_mb };
-        Self { file, last: RefCell::default() }
+        Self { file, last: RefCell::default(), was_opened: Cell::new(false) }
     }
 
     fn concurrency(_: &Config) -> usize {
@@ -82,11 +83,14 @@ impl Sqlite {
             last.ended().await;
         }
         let failed = |error| CallError::new(Kind::Unavailable, format!("the thread for the database failed: {error}"));
-        let link = Link::start(self.file.clone()).map_err(failed)?;
+        // Where it was opened before, a new one does not take its place.
+        let file = File { creates: self.file.creates && !self.was_opened.get(), ..self.file.clone() };
+        let link = Link::start(file).map_err(failed)?;
         self.last.replace(Rc::downgrade(&link));
         let connection = Rc::new(Connection { link, turn: Semaphore::new(1), is_in_transaction: Cell::new(false) });
         let mut opened = Opened::new(connection.clone());
         connection.link.ask(Work::Open).await?;
+        self.was_opened.set(true);
         let started = Instant::now();
         if let Answer::Rows(version) = connection.link.ask(Work::Test).await? {
             opened.tested.message = String::from_utf8_lossy(&version).into_owned();

@@ -16,6 +16,7 @@ import { ServiceError } from '../service-error.js';
 import type { ActorMetrics, PoolUse } from '../service-metrics.js';
 import type { RunningService } from '../service-runner.js';
 import { Moved, type RemoteActor, type ServiceAddress } from '../session-host.js';
+import { withFileThatIsThere } from '../sqlite-refusal.js';
 import { addFigures, type Figures } from './figures.js';
 import type { FromService, ServeRequest } from './messages.js';
 import { missingProgram } from './programs.js';
@@ -52,6 +53,7 @@ export interface IsolatedServiceOptions extends Pick<ServeRequest, 'service' | '
 export class IsolatedService implements RemoteActor, RunningService {
   readonly #options: IsolatedServiceOptions;
   readonly #logLimiter: LogRateLimiter;
+  #config: IsolatedServiceOptions['config'];
   #bindings: readonly HostedBinding[];
   #run: ServiceRun | undefined;
   /** Resolves when the last start has succeeded or failed. */
@@ -66,6 +68,7 @@ export class IsolatedService implements RemoteActor, RunningService {
 
   constructor(options: IsolatedServiceOptions) {
     this.#options = options;
+    this.#config = options.config;
     this.#bindings = options.bindings;
     this.#logLimiter = new LogRateLimiter(MAX_LOG_LINES_PER_SECOND, (dropped) =>
       options.log.warn({ dropped }, 'the process of the service logs more than is written'),
@@ -183,7 +186,8 @@ export class IsolatedService implements RemoteActor, RunningService {
   async #start(): Promise<void> {
     await starting(async () => {
       if (this.#ending.signal.aborted) return;
-      const { service, config, settings } = this.#options;
+      const { service, settings } = this.#options;
+      const config = this.#config;
       const missing = missingProgram(service.type);
       if (missing !== undefined) {
         if (this.#state.kind === 'connecting') this.#setState({ kind: 'unreachable', reason: missing });
@@ -205,6 +209,8 @@ export class IsolatedService implements RemoteActor, RunningService {
       case 'state':
         // The connection is closed while it drains, which is no news.
         if (!this.#ending.signal.aborted) this.#setState(message.state);
+        // A later process finds its file, or does not start with a new one.
+        if (message.state.kind === 'connected') this.#config = withFileThatIsThere(this.#config);
         break;
       case 'figures':
         this.#add(message.figures);

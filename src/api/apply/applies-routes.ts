@@ -22,6 +22,7 @@ export const APPLY_ERRORS = [
   ...([
     'plan_changed',
     'apply_busy',
+    'busy',
     'no_worker',
     'no_gateway',
     'compile_failed',

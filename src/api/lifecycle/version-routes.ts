@@ -157,6 +157,7 @@ export const versionRoutes = [
     params: VersionParams,
     query: DiffQuery,
     data: VersionDiff,
+    errors: ['busy'],
     handle: async ({ params: { id, version }, query }, { store, threads }) => {
       requireFound(await findEndpoint(store, id), 'endpoint', id);
       const from = await requireVersion(store, id, Number(version));

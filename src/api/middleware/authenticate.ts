@@ -80,11 +80,11 @@ async function principalOf(
     if (found) return ofSession(found.user, found.session);
   }
   if (await isOpen(context.req)) return unlimited({ kind: 'anonymous', address });
-  if (given !== undefined) await deps.limits.failed(address);
+  if (given !== undefined) await deps.limits.failed(given, address);
   return undefined;
 }
 
-/** @throws AppError too_many_logins when too many of its network were wrong, and it was not right there before */
+/** @throws AppError too_many_credentials when too many of its network were wrong, and it was not right there before */
 async function byCredential(
   deps: WithLimits,
   given: string,

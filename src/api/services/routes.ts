@@ -135,7 +135,7 @@ export const serviceRoutes = [
           ...changes,
           config_encrypted,
           secrets: secretsIn(after),
-          ...(isMoved && { has_file: false as const }),
+          ...(isMoved && { file_hosts: [] as const }),
         };
       };
       const mentioned = secretsIn(config ?? {});

@@ -11,8 +11,8 @@ const SAFE_KEY_CHARACTERS = 20;
 export function keyWarning({ API_KEY }: Pick<Config, 'API_KEY'>): string | undefined {
   if (API_KEY === undefined || API_KEY.length >= SAFE_KEY_CHARACTERS) return undefined;
   return (
-    `API_KEY has ${API_KEY.length} characters, and whoever guesses it may do everything: ` +
-    `make one of at least ${SAFE_KEY_CHARACTERS}, such as by: openssl rand -base64 24`
+    `API_KEY has fewer than ${SAFE_KEY_CHARACTERS} characters, and whoever guesses it may do everything: ` +
+    'make a longer one, such as by: openssl rand -base64 24'
   );
 }
 

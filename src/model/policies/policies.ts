@@ -75,7 +75,9 @@ export interface HeaderChanges {
  * them out (`rust/front/src/upstream/response_head.rs`).
  */
 export const HOST_HEADERS = [
-  ...(['Alt-Svc', 'Clear-Site-Data', 'NEL', 'Report-To', 'Service-Worker-Allowed', 'Set-Login'] as const),
+  ...(['Accept-CH', 'Alt-Svc', 'Clear-Site-Data', 'Critical-CH', 'NEL', 'Origin-Agent-Cluster'] as const),
+  ...(['Public-Key-Pins', 'Report-To', 'Secure-Session-Registration', 'Service-Worker-Allowed'] as const),
+  'Set-Login',
 ] as const;
 type HostHeader = (typeof HOST_HEADERS)[number];
 

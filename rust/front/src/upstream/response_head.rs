@@ -21,8 +21,19 @@ const NOT_FORWARDED: [&str; 9] = [
 
 /// By these one answer decides about all of its host, in the browser that gets it: what is stored there, where later
 /// requests go, who is told of them, which pages a worker of one of them sees.
-const OF_THE_HOST: [&str; 6] =
-    ["alt-svc", "clear-site-data", "nel", "report-to", "service-worker-allowed", "set-login"];
+const OF_THE_HOST: [&str; 11] = [
+    "accept-ch",
+    "alt-svc",
+    "clear-site-data",
+    "critical-ch",
+    "nel",
+    "origin-agent-cluster",
+    "public-key-pins",
+    "report-to",
+    "secure-session-registration",
+    "service-worker-allowed",
+    "set-login",
+];
 
 /// A head that has been checked.
 #[derive(Debug, PartialEq, Eq)]

@@ -33,7 +33,9 @@ pub fn resolve(path: &str, creates: bool, folders: &[PathBuf]) -> Result<PathBuf
         return Err(refused(format!("{shown} is not a file")));
     }
     if !is_there && !creates {
-        return Err(refused(format!("{shown} does not exist, and create_if_missing is false")));
+        return Err(refused(format!(
+            "{shown} does not exist, and none is made: it was there before, or create_if_missing is false"
+        )));
     }
     Ok(file)
 }

@@ -123,7 +123,7 @@ fn a_handler_decides_about_the_whole_host_only_where_the_policy_allows_it() {
         assert_eq!(response.status, 200, "{name}");
         response.header(&name.to_ascii_lowercase())
     };
-    let names = ["Clear-Site-Data", "alt-svc", "SERVICE-WORKER-ALLOWED", "NEL", "Report-To", "Set-Login"];
+    let names = ["Clear-Site-Data", "alt-svc", "SERVICE-WORKER-ALLOWED", "NEL", "Report-To", "Accept-CH"];
     let none = [None, None, None, None, None, None];
     assert_eq!(names.map(answered), none);
     fixture.set(json!({ "headers": { "response": { "allow": [] }, "security_headers": true } }));
