@@ -19,6 +19,7 @@ import type { ApiContext } from './context.js';
 import { type Envelope, wrapSuccess } from './envelope.js';
 import { formReader } from './form.js';
 import { lowerIds } from './ids.js';
+import { jsonInParts, mayBeLarge } from './json-answer.js';
 import { hasBody, readBody, requireJsonType } from './json-body.js';
 import { nobody, type Principal } from './principal.js';
 import { kindsInPath, requireInMembers, requireInPath, seesAll } from './references.js';
@@ -128,6 +129,8 @@ interface Description {
   readonly status?: 200 | 201 | 303;
   /** The envelope of responses; `ok` unless given. */
   readonly envelope?: Envelope;
+  /** True when an answer can be large although it is no list. */
+  readonly isLarge?: boolean;
   /** True when a request without a body is one with an empty object. */
   readonly isBodyOptional?: boolean;
   /** Error codes of this route, besides those that all such routes have. */
@@ -290,10 +293,19 @@ export function defineRoute<
         const reply = result instanceof Reply ? result : new Reply(status, result);
         context.status = reply.status;
         context.set(reply.headers);
-        context.body =
-          reply.data instanceof Readable
-            ? reply.data
-            : wrapSuccess(envelope, reply.data, [...warnings, ...reply.warnings]);
+        if (reply.data instanceof Readable) {
+          context.body = reply.data;
+          return;
+        }
+        const wrapped = wrapSuccess(envelope, reply.data, [...warnings, ...reply.warnings]);
+        // The audit reads what a change has answered.
+        const isRead = !isChange || context.state.isTrial === true;
+        if (!isRead || (!definition.isLarge && !mayBeLarge(reply.data))) {
+          context.body = wrapped;
+          return;
+        }
+        context.body = await jsonInParts(wrapped);
+        context.type = 'json';
       };
       if (streamedBody) {
         const { others = [] } = streamedBody;

@@ -4,6 +4,7 @@
  * left out with a warning.
  */
 import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { AppError } from '../../errors.js';
 import type { ImportedApi } from '../../import/imported-api.js';
 import type { JsonObject } from '../../import/openapi/json.js';
@@ -19,7 +20,11 @@ import {
 } from '../../store/documented-endpoints.js';
 import { documentsOf } from '../../store/imported-documents.js';
 import type { ApiDependencies } from '../api-dependencies.js';
+import { jsonInParts } from '../json-answer.js';
 import { basePathIn, type DocumentGroup, pathInDocument, writeDocument } from './openapi-document.js';
+
+/** Between so many endpoints, the event loop runs other tasks. */
+const AT_ONCE = 50;
 
 type ExportDependencies = Pick<ApiDependencies, 'store' | 'importReader'>;
 
@@ -82,7 +87,8 @@ async function groupsOf(
     groups.push({ imported: { id, content }, info, basePath: own ?? basePathIn(content), endpoints: [] });
   }
   const others: OpenGroup = { imported: null, info, basePath: own, endpoints: [] };
-  for (const endpoint of endpoints) {
+  for (const [at, endpoint] of endpoints.entries()) {
+    if (at % AT_ONCE === 0) await setImmediate();
     const imports = groups.find(({ imported }) => imported?.id === endpoint.imported_document_id);
     const fits = [...(imports ? [imports] : []), ...groups, others];
     const group = fits.find((one) => pathInDocument(endpoint, one) !== undefined);
@@ -104,9 +110,12 @@ async function exportedDocument(
   let validate = commonMode(group.endpoints);
   let { endpoints } = group;
   while (endpoints.length > 0) {
+    await setImmediate();
     const document = writeDocument({ ...group, endpoints });
+    await setImmediate();
     const api = await readAgain(deps, document, validate, warnings);
     if (!api) return { collection: shown, validate, document };
+    await setImmediate();
     const { changed, missing } = importDifferences(api, endpoints, target);
     const lost = new Map(missing.map((endpoint) => [endpoint, 'an import does not read it']));
     for (const { endpoint, fields } of changed)
@@ -134,7 +143,8 @@ async function readAgain(
   validate: ValidateMode,
   warnings: string[],
 ): Promise<ImportedApi | undefined> {
-  const body = Readable.from([JSON.stringify({ spec: JSON.stringify(document) })]);
+  const spec = (await jsonInParts(document)).toString();
+  const body = Readable.from([await jsonInParts({ spec })]);
   try {
     return await importReader.readRequest(body, async ({ api }) => api, validate);
   } catch (thrown) {

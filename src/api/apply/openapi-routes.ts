@@ -11,6 +11,7 @@ export const openApiExportRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/export/openapi',
+    isLarge: true,
     permission: 'endpoints:read',
     summary:
       'Write the endpoints of a host as OpenAPI documents, which change nothing when they are imported again',

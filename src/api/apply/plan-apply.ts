@@ -65,7 +65,7 @@ export async function planApply(
   requireNoConflicts(planned.conflicts, principal);
   return {
     stack,
-    hash: hashOf(stack, planned.changes),
+    hash: await hashOf(stack, planned.changes),
     changes: planned.changes,
     warnings: [
       ...checked.warnings,

@@ -53,7 +53,7 @@ export async function planRollback(
   if (inTheWay.length > 0) throw new AppError('apply_conflict', inTheWay.join('\n'));
   return {
     stack: apply.stack,
-    hash: hashOf(apply.stack, changes),
+    hash: await hashOf(apply.stack, changes),
     changes,
     warnings: [...wayBack.warnings, ...warnings, ...checked.warnings],
   };

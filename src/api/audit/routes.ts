@@ -41,6 +41,7 @@ export const auditRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/audit',
+    isLarge: true,
     permission: 'audit:read',
     isOfInstallation: true,
     summary: 'Read the audit, the newest entries first',

@@ -30,6 +30,7 @@ export const logRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/logs',
+    isLarge: true,
     permission: 'logs:read',
     summary: `Read the log of all endpoints, ${summary}`,
     tag: 'Logs',
@@ -41,6 +42,7 @@ export const logRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/endpoints/{id}/logs',
+    isLarge: true,
     permission: 'logs:read',
     summary: `Read the log of an endpoint, ${summary}`,
     tag: 'Logs',

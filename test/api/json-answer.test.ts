@@ -1,0 +1,37 @@
+/** Answers that are written in parts are what they would be at once. */
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { jsonInParts } from '../../src/api/json-answer.js';
+import { startApi } from '../support/api.js';
+import { expectData } from '../support/expect.js';
+
+describe('JSON in parts', () => {
+  it('writes any JSON in parts as JSON.stringify does', async () => {
+    const value = fc.oneof(
+      fc.jsonValue(),
+      fc.record({ at: fc.date(), none: fc.constant(undefined), text: fc.string({ unit: 'binary' }) }),
+      fc.array(fc.string({ minLength: 100, maxLength: 2_000 }), { minLength: 60, maxLength: 100 }),
+    );
+    await fc.assert(
+      fc.asyncProperty(value, async (any) => {
+        expect((await jsonInParts(any)).toString()).to.equal(JSON.stringify(any));
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('lists many domains with the same answer as few', async () => {
+    const api = await startApi();
+    try {
+      for (let at = 0; at < 60; at++)
+        expectData(await api.post('/api/domains', { name: `d${at}`, host: `d${at}.example` }), 201);
+      const [many, few] = [await api.get('/api/domains'), await api.get('/api/domains?limit=10')];
+      expect(expectData<object[]>(many)).to.have.length(60);
+      expect(expectData<object[]>(many).slice(0, 10)).to.deep.equal(expectData(few));
+      expect(many.headers['content-type']).to.equal(few.headers['content-type']);
+      expect(Number(many.headers['content-length'])).to.be.above(1_000);
+    } finally {
+      await api.close();
+    }
+  });
+});
