@@ -173,9 +173,10 @@ describe('the log of two machines', function () {
     const { a, b } = machines;
     const id = await a.deploy({ path: '/durations', code: CODE });
     // The fast ones on one machine, the slow ones on the other.
-    await Promise.all(
+    const answers = await Promise.all(
       Array.from({ length: 80 }, (_, at) => call(`${(at < 60 ? a : b).gatewayUrl}/durations?ms=${at * 3}`)),
     );
+    for (const { status, text } of answers) expect(status, text).to.equal(204);
     const read = async <T>(path: string) =>
       (JSON.parse((await call(`${b.apiUrl}${path}`)).text) as { data: T }).data;
     const since = new Date(Date.now() - 3_600_000).toISOString();
