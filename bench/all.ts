@@ -7,6 +7,7 @@ import { compile } from './compile.js';
 import { compileMany } from './compile-many.js';
 import { creates } from './creates.js';
 import { dev } from './dev.js';
+import { eventLoop } from './event-loop.js';
 import { frontMemory } from './front-memory.js';
 import { frontRestarts } from './front-restarts.js';
 import { http2 } from './http2.js';
@@ -49,6 +50,7 @@ const BENCHMARKS: Readonly<Record<string, Benchmark>> = {
   ui,
   creates,
   plan,
+  'event-loop': eventLoop,
   apply,
   dev,
   services,

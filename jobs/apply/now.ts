@@ -37,7 +37,7 @@ export async function configSealer(
   store: Store,
   secrets: SecretBox,
   before: string | null,
-  since?: ChangedSince,
+  since: ChangedSince,
 ): Promise<Pick<WriteContext, 'sealConfig' | 'warnings'>> {
   const saved = before === null ? new Map<string, SavedRow>() : await savedObjects(store, before, 'service');
   const written = before === null ? new Map<string, string>() : await writtenConfigs(store, before);

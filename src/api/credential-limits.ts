@@ -15,6 +15,7 @@ import {
   waitOf,
 } from '../store/login-failures.js';
 import { networkOf } from '../util/client-network.js';
+import { key } from './login-limits.js';
 
 /** In a quarter of an hour. */
 const FAILURES = 20;
@@ -45,7 +46,7 @@ export class CredentialLimits {
    */
   async succeeded(credential: string, address: string): Promise<void> {
     const { store } = this;
-    const known = keyOf('known', networkOf(address), digestOf(credential));
+    const known = key('known', networkOf(address), digestOf(credential));
     if (Date.now() - (this.#known.get(known) ?? 0) < DAY_MS) return;
     if (!(await isKnownCredential(store, known))) {
       const [limit, attempt] = [limitOf(address), attemptOf(credential, address)];
@@ -61,15 +62,11 @@ export class CredentialLimits {
 }
 
 function limitOf(address: string): LoginLimit {
-  return { key: keyOf('credential', networkOf(address)), failures: FAILURES };
+  return { key: key('credential', networkOf(address)), failures: FAILURES };
 }
 
 function attemptOf(credential: string, address: string): LoginLimit {
-  return { key: keyOf('attempt', networkOf(address), digestOf(credential)), failures: 1 };
-}
-
-function keyOf(...parts: string[]): string {
-  return digestOf(JSON.stringify(parts));
+  return { key: key('attempt', networkOf(address), digestOf(credential)), failures: 1 };
 }
 
 function refuseAfter(wait: number | undefined): void {

@@ -40,7 +40,8 @@ function addressLimit(address: string): LoginLimit {
   return { key: key('address', networkOf(address)), failures: FAILURES.address };
 }
 
-function key(...parts: string[]): string {
+/** Of what is counted. */
+export function key(...parts: string[]): string {
   return digestOf(JSON.stringify(parts));
 }
 

@@ -21,7 +21,7 @@ export interface Service {
   readonly domains: readonly string[];
   /** The stack of files that it belongs to; null: none. */
   readonly stack: string | null;
-  /** Of a sqlite service: host names of machines that have opened its file; `*`: any, before that was recorded. */
+  /** Of a sqlite service: host names of machines that have opened its file; `*`: all, from before that was recorded. */
   readonly file_hosts: readonly string[];
   /** When it was activated; null when it is not. */
   readonly activated_at: Date | null;

@@ -1,7 +1,7 @@
 /** People of the tests of access: users, their sessions and tokens, at an API that has them. */
 import type { Permission, Role } from '../../src/model/permission.js';
 import type { TestApi } from './api.js';
-import type { HttpClient, HttpRequest, HttpResponse } from './client.js';
+import { clientBy, type HttpClient, type HttpRequest, type HttpResponse } from './client.js';
 import { expectData } from './expect.js';
 
 export const PASSWORD = 'correct horse battery';
@@ -15,15 +15,9 @@ export interface Person {
 
 /** A client all of whose requests are those of a person. */
 export function clientOf(api: Pick<HttpClient, 'send'>, { headers }: Person): HttpClient {
-  const send: HttpClient['send'] = (method, path, options = {}) =>
-    api.send(method, path, { ...options, headers: { ...options.headers, ...headers } });
-  return {
-    send,
-    get: (path, options) => send('GET', path, options),
-    post: (path, body, options) => send('POST', path, { ...options, body }),
-    put: (path, body, options) => send('PUT', path, { ...options, body }),
-    delete: (path, options) => send('DELETE', path, options),
-  };
+  return clientBy((method, path, options = {}) =>
+    api.send(method, path, { ...options, headers: { ...options.headers, ...headers } }),
+  );
 }
 
 export async function addUser(

@@ -32,6 +32,11 @@ export function createClient(
     check(method, path, response);
     return response;
   };
+  return clientBy(send);
+}
+
+/** A client whose requests are all sent by one function. */
+export function clientBy(send: HttpClient['send']): HttpClient {
   return {
     send,
     get: (path, options) => send('GET', path, options),

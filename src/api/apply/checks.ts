@@ -70,8 +70,8 @@ export async function checkChanges(
           throw new AppError('forbidden', `The ${titleOf(object)}: ${message}`, thrown.extras, {
             cause: thrown,
           });
-        const place = at?.members[member] ?? at?.place ?? (input.wanted ? 'The folder' : 'The');
-        problems.push(`${place}${input.wanted ? ':' : ''} ${titleOf(object)}: ${message}`);
+        const place = at?.members[member] ?? at?.place ?? 'The folder';
+        problems.push(`${input.wanted ? `${place}:` : 'The'} ${titleOf(object)}: ${message}`);
       }
     };
     const changes = new Set(change.fields.map(({ path }) => path.split('.')[0] ?? ''));

@@ -92,16 +92,19 @@ async function byCredential(
   isUse: boolean,
 ): Promise<Principal | undefined> {
   const { config, secrets, limits } = deps;
-  // Long, and made of SECRET_KEY: nobody guesses it.
-  if (productTokens(secrets).some((token) => isSame(given, token))) return unlimited({ kind: 'internal' });
   const found =
     config.API_KEY !== undefined && isSame(given, config.API_KEY)
       ? unlimited({ kind: 'api_key' })
       : isToken(given)
         ? await byToken(deps, given, isUse)
         : undefined;
-  if (found) await limits.succeeded(given, address);
-  return found;
+  if (found) {
+    await limits.succeeded(given, address);
+    return found;
+  }
+  // Long, and made of SECRET_KEY: nobody guesses it.
+  const isOfProduct = !isToken(given) && productTokens(secrets).some((token) => isSame(given, token));
+  return isOfProduct ? unlimited({ kind: 'internal' }) : undefined;
 }
 
 async function byToken(
