@@ -86,6 +86,8 @@ export interface FrontSettings {
   readonly bodyLimit: number;
   /** Bytes of request and response bodies that it may hold in memory. */
   readonly memoryBytes: number;
+  /** Bytes of what it makes of policies: schemas, patterns, tokens that were verified. */
+  readonly policyMemoryBytes: number;
   readonly connectionsLimit: number;
   readonly headTimeoutMs: number;
   readonly idleTimeoutMs: number;

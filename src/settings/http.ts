@@ -30,6 +30,12 @@ export const HTTP = {
     'Memory of the gateway as a whole for request bodies and unsent answers, MiB; at least twice GATEWAY_BODY_LIMIT_BYTES. More requests get 503.',
     '256 for each core',
   ),
+  POLICY_MEMORY_MB: integer(
+    64,
+    8,
+    1_048_576,
+    'Memory of a gateway for what policies need besides their text: compiled schemas and patterns, and tokens that were verified, MiB. Beyond it, what the domain with most has not used is made again when a request needs it.',
+  ),
   API_CONNECTIONS_LIMIT: integer(
     16_384,
     1,

@@ -8,6 +8,7 @@ const SETTINGS = {
   threads: 1,
   bodyLimit: 1_000,
   memoryBytes: 1_000_000,
+  policyMemoryBytes: 1_000_000,
   connectionsLimit: 10,
   headTimeoutMs: 1_000,
   idleTimeoutMs: 1_000,

@@ -185,6 +185,7 @@ impl Control {
         if let Some(seed) = settings.rate_seed.take() {
             policies::set_seed(seed);
         }
+        policies::set_cache_limit(settings.policy_memory_bytes);
         let settings = Arc::new(settings);
         let shared = Shared {
             proxies: Arc::new(TrustedProxies::parse(&settings.trusted_proxies).map_err(io::Error::other)?),

@@ -24,7 +24,8 @@ impl NamedState {
     pub fn into_parts(self) -> (Box<str>, EndpointState) {
         let Self { id, domain, method, route, routed, limits, policies, serving } = self;
         let address = Address { domain: interned(&domain), method: interned(&method), route, routed };
-        (id, EndpointState { address, limits, policies: policies.map(Policies::interned), serving })
+        let policies = policies.map(|policies| Policies::interned(policies, &address.domain));
+        (id, EndpointState { address, limits, policies, serving })
     }
 }
 

@@ -113,6 +113,8 @@ pub struct Settings {
     pub body_limit: usize,
     /// Bytes of bodies that may be in memory at a time.
     pub memory_bytes: usize,
+    /// Bytes of what is made of policies: schemas, patterns, tokens that were verified.
+    pub policy_memory_bytes: usize,
     pub connections_limit: usize,
     pub head_timeout_ms: u64,
     pub idle_timeout_ms: u64,

@@ -14,8 +14,6 @@ const MAX_OF_OWNER: usize = 256;
 static OWN_THREADS: LazyLock<usize> =
     LazyLock::new(|| std::thread::available_parallelism().map_or(LEAST, usize::from).max(LEAST));
 static WORKERS: LazyLock<Option<Runtime>> = LazyLock::new(|| threads(*OWN_THREADS + 1));
-/// For what many requests may wait for.
-static PREPARER: LazyLock<Option<Runtime>> = LazyLock::new(|| threads(1));
 /// For what is done afterwards: however long it takes, nothing else waits.
 static CLEANER: LazyLock<Option<Runtime>> = LazyLock::new(|| threads(1));
 static TURNS: LazyLock<Arc<Turns>> = LazyLock::new(|| Turns::new(*OWN_THREADS, *OWN_THREADS + 1));
@@ -23,12 +21,6 @@ static TURNS: LazyLock<Arc<Turns>> = LazyLock::new(|| Turns::new(*OWN_THREADS, *
 /// Nothing but its threads for work that blocks is used. It is never dropped.
 fn threads(number: usize) -> Option<Runtime> {
     Builder::new_current_thread().thread_name("work").max_blocking_threads(number).build().ok()
-}
-
-/// Does work before which none of an owner is done. It is done also when nobody waits for it any more. `None` when the
-/// system has no thread.
-pub async fn prepare<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
-    PREPARER.as_ref()?.spawn_blocking(work).await.ok()
 }
 
 /// Does work that nobody waits for, one piece after the other.
@@ -171,7 +163,6 @@ mod tests {
         yield_now().await;
         let other = turn(&owner("one")).await.unwrap();
         assert_eq!(other.run(|| 1).await.map(|(outcome, _)| outcome), Some(1));
-        assert_eq!(prepare(|| 2).await, Some(2));
         end.send(()).unwrap();
         assert!(long.await.unwrap().is_some_and(|(outcome, _)| outcome));
     }

@@ -211,6 +211,7 @@ pub mod tests {
             threads: 1,
             body_limit: 0,
             memory_bytes: 0,
+            policy_memory_bytes: 0,
             connections_limit: 0,
             head_timeout_ms: 3_000,
             idle_timeout_ms: 5_000,

@@ -60,7 +60,8 @@ pub struct Auth {
 }
 
 impl Auth {
-    pub fn new(compiled: compiled::Auth) -> Self {
+    /// `domain`: that of the first endpoint with these policies.
+    pub fn new(compiled: compiled::Auth, domain: &Arc<str>) -> Self {
         let basic = compiled.basic.map(Basic::new);
         let mut challenges = String::new();
         if let Some(Basic { realm, .. }) = &basic {
@@ -73,7 +74,7 @@ impl Auth {
             api_keys: compiled.api_key.map(ApiKeys::new),
             basic,
             hmac: compiled.hmac.map(Hmac::new),
-            jwt: compiled.jwt.map(Jwt::new),
+            jwt: compiled.jwt.map(|jwt| Jwt::new(jwt, domain)),
             challenges,
         }
     }

@@ -1,7 +1,7 @@
 //! Tokens that an issuer has signed (RFC 7519, and the advice of RFC 8725). What the head of a token says decides
 //! nothing but which of the known keys is tried: keys, addresses and algorithms that it brings are not looked at.
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,11 +15,10 @@ use serde_json::Value;
 
 use super::auth::Identity;
 use super::key_wait::{KeyWaits, Patience};
+use super::known_tokens::{KnownToken, KnownTokens};
 use super::{compiled, now};
 
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
-/// Tokens that are remembered for each policy.
-const MAX_KNOWN: usize = 10_000;
 const DEFAULT_SKEW_SECONDS: u64 = 30;
 /// Keys without an id that are tried.
 const MAX_TRIED: usize = 4;
@@ -43,14 +42,7 @@ pub struct Jwt {
     scopes: Vec<String>,
     /// For keys that are fetched.
     waits: Option<Arc<KeyWaits>>,
-    /// Tokens that were verified, by their hashes.
-    known: Mutex<HashMap<[u8; 32], Known, foldhash::fast::RandomState>>,
-}
-
-#[derive(Clone, Debug)]
-struct Known {
-    identity: Arc<Identity>,
-    expires_at: u64,
+    known: Arc<KnownTokens>,
 }
 
 #[derive(Debug)]
@@ -137,7 +129,7 @@ fn point(x: &str, y: &str, length: usize) -> Option<Vec<u8>> {
 }
 
 impl Jwt {
-    pub fn new(compiled: compiled::Jwt) -> Self {
+    pub fn new(compiled: compiled::Jwt, domain: &Arc<str>) -> Self {
         Self {
             issuer: compiled.issuer,
             audience: compiled.audience,
@@ -147,7 +139,7 @@ impl Jwt {
             required_claims: compiled.required_claims,
             scopes: compiled.scopes,
             waits: compiled.jwks_url.map(|_| Arc::default()),
-            known: Mutex::default(),
+            known: Arc::new(KnownTokens::new(domain.clone())),
         }
     }
 
@@ -157,8 +149,7 @@ impl Jwt {
         }
         let mut hash = [0; 32];
         hash.copy_from_slice(digest::digest(&digest::SHA256, token.as_bytes()).as_ref());
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).get(&hash).cloned();
-        if let Some(Known { identity, expires_at }) = known {
+        if let Some(KnownToken { identity, expires_at }) = self.known.get(&hash) {
             return match now() < expires_at {
                 true => Checked::Valid(identity),
                 false => Checked::Invalid("The token has expired."),
@@ -176,20 +167,8 @@ impl Jwt {
             return Checked::Insufficient;
         }
         let identity = Arc::new(Identity::of_token(&claims));
-        self.remember(hash, Known { identity: identity.clone(), expires_at });
+        self.known.add(hash, KnownToken { identity: identity.clone(), expires_at });
         Checked::Valid(identity)
-    }
-
-    fn remember(&self, hash: [u8; 32], token: Known) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MAX_KNOWN {
-            let now = now();
-            known.retain(|_, token| now < token.expires_at);
-            if known.len() >= MAX_KNOWN {
-                known.clear();
-            }
-        }
-        known.insert(hash, token);
     }
 
     /// The claims of a token whose signature is right.

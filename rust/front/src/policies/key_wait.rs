@@ -49,7 +49,7 @@ impl Patience {
     pub async fn prepare(&mut self, validator: &Arc<Validator>, timeout: Duration) {
         let began = Instant::now();
         let deadline = began + validator.check_time(timeout).saturating_sub(self.prepared_for);
-        self.is_unprepared = timeout_at(deadline.into(), validator.prepare()).await.is_err();
+        self.is_unprepared = !timeout_at(deadline.into(), validator.prepare()).await.unwrap_or(false);
         self.prepared_for += began.elapsed();
     }
 

@@ -6,6 +6,7 @@
 mod api_key;
 mod auth;
 mod basic;
+mod cache;
 mod compiled;
 mod compress;
 mod cors;
@@ -15,6 +16,7 @@ mod hmac;
 mod ip;
 mod jwt;
 mod key_wait;
+mod known_tokens;
 mod origins;
 mod rate_limit;
 mod shared_rates;
@@ -29,6 +31,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 pub use auth::Identity;
+pub use cache::set_cache_limit;
 pub use compiled::CompiledPolicies;
 pub use compress::{Encoding, compressed, lines_of};
 pub use cors::preflight;
@@ -92,8 +95,9 @@ pub struct Judged {
 }
 
 impl Policies {
-    /// Those that were compiled before, if they still exist: what they remember, such as tokens, is kept.
-    pub fn interned(compiled: CompiledPolicies) -> Arc<Self> {
+    /// Those that were compiled before, if they still exist: what they remember, such as tokens, is kept. `domain`: what
+    /// is made of them counts for that, as long as they exist.
+    pub fn interned(compiled: CompiledPolicies, domain: &Arc<str>) -> Arc<Self> {
         thread_local! {
             static KNOWN: RefCell<HashMap<Box<str>, Weak<Policies>>> = RefCell::default();
         }
@@ -103,13 +107,13 @@ impl Policies {
             }
             known.retain(|_, policies| policies.strong_count() > 0);
             let digest = compiled.digest.clone();
-            let policies = Arc::new(Self::new(compiled));
+            let policies = Arc::new(Self::new(compiled, domain));
             known.insert(digest, Arc::downgrade(&policies));
             policies
         })
     }
 
-    fn new(compiled: CompiledPolicies) -> Self {
+    fn new(compiled: CompiledPolicies, domain: &Arc<str>) -> Self {
         let (mut broken, mut ip) = (compiled.broken, None);
         match compiled.ip.map(Networks::new) {
             Some(Ok(networks)) => ip = Some(networks),
@@ -125,7 +129,7 @@ impl Policies {
             ip,
             early_rules: early_rules.into(),
             late_rules: late_rules.into(),
-            auth: compiled.auth.map(Auth::new),
+            auth: compiled.auth.map(|auth| Auth::new(auth, domain)),
             broken,
             redirect: compiled.redirect,
             maintenance: compiled.maintenance,
@@ -133,7 +137,7 @@ impl Policies {
             response_headers: HeaderChanges::new(headers.response.unwrap_or_default(), headers.security_headers),
             body_limit: compiled.body_limit,
             compress: compiled.compress.map(Compress::new),
-            validator: compiled.validate.map(|text| Arc::new(Validator::new(text))),
+            validator: compiled.validate.map(|text| Arc::new(Validator::new(text, domain.clone()))),
             sockets: compiled.websocket.map(Sockets::new),
         }
     }
@@ -150,10 +154,11 @@ impl Policies {
     ) -> Judged {
         let mut judged = Judged::default();
         // Before anything is counted: it is judged again.
-        let unprepared = self.validator.as_ref().filter(|validator| !validator.is_ready());
-        if let (Some(validator), false) = (unprepared, patience.is_unprepared) {
-            patience.unprepared = Some(validator.clone());
-            return judged;
+        if !patience.is_unprepared {
+            patience.unprepared = self.validator.as_ref().filter(|validator| !validator.is_ready()).cloned();
+            if patience.unprepared.is_some() {
+                return judged;
+            }
         }
         if let Some(cors) = &self.cors {
             cors.add_lines(head, &mut judged.lines);
@@ -162,12 +167,11 @@ impl Policies {
         if patience.counts_first {
             return judged;
         }
-        if let (Some(_), None) = (unprepared, &judged.refusal) {
-            judged.begun = Some(Err(Unchecked::Expired));
-        } else if let (Some(validator), None) = (&self.validator, &judged.refusal) {
+        if let (Some(validator), None) = (&self.validator, &judged.refusal) {
             match validator.begin(head, params) {
-                Ok(begun) => judged.begun = Some(Ok(begun)),
-                Err(refusal) => judged.refusal = Some(refusal),
+                Some(Ok(begun)) => judged.begun = Some(Ok(begun)),
+                Some(Err(refusal)) => judged.refusal = Some(refusal),
+                None => judged.begun = Some(Err(Unchecked::Expired)),
             }
         }
         if judged.refusal.is_none() {

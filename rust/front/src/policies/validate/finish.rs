@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout_at;
 
 use super::stop::Waiting;
-use super::{Begun, NAME, Validator, Verdict};
+use super::{Begun, NAME, Ready, Validator, Verdict};
 use crate::http::Refusal;
 use crate::memory::Share;
-use crate::workers;
+use crate::workers::{self, Turn};
 
 /// What is read of a body may have so much in memory without asking for it.
 const FREE_BYTES: usize = 4 * 1024;
@@ -57,6 +57,12 @@ impl fmt::Display for Unchecked {
     }
 }
 
+/// Which thread checks a request.
+enum By {
+    This(Arc<Ready>),
+    Worker(Turn),
+}
+
 /// Checks what is left of a request without keeping others waiting. `memory` is for what is read of it, `owner` is its
 /// endpoint. A check that nobody waits for any more ends soon.
 ///
@@ -72,30 +78,42 @@ pub async fn finish<B: AsRef<[u8]> + Send + Sync + 'static>(
 ) -> Result<Verdict, Unchecked> {
     let (kind, length) = (begun.body, (*body).as_ref().len());
     let (head_room, has_kept) = (begun.room(), begun.kept.is_some());
-    let is_large = has_kept || validator.ready().is_ok_and(|ready| ready.budget(length).is_large());
     let (_waiting, stop) = Waiting::new();
     let mut lacks_memory = false;
     let check = async {
-        let mut room = if is_large { None } else { Some(validator.room(kind, (*body).as_ref())) };
+        let mut room = None;
         loop {
-            let mut turn = if is_large { Some(workers::turn(owner).await.ok_or(Unchecked::Busy)?) } else { None };
-            if let Some(given) = turn.take_if(|_| room.is_none()) {
-                let (validator, body) = (validator.clone(), body.clone());
-                let found = given.run(move || validator.room(kind, (*body).as_ref())).await.ok_or(Unchecked::Busy)?;
-                (room, turn) = (Some(found.0), Some(found.1));
-            }
-            let room = room.unwrap_or(0) + head_room;
-            if !memory.may_hold(length + room) {
+            // Looked at anew each time, and not held while memory is waited for: others may need what it takes.
+            let by = match validator.ready_for(length).filter(|_| !has_kept) {
+                Some(ready) => By::This(ready),
+                None => By::Worker(workers::turn(owner).await.ok_or(Unchecked::Busy)?),
+            };
+            let by = match (room, by) {
+                (None, By::Worker(turn)) => {
+                    let body = body.clone();
+                    let (found, turn) = turn.run(move || kind.room((*body).as_ref())).await.ok_or(Unchecked::Busy)?;
+                    room = Some(found);
+                    By::Worker(turn)
+                }
+                (_, by) => by,
+            };
+            let known = room.unwrap_or_else(|| kind.room((*body).as_ref()));
+            room = Some(known);
+            let needed = known + head_room;
+            if !memory.may_hold(length + needed) {
                 return Err(Unchecked::TooLarge);
             }
-            lacks_memory = room > FREE_BYTES && !memory.set(room);
+            lacks_memory = needed > FREE_BYTES && !memory.set(needed);
             if lacks_memory {
                 // Others have their turns meanwhile.
-                drop(turn);
+                drop(by);
                 tokio::time::sleep(MEMORY_LOOK).await;
                 continue;
             }
-            let Some(turn) = turn else { return Ok(validator.finish(begun, (*body).as_ref(), &stop)) };
+            let turn = match by {
+                By::This(ready) => return Ok(ready.finish(begun, (*body).as_ref(), &stop)),
+                By::Worker(turn) => turn,
+            };
             let validator = validator.clone();
             let check = turn.run(move || {
                 let verdict = validator.finish(begun, (*body).as_ref(), &stop);

@@ -1,6 +1,6 @@
-//! The policy `validate`: parameters and bodies of requests are checked by JSON Schemas. They are made ready when the
-//! first request needs them, which waits for it; until then only their text is kept. That, and checks of large bodies,
-//! is work for threads of their own.
+//! The policy `validate`: parameters and bodies of requests are checked by JSON Schemas. They are made ready when a
+//! request needs them, which waits for it; before that, and when others need the memory, there is only their text. That,
+//! and checks of large bodies, is work for threads of their own.
 mod compiled;
 mod evaluate;
 mod finish;
@@ -19,7 +19,8 @@ mod uris;
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use compiled::{Body, MediaType, Mode, Parameter, Reading};
@@ -34,6 +35,7 @@ use text::{TextReader, form_decoded, pairs};
 
 pub use finish::{Unchecked, finish};
 
+use super::cache::{self, Cached};
 use super::header;
 use crate::http::{Head, Refusal};
 use crate::workers;
@@ -42,17 +44,28 @@ const NAME: &str = "validate";
 /// For so long a check that only reports may keep a request waiting.
 const REPORTS_WITHIN: Duration = Duration::from_secs(1);
 const TOO_COMPLEX: &str = "is too complex to be checked";
+/// How often it is looked for a turn where a domain has too much to be made ready.
+const RETRY: Duration = Duration::from_millis(25);
 
 /// The policy of an endpoint.
 pub struct Validator {
-    /// Taken when it is made ready.
-    text: Mutex<Box<str>>,
+    text: Box<str>,
+    /// Of the first endpoint that has this policy: what is made of it counts for that.
+    domain: Arc<str>,
     /// Known before the rest; `None` where the text cannot be read.
     mode: OnceLock<Option<Mode>>,
-    ready: OnceLock<Result<Ready, String>>,
-    /// Of the first requests, one has it made ready. Held until it is.
+    /// Known once it was ready.
+    checks_bodies: OnceLock<bool>,
+    ready: RwLock<Option<Made>>,
+    is_used: AtomicBool,
+    /// Held while it is made ready.
+    making: Mutex<()>,
+    /// Of the requests that need it, one has it made ready. Held until it is.
     preparing: Arc<tokio::sync::Mutex<()>>,
 }
+
+/// Made of the text, or why that cannot be.
+type Made = Result<Arc<Ready>, Arc<str>>;
 
 struct Ready {
     mode: Mode,
@@ -61,6 +74,8 @@ struct Ready {
     schemas: Vec<Schema>,
     /// Of the costliest pattern, for each byte of a text.
     pattern_cost: u64,
+    /// Of the text that it was made of.
+    text_bytes: usize,
 }
 
 /// What is known of a request before its body is there.
@@ -84,11 +99,22 @@ enum BodyKind {
     /// It is not checked.
     Any,
     /// By its place in the list of media types.
-    Of(usize),
+    Of(usize, Reading),
     /// Its type is not accepted.
     Unknown,
     /// It is compressed, and so cannot be checked.
     Encoded,
+}
+
+impl BodyKind {
+    /// About the memory that it takes to read a body.
+    fn room(self, body: &[u8]) -> usize {
+        match self {
+            Self::Of(_, Reading::Json) => Json::room(body),
+            Self::Of(_, Reading::Form) => text::form_room(body),
+            _ => 0,
+        }
+    }
 }
 
 /// What is to be done about a request.
@@ -105,47 +131,86 @@ impl fmt::Debug for Validator {
     }
 }
 
+impl Cached for Validator {
+    fn bytes(&self) -> usize {
+        let ready = self.ready.read().unwrap_or_else(PoisonError::into_inner);
+        ready.as_ref().and_then(|ready| ready.as_ref().ok()).map_or(0, |ready| ready.bytes())
+    }
+
+    fn take_used(&self) -> bool {
+        self.is_used.swap(false, Ordering::Relaxed)
+    }
+
+    fn forget(&self) {
+        self.set_ready(None);
+    }
+}
+
 impl Validator {
-    pub fn new(text: Box<str>) -> Self {
-        Self { text: Mutex::new(text), mode: OnceLock::new(), ready: OnceLock::new(), preparing: Arc::default() }
+    pub fn new(text: Box<str>, domain: Arc<str>) -> Self {
+        Self {
+            text,
+            domain,
+            mode: OnceLock::new(),
+            checks_bodies: OnceLock::new(),
+            ready: RwLock::default(),
+            is_used: AtomicBool::new(false),
+            making: Mutex::default(),
+            preparing: Arc::default(),
+        }
     }
 
     /// Otherwise `prepare` is to be waited for.
     pub fn is_ready(&self) -> bool {
-        self.ready.get().is_some()
+        self.ready.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Makes it ready, without keeping other requests waiting. It is done once for all threads, also when nobody waits
-    /// for it any more.
-    pub async fn prepare(self: &Arc<Self>) {
-        let turn = self.preparing.clone().lock_owned().await;
+    /// Makes it ready, without keeping other requests waiting: domains take turns. It is done once for all threads,
+    /// also when nobody waits for it any more. False when the system has no thread.
+    pub async fn prepare(self: &Arc<Self>) -> bool {
+        let making = self.preparing.clone().lock_owned().await;
         if self.is_ready() {
-            return;
+            return true;
         }
+        let turn = loop {
+            match workers::turn(&self.domain).await {
+                Some(turn) => break turn,
+                None => tokio::time::sleep(RETRY).await,
+            }
+        };
         let validator = self.clone();
-        let prepared = workers::prepare(move || {
-            validator.make_ready();
-            drop(turn);
+        let made = turn.run(move || {
+            let _ = validator.made();
+            drop(making);
         });
-        if prepared.await.is_none() {
-            self.ready.get_or_init(|| Err("there is no thread to read them".to_owned()));
+        made.await.is_some()
+    }
+
+    /// It is made ready here where it is not: that takes time.
+    fn made(self: &Arc<Self>) -> Made {
+        if let Some(ready) = self.ready() {
+            return ready;
         }
+        let making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ready) = self.ready() {
+            return ready;
+        }
+        let ready = Ready::read(&self.text).map(Arc::new).map_err(Arc::from);
+        self.checks_bodies.get_or_init(|| ready.as_ref().is_ok_and(|ready| ready.body.is_some()));
+        self.set_ready(Some(ready.clone()));
+        drop(making);
+        cache::keep(&(self.clone() as Arc<dyn Cached>), &self.domain);
+        ready
     }
 
-    fn make_ready(&self) {
-        self.mode();
-        self.ready.get_or_init(|| {
-            let text = std::mem::take(&mut *self.text());
-            Ready::read(&text)
-        });
-    }
-
-    fn text(&self) -> MutexGuard<'_, Box<str>> {
-        self.text.lock().unwrap_or_else(PoisonError::into_inner)
+    fn set_ready(&self, ready: Option<Made>) {
+        let before = std::mem::replace(&mut *self.ready.write().unwrap_or_else(PoisonError::into_inner), ready);
+        // Not while the lock is held: much may have to be freed.
+        drop(before);
     }
 
     fn mode(&self) -> Option<Mode> {
-        *self.mode.get_or_init(|| Some(serde_json::from_str::<compiled::OfMode>(&self.text()).ok()?.mode))
+        *self.mode.get_or_init(|| Some(serde_json::from_str::<compiled::OfMode>(&self.text).ok()?.mode))
     }
 
     /// How long checks may keep a request waiting that has so much time.
@@ -158,54 +223,82 @@ impl Validator {
         self.mode() == Some(Mode::Report)
     }
 
-    fn ready(&self) -> Result<&Ready, &str> {
-        let ready = self.ready.get().ok_or("they have not been read")?;
-        ready.as_ref().map_err(|problem| &**problem)
+    /// `None`: it is not ready.
+    fn ready(&self) -> Option<Made> {
+        if !self.is_used.load(Ordering::Relaxed) {
+            self.is_used.store(true, Ordering::Relaxed);
+        }
+        self.ready.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// About the memory that it takes to read a body.
-    fn room(&self, kind: BodyKind, body: &[u8]) -> usize {
-        let (Ok(Ready { body: Some(described), .. }), BodyKind::Of(at)) = (self.ready(), kind) else { return 0 };
-        match described.types[at].read {
-            Reading::Json => Json::room(body),
-            Reading::Form => text::form_room(body),
-            Reading::Text | Reading::Nothing => 0,
-        }
+    /// Where a check of a body of so many bytes keeps nobody waiting.
+    fn ready_for(&self, bytes: usize) -> Option<Arc<Ready>> {
+        self.ready()?.ok().filter(|ready| !ready.budget(bytes).is_large())
     }
 
     /// Whether it has to see bodies.
     pub fn checks_bodies(&self) -> bool {
-        self.ready().is_ok_and(|ready| ready.body.is_some())
+        self.checks_bodies.get().is_some_and(|checks| *checks)
     }
 
     /// Checks the head of a request; its parameters only if that costs little. `params`: names and values of the path.
+    /// `None`: it is not ready.
     ///
     /// # Errors
     /// When the policy cannot be enforced.
-    pub fn begin(&self, head: &Head<'_, '_>, params: &[(&str, &str)]) -> Result<Begun, Refusal> {
-        let ready = self.ready().map_err(broken)?;
-        let body = ready.body_kind(head);
+    pub fn begin(&self, head: &Head<'_, '_>, params: &[(&str, &str)]) -> Option<Result<Begun, Refusal>> {
+        let begun = self.ready()?.map(|ready| ready.begin(head, params));
+        Some(begun.map_err(|problem| broken(&problem)))
+    }
+
+    /// As `Ready::finish`, also where it has to be made ready again: that takes time.
+    fn finish(self: &Arc<Self>, begun: Begun, body: &[u8], stop: &Stop) -> Verdict {
+        match self.made() {
+            Ok(ready) => ready.finish(begun, body, stop),
+            Err(problem) => Verdict::Refused(broken(&problem)),
+        }
+    }
+}
+
+/// The policy is of a version that knows more, or the management API has let something through.
+fn broken(problem: &str) -> Refusal {
+    let refusal = Refusal::policy(NAME, 503, "The policies of this endpoint cannot be enforced at the moment.");
+    Refusal { reason: Some(problem.into()), ..refusal }
+}
+
+impl Ready {
+    fn read(text: &str) -> Result<Self, String> {
+        let compiled::Validate { mode, parameters, body, schemas } =
+            serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let schemas = schemas.into_iter().map(Schema::new).collect::<Result<Vec<_>, _>>()?;
+        let pattern_cost = schemas.iter().map(Schema::pattern_cost).max().unwrap_or(0);
+        Ok(Self { mode, parameters, body, schemas, pattern_cost, text_bytes: text.len() })
+    }
+
+    /// Of memory, roughly.
+    fn bytes(&self) -> usize {
+        self.text_bytes + self.schemas.iter().map(Schema::bytes).sum::<usize>()
+    }
+
+    fn begin(&self, head: &Head<'_, '_>, params: &[(&str, &str)]) -> Begun {
+        let body = self.body_kind(head);
         let path_and_query = &*head.target.path_and_query;
         let mut problems = Problems::default();
         let sources = Sources::new(path_and_query, head.headers, params, &mut problems);
-        if ready.check_parameters(&sources, Budget::LEAST, Stop::default(), &mut problems).is_ok() {
-            return Ok(Begun { problems, body, kept: None });
+        if self.check_parameters(&sources, Budget::LEAST, Stop::default(), &mut problems).is_ok() {
+            return Begun { problems, body, kept: None };
         }
         let kept = KeptHead::of(path_and_query, head.headers, params);
-        let budget = ready.budget(kept.bytes());
-        Ok(Begun { problems: Problems::default(), body, kept: Some((kept, budget)) })
+        let budget = self.budget(kept.bytes());
+        Begun { problems: Problems::default(), body, kept: Some((kept, budget)) }
     }
 
     /// Checks what is left of the head, and the body. What it says once it was stopped is of no use.
     fn finish(&self, mut begun: Begun, body: &[u8], stop: &Stop) -> Verdict {
-        let ready = match self.ready() {
-            Ok(ready) => ready,
-            Err(problem) => return Verdict::Refused(broken(problem)),
-        };
         if let Some((head, budget)) = begun.kept {
             let problems = &mut begun.problems;
             head.with_sources(problems, |sources, problems| {
-                if let Err(parameter) = ready.check_parameters(sources, budget, stop.clone(), problems) {
+                if let Err(parameter) = self.check_parameters(sources, budget, stop.clone(), problems) {
                     let root = Place::root(parameter.source.name());
                     problems.add(&root.member(&parameter.name), TOO_COMPLEX);
                 }
@@ -213,7 +306,7 @@ impl Validator {
         }
         let mut status = 400;
         let place = Place::root("body");
-        if let Some(described) = &ready.body {
+        if let Some(described) = &self.body {
             match begun.body {
                 _ if body.is_empty() => {
                     if described.required {
@@ -221,8 +314,8 @@ impl Validator {
                     }
                 }
                 BodyKind::Any => {}
-                BodyKind::Of(at) => {
-                    if ready.check_body(&described.types[at], body, &mut begun.problems, stop).is_err() {
+                BodyKind::Of(at, _) => {
+                    if self.check_body(&described.types[at], body, &mut begun.problems, stop).is_err() {
                         begun.problems.add(&place, TOO_COMPLEX);
                     }
                 }
@@ -241,7 +334,7 @@ impl Validator {
         if problems.is_empty() {
             return Verdict::Fits;
         }
-        if ready.mode == Mode::Report {
+        if self.mode == Mode::Report {
             return Verdict::Reported(problems.summary());
         }
         let refusal = Refusal::policy(NAME, status, "");
@@ -250,22 +343,6 @@ impl Validator {
             problems: Some(problems.body().into()),
             ..refusal
         })
-    }
-}
-
-/// The policy is of a version that knows more, or the management API has let something through.
-fn broken(problem: &str) -> Refusal {
-    let refusal = Refusal::policy(NAME, 503, "The policies of this endpoint cannot be enforced at the moment.");
-    Refusal { reason: Some(problem.into()), ..refusal }
-}
-
-impl Ready {
-    fn read(text: &str) -> Result<Self, String> {
-        let compiled::Validate { mode, parameters, body, schemas } =
-            serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let schemas = schemas.into_iter().map(Schema::new).collect::<Result<Vec<_>, _>>()?;
-        let pattern_cost = schemas.iter().map(Schema::pattern_cost).max().unwrap_or(0);
-        Ok(Self { mode, parameters, body, schemas, pattern_cost })
     }
 
     fn budget(&self, bytes: usize) -> Budget {
@@ -304,7 +381,7 @@ impl Ready {
         match find(&name).or_else(|| find(&group)).or_else(|| find("*/*")) {
             Some(at) if body.types[at].read == Reading::Nothing => BodyKind::Any,
             Some(_) if is_encoded => BodyKind::Encoded,
-            Some(at) => BodyKind::Of(at),
+            Some(at) => BodyKind::Of(at, body.types[at].read),
             None => BodyKind::Unknown,
         }
     }

@@ -1,9 +1,10 @@
 //! Schemas made ready to be evaluated. What a schema says of one type is together, and is not there where it says
 //! nothing.
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 
-use regex::{Regex, RegexBuilder};
+use regex_automata::Input;
+use regex_automata::meta::{Cache, Regex};
 
 use super::compiled::{self, Index, Keywords, Types};
 use super::formats::Format;
@@ -14,6 +15,10 @@ use super::number::Number;
 const PATTERN_BYTES: usize = 8 * 1024 * 1024;
 /// Of a cache that is made while it is matched; with less it is slower.
 const CACHE_BYTES: usize = 128 * 1024;
+/// Of such caches that a pattern keeps, for several threads, when that is more than the pattern itself takes.
+const LEAST_CACHES_BYTES: usize = 16 * 1024;
+/// Of the rules of a schema without its texts, roughly.
+const RULES_BYTES: usize = 512;
 
 pub enum Schema {
     Is(bool),
@@ -86,6 +91,8 @@ pub struct Applied {
 
 pub struct Pattern {
     regex: Regex,
+    /// What searches need besides, for those to come: one at a time has it.
+    caches: Mutex<Vec<Cache>>,
     pub shown: Box<str>,
     /// Per byte of a text, at worst.
     pub cost: u64,
@@ -114,14 +121,35 @@ impl Pattern {
     }
 
     fn new(compiled::Pattern(rust, shown, weight): compiled::Pattern) -> Result<Self, String> {
-        let mut builder = RegexBuilder::new(&rust);
-        let regex = builder.size_limit(PATTERN_BYTES).dfa_size_limit(CACHE_BYTES).build();
+        let config = Regex::config().nfa_size_limit(Some(PATTERN_BYTES)).hybrid_cache_capacity(CACHE_BYTES);
+        let regex = Regex::builder().configure(config).build(&rust);
         let regex = regex.map_err(|error| format!("the pattern {shown} cannot be used: {error}"))?;
-        Ok(Self { regex, shown, cost: 1 + u64::from(weight) / 16 })
+        Ok(Self { regex, caches: Mutex::default(), shown, cost: 1 + u64::from(weight) / 16 })
     }
 
     pub fn fits(&self, text: &str) -> bool {
-        self.regex.is_match(text)
+        let kept = self.caches().pop();
+        let mut cache = kept.unwrap_or_else(|| self.regex.create_cache());
+        let found = self.regex.search_half_with(&mut cache, &Input::new(text).earliest(true));
+        let mut caches = self.caches();
+        if (caches.len() + 1) * cache.memory_usage() <= self.caches_room() {
+            caches.push(cache);
+        }
+        found.is_some()
+    }
+
+    fn caches(&self) -> MutexGuard<'_, Vec<Cache>> {
+        self.caches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes of memory for what searches need: as many at a time as fit.
+    fn caches_room(&self) -> usize {
+        self.regex.memory_usage().max(LEAST_CACHES_BYTES)
+    }
+
+    /// Of memory, at most.
+    fn bytes(&self) -> usize {
+        self.regex.memory_usage() + self.caches_room()
     }
 }
 
@@ -139,10 +167,20 @@ impl Schema {
 impl Schema {
     /// Of its costliest pattern, for each byte of a text.
     pub fn pattern_cost(&self) -> u64 {
-        let Self::Rules(rules) = self else { return 0 };
-        let of_text = rules.text.iter().filter_map(|text| text.pattern.as_deref());
-        let of_names = rules.object.iter().flat_map(|object| object.pattern_properties.iter().map(|(name, _)| &**name));
-        of_text.chain(of_names).map(|pattern| pattern.cost).max().unwrap_or(0)
+        self.patterns().map(|pattern| pattern.cost).max().unwrap_or(0)
+    }
+
+    /// Of memory, without texts other than patterns. Others may have the same patterns: each counts its part.
+    pub fn bytes(&self) -> usize {
+        let part = |pattern: &Arc<Pattern>| pattern.bytes() / Arc::strong_count(pattern).max(1);
+        RULES_BYTES + self.patterns().map(part).sum::<usize>()
+    }
+
+    fn patterns(&self) -> impl Iterator<Item = &Arc<Pattern>> {
+        let rules = if let Self::Rules(rules) = self { Some(rules) } else { None };
+        let of_text = rules.and_then(|rules| rules.text.as_ref()?.pattern.as_ref());
+        let of_names = rules.and_then(|rules| rules.object.as_ref()).into_iter();
+        of_text.into_iter().chain(of_names.flat_map(|object| object.pattern_properties.iter().map(|(name, _)| name)))
     }
 }
 

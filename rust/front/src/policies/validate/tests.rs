@@ -182,16 +182,21 @@ fn checks_that_nobody_waits_for_end() {
 /// Of parameters, whose schemas are those of the same place.
 fn of_parameters(parameters: Value, schemas: Value) -> Arc<Validator> {
     let policy = json!({ "mode": "enforce", "parameters": parameters, "schemas": schemas });
-    let validator = Validator::new(policy.to_string().into());
-    validator.make_ready();
-    Arc::new(validator)
+    let validator = validator(&policy);
+    validator.made().unwrap();
+    validator
+}
+
+fn validator(policy: &Value) -> Arc<Validator> {
+    Arc::new(Validator::new(policy.to_string().into(), "*".into()))
 }
 
 fn begin(validator: &Validator, target: &str, lines: &str) -> Begun {
     let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let bytes = format!("GET {target} HTTP/1.1\r\nHost: a\r\n{lines}\r\n");
     let head = read_head(bytes.as_bytes(), &mut space).unwrap();
-    validator.begin(&head, &[("id", "7")]).unwrap_or_else(|refusal| panic!("{}", refusal.message))
+    let begun = validator.begin(&head, &[("id", "7")]).unwrap();
+    begun.unwrap_or_else(|refusal| panic!("{}", refusal.message))
 }
 
 fn parameter(source: &str, name: &str, schema: usize, kind: &str) -> Value {
@@ -251,13 +256,15 @@ fn many_parameters_with_many_places_to_look_at_cost_something() {
 
 #[tokio::test(flavor = "current_thread")]
 async fn policies_are_waited_for_only_so_long_and_get_ready_all_the_same() {
-    let (end, ends) = std::sync::mpsc::channel::<()>();
-    let others = tokio::spawn(workers::prepare(move || ends.recv()));
-    tokio::task::yield_now().await;
+    let domain: Arc<str> = "slow".into();
+    let mut others = Vec::new();
+    for _ in 0..std::thread::available_parallelism().map_or(2, usize::from).max(2) {
+        others.push(workers::turn(&domain).await.unwrap());
+    }
     let validator = |mode: &str| {
         let mut policy = policy(json!([{}]));
         policy["mode"] = json!(mode);
-        Arc::new(Validator::new(policy.to_string().into()))
+        Arc::new(Validator::new(policy.to_string().into(), domain.clone()))
     };
     let enforcing = validator("enforce");
     let mut patience = Patience::default();
@@ -270,8 +277,7 @@ async fn policies_are_waited_for_only_so_long_and_get_ready_all_the_same() {
         assert!(patience.is_unprepared);
     }
     assert!(patience.prepared_for >= REPORTS_WITHIN && patience.prepared_for < Duration::from_secs(600));
-    drop(end);
-    assert!(others.await.unwrap().is_some());
+    drop(others);
     let mut patience = Patience::default();
     patience.prepare(&enforcing, Duration::from_secs(600)).await;
     assert!(!patience.is_unprepared && enforcing.is_ready() && !enforcing.only_reports());
@@ -285,9 +291,9 @@ async fn a_check_that_outlasts_the_deadline_is_not_waited_for_and_gives_back_wha
         { "type": ["object"], "properties": { "a": 0 }, "maxProperties": 9 },
     ]);
     let body = format!("{}1{}{}", r#"{"a":"#.repeat(100), "}".repeat(100), " ".repeat(1_000_000));
-    let validator = Arc::new(Validator::new(policy(schemas).to_string().into()));
+    let validator = validator(&policy(schemas));
     validator.prepare().await;
-    let begun = Begun { problems: Problems::default(), body: BodyKind::Of(0), kept: None };
+    let begun = Begun { problems: Problems::default(), body: BodyKind::Of(0, Reading::Json), kept: None };
     let (held, freed) = tokio::sync::oneshot::channel::<()>();
     let body = Arc::new(Held { bytes: body.into(), _held: held });
     let memory = Share::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
@@ -298,7 +304,7 @@ async fn a_check_that_outlasts_the_deadline_is_not_waited_for_and_gives_back_wha
 
 #[tokio::test(flavor = "current_thread")]
 async fn a_check_waits_for_memory_and_is_refused_where_there_is_never_enough() {
-    let validator = Arc::new(Validator::new(policy(json!([{ "type": ["array"] }])).to_string().into()));
+    let validator = validator(&policy(json!([{ "type": ["array"] }])));
     validator.prepare().await;
     for items in [1_000, 100_000] {
         let body = Arc::new(format!("[{}0]", "0,".repeat(items)).into_bytes());
@@ -307,7 +313,7 @@ async fn a_check_waits_for_memory_and_is_refused_where_there_is_never_enough() {
         let check = |memory: &Arc<MemoryBudget>, deadline| {
             let (validator, body, memory) = (validator.clone(), body.clone(), Share::new(memory.clone(), None));
             async move {
-                let begun = Begun { problems: Problems::default(), body: BodyKind::Of(0), kept: None };
+                let begun = Begun { problems: Problems::default(), body: BodyKind::Of(0, Reading::Json), kept: None };
                 finish(&validator, begun, body, memory, &"endpoint".into(), deadline).await
             }
         };
@@ -342,16 +348,15 @@ fn forms_have_bounded_members_and_ask_for_the_memory_of_these() {
     let of = |read: &str| {
         let mut policy = policy(json!([{ "type": ["object"] }]));
         policy["body"]["types"][0]["read"] = json!(read);
-        let validator = Validator::new(policy.to_string().into());
-        validator.make_ready();
-        validator
+        validator(&policy)
     };
-    let begun = || Begun { problems: Problems::default(), body: BodyKind::Of(0), kept: None };
+    let begun = || Begun { problems: Problems::default(), body: BodyKind::Of(0, Reading::Form), kept: None };
     let form = of("form");
-    let body = "a&".repeat(100_000);
-    assert!(form.room(BodyKind::Of(0), body.as_bytes()) >= 100_000 * 2 * size_of::<(Cow<'_, str>, Cow<'_, str>)>());
-    assert!(form.room(BodyKind::Of(0), b"text=[[[[[[[[[[{{{{{{{{{{,,,,,,,,,,") < 1_000);
-    assert_eq!(of("text").room(BodyKind::Of(0), "[{,:".repeat(1_000).as_bytes()), 0);
+    let room = |read: Reading, body: &str| BodyKind::Of(0, read).room(body.as_bytes());
+    let of_fields = room(Reading::Form, &"a&".repeat(100_000));
+    assert!(of_fields >= 100_000 * 2 * size_of::<(Cow<'_, str>, Cow<'_, str>)>());
+    assert!(room(Reading::Form, "text=[[[[[[[[[[{{{{{{{{{{,,,,,,,,,,") < 1_000);
+    assert_eq!(room(Reading::Text, &"[{,:".repeat(1_000)), 0);
     let Verdict::Refused(refusal) = form.finish(begun(), "a&".repeat(MAX_VALUES + 1).as_bytes(), &Stop::default())
     else {
         panic!("it was let through")
@@ -359,7 +364,7 @@ fn forms_have_bounded_members_and_ask_for_the_memory_of_these() {
     assert_eq!(refusal.message, "body: has more than 1000000 members");
     let (waiting, stop) = Waiting::new();
     drop(waiting);
-    let ready = form.ready().unwrap();
+    let ready = form.made().unwrap();
     let media = &ready.body.as_ref().unwrap().types[0];
     assert!(ready.check_body(media, b"a=1", &mut Problems::default(), &stop).is_err());
 }
@@ -374,9 +379,8 @@ fn what_cannot_be_enforced_is_not_let_through() {
     assert!(read(json!({ "format": "new" })).unwrap().contains("the format new is not known"));
     assert!(read(json!({ "pattern": ["(", "(", 1] })).unwrap().contains("cannot be used"));
     assert!(read(json!({ "minimum": 1 })).is_none());
-    let validator = Validator::new("{".into());
-    validator.make_ready();
-    assert_eq!(validator.ready().err().map(|problem| problem.starts_with("EOF")), Some(true));
+    let validator = Arc::new(Validator::new("{".into(), "*".into()));
+    assert_eq!(validator.made().err().map(|problem| problem.starts_with("EOF")), Some(true));
 }
 
 #[test]
@@ -394,4 +398,33 @@ fn what_is_left_over_is_found_through_other_schemas() {
     let schemas =
         json!([{ "prefixItems": [1], "contains": 2, "unevaluatedItems": 3 }, true, { "type": ["string"] }, false]);
     assert_eq!(problems(schemas, r#"[1,"a",2]"#), ["body.2: is not accepted"]);
+}
+
+#[tokio::test(flavor = "current_thread")]
+async fn what_is_forgotten_between_head_and_body_is_made_again() {
+    let validator = validator(&policy(json!([{ "type": ["array"] }])));
+    for forgets in [false, true] {
+        assert!(validator.prepare().await && validator.is_ready() && validator.bytes() > 0);
+        let begun = Begun { problems: Problems::default(), body: BodyKind::Of(0, Reading::Json), kept: None };
+        if forgets {
+            validator.forget();
+            assert!(!validator.is_ready() && validator.bytes() == 0 && validator.checks_bodies());
+        }
+        let memory = Share::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
+        let later = Instant::now() + Duration::from_secs(600);
+        let checked = finish(&validator, begun, Arc::new(b"{}".to_vec()), memory, &"endpoint".into(), later).await;
+        assert!(matches!(checked, Ok(Verdict::Refused(_))));
+    }
+}
+
+#[test]
+fn a_pattern_weighs_what_it_takes_in_memory_and_what_several_have_in_parts() {
+    let read = |pattern: &str| ready(json!([{ "pattern": [pattern, pattern, 1] }]));
+    let letters = read("^\\p{L}{40}a0b0$");
+    assert!(letters.bytes() > 2 * 1024 * 1024, "{}", letters.bytes());
+    let alone = letters.bytes();
+    let same = read("^\\p{L}{40}a0b0$");
+    assert!(letters.bytes() + same.bytes() < alone + 2_000);
+    let simple = read("^[a-z]{1,20}$");
+    assert!(simple.bytes() < 32 * 1024, "{}", simple.bytes());
 }

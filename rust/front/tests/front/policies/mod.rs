@@ -7,6 +7,7 @@ mod headers;
 mod ip;
 mod jwt;
 mod limits;
+mod memory;
 mod rate_limit;
 
 use serde_json::{Value, json};

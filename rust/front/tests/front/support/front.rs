@@ -243,6 +243,7 @@ fn configure(settings: Value) -> Value {
         "threads": 2,
         "bodyLimit": 10 << 20,
         "memoryBytes": 256 << 20,
+        "policyMemoryBytes": 64 << 20,
         "connectionsLimit": 10_000,
         "headTimeoutMs": 20_000,
         "idleTimeoutMs": 75_000,
