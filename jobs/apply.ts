@@ -18,7 +18,9 @@ import {
 } from '../src/store/applies.js';
 import { commitApply, settleApply, undoApply } from '../src/store/apply-commit.js';
 import { awayServices } from '../src/store/apply-convergence.js';
+import { takeTurn } from '../src/store/apply-turns.js';
 import { schedulesByIds } from '../src/store/schedules.js';
+import { awaitTurn } from './apply/await-turn.js';
 import { compileAll } from './apply/compile.js';
 import type { ApplyContext, ApplyTry } from './apply/context.js';
 import { awaitConvergence } from './apply/converge.js';
@@ -96,6 +98,11 @@ async function commit(context: ApplyContext, current: ApplyTry): Promise<Written
   try {
     await enter('compiling');
     const compiled = await compileAll(context, current);
+    await advanceApply(store, apply, state, { isReady: true });
+    if (!(await takeTurn(store, apply))) {
+      await enter('waiting');
+      await awaitTurn(lifecycle, current);
+    }
     await enter('preparing');
     await prepareAll(context, current, compiled, await readObjects(store, secrets));
     await enter('committing');

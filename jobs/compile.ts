@@ -125,7 +125,7 @@ async function resultOf(
   }
   let built: Built;
   try {
-    built = await builder.build(build.code, build.dependencies, signal);
+    built = await builder.build({ ...build, owner: build.owner ?? build.id }, signal);
   } catch (error) {
     // Disk full, artifact store unavailable and so on: the caller learns that the handler is not at fault, the log has
     // the reason.

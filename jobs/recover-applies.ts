@@ -18,7 +18,7 @@ import { releaseAll } from './apply.js';
 const LOST_AFTER_MS = 5_000;
 /** An apply that ends its worker again and again must not be tried without a limit. */
 const MAX_ATTEMPTS = 5;
-/** Attempts after which an undoing that has not ended is given up: no other apply could begin. */
+/** Attempts after which an undoing that has not ended is given up: no other apply could have its turn. */
 const MAX_UNDOING_ATTEMPTS = 10;
 
 /** One run. */

@@ -1,7 +1,6 @@
 /** Entry of the process `worker`: takes jobs from the queues and carries them out. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import pLimit from 'p-limit';
 import pTimeout from 'p-timeout';
 import { Histogram, Registry } from 'prom-client';
 import { openArtifactStore } from '../src/artifacts/open.js';
@@ -46,17 +45,23 @@ import { killAbandoned } from '../src/sandbox/run-user.js';
 import { openSandbox, type Sandbox } from '../src/sandbox/sandbox.js';
 import { loadSecretBox } from '../src/secrets/secret-box.js';
 import { gatewayToken } from '../src/secrets/service-token.js';
+import { appliesOfWaitingOwners } from '../src/store/apply-turns.js';
+import { buildsOfWaitingOwners } from '../src/store/builds.js';
 import { openDatabase } from '../src/store/database.js';
 import { condenseFigures } from '../src/store/figures.js';
+import { handlersOfWaitingDomains } from '../src/store/import-handlers.js';
+import { jobsOfWaitingDomains } from '../src/store/jobs.js';
 import type { Logger } from '../src/util/log.js';
 import { PeriodicTask } from '../src/util/periodic-task.js';
 import { PROCESS_PATTERN, THIS_PROCESS } from '../src/util/process-liveness.js';
+import { Turns } from '../src/util/turns.js';
 import { HAS_UNTRUSTED_USERS, makePassable } from '../src/util/untrusted-users.js';
 import { type AcmeContext, ORDER_LIMIT_MS, orderDue, runOrder } from './acme.js';
 import { ActiveJobs } from './active-jobs.js';
 import { sendAlert, watchAlerts } from './alerts.js';
 import { runApply } from './apply.js';
 import { compile } from './compile.js';
+import { consumeInTurns, LOOK_EVERY_MS, type SharedQueue } from './consume-in-turns.js';
 import { deliver } from './deliver.js';
 import { dropAccess } from './drop-access.js';
 import { dropLogs } from './drop-logs.js';
@@ -81,8 +86,8 @@ const JOBS_PER_COMPILER = 16;
 const HANDLERS_PER_COMPILER = 4;
 /** These jobs only check whether their handlers have ended. */
 const IMPORTS_AT_A_TIME = 4;
-/** Of an installation there is one that has not ended; another may be cleaning up. */
-const APPLIES_AT_A_TIME = 2;
+/** These jobs wait for compilers, for their turn, and for gateways. */
+const APPLIES_AT_A_TIME = 8;
 /** These jobs wait for handlers. */
 const REQUESTS_AT_A_TIME = 32;
 /** Less than the time after which a process that is to stop is ended. */
@@ -203,11 +208,11 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     (error) => log.warn({ err: error }, 'old versions or unused artifacts could not be deleted'),
   );
   shutdown.add('sweeping', () => sweeping.stop());
-  const slots = pLimit(config.WORKER_CONCURRENCY);
-  const builder = new Builder({ toolchain, sandbox, sets, artifacts, scratch, env, limits, slots });
+  const turns = new Turns({ places: config.WORKER_CONCURRENCY, beyond: config.WORKER_CONCURRENCY });
+  const builder = new Builder({ toolchain, sandbox, sets, artifacts, scratch, env, limits, turns });
   const changes = new Changes(
     config.DATABASE_URL,
-    ['build', 'observation', 'service_observation', 'node'],
+    ['build', 'observation', 'service_observation', 'node', 'apply'],
     log,
   );
   shutdown.add('changes', () => changes.stop());
@@ -238,9 +243,14 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     ...{ gateways: delivery.gateways, toolchain: toolchain.fingerprint },
   };
   const alerts = { store, queues, secrets, allowsPrivate: config.ALLOW_PRIVATE_URLS, log };
+  const inTurns = <T>(queue: SharedQueue<T>) => consumeInTurns(config, queue, intervalMs(LOOK_EVERY_MS), log);
   // These need no compiler.
   const deliveries = [
-    consume<InvokeJob>(config, INVOKE_QUEUE, (job) => deliver(job.data, delivery), REQUESTS_AT_A_TIME, log),
+    inTurns<InvokeJob>({
+      ...{ name: INVOKE_QUEUE, slots: REQUESTS_AT_A_TIME },
+      work: (job) => deliver(job, delivery),
+      waiting: (sinceMs, limit) => jobsOfWaitingDomains(store, sinceMs, limit),
+    }),
     consume<AlertJob>(config, ALERT_QUEUE, (job) => sendAlert(job.data, alerts), WEBHOOKS_AT_A_TIME, log),
     consume<ScheduleJob>(config, SCHEDULE_QUEUE, (job) => startRun(job.data, delivery), 1, log),
   ];
@@ -284,30 +294,38 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   const slotsFor = (jobsPerCompiler: number) => config.WORKER_CONCURRENCY * jobsPerCompiler;
   const takeJobs = () => {
     consumers.push(
-      consume<CompileJob>(
-        config,
-        COMPILE_QUEUE,
-        async (job) => {
-          const result = await compile(job.data, context, interrupt.signal);
+      inTurns<CompileJob>({
+        ...{ name: COMPILE_QUEUE, slots: slotsFor(JOBS_PER_COMPILER) },
+        work: async (job) => {
+          const result = await compile(job, context, interrupt.signal);
           if (result?.state === 'failed') throw new FailedJob(result.error);
         },
-        slotsFor(JOBS_PER_COMPILER),
-        log,
-      ),
-      consume<HandlerJob>(
-        config,
-        HANDLER_QUEUE,
-        (job) => runHandler(job.data, context, lifecycle, interrupt.signal),
-        slotsFor(HANDLERS_PER_COMPILER),
-        log,
-      ),
-      consume<ApplyJob>(
-        config,
-        APPLY_QUEUE,
-        (job) => runApply(job.data, applying, interrupt.signal),
-        APPLIES_AT_A_TIME,
-        log,
-      ),
+        waiting: async (sinceMs, limit) => {
+          const builds = await buildsOfWaitingOwners(store, sinceMs, limit);
+          return builds.map(({ id: buildId, attempt, request_id: requestId }) => ({
+            buildId,
+            attempt,
+            requestId,
+          }));
+        },
+      }),
+      inTurns<HandlerJob>({
+        ...{ name: HANDLER_QUEUE, slots: slotsFor(HANDLERS_PER_COMPILER) },
+        work: (job) => runHandler(job, context, lifecycle, interrupt.signal),
+        waiting: (sinceMs, limit) => handlersOfWaitingDomains(store, sinceMs, limit),
+      }),
+      inTurns<ApplyJob>({
+        ...{ name: APPLY_QUEUE, slots: APPLIES_AT_A_TIME },
+        work: (job) => runApply(job, applying, interrupt.signal),
+        waiting: async (sinceMs, limit) => {
+          const applies = await appliesOfWaitingOwners(store, sinceMs, limit);
+          return applies.map(({ id: applyId, attempt, request_id: requestId }) => ({
+            applyId,
+            attempt,
+            requestId,
+          }));
+        },
+      }),
       consume<ImportJob>(
         config,
         IMPORT_QUEUE,

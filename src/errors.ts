@@ -141,7 +141,10 @@ const kinds = {
   database_unavailable: [503, 'PostgreSQL cannot be reached at the moment.'],
   audit_unavailable: [503, 'The audit cannot be written, so nothing was changed; the log has the reason.'],
   queue_unavailable: [503, 'The job queue cannot be reached at the moment.'],
-  queue_full: [503, 'The endpoint has as many queued requests, or schedules, as it may have.'],
+  queue_full: [
+    503,
+    'The endpoint has as many queued requests or schedules, or its domain as many unfinished builds, as it may have.',
+  ],
   artifact_store_unavailable: [
     503,
     'The store of compiled handlers cannot be reached at the moment, or rejects requests.',

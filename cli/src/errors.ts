@@ -1,7 +1,7 @@
 /** Errors as people and programs get them: what is wrong, what to do, and the exit code. */
 
-/** The exit codes of `edge`. */
-export const EXIT = { ok: 0, error: 1, usage: 2, interrupted: 130 } as const;
+/** The exit codes of `edge`. `busy`: others are before; the same command may succeed later (`EX_TEMPFAIL` of sysexits). */
+export const EXIT = { ok: 0, error: 1, usage: 2, busy: 75, interrupted: 130 } as const;
 
 /** What else is known of an error. */
 export interface ErrorFacts {
@@ -30,7 +30,7 @@ export class CliError extends Error {
   constructor(
     message: string,
     readonly facts: ErrorFacts = {},
-    readonly exitCode: number = EXIT.error,
+    readonly exitCode: number = facts.code === 'apply_busy' ? EXIT.busy : EXIT.error,
   ) {
     super(message);
   }

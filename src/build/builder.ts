@@ -1,11 +1,11 @@
 /** From source to a stored executable: dependency set, rustc, artifact store. */
 import { stat } from 'node:fs/promises';
-import type { LimitFunction } from 'p-limit';
 import { type ArtifactStore, type Digest, digestFile } from '../artifacts/artifact-store.js';
 import type { Dependencies } from '../model/crates.js';
 import type { Diagnostic } from '../model/diagnostic.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
 import { DiskFullError, reportsDiskFull } from '../util/disk-full.js';
+import type { Turns } from '../util/turns.js';
 import type { DependencySets } from './dependency-sets.js';
 import type { FailedTool } from './diagnostics.js';
 import type { ToolLimits } from './run-tool.js';
@@ -22,8 +22,8 @@ export interface BuilderOptions {
   readonly scratch: string;
   readonly env: Readonly<Record<string, string>>;
   readonly limits: ToolLimits;
-  /** How many compilers may run at a time. */
-  readonly slots: LimitFunction;
+  /** Of compilers. */
+  readonly turns: Turns;
 }
 
 /** Milliseconds of the parts of a build. */
@@ -39,6 +39,13 @@ export type Built = { readonly diagnostics: readonly Diagnostic[]; readonly timi
   | { readonly ok: false; readonly timedOut: boolean }
 );
 
+/** A handler to build. */
+export interface Buildable {
+  readonly owner: string;
+  readonly code: string;
+  readonly dependencies: Dependencies;
+}
+
 /** Compiles handlers. */
 export class Builder {
   readonly #options: BuilderOptions;
@@ -47,11 +54,14 @@ export class Builder {
     this.#options = options;
   }
 
-  /** Builds one handler. A source that does not compile is a result, not an error. */
-  async build(code: string, dependencies: Dependencies, signal?: AbortSignal): Promise<Built> {
-    const { toolchain, sandbox, sets, artifacts, scratch, env, limits, slots } = this.#options;
+  /**
+   * Builds one handler. A source that does not compile is a result, not an error.
+   * @param owner whose turn it takes
+   */
+  async build({ owner, code, dependencies }: Buildable, signal?: AbortSignal): Promise<Built> {
+    const { toolchain, sandbox, sets, artifacts, scratch, env, limits, turns } = this.#options;
     const lap = stopwatch();
-    const set = await sets.prepare({ dependencies, async: usesAsync(code) });
+    const set = await sets.prepare({ dependencies, async: usesAsync(code) }, owner);
     const dependencies_ms = lap();
     if (!set.ok) throwIfDiskFull(set);
     if (!set.ok)
@@ -62,7 +72,8 @@ export class Builder {
         timings: { dependencies_ms, compile_ms: 0, store_ms: 0 },
       };
 
-    const job = { toolchain, sandbox, code, libraries: set.libraries, env, limits, slots, signal };
+    const inTurn = <T>(work: () => Promise<T>) => turns.run(owner, work);
+    const job = { toolchain, sandbox, code, libraries: set.libraries, env, limits, inTurn, signal };
     return compileHandler(scratch, job, async (compilation): Promise<Built> => {
       const { diagnostics, ms: compile_ms } = compilation;
       lap();

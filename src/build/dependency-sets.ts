@@ -8,11 +8,11 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, realpath, rename, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import pLimit from 'p-limit';
 import { ASYNC_SDK, type Preparation, SDK } from '../model/preparation.js';
 import { removeTree } from '../sandbox/remove-tree.js';
 import { isErrno } from '../util/errno.js';
 import type { Logger } from '../util/log.js';
+import { Turns } from '../util/turns.js';
 import { makePassable } from '../util/untrusted-users.js';
 import { INSIDE } from './build-view.js';
 import { plain } from './diagnostics.js';
@@ -94,7 +94,7 @@ export class DependencySets {
   readonly #inProgress = new Map<string, Promise<PreparedSet>>();
   readonly #sdkPreparations = new Set<SdkPreparation>();
   // Cargo uses all cores, but one slow set must not delay all others.
-  readonly #cargoTurn = pLimit(2);
+  readonly #turns = new Turns({ places: 2, beyond: 1 });
 
   constructor(options: SetBuilderOptions, log: Logger) {
     this.#options = options;
@@ -104,12 +104,13 @@ export class DependencySets {
   /**
    * Builds a set unless it was built before. Concurrent calls for one set share the work. The SDK alone has no time
    * limit, and is retried until it succeeds.
+   * @param owner whose turn it takes, of those that have none prepared before
    */
-  async prepare(spec: DependencySpec): Promise<PreparedSet> {
+  async prepare(spec: DependencySpec, owner: string = NOBODY): Promise<PreparedSet> {
     const key = this.#keyOf(spec);
     let prepared = this.#inProgress.get(key);
     if (!prepared) {
-      prepared = isSdk(spec) ? this.#prepareSdk(key, spec) : this.#prepare(key, spec, this.#options);
+      prepared = isSdk(spec) ? this.#prepareSdk(key, spec) : this.#prepare(key, spec, owner, this.#options);
       this.#inProgress.set(key, prepared);
       // A failure is not remembered: the registry may have been unreachable.
       void prepared.then(
@@ -121,7 +122,7 @@ export class DependencySets {
     if (!result.ok || (await markUsed(join(this.#options.root, key)))) return result;
     // Deleted since it was prepared.
     if (this.#inProgress.get(key) === prepared) this.#inProgress.delete(key);
-    return this.prepare(spec);
+    return this.prepare(spec, owner);
   }
 
   /** The parts of the SDK that are being built. */
@@ -174,7 +175,7 @@ export class DependencySets {
       const known = await readPrepared(join(root, key)).catch(() => undefined);
       if (known) return { ok: true, libraries: known };
       const attempt = (onProgress: (progress: SetProgress) => void) =>
-        this.#prepare(key, spec, unlimited, onProgress);
+        this.#prepare(key, spec, NOBODY, unlimited, onProgress);
       return (await preparation.run(attempt, signal)) ?? CANCELLED;
     } finally {
       this.#sdkPreparations.delete(preparation);
@@ -184,6 +185,7 @@ export class DependencySets {
   async #prepare(
     key: string,
     spec: DependencySpec,
+    owner: string,
     options: SetBuilderOptions,
     onProgress?: (progress: SetProgress) => void,
   ): Promise<PreparedSet> {
@@ -196,7 +198,7 @@ export class DependencySets {
       // Symbolic links are resolved, so that all tools use the same paths.
       const unfinished = await claimUnfinished(await realpath(root), key);
       if (unfinished !== undefined)
-        return this.#cargoTurn(() => this.#build(unfinished, folder, spec, options, onProgress));
+        return this.#turns.run(owner, () => this.#build(unfinished, folder, spec, options, onProgress));
       await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
       if (signal?.aborted) return CANCELLED;
     }
@@ -243,6 +245,9 @@ export class DependencySets {
     return { ok: true, libraries };
   }
 }
+
+/** Of the SDK, which all need. */
+const NOBODY = '';
 
 const CANCELLED: FailedSet = {
   ok: false,

@@ -1,7 +1,6 @@
 /** Compiles one handler with rustc against a prepared dependency set. */
 import { lstat, mkdir, mkdtemp, realpath, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { LimitFunction } from 'p-limit';
 import type { Diagnostic } from '../model/diagnostic.js';
 import { removeTree } from '../sandbox/remove-tree.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
@@ -64,8 +63,8 @@ export interface CompileRequest {
   /** The environment that tools get to download crates. */
   readonly env: Readonly<Record<string, string>>;
   readonly limits: ToolLimits;
-  /** Limits concurrent compilers to the number of cores. */
-  readonly slots: LimitFunction;
+  /** Waits until there may be one more compiler. */
+  readonly inTurn: <T>(work: () => Promise<T>) => Promise<T>;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -89,7 +88,7 @@ export async function compileHandler<T>(
     const work = join(own, 'work');
     await mkdir(work, { mode: 0o700 });
     await writeFile(join(work, SOURCE_FILE), request.code);
-    const compilation = await request.slots(async () => {
+    const compilation = await request.inTurn(async () => {
       const started = performance.now();
       const outcome = await compileIn({ own, work }, request);
       return { ...outcome, ms: Math.round(performance.now() - started) };

@@ -1,5 +1,4 @@
 /** Requests of this product itself to handlers: to a version that is tried, and to what serves. */
-import pLimit from 'p-limit';
 import pTimeout from 'p-timeout';
 import { AppError, requireFound } from '../errors.js';
 import type {
@@ -14,6 +13,7 @@ import type {
 import { headOf } from '../model/handler-request.js';
 import type { Store } from '../store/database.js';
 import { type RoutedEndpoint, routedEndpoints } from '../store/endpoint-runs.js';
+import { Turns } from '../util/turns.js';
 import type { Front } from './front.js';
 import { type HandlerProcess, HandlerStartError } from './handler-process.js';
 import { type EndpointState, TRIAL } from './messages.js';
@@ -31,9 +31,15 @@ export interface InvocationsOptions {
   ) => Promise<HandlerProcess>;
 }
 
-/** Handlers that run for one request, at a time: each takes as much memory as one that serves. */
+/**
+ * Handlers that run for one request, at a time: each takes as much memory as one that serves. There may be more for
+ * domains that have none.
+ */
 const AT_A_TIME = 4;
-const MAX_WAITING = 32;
+const BEYOND = 4;
+/** Each holds its body in memory. */
+const MAX_WAITING_OF_DOMAIN = 32;
+const MAX_WAITING = 256;
 const MAX_LINES = 1_000;
 const MAX_LINE_CHARACTERS = 256 * 1024;
 /** For what a handler has printed last, after its end. */
@@ -41,7 +47,8 @@ const OUTPUT_MS = 1_000;
 
 export class Invocations {
   readonly #options: InvocationsOptions;
-  readonly #slots = pLimit(AT_A_TIME);
+  /** By domain. */
+  readonly #turns = new Turns({ places: AT_A_TIME, beyond: BEYOND });
 
   constructor(options: InvocationsOptions) {
     this.#options = options;
@@ -53,9 +60,15 @@ export class Invocations {
    * @throws AppError
    */
   async invoke(invocation: Invocation, signal: AbortSignal): Promise<Invoked> {
-    if (this.#slots.pendingCount >= MAX_WAITING)
+    const { domain } = await this.#endpoint(invocation.endpointId);
+    if (this.#turns.waiting(domain) >= MAX_WAITING_OF_DOMAIN)
+      throw new AppError(
+        'gateway_busy',
+        `Many versions of "${domain}" are being tried at the moment; try again later.`,
+      );
+    if (this.#turns.waiting() >= MAX_WAITING)
       throw new AppError('gateway_busy', 'Many versions are being tried at the moment; try again later.');
-    return this.#slots(() => this.#invoke(invocation, signal));
+    return this.#turns.run(domain, () => this.#invoke(invocation, signal));
   }
 
   /** Sends a request to what serves an endpoint. @throws AppError */

@@ -29,6 +29,8 @@ export interface BuildCapacity {
   readonly toolchains: readonly string[];
   /** False when there is no worker, and a build that is not known must not wait for one. */
   readonly canBuild: boolean;
+  /** Of builds of an owner that have not ended; undefined where the caller has a limit of its own. */
+  readonly limit?: number;
 }
 
 /** Requests a build of an endpoint's code, unless the same code was already compiled. */
@@ -44,6 +46,7 @@ export async function requestCompile(
     sourceKey: endpoint.source_key,
     code: requireCode(endpoint.code),
     dependencies: endpoint.dependencies ?? {},
+    owner: endpoint.domain,
     origin,
   };
   return requestBuildOf(deps, request, capacity);
@@ -58,18 +61,18 @@ export function requireCode(code: string | null): string {
   );
 }
 
-/** Requests a build of a source, unless it was already compiled. */
+/** Requests a build of a source, unless it was already compiled. @throws AppError no_worker, queue_full */
 export async function requestBuildOf(
   deps: LifecycleDependencies,
   request: BuildRequest,
-  { toolchains, canBuild }: BuildCapacity,
+  { toolchains, canBuild, limit }: BuildCapacity,
 ): Promise<RequestedBuild> {
   const { store } = deps;
   const known = await knownArtifact(deps, toolchains, request.sourceKey);
   const cached = known && (await recordCachedBuild(store, request, known));
   if (cached !== undefined) return { id: cached, state: 'known', attempt: 1 };
   if (!canBuild) throw noWorker();
-  const { id, attempt, isNew } = await requestBuild(store, request);
+  const { id, attempt, isNew } = await requestBuild(store, request, limit);
   return { id, state: isNew ? 'new' : 'joined', attempt };
 }
 

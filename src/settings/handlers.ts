@@ -56,6 +56,12 @@ export const HANDLERS = {
     100_000,
     'Newest deployments of each endpoint that are kept; and the last one of each version.',
   ),
+  BUILDS_QUEUED_LIMIT: integer(
+    200,
+    1,
+    1_000_000,
+    'Builds of one domain, asked for one by one, that have not ended. More are refused; imports and applies wait instead.',
+  ),
   JOBS_QUEUED_LIMIT: integer(
     10_000,
     1,

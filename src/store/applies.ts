@@ -1,21 +1,25 @@
 /**
  * The table `applies`: sets of changes of an installation, each done entirely or not at all. The state of a row says
- * how far it is, and only the current attempt moves it on.
+ * how far it is, and only the current attempt moves it on. `apply-turns.ts` says whose turn it is.
  */
 import type { ObjectChange } from '../apply/objects.js';
 import { AppError, type ErrorCode } from '../errors.js';
 import type { StoredActor } from '../model/actor.js';
-import { type Store, violatedConstraint } from './database.js';
+import { countUnfinishedOf, earlierThanNew } from './apply-turns.js';
+import type { Store } from './database.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 
 /** How far an apply is. Those after `committing` have changed the installation. */
 export const APPLY_STATES = [
-  ...(['queued', 'compiling', 'preparing', 'committing', 'converging', 'succeeded'] as const),
+  ...(['queued', 'compiling', 'waiting', 'preparing', 'committing', 'converging', 'succeeded'] as const),
   ...(['failed', 'undoing', 'undone', 'not_undone'] as const),
 ] as const;
 export type ApplyState = (typeof APPLY_STATES)[number];
 
-/** How many of its handlers are compiled and prepared, and how many endpoints gateways have taken. */
+/**
+ * How many of its handlers are compiled and prepared, how many applies before it have ended, and how many endpoints
+ * gateways have taken.
+ */
 export interface ApplyProgress {
   readonly [step: string]: { readonly done: number; readonly of: number };
 }
@@ -77,6 +81,8 @@ export interface Apply {
   readonly worker_id: string | null;
   readonly attempt: number;
   readonly version: number;
+  /** It fails rather than wait for others. */
+  readonly no_wait: boolean;
   readonly created_at: Date;
   readonly committed_at: Date | null;
   readonly finished_at: Date | null;
@@ -91,7 +97,16 @@ export type ApplySummary = Pick<Apply, (typeof SUMMARY)[number]>;
 
 export type NewApply = Pick<
   Apply,
-  'id' | 'stack' | 'plan_hash' | 'rollback_of' | 'actor' | 'request_id' | 'plan' | 'changes' | 'hosts'
+  | 'id'
+  | 'stack'
+  | 'plan_hash'
+  | 'rollback_of'
+  | 'actor'
+  | 'request_id'
+  | 'plan'
+  | 'changes'
+  | 'hosts'
+  | 'no_wait'
 >;
 
 /** One attempt; jobs refer to it. */
@@ -112,26 +127,35 @@ export class AttemptLost extends Error {
   override readonly name = 'AttemptLost';
 }
 
-/** @throws AppError apply_busy while another one has not ended */
+/** That somebody has asked for and that have not ended, at most. */
+const MAX_OF_OWNER = 20;
+
+/** @throws AppError apply_busy when somebody has asked for too many, or for one that does not wait for others */
 export async function insertApply(store: Store, added: NewApply): Promise<void> {
-  try {
-    await store.knex('applies').insert({
-      ...added,
-      actor: JSON.stringify(added.actor),
-      plan: JSON.stringify(added.plan),
-      changes: JSON.stringify(added.changes),
-      hosts: [...added.hosts],
-    });
-  } catch (thrown) {
-    if (violatedConstraint(thrown) !== 'applies_unfinished') throw thrown;
-    const other = await store.knex<Apply>('applies').whereNull('finished_at').first('id');
+  const earlier = added.no_wait ? await earlierThanNew(store, added.stack) : undefined;
+  if (earlier !== undefined) throw busy(earlier);
+  if ((await countUnfinishedOf(store, added.actor)) >= MAX_OF_OWNER)
     throw new AppError(
       'apply_busy',
-      `Another apply has not ended yet${other ? ` (GET /api/applies/${other.id})` : ''}; try again when it has.`,
-      other ? { details: { apply_id: other.id } } : {},
-      { cause: thrown },
+      `You have asked for ${MAX_OF_OWNER} applies that have not ended yet; try again when one has.`,
     );
-  }
+  await store.knex('applies').insert({
+    ...added,
+    actor: JSON.stringify(added.actor),
+    plan: JSON.stringify(added.plan),
+    changes: JSON.stringify(added.changes),
+    hosts: [...added.hosts],
+  });
+}
+
+/** @param other the id of an apply that is earlier */
+export function busy(other: string): AppError {
+  return new AppError(
+    'apply_busy',
+    `Another apply has not ended yet (GET /api/applies/${other}), and this one does not wait for it (no_wait); ` +
+      'nothing was changed. Try again when it has ended.',
+    { details: { apply_id: other } },
+  );
 }
 
 export async function findApply(store: Store, id: string): Promise<Apply | undefined> {
@@ -189,9 +213,11 @@ export async function advanceApply(
     readonly isCommitted?: true;
     readonly isUndone?: true;
     readonly hasEnded?: true;
+    /** All that it needs is compiled. */
+    readonly isReady?: true;
   },
 ): Promise<void> {
-  const { state, progress, outcome, written, failure, isCommitted, isUndone, hasEnded } = changes;
+  const { state, progress, outcome, written, failure, isCommitted, isUndone, hasEnded, isReady } = changes;
   const now = tx.knex.raw('clock_timestamp()');
   const changed = await tx
     .knex('applies')
@@ -210,6 +236,8 @@ export async function advanceApply(
       ...(isCommitted && { committed_at: now }),
       ...(isUndone && { undone_at: now }),
       ...(hasEnded && { finished_at: now }),
+      // An attempt before may have been ready.
+      ...(isReady && { ready_at: tx.knex.raw('coalesce(ready_at, clock_timestamp())') }),
     });
   if (changed === 0)
     throw new AttemptLost(`the attempt ${attempt} of the apply ${id} is not current any more`);

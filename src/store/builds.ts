@@ -1,6 +1,6 @@
 /** The table `builds`: requested builds and their outcomes. */
 
-import type { ErrorCode } from '../errors.js';
+import { AppError, type ErrorCode } from '../errors.js';
 import type { Origin, StoredActor } from '../model/actor.js';
 import type { Dependencies } from '../model/crates.js';
 import type { Diagnostic } from '../model/diagnostic.js';
@@ -31,6 +31,8 @@ export interface Build {
   readonly dependencies: Dependencies;
   readonly state: BuildState;
   readonly attempt: number;
+  /** Whose turn it takes; null: an earlier version asked for it. */
+  readonly owner: string | null;
   readonly request_id: string;
   /** Who asked for it; null: not known. */
   readonly actor: StoredActor | null;
@@ -64,6 +66,8 @@ export interface CompilableSource {
 export interface BuildRequest extends CompilableSource {
   /** The endpoint whose draft it is; null when the outcome is written to none. */
   readonly endpointId: string | null;
+  /** Whose turn it takes: the host that its endpoint is served at, or `*`. */
+  readonly owner: string;
   readonly origin: Origin;
 }
 
@@ -102,31 +106,42 @@ export interface BuildAttempt {
 /**
  * Joins the build in progress for the same source, or creates a new one, and makes it the latest of the endpoint whose
  * draft it is.
+ * @param limit of builds of the owner that have not ended
  * @returns the build, and whether it is new and has to be put on the queue
+ * @throws AppError queue_full
  */
 export async function requestBuild(
   store: Store,
   request: BuildRequest,
+  limit?: number,
 ): Promise<BuildAttempt & { readonly isNew: boolean }> {
   const { rows } = await store.knex.raw<{ rows: (BuildAttempt & { isNew: boolean })[] }>(
     `WITH build AS (
-       INSERT INTO builds (source_key, code, dependencies, state, request_id, actor) VALUES (?, ?, ?, 'queued', ?, ?)
+       INSERT INTO builds (source_key, code, dependencies, state, owner, request_id, actor)
+       SELECT :sourceKey, :code, :dependencies::jsonb, 'queued', :owner, :requestId, :actor::jsonb
+        WHERE :limit::integer IS NULL
+           OR EXISTS (SELECT FROM builds WHERE source_key = :sourceKey AND state IN ('queued', 'running'))
+           OR (SELECT count(*) FROM builds WHERE owner = :owner AND state IN ('queued', 'running')) < :limit
        ON CONFLICT (source_key) WHERE state IN ('queued', 'running') DO UPDATE SET source_key = excluded.source_key
        RETURNING id, attempt, xmax = 0 AS "isNew"),
-     latest AS (UPDATE endpoints SET build_id = build.id FROM build WHERE endpoints.id = ?)
+     latest AS (UPDATE endpoints SET build_id = build.id FROM build WHERE endpoints.id = :endpointId::uuid)
      SELECT * FROM build`,
-    [
-      request.sourceKey,
-      request.code,
-      JSON.stringify(request.dependencies),
-      request.origin.requestId,
-      JSON.stringify(request.origin.actor),
-      request.endpointId,
-    ],
+    {
+      ...{
+        sourceKey: request.sourceKey,
+        code: request.code,
+        dependencies: JSON.stringify(request.dependencies),
+      },
+      ...{ owner: request.owner, endpointId: request.endpointId, limit: limit ?? null },
+      ...{ requestId: request.origin.requestId, actor: JSON.stringify(request.origin.actor) },
+    } as never,
   );
-  const build = rows[0];
-  if (!build) throw new Error('INSERT ... RETURNING returned no row');
-  return build;
+  const [build] = rows;
+  if (build) return build;
+  throw new AppError(
+    'queue_full',
+    `The domain "${request.owner}" has ${limit} builds that have not ended (BUILDS_QUEUED_LIMIT); try again later.`,
+  );
 }
 
 /**
@@ -254,7 +269,7 @@ function byBuild(rows: readonly (BuiltEndpoint & { readonly build_id: string })[
   return found;
 }
 
-const CLAIMED = ['id', 'attempt', 'source_key', 'code', 'dependencies', 'request_id'] as const;
+const CLAIMED = ['id', 'attempt', 'source_key', 'code', 'dependencies', 'owner', 'request_id'] as const;
 /** What a worker needs to know of a build. */
 export type ClaimedBuild = Pick<Build, (typeof CLAIMED)[number]>;
 
@@ -379,6 +394,22 @@ export async function longQueuedBuilds(
     .whereRaw("queued_at < clock_timestamp() - ? * interval '1 millisecond'", [olderThanMs])
     .orderBy('queued_at')
     .limit(limit);
+}
+
+/** Of each owner that has only queued builds, for so long, that which was queued first. */
+export async function buildsOfWaitingOwners(
+  store: Store,
+  sinceMs: number,
+  limit: number,
+): Promise<(BuildAttempt & { readonly request_id: string })[]> {
+  const { rows } = await store.knex.raw(
+    `SELECT DISTINCT ON (owner) id, attempt, request_id FROM builds AS waiting
+      WHERE state = 'queued' AND queued_at < clock_timestamp() - :sinceMs * interval '1 millisecond'
+        AND NOT EXISTS (SELECT FROM builds WHERE state = 'running' AND owner = waiting.owner)
+      ORDER BY owner, queued_at LIMIT :limit`,
+    { sinceMs, limit },
+  );
+  return rows;
 }
 
 /** Deletes finished builds older than this, but never the latest of an endpoint. */

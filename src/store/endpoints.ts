@@ -211,8 +211,11 @@ export async function findEndpoint(store: Store, id: string): Promise<Endpoint |
 export async function findSource(
   store: Store,
   id: string,
-): Promise<Pick<Endpoint, 'source_key' | 'code' | 'dependencies'> | undefined> {
-  return store.knex<Endpoint>('endpoints').where({ id }).first('source_key', 'code', 'dependencies');
+): Promise<Pick<Endpoint, 'domain' | 'source_key' | 'code' | 'dependencies'> | undefined> {
+  return store
+    .knex<Endpoint>('endpoints')
+    .where({ id })
+    .first('domain', 'source_key', 'code', 'dependencies');
 }
 
 /** Undefined when there is no such endpoint: the cheapest way to ask for that, too. */

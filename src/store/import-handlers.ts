@@ -192,6 +192,27 @@ export async function unfinishedHandlers(
   return rows;
 }
 
+/** Of each domain for which no handler is worked on, that which was queued first, if that was so long ago. */
+export async function handlersOfWaitingDomains(
+  store: Store,
+  sinceMs: number,
+  limit: number,
+): Promise<(HandlerAttempt & { readonly requestId: string })[]> {
+  const { rows } = await store.knex.raw(
+    `WITH unfinished AS (
+       SELECT import_handlers.*, endpoints.domain FROM import_handlers JOIN endpoints ON endpoints.id = endpoint_id
+        WHERE finished_at IS NULL)
+     SELECT DISTINCT ON (domain) import_id AS "importId", endpoint_id AS "endpointId", attempt,
+            imports.request_id AS "requestId"
+       FROM unfinished JOIN imports ON imports.id = import_id
+      WHERE unfinished.state = 'queued' AND queued_at < clock_timestamp() - :sinceMs * interval '1 ms'
+        AND domain NOT IN (SELECT domain FROM unfinished WHERE worker_id IS NOT NULL)
+      ORDER BY domain, queued_at, position LIMIT :limit`,
+    { sinceMs, limit },
+  );
+  return rows;
+}
+
 async function change(
   store: Store,
   { importId, endpointId, attempt }: HandlerAttempt,

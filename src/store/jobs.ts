@@ -218,6 +218,23 @@ export async function overdueJobs(store: Store, sinceMs: number, limit: number):
     .limit(limit);
 }
 
+/** Of each domain without running jobs, that which should have begun first, if that was so long ago. */
+export async function jobsOfWaitingDomains(
+  store: Store,
+  sinceMs: number,
+  limit: number,
+): Promise<QueuedJob[]> {
+  const { rows } = await store.knex.raw<{ rows: QueuedJob[] }>(
+    `SELECT DISTINCT ON (endpoints.domain) jobs.id, generation FROM jobs JOIN endpoints ON endpoints.id = endpoint_id
+      WHERE state = 'queued' AND run_at < clock_timestamp() - :sinceMs * interval '1 ms'
+        AND endpoints.domain NOT IN (SELECT domain FROM jobs JOIN endpoints ON endpoints.id = endpoint_id
+                                      WHERE state = 'running')
+      ORDER BY endpoints.domain, run_at LIMIT :limit`,
+    { sinceMs, limit },
+  );
+  return rows;
+}
+
 /** Runs of a schedule that are kept. */
 const RUNS_KEPT = 1_000;
 

@@ -2,6 +2,7 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { holdRow } from '../support/applies.js';
 import { type EdgeOptions, edge, startEdge } from '../support/edge.js';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../support/ports.js';
@@ -233,6 +234,42 @@ describe('edge apply', function () {
     const answer = await stack.gateway.get('/pets/one', { headers: { host: 'pets.test' } });
     expect(answer.body).to.equal('another');
     await rm(pets, { recursive: true });
+  });
+
+  it('edge apply waits for its turn, and says who is before it; with --no-wait it exits with 75', async () => {
+    const turns = join(shop, 'turns');
+    await mkdir(turns);
+    const write = (description: string) =>
+      writeFile(
+        join(turns, 'edge.yaml'),
+        `stack: turns\nendpoints: [{host: turns.test, method: GET, route: /turns, description: ${description}}]\n`,
+      );
+    await write('one');
+    await run('apply', 'turns', '--yes');
+    const [{ id }] = await json('endpoint', 'list', '--search', '/turns');
+    const row = await holdRow(stack.databaseUrl, id);
+    await write('two');
+    const first = startEdge(['apply', 'turns', '--yes'], { env, cwd: shop });
+    await first.says('Writing');
+    const other = join(shop, 'other');
+    await mkdir(other);
+    await writeFile(
+      join(other, 'edge.yaml'),
+      'stack: other\nendpoints: [{host: turns.test, method: PUT, route: /turns}]\n',
+    );
+    const refused = await ended(['apply', 'other', '--yes', '--no-wait']);
+    expect(refused.code, refused.stderr).to.equal(75);
+    expect(refused.stderr).to.include('Another apply has not ended yet');
+    const second = startEdge(['apply', 'other', '--yes'], { env, cwd: shop });
+    await second.says(/Waiting for its turn: 1 before it and api_key applies turns/);
+    await row.release();
+    expect((await first.result).code).to.equal(0);
+    expect((await second.result).code).to.equal(0);
+    const { code, stderr } = await ended(['rollback', 'turns.test/turns', '--no-wait']);
+    expect(code).to.equal(2);
+    expect(stderr).to.include('--apply');
+    await rm(turns, { recursive: true });
+    await rm(other, { recursive: true });
   });
 
   it('edge apply warns of an active service that cannot be reached', async () => {

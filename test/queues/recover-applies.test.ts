@@ -8,7 +8,14 @@ import { AppError } from '../../src/errors.js';
 import { Gateways } from '../../src/internal/gateways.js';
 import { applyJobId } from '../../src/queues/jobs.js';
 import type { Queues } from '../../src/queues/queues.js';
-import { type Apply, claimApply, findApply, insertApply } from '../../src/store/applies.js';
+import {
+  type Apply,
+  type ApplyAttempt,
+  claimApply,
+  findApply,
+  insertApply,
+} from '../../src/store/applies.js';
+import { takeTurn } from '../../src/store/apply-turns.js';
 import type { Database } from '../../src/store/database.js';
 import { removeNode } from '../../src/store/nodes.js';
 import type { TestLog } from '../support/log.js';
@@ -42,7 +49,7 @@ describe('lost applies', () => {
     const id = randomUUID();
     await insertApply(store, {
       ...{ id, stack: 's', plan_hash: '', rollback_of, actor: null, request_id: 'r' },
-      ...{ plan: {}, changes: [], hosts: [] },
+      ...{ plan: {}, changes: [], hosts: [], no_wait: false },
     });
     return id;
   };
@@ -107,10 +114,40 @@ describe('lost applies', () => {
     await insert();
   });
 
-  it('accepts one apply at a time, and forgets applies that are old', async () => {
-    const id = await insert();
+  it('gives one apply its turn at a time, by who asked for it and by when they were ready', async () => {
+    const ready = async (minutes: number, user: string) => {
+      const id = await insert();
+      const actor = JSON.stringify({ kind: 'token', id: randomUUID(), user_id: user });
+      const ready_at = store.knex.raw(`clock_timestamp() - interval '${minutes} minutes'`);
+      await store.knex('applies').where({ id }).update({ actor, ready_at });
+      return { id, attempt: 1 };
+    };
+    const [a, b] = [randomUUID(), randomUUID()];
+    const all = [await ready(9, a), await ready(8, a), await ready(7, b), await ready(6, a)];
+    const order: number[] = [];
+    while (order.length < all.length) {
+      const took = await Promise.all(all.map((apply) => takeTurn(store, apply)));
+      const at = took.indexOf(true);
+      expect(took.filter((has) => has)).to.have.length(1);
+      // An attempt after this one has its turn still.
+      expect(await takeTurn(store, all[at] as ApplyAttempt)).to.equal(true);
+      order.push(at);
+      await store
+        .knex('applies')
+        .where({ id: all[at]?.id })
+        .update({ state: 'succeeded', finished_at: store.knex.raw('clock_timestamp()') });
+    }
+    expect(order).to.deep.equal([0, 2, 1, 3]);
+  });
+
+  it('refuses more applies of somebody who has asked for twenty that have not ended', async () => {
+    for (let count = 0; count < 20; count++) await insert();
     const refused = await insert().catch((error: unknown) => error);
     expect(refused).to.be.instanceOf(AppError).with.property('code', 'apply_busy');
+  });
+
+  it('forgets applies that are old', async () => {
+    const id = await insert();
     await store
       .knex('applies')
       .where({ id })

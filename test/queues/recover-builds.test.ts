@@ -77,7 +77,14 @@ describe('lost builds', () => {
     const sourceKey = randomUUID();
     let build: BuildAttempt | undefined;
     for (const { id: endpointId } of endpoints) {
-      const request = { endpointId, sourceKey, code: '// same', dependencies: {}, origin: ORIGIN };
+      const request = {
+        endpointId,
+        sourceKey,
+        code: '// same',
+        dependencies: {},
+        owner: '*',
+        origin: ORIGIN,
+      };
       build = await requestBuild(store, request);
     }
     if (!build) throw new Error('no endpoints');

@@ -35,6 +35,8 @@ export interface ApplyShown {
   } | null;
   readonly error_code: string | null;
   readonly error: string | null;
+  readonly earlier: readonly { readonly id: string; readonly stack: string }[];
+  readonly committed_at: string | null;
   readonly finished_at: string | null;
 }
 

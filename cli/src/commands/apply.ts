@@ -10,7 +10,7 @@ import { routeName } from '../names.js';
 import { showPlan, summaryOf } from '../plan.js';
 import { readProject } from '../project.js';
 import { type CommonOptions, goingOn, type Session } from '../session.js';
-import { timeOf } from '../text.js';
+import { safeLine, timeOf } from '../text.js';
 import { actorOf } from './variables.js';
 
 interface FolderOptions extends CommonOptions {
@@ -48,14 +48,14 @@ export async function diff(
 
 export async function apply(
   session: Session,
-  options: ChangeOptions & { readonly yes?: boolean },
+  options: ChangeOptions & { readonly yes?: boolean; readonly wait: boolean },
   folder = '.',
 ): Promise<void> {
   // Sent twice as it is now: what is saved meanwhile is not applied.
   const files = filesOf(folder, options.env);
   const plan = await planOfFiles(session, files, options);
   if (!(await isWanted(session, plan, options.yes))) return;
-  const query = { ...queryOf(options), plan_hash: plan.plan_hash };
+  const query = { ...queryOf(options), ...startOf(plan, options) };
   const { data } = await session.api.call('POST /api/apply', {
     query,
     body: { files } as never,
@@ -68,7 +68,7 @@ export async function apply(
 export async function rollbackApply(
   session: Session,
   id: string,
-  isSure: boolean | undefined,
+  options: { readonly yes?: boolean; readonly wait: boolean },
 ): Promise<void> {
   const params = { id };
   const route = 'POST /api/applies/{id}/rollback';
@@ -76,8 +76,8 @@ export async function rollbackApply(
   const plan = data as Plan;
   session.out.warnings([...warnings, ...plan.warnings]);
   const nothing = 'Nothing to change: all is as it was before this apply.';
-  if (!(await isWanted(session, plan, isSure, nothing))) return;
-  const query = { plan_hash: plan.plan_hash };
+  if (!(await isWanted(session, plan, options.yes, nothing))) return;
+  const query = startOf(plan, options);
   const started = await session.api.call(route, { params, query, headers: ASYNC });
   await finish(session, started.data as Apply);
 }
@@ -117,6 +117,10 @@ async function planOfFiles(
   const plan = data as Plan;
   session.out.warnings([...warnings, ...plan.warnings]);
   return plan;
+}
+
+function startOf({ plan_hash }: Plan, { wait }: { readonly wait: boolean }) {
+  return { plan_hash, ...(!wait && { no_wait: 'true' as const }) };
 }
 
 function queryOf({ env, prune, adopt }: ChangeOptions) {
@@ -167,7 +171,7 @@ function follow(session: Session, { id }: Apply, afterwards: string): Promise<Ap
       },
       events: (last) => api.events('GET /api/applies/{id}/events', { params }, last),
       show: ({ name, data }) => {
-        const text = name === 'progress' ? progressOf(data as Pick<Apply, 'state' | 'progress'>) : undefined;
+        const text = name === 'progress' ? progressOf(data as Progress) : undefined;
         if (text !== undefined) out.progress(text);
       },
     },
@@ -185,10 +189,21 @@ const STEPS: Partial<Record<Apply['state'], readonly [doing: string, step?: stri
   undoing: ['Undoing'],
 };
 
-function progressOf({ state, progress }: Pick<Apply, 'state' | 'progress'>): string | undefined {
+type Progress = Pick<Apply, 'state' | 'progress'> & Partial<Pick<Apply, 'earlier'>>;
+
+function progressOf({ state, progress, earlier = [] }: Progress): string | undefined {
+  if (state === 'waiting') return waitingFor(progress['earlier'], earlier);
   const [doing, step] = STEPS[state] ?? [];
   const counted = step === undefined ? undefined : progress[step];
   return counted && counted.of > 0 ? `${doing}: ${counted.done} of ${counted.of}` : doing;
+}
+
+/** Others may be before it that one may not see. */
+function waitingFor(counted: Progress['progress'][string] | undefined, [first]: Apply['earlier']): string {
+  const left = counted ? counted.of - counted.done : 0;
+  const who =
+    first && ` and ${actorOf(first.actor) || 'somebody'} applies ${safeLine(first.stack)} (${first.id})`;
+  return `Waiting for its turn: ${left} before it${who ?? ''}`;
 }
 
 /** What is there after an apply that has changed something, and did not succeed. */

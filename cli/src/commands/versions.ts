@@ -42,18 +42,20 @@ export async function versions(
 interface RollbackOptions extends VersionOptions {
   readonly apply?: string;
   readonly yes?: boolean;
+  readonly wait: boolean;
 }
 
 export async function rollback(
   session: Session,
-  { version, message, apply, yes }: RollbackOptions,
+  { version, message, apply, yes, wait }: RollbackOptions,
   name?: string,
 ): Promise<void> {
   if (apply !== undefined) {
     if (name !== undefined || version !== undefined || message !== undefined)
       throw new UsageError('--apply takes back a whole apply: give no endpoint, version or message with it');
-    return rollbackApply(session, apply, yes);
+    return rollbackApply(session, apply, { ...(yes !== undefined && { yes }), wait });
   }
+  if (!wait) throw new UsageError('--no-wait belongs to --apply: only applies wait for each other');
   const id = await endpointId(session, name);
   session.out.progress('Rolling back');
   const body = { ...(version !== undefined && { version }), ...(message !== undefined && { message }) };

@@ -2,6 +2,8 @@
 import type { Command } from 'commander';
 import { command, runs } from '../command.js';
 
+/** Of what may have to wait for its turn. */
+export const NO_WAIT = 'exit with 75 when other applies are before it, instead of waiting for them';
 const load = () => import('../commands/apply.js');
 
 export function defineInstallation(program: Command): void {
@@ -24,7 +26,9 @@ export function defineInstallation(program: Command): void {
         'apply [folder]',
         'make the installation what the files of a folder say, all or nothing',
       ),
-    ).option('-y, --yes', 'do not ask'),
+    )
+      .option('-y, --yes', 'do not ask')
+      .option('--no-wait', NO_WAIT),
     async () => (await load()).apply,
   );
   runs(

@@ -1,6 +1,7 @@
 /** Commands for the daily work on handlers. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { command, runs } from '../command.js';
+import { NO_WAIT } from './installation.js';
 
 const ENDPOINT =
   'HOST/NAME, HOST/COLLECTION/NAME, "METHOD HOST/ROUTE" or an id; in a folder with one endpoint, that one';
@@ -37,6 +38,7 @@ export function defineWork(program: Command): void {
       .option('--version <n>', 'the version to run', number)
       .option('--apply <id>', 'take back all that this apply has changed')
       .option('-y, --yes', 'do not ask before an apply is taken back')
+      .option('--no-wait', `with --apply: ${NO_WAIT}`)
       .option('-m, --message <text>', 'why'),
     async () => (await import('../commands/versions.js')).rollback,
   );

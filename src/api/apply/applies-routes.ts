@@ -8,9 +8,9 @@ import { defineRoute } from '../route.js';
 import { Flag, IdParams, isSet } from '../schemas.js';
 import { applySource } from './events.js';
 import { requireReadable } from './permissions.js';
-import { ApplySummaryView, ApplyView, presentApply, presentApplySummary } from './present-apply.js';
+import { ApplySummaryView, ApplyView, presentApplySummary, showApply } from './present-apply.js';
 import { planRollback } from './rollback.js';
-import { PlanHash, PlanView } from './schema.js';
+import { NoWait, PlanHash, PlanView } from './schema.js';
 import { shownInFull } from './show-plan.js';
 import { requireSamePlan, startApply } from './start-apply.js';
 
@@ -59,8 +59,7 @@ export const appliesRoutes = [
     tag,
     params: IdParams,
     data: ApplyView,
-    handle: async ({ params: { id }, principal }, { store }) =>
-      presentApply(requireFound(await findApply(store, id), 'apply', id), principal),
+    handle: async ({ params: { id }, principal }, { store }) => showApply(store, id, principal),
   }),
 
   defineRoute({
@@ -87,7 +86,11 @@ export const appliesRoutes = [
     summary: 'Take back what an apply has changed; with `dry_run=true`, plan that',
     tag,
     params: IdParams,
-    query: Type.Object({ dry_run: Flag('Say what would be changed; change nothing'), plan_hash: PlanHash }),
+    query: Type.Object({
+      dry_run: Flag('Say what would be changed; change nothing'),
+      plan_hash: PlanHash,
+      no_wait: NoWait,
+    }),
     data: Type.Union([ApplyView, PlanView]),
     alternatives: ACCEPTED,
     errors: ['apply_not_committed', 'apply_conflict', ...APPLY_ERRORS],
@@ -103,7 +106,8 @@ export const appliesRoutes = [
         return shownInFull(plan, deps);
       }
       requireSamePlan(plan, query.plan_hash);
-      return startApply(deps, plan, id, { ...request, principal });
+      const how = { rollbackOf: id, noWait: isSet(query.no_wait) };
+      return startApply(deps, plan, how, { ...request, principal });
     },
   }),
 ];

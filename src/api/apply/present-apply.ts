@@ -1,7 +1,10 @@
 /** Applies as the API shows them. */
 import { type Static, Type } from '@sinclair/typebox';
 import type { ObjectChange } from '../../apply/objects.js';
-import { APPLY_STATES, type Apply, type ApplySummary } from '../../store/applies.js';
+import { requireFound } from '../../errors.js';
+import { APPLY_STATES, type Apply, type ApplySummary, findApply } from '../../store/applies.js';
+import { earlierApplies } from '../../store/apply-turns.js';
+import type { Store } from '../../store/database.js';
 import { presenter } from '../present.js';
 import type { Principal } from '../principal.js';
 import { Id, nullable, oneOf, Timestamp } from '../schemas.js';
@@ -9,7 +12,8 @@ import { readPermissions } from './permissions.js';
 import { PlanView } from './schema.js';
 
 const Progress = Type.Record(Type.String(), Type.Object({ done: Type.Integer(), of: Type.Integer() }), {
-  description: 'How many handlers are `compiled` and `prepared`, and how many endpoints have `converged`',
+  description:
+    'How many handlers are `compiled` and `prepared`, how many applies `earlier` than this one have ended, and how many endpoints have `converged`',
 });
 
 const summary = {
@@ -42,10 +46,17 @@ const summary = {
 
 export const ApplySummaryView = Type.Object(summary, { title: 'ApplySummary' });
 
+const { id, stack, state, actor } = summary;
+const EarlierView = Type.Object({ id, stack, state, actor }, { title: 'EarlierApply' });
+
 export const ApplyView = Type.Object(
   {
     ...summary,
     plan: PlanView,
+    earlier: Type.Array(EarlierView, {
+      description:
+        'Applies that have their turn before this one, which waits for them; those that you may see',
+    }),
     error_details: nullable(
       Type.Record(Type.String(), Type.Unknown(), {
         description: 'Such as `endpoints`, with the diagnostics of each whose code does not compile',
@@ -58,14 +69,29 @@ export const ApplyView = Type.Object(
 export const presentApplySummary = presenter(ApplySummaryView) as (
   apply: ApplySummary,
 ) => Static<typeof ApplySummaryView>;
-const presentWhole = presenter(ApplyView) as unknown as (apply: Apply) => Static<typeof ApplyView>;
+type Earlier = Static<typeof ApplyView>['earlier'];
+const presentWhole = presenter(ApplyView) as unknown as (
+  apply: Apply & { readonly earlier: Earlier },
+) => Static<typeof ApplyView>;
+
+/** An apply as it is now, with those that it waits for. @throws AppError not_found */
+export async function showApply(
+  store: Store,
+  id: string,
+  principal: Pick<Principal, 'permissions' | 'scope'>,
+): Promise<Static<typeof ApplyView>> {
+  const apply = requireFound(await findApply(store, id), 'apply', id);
+  const earlier = apply.finished_at ? [] : await earlierApplies(store, id, principal.scope);
+  return presentApply(apply, principal, earlier as unknown as Earlier);
+}
 
 /** An apply with what of its plan somebody may read: it has objects of several kinds. */
 export function presentApply(
   apply: Apply,
   { permissions }: Pick<Principal, 'permissions'>,
+  earlier: Earlier = [],
 ): Static<typeof ApplyView> {
-  const view = presentWhole(apply);
+  const view = presentWhole({ ...apply, earlier });
   const isReadable = ({ before, after }: ObjectChange) =>
     [before, after].every(
       (object) => !object || readPermissions(object).every((permission) => permissions.has(permission)),

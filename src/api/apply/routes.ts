@@ -62,7 +62,8 @@ export const applyRoutes = [
       const plan = await planApply(deps, folder, options, principal);
       if (isDryRun) return shownInFull(plan, deps);
       requireSamePlan(plan, query.plan_hash);
-      return startApply(deps, plan, null, { ...request, principal });
+      const how = { rollbackOf: null, noWait: isSet(query.no_wait) };
+      return startApply(deps, plan, how, { ...request, principal });
     },
   }),
 

@@ -10,6 +10,8 @@ export const PlanHash = Type.Optional(
   Type.String({ pattern: '^[0-9a-f]{64}$', description: 'Of the plan that is to be carried out' }),
 );
 
+export const NoWait = Flag('Fail with `apply_busy` rather than wait for other applies');
+
 export const ApplyQuery = Type.Object({
   dry_run: Flag('Say what the apply would do; change nothing'),
   env: Type.Optional(
@@ -17,6 +19,7 @@ export const ApplyQuery = Type.Object({
   ),
   prune: Flag('Remove objects of the stack that the folder does not have'),
   plan_hash: PlanHash,
+  no_wait: NoWait,
   adopt: Flag('Make objects of the folder that belong to no stack those of its stack'),
 });
 

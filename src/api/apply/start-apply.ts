@@ -13,7 +13,7 @@ import type { Logger } from '../../util/log.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import type { Principal } from '../principal.js';
 import { acceptedHeaders, prefersAsync, Reply } from '../route.js';
-import { presentApply } from './present-apply.js';
+import { presentApply, showApply } from './present-apply.js';
 
 /** What of the request it needs. */
 export interface ApplyRequest {
@@ -45,13 +45,13 @@ export function requireSamePlan(plan: Plan, planHash: string | undefined): void 
 
 /**
  * Carries out a plan, and waits until it has ended.
- * @param rollbackOf the apply whose way back it is
+ * @param how the apply whose way back it is, and whether it fails rather than wait for others
  * @throws AppError with the outcome when it has failed or was undone; apply_busy, no_worker, no_gateway
  */
 export async function startApply(
   deps: ApiDependencies,
   plan: Plan,
-  rollbackOf: string | null,
+  { rollbackOf, noWait }: { readonly rollbackOf: string | null; readonly noWait: boolean },
   request: ApplyRequest,
 ): Promise<Reply> {
   const { store } = deps;
@@ -61,7 +61,7 @@ export async function startApply(
   const id = randomUUID();
   const { origin, tell } = request;
   await insertApply(store, {
-    ...{ id, stack: plan.stack, plan_hash: plan.hash, rollback_of: rollbackOf },
+    ...{ id, stack: plan.stack, plan_hash: plan.hash, rollback_of: rollbackOf, no_wait: noWait },
     ...{ actor: { ...origin.actor }, request_id: origin.requestId },
     plan: shownPlan(plan),
     changes: plan.changes.map((change) => ({ ...change, id: change.id ?? randomUUID() })),
@@ -120,8 +120,7 @@ const HOW_IT_ENDED: Partial<Record<ApplyState, string>> = {
 };
 
 async function accepted({ store }: ApiDependencies, id: string, { principal }: ApplyRequest): Promise<Reply> {
-  const apply = requireFound(await findApply(store, id), 'apply', id);
-  return new Reply(202, presentApply(apply, principal), acceptedHeaders(`/api/applies/${id}`));
+  return new Reply(202, await showApply(store, id, principal), acceptedHeaders(`/api/applies/${id}`));
 }
 
 /** The hosts that changes concern; `*` for what is not of certain hosts. */

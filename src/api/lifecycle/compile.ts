@@ -1,4 +1,5 @@
 /** Compiling on request: puts new builds on the queue. */
+import { requireFound } from '../../errors.js';
 import {
   awaitBuild,
   type BuildCapacity,
@@ -9,7 +10,7 @@ import {
 import type { Origin } from '../../model/actor.js';
 import { awaitLiveNodes } from '../../reconcile/nodes.js';
 import { type Build, type CompilableSource, finishBuild } from '../../store/builds.js';
-import { endpointName } from '../../store/endpoints.js';
+import { endpointName, findSource } from '../../store/endpoints.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 
 /**
@@ -35,8 +36,9 @@ export async function buildSource(
   endpointId: string,
   origin: Origin,
 ): Promise<Build & { readonly artifact: string }> {
+  const { domain: owner } = requireFound(await findSource(deps.store, endpointId), 'endpoint', endpointId);
   const capacity = await buildCapacity(deps, true);
-  const requested = await requestBuildOf(deps, { ...source, endpointId: null, origin }, capacity);
+  const requested = await requestBuildOf(deps, { ...source, endpointId: null, owner, origin }, capacity);
   const id = await enqueued(deps, requested, endpointId, origin);
   const build = await awaitBuild(deps, id, endpointId, deps.config.COMPILE_WAIT_MS, deps.waitsEnd);
   const { artifact } = build;
@@ -44,13 +46,14 @@ export async function buildSource(
   return { ...build, artifact };
 }
 
-async function buildCapacity({ store }: ApiDependencies, isAwaited: boolean): Promise<BuildCapacity> {
+async function buildCapacity({ store, config }: ApiDependencies, isAwaited: boolean): Promise<BuildCapacity> {
   const workers = await awaitLiveNodes(store, 'worker');
   return {
     toolchains: workers.flatMap(({ info: { toolchain } }) =>
       typeof toolchain === 'string' ? toolchain : [],
     ),
     canBuild: !isAwaited || workers.length > 0,
+    limit: config.BUILDS_QUEUED_LIMIT,
   };
 }
 

@@ -58,6 +58,7 @@ export const invokeRoutes = [
         'build_cancelled',
         'no_disk_space',
         'queue_unavailable',
+        'queue_full',
       ] as const),
       ...(['artifact_store_unavailable', 'no_worker', 'wait_timeout'] as const),
     ],

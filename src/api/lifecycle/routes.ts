@@ -56,6 +56,7 @@ export const lifecycleRoutes = [
       'build_cancelled',
       'no_disk_space',
       'queue_unavailable',
+      'queue_full',
       'artifact_store_unavailable',
       'no_worker',
       'wait_timeout',

@@ -39,6 +39,7 @@ const deployErrors = [
   'build_cancelled',
   'no_disk_space',
   'queue_unavailable',
+  'queue_full',
   'artifact_store_unavailable',
   'no_worker',
   'wait_timeout',

@@ -18,7 +18,7 @@ import { PlanChanges } from './plan-view.js';
 import { currentStep, STATES } from './states.js';
 import { WayBack } from './way-back.js';
 
-type Progress = Pick<Apply, 'state' | 'progress'>;
+type Progress = Pick<Apply, 'state' | 'progress' | 'earlier'>;
 
 const SUBJECT = { kind: 'apply', list: '/ui/apply', listName: 'All applies' } as const;
 
@@ -41,7 +41,8 @@ export function ApplyRunPage({ params: { id = '' } }: PageProps) {
   );
 }
 
-const titleOf = ({ stack, rollback_of }: Apply) =>
+type Titled = Pick<Apply, 'stack'> & Partial<Pick<Apply, 'rollback_of'>>;
+const titleOf = ({ stack, rollback_of = null }: Titled) =>
   rollback_of === null ? `Apply of ${stack}` : `Way back of ${stack}`;
 
 /** The apply with what its events have told since. */
@@ -59,6 +60,7 @@ function useApply(id: string) {
 
 function Content({ apply }: { readonly apply: Apply }) {
   const { state, outcome, error, error_code, error_details, rollback_of, actor, created_at, plan } = apply;
+  const [first] = apply.earlier;
   const [word, tone, meaning] = STATES[state];
   const step = currentStep(apply);
   const endpoints = failuresOf(error_details);
@@ -76,6 +78,12 @@ function Content({ apply }: { readonly apply: Apply }) {
               {step.label}: {count(step.done)} of {count(step.of)}
             </span>
           </>
+        )}
+        {state === 'waiting' && first && (
+          <p>
+            The next to end is <Link href={`/ui/applies/${first.id}`}>{titleOf(first)}</Link>, of{' '}
+            <Visible text={whoOf(first.actor)} isOneLine />
+          </p>
         )}
         {outcome && (
           <p>

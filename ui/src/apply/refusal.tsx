@@ -1,5 +1,4 @@
 /** Why files cannot be applied: everything that is wrong with them at once. */
-import { Link } from 'wouter-preact';
 import type { ApiError } from '../api/client.js';
 import { ErrorNotice } from '../base/notices.js';
 import { Texts } from '../base/texts.js';
@@ -27,15 +26,7 @@ export function Refusal({ error, onRetry }: RefusalProps) {
         />
       </div>
     );
-  const other = details['apply_id'];
-  return (
-    <>
-      <ErrorNotice error={error} onRetry={onRetry} />
-      {error.code === 'apply_busy' && typeof other === 'string' && (
-        <Link href={`/ui/applies/${other}`}>See the one that goes on</Link>
-      )}
-    </>
-  );
+  return <ErrorNotice error={error} onRetry={onRetry} />;
 }
 
 function listOf(value: unknown, textOf: (one: unknown) => string): readonly string[] {

@@ -8,6 +8,7 @@ type State = ApplySummary['state'];
 export const STATES: Readonly<Record<State, readonly [word: string, tone: Tone, meaning: string]>> = {
   queued: ['queued', 'idle', 'Nothing is changed yet.'],
   compiling: ['compiling', 'warn', 'The code is compiled. Nothing is changed yet.'],
+  waiting: ['waiting', 'warn', 'Other applies are before it. Nothing is changed yet.'],
   preparing: ['preparing', 'warn', 'Gateways start the new handlers. Nothing is changed yet.'],
   committing: ['committing', 'warn', 'Everything is changed at once.'],
   converging: ['converging', 'warn', 'It is changed. Gateways take the changes.'],
@@ -22,6 +23,7 @@ export const STATES: Readonly<Record<State, readonly [word: string, tone: Tone, 
 const STEPS: Readonly<Record<string, string>> = {
   compiled: 'Handlers compiled',
   prepared: 'Handlers started',
+  earlier: 'Earlier applies that have ended',
   converged: 'Endpoints taken by gateways',
 };
 
@@ -29,7 +31,10 @@ export const stepOf = (name: string): string => STEPS[name] ?? name;
 
 /** Of a state that is not the last one, which of the counts is growing. */
 export function currentStep({ state, progress }: Pick<ApplySummary, 'state' | 'progress'>) {
-  const name = { compiling: 'compiled', preparing: 'prepared', converging: 'converged' }[state as string];
+  const steps: Partial<Record<State, string>> = {
+    ...{ compiling: 'compiled', waiting: 'earlier', preparing: 'prepared', converging: 'converged' },
+  };
+  const name = steps[state];
   const counted = name === undefined ? undefined : progress[name];
   return name !== undefined && counted && counted.of > 0 ? { label: stepOf(name), ...counted } : undefined;
 }

@@ -1,0 +1,32 @@
+/** The second step of an apply: what is compiled waits until no other apply changes the installation. */
+import type { LifecycleDependencies } from '../../src/lifecycle/lifecycle-dependencies.js';
+import { busy } from '../../src/store/applies.js';
+import { earlierApplies, takeTurn } from '../../src/store/apply-turns.js';
+import type { ApplyTry } from './context.js';
+
+/** Between two looks at the others, where nothing is announced meanwhile. */
+const LOOK_MS = 1_000;
+
+/** Resolves when it has its turn. @throws AppError apply_busy when it does not wait */
+export async function awaitTurn(
+  { store, changes }: LifecycleDependencies,
+  { apply, signal, progress }: ApplyTry,
+): Promise<void> {
+  if (apply.no_wait) {
+    const [other] = await earlierApplies(store, apply.id, undefined);
+    // Otherwise the other one has just ended.
+    if (other) throw busy(other.id);
+  }
+  let most = 0;
+  let shown: number | undefined;
+  for (;;) {
+    signal.throwIfAborted();
+    const earlier = await earlierApplies(store, apply.id, undefined);
+    const left = earlier.length;
+    most = Math.max(most, left);
+    if (left !== shown) await progress('waiting', 'earlier', most - left, most);
+    shown = left;
+    const hasTurn = async () => (await takeTurn(store, apply)) || undefined;
+    if (await changes.waitFor('apply', earlier[0]?.id ?? apply.id, LOOK_MS, hasTurn, signal)) return;
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * Consumes a queue so that no owner is kept waiting by others. A queue gives its jobs in their order: those of one owner
+ * may take all slots, for long. While all are taken, what was queued first is done, beyond the slots, for owners for whom
+ * nothing is being done. The job of the queue finds nothing to do, when its time comes.
+ */
+import { toError } from '../src/errors.js';
+import { type Consumer, consume, FailedJob, type QueueConfig } from '../src/queues/queues.js';
+import type { Logger } from '../src/util/log.js';
+import { PeriodicTask } from '../src/util/periodic-task.js';
+
+/** A queue, and the rows that its jobs are of. */
+export interface SharedQueue<T> {
+  readonly name: string;
+  /** Jobs at a time. */
+  readonly slots: number;
+  /** Does a job, or nothing when that is done or was claimed already. */
+  readonly work: (job: T) => Promise<unknown>;
+  /** Of each owner for whom nothing is being done, what has waited longest, if it has waited for so long. */
+  readonly waiting: (sinceMs: number, limit: number) => Promise<readonly T[]>;
+}
+
+/** An owner waits so long, and until the next look. */
+const PATIENCE_MS = 1_500;
+export const LOOK_EVERY_MS = 1_000;
+/** Jobs beyond the slots at a time. */
+const BEYOND = 16;
+
+/** @param lookEveryMs about `LOOK_EVERY_MS` */
+export function consumeInTurns<T>(
+  config: QueueConfig,
+  { name, slots, work, waiting }: SharedQueue<T>,
+  lookEveryMs: number,
+  log: Logger,
+): Consumer {
+  let active = 0;
+  const beyond = new Set<Promise<void>>();
+  const counted = async (job: T) => {
+    active++;
+    try {
+      return await work(job);
+    } finally {
+      active--;
+    }
+  };
+  const begin = (job: T) => {
+    const done = work(job)
+      .then(
+        () => undefined,
+        (thrown: unknown) => {
+          if (!(thrown instanceof FailedJob)) log.error({ err: toError(thrown), queue: name }, 'job failed');
+        },
+      )
+      .finally(() => beyond.delete(done));
+    beyond.add(done);
+  };
+  const look = async () => {
+    const free = BEYOND - beyond.size;
+    if (active < slots || free <= 0) return;
+    for (const job of await waiting(PATIENCE_MS, free)) begin(job);
+  };
+  const looking = new PeriodicTask(lookEveryMs, look, (error) =>
+    log.warn({ err: error, queue: name }, 'owners that wait for jobs could not be looked for'),
+  );
+  const consumer = consume<T>(config, name, (job) => counted(job.data), slots, log);
+  return {
+    close: async () => {
+      await Promise.all([looking.stop(), consumer.close()]);
+      await Promise.all(beyond);
+    },
+  };
+}
