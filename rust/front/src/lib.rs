@@ -8,6 +8,8 @@ mod durations;
 mod endpoint_state;
 mod entries;
 mod figures;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod http;
 mod internal;
 mod intervals;

@@ -6,6 +6,8 @@ mod client;
 mod connection;
 mod exchange;
 mod failure;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod guard;
 mod handler_head;
 mod head;

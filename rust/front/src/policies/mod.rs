@@ -11,6 +11,8 @@ mod compiled;
 mod compress;
 mod cors;
 mod counts;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod headers;
 mod hmac;
 mod ip;

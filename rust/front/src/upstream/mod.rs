@@ -5,6 +5,8 @@ mod by_id;
 mod connection;
 mod counted;
 pub mod endpoint;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod in_flight;
 mod incoming;
 mod outgoing;

@@ -6,6 +6,8 @@ mod certificate;
 mod connect;
 mod connection;
 mod failure;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod lease;
 mod login;
 mod messages;

@@ -1,4 +1,6 @@
 //! Statements of handlers: their checks, and placeholders.
+#[cfg(fuzzing)]
+pub mod fuzzing;
 #[cfg(test)]
 mod golden;
 mod refuse;

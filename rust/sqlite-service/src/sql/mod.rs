@@ -121,6 +121,14 @@ fn check(sql: &str, params: usize, in_transaction: bool) -> Result<(Arc<str>, Ve
     }
 }
 
+/// A statement as it is run outside of transactions, with the number of its placeholders; `None`: it is refused.
+#[cfg(fuzzing)]
+pub fn let_through(sql: &str) -> Option<(Arc<str>, f64)> {
+    let scanned = scan(sql);
+    let is_one = scanned.statements == Statements::One;
+    (is_one && scanned.refused.is_none()).then_some((scanned.sql, scanned.placeholders))
+}
+
 /// A number as it is written in rows; those that JSON has not are texts.
 pub fn write_real(value: f64, out: &mut Vec<u8>) {
     let text = number::print(value);

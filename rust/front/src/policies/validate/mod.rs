@@ -5,6 +5,8 @@ mod compiled;
 mod evaluate;
 mod finish;
 mod formats;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod json;
 mod kept_head;
 mod number;

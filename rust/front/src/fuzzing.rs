@@ -1,0 +1,20 @@
+//! What a fuzzer calls: all that reads bytes of clients, of handlers, and of policies. `scripts/fuzz.mjs` builds and
+//! runs it. Each target panics where something is wrong.
+use std::sync::LazyLock;
+
+use crate::{http, policies, upstream};
+
+/// The name of the target that this process runs.
+static TARGET: LazyLock<String> = LazyLock::new(|| std::env::var("FUZZ_TARGET").unwrap_or_default());
+
+pub fn run(bytes: &[u8]) {
+    match &**TARGET {
+        "heads" => http::fuzzing::heads(bytes),
+        "chunks" => http::fuzzing::chunks(bytes),
+        "frames" => upstream::fuzzing::frames(bytes),
+        "response-heads" => upstream::fuzzing::response_heads(bytes),
+        "policies" => policies::fuzzing::policies(bytes),
+        "validate" => policies::fuzzing::validate(bytes),
+        other => panic!("FUZZ_TARGET is {other:?}, and no target of this program"),
+    }
+}

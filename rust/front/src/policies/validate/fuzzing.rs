@@ -1,0 +1,10 @@
+//! Checks a whole request at once.
+use std::sync::Arc;
+
+use super::stop::Stop;
+use super::{Head, Validator};
+
+pub fn check(validator: &Arc<Validator>, head: &Head<'_, '_>, body: &[u8]) {
+    let ready = validator.made().unwrap_or_else(|problem| panic!("{problem}"));
+    ready.finish(ready.begin(head, &[]), body, &Stop::default());
+}
