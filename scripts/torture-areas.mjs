@@ -96,7 +96,7 @@ export const AREAS = {
   'src/apply/': ['apply-kills', 'exports', 'exports-published'],
   'src/import/': ['faults/imports-database', 'generated-handlers', 'machines/services', 'exports-published'],
   'src/secrets/': ['machines/key-rotation'],
-  'src/api/': [...API, 'browser/sign-in'],
+  'src/api/': [...API, 'browser/sign-in', 'browser/rebinding'],
   'src/webhooks/': NOTHING,
   'src/metrics/': ['soak'],
   'src/errors.ts': ['schemathesis'],

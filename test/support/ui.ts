@@ -26,10 +26,10 @@ export interface UiPage {
 }
 
 /** Debian's Chromium, as the tests install it. */
-export function launchBrowser(): Promise<Browser> {
+export function launchBrowser(more: readonly string[] = []): Promise<Browser> {
   return chromium.launch({
     executablePath: '/usr/bin/chromium-headless-shell',
-    args: ['--no-sandbox', '--disable-dev-shm-usage'],
+    args: ['--no-sandbox', '--disable-dev-shm-usage', ...more],
   });
 }
 
