@@ -90,11 +90,15 @@ async function drop(store: Store, name: string): Promise<boolean> {
   }
 }
 
-/** Forgets gateways that have ended, and whose entries were dropped. */
+/**
+ * Forgets gateways that have ended, and whose entries were dropped. Not one that wrote a moment ago, although its node
+ * has expired: while this waits for its row, it may write entries that the look at `logs` does not see.
+ */
 async function forgetWriters({ knex }: Store): Promise<void> {
   await knex.raw(
     `DELETE FROM log_writers
-      WHERE NOT EXISTS (SELECT FROM nodes WHERE nodes.id = log_writers.node_id)
+      WHERE last_at < clock_timestamp() - interval '1 hour'
+        AND NOT EXISTS (SELECT FROM nodes WHERE nodes.id = log_writers.node_id)
         AND NOT EXISTS (SELECT FROM logs WHERE logs.writer_id = log_writers.id)`,
   );
 }

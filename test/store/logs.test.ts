@@ -5,7 +5,7 @@ import { dropLogs } from '../../jobs/drop-logs.js';
 import { LogWriter } from '../../src/gateway/log-writer.js';
 import type { LogEntry } from '../../src/model/log-entry.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
-import { ensureLogPartition, hourOf } from '../../src/store/log-partitions.js';
+import { dropOldLogs, ensureLogPartition, hourOf } from '../../src/store/log-partitions.js';
 import { addLogWriter, databaseTime, writeLogs } from '../../src/store/log-writing.js';
 import { listLogs, logPosition } from '../../src/store/logs.js';
 import { eventually } from '../support/eventually.js';
@@ -203,6 +203,26 @@ describe('the log in the database', () => {
     } finally {
       await writer.stop();
     }
+  });
+
+  it('does not forget a gateway that writes while it is looked for those that have ended', async () => {
+    const writer = await addLogWriter(store, randomUUID());
+    await ensureLogPartition(store, hourOf(Date.now()));
+    const writing = await store.knex.transaction();
+    const values = { at: new Date(), writer_id: writer, number: 1, kind: 'output', level: 30, message: 'kept' };
+    await writing('logs').insert({ ...values, endpoint_id: ENDPOINT });
+    await writing('log_writers').where({ id: writer }).update({ last_number: 1, last_at: new Date() });
+    const forgetting = dropOldLogs(store, 7);
+    await eventually(async () => {
+      const { rows } = await store.knex.raw<{ rows: { count: number }[] }>(
+        `SELECT count(*)::int AS count FROM pg_stat_activity
+          WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE 'DELETE FROM log_writers%'`,
+      );
+      expect(rows[0]?.count).to.equal(1);
+    });
+    await writing.commit();
+    await forgetting;
+    expect((await logPosition(store)).get(writer)).to.include({ number: 1 });
   });
 
   it('says how many entries of the log were lost while PostgreSQL was away for long', async () => {
