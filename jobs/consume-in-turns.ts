@@ -15,6 +15,8 @@ export interface SharedQueue<T> {
   readonly slots: number;
   /** Does a job, or nothing when that is done or was claimed already. */
   readonly work: (job: T) => Promise<unknown>;
+  /** What others wait for, whoever it is of: it is done beyond all slots. */
+  readonly urgent?: (sinceMs: number) => Promise<readonly T[]>;
   /** Of each owner for whom nothing is being done, what has waited longest, if it has waited for so long. */
   readonly waiting: (sinceMs: number, limit: number) => Promise<readonly T[]>;
 }
@@ -28,7 +30,7 @@ const BEYOND = 16;
 /** @param lookEveryMs about `LOOK_EVERY_MS` */
 export function consumeInTurns<T>(
   config: QueueConfig,
-  { name, slots, work, waiting }: SharedQueue<T>,
+  { name, slots, work, urgent, waiting }: SharedQueue<T>,
   lookEveryMs: number,
   log: Logger,
 ): Consumer {
@@ -54,8 +56,10 @@ export function consumeInTurns<T>(
     beyond.add(done);
   };
   const look = async () => {
+    if (active < slots) return;
+    for (const job of (await urgent?.(PATIENCE_MS)) ?? []) begin(job);
     const free = BEYOND - beyond.size;
-    if (active < slots || free <= 0) return;
+    if (free <= 0) return;
     for (const job of await waiting(PATIENCE_MS, free)) begin(job);
   };
   const looking = new PeriodicTask(lookEveryMs, look, (error) =>

@@ -58,7 +58,9 @@ async function recover(context: ApplyContext, apply: UnfinishedApply): Promise<v
       return;
     }
     const isCommitted = apply.state === 'converging';
-    if (apply.attempt >= MAX_ATTEMPTS && apply.state !== 'undoing') {
+    // One that waits is interrupted with every restart of its worker.
+    const isWaiting = apply.state === 'queued' || apply.state === 'waiting';
+    if (apply.attempt >= MAX_ATTEMPTS && apply.state !== 'undoing' && !isWaiting) {
       const message = `The apply was lost ${apply.attempt} times, with its worker or its job, and is not tried again.`;
       const failure = { code: 'internal_error', message } as const;
       log.error({ ...facts, attempts: apply.attempt }, 'apply failed after too many attempts');

@@ -45,7 +45,7 @@ import { killAbandoned } from '../src/sandbox/run-user.js';
 import { openSandbox, type Sandbox } from '../src/sandbox/sandbox.js';
 import { loadSecretBox } from '../src/secrets/secret-box.js';
 import { gatewayToken } from '../src/secrets/service-token.js';
-import { appliesOfWaitingOwners } from '../src/store/apply-turns.js';
+import { appliesOfWaitingOwners, lostTurns, type QueuedApply } from '../src/store/apply-turns.js';
 import { buildsOfWaitingOwners } from '../src/store/builds.js';
 import { openDatabase } from '../src/store/database.js';
 import { condenseFigures } from '../src/store/figures.js';
@@ -317,14 +317,9 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
       inTurns<ApplyJob>({
         ...{ name: APPLY_QUEUE, slots: APPLIES_AT_A_TIME },
         work: (job) => runApply(job, applying, interrupt.signal),
-        waiting: async (sinceMs, limit) => {
-          const applies = await appliesOfWaitingOwners(store, sinceMs, limit);
-          return applies.map(({ id: applyId, attempt, request_id: requestId }) => ({
-            applyId,
-            attempt,
-            requestId,
-          }));
-        },
+        urgent: async (sinceMs) => (await lostTurns(store, sinceMs)).map(jobOf),
+        waiting: async (sinceMs, limit) =>
+          (await appliesOfWaitingOwners(store, sinceMs, limit)).map(jobOf),
       }),
       consume<ImportJob>(
         config,
@@ -348,6 +343,10 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     })
     .catch((error: unknown) => log.error({ err: toError(error) }, 'the preparation of the SDK failed'));
 });
+
+function jobOf({ id: applyId, attempt, request_id: requestId }: QueuedApply): ApplyJob {
+  return { applyId, attempt, requestId };
+}
 
 /** Makes the folder for all that is built on this machine. */
 async function makeBuildFolder(dataDir: string, sandbox: Sandbox): Promise<string> {

@@ -30,7 +30,11 @@ export async function down(knex: Knex): Promise<void> {
   await knex('applies')
     .whereNull('finished_at')
     .whereNull('turn_at')
-    .update({ state: 'failed', finished_at: knex.raw('clock_timestamp()') });
+    .update({
+      ...{ state: 'failed', finished_at: knex.raw('clock_timestamp()') },
+      ...{ error_code: 'apply_busy', error: 'The version was changed while it waited for its turn; apply again.' },
+    });
+  await knex('applies').where({ state: 'waiting' }).update({ state: 'compiling' });
   await allow(knex, BEFORE);
   await knex.raw('DROP INDEX applies_going_on');
   await knex.raw('DROP INDEX applies_turn');

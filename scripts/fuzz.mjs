@@ -5,7 +5,7 @@
  * Inputs that reach something new are kept for the next run. Needs a C++ compiler, and nothing of a nightly Rust: only
  * instrumentation that a stable one has.
  */
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
@@ -40,7 +40,7 @@ const RUSTFLAGS = [
   ),
   ...['-Cdebug-assertions', '-Coverflow-checks', '-Ccodegen-units=1'],
 ];
-const HOST = 'x86_64-unknown-linux-gnu';
+const HOST = /^host: (.*)$/m.exec(execFileSync('rustc', ['-vV'], { encoding: 'utf8' }))?.[1] ?? '';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -81,7 +81,7 @@ function fuzz(name) {
       ...[corpus, ...(existsSync(seeds) ? [seeds] : [])],
       ...[`-artifact_prefix=${join(found, `${name}-`)}`, `-max_total_time=${values.seconds}`],
       ...['-max_len=16384', '-timeout=10', '-rss_limit_mb=2048', '-print_final_stats=1', '-verbosity=0'],
-      `-fork=${availableParallelism()}`,
+      ...[`-fork=${availableParallelism()}`, '-ignore_timeouts=0', '-ignore_ooms=0'],
     ],
     { stdio: 'inherit', env: { ...process.env, FUZZ_TARGET: name } },
   );

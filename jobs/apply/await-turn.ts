@@ -12,21 +12,18 @@ export async function awaitTurn(
   { store, changes }: LifecycleDependencies,
   { apply, signal, progress }: ApplyTry,
 ): Promise<void> {
-  if (apply.no_wait) {
-    const [other] = await earlierApplies(store, apply.id, undefined);
-    // Otherwise the other one has just ended.
-    if (other) throw busy(other.id);
-  }
   let most = 0;
   let shown: number | undefined;
   for (;;) {
     signal.throwIfAborted();
     const earlier = await earlierApplies(store, apply.id, undefined);
+    const [first] = earlier;
+    if (first && apply.no_wait) throw busy(first.id);
     const left = earlier.length;
     most = Math.max(most, left);
     if (left !== shown) await progress('waiting', 'earlier', most - left, most);
     shown = left;
     const hasTurn = async () => (await takeTurn(store, apply)) || undefined;
-    if (await changes.waitFor('apply', earlier[0]?.id ?? apply.id, LOOK_MS, hasTurn, signal)) return;
+    if (await changes.waitFor('apply', first?.id ?? apply.id, LOOK_MS, hasTurn, signal)) return;
   }
 }

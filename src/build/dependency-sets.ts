@@ -94,7 +94,7 @@ export class DependencySets {
   readonly #inProgress = new Map<string, Promise<PreparedSet>>();
   readonly #sdkPreparations = new Set<SdkPreparation>();
   // Cargo uses all cores, but one slow set must not delay all others.
-  readonly #turns = new Turns({ places: 2, beyond: 1 });
+  readonly #turns = new Turns({ places: 2, beyond: 2 });
 
   constructor(options: SetBuilderOptions, log: Logger) {
     this.#options = options;
@@ -108,21 +108,37 @@ export class DependencySets {
    */
   async prepare(spec: DependencySpec, owner: string = NOBODY): Promise<PreparedSet> {
     const key = this.#keyOf(spec);
-    let prepared = this.#inProgress.get(key);
-    if (!prepared) {
-      prepared = isSdk(spec) ? this.#prepareSdk(key, spec) : this.#prepare(key, spec, owner, this.#options);
-      this.#inProgress.set(key, prepared);
-      // A failure is not remembered: the registry may have been unreachable.
-      void prepared.then(
-        ({ ok }) => ok || this.#inProgress.delete(key),
-        () => this.#inProgress.delete(key),
-      );
-    }
-    const result = await prepared;
+    const shared = this.#inProgress.get(key);
+    const result = await (shared ?? this.#begin(key, spec, owner));
     if (!result.ok || (await markUsed(join(this.#options.root, key)))) return result;
     // Deleted since it was prepared.
-    if (this.#inProgress.get(key) === prepared) this.#inProgress.delete(key);
+    if (shared !== undefined && this.#inProgress.get(key) === shared) this.#inProgress.delete(key);
     return this.prepare(spec, owner);
+  }
+
+  #begin(key: string, spec: DependencySpec, owner: string): Promise<PreparedSet> {
+    return isSdk(spec) ? this.#share(key, () => this.#prepareSdk(key, spec)) : this.#inTurn(key, spec, owner);
+  }
+
+  /** Of several owners that want one set, the first whose turn comes builds it: none waits in the line of another. */
+  async #inTurn(key: string, spec: DependencySpec, owner: string): Promise<PreparedSet> {
+    const known = await readPrepared(join(this.#options.root, key));
+    if (known) return { ok: true, libraries: known };
+    const prepare = () => this.#share(key, () => this.#prepare(key, spec, this.#options));
+    return this.#turns.run(owner, prepare);
+  }
+
+  #share(key: string, begin: () => Promise<PreparedSet>): Promise<PreparedSet> {
+    const shared = this.#inProgress.get(key);
+    if (shared) return shared;
+    const begun = begin();
+    this.#inProgress.set(key, begun);
+    // A failure is not remembered: the registry may have been unreachable.
+    void begun.then(
+      ({ ok }) => ok || this.#inProgress.delete(key),
+      () => this.#inProgress.delete(key),
+    );
+    return begun;
   }
 
   /** The parts of the SDK that are being built. */
@@ -175,7 +191,7 @@ export class DependencySets {
       const known = await readPrepared(join(root, key)).catch(() => undefined);
       if (known) return { ok: true, libraries: known };
       const attempt = (onProgress: (progress: SetProgress) => void) =>
-        this.#prepare(key, spec, NOBODY, unlimited, onProgress);
+        this.#turns.run(NOBODY, () => this.#prepare(key, spec, unlimited, onProgress));
       return (await preparation.run(attempt, signal)) ?? CANCELLED;
     } finally {
       this.#sdkPreparations.delete(preparation);
@@ -185,7 +201,6 @@ export class DependencySets {
   async #prepare(
     key: string,
     spec: DependencySpec,
-    owner: string,
     options: SetBuilderOptions,
     onProgress?: (progress: SetProgress) => void,
   ): Promise<PreparedSet> {
@@ -198,7 +213,7 @@ export class DependencySets {
       // Symbolic links are resolved, so that all tools use the same paths.
       const unfinished = await claimUnfinished(await realpath(root), key);
       if (unfinished !== undefined)
-        return this.#turns.run(owner, () => this.#build(unfinished, folder, spec, options, onProgress));
+        return this.#build(unfinished, folder, spec, options, onProgress);
       await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
       if (signal?.aborted) return CANCELLED;
     }

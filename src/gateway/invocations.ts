@@ -37,9 +37,9 @@ export interface InvocationsOptions {
  */
 const AT_A_TIME = 4;
 const BEYOND = 4;
-/** Each holds its body in memory. */
-const MAX_WAITING_OF_DOMAIN = 32;
-const MAX_WAITING = 256;
+/** Each holds its body in memory. A domain that has none waiting is let in beyond the number of all. */
+const MAX_WAITING_OF_DOMAIN = 16;
+const MAX_WAITING = 64;
 const MAX_LINES = 1_000;
 const MAX_LINE_CHARACTERS = 256 * 1024;
 /** For what a handler has printed last, after its end. */
@@ -61,14 +61,13 @@ export class Invocations {
    */
   async invoke(invocation: Invocation, signal: AbortSignal): Promise<Invoked> {
     const { domain } = await this.#endpoint(invocation.endpointId);
-    if (this.#turns.waiting(domain) >= MAX_WAITING_OF_DOMAIN)
+    const own = this.#turns.waiting(domain);
+    if (own >= MAX_WAITING_OF_DOMAIN || (own > 0 && this.#turns.waiting() >= MAX_WAITING))
       throw new AppError(
         'gateway_busy',
         `Many versions of "${domain}" are being tried at the moment; try again later.`,
       );
-    if (this.#turns.waiting() >= MAX_WAITING)
-      throw new AppError('gateway_busy', 'Many versions are being tried at the moment; try again later.');
-    return this.#turns.run(domain, () => this.#invoke(invocation, signal));
+    return this.#turns.run(domain, () => this.#invoke(invocation, signal), signal);
   }
 
   /** Sends a request to what serves an endpoint. @throws AppError */

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { toError } from '../errors.js';
+import { MAX_VISITS_ONCE } from '../model/json-schema/text-shape.js';
 import type { Policies } from '../model/policies/policies.js';
 import { compileValidate, type ValidatePolicy } from '../model/policies/validate.js';
 import type { RoutedEndpoint } from '../store/endpoint-runs.js';
@@ -48,7 +49,7 @@ function compiledText(policy: ValidatePolicy): string | null {
 
 function compile(policy: ValidatePolicy): string | null {
   try {
-    const compiled = compileValidate(policy);
+    const compiled = compileValidate(policy, MAX_VISITS_ONCE);
     return compiled ? JSON.stringify(compiled) : null;
   } catch (thrown) {
     // It was stored by a version that knows more. The front does not know this member, and lets nobody in.

@@ -265,7 +265,10 @@ export async function unfinishedApplies(store: Store): Promise<UnfinishedApply[]
     );
 }
 
-/** Starts a new attempt of a lost apply; undefined when it has changed meanwhile. */
+/**
+ * Starts a new attempt of a lost apply, which keeps its turn only where it has changed something: it compiles again,
+ * where another version of the compiler may have to. Undefined when it has changed meanwhile.
+ */
 export async function requeueApply(
   store: Store,
   { id, attempt }: ApplyAttempt,
@@ -273,7 +276,11 @@ export async function requeueApply(
   const [next] = await store
     .knex('applies')
     .where({ id, attempt, finished_at: null })
-    .update({ attempt: attempt + 1, worker_id: null, queued_at: store.knex.raw('clock_timestamp()') })
+    .update({
+      ...{ attempt: attempt + 1, worker_id: null, queued_at: store.knex.raw('clock_timestamp()') },
+      turn_at: store.knex.raw("CASE WHEN state IN ('converging', 'undoing') THEN turn_at END"),
+      ready_at: null,
+    })
     .returning<ApplyAttempt[]>(['id', 'attempt']);
   return next;
 }

@@ -3,7 +3,7 @@
  * does at a time. Next is one of who has had no turn for longest, in the order in which they were ready.
  */
 import type { Scope } from '../model/permission.js';
-import type { Apply, ApplyAttempt } from './applies.js';
+import type { Apply, ApplyAttempt, ApplyState } from './applies.js';
 import { type Store, violatedConstraint } from './database.js';
 import { visible } from './visibility.js';
 
@@ -20,6 +20,9 @@ const IN_ORDER = `
     FROM applies AS waiting
    WHERE finished_at IS NULL AND turn_at IS NULL AND ready_at IS NOT NULL`;
 
+/** What an apply does in its turn. A worker of the version before does it without one. */
+const STATES_OF_A_TURN: readonly ApplyState[] = ['preparing', 'committing', 'converging', 'undoing'];
+
 /** @returns whether it has its turn: now, or since an attempt before */
 export async function takeTurn(store: Store, { id, attempt }: ApplyAttempt): Promise<boolean> {
   try {
@@ -27,7 +30,8 @@ export async function takeTurn(store: Store, { id, attempt }: ApplyAttempt): Pro
       `WITH in_order AS (${IN_ORDER})
        UPDATE applies SET turn_at = coalesce(turn_at, clock_timestamp())
         WHERE id = :id AND attempt = :attempt AND finished_at IS NULL AND (turn_at IS NOT NULL OR (
-          NOT EXISTS (SELECT FROM applies WHERE turn_at IS NOT NULL AND finished_at IS NULL)
+          NOT EXISTS (SELECT FROM applies WHERE finished_at IS NULL AND id <> :id AND (
+            turn_at IS NOT NULL OR state IN (${STATES_OF_A_TURN.map((state) => `'${state}'`).join(', ')})))
           AND id = (SELECT id FROM in_order WHERE place = 1)))`,
       { id, attempt },
     );
@@ -60,21 +64,38 @@ export async function earlierApplies(store: Store, id: string, scope: Scope): Pr
   return visible(query, 'apply', scope);
 }
 
+/** An apply that no worker has, as its job names it. */
+export type QueuedApply = ApplyAttempt & Pick<Apply, 'request_id'>;
+
 /** Of each owner for whom no worker does anything, the apply that was queued first, if that was so long ago. */
 export async function appliesOfWaitingOwners(
   store: Store,
   sinceMs: number,
   limit: number,
-): Promise<(ApplyAttempt & Pick<Apply, 'request_id'>)[]> {
+): Promise<QueuedApply[]> {
   const { rows } = await store.knex.raw(
-    `SELECT DISTINCT ON (owner) id, attempt, request_id FROM (SELECT *, ${OWNER('applies')} AS owner FROM applies
-      WHERE finished_at IS NULL AND worker_id IS NULL
-        AND queued_at < clock_timestamp() - :sinceMs * interval '1 ms') AS waiting
-      WHERE owner NOT IN (SELECT ${OWNER('applies')} FROM applies WHERE finished_at IS NULL AND worker_id IS NOT NULL)
-      ORDER BY owner, queued_at LIMIT :limit`,
+    `SELECT id, attempt, request_id FROM (
+       SELECT DISTINCT ON (${OWNER('applies')}) applies.* FROM applies
+        WHERE finished_at IS NULL AND worker_id IS NULL
+          AND queued_at < clock_timestamp() - :sinceMs * interval '1 ms'
+          AND ${OWNER('applies')} NOT IN (
+            SELECT ${OWNER('busy')} FROM applies AS busy WHERE finished_at IS NULL AND worker_id IS NOT NULL)
+        ORDER BY ${OWNER('applies')}, queued_at) AS firsts
+      ORDER BY queued_at LIMIT :limit`,
     { sinceMs, limit },
   );
   return rows;
+}
+
+/** The apply that has its turn, if no worker has it: all others wait for it. */
+export async function lostTurns(store: Store, sinceMs: number): Promise<QueuedApply[]> {
+  return store
+    .knex('applies')
+    .whereNull('finished_at')
+    .whereNotNull('turn_at')
+    .whereNull('worker_id')
+    .whereRaw("queued_at < clock_timestamp() - ? * interval '1 ms'", [sinceMs])
+    .select<QueuedApply[]>('id', 'attempt', 'request_id');
 }
 
 /** @returns how many of the same owner have not ended */

@@ -403,10 +403,12 @@ export async function buildsOfWaitingOwners(
   limit: number,
 ): Promise<(BuildAttempt & { readonly request_id: string })[]> {
   const { rows } = await store.knex.raw(
-    `SELECT DISTINCT ON (owner) id, attempt, request_id FROM builds AS waiting
-      WHERE state = 'queued' AND queued_at < clock_timestamp() - :sinceMs * interval '1 millisecond'
-        AND NOT EXISTS (SELECT FROM builds WHERE state = 'running' AND owner = waiting.owner)
-      ORDER BY owner, queued_at LIMIT :limit`,
+    `SELECT id, attempt, request_id FROM (
+       SELECT DISTINCT ON (owner) id, attempt, request_id, queued_at FROM builds AS waiting
+        WHERE state = 'queued' AND queued_at < clock_timestamp() - :sinceMs * interval '1 millisecond'
+          AND NOT EXISTS (SELECT FROM builds WHERE state = 'running' AND owner = waiting.owner)
+        ORDER BY owner, queued_at) AS firsts
+      ORDER BY queued_at LIMIT :limit`,
     { sinceMs, limit },
   );
   return rows;

@@ -202,12 +202,14 @@ export async function handlersOfWaitingDomains(
     `WITH unfinished AS (
        SELECT import_handlers.*, endpoints.domain FROM import_handlers JOIN endpoints ON endpoints.id = endpoint_id
         WHERE finished_at IS NULL)
-     SELECT DISTINCT ON (domain) import_id AS "importId", endpoint_id AS "endpointId", attempt,
-            imports.request_id AS "requestId"
-       FROM unfinished JOIN imports ON imports.id = import_id
-      WHERE unfinished.state = 'queued' AND queued_at < clock_timestamp() - :sinceMs * interval '1 ms'
-        AND domain NOT IN (SELECT domain FROM unfinished WHERE worker_id IS NOT NULL)
-      ORDER BY domain, queued_at, position LIMIT :limit`,
+     SELECT "importId", "endpointId", attempt, "requestId" FROM (
+       SELECT DISTINCT ON (domain) import_id AS "importId", endpoint_id AS "endpointId", attempt,
+              imports.request_id AS "requestId", queued_at
+         FROM unfinished JOIN imports ON imports.id = import_id
+        WHERE unfinished.state = 'queued' AND queued_at < clock_timestamp() - :sinceMs * interval '1 ms'
+          AND domain NOT IN (SELECT domain FROM unfinished WHERE worker_id IS NOT NULL)
+        ORDER BY domain, queued_at, position) AS firsts
+      ORDER BY queued_at LIMIT :limit`,
     { sinceMs, limit },
   );
   return rows;

@@ -225,11 +225,22 @@ export async function jobsOfWaitingDomains(
   limit: number,
 ): Promise<QueuedJob[]> {
   const { rows } = await store.knex.raw<{ rows: QueuedJob[] }>(
-    `SELECT DISTINCT ON (endpoints.domain) jobs.id, generation FROM jobs JOIN endpoints ON endpoints.id = endpoint_id
-      WHERE state = 'queued' AND run_at < clock_timestamp() - :sinceMs * interval '1 ms'
-        AND endpoints.domain NOT IN (SELECT domain FROM jobs JOIN endpoints ON endpoints.id = endpoint_id
-                                      WHERE state = 'running')
-      ORDER BY endpoints.domain, run_at LIMIT :limit`,
+    `WITH RECURSIVE busy AS (
+       SELECT DISTINCT endpoints.domain FROM jobs JOIN endpoints ON endpoints.id = endpoint_id WHERE state = 'running'),
+     -- Each endpoint once, however many of its jobs are queued.
+     queued AS (
+       (SELECT endpoint_id FROM jobs WHERE state = 'queued' ORDER BY endpoint_id LIMIT 1)
+        UNION ALL
+       SELECT (SELECT endpoint_id FROM jobs WHERE state = 'queued' AND endpoint_id > queued.endpoint_id
+                ORDER BY endpoint_id LIMIT 1) FROM queued WHERE endpoint_id IS NOT NULL)
+     SELECT id, generation FROM (
+       SELECT DISTINCT ON (endpoints.domain) oldest.* FROM queued JOIN endpoints ON endpoints.id = queued.endpoint_id,
+              LATERAL (SELECT id, generation, run_at FROM jobs
+                        WHERE jobs.endpoint_id = endpoints.id AND state = 'queued' ORDER BY run_at LIMIT 1) AS oldest
+        WHERE endpoints.domain NOT IN (SELECT domain FROM busy)
+          AND run_at < clock_timestamp() - :sinceMs * interval '1 ms'
+        ORDER BY endpoints.domain, run_at) AS firsts
+      ORDER BY run_at LIMIT :limit`,
     { sinceMs, limit },
   );
   return rows;

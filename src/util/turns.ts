@@ -31,9 +31,13 @@ export class Turns {
     this.#options = { patienceMs: PATIENCE_MS, ...options };
   }
 
-  /** Does work when it is the turn of its owner. */
-  async run<T>(owner: string, work: () => Promise<T>): Promise<T> {
-    await this.#turnOf(owner);
+  /**
+   * Does work when it is the turn of its owner.
+   * @param signal ends the waiting: then it rejects with the reason, and the work is not done
+   */
+  async run<T>(owner: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    signal?.throwIfAborted();
+    await this.#turnOf(owner, signal);
     try {
       return await work();
     } finally {
@@ -47,14 +51,30 @@ export class Turns {
     return [...this.#owners.values()].reduce((sum, { waiting }) => sum + waiting.length, 0);
   }
 
-  #turnOf(name: string): Promise<void> {
+  #turnOf(name: string, signal?: AbortSignal): Promise<void> {
     const owner = this.#owners.get(name) ?? { active: 0, waiting: [] };
     this.#owners.set(name, owner);
-    return new Promise((resolve) => {
-      owner.waiting.push(resolve);
+    return new Promise((resolve, reject) => {
+      const begin = () => {
+        signal?.removeEventListener('abort', giveUp);
+        resolve();
+      };
+      const giveUp = () => {
+        owner.waiting.splice(owner.waiting.indexOf(begin), 1);
+        this.#forgetIdle(name, owner);
+        reject(signal?.reason as Error);
+      };
+      signal?.addEventListener('abort', giveUp, { once: true });
+      owner.waiting.push(begin);
       this.#grant();
       if (owner.active === 0 && owner.waiting.length === 1) this.#beImpatient(name, owner);
     });
+  }
+
+  #forgetIdle(name: string, owner: Owner): void {
+    if (owner.active > 0 || owner.waiting.length > 0) return;
+    clearTimeout(owner.timer);
+    this.#owners.delete(name);
   }
 
   #end(name: string): void {
@@ -63,7 +83,7 @@ export class Turns {
     owner.active--;
     this.#active--;
     if (owner.active === 0 && owner.waiting.length > 0) this.#beImpatient(name, owner);
-    if (owner.active === 0 && owner.waiting.length === 0) this.#owners.delete(name);
+    this.#forgetIdle(name, owner);
     this.#grant();
   }
 

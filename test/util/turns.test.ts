@@ -72,6 +72,23 @@ describe('turns of owners', () => {
     expect(began).to.have.length(6);
   });
 
+  it('who gives up waiting is done nothing for, and holds nobody up', async () => {
+    const turns = new Turns({ places: 1, beyond: 1, patienceMs: 5 });
+    const { add, began, end, endAll } = bench(turns);
+    await add('a', 'a1');
+    const givesUp = new AbortController();
+    const never = () => Promise.reject(new Error('it was done'));
+    const waiting = turns.run('b', never, givesUp.signal).catch(String);
+    givesUp.abort(new Error('gone'));
+    expect(await waiting).to.equal('Error: gone');
+    expect(turns.waiting()).to.equal(0);
+    expect(await turns.run('b', never, givesUp.signal).catch(String)).to.equal('Error: gone');
+    await add('c', 'c1');
+    await end('a1');
+    await eventually(() => expect(began).to.deep.equal(['a1', 'c1']));
+    await endAll();
+  });
+
   it('work that fails gives its place back', async () => {
     const turns = new Turns({ places: 1, beyond: 0 });
     const failed = await turns.run('a', () => Promise.reject(new Error('no'))).catch(String);

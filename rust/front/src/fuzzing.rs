@@ -1,5 +1,5 @@
-//! What a fuzzer calls: all that reads bytes of clients, of handlers, and of policies. `scripts/fuzz.mjs` builds and
-//! runs it. Each target panics where something is wrong.
+//! What a fuzzer calls: what reads heads and chunks of clients, frames of handlers, policies, and requests that one of
+//! them checks. `scripts/fuzz.mjs` builds and runs it. Each target panics where something is wrong.
 use std::sync::LazyLock;
 
 use crate::{http, policies, upstream};

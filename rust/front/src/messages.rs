@@ -104,6 +104,11 @@ pub enum ToFront {
     },
 }
 
+/// A supervisor of the version before does not say it.
+fn policy_memory_bytes() -> usize {
+    64 * 1024 * 1024
+}
+
 /// The settings of a front.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -114,6 +119,7 @@ pub struct Settings {
     /// Bytes of bodies that may be in memory at a time.
     pub memory_bytes: usize,
     /// Bytes of what is made of policies: schemas, patterns, tokens that were verified.
+    #[serde(default = "policy_memory_bytes")]
     pub policy_memory_bytes: usize,
     pub connections_limit: usize,
     pub head_timeout_ms: u64,

@@ -8,15 +8,21 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
 const LEAST: usize = 2;
+/// One owner leaves one of these to the others.
+const PREPARED_AT_A_TIME: usize = 2;
 /// Pieces of work of one owner that are done or wait.
 const MAX_OF_OWNER: usize = 256;
 
 static OWN_THREADS: LazyLock<usize> =
     LazyLock::new(|| std::thread::available_parallelism().map_or(LEAST, usize::from).max(LEAST));
 static WORKERS: LazyLock<Option<Runtime>> = LazyLock::new(|| threads(*OWN_THREADS + 1));
+/// For what is to be there before a request is looked at: it does not wait for checks of other requests.
+static PREPARERS: LazyLock<Option<Runtime>> = LazyLock::new(|| threads(PREPARED_AT_A_TIME));
+static TURNS_TO_PREPARE: LazyLock<Arc<Turns>> =
+    LazyLock::new(|| Turns::new(&PREPARERS, PREPARED_AT_A_TIME - 1, PREPARED_AT_A_TIME));
 /// For what is done afterwards: however long it takes, nothing else waits.
 static CLEANER: LazyLock<Option<Runtime>> = LazyLock::new(|| threads(1));
-static TURNS: LazyLock<Arc<Turns>> = LazyLock::new(|| Turns::new(*OWN_THREADS, *OWN_THREADS + 1));
+static TURNS: LazyLock<Arc<Turns>> = LazyLock::new(|| Turns::new(&WORKERS, *OWN_THREADS, *OWN_THREADS + 1));
 
 /// Nothing but its threads for work that blocks is used. It is never dropped.
 fn threads(number: usize) -> Option<Runtime> {
@@ -36,8 +42,16 @@ pub async fn turn(owner: &Arc<str>) -> Option<Turn> {
     TURNS.take(owner).await
 }
 
+/// The same, for what requests wait for before they are looked at.
+pub async fn turn_to_prepare(owner: &Arc<str>) -> Option<Turn> {
+    TURNS_TO_PREPARE.take(owner).await
+}
+
+type Threads = &'static LazyLock<Option<Runtime>>;
+
 /// Who may use which thread.
 struct Turns {
+    threads: Threads,
     /// What an owner may use.
     own: usize,
     all: usize,
@@ -67,8 +81,8 @@ pub struct Turn {
 }
 
 impl Turns {
-    fn new(own: usize, all: usize) -> Arc<Self> {
-        Arc::new(Self { own, all, state: Mutex::default() })
+    fn new(threads: Threads, own: usize, all: usize) -> Arc<Self> {
+        Arc::new(Self { threads, own, all, state: Mutex::default() })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -118,7 +132,7 @@ impl Turn {
     /// Does work, also when nobody waits for it any more. The turn is given back with what comes of it. `None` when the
     /// system has no thread.
     pub async fn run<T: Send + 'static>(self, work: impl FnOnce() -> T + Send + 'static) -> Option<(T, Self)> {
-        WORKERS.as_ref()?.spawn_blocking(move || (work(), self)).await.ok()
+        self.turns.threads.as_ref()?.spawn_blocking(move || (work(), self)).await.ok()
     }
 }
 
@@ -169,7 +183,7 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn owners_take_turns_and_one_of_them_leaves_a_thread_to_the_others() {
-        let turns = Turns::new(2, 3);
+        let turns = Turns::new(&WORKERS, 2, 3);
         let (one, other, third) = (owner("one"), owner("other"), owner("third"));
         let first = turns.take(&one).await.unwrap();
         let second = turns.take(&one).await.unwrap();
@@ -204,7 +218,7 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn only_so_much_of_an_owner_is_done_or_waits_and_who_gives_up_leaves() {
-        let turns = Turns::new(1, 2);
+        let turns = Turns::new(&WORKERS, 1, 2);
         let (one, other) = (owner("one"), owner("other"));
         let running = turns.take(&one).await.unwrap();
         let wait = || {

@@ -30,8 +30,10 @@ interface Part {
   readonly keywords: CompiledKeywords;
 }
 
-/** Schemas that are looked at for all values of a policy together. */
-const MAX_VISITS = 200_000;
+/** Schemas that are looked at for all values of a policy together: so long is what the front keeps of it. */
+const MAX_VISITS = 20_000;
+/** Of policies that were saved by a version that allowed more. */
+export const MAX_VISITS_ONCE = 200_000;
 
 /** Finds shapes. @throws SchemaProblem when there is too much to look at */
 export class TextShapes {
@@ -41,7 +43,10 @@ export class TextShapes {
   readonly #anyOf = new Map<string, SchemaIndex>();
   #visits = 0;
 
-  constructor(schemas: readonly PlacedSchema[]) {
+  constructor(
+    schemas: readonly PlacedSchema[],
+    private readonly maxVisits: number = MAX_VISITS,
+  ) {
     this.schemas = [...schemas];
   }
 
@@ -94,23 +99,29 @@ export class TextShapes {
     const parts: Part[] = [];
     const seen = new Set<SchemaIndex>();
     const pending = [root];
+    // Also of a schema that is true or false: it becomes a shape.
+    this.#count(root);
     for (let index = pending.pop(); index !== undefined; index = pending.pop()) {
       const schema = this.schemas[index]?.value;
       if (seen.has(index) || typeof schema !== 'object') continue;
       seen.add(index);
       parts.push({ index, keywords: schema });
-      this.#visits++;
-      if (this.#visits > MAX_VISITS)
-        throw new SchemaProblem(
-          this.schemas[root]?.place ?? [],
-          'has too many members and alternatives for a text',
-        );
+      this.#count(root);
       const { $ref, allOf = [], anyOf = [], oneOf = [], then, else: otherwise } = schema;
       const dependent = Object.values(schema.dependentSchemas ?? {});
       for (const next of [$ref, ...allOf, ...anyOf, ...oneOf, then, otherwise, ...dependent])
         if (next !== undefined) pending.push(next);
     }
     return parts;
+  }
+
+  #count(root: SchemaIndex): void {
+    this.#visits++;
+    if (this.#visits > this.maxVisits)
+      throw new SchemaProblem(
+        this.schemas[root]?.place ?? [],
+        'has too many members and alternatives for a text',
+      );
   }
 }
 

@@ -96,9 +96,10 @@ export const OTHER_HEADERS: readonly string[] = [
 
 /**
  * What the front enforces; undefined when it is off.
+ * @param maxVisits schemas that may be looked at to read texts
  * @throws SchemaProblem with the place within the policy
  */
-export function compileValidate(policy: ValidatePolicy): CompiledValidate | undefined {
+export function compileValidate(policy: ValidatePolicy, maxVisits?: number): CompiledValidate | undefined {
   requireModest(policy);
   const { mode, parameters = [], body, components } = policy;
   const compiler = new SchemaCompiler();
@@ -118,7 +119,7 @@ export function compileValidate(policy: ValidatePolicy): CompiledValidate | unde
   );
   const schemas = compiler.finish();
   if (mode === 'off') return undefined;
-  const shapes = new TextShapes(schemas);
+  const shapes = new TextShapes(schemas, maxVisits);
   return {
     mode,
     parameters: read.map(({ schema, ...parameter }) => ({ ...parameter, shape: shapes.of(schema) })),

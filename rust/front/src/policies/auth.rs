@@ -60,7 +60,7 @@ pub struct Auth {
 }
 
 impl Auth {
-    /// `domain`: that of the first endpoint with these policies.
+    /// `domain`: that of the endpoints with these policies.
     pub fn new(compiled: compiled::Auth, domain: &Arc<str>) -> Self {
         let basic = compiled.basic.map(Basic::new);
         let mut challenges = String::new();

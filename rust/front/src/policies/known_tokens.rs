@@ -13,7 +13,7 @@ const MAX_TOKENS: usize = 10_000;
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// Of a token, besides what it says.
 const TOKEN_BYTES: usize = 256;
-/// The cache of all policies hears of them each time when there are so many more.
+/// The cache of all policies hears of the first one, and each time when there are so many more.
 const STEP_BYTES: usize = 64 * 1024;
 
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl KnownTokens {
         }
         let before = tokens.bytes;
         tokens.bytes += token.bytes();
-        let has_grown = tokens.bytes / STEP_BYTES > before / STEP_BYTES;
+        let has_grown = before == 0 || tokens.bytes / STEP_BYTES > before / STEP_BYTES;
         if let Some(replaced) = tokens.by_hash.insert(hash, token) {
             tokens.bytes -= replaced.bytes();
         }

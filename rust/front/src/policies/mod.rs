@@ -77,6 +77,9 @@ pub struct Policies {
     sockets: Option<Sockets>,
 }
 
+/// By the domain and the digest.
+type Known = HashMap<(Arc<str>, Box<str>), Weak<Policies>>;
+
 /// What policies have found about a request.
 #[derive(Default)]
 pub struct Judged {
@@ -97,20 +100,20 @@ pub struct Judged {
 }
 
 impl Policies {
-    /// Those that were compiled before, if they still exist: what they remember, such as tokens, is kept. `domain`: what
-    /// is made of them counts for that, as long as they exist.
+    /// Those that were compiled before for the same domain, if they still exist: what they remember, such as tokens, is
+    /// kept. What is made of them counts for the domain.
     pub fn interned(compiled: CompiledPolicies, domain: &Arc<str>) -> Arc<Self> {
         thread_local! {
-            static KNOWN: RefCell<HashMap<Box<str>, Weak<Policies>>> = RefCell::default();
+            static KNOWN: RefCell<Known> = RefCell::default();
         }
         KNOWN.with_borrow_mut(|known| {
-            if let Some(policies) = known.get(&compiled.digest).and_then(Weak::upgrade) {
+            let key = (domain.clone(), compiled.digest.clone());
+            if let Some(policies) = known.get(&key).and_then(Weak::upgrade) {
                 return policies;
             }
             known.retain(|_, policies| policies.strong_count() > 0);
-            let digest = compiled.digest.clone();
             let policies = Arc::new(Self::new(compiled, domain));
-            known.insert(digest, Arc::downgrade(&policies));
+            known.insert(key, Arc::downgrade(&policies));
             policies
         })
     }

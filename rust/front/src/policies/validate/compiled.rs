@@ -93,6 +93,17 @@ pub struct Shape {
     pub others: Option<Box<Shape>>,
 }
 
+impl Shape {
+    /// Of memory, roughly.
+    pub fn bytes(&self) -> usize {
+        let members = self.members.iter().map(|(name, shape)| name.len() + shape.bytes());
+        let patterns = self.patterns.iter().map(|pattern| pattern.shape.bytes());
+        let boxed = [&self.items, &self.others].into_iter().flatten().map(|shape| shape.bytes());
+        // An entry of a map takes some more than what is in it.
+        2 * size_of::<Self>() + members.sum::<usize>() + patterns.sum::<usize>() + boxed.sum::<usize>()
+    }
+}
+
 /// Of members whose names fit a pattern: that at a place in the list of a schema.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -35,6 +35,19 @@ pub enum Json<'a> {
 }
 
 impl<'a> Json<'a> {
+    /// What a value takes of memory, at least.
+    pub fn bytes(&self) -> usize {
+        let within = match self {
+            Self::Text(text) => text.len(),
+            Self::List(items) => items.iter().map(Self::bytes).sum(),
+            Self::Object(members) => {
+                members.iter().map(|(name, value)| size_of::<Cow<'_, str>>() + name.len() + value.bytes()).sum()
+            }
+            _ => 0,
+        };
+        size_of::<Self>() + within
+    }
+
     /// # Errors
     /// Why it is not JSON.
     pub fn read(bytes: &'a [u8], stop: &Stop) -> Result<Self, String> {

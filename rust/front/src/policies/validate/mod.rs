@@ -25,13 +25,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
-use compiled::{Body, MediaType, Mode, Parameter, Reading};
+use compiled::{Body, MediaType, Mode, Parameter, Reading, Shape};
 use evaluate::{Budget, Evaluation, TooComplex};
 use json::{Json, MAX_VALUES};
 use kept_head::KeptHead;
 use parameters::Sources;
 use problems::{Place, Problems};
-use schema::Schema;
+use schema::{Pattern, Schema};
 use stop::Stop;
 use text::{TextReader, form_decoded, pairs};
 
@@ -52,7 +52,7 @@ const RETRY: Duration = Duration::from_millis(25);
 /// The policy of an endpoint.
 pub struct Validator {
     text: Box<str>,
-    /// Of the first endpoint that has this policy: what is made of it counts for that.
+    /// Of the endpoints that have this policy: what is made of it counts for that.
     domain: Arc<str>,
     /// Known before the rest; `None` where the text cannot be read.
     mode: OnceLock<Option<Mode>>,
@@ -76,8 +76,9 @@ struct Ready {
     schemas: Vec<Schema>,
     /// Of the costliest pattern, for each byte of a text.
     pattern_cost: u64,
-    /// Of the text that it was made of.
-    text_bytes: usize,
+    /// Of memory, without patterns: others may have the same.
+    own_bytes: usize,
+    patterns: Vec<Arc<Pattern>>,
 }
 
 /// What is known of a request before its body is there.
@@ -175,7 +176,7 @@ impl Validator {
             return true;
         }
         let turn = loop {
-            match workers::turn(&self.domain).await {
+            match workers::turn_to_prepare(&self.domain).await {
                 Some(turn) => break turn,
                 None => tokio::time::sleep(RETRY).await,
             }
@@ -273,13 +274,21 @@ impl Ready {
         let compiled::Validate { mode, parameters, body, schemas } =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
         let schemas = schemas.into_iter().map(Schema::new).collect::<Result<Vec<_>, _>>()?;
-        let pattern_cost = schemas.iter().map(Schema::pattern_cost).max().unwrap_or(0);
-        Ok(Self { mode, parameters, body, schemas, pattern_cost, text_bytes: text.len() })
+        let patterns: Vec<_> = schemas.iter().flat_map(Schema::patterns).cloned().collect();
+        let pattern_cost = patterns.iter().map(|pattern| pattern.cost).max().unwrap_or(0);
+        let shapes = parameters.iter().map(|parameter| size_of::<Parameter>() + parameter.shape.bytes());
+        let of_body = body.iter().flat_map(|body| &body.types).filter_map(|media| media.shape.as_ref());
+        let own_bytes = schemas.iter().map(Schema::bytes).sum::<usize>()
+            + shapes.sum::<usize>()
+            + of_body.map(Shape::bytes).sum::<usize>();
+        Ok(Self { mode, parameters, body, schemas, pattern_cost, own_bytes, patterns })
     }
 
-    /// Of memory, roughly.
+    /// Of memory, roughly. Of patterns that others have, too, each counts its part.
     fn bytes(&self) -> usize {
-        self.text_bytes + self.schemas.iter().map(Schema::bytes).sum::<usize>()
+        // Each is here twice: in its schema, and in the list.
+        let part = |pattern: &Arc<Pattern>| 2 * pattern.bytes() / Arc::strong_count(pattern).max(2);
+        self.own_bytes + self.patterns.iter().map(part).sum::<usize>()
     }
 
     fn begin(&self, head: &Head<'_, '_>, params: &[(&str, &str)]) -> Begun {

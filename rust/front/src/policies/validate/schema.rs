@@ -17,8 +17,10 @@ const PATTERN_BYTES: usize = 8 * 1024 * 1024;
 const CACHE_BYTES: usize = 128 * 1024;
 /// Of such caches that a pattern keeps, for several threads, when that is more than the pattern itself takes.
 const LEAST_CACHES_BYTES: usize = 16 * 1024;
-/// Of the rules of a schema without its texts, roughly.
+/// Of the rules of a schema, roughly, without what lists and names in them take.
 const RULES_BYTES: usize = 512;
+/// Of an entry of a map by names, roughly, without the name.
+const ENTRY_BYTES: usize = 64;
 
 pub enum Schema {
     Is(bool),
@@ -148,7 +150,7 @@ impl Pattern {
     }
 
     /// Of memory, at most.
-    fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.regex.memory_usage() + self.caches_room()
     }
 }
@@ -165,23 +167,34 @@ impl Schema {
 }
 
 impl Schema {
-    /// Of its costliest pattern, for each byte of a text.
-    pub fn pattern_cost(&self) -> u64 {
-        self.patterns().map(|pattern| pattern.cost).max().unwrap_or(0)
-    }
-
-    /// Of memory, without texts other than patterns. Others may have the same patterns: each counts its part.
+    /// Of memory, without patterns.
     pub fn bytes(&self) -> usize {
-        let part = |pattern: &Arc<Pattern>| pattern.bytes() / Arc::strong_count(pattern).max(1);
-        RULES_BYTES + self.patterns().map(part).sum::<usize>()
+        let Self::Rules(rules) = self else { return size_of::<Self>() };
+        let values = rules.values.iter().flatten().chain(&rules.constant).map(Json::bytes).sum::<usize>();
+        let of_object = rules.object.as_deref().map_or(0, |object| {
+            let dependent =
+                object.dependent_required.iter().map(|(name, names)| ENTRY_BYTES + name.len() + names_bytes(names));
+            let properties = object.properties.keys().map(|name| ENTRY_BYTES + name.len());
+            names_bytes(&object.required) + dependent.sum::<usize>() + properties.sum::<usize>()
+        });
+        let of_applied = rules.applied.as_deref().map_or(0, |applied| {
+            let lists = applied.all_of.len() + applied.any_of.len() + applied.one_of.len();
+            let dependent = applied.dependent_schemas.keys().map(|name| ENTRY_BYTES + name.len());
+            lists * size_of::<Index>() + dependent.sum::<usize>()
+        });
+        RULES_BYTES + values + of_object + of_applied
     }
 
-    fn patterns(&self) -> impl Iterator<Item = &Arc<Pattern>> {
+    pub fn patterns(&self) -> impl Iterator<Item = &Arc<Pattern>> {
         let rules = if let Self::Rules(rules) = self { Some(rules) } else { None };
         let of_text = rules.and_then(|rules| rules.text.as_ref()?.pattern.as_ref());
         let of_names = rules.and_then(|rules| rules.object.as_ref()).into_iter();
         of_text.into_iter().chain(of_names.flat_map(|object| object.pattern_properties.iter().map(|(name, _)| name)))
     }
+}
+
+fn names_bytes(names: &[Box<str>]) -> usize {
+    names.iter().map(|name| size_of::<Box<str>>() + name.len()).sum()
 }
 
 impl Rules {

@@ -257,10 +257,7 @@ fn many_parameters_with_many_places_to_look_at_cost_something() {
 #[tokio::test(flavor = "current_thread")]
 async fn policies_are_waited_for_only_so_long_and_get_ready_all_the_same() {
     let domain: Arc<str> = "slow".into();
-    let mut others = Vec::new();
-    for _ in 0..std::thread::available_parallelism().map_or(2, usize::from).max(2) {
-        others.push(workers::turn(&domain).await.unwrap());
-    }
+    let others = workers::turn_to_prepare(&domain).await.unwrap();
     let validator = |mode: &str| {
         let mut policy = policy(json!([{}]));
         policy["mode"] = json!(mode);
@@ -427,4 +424,13 @@ fn a_pattern_weighs_what_it_takes_in_memory_and_what_several_have_in_parts() {
     assert!(letters.bytes() + same.bytes() < alone + 2_000);
     let simple = read("^[a-z]{1,20}$");
     assert!(simple.bytes() < 32 * 1024, "{}", simple.bytes());
+}
+
+#[test]
+fn values_names_and_shapes_weigh_what_they_take_in_memory() {
+    let zeros = ready(json!([{ "enum": vec![0; 5_000] }]));
+    assert!(zeros.bytes() > 5_000 * size_of::<Json<'_>>(), "{}", zeros.bytes());
+    let names: serde_json::Map<String, Value> = (0..1_000).map(|at| (format!("n{at}"), json!(0))).collect();
+    let properties = ready(json!([{ "properties": names }]));
+    assert!(properties.bytes() > 1_000 * 64, "{}", properties.bytes());
 }
