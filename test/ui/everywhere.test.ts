@@ -200,6 +200,8 @@ describe('UI: everywhere', function () {
     it('a menu that has just opened keeps the focus on the item that was chosen by a key', async () => {
       const { page, close } = await ui.open('/ui/endpoints?search=path10');
       await page.getByRole('link', { name: '/path10' }).waitFor();
+      // It comes with what the endpoints did lately, which is read by itself.
+      await page.locator('[role=menu]').first().waitFor({ state: 'attached' });
       // All in one turn of the page, as on a machine that is busy: its event that a menu is open comes after the keys.
       const at = await page.evaluate<string>(`(async () => {
         const menu = document.querySelector('[role=menu]');
