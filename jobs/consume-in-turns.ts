@@ -1,7 +1,7 @@
 /**
- * Consumes a queue so that no owner is kept waiting by others. A queue gives its jobs in their order: those of one owner
- * may take all slots, for long. While all are taken, what was queued first is done, beyond the slots, for owners for whom
- * nothing is being done. The job of the queue finds nothing to do, when its time comes.
+ * Consumes a queue so that no owner is kept waiting by others. A queue gives its jobs in their order: those of one
+ * owner may take all slots, for long. While all are taken, what was queued first is done, beyond the slots, for owners
+ * for whom nothing is being done. The job of the queue finds nothing to do, when its time comes.
  */
 import { toError } from '../src/errors.js';
 import { type Consumer, consume, FailedJob, type QueueConfig } from '../src/queues/queues.js';

@@ -318,8 +318,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
         ...{ name: APPLY_QUEUE, slots: APPLIES_AT_A_TIME },
         work: (job) => runApply(job, applying, interrupt.signal),
         urgent: async (sinceMs) => (await lostTurns(store, sinceMs)).map(jobOf),
-        waiting: async (sinceMs, limit) =>
-          (await appliesOfWaitingOwners(store, sinceMs, limit)).map(jobOf),
+        waiting: async (sinceMs, limit) => (await appliesOfWaitingOwners(store, sinceMs, limit)).map(jobOf),
       }),
       consume<ImportJob>(
         config,

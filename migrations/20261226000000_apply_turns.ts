@@ -32,7 +32,10 @@ export async function down(knex: Knex): Promise<void> {
     .whereNull('turn_at')
     .update({
       ...{ state: 'failed', finished_at: knex.raw('clock_timestamp()') },
-      ...{ error_code: 'apply_busy', error: 'The version was changed while it waited for its turn; apply again.' },
+      ...{
+        error_code: 'apply_busy',
+        error: 'The version was changed while it waited for its turn; apply again.',
+      },
     });
   await knex('applies').where({ state: 'waiting' }).update({ state: 'compiling' });
   await allow(knex, BEFORE);

@@ -50,16 +50,22 @@ const names = positionals.length > 0 ? positionals : Object.keys(TARGETS);
 const unknown = names.find((name) => !(name in TARGETS));
 if (values.help || unknown !== undefined || !/^[1-9]\d*$/.test(values.seconds)) {
   if (unknown !== undefined) console.error(`There is no target ${unknown}.\n`);
-  console.error(`npm run fuzz -- [target ...] [--seconds 600 of each]\n\nTargets: ${Object.keys(TARGETS).join(', ')}`);
+  console.error(
+    `npm run fuzz -- [target ...] [--seconds 600 of each]\n\nTargets: ${Object.keys(TARGETS).join(', ')}`,
+  );
   process.exit(values.help ? 0 : 2);
 }
 
 const packages = [...new Set(names.map((name) => TARGETS[name]))];
-run('cargo', ['build', '--release', '--target', HOST, ...packages.flatMap((name) => ['-p', name, '--bin', name])], {
-  ...{ RUSTFLAGS: RUSTFLAGS.join(' '), CARGO_TARGET_DIR: TARGET_DIR },
-  // A crash has to name its place.
-  CARGO_PROFILE_RELEASE_STRIP: 'none',
-});
+run(
+  'cargo',
+  ['build', '--release', '--target', HOST, ...packages.flatMap((name) => ['-p', name, '--bin', name])],
+  {
+    ...{ RUSTFLAGS: RUSTFLAGS.join(' '), CARGO_TARGET_DIR: TARGET_DIR },
+    // A crash has to name its place.
+    CARGO_PROFILE_RELEASE_STRIP: 'none',
+  },
+);
 const failed = names.filter((name) => !fuzz(name));
 console.log(
   failed.length === 0
@@ -89,6 +95,10 @@ function fuzz(name) {
 }
 
 function run(command, args, env) {
-  const { status } = spawnSync(command, args, { cwd: RUST, stdio: 'inherit', env: { ...process.env, ...env } });
+  const { status } = spawnSync(command, args, {
+    cwd: RUST,
+    stdio: 'inherit',
+    env: { ...process.env, ...env },
+  });
   if (status !== 0) process.exit(status ?? 1);
 }

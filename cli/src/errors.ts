@@ -1,6 +1,6 @@
 /** Errors as people and programs get them: what is wrong, what to do, and the exit code. */
 
-/** The exit codes of `edge`. `busy`: others are before; the same command may succeed later (`EX_TEMPFAIL` of sysexits). */
+/** The exit codes of `edge`. `busy`: others are before, and the same command may succeed later (sysexits: TEMPFAIL). */
 export const EXIT = { ok: 0, error: 1, usage: 2, busy: 75, interrupted: 130 } as const;
 
 /** What else is known of an error. */

@@ -130,7 +130,7 @@ export class DependencySets {
 
   #share(key: string, begin: () => Promise<PreparedSet>): Promise<PreparedSet> {
     const shared = this.#inProgress.get(key);
-    if (shared) return shared;
+    if (shared !== undefined) return shared;
     const begun = begin();
     this.#inProgress.set(key, begun);
     // A failure is not remembered: the registry may have been unreachable.
@@ -212,8 +212,7 @@ export class DependencySets {
       if (known) return { ok: true, libraries: known };
       // Symbolic links are resolved, so that all tools use the same paths.
       const unfinished = await claimUnfinished(await realpath(root), key);
-      if (unfinished !== undefined)
-        return this.#build(unfinished, folder, spec, options, onProgress);
+      if (unfinished !== undefined) return this.#build(unfinished, folder, spec, options, onProgress);
       await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
       if (signal?.aborted) return CANCELLED;
     }

@@ -26,7 +26,9 @@ describe('the upgrade to applies that take turns', () => {
       await migrate(database.url);
       const next = await insert({ state: 'waiting', ready_at: new Date() });
       expect(await takeTurn(store, next)).to.equal(false);
-      expect((await earlierApplies(store, next.id, undefined)).map(({ id }) => id)).to.deep.equal([before.id]);
+      expect((await earlierApplies(store, next.id, undefined)).map(({ id }) => id)).to.deep.equal([
+        before.id,
+      ]);
       expect(await takeTurn(store, before)).to.equal(true);
       await old.migrate.down({ name: MIGRATION });
       expect(await old('applies').whereNull('finished_at').pluck('id')).to.deep.equal([before.id]);

@@ -209,7 +209,14 @@ describe('the log in the database', () => {
     const writer = await addLogWriter(store, randomUUID());
     await ensureLogPartition(store, hourOf(Date.now()));
     const writing = await store.knex.transaction();
-    const values = { at: new Date(), writer_id: writer, number: 1, kind: 'output', level: 30, message: 'kept' };
+    const values = {
+      at: new Date(),
+      writer_id: writer,
+      number: 1,
+      kind: 'output',
+      level: 30,
+      message: 'kept',
+    };
     await writing('logs').insert({ ...values, endpoint_id: ENDPOINT });
     await writing('log_writers').where({ id: writer }).update({ last_number: 1, last_at: new Date() });
     const forgetting = dropOldLogs(store, 7);

@@ -50,6 +50,8 @@ describe('a page whose host name leads to an API that asks for no key', function
       expect(status, `${method} ${path}: ${text}`).to.equal(403);
       expect(text).to.include('foreign_origin');
     }
-    expect((await stack.api.get('/api/domains')).body).to.have.property('data').with.length(0);
+    expect((await stack.api.get('/api/domains')).body)
+      .to.have.property('data')
+      .with.length(0);
   });
 });
