@@ -1,4 +1,4 @@
-/** A real browser with a page of a stranger, whose host name leads to the management API from one moment to the next. */
+/** A real browser with a page of a stranger, whose host name leads to the management API all of a sudden. */
 import { expect } from 'chai';
 import type { Browser, Page } from 'playwright-core';
 import { type Stack, startStack } from '../../support/processes.js';

@@ -1,6 +1,6 @@
 //! The policy `validate`: parameters and bodies of requests are checked by JSON Schemas. They are made ready when a
-//! request needs them, which waits for it; before that, and when others need the memory, there is only their text. That,
-//! and checks of large bodies, is work for threads of their own.
+//! request needs them, which waits for it; before that, and when others need the memory, there is only their text.
+//! That, and checks of large bodies, is work for threads of their own.
 mod compiled;
 mod evaluate;
 mod finish;
