@@ -10,7 +10,7 @@ import {
 } from 'bullmq';
 import { Redis } from 'ioredis';
 import { toError } from '../errors.js';
-import { openQueuePool } from '../store/queue-pool.js';
+import { openQueuePool, untilConnected } from '../store/queue-pool.js';
 
 /** Where the queues live. */
 export interface QueueConfig {
@@ -46,7 +46,7 @@ export function openBackend(config: QueueConfig, { failFast }: { failFast: boole
 }
 
 function postgresBackend(url: string): Backend {
-  const pool = openQueuePool(url);
+  const pool = untilConnected(openQueuePool(url));
   // BullMQ describes the pools it takes with an index signature, which the real class does not declare.
   const connection = pool as unknown as PostgresConnectionOptions;
   const postgres = withBackend(createPostgresBackend);

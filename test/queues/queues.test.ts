@@ -20,6 +20,36 @@ import { createTestLog, type TestLog } from '../support/log.js';
 import { freePort } from '../support/ports.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
 import { startRedis, type TestRedis } from '../support/redis.js';
+import { startProxy } from '../support/tcp-proxy.js';
+
+describe('job queues in PostgreSQL that cannot be reached at first', function () {
+  this.timeout(60_000);
+
+  it('do their jobs once it can be reached, and leave their process time for other work until then', async () => {
+    const database = await createDatabase();
+    const proxy = await startProxy(database.url);
+    await proxy.down();
+    const location = { DATABASE_URL: proxy.url, REDIS_URL: undefined };
+    const { log } = createTestLog();
+    const done: string[] = [];
+    const work = async ({ data }: { data: CompileJob }) => void done.push(data.buildId);
+    const consumer = consume<CompileJob>(location, COMPILE_QUEUE, work, 2, log);
+    const queues = openQueues(location, log);
+    try {
+      const build = { id: randomUUID(), attempt: 1 };
+      const refused = await queues.enqueueCompile(build, 'r').catch((error: unknown) => error);
+      expect(refused).to.be.instanceOf(AppError).with.property('code', 'queue_unavailable');
+      await proxy.up();
+      await eventually(async () => queues.enqueueCompile(build, 'r'), 20_000);
+      await eventually(() => expect(done).to.deep.equal([build.id]), 20_000);
+    } finally {
+      await consumer.close();
+      await queues.close();
+      await proxy.down();
+      await database.drop();
+    }
+  });
+});
 
 type Location = { DATABASE_URL: string; REDIS_URL: string | undefined };
 
