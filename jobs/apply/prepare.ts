@@ -1,5 +1,5 @@
 /**
- * The second step of an apply: every live gateway starts the handlers as they will be, with the variables and limits
+ * The third step of an apply: every live gateway starts the handlers as they will be, with the variables and limits
  * that they will have, and routes nothing to them. The commit finds them ready.
  */
 import { setTimeout as delay } from 'node:timers/promises';

@@ -244,6 +244,12 @@ export async function advanceApply(
   tx.announce('apply', id);
 }
 
+/** @throws AttemptLost when another attempt goes on with the apply, or it has ended */
+export async function requireCurrent(store: Store, { id, attempt }: ApplyAttempt): Promise<void> {
+  const current = await store.knex('applies').where({ id, attempt, finished_at: null }).first('id');
+  if (!current) throw new AttemptLost(`the attempt ${attempt} of the apply ${id} is not current any more`);
+}
+
 /** An apply that has not ended, as recovery sees it. */
 export interface UnfinishedApply extends ApplyAttempt {
   readonly state: ApplyState;
@@ -266,8 +272,9 @@ export async function unfinishedApplies(store: Store): Promise<UnfinishedApply[]
 }
 
 /**
- * Starts a new attempt of a lost apply, which keeps its turn only where it has changed something: it compiles again,
- * where another version of the compiler may have to. Undefined when it has changed meanwhile.
+ * Starts a new attempt of a lost apply, which keeps its state and its turn only where it has changed something: others
+ * go on meanwhile, and it compiles again, where another version of the compiler may have to. Undefined when it has
+ * changed meanwhile.
  */
 export async function requeueApply(
   store: Store,
@@ -278,6 +285,7 @@ export async function requeueApply(
     .where({ id, attempt, finished_at: null })
     .update({
       ...{ attempt: attempt + 1, worker_id: null, queued_at: store.knex.raw('clock_timestamp()') },
+      state: store.knex.raw("CASE WHEN state IN ('converging', 'undoing') THEN state ELSE 'queued' END"),
       turn_at: store.knex.raw("CASE WHEN state IN ('converging', 'undoing') THEN turn_at END"),
       ready_at: null,
     })

@@ -2,7 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { ActiveJobs } from '../../jobs/active-jobs.js';
-import type { ApplyContext } from '../../jobs/apply/context.js';
+import { awaitTurn } from '../../jobs/apply/await-turn.js';
+import type { ApplyContext, ApplyTry } from '../../jobs/apply/context.js';
 import { recoverApplies } from '../../jobs/recover-applies.js';
 import { AppError } from '../../src/errors.js';
 import { Gateways } from '../../src/internal/gateways.js';
@@ -11,6 +12,7 @@ import type { Queues } from '../../src/queues/queues.js';
 import {
   type Apply,
   type ApplyAttempt,
+  AttemptLost,
   claimApply,
   findApply,
   insertApply,
@@ -138,6 +140,31 @@ describe('lost applies', () => {
         .update({ state: 'succeeded', finished_at: store.knex.raw('clock_timestamp()') });
     }
     expect(order).to.deep.equal([0, 2, 1, 3]);
+  });
+
+  it('holds nobody up with an apply that was lost in its turn before it has changed anything', async () => {
+    const [lost, next] = [await insert(), await insert()];
+    const now = store.knex.raw('clock_timestamp()');
+    await store
+      .knex('applies')
+      .where({ id: lost })
+      .update({ state: 'preparing', ready_at: now, turn_at: now });
+    await store.knex('applies').where({ id: next }).update({ state: 'waiting', ready_at: now });
+    expect(await takeTurn(store, { id: next, attempt: 1 })).to.equal(false);
+    await age(lost);
+    await look();
+    expect(await rowOf(lost)).to.include({ state: 'queued', attempt: 2, turn_at: null });
+    expect(await takeTurn(store, { id: next, attempt: 1 })).to.equal(true);
+  });
+
+  it('ends the waiting of an attempt whose apply another one has', async () => {
+    const [holder, id] = [await insert(), await insert()];
+    const now = store.knex.raw('clock_timestamp()');
+    await store.knex('applies').where({ id: holder }).update({ state: 'converging', turn_at: now });
+    await store.knex('applies').where({ id }).update({ state: 'waiting', ready_at: now, attempt: 2 });
+    const lost = { apply: { id, attempt: 1 }, signal: new AbortController().signal } as unknown as ApplyTry;
+    const ended = await awaitTurn(context.lifecycle, lost).catch((error: unknown) => error);
+    expect(ended).to.be.instanceOf(AttemptLost);
   });
 
   it('refuses more applies of somebody who has asked for twenty that have not ended', async () => {

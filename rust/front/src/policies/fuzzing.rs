@@ -59,7 +59,7 @@ static VALIDATOR: LazyLock<Arc<Validator>> = LazyLock::new(|| {
     Arc::new(Validator::new(policy.to_string().into(), "a.test".into()))
 });
 
-/// Any request is let through or refused. The first bytes choose a type; a line is the query, one headers, the rest the
+/// Any request is let through or refused. The first byte chooses a type; a line is the query, one headers, the rest the
 /// body.
 pub fn validate(bytes: &[u8]) {
     let Some((&kind, rest)) = bytes.split_first() else { return };
