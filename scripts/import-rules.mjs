@@ -36,7 +36,7 @@ const MAY_IMPORT = {
     ...['reconcile', 'internal', 'import', 'threads', 'lifecycle', 'webhooks', 'apply'],
   ],
   gateway: ['src', 'util', 'model', 'metrics', 'artifacts', 'sandbox', 'store', 'reconcile', 'internal'],
-  actors: ['src', 'util', 'model', 'wire', 'secrets', 'store', 'reconcile', 'internal'],
+  actors: ['src', 'util', 'model', 'wire', 'secrets', 'sandbox', 'store', 'reconcile', 'internal'],
   // A driver knows its backend, and nothing of the state of this product.
   'actors/drivers': ['src', 'util', 'model', 'wire', 'actors'],
   up: ['src', 'util', 'model', 'bootstrap', 'sandbox', 'store'],

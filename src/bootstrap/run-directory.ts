@@ -1,10 +1,10 @@
 /** The folder for Unix sockets of one DATA_DIR. */
 import { createHash } from 'node:crypto';
-import { chmod, lstat, mkdir } from 'node:fs/promises';
+import { lstat, mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isErrno } from '../util/errno.js';
-import { makePassable } from '../util/untrusted-users.js';
+import { makePassable, makeServiceFolder } from '../util/untrusted-users.js';
 import { makeDataDirectory } from './data-directory.js';
 import { folderOutside, reachableFolder } from './reachable-folder.js';
 
@@ -53,9 +53,8 @@ async function shortFolder(dataDir: string): Promise<string> {
 export async function serviceFolder(runDir: string): Promise<string> {
   const folder = join(runDir, 'services');
   // Handlers may run as other users. The parent folder excludes all others. Not to be listed: a handler knows the names
-  // of the sockets it is told.
-  await mkdir(folder, { recursive: true, mode: 0o711 });
-  await chmod(folder, 0o711);
+  // of the sockets it is told. Processes of services make theirs, and cannot remove those of others.
+  await makeServiceFolder(folder, { others: 0o1731, same: 0o711 });
   return folder;
 }
 
@@ -67,14 +66,15 @@ export function handlerSocket(runDir: string): string {
 /** The folder of the sockets on which processes of services serve object files, for the actor host only. */
 export async function objectFolder(runDir: string): Promise<string> {
   const folder = join(runDir, 'objects');
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeServiceFolder(folder, { others: 0o1730, same: 0o700 });
   return folder;
 }
 
-/** The folder of the nonces of tokens (`src/secrets/service-token.ts`), which handlers cannot reach. */
+/** The folder of the nonces of tokens (`src/secrets/service-token.ts`), which services read and handlers cannot reach. */
 export async function tokenFolder(runDir: string): Promise<string> {
   const folder = join(runDir, 'tokens');
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  // What is made in it belongs to the group, too.
+  await makeServiceFolder(folder, { others: 0o2750, same: 0o700 });
   return folder;
 }
 

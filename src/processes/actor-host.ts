@@ -24,6 +24,7 @@ import { registrySource, serveMetrics } from '../metrics/process-metrics.js';
 import { SECRET_SETTINGS } from '../model/service-configs.js';
 import { Changes } from '../reconcile/changes.js';
 import { joinNodes } from '../reconcile/nodes.js';
+import { killAbandoned } from '../sandbox/run-user.js';
 import { loadSecretBox } from '../secrets/secret-box.js';
 import { actorHostTokens } from '../secrets/service-token.js';
 import { openDatabase } from '../store/database.js';
@@ -39,6 +40,8 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   const secrets = await loadSecretBox(config);
   const runDir = await runDirectory(config.DATA_DIR);
   await refuseSecond(handlerSocket(runDir));
+  // Processes of services end with their actor host, but for those that are stopped then.
+  await killAbandoned(runDir);
   for (const folder of [await serviceFolder(runDir), await objectFolder(runDir)])
     await removeUnserved(folder);
   const registry = new Registry();
@@ -75,6 +78,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
       handlerFolder: await serviceFolder(runDir),
       objectFolder: await objectFolder(runDir),
       tokenFolder: await tokenFolder(runDir),
+      runDir,
     },
     log,
   });

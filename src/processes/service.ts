@@ -17,6 +17,7 @@ import type {
 } from '../actors/service-process/messages.js';
 import { type ServedService, serveService } from '../actors/service-process/served-service.js';
 import { toError } from '../errors.js';
+import { becomeUserIfAsked } from '../util/become.js';
 import type { Log } from '../util/log.js';
 import { watchParentIfAsked } from '../util/parent-watchdog.js';
 
@@ -85,9 +86,13 @@ async function leave(): Promise<void> {
   process.exit(0);
 }
 
-function guardedDriver({ service, answerBytes }: ServeRequest | TestRequest): Promise<Driver> {
+/** Loads all that is needed, before this process becomes a user that may not reach its files. */
+async function guardedDriver({ service, answerBytes }: ServeRequest | TestRequest): Promise<Driver> {
   guardConnections(service.type, answerBytes);
-  return loadDriver(service.type);
+  const driver = await loadDriver(service.type);
+  if (service.type === 'objstore') await import('../actors/web-server.js');
+  becomeUserIfAsked();
+  return driver;
 }
 
 /** A log that the actor host writes, with its other lines of this service. */

@@ -91,7 +91,7 @@ export class Confinement {
 
   /** What the launcher has to know of it. */
   get plan(): Pick<LaunchPlan, 'identity' | 'keepsAttributes' | 'access' | 'namespaces'> {
-    const identity = this.user ? { user: this.user.id, group: UNTRUSTED_GROUP } : null;
+    const identity = this.user ? { user: this.user.id, group: UNTRUSTED_GROUP, groups: [] } : null;
     if (this.level === 'limits' || !this.#view)
       return { identity, keepsAttributes: false, access: null, namespaces: null };
     const { tmpMb, showsOvercommit = false, changesAttributes, ...access } = this.#view;

@@ -7,6 +7,14 @@ const LAUNCHER = fileURLToPath(new URL('../../native/launcher', import.meta.url)
 /** A file or folder of this machine, and its path inside. */
 export type Mount = readonly [source: string, target: string];
 
+/** Whom a program runs as; only root can say. */
+export interface Identity {
+  readonly user: number;
+  readonly group: number;
+  /** Besides that one. */
+  readonly groups: readonly number[];
+}
+
 /** What a program may reach. */
 export interface Access {
   readonly readOnly: readonly Mount[];
@@ -23,17 +31,18 @@ export interface LaunchPlan {
   /** The program keeps so many descriptors, from 0 on. With namespaces, reports go to the next one. */
   readonly streams: number;
   readonly cwd: string;
-  readonly nice: number;
-  /** Of each process, but for `processes`; null: no limit. */
+  /** null: that of this process. */
+  readonly nice: number | null;
+  /** Of each process, but for `processes`; null: no limit but those of this process. */
   readonly limits: {
     readonly addressSpaceBytes: number;
     readonly fileBytes: number;
     readonly openFiles: number;
     readonly cpuSeconds: number | null;
     readonly processes: number | null;
-  };
-  /** As root only. */
-  readonly identity: { readonly user: number; readonly group: number } | null;
+  } | null;
+  /** null: the user of this process, with its rights if `access` is null, too. */
+  readonly identity: Identity | null;
   /** The folder of a cgroup to join. */
   readonly cgroup: string | null;
   /** It may not change mode, owner, times or attributes of files. */

@@ -41,7 +41,8 @@ export async function issueServiceToken(
 ) {
   const nonce = `${THIS_PROCESS}-${randomBytes(16).toString('hex')}`;
   const file = join(folder, nonce);
-  await writeFile(file, String(user ?? ''), { mode: 0o600, flag: 'wx' });
+  // The group is that of services, where they run as other users.
+  await writeFile(file, String(user ?? ''), { mode: 0o640, flag: 'wx' });
   return {
     token: signServiceToken(secrets, { endpointId, nonce }),
     revoke: () => rm(file, { force: true }),

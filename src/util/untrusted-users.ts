@@ -1,4 +1,7 @@
-/** The user ids of untrusted programs, when this process is root: each run has one that no other program runs as. */
+/**
+ * The user ids of untrusted programs, and of the product's own that root starts: each run of an untrusted program has
+ * one that no other program runs as.
+ */
 import { readFileSync } from 'node:fs';
 import { chmod, chown, mkdir } from 'node:fs/promises';
 
@@ -17,6 +20,9 @@ const RESERVED = { first: 61_184, end: 65_536 };
 /** Far above the ids that systems assign to people, services and containers. */
 const PREFERRED: IdRange = { first: 1_900_000_000, count: 2 ** 24 };
 const RANGE = mappedRange(readFileSync('/proc/self/uid_map', 'latin1'), PREFERRED);
+/** The last ids are those of programs of the product. */
+const OWN_COUNT = 16;
+const UNTRUSTED_COUNT = RANGE.count - OWN_COUNT;
 
 /** Capabilities to give files to other users, access these, and start and kill programs as them. */
 const NEEDED_CAPABILITIES = { CHOWN: 0, DAC_OVERRIDE: 1, FOWNER: 3, KILL: 5, SETGID: 6, SETUID: 7 };
@@ -27,20 +33,22 @@ const effective = BigInt(
 /** Whether this process can run programs as other users: as root, unless a container restricts it. */
 export const HAS_UNTRUSTED_USERS =
   process.getuid?.() === 0 &&
-  RANGE.count > 1 &&
+  UNTRUSTED_COUNT > 1 &&
   Object.values(NEEDED_CAPABILITIES).every((bit) => ((effective >> BigInt(bit)) & 1n) === 1n);
 
 /** The group of all untrusted programs, which may traverse the folders above their files. */
 export const UNTRUSTED_GROUP = RANGE.first;
+/** The group of all processes of services: they make sockets, and see which handlers run. */
+export const SERVICE_GROUP = RANGE.first + UNTRUSTED_COUNT;
 
 /** Any of the ids; it may be in use: `RunUser` claims one that is not. */
 export function randomUntrustedUser(): number {
-  return RANGE.first + 1 + Math.floor(Math.random() * (RANGE.count - 1));
+  return RANGE.first + 1 + Math.floor(Math.random() * (UNTRUSTED_COUNT - 1));
 }
 
 /** Whether it is the user id of an untrusted program. */
 export function isUntrustedUser(uid: number): boolean {
-  return uid > RANGE.first && uid < RANGE.first + RANGE.count;
+  return uid > RANGE.first && uid < RANGE.first + UNTRUSTED_COUNT;
 }
 
 /**
@@ -74,4 +82,17 @@ export async function makePassable(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   if (HAS_UNTRUSTED_USERS) await chown(folder, 0, UNTRUSTED_GROUP);
   await chmod(folder, HAS_UNTRUSTED_USERS ? 0o710 : 0o700);
+}
+
+/**
+ * Creates a folder for processes of services.
+ * @param modes when these run as other users than this process, which root alone can have, and when not
+ */
+export async function makeServiceFolder(
+  folder: string,
+  modes: { readonly others: number; readonly same: number },
+): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (HAS_UNTRUSTED_USERS) await chown(folder, 0, SERVICE_GROUP);
+  await chmod(folder, HAS_UNTRUSTED_USERS ? modes.others : modes.same);
 }

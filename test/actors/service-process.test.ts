@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, openSync, readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { expect } from 'chai';
 import { ServiceProcess } from '../../src/actors/service-process/service-process.js';
 
@@ -9,7 +10,7 @@ const TOO_LONG = 'x'.repeat(4 * 1024 * 1024);
 describe('a service process that cannot be started', () => {
   it('a service process that cannot be started ends once, with the reason, and refuses requests', async () => {
     const ends: string[] = [];
-    const started = new ServiceProcess({ id: TOO_LONG, type: 'redis' }, 64, {
+    const started = new ServiceProcess({ id: TOO_LONG, type: 'redis' }, 64, tmpdir(), {
       onMessage: () => undefined,
       onEnd: (reason) => ends.push(reason),
     });
@@ -26,7 +27,9 @@ describe('a service process that cannot be started', () => {
   it('reports the end of a service process when there are no file descriptors to start it', async () => {
     const ends: string[] = [];
     const listener = { onMessage: () => undefined, onEnd: (reason: string) => ends.push(reason) };
-    const started = withoutDescriptors(() => new ServiceProcess({ id: 'a', type: 'sqlite' }, 64, listener));
+    const started = withoutDescriptors(
+      () => new ServiceProcess({ id: 'a', type: 'sqlite' }, 64, tmpdir(), listener),
+    );
     await started.ended();
     expect(ends).to.have.length(1);
     expect(ends[0]).to.include('EMFILE');

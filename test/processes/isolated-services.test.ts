@@ -3,10 +3,12 @@ import { readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
+import { HAS_UNTRUSTED_USERS } from '../../src/util/untrusted-users.js';
 import type { TestBackend } from '../support/backend.js';
 import { startRedisBackend } from '../support/backends/redis.js';
 import { eventually } from '../support/eventually.js';
-import { descendantsOf, isRunning } from '../support/process-state.js';
+import { LEAST_CONFIGS } from '../support/examples.js';
+import { descendantsOf, isRunning, rightsOf } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { connectTo, type ServiceClient } from '../support/service-client.js';
 import {
@@ -96,6 +98,29 @@ describe('the process of a service', function () {
     }
     await must(stack.api.delete(`/api/services/${serviceId}`));
     await eventually(() => expect(pids.filter(isRunning)).to.deep.equal([pids[1]]));
+  });
+
+  it('runs the process of a service of any type without rights of root, as a user of its own', async () => {
+    const ids = await Promise.all(
+      Object.entries(LEAST_CONFIGS).map(async ([type, config]) => {
+        const id = await createService(stack.api, type, config);
+        await stack.api.post(`/api/services/${id}/activate`);
+        return id;
+      }),
+    );
+    const others: number[] = [];
+    for (const id of ids) {
+      // It has them while it reads its files.
+      const { user } = await eventually(() => {
+        const rights = rightsOf(processOf(id));
+        expect(rights).to.include({ capabilities: 0n, noNewPrivs: true });
+        return rights;
+      });
+      others.push(user);
+    }
+    if (HAS_UNTRUSTED_USERS) expect(new Set(others).size).to.equal(ids.length);
+    await Promise.all(ids.map((id) => must(stack.api.delete(`/api/services/${id}`))));
+    await eventually(() => expect(ids.flatMap(processesOf)).to.deep.equal([]));
   });
 
   it('replaces the process of a service when it ends, and answers calls of other services meanwhile', async () => {
@@ -260,8 +285,9 @@ describe('the process of a service', function () {
     const pids = [processOf(serviceId), processOf(otherId)];
     process.kill(processOf(otherId), 'SIGSTOP');
     await stack.processes.get('actor-host')?.end('SIGKILL');
-    await eventually(() => expect(pids.filter(isRunning)).to.deep.equal([]));
+    await eventually(() => expect(pids.filter(isRunning)).not.to.include(pids[0]));
     await stack.start('actor-host');
+    await eventually(() => expect(pids.filter(isRunning)).to.deep.equal([]));
     await client.close();
     client = await connectAs(stack, endpointId);
     await isServed();

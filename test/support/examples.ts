@@ -82,8 +82,8 @@ export async function bundleOf(name: string): Promise<Buffer> {
   }
 }
 
-/** Least configs of the services that examples use. */
-const CONFIGS: Readonly<Record<ServiceType, object>> = {
+/** Least configs of services, whose backends do not exist. */
+export const LEAST_CONFIGS: Readonly<Record<ServiceType, object>> = {
   postgres: { host: 'h', database: 'd', username: 'u', password: 'a literal' },
   mysql: { host: 'h', database: 'd', username: 'u', password: 'a literal' },
   redis: { host: 'h' },
@@ -118,7 +118,7 @@ export async function defineExample(api: HttpClient, name: string): Promise<void
   const collection_id = await create('/api/collections', { domain_id, ...example.collection });
   const bound: [poolId: string, serviceId: string][] = [];
   for (const { pool_id, service_type } of services) {
-    const config = CONFIGS[service_type];
+    const config = LEAST_CONFIGS[service_type];
     bound.push([pool_id, await create('/api/services', { name: pool_id, service_type, config })]);
   }
   for (const each of endpoint ? [endpoint, ...endpoints] : endpoints) {

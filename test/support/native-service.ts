@@ -4,7 +4,8 @@
  * come to it.
  * A call that a test aborts has a short deadline instead; an abandoned transaction is one whose connection is closed.
  */
-import { mkdir, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ActorTransaction } from '../../src/actors/actor-transaction.js';
 import type { Connection, Driver, Transaction } from '../../src/actors/driver.js';
@@ -17,6 +18,7 @@ import type { PoolUse } from '../../src/actors/service-metrics.js';
 import { testInProcess } from '../../src/actors/service-process/isolated-test.js';
 import { ServiceRun } from '../../src/actors/service-process/service-run.js';
 import { tokenSigner } from '../../src/actors/service-process/token-signer.js';
+import { objectFolder, runDirectory, serviceFolder, tokenFolder } from '../../src/bootstrap/run-directory.js';
 import type { ConnectionTest } from '../../src/model/connection-test.js';
 import type { ServiceConfig } from '../../src/model/service-configs.js';
 import type { SqliteFolders } from '../../src/model/sqlite-folders.js';
@@ -74,7 +76,11 @@ interface Lane {
 /** The process of a service, and the connections of one handler with it. */
 class NativeProcess {
   readonly #log = createTestLog().log;
-  readonly #started: Promise<{ readonly run: ServiceRun; readonly folder: TempDir }>;
+  readonly #started: Promise<{
+    readonly run: ServiceRun;
+    readonly folder: TempDir;
+    readonly sockets: string;
+  }>;
   readonly #onState: (state: ConnectionState) => void;
   #state: ConnectionState = { kind: 'connecting' };
   #settled: (() => void)[] = [];
@@ -132,10 +138,10 @@ class NativeProcess {
 
   /** Opens a connection of its own. @throws ServiceError when nobody listens */
   async open(): Promise<ServiceClient> {
-    const { run, folder } = await this.#started;
+    const { run, sockets } = await this.#started;
     await run.ready().catch(() => undefined); // it has ended, so that nobody listens
     const token = signServiceToken(tokenSigner(run.key), HANDLER);
-    const client = await connectTo(join(folder.path, run.socket), token).catch(() => {
+    const client = await connectTo(join(sockets, run.socket), token).catch(() => {
       throw new ServiceError(
         this.#told !== undefined ? 'inactive' : 'unavailable',
         'the process of the service is closed',
@@ -187,13 +193,17 @@ class NativeProcess {
     config,
     sqliteFolders = ['/'],
     mayEnd,
-  }: Service<NativeType>): Promise<{ run: ServiceRun; folder: TempDir }> {
+  }: Service<NativeType>): Promise<{ run: ServiceRun; folder: TempDir; sockets: string }> {
     const folder = await tempDir('native-service');
     const settings = { ...WORK, ...LIMITS, sqliteFolders };
-    const tokenFolder = join(folder.path, 'tokens');
-    await mkdir(tokenFolder);
-    await writeFile(join(tokenFolder, HANDLER.nonce), '');
-    const folders = { handlerFolder: folder.path, objectFolder: folder.path, tokenFolder };
+    const runDir = await runDirectory(folder.path);
+    const folders = {
+      runDir,
+      handlerFolder: await serviceFolder(runDir),
+      objectFolder: await objectFolder(runDir),
+      tokenFolder: await tokenFolder(runDir),
+    };
+    await writeFile(join(folders.tokenFolder, HANDLER.nonce), '');
     const work = { service: { id: SERVICE_ID, type }, config, bindings: BINDINGS };
     const run = new ServiceRun(
       work,
@@ -217,7 +227,7 @@ class NativeProcess {
         },
       },
     );
-    return { run, folder };
+    return { run, folder, sockets: folders.handlerFolder };
   }
 
   #expectEnd(reason: RegExp): void {
@@ -354,7 +364,8 @@ function tryConnection(
   timeoutMs = CONNECT_TIMEOUT_MS,
 ): Promise<ConnectionTest> {
   const service = { id: SERVICE_ID, type };
-  return testInProcess({ service, config, sqliteFolders, ...WORK, timeoutMs }, createTestLog().log);
+  const request = { service, config, sqliteFolders, ...WORK, timeoutMs };
+  return testInProcess(request, tmpdir(), createTestLog().log);
 }
 
 /** A connection of the driver below: a process that is connected. */

@@ -7,6 +7,26 @@ export function isRunning(pid: number | null): boolean {
   return pid !== null && readProcess(String(pid))?.hasEnded === false;
 }
 
+/** What the kernel lets a process do, see proc_pid_status(5). */
+export interface Rights {
+  readonly user: number;
+  /** As a set of bits, of all that it has or could get. */
+  readonly capabilities: bigint;
+  readonly noNewPrivs: boolean;
+}
+
+/** @throws when it has ended */
+export function rightsOf(pid: number): Rights {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  const value = (name: string) => new RegExp(`^${name}:\\s+(\\w+)`, 'm').exec(status)?.[1] ?? '';
+  const sets = ['CapInh', 'CapPrm', 'CapEff', 'CapAmb'].map((name) => BigInt(`0x${value(name)}`));
+  return {
+    user: Number(value('Uid')),
+    capabilities: sets.reduce((all, set) => all | set),
+    noNewPrivs: value('NoNewPrivs') === '1',
+  };
+}
+
 /** Running processes whose environment holds this text. */
 export function processesWith(environment: string): number[] {
   return readdirSync('/proc')

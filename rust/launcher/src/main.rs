@@ -44,10 +44,12 @@ fn run() -> Result<ExitCode> {
 
 /// What the monitor of a program has in common with it.
 fn prepare(plan: &Plan) -> Result<()> {
-    // Also of the folders of its root, which another user enters.
-    umask(Mode::from_bits_truncate(0o022));
+    if plan.is_untrusted() {
+        // Also of the folders of its root, which another user enters.
+        umask(Mode::from_bits_truncate(0o022));
+    }
     limits::join_cgroup(plan.cgroup.as_deref())?;
-    limits::lower_priority(plan.nice)
+    plan.nice.map_or(Ok(()), limits::lower_priority)
 }
 
 /// Without a parent there is nobody to run a program for.

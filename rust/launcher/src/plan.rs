@@ -17,8 +17,10 @@ pub struct Plan {
     pub streams: u32,
     /// As the program sees it.
     pub cwd: PathBuf,
-    pub nice: i32,
-    pub limits: Limits,
+    /// None: that of the launcher.
+    pub nice: Option<i32>,
+    /// None: those of the launcher.
+    pub limits: Option<Limits>,
     /// Whom the program runs as; as root only.
     pub identity: Option<Identity>,
     /// The folder of a cgroup to join.
@@ -33,7 +35,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A program of the service itself keeps its user and its rights.
+    /// A program of the service itself that is not given a user keeps its own, and its rights.
     pub fn is_untrusted(&self) -> bool {
         self.identity.is_some() || self.access.is_some()
     }
@@ -51,11 +53,13 @@ pub struct Limits {
     pub processes: Option<u64>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
     pub user: u32,
     pub group: u32,
+    /// Besides that one.
+    pub groups: Vec<u32>,
 }
 
 /// A file or folder of the machine, and where the program sees it if it has namespaces.

@@ -19,11 +19,12 @@ pub fn end_with_parent() -> Result<()> {
 ///
 /// # Errors
 /// This process may not become that user.
-pub fn drop_all(identity: Option<Identity>) -> Result<()> {
+pub fn drop_all(identity: Option<&Identity>) -> Result<()> {
     drop_bounding_set()?;
-    if let Some(Identity { user, group }) = identity {
-        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
-        setgroups(&[]).context("setgroups")?;
+    if let Some(Identity { user, group, groups }) = identity {
+        let (user, group) = (Uid::from_raw(*user), Gid::from_raw(*group));
+        let groups: Vec<_> = groups.iter().copied().map(Gid::from_raw).collect();
+        setgroups(&groups).context("setgroups")?;
         setresgid(group, group, group).context(format_args!("group {group}"))?;
         setresuid(user, user, user).context(format_args!("user {user}"))?;
     }

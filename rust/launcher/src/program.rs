@@ -1,11 +1,15 @@
 //! The last steps: the process loses its rights, one after the other, and becomes the program.
 use std::convert::Infallible;
 use std::ffi::CString;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::unistd::{chdir, execvp};
+use nix::fcntl::{OFlag, open};
+use nix::sys::stat::Mode;
+use nix::unistd::{chdir, execvp, fexecve};
 
 use crate::failure::{self, Context, Failure, Result};
 use crate::files::Restriction;
@@ -51,10 +55,11 @@ impl Program {
     ) -> Result<Infallible> {
         limits::close_descriptors_from(plan.streams)?;
         // Root may raise a limit that it has itself.
-        limits::set(&plan.limits)?;
+        plan.limits.as_ref().map_or(Ok(()), limits::set)?;
+        let file = self.open();
         let restriction = plan.access.as_ref().map(allow).transpose()?;
         if plan.is_untrusted() {
-            privileges::drop_all(plan.identity)?;
+            privileges::drop_all(plan.identity.as_ref())?;
         }
         // A change of user cancels it; the parent may have ended since.
         privileges::end_with_parent()?;
@@ -65,17 +70,35 @@ impl Program {
             restriction.enforce()?;
             filter::install(plan, access.network)?;
         }
-        self.execute()
+        self.execute(file)
     }
 
-    fn execute(&self) -> Result<Infallible> {
+    /// With the rights of the launcher: the user of the program may not be able to reach its file, as below `/root`.
+    fn open(&self) -> Option<OwnedFd> {
+        open(self.words[0].as_c_str(), OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).ok()
+    }
+
+    fn execute(&self, opened: Option<OwnedFd>) -> Result<Infallible> {
         let file = &self.words[0];
         let began = Instant::now();
-        loop {
+        let outcome = loop {
             match execvp(file, &self.words) {
                 Err(Errno::ETXTBSY) if began.elapsed() < BUSY_LIMIT => sleep(BUSY_RETRY),
-                outcome => return outcome.context(file.to_string_lossy()),
+                outcome => break outcome,
             }
+        };
+        match (outcome, opened) {
+            (Err(Errno::EACCES), Some(opened)) => fexecve(opened, &self.words, &environment()?),
+            (outcome, _) => outcome,
         }
+        .context(file.to_string_lossy())
     }
+}
+
+fn environment() -> Result<Vec<CString>> {
+    let variables = std::env::vars_os().map(|(name, value)| {
+        let variable = [name.into_vec(), value.into_vec()].join(&b'=');
+        CString::new(variable).context("a variable")
+    });
+    variables.collect()
 }

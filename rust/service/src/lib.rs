@@ -6,7 +6,6 @@ pub mod database;
 pub mod error;
 mod log;
 pub mod memory;
-mod parent;
 mod serve;
 pub mod sql;
 mod text;
@@ -16,7 +15,15 @@ pub use edge_wire::MAX_BODY_BYTES;
 /// The main function of such a program.
 pub fn run<B: backend::Backend>() {
     memory::give_back_large_blocks();
-    parent::ignore_signals();
-    parent::watch_if_asked();
+    ignore_signals();
     control::run::<B>();
+}
+
+/// The actor host ends this process, also when a signal is sent to the whole process group.
+fn ignore_signals() {
+    // SAFETY: no handler is installed, and no other thread runs yet.
+    unsafe {
+        libc::signal(libc::SIGINT, libc::SIG_IGN);
+        libc::signal(libc::SIGTERM, libc::SIG_IGN);
+    }
 }

@@ -18,17 +18,24 @@ const MAX_LOG_LINES_PER_SECOND = 20;
 
 const limit = pLimit(MAX_TESTS);
 
-/** Connects, makes one round trip, and closes the connection. Never fails. */
-export async function testInProcess(request: Omit<TestRequest, 'type'>, log: Log): Promise<ConnectionTest> {
+/**
+ * Connects, makes one round trip, and closes the connection. Never fails.
+ * @param runDir for `ServiceProcess`
+ */
+export async function testInProcess(
+  request: Omit<TestRequest, 'type'>,
+  runDir: string,
+  log: Log,
+): Promise<ConnectionTest> {
   const asked = performance.now();
   return limit(async () =>
     performance.now() - asked > MAX_WAIT_MS
       ? failed(`${MAX_TESTS} other connection tests are under way; try again later`)
-      : run({ ...request, type: 'test' }, log),
+      : run({ ...request, type: 'test' }, runDir, log),
   );
 }
 
-async function run(given: TestRequest, log: Log): Promise<ConnectionTest> {
+async function run(given: TestRequest, runDir: string, log: Log): Promise<ConnectionTest> {
   const missing = missingProgram(given.service.type);
   if (missing !== undefined) return failed(missing);
   const request = { ...given, memoryMb: memoryOf(given.service.type, given.memoryMb) };
@@ -36,7 +43,7 @@ async function run(given: TestRequest, log: Log): Promise<ConnectionTest> {
   const limiter = new LogRateLimiter(MAX_LOG_LINES_PER_SECOND, (dropped) =>
     log.warn({ dropped }, 'a connection test logs more than is written'),
   );
-  const process = new ServiceProcess(service, memoryMb, {
+  const process = new ServiceProcess(service, memoryMb, runDir, {
     onMessage: (message) => {
       if (message.type === 'log' && limiter.take()) log[message.level](message.details, message.message);
     },

@@ -1,23 +1,23 @@
 /**
  * Starts a program of ours with limits that the kernel enforces, for work that something hostile can make endless or
- * large. It gets nothing of the configuration: its environment is empty but for what verifies certificates.
+ * large. It gets nothing of the configuration: its environment is empty but for what verifies certificates. It has no
+ * rights of root, gains none, and ends with this process.
  */
-import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { isolatedEnvironment } from '../../config.js';
+import { type Identity, launched } from '../../sandbox/launcher.js';
+import { becomesArgument } from '../../util/become.js';
 import { WATCH_ARGUMENT } from '../../util/parent-watchdog.js';
 
 /**
- * Sets the limits and replaces itself by the program: no core dump, data (KiB), size of each file. A limit
- * that cannot be set is one that was inherited and is lower. When memory is short, the kernel ends such a process
- * before others. It is killed with its parent, by the kernel where setpriv can tell it to; otherwise by a thread of its
- * own, which the last argument asks for.
+ * Sets the limits and replaces itself by the launcher: no core dump, data (KiB), size of each file. A limit that cannot
+ * be set is one that was inherited and is lower. When memory is short, the kernel ends such a process before others.
  */
 const SCRIPT = `ulimit -c 0
 for limit in "d $1" "f $2"; do (ulimit -$limit) 2>/dev/null && ulimit -$limit; done
 shift 2
 { echo 500 >/proc/self/oom_score_adj; } 2>/dev/null
-if setpriv --pdeathsig KILL true 2>/dev/null; then exec setpriv --pdeathsig KILL "$@"; fi
-exec "$@" ${WATCH_ARGUMENT}`;
+exec "$@"`;
 
 /** A program and its arguments. */
 export interface Program {
@@ -26,6 +26,11 @@ export interface Program {
   readonly ownMb: number;
   /** Whether it writes files, whose size it limits itself. */
   readonly writesFiles: boolean;
+  /**
+   * Whether it becomes its user by itself, when it has read its files: these may be where only root can read them. A
+   * change of user ends what kills it with its parent, so that it watches that by itself, too.
+   */
+  readonly becomesUser: boolean;
 }
 
 /** Data that Node maps for itself and for one thread, MiB, of which it uses some 60: 0.2 GiB, and 1.1 since Node 24. */
@@ -33,18 +38,36 @@ const NODE_MB = Number(process.versions.node.split('.')[0]) >= 24 ? 1280 : 256;
 
 /** A program for Node. @param script its path, and its arguments */
 export function nodeProgram(script: readonly string[], flags: readonly string[]): Program {
-  return { command: [process.execPath, ...flags, ...script], ownMb: NODE_MB, writesFiles: false };
+  const command = [process.execPath, ...flags, ...script] as const;
+  return { command, ownMb: NODE_MB, writesFiles: false, becomesUser: true };
 }
 
-/** @param memoryMb what it may use besides what the program needs for itself, MiB */
+/**
+ * @param memoryMb what it may use besides what the program needs for itself, MiB
+ * @param identity whom it runs as; undefined for the user of this process
+ * @throws Error when the launcher was not built
+ */
 export function limitedProcess(
-  { command, ownMb, writesFiles }: Program,
+  { command: [file, ...args], ownMb, writesFiles, becomesUser }: Program,
   memoryMb: number,
-  options: Pick<SpawnOptions, 'stdio'>,
+  identity: Identity | undefined,
+  stdio: readonly ('ignore' | 'pipe' | 'ipc')[],
 ): ChildProcess {
   const limits = [String((memoryMb + ownMb) * 1024), writesFiles ? 'unlimited' : '0'];
-  return spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...limits, ...command], {
-    ...options,
+  const isLater = identity !== undefined && becomesUser;
+  const plan = {
+    ...{ parent: process.pid, streams: stdio.length, cwd: '/', nice: null, limits: null, cgroup: null },
+    ...{
+      identity: isLater ? null : (identity ?? null),
+      keepsAttributes: false,
+      access: null,
+      namespaces: null,
+    },
+  };
+  const more = isLater ? [becomesArgument(identity), WATCH_ARGUMENT] : [];
+  const [launcher, launcherArguments] = launched(plan, file, [...args, ...more]);
+  return spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...limits, launcher, ...launcherArguments], {
+    stdio: [...stdio],
     env: isolatedEnvironment(),
   });
 }

@@ -54,6 +54,7 @@ export function programOf(type: ServiceType, id: string, memoryMb: number): Prog
     command: [native, id],
     ownMb: NATIVE_MB + (isSqlite ? SQLITE_FREED_MB : 0),
     writesFiles: isSqlite,
+    becomesUser: false,
   };
 }
 

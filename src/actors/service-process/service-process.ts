@@ -8,6 +8,7 @@ import { ServiceError } from '../service-error.js';
 import { limitedProcess } from './limited-process.js';
 import type { FromService, ServiceAnswer, ServiceRequest, ToService, WorkRequest } from './messages.js';
 import { programOf } from './programs.js';
+import { claimUser, type ServiceUser } from './service-user.js';
 
 const PING_MS = 1_000;
 /** So many pings without an answer mean that it does not answer any more. */
@@ -33,6 +34,7 @@ export class ServiceProcess {
   readonly #memoryMb: number;
   readonly #listener: ServiceProcessListener;
   readonly #child: ChildProcess | undefined;
+  #user: ServiceUser | undefined;
   readonly #ended: Promise<void>;
   #hasEnded = false;
   readonly #waiting = new Map<number, Waiting>();
@@ -47,8 +49,14 @@ export class ServiceProcess {
   /**
    * Starts it. A failure to start is an end.
    * @param memoryMb its limit
+   * @param runDir where the user is recorded that it runs as
    */
-  constructor(service: WorkRequest['service'], memoryMb: number, listener: ServiceProcessListener) {
+  constructor(
+    service: WorkRequest['service'],
+    memoryMb: number,
+    runDir: string,
+    listener: ServiceProcessListener,
+  ) {
     this.#memoryMb = memoryMb;
     this.#listener = listener;
     this.#startTimer = setTimeout(() => this.kill('it did not start in time'), START_TIMEOUT_MS);
@@ -59,9 +67,9 @@ export class ServiceProcess {
     const end = (how: string) => {
       if (this.#hasEnded) return;
       this.#onEnd(how);
-      onEnded();
+      void this.#endUser().then(onEnded);
     };
-    this.#child = this.#spawn(service, end);
+    this.#child = this.#spawn(service, runDir, end);
   }
 
   get pid(): number | undefined {
@@ -91,16 +99,22 @@ export class ServiceProcess {
     this.#child?.kill('SIGKILL');
   }
 
-  /** Resolves when it has ended. */
+  /** Resolves when it has ended, and nothing of it is left. */
   async ended(): Promise<void> {
     await this.#ended;
   }
 
-  #spawn({ id, type }: WorkRequest['service'], onEnd: (how: string) => void): ChildProcess | undefined {
+  #spawn(
+    { id, type }: WorkRequest['service'],
+    runDir: string,
+    onEnd: (how: string) => void,
+  ): ChildProcess | undefined {
     let child: ChildProcess;
     try {
       const program = programOf(type, id, this.#memoryMb);
-      child = limitedProcess(program, this.#memoryMb, { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+      this.#user = claimUser(type, runDir);
+      const stdio = ['ignore', 'ignore', 'pipe', 'ipc'] as const;
+      child = limitedProcess(program, this.#memoryMb, this.#user?.identity, stdio);
     } catch (thrown) {
       // As if it were reported by the process, as most failures to start are.
       setImmediate(() => onEnd(toError(thrown).message));
@@ -154,6 +168,11 @@ export class ServiceProcess {
     for (const { reject } of this.#waiting.values()) reject(this.#goneError());
     this.#waiting.clear();
     this.#listener.onEnd(this.#reason);
+  }
+
+  /** A user that cannot be freed is not used again. */
+  async #endUser(): Promise<void> {
+    await this.#user?.end().catch((error: unknown) => process.emitWarning(toError(error)));
   }
 
   #goneError(): ServiceError {

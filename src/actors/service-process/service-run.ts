@@ -27,6 +27,8 @@ export interface IsolationSettings
   readonly handlerFolder: string;
   /** A folder that they do not see. */
   readonly objectFolder: string;
+  /** The folder above, where users in use are recorded. */
+  readonly runDir: string;
 }
 
 /** The share of the memory of a process for payloads; what is made of them takes as much again. */
@@ -54,12 +56,12 @@ export class ServiceRun {
     settings: IsolationSettings,
     listener: ServiceProcessListener,
   ) {
-    const { handlerFolder, objectFolder, ...limits } = settings;
+    const { handlerFolder, objectFolder, runDir, ...limits } = settings;
     const memoryMb = memoryOf(work.service.type, settings.memoryMb);
     this.socket = `${randomBytes(9).toString('hex')}.sock`;
     const handlerSocket = join(handlerFolder, this.socket);
     this.objectSocket = join(objectFolder, this.socket);
-    this.#process = new ServiceProcess(work.service, memoryMb, {
+    this.#process = new ServiceProcess(work.service, memoryMb, runDir, {
       onMessage: (message) => listener.onMessage(message),
       onEnd: (reason) => {
         // A process that is killed leaves its sockets behind.

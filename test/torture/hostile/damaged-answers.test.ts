@@ -2,6 +2,7 @@
  * Answers of real servers that are damaged on the way: cut, doubled, with other bytes where lengths are. Whatever the
  * client libraries make of them, a connection test ends in time, and says whether there is a connection.
  */
+import { tmpdir } from 'node:os';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import pLimit from 'p-limit';
@@ -86,7 +87,7 @@ function tested(type: ServiceType, config: ServiceConfig, timeoutMs: number): Pr
     logsDebug: false,
     timeoutMs,
   };
-  return testInProcess(request, createTestLog().log);
+  return testInProcess(request, tmpdir(), createTestLog().log);
 }
 
 /** All damage that is done to the conversations of a server. */
