@@ -7,6 +7,8 @@ import { existsSync } from 'node:fs';
 import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { isolatedEnvironment } from '../config.js';
+import { launched, ownProgram } from '../sandbox/launcher.js';
+import { FRONT_USER, HAS_UNTRUSTED_USERS, UNTRUSTED_USERS } from '../util/untrusted-users.js';
 import type {
   Configure,
   Done,
@@ -62,10 +64,9 @@ export class FrontProcess {
     const program = secure ? PROGRAM_WITH_TLS : PROGRAM;
     if (!existsSync(program)) throw new Error(`there is no ${program}: run \`npm run build\``);
     this.#report = report;
-    this.#child = spawn(program, {
-      stdio: ['ignore', 'inherit', 'inherit', 'pipe', plain.fd, ...(secure ? [secure.fd] : [])],
-      env: isolatedEnvironment(),
-    });
+    const stdio = ['ignore', 'inherit', 'inherit', 'pipe', plain.fd, ...(secure ? [secure.fd] : [])] as const;
+    const [launcher, launcherArguments] = launchedFront(program, stdio.length);
+    this.#child = spawn(launcher, launcherArguments, { stdio: [...stdio], env: isolatedEnvironment() });
     this.ended = new Promise((resolve) => {
       const end = (how: FrontEnd) => {
         this.#hasEnded = true;
@@ -149,4 +150,14 @@ export class FrontProcess {
     this.#unanswered.delete(message.seq);
     answer?.(message);
   }
+}
+
+/** As root, it is another user, for whom the launcher connects to handlers. @param streams its descriptors */
+function launchedFront(program: string, streams: number): [string, string[]] {
+  if (!HAS_UNTRUSTED_USERS) {
+    return launched(ownProgram(streams, null, { serves: true, connectsTo: null }), program, []);
+  }
+  const identity = { user: FRONT_USER, group: FRONT_USER, groups: [] };
+  const plan = ownProgram(streams, identity, { serves: true, connectsTo: UNTRUSTED_USERS });
+  return launched(plan, program, [String(streams)]);
 }

@@ -60,6 +60,29 @@ export interface LaunchPlan {
      */
     readonly sharedNetwork: 'none' | 'first' | 'next';
   } | null;
+  /** It serves the network on sockets that it was given, and starts no program: it is refused all else. */
+  readonly serves: boolean;
+  /**
+   * The launcher connects to Unix sockets of these users for the program, which asks it through the descriptor after
+   * the others. null: the program connects by itself.
+   */
+  readonly connectsTo: { readonly first: number; readonly count: number } | null;
+}
+
+/**
+ * The plan of a program of the product, which has the files of its user.
+ * @param streams how many descriptors it has
+ * @param identity null: it keeps the rights of this process
+ */
+export function ownProgram(
+  streams: number,
+  identity: Identity | null,
+  serving: Pick<LaunchPlan, 'serves' | 'connectsTo'> = { serves: false, connectsTo: null },
+): LaunchPlan {
+  return {
+    ...{ parent: process.pid, streams, cwd: '/', nice: null, limits: null, identity, cgroup: null },
+    ...{ keepsAttributes: false, access: null, namespaces: null, ...serving },
+  };
 }
 
 /**

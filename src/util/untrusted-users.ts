@@ -40,15 +40,19 @@ export const HAS_UNTRUSTED_USERS =
 export const UNTRUSTED_GROUP = RANGE.first;
 /** The group of all processes of services: they make sockets, and see which handlers run. */
 export const SERVICE_GROUP = RANGE.first + UNTRUSTED_COUNT;
+/** The user and the group of the processes that serve public ports. */
+export const FRONT_USER = SERVICE_GROUP + 1;
+/** Those of untrusted programs. */
+export const UNTRUSTED_USERS = { first: RANGE.first + 1, count: UNTRUSTED_COUNT - 1 };
 
 /** Any of the ids; it may be in use: `RunUser` claims one that is not. */
 export function randomUntrustedUser(): number {
-  return RANGE.first + 1 + Math.floor(Math.random() * (UNTRUSTED_COUNT - 1));
+  return UNTRUSTED_USERS.first + Math.floor(Math.random() * UNTRUSTED_USERS.count);
 }
 
 /** Whether it is the user id of an untrusted program. */
 export function isUntrustedUser(uid: number): boolean {
-  return uid > RANGE.first && uid < RANGE.first + UNTRUSTED_COUNT;
+  return uid >= UNTRUSTED_USERS.first && uid < UNTRUSTED_USERS.first + UNTRUSTED_USERS.count;
 }
 
 /**

@@ -1,12 +1,19 @@
 /** The front of a gateway as the supervisor runs it: replaced under load, ended with it, short of file descriptors. */
-import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { expect } from 'chai';
+import { FRONT_USER, HAS_UNTRUSTED_USERS } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
 import { ANYTHING, numbered } from '../support/handler-sources.js';
 import { call } from '../support/http.js';
 import { outcomes, startLoad } from '../support/load.js';
-import { frontOf, frontsOf, isRunning } from '../support/process-state.js';
+import {
+  descendantsOf,
+  frontOf,
+  frontsOf,
+  isRunning,
+  limitFiles,
+  rightsOf,
+} from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 
 const CLIENTS = 8;
@@ -96,11 +103,26 @@ describe('the front of a gateway', () => {
     await eventually(async () => expect(await handled()).to.equal(answered + 2));
   });
 
+  it('runs the front as a user of its own without rights of root, with a filter of system calls', () => {
+    const { user, ...rights } = rightsOf(front());
+    expect(rights).to.deep.equal({ capabilities: 0n, noNewPrivs: true, isFiltered: true });
+    if (HAS_UNTRUSTED_USERS) expect(user).to.equal(FRONT_USER);
+  });
+
+  it('replaces a front whose connections to handlers nobody makes any more', async function () {
+    if (!HAS_UNTRUSTED_USERS) this.skip();
+    const old = front();
+    const [connector] = descendantsOf(old);
+    process.kill(connector?.pid ?? expect.fail('nobody connects'), 'SIGKILL');
+    gateway().logged.expectErrors(/front exited, starting another/);
+    await stack.deploy({ path: '/with-another-front', code: numbered(5) });
+    expect(frontOf(gateway().pid)).not.to.equal(old);
+  });
+
   it('reports no handler as lost while the front has no file descriptors, and connects when it has', async () => {
     await eventually(() => expect(frontsOf(gateway().pid)).to.have.length(1));
     const pid = front();
-    const limit = (count: number | string) =>
-      execFileSync('prlimit', ['--pid', String(pid), `--nofile=${count}:`]);
+    const limit = (count: number | string) => limitFiles(pid, `${count}:`);
     // It limits the numbers of new ones: none is left, whichever of the present ones are closed meanwhile.
     limit(0);
     const deploying = stack.deploy({ path: '/unconnected', code: numbered(3) });

@@ -1,4 +1,5 @@
 /** The state of processes of this machine. */
+import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { readProcess, readProcesses } from '../../src/sandbox/process-table.js';
 
@@ -13,6 +14,8 @@ export interface Rights {
   /** As a set of bits, of all that it has or could get. */
   readonly capabilities: bigint;
   readonly noNewPrivs: boolean;
+  /** Whether its system calls are filtered. */
+  readonly isFiltered: boolean;
 }
 
 /** @throws when it has ended */
@@ -24,7 +27,18 @@ export function rightsOf(pid: number): Rights {
     user: Number(value('Uid')),
     capabilities: sets.reduce((all, set) => all | set),
     noNewPrivs: value('NoNewPrivs') === '1',
+    isFiltered: value('Seccomp') === '2',
   };
+}
+
+/**
+ * Limits the numbers of the files that a process opens from now on.
+ * @param limit as `prlimit` takes it: the soft one, a colon, the hard one
+ */
+export function limitFiles(pid: number, limit: string): void {
+  // Its own user may, and root in a container may not.
+  const { user: uid } = rightsOf(pid);
+  execFileSync('prlimit', ['--pid', String(pid), `--nofile=${limit}`], uid === 0 ? {} : { uid, gid: uid });
 }
 
 /** Running processes whose environment holds this text. */
@@ -57,7 +71,7 @@ export function frontOf(gateway: number): number | undefined {
 
 /** The same with those that finish their last requests. The newest is the last one. */
 export function frontsOf(gateway: number): number[] {
-  const fronts = descendantsOf(gateway).filter(({ command }) => command.includes('gateway-front'));
+  const fronts = descendantsOf(gateway).filter(({ command }) => /^\S*\/gateway-front/.test(command));
   return fronts.map(({ pid }) => pid);
 }
 

@@ -29,7 +29,7 @@ use crate::policies::{self, COUNTS, now_ms};
 use crate::supervisor::{Messages, Supervisor, channel};
 use crate::thread::{Command, Shared, ThreadHandle, Update};
 use crate::tls::Tls;
-use crate::upstream::{ById, SharedEndpoint};
+use crate::upstream::{ById, Connector, SharedEndpoint};
 
 /// The descriptors that the supervisor gives this process.
 const CHANNEL: RawFd = 3;
@@ -51,6 +51,10 @@ fn run_loop(tls: Option<Arc<dyn Tls>>) -> io::Result<()> {
     let channel = inherited(CHANNEL)?;
     let plain = inherited(LISTENING_SOCKET)?;
     let secure = if tls.is_some() { Some(inherited(SECURE_SOCKET)?) } else { None };
+    // The launcher connects to handlers where this user cannot: the argument is the descriptor by which it is asked.
+    if let Some(argument) = std::env::args().nth(1) {
+        Connector::set(inherited(argument.parse().map_err(io::Error::other)?)?);
+    }
     let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default())?;
     runtime.block_on(async {
         let stream = net::UnixStream::from(channel);

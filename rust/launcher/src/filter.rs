@@ -187,6 +187,29 @@ pub fn install(plan: &Plan, network: bool) -> Result<()> {
     apply_filter(&in_a_row(programs)).context("the filter of system calls")
 }
 
+/// Filters this process, which will serve the network on sockets that it has, and all that it starts: it can make no
+/// other sockets than Unix ones, and no processes.
+///
+/// # Errors
+/// The kernel has no filters.
+pub fn install_for_server() -> Result<()> {
+    let programs = programs_for_server().context("the filter of system calls")?;
+    apply_filter(&in_a_row(programs)).context("the filter of system calls")
+}
+
+fn programs_for_server() -> Compiled<Vec<BpfProgram>> {
+    // It gives handlers memory that they share.
+    let calls = REFUSED.iter().chain(REFUSED_HERE).copied().filter(|call| *call != libc::SYS_memfd_create);
+    #[cfg(target_arch = "x86_64")]
+    let calls = calls.chain([libc::SYS_fork, libc::SYS_vfork]);
+    let mut rules = refused_to_all()?;
+    let process = condition(0, SeccompCmpOp::MaskedEq(libc::CLONE_THREAD as u64), 0)?;
+    rules.entry(libc::SYS_clone).or_default().push(rule([process])?);
+    let others = rule([unequal(0, libc::AF_UNIX)?])?;
+    let families = Rules::from([libc::SYS_socket, libc::SYS_socketpair].map(|call| (call, vec![others.clone()])));
+    Ok(vec![refused(families, libc::EAFNOSUPPORT)?, refused(rules, libc::EPERM)?, refused_calls(calls.collect())])
+}
+
 /// One for all: what a program allows, the next one is asked about. The kernel compiles each filter for itself, and
 /// runs it for each call that there is when it is installed; four took a seventh of the time of a start.
 fn in_a_row(programs: Vec<BpfProgram>) -> BpfProgram {
@@ -310,18 +333,24 @@ fn returns(action: u32) -> sock_filter {
 
 /// Those that are refused with some arguments.
 fn refused_arguments() -> Compiled<Rules> {
-    let mut rules = Rules::new();
-    let clone = CLONE_NEW.map(|flag| rule([masked(0, flag as u64)?])).into_iter().collect::<Compiled<_>>()?;
-    rules.insert(libc::SYS_clone, clone);
-    // Clearing the parent death signal.
-    let pdeathsig = rule([equal(0, libc::PR_SET_PDEATHSIG)?, unequal(1, libc::SIGKILL)?])?;
-    rules.insert(libc::SYS_prctl, vec![pdeathsig]);
+    let mut rules = refused_to_all()?;
     // Anonymous shared memory is not counted for a process after it has marked it as not needed.
     let shared = rule([masked(3, (libc::MAP_ANONYMOUS | libc::MAP_SHARED) as u64)?])?;
     rules.insert(libc::SYS_mmap, vec![shared]);
     // The gateway waits where pages of memory that it shares are given back.
     rules.insert(libc::SYS_madvise, vec![rule([equal(2, libc::MADV_REMOVE)?])?]);
     rules.insert(libc::SYS_fallocate, vec![rule([masked(1, libc::FALLOC_FL_PUNCH_HOLE as u64)?])?]);
+    Ok(rules)
+}
+
+/// Whether or not the program is one of ours.
+fn refused_to_all() -> Compiled<Rules> {
+    let mut rules = Rules::new();
+    let clone = CLONE_NEW.map(|flag| rule([masked(0, flag as u64)?])).into_iter().collect::<Compiled<_>>()?;
+    rules.insert(libc::SYS_clone, clone);
+    // Clearing the parent death signal.
+    let pdeathsig = rule([equal(0, libc::PR_SET_PDEATHSIG)?, unequal(1, libc::SIGKILL)?])?;
+    rules.insert(libc::SYS_prctl, vec![pdeathsig]);
     // 0 is the process itself.
     for call in OF_A_PROCESS {
         rules.insert(call, vec![rule([unequal(0, 0)?])?]);

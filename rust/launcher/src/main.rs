@@ -1,7 +1,9 @@
 //! Confines an untrusted program, a handler or a compiler, and becomes it.
 //!
 //! `edge-launcher PLAN PROGRAM ARGUMENT...`, where PLAN is JSON, see `plan.rs`. The environment is passed on as it is.
-//! With namespaces the launcher stays as the monitor of the program; otherwise nothing of it is left.
+//! With namespaces the launcher stays as the monitor of the program; otherwise nothing of it is left, but for a child
+//! where a program needs somebody who connects to sockets for it.
+mod connector;
 mod failure;
 mod files;
 mod filter;
@@ -39,6 +41,8 @@ fn run() -> Result<ExitCode> {
         return monitor::run(&plan, &program);
     }
     die_with_parent(&plan)?;
+    // Open until this process is the program, whose it is then.
+    let _asking = plan.connects_to.map(|users| connector::start(&plan, users)).transpose()?;
     Err(program.start(&plan, files::allow_on_machine, || expect_parent(&plan)))
 }
 

@@ -134,7 +134,7 @@ fn take_reports(fd: u32) -> File {
 }
 
 /// They are the program's alone, and end when it does. Only failures are printed here.
-fn close_streams(streams: u32) {
+pub fn close_streams(streams: u32) {
     for stream in (0..streams as i32).filter(|stream| *stream != libc::STDERR_FILENO) {
         unsafe { libc::close(stream) };
     }

@@ -32,12 +32,23 @@ pub struct Plan {
     pub access: Option<Access>,
     /// None: those of the machine.
     pub namespaces: Option<Namespaces>,
+    /// It serves the network on sockets that it was given, and starts no program: it is refused all else.
+    #[serde(default)]
+    pub serves: bool,
+    /// The launcher connects to Unix sockets of these users for the program, see `connector.rs`.
+    #[serde(default)]
+    pub connects_to: Option<Users>,
 }
 
 impl Plan {
     /// A program of the service itself that is not given a user keeps its own, and its rights.
     pub fn is_untrusted(&self) -> bool {
         self.identity.is_some() || self.access.is_some()
+    }
+
+    /// How many descriptors the program has, from 0 on.
+    pub fn descriptors(&self) -> u32 {
+        self.streams + u32::from(self.connects_to.is_some())
     }
 }
 
@@ -60,6 +71,20 @@ pub struct Identity {
     pub group: u32,
     /// Besides that one.
     pub groups: Vec<u32>,
+}
+
+/// Users with successive ids.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Users {
+    first: u32,
+    count: u32,
+}
+
+impl Users {
+    pub fn have(&self, user: u32) -> bool {
+        user.checked_sub(self.first).is_some_and(|at| at < self.count)
+    }
 }
 
 /// A file or folder of the machine, and where the program sees it if it has namespaces.

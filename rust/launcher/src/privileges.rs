@@ -52,14 +52,33 @@ fn drop_bounding_set() -> Result<()> {
     Ok(())
 }
 
-/// Of this process. `struct __user_cap_header_struct` and two of `struct __user_cap_data_struct`, see capget(2).
+/// Of this process.
 ///
 /// # Errors
 /// None that is known: every process may give up its own.
 pub fn clear_capabilities() -> Result<()> {
-    const LINUX_CAPABILITY_VERSION_3: u32 = 0x2008_0522;
-    let header = [LINUX_CAPABILITY_VERSION_3, 0];
-    let none = [0u32; 6];
-    check(unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) }, "capset")?;
+    set_capabilities(&[0; 6])
+}
+
+/// Gives up all capabilities but these, as far as this process has them, and becomes no program that has others.
+///
+/// # Errors
+/// None that is known.
+pub fn keep_capabilities(kept: &[u32]) -> Result<()> {
+    drop_bounding_set()?;
+    let mut own = [0u32; 6];
+    check(unsafe { libc::syscall(libc::SYS_capget, HEADER.as_ptr(), own.as_mut_ptr()) }, "capget")?;
+    let kept = kept.iter().fold(0u32, |set, capability| set | 1 << capability);
+    let left = own[PERMITTED] & kept;
+    set_capabilities(&[left, left, 0, 0, 0, 0])
+}
+
+/// `struct __user_cap_header_struct`, see capget(2): the third version, this process.
+const HEADER: [u32; 2] = [0x2008_0522, 0];
+/// Of two of `struct __user_cap_data_struct`: effective, permitted, inheritable of the first 32 and of the others.
+const PERMITTED: usize = 1;
+
+fn set_capabilities(sets: &[u32; 6]) -> Result<()> {
+    check(unsafe { libc::syscall(libc::SYS_capset, HEADER.as_ptr(), sets.as_ptr()) }, "capset")?;
     Ok(())
 }

@@ -53,7 +53,7 @@ impl Program {
         allow: impl FnOnce(&Access) -> Result<Restriction>,
         expect_parent: impl FnOnce() -> Result<()>,
     ) -> Result<Infallible> {
-        limits::close_descriptors_from(plan.streams)?;
+        limits::close_descriptors_from(plan.descriptors())?;
         // Root may raise a limit that it has itself.
         plan.limits.as_ref().map_or(Ok(()), limits::set)?;
         let file = self.open();
@@ -69,6 +69,9 @@ impl Program {
         if let (Some(access), Some(restriction)) = (&plan.access, restriction) {
             restriction.enforce()?;
             filter::install(plan, access.network)?;
+        }
+        if plan.serves {
+            filter::install_for_server()?;
         }
         self.execute(file)
     }

@@ -5,7 +5,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { isolatedEnvironment } from '../../config.js';
-import { type Identity, launched } from '../../sandbox/launcher.js';
+import { type Identity, launched, ownProgram } from '../../sandbox/launcher.js';
 import { becomesArgument } from '../../util/become.js';
 import { WATCH_ARGUMENT } from '../../util/parent-watchdog.js';
 
@@ -55,15 +55,7 @@ export function limitedProcess(
 ): ChildProcess {
   const limits = [String((memoryMb + ownMb) * 1024), writesFiles ? 'unlimited' : '0'];
   const isLater = identity !== undefined && becomesUser;
-  const plan = {
-    ...{ parent: process.pid, streams: stdio.length, cwd: '/', nice: null, limits: null, cgroup: null },
-    ...{
-      identity: isLater ? null : (identity ?? null),
-      keepsAttributes: false,
-      access: null,
-      namespaces: null,
-    },
-  };
+  const plan = ownProgram(stdio.length, isLater ? null : (identity ?? null));
   const more = isLater ? [becomesArgument(identity), WATCH_ARGUMENT] : [];
   const [launcher, launcherArguments] = launched(plan, file, [...args, ...more]);
   return spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...limits, launcher, ...launcherArguments], {

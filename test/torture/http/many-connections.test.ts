@@ -1,14 +1,13 @@
 /**
  * Ten thousand connections on which nothing happens, more than a server takes, and more than it has descriptors for.
  */
-import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { type Flood, openConnections } from '../../support/connections.js';
 import { eventually } from '../../support/eventually.js';
 import { ANYTHING } from '../../support/handler-sources.js';
 import { call } from '../../support/http.js';
-import { frontOf } from '../../support/process-state.js';
+import { frontOf, limitFiles } from '../../support/process-state.js';
 import { type ProcessName, type Stack, startStack } from '../../support/processes.js';
 import { CODE, RawHttp2 } from '../../support/raw-http2.js';
 
@@ -148,8 +147,7 @@ describe('many connections', function () {
         .map(Number);
       return (user ?? 0) + (system ?? 0);
     };
-    const limitDescriptors = (pid: number, count: number) =>
-      execFileSync('prlimit', ['--pid', String(pid), `--nofile=${count}:${count}`]);
+    const limitDescriptors = (pid: number, count: number) => limitFiles(pid, `${count}:${count}`);
 
     /** Resolves when a process is not busy: one that is busy for nothing uses every tick. */
     const atRest = async (pid: number) => {

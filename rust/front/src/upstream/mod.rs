@@ -3,6 +3,7 @@ mod arrived;
 mod body_stream;
 mod by_id;
 mod connection;
+mod connector;
 mod counted;
 pub mod endpoint;
 #[cfg(fuzzing)]
@@ -24,6 +25,7 @@ pub use arrived::End;
 pub use body_stream::BodyStream;
 pub use by_id::ById;
 pub use connection::SWITCHING;
+pub use connector::Connector;
 pub use outgoing::RequestBody;
 pub use pool::HandlerPool;
 pub use reply::{Answer, AnswerBody, Outcome, Reply, Streamed};

@@ -8,9 +8,14 @@ use std::path::Path;
 
 use tokio::net::UnixStream;
 
+use super::connector::Connector;
+
 /// # Errors
 /// Of the system; also when the file is not a socket.
 pub async fn connect(path: &Path) -> io::Result<UnixStream> {
+    if let Some(connector) = Connector::get() {
+        return connector.connect(path).await;
+    }
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::Error::other("the path of its socket has no folder"));
     };
