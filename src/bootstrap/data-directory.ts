@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Config, ConfigError } from '../config.js';
 import { toError } from '../errors.js';
-import { type SqliteFolders, sqliteFolders } from '../model/sqlite-folders.js';
+import { sqliteFolders } from '../model/sqlite-folders.js';
 
 const CHECKOUT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
 
@@ -35,15 +35,6 @@ export async function makeDataDirectory(path: string): Promise<void> {
       cause: thrown,
     });
   }
-}
-
-/** The folders in which files of sqlite services may be. The one below DATA_DIR is made; others are the operator's. */
-export async function makeSqliteFolder(
-  config: Pick<Config, 'DATA_DIR' | 'SQLITE_DIR'>,
-): Promise<SqliteFolders> {
-  const folders = sqliteFolders(config);
-  if (config.SQLITE_DIR === undefined) await makeFolder(folders[0], PRIVATE);
-  return folders;
 }
 
 /** Not `mkdir` with `recursive`, which never returns below `/proc` and other file systems without `mkdir`. */

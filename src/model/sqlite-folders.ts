@@ -39,7 +39,8 @@ export function sqlitePathProblem(path: string, folders: SqliteFolders): string 
   return `must be a file in ${where}, relative to ${folders[0]} or absolute; the operator can name other folders (SQLITE_DIR)`;
 }
 
-function isBelow(file: string, folder: string): boolean {
+/** By its name only. */
+export function isBelow(file: string, folder: string): boolean {
   const way = relative(folder, file);
   return way !== '' && way !== '..' && !way.startsWith('../');
 }

@@ -8,7 +8,6 @@ import { type HandlerServer, serveHandlers } from '../actors/handler-server.js';
 import { ActorHost } from '../actors/host.js';
 import { ServiceMetrics } from '../actors/service-metrics.js';
 import { createWebServer } from '../actors/web-server.js';
-import { makeSqliteFolder } from '../bootstrap/data-directory.js';
 import {
   actorHostSocket,
   handlerSocket,
@@ -17,6 +16,7 @@ import {
   serviceFolder,
   tokenFolder,
 } from '../bootstrap/run-directory.js';
+import { makeSqliteFolder } from '../bootstrap/sqlite-folder.js';
 import { type ProcessContext, startProcess } from '../bootstrap/start-process.js';
 import { refuseSecond, removeUnserved } from '../internal/listen.js';
 import { reachableAt, serveInternally } from '../internal/serve.js';
@@ -71,7 +71,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
       queueLimit: config.SERVICE_QUEUE_LIMIT,
       handlerThreads: config.HANDLER_THREADS,
       memoryMb: config.SERVICE_MEMORY_MB,
-      sqliteFolders: await makeSqliteFolder(config),
+      sqliteFolders: await makeSqliteFolder(config, log),
       // What is made of an answer takes as much again.
       answerBytes: Math.min(config.SERVICE_ANSWER_MB, config.SERVICE_MEMORY_MB / 2) * 1024 ** 2,
       logsDebug: log.isLevelEnabled('debug'),

@@ -42,6 +42,8 @@ export const UNTRUSTED_GROUP = RANGE.first;
 export const SERVICE_GROUP = RANGE.first + UNTRUSTED_COUNT;
 /** The user and the group of the processes that serve public ports. */
 export const FRONT_USER = SERVICE_GROUP + 1;
+/** The user and the group of processes of sqlite services, and of the files that they make. */
+export const SQLITE_USER = SERVICE_GROUP + 2;
 /** Those of untrusted programs. */
 export const UNTRUSTED_USERS = { first: RANGE.first + 1, count: UNTRUSTED_COUNT - 1 };
 

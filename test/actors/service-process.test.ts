@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, openSync, readdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { expect } from 'chai';
 import { ServiceProcess } from '../../src/actors/service-process/service-process.js';
 
@@ -10,7 +9,7 @@ const TOO_LONG = 'x'.repeat(4 * 1024 * 1024);
 describe('a service process that cannot be started', () => {
   it('a service process that cannot be started ends once, with the reason, and refuses requests', async () => {
     const ends: string[] = [];
-    const started = new ServiceProcess({ id: TOO_LONG, type: 'redis' }, 64, tmpdir(), {
+    const started = new ServiceProcess({ id: TOO_LONG, type: 'redis' }, 64, undefined, {
       onMessage: () => undefined,
       onEnd: (reason) => ends.push(reason),
     });
@@ -28,7 +27,7 @@ describe('a service process that cannot be started', () => {
     const ends: string[] = [];
     const listener = { onMessage: () => undefined, onEnd: (reason: string) => ends.push(reason) };
     const started = withoutDescriptors(
-      () => new ServiceProcess({ id: 'a', type: 'sqlite' }, 64, tmpdir(), listener),
+      () => new ServiceProcess({ id: 'a', type: 'sqlite' }, 64, undefined, listener),
     );
     await started.ended();
     expect(ends).to.have.length(1);

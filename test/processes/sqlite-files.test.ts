@@ -1,13 +1,27 @@
 /** Where files of sqlite services may be, and that a lost file is no new, empty one. */
-import { existsSync } from 'node:fs';
-import { mkdir, readdir, rename } from 'node:fs/promises';
-import { join } from 'node:path';
+import { existsSync, lstatSync } from 'node:fs';
+import {
+  chmod,
+  chown,
+  link,
+  mkdir,
+  readdir,
+  readlink,
+  rename,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
+import { execa } from 'execa';
+import { HAS_UNTRUSTED_USERS, SQLITE_USER } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure } from '../support/expect.js';
 import { askForPlan } from '../support/plans.js';
-import { descendantsOf } from '../support/process-state.js';
-import { type Stack, startStack } from '../support/processes.js';
+import { descendantsOf, rightsOf } from '../support/process-state.js';
+import { must, type Stack, startStack } from '../support/processes.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
 interface Shown {
@@ -66,6 +80,77 @@ describe('files of sqlite services', function () {
     const id = await create('stays.db');
     const moved = { config: { path: '/tmp/moved.db' } };
     expectFailure(await stack.api.put(`/api/services/${id}`, moved), 'invalid_config', problem);
+  });
+
+  describe('as root', () => {
+    before(async function () {
+      if (!HAS_UNTRUSTED_USERS) this.skip();
+      await restart({});
+    });
+
+    const processOf = (id: string) => {
+      const host = stack.processes.get('actor-host')?.pid ?? 0;
+      const [found] = descendantsOf(host).filter(({ command }) => command.includes(id));
+      return found?.pid ?? expect.fail('there is no process');
+    };
+    const isServed = (id: string) =>
+      eventually(async () => expect((await show(id)).state).to.equal('connected'));
+    const ownersOf = (...paths: readonly string[]) => paths.map((path) => lstatSync(path).uid);
+
+    it('gives files of sqlite services to the user of their processes, and nothing that is elsewhere', async () => {
+      const folder = join(stack.dataDir, 'sqlite');
+      const file = join(folder, 'of-root.db');
+      const id = await create('of-root.db');
+      expect((await activate(id)).state).to.equal('connected');
+      expect(rightsOf(processOf(id))).to.include({ user: SQLITE_USER, capabilities: 0n, noNewPrivs: true });
+      expect(ownersOf(folder, file)).to.deep.equal([SQLITE_USER, SQLITE_USER]);
+      const other = join(elsewhere.path, 'other');
+      await writeFile(other, '');
+      await symlink(other, join(folder, 'link'));
+      await link(other, join(folder, 'second-name'));
+      await mkdir(join(folder, 'below'));
+      await execa('chown', ['-hR', '0:0', folder]);
+      await restart({});
+      await isServed(id);
+      const owned = ownersOf(folder, file, join(folder, 'below'), other, join(folder, 'link'));
+      expect(owned).to.deep.equal([SQLITE_USER, SQLITE_USER, SQLITE_USER, 0, 0]);
+    });
+
+    it('runs the process of a sqlite service as the owner of a folder that SQLITE_DIR names', async () => {
+      const folder = join(elsewhere.path, 'of-somebody');
+      await mkdir(folder);
+      await chown(folder, 12_345, 12_346);
+      await restart({ SQLITE_DIR: folder });
+      const id = await create('theirs.db');
+      expect((await activate(id)).state).to.equal('connected');
+      expect(rightsOf(processOf(id))).to.include({ user: 12_345, capabilities: 0n });
+      expect(ownersOf(join(folder, 'theirs.db'))).to.deep.equal([12_345]);
+      await must(stack.api.delete(`/api/services/${id}`));
+      await restart({});
+    });
+
+    it('moves files of sqlite services where the user of their processes can enter', async () => {
+      const id = await create('moves.db');
+      expect((await activate(id)).state).to.equal('connected');
+      const { mode } = await stat(stack.dataDir);
+      await chmod(stack.dataDir, 0o700);
+      const own = join(stack.dataDir, 'sqlite');
+      try {
+        await restart({});
+        await isServed(id);
+        expect(ownersOf(`${own}/.`, join(own, 'moves.db'))).to.deep.equal([SQLITE_USER, SQLITE_USER]);
+        await restart({});
+        await isServed(id);
+      } finally {
+        const place = await readlink(own);
+        await chmod(stack.dataDir, mode);
+        await rm(own);
+        await rename(place, own);
+        await restart({});
+        await rm(dirname(place), { recursive: true });
+      }
+      await isServed(id);
+    });
   });
 
   it('does not start a sqlite service whose file was lost with a new one, until it is back', async () => {

@@ -17,6 +17,7 @@ import { ServiceError } from '../../src/actors/service-error.js';
 import type { PoolUse } from '../../src/actors/service-metrics.js';
 import { testInProcess } from '../../src/actors/service-process/isolated-test.js';
 import { ServiceRun } from '../../src/actors/service-process/service-run.js';
+import { prepareWork } from '../../src/actors/service-process/service-user.js';
 import { tokenSigner } from '../../src/actors/service-process/token-signer.js';
 import { objectFolder, runDirectory, serviceFolder, tokenFolder } from '../../src/bootstrap/run-directory.js';
 import type { ConnectionTest } from '../../src/model/connection-test.js';
@@ -195,19 +196,17 @@ class NativeProcess {
     mayEnd,
   }: Service<NativeType>): Promise<{ run: ServiceRun; folder: TempDir; sockets: string }> {
     const folder = await tempDir('native-service');
-    const settings = { ...WORK, ...LIMITS, sqliteFolders };
     const runDir = await runDirectory(folder.path);
     const folders = {
-      runDir,
       handlerFolder: await serviceFolder(runDir),
       objectFolder: await objectFolder(runDir),
       tokenFolder: await tokenFolder(runDir),
     };
     await writeFile(join(folders.tokenFolder, HANDLER.nonce), '');
-    const work = { service: { id: SERVICE_ID, type }, config, bindings: BINDINGS };
+    const work = { service: { id: SERVICE_ID, type }, config, bindings: BINDINGS, sqliteFolders };
     const run = new ServiceRun(
-      work,
-      { ...settings, ...folders },
+      await prepareWork(work, runDir),
+      { ...WORK, ...LIMITS, ...folders },
       {
         onMessage: (message) => {
           if (message.type === 'log') this.#log[message.level](message.details, message.message);

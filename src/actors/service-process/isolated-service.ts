@@ -7,6 +7,7 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import pTimeout from 'p-timeout';
+import { toError } from '../../errors.js';
 import { type HandlerInstance, signServiceToken } from '../../secrets/service-token.js';
 import type { HostedBinding } from '../../store/service-activity.js';
 import type { Log } from '../../util/log.js';
@@ -21,6 +22,7 @@ import { addFigures, type Figures } from './figures.js';
 import type { FromService, ServeRequest } from './messages.js';
 import { missingProgram } from './programs.js';
 import { type IsolationSettings, ServiceRun } from './service-run.js';
+import { prepareWork } from './service-user.js';
 import { tokenSigner } from './token-signer.js';
 
 /** Pauses before it is started again, milliseconds; when there are no more, the service has failed. */
@@ -194,7 +196,14 @@ export class IsolatedService implements RemoteActor, RunningService {
         this.#startAfter(LOOK_FOR_PROGRAM_MS);
         return;
       }
-      const run = new ServiceRun({ service, config, bindings: this.#bindings }, settings, {
+      const { sqliteFolders, runDir, ...others } = settings;
+      const prepared = await prepareWork({ service, config, sqliteFolders }, runDir).catch(
+        (error: unknown) => void this.#onEnd(undefined, toError(error).message),
+      );
+      if (!prepared) return;
+      const { user, work } = prepared;
+      if (this.#ending.signal.aborted) return user?.end();
+      const run = new ServiceRun({ user, work: { ...work, bindings: this.#bindings } }, others, {
         onMessage: (message) => this.#onMessage(message),
         onEnd: (reason) => this.#onEnd(run, reason),
       });
@@ -228,11 +237,12 @@ export class IsolatedService implements RemoteActor, RunningService {
     this.#use = figures.use;
   }
 
-  #onEnd(run: ServiceRun, reason: string): void {
+  /** @param run undefined when it could not even be started */
+  #onEnd(run: ServiceRun | undefined, reason: string): void {
     if (this.#run === run) this.#run = undefined;
     this.#use = NOT_USED;
     if (this.#ending.signal.aborted) return;
-    if (performance.now() - run.since >= LONG_LIFE_MS) this.#ends = 0;
+    if (run && performance.now() - run.since >= LONG_LIFE_MS) this.#ends = 0;
     const pause = PAUSES_MS[this.#ends++];
     const { log } = this.#options;
     if (pause === undefined) {

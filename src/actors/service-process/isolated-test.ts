@@ -8,6 +8,7 @@ import { ServiceError } from '../service-error.js';
 import type { TestRequest } from './messages.js';
 import { memoryOf, missingProgram } from './programs.js';
 import { ServiceProcess } from './service-process.js';
+import { prepareWork } from './service-user.js';
 
 /** Each takes a processor for a moment, and some 50 MiB. */
 const MAX_TESTS = 8;
@@ -20,7 +21,7 @@ const limit = pLimit(MAX_TESTS);
 
 /**
  * Connects, makes one round trip, and closes the connection. Never fails.
- * @param runDir for `ServiceProcess`
+ * @param runDir where users in use are recorded
  */
 export async function testInProcess(
   request: Omit<TestRequest, 'type'>,
@@ -38,12 +39,14 @@ export async function testInProcess(
 async function run(given: TestRequest, runDir: string, log: Log): Promise<ConnectionTest> {
   const missing = missingProgram(given.service.type);
   if (missing !== undefined) return failed(missing);
-  const request = { ...given, memoryMb: memoryOf(given.service.type, given.memoryMb) };
-  const { timeoutMs, service, memoryMb } = request;
+  const memoryMb = memoryOf(given.service.type, given.memoryMb);
+  const { work, user } = await prepareWork(given, runDir);
+  const request = { ...work, memoryMb };
+  const { timeoutMs, service } = request;
   const limiter = new LogRateLimiter(MAX_LOG_LINES_PER_SECOND, (dropped) =>
     log.warn({ dropped }, 'a connection test logs more than is written'),
   );
-  const process = new ServiceProcess(service, memoryMb, runDir, {
+  const process = new ServiceProcess(service, memoryMb, user, {
     onMessage: (message) => {
       if (message.type === 'log' && limiter.take()) log[message.level](message.details, message.message);
     },

@@ -8,7 +8,7 @@ import { ServiceError } from '../service-error.js';
 import { limitedProcess } from './limited-process.js';
 import type { FromService, ServiceAnswer, ServiceRequest, ToService, WorkRequest } from './messages.js';
 import { programOf } from './programs.js';
-import { claimUser, type ServiceUser } from './service-user.js';
+import type { ServiceUser } from './service-user.js';
 
 const PING_MS = 1_000;
 /** So many pings without an answer mean that it does not answer any more. */
@@ -34,7 +34,7 @@ export class ServiceProcess {
   readonly #memoryMb: number;
   readonly #listener: ServiceProcessListener;
   readonly #child: ChildProcess | undefined;
-  #user: ServiceUser | undefined;
+  readonly #user: ServiceUser | undefined;
   readonly #ended: Promise<void>;
   #hasEnded = false;
   readonly #waiting = new Map<number, Waiting>();
@@ -49,15 +49,16 @@ export class ServiceProcess {
   /**
    * Starts it. A failure to start is an end.
    * @param memoryMb its limit
-   * @param runDir where the user is recorded that it runs as
+   * @param user whom it runs as, until its end; undefined for the user of this process
    */
   constructor(
     service: WorkRequest['service'],
     memoryMb: number,
-    runDir: string,
+    user: ServiceUser | undefined,
     listener: ServiceProcessListener,
   ) {
     this.#memoryMb = memoryMb;
+    this.#user = user;
     this.#listener = listener;
     this.#startTimer = setTimeout(() => this.kill('it did not start in time'), START_TIMEOUT_MS);
     let onEnded: () => void = () => undefined;
@@ -69,7 +70,7 @@ export class ServiceProcess {
       this.#onEnd(how);
       void this.#endUser().then(onEnded);
     };
-    this.#child = this.#spawn(service, runDir, end);
+    this.#child = this.#spawn(service, end);
   }
 
   get pid(): number | undefined {
@@ -104,15 +105,10 @@ export class ServiceProcess {
     await this.#ended;
   }
 
-  #spawn(
-    { id, type }: WorkRequest['service'],
-    runDir: string,
-    onEnd: (how: string) => void,
-  ): ChildProcess | undefined {
+  #spawn({ id, type }: WorkRequest['service'], onEnd: (how: string) => void): ChildProcess | undefined {
     let child: ChildProcess;
     try {
       const program = programOf(type, id, this.#memoryMb);
-      this.#user = claimUser(type, runDir);
       const stdio = ['ignore', 'ignore', 'pipe', 'ipc'] as const;
       child = limitedProcess(program, this.#memoryMb, this.#user?.identity, stdio);
     } catch (thrown) {

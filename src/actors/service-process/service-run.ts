@@ -8,6 +8,7 @@ import type { Figures } from './figures.js';
 import type { ServeRequest } from './messages.js';
 import { memoryOf } from './programs.js';
 import { ServiceProcess, type ServiceProcessListener } from './service-process.js';
+import type { PreparedWork } from './service-user.js';
 
 /** What is the same for all services of an actor host. */
 export interface IsolationSettings
@@ -51,17 +52,18 @@ export class ServiceRun {
   /** Resolves when it knows the present bindings; rejects likewise. */
   #bound: Promise<unknown>;
 
+  /** Starts it. A failure to start is an end. */
   constructor(
-    work: Pick<ServeRequest, 'service' | 'config' | 'bindings'>,
-    settings: IsolationSettings,
+    { work, user }: PreparedWork<Pick<ServeRequest, 'service' | 'config' | 'bindings' | 'sqliteFolders'>>,
+    settings: Omit<IsolationSettings, 'sqliteFolders' | 'runDir'>,
     listener: ServiceProcessListener,
   ) {
-    const { handlerFolder, objectFolder, runDir, ...limits } = settings;
+    const { handlerFolder, objectFolder, ...limits } = settings;
     const memoryMb = memoryOf(work.service.type, settings.memoryMb);
     this.socket = `${randomBytes(9).toString('hex')}.sock`;
     const handlerSocket = join(handlerFolder, this.socket);
     this.objectSocket = join(objectFolder, this.socket);
-    this.#process = new ServiceProcess(work.service, memoryMb, runDir, {
+    this.#process = new ServiceProcess(work.service, memoryMb, user, {
       onMessage: (message) => listener.onMessage(message),
       onEnd: (reason) => {
         // A process that is killed leaves its sockets behind.
@@ -73,8 +75,8 @@ export class ServiceRun {
     });
     this.serving = this.#process.ask({
       type: 'serve',
-      ...work,
       ...limits,
+      ...work,
       memoryMb,
       handlerSocket,
       objectSocket: this.objectSocket,
