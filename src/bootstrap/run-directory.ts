@@ -70,7 +70,7 @@ export async function objectFolder(runDir: string): Promise<string> {
   return folder;
 }
 
-/** The folder of the nonces of tokens (`src/secrets/service-token.ts`), which services read and handlers cannot reach. */
+/** The folder of the nonces of tokens (`src/secrets/service-token.ts`): services read it, handlers cannot reach it. */
 export async function tokenFolder(runDir: string): Promise<string> {
   const folder = join(runDir, 'tokens');
   // What is made in it belongs to the group, too.

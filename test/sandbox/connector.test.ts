@@ -1,4 +1,4 @@
-/** Connections that the launcher makes for a program which cannot reach the sockets itself: to those of some users only. */
+/** Connections that the launcher makes for a program that cannot reach the sockets itself: to those of some users. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { chown, symlink, writeFile } from 'node:fs/promises';

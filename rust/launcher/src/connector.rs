@@ -1,5 +1,5 @@
-//! Connects to Unix sockets for a program whose user cannot reach them: the front of a gateway, whose handlers have their
-//! sockets in files of their own. It is a child of the program, keeps the rights that this takes, and connects to
+//! Connects to Unix sockets for a program whose user cannot reach them: the front of a gateway, whose handlers have
+//! theirs in files of their own. It is a child of the program, keeps the rights that this takes, and connects to
 //! sockets of certain users only.
 //!
 //! The program asks through its last descriptor, a socket of packets: with a path. The answer is four bytes, an error
@@ -31,8 +31,8 @@ const LONGEST_PATH: usize = 4_096;
 /// CAP_SYS_PTRACE (capabilities(7)).
 const NEEDED: [u32; 3] = [1, 2, 19];
 
-/// Starts the process that connects, for this one, which becomes the program. Returns the descriptor of the program, with
-/// which that process ends.
+/// Starts the process that connects, for this one, which becomes the program. Returns the descriptor of the program,
+/// with which that process ends.
 ///
 /// # Errors
 /// It could not be started.
