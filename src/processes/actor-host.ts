@@ -8,6 +8,7 @@ import { type HandlerServer, serveHandlers } from '../actors/handler-server.js';
 import { ActorHost } from '../actors/host.js';
 import { ServiceMetrics } from '../actors/service-metrics.js';
 import { createWebServer } from '../actors/web-server.js';
+import { warnOfClosedCertificates } from '../bootstrap/certificate-files.js';
 import {
   actorHostSocket,
   handlerSocket,
@@ -44,6 +45,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   await killAbandoned(runDir);
   for (const folder of [await serviceFolder(runDir), await objectFolder(runDir)])
     await removeUnserved(folder);
+  await warnOfClosedCertificates(log);
   const registry = new Registry();
 
   const store = openDatabase(
