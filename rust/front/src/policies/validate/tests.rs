@@ -1,11 +1,17 @@
 //! Hostile schemas and bodies, and what is said of ordinary ones. That outcomes are those of JSON Schema is tested over
 //! HTTP.
+use std::borrow::Cow;
 use std::mem::MaybeUninit;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use super::compiled::Reading;
 use super::finish::MEMORY_LOOK;
+use super::json::{Json, MAX_VALUES};
+use super::problems::{Place, Problems};
+use super::ready::{BodyKind, TOO_COMPLEX};
+use super::schema::Schema;
 use super::stop::Waiting;
 use super::*;
 use crate::http::{MAX_HEADERS, read_head};
