@@ -234,11 +234,14 @@ async function sandboxInForce(api: ApiClient): Promise<string> {
     : 'none, only resource limits: code of handlers can read what you can; docs/SANDBOX.md says what to do';
 }
 
-/** DATA_DIR, and the folder of the database where that is elsewhere. */
+/** DATA_DIR, and the folders of the database and of sqlite services where these are elsewhere. */
 function dataFolders({ DATA_DIR, DATABASE_URL }: Config): string {
-  if (DATABASE_URL !== undefined) return DATA_DIR;
-  const database = realpathSync(join(DATA_DIR, 'postgres'));
-  return dirname(database) === realpathSync(DATA_DIR) ? DATA_DIR : `${DATA_DIR} and ${database}`;
+  const names = DATABASE_URL === undefined ? ['postgres', 'sqlite'] : ['sqlite'];
+  const found = names.map((name) => join(DATA_DIR, name)).filter((folder) => existsSync(folder));
+  const elsewhere = found
+    .map((folder) => realpathSync(folder))
+    .filter((folder) => dirname(folder) !== realpathSync(DATA_DIR));
+  return [DATA_DIR, ...elsewhere].join(' and ');
 }
 
 function showUrls(config: Config, path: string | undefined, sandbox: string): void {
