@@ -75,8 +75,16 @@ export function inheritedEnvironment(
   return { ...environment };
 }
 
-// Which certificates the operator trusts, and the local time.
-const COMMON_VARIABLES = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'TZ'];
+/** Which certificates the operator trusts: paths, the last one several with colons. */
+const FILE_VARIABLES = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
+
+/** Those processes have another working directory. */
+function absolute(paths: string | undefined): string | undefined {
+  return paths
+    ?.split(':')
+    .map((path) => path && resolve(path))
+    .join(':');
+}
 
 /** Options of Node that say the same. */
 const TRUST_OPTIONS = /--use-(?:openssl|bundled|system)-ca\b/g;
@@ -85,7 +93,8 @@ const TRUST_OPTIONS = /--use-(?:openssl|bundled|system)-ca\b/g;
 export function isolatedEnvironment(environment: Environment = process.env): Record<string, string> {
   const options = environment['NODE_OPTIONS']?.match(TRUST_OPTIONS)?.join(' ');
   const entries = [
-    ...COMMON_VARIABLES.map((name) => [name, environment[name]] as const),
+    ...FILE_VARIABLES.map((name) => [name, absolute(environment[name])] as const),
+    ['TZ', environment['TZ']] as const,
     ['NODE_OPTIONS', options] as const,
   ];
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== undefined));

@@ -118,7 +118,7 @@ export class ActorHost implements SessionHost {
         config: hadFile(service) ? withFileThatIsThere(config) : config,
         ...limits,
       };
-      return await testInProcess(request, isolation.runDir, log.child({ service_id: id }));
+      return await testInProcess(request, isolation.programs, log.child({ service_id: id }));
     } catch (thrown) {
       return { connected: false, error: toError(thrown).message };
     }

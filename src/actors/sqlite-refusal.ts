@@ -1,10 +1,11 @@
 /** Why a sqlite service is not started: its file is not where it may be, or not there any more. */
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type { ServiceConfig } from '../model/service-configs.js';
-import { type SqliteFolders, sqliteFile, sqlitePathProblem } from '../model/sqlite-folders.js';
+import { type SqliteFolders, sqliteFile, sqliteFolder, sqlitePathProblem } from '../model/sqlite-folders.js';
 import type { HostedService } from '../store/service-activity.js';
+import { HAS_UNTRUSTED_USERS, SQLITE_USER } from '../util/untrusted-users.js';
 
 /** Whether its file was opened on this machine, or anywhere before that was recorded. */
 export function hadFile({ file_hosts }: Pick<HostedService, 'file_hosts'>): boolean {
@@ -28,6 +29,8 @@ export function sqliteRefusal(
 ): string | undefined {
   const problem = sqlitePathProblem(path, folders);
   if (problem !== undefined) return `its file, ${resolve(path)}, is not opened: config.path ${problem}`;
+  const ofRoot = rootsFolder(sqliteFolder(path, folders));
+  if (ofRoot !== undefined) return ofRoot;
   const file = sqliteFile(path, folders);
   if (!hasFile || existsSync(file)) return undefined;
   const before = resolve(path);
@@ -38,5 +41,14 @@ export function sqliteRefusal(
   return (
     `its file, ${file}, does not exist, and no empty one takes its place: ${place}. Then activate it again; ` +
     'to begin without data, give it another path, or make an empty file there'
+  );
+}
+
+/** A process of a service runs as the owner of its folder, and never as root. */
+function rootsFolder(folder: string): string | undefined {
+  if (!HAS_UNTRUSTED_USERS || statSync(folder, { throwIfNoEntry: false })?.uid !== 0) return undefined;
+  return (
+    `the folder ${folder} belongs to root, and no service runs as root: give it and its files to another user, such as ` +
+    `\`chown -R ${SQLITE_USER}:${SQLITE_USER} ${folder}\`, which can enter the folders above. Then activate it again`
   );
 }

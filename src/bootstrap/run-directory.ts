@@ -1,10 +1,10 @@
 /** The folder for Unix sockets of one DATA_DIR. */
 import { createHash } from 'node:crypto';
-import { lstat, mkdir } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isErrno } from '../util/errno.js';
-import { makePassable, makeServiceFolder } from '../util/untrusted-users.js';
+import { HAS_UNTRUSTED_USERS, makePassable, SERVICE_GROUP } from '../util/untrusted-users.js';
 import { makeDataDirectory } from './data-directory.js';
 import { folderOutside, reachableFolder } from './reachable-folder.js';
 
@@ -53,8 +53,8 @@ async function shortFolder(dataDir: string): Promise<string> {
 export async function serviceFolder(runDir: string): Promise<string> {
   const folder = join(runDir, 'services');
   // Handlers may run as other users. The parent folder excludes all others. Not to be listed: a handler knows the names
-  // of the sockets it is told. Processes of services make theirs, and cannot remove those of others.
-  await makeServiceFolder(folder, { others: 0o1731, same: 0o711 });
+  // of the sockets it is told. Each process of a service has a folder of its own there.
+  await makeFolder(folder, 0o711);
   return folder;
 }
 
@@ -66,15 +66,15 @@ export function handlerSocket(runDir: string): string {
 /** The folder of the sockets on which processes of services serve object files, for the actor host only. */
 export async function objectFolder(runDir: string): Promise<string> {
   const folder = join(runDir, 'objects');
-  await makeServiceFolder(folder, { others: 0o1730, same: 0o700 });
+  await makeFolder(folder, HAS_UNTRUSTED_USERS ? 0o711 : 0o700);
   return folder;
 }
 
 /** The folder of the nonces of tokens (`src/secrets/service-token.ts`): services read it, handlers cannot reach it. */
 export async function tokenFolder(runDir: string): Promise<string> {
   const folder = join(runDir, 'tokens');
-  // What is made in it belongs to the group, too.
-  await makeServiceFolder(folder, { others: 0o2750, same: 0o700 });
+  await makeFolder(folder, HAS_UNTRUSTED_USERS ? 0o750 : 0o700);
+  if (HAS_UNTRUSTED_USERS) await chown(folder, 0, SERVICE_GROUP);
   return folder;
 }
 
@@ -88,4 +88,10 @@ export async function gatewayFolder(runDir: string): Promise<string> {
 /** The socket of the actor host for the management API on this machine. */
 export function actorHostSocket(runDir: string): string {
   return join(runDir, 'actors.sock');
+}
+
+/** Also changes the mode that an earlier version has given it. */
+async function makeFolder(folder: string, mode: number): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await chmod(folder, mode);
 }

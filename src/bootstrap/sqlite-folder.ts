@@ -2,7 +2,8 @@
  * The folder of sqlite services below DATA_DIR. Where root has started the product, it belongs to the user that their
  * processes run as, and is where that one can enter it.
  */
-import { cp, lchown, lstat, mkdir, readdir, realpath, rename, rm, stat, symlink } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { cp, lstat, mkdir, open, readdir, realpath, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../config.js';
 import { type SqliteFolders, sqliteFolders } from '../model/sqlite-folders.js';
@@ -11,9 +12,11 @@ import type { Logger } from '../util/log.js';
 import { HAS_UNTRUSTED_USERS, SQLITE_USER } from '../util/untrusted-users.js';
 import { reachableFolder } from './reachable-folder.js';
 
+const PRIVATE = { mode: 0o700 };
+
 /**
- * The folders in which files of sqlite services may be. The one below DATA_DIR is made, and what is in it given to the
- * user of their processes; others are the operator's, and left as they are.
+ * The folders in which files of sqlite services may be. The one below DATA_DIR is made, and what belongs to root in it
+ * given to the user of their processes; others are the operator's, and left as they are.
  * @throws Error when it cannot be moved to where that user can enter it
  */
 export async function makeSqliteFolder(
@@ -24,54 +27,76 @@ export async function makeSqliteFolder(
   if (config.SQLITE_DIR !== undefined) return folders;
   const [own] = folders;
   if (HAS_UNTRUSTED_USERS) await moveOutside(own, await reachableFolder(config.DATA_DIR, 'sqlite'), log);
-  await mkdir(own, { mode: 0o700 }).catch((error: unknown) => {
+  await mkdir(own, PRIVATE).catch((error: unknown) => {
     if (!isErrno(error, 'EEXIST')) throw error;
   });
-  if (HAS_UNTRUSTED_USERS) await takeOver(await realpath(own), log);
+  if (HAS_UNTRUSTED_USERS) {
+    const folder = await realpath(own);
+    const given = await give(folder);
+    if (given > 0)
+      log.info(
+        { folder, user: SQLITE_USER, files: given },
+        'files of sqlite services belong to the user of their processes now',
+      );
+  }
   return folders;
 }
 
-/** Moves a folder to a place, and leaves a link to it. It is complete in one of both, whenever this is interrupted. */
+/** Moves a folder to a place, and leaves a link to it. Goes on where an earlier start was interrupted. */
 async function moveOutside(own: string, place: string, log: Logger): Promise<void> {
   const found = await ifThere(lstat(own));
   if (place === own || found?.isSymbolicLink() || place === (await ifThere(realpath(own)))) return;
-  const isMoved = (await ifThere(lstat(place))) !== undefined;
-  if (found && isMoved)
-    throw new Error(
-      `The files of sqlite services are in ${own} or in ${place}: keep the one with the newer files, and remove the other.`,
-    );
+  const [unfinished, old] = [`${place}.new`, `${own}.moved`];
   if (found) {
-    await rm(`${place}.new`, { recursive: true, force: true });
-    await cp(own, `${place}.new`, { recursive: true, preserveTimestamps: true });
-    await rename(`${place}.new`, place);
-    await rm(own, { recursive: true });
-  } else if (!isMoved) {
-    await mkdir(place, { mode: 0o700 });
+    if (await ifThere(lstat(place)))
+      throw new Error(
+        `Files of sqlite services are in ${own} and in ${place}: keep what is newer, remove the other`,
+      );
+    await rm(unfinished, { recursive: true, force: true });
+    // Closed before anything is in it.
+    await mkdir(unfinished, PRIVATE);
+    await cp(own, unfinished, { recursive: true, preserveTimestamps: true });
+    // All of it is there from here on.
+    await rename(own, old);
   }
+  // An interrupted start has left it: complete, because what was copied has another name already.
+  if (await ifThere(lstat(old))) await ifThere(rename(unfinished, place));
+  await mkdir(place, PRIVATE).catch((error: unknown) => {
+    if (!isErrno(error, 'EEXIST')) throw error;
+  });
   await symlink(place, own);
+  await rm(old, { recursive: true, force: true });
   log.info(
     { folder: own, place },
     'files of sqlite services are where the user of their processes can enter',
   );
 }
 
-/** What root has made, or restored. */
-async function takeOver(folder: string, log: Logger): Promise<void> {
-  if ((await stat(folder)).uid !== 0) return;
-  await give(folder);
-  log.info(
-    { folder, user: SQLITE_USER },
-    'files of sqlite services belong to the user of their processes now',
-  );
-}
-
-async function give(path: string): Promise<void> {
-  const found = await lstat(path);
-  if (found.uid !== 0) return;
-  if (found.isDirectory()) for (const name of await readdir(path)) await give(join(path, name));
-  // Another name of a file may be outside.
-  else if (!found.isFile() || found.nlink > 1) return;
-  await lchown(path, SQLITE_USER, SQLITE_USER);
+/**
+ * Gives what belongs to root to the user: also what root has restored or added later. That user may write there, so no
+ * path is followed twice, no link, and no other name of a file, which may be outside.
+ * @returns how many files and folders were given
+ */
+async function give(path: string): Promise<number> {
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const file = await open(path, flags).catch((error: unknown) => {
+    if (isErrno(error, 'ELOOP', 'ENOENT', 'ENXIO')) return undefined;
+    throw error;
+  });
+  if (!file) return 0;
+  try {
+    const found = await file.stat();
+    const folder = `/proc/self/fd/${file.fd}`;
+    let given = 0;
+    if (found.isDirectory())
+      for (const name of await readdir(folder)) given += await give(join(folder, name));
+    const isOwn = found.isDirectory() || (found.isFile() && found.nlink === 1);
+    if (found.uid !== 0 || !isOwn) return given;
+    await file.chown(SQLITE_USER, SQLITE_USER);
+    return given + 1;
+  } finally {
+    await file.close();
+  }
 }
 
 /** Undefined when there is no such file. */

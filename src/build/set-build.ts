@@ -8,7 +8,7 @@ import { type Confinement, UNCONFINED } from '../sandbox/confinement.js';
 import type { Mount } from '../sandbox/launcher.js';
 import { removeTree } from '../sandbox/remove-tree.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
-import { isUntrustedUser, makePassable } from '../util/untrusted-users.js';
+import { isUserOfProgram, makePassable } from '../util/untrusted-users.js';
 import { buildEnvironment, buildView, INSIDE, INSIDE_NAMES } from './build-view.js';
 import { cargoDiagnostics, compiledPackage, linkArguments, packageCount } from './cargo-output.js';
 import { type FailedTool, type FolderNames, whyEnded, withoutMachinePaths } from './diagnostics.js';
@@ -96,7 +96,7 @@ export async function buildSet(
   // The output of an earlier try belongs to the user it ran as.
   const { uid } = await stat(folders.target);
   await options.sandbox.killAbandoned();
-  const build = new SetBuild(options, folders, sources, isUntrustedUser(uid) ? uid : undefined);
+  const build = new SetBuild(options, folders, sources, isUserOfProgram(uid) ? uid : undefined);
   const notDownloaded = await build.fetch(spec);
   if (notDownloaded) return { ...notDownloaded, step: 'download' };
   const notCompiled = await build.build(spec, onProgress);

@@ -154,10 +154,7 @@ export class FrontProcess {
 
 /** As root, it is another user, for whom the launcher connects to handlers. @param streams its descriptors */
 function launchedFront(program: string, streams: number): [string, string[]] {
-  if (!HAS_UNTRUSTED_USERS) {
-    return launched(ownProgram(streams, null, { serves: true, connectsTo: null }), program, []);
-  }
+  if (!HAS_UNTRUSTED_USERS) return launched(ownProgram(streams, null, 'unix'), program, []);
   const identity = { user: FRONT_USER, group: FRONT_USER, groups: [] };
-  const plan = ownProgram(streams, identity, { serves: true, connectsTo: UNTRUSTED_USERS });
-  return launched(plan, program, [String(streams)]);
+  return launched(ownProgram(streams, identity, 'unix', UNTRUSTED_USERS), program, [String(streams)]);
 }

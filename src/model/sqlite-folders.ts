@@ -28,6 +28,12 @@ export function sqliteFile(path: string, [first]: SqliteFolders): string {
   return normalize(isAbsolute(path) ? path : join(first, path));
 }
 
+/** The one of the folders in which the file is that a path of a config means. */
+export function sqliteFolder(path: string, folders: SqliteFolders): string {
+  const file = sqliteFile(path, folders);
+  return folders.find((folder) => isBelow(file, folder)) ?? folders[0];
+}
+
 /**
  * By its name only: links are followed where the file is opened.
  * @returns what is wrong with a path, to be said after its name; undefined when it may be used
@@ -39,8 +45,7 @@ export function sqlitePathProblem(path: string, folders: SqliteFolders): string 
   return `must be a file in ${where}, relative to ${folders[0]} or absolute; the operator can name other folders (SQLITE_DIR)`;
 }
 
-/** By its name only. */
-export function isBelow(file: string, folder: string): boolean {
+function isBelow(file: string, folder: string): boolean {
   const way = relative(folder, file);
   return way !== '' && way !== '..' && !way.startsWith('../');
 }

@@ -2,6 +2,8 @@
  * Entry of the process `actor-host`: owns the connections to backend services, and serves handlers and the management
  * API.
  */
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import { connectionMaximums } from '../actors/connection-limits.js';
 import { type HandlerServer, serveHandlers } from '../actors/handler-server.js';
@@ -17,18 +19,22 @@ import {
   serviceFolder,
   tokenFolder,
 } from '../bootstrap/run-directory.js';
+import { reachableNodeProgram } from '../bootstrap/service-program.js';
 import { makeSqliteFolder } from '../bootstrap/sqlite-folder.js';
 import { type ProcessContext, startProcess } from '../bootstrap/start-process.js';
-import { refuseSecond, removeUnserved } from '../internal/listen.js';
+import { toError } from '../errors.js';
+import { refuseSecond } from '../internal/listen.js';
 import { reachableAt, serveInternally } from '../internal/serve.js';
 import { registrySource, serveMetrics } from '../metrics/process-metrics.js';
 import { SECRET_SETTINGS } from '../model/service-configs.js';
+import { type SqliteFolders, sqliteFolders } from '../model/sqlite-folders.js';
 import { Changes } from '../reconcile/changes.js';
 import { joinNodes } from '../reconcile/nodes.js';
 import { killAbandoned } from '../sandbox/run-user.js';
 import { loadSecretBox } from '../secrets/secret-box.js';
 import { actorHostTokens } from '../secrets/service-token.js';
 import { openDatabase } from '../store/database.js';
+import type { Logger } from '../util/log.js';
 import { MemoryBudget } from '../util/memory-budget.js';
 
 const POOL_SIZE = 4;
@@ -41,10 +47,9 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   const secrets = await loadSecretBox(config);
   const runDir = await runDirectory(config.DATA_DIR);
   await refuseSecond(handlerSocket(runDir));
-  // Processes of services end with their actor host, but for those that are stopped then.
   await killAbandoned(runDir);
-  for (const folder of [await serviceFolder(runDir), await objectFolder(runDir)])
-    await removeUnserved(folder);
+  // Processes of services end with their actor host.
+  for (const folder of [await serviceFolder(runDir), await objectFolder(runDir)]) await empty(folder);
   await warnOfClosedCertificates(log);
   const registry = new Registry();
 
@@ -73,14 +78,14 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
       queueLimit: config.SERVICE_QUEUE_LIMIT,
       handlerThreads: config.HANDLER_THREADS,
       memoryMb: config.SERVICE_MEMORY_MB,
-      sqliteFolders: await makeSqliteFolder(config, log),
+      sqliteFolders: await sqliteFoldersOf(config, log),
       // What is made of an answer takes as much again.
       answerBytes: Math.min(config.SERVICE_ANSWER_MB, config.SERVICE_MEMORY_MB / 2) * 1024 ** 2,
       logsDebug: log.isLevelEnabled('debug'),
       handlerFolder: await serviceFolder(runDir),
       objectFolder: await objectFolder(runDir),
       tokenFolder: await tokenFolder(runDir),
-      runDir,
+      programs: { node: await reachableNodeProgram(), runDir },
     },
     log,
   });
@@ -104,4 +109,18 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
     return own();
   };
   shutdown.add('metrics', await serveMetrics(runDir, 'actor-host', config, metrics));
+}
+
+async function empty(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true, force: true });
+}
+
+/** Only sqlite services do without their files; each says so. */
+async function sqliteFoldersOf(config: ProcessContext['config'], log: Logger): Promise<SqliteFolders> {
+  try {
+    return await makeSqliteFolder(config, log);
+  } catch (error) {
+    log.error({ err: toError(error) }, 'the folder of sqlite services cannot be used');
+    return sqliteFolders(config);
+  }
 }

@@ -17,9 +17,7 @@ import type {
 } from '../actors/service-process/messages.js';
 import { type ServedService, serveService } from '../actors/service-process/served-service.js';
 import { toError } from '../errors.js';
-import { becomeUserIfAsked } from '../util/become.js';
 import type { Log } from '../util/log.js';
-import { watchParentIfAsked } from '../util/parent-watchdog.js';
 
 /** How long a process whose last message cannot be sent waits before it ends. */
 const LAST_WORDS_MS = 100;
@@ -28,7 +26,6 @@ const MAX_TEXT = 4_096;
 
 let served: Promise<ServedService> | undefined;
 
-watchParentIfAsked();
 process.on('uncaughtException', fail);
 process.on('unhandledRejection', fail);
 process.on('message', ({ number, request }: ToService) => {
@@ -86,13 +83,9 @@ async function leave(): Promise<void> {
   process.exit(0);
 }
 
-/** Loads all that is needed, before this process becomes a user that may not reach its files. */
-async function guardedDriver({ service, answerBytes }: ServeRequest | TestRequest): Promise<Driver> {
+function guardedDriver({ service, answerBytes }: ServeRequest | TestRequest): Promise<Driver> {
   guardConnections(service.type, answerBytes);
-  const driver = await loadDriver(service.type);
-  if (service.type === 'objstore') await import('../actors/web-server.js');
-  becomeUserIfAsked();
-  return driver;
+  return loadDriver(service.type);
 }
 
 /** A log that the actor host writes, with its other lines of this service. */

@@ -41,7 +41,7 @@ export interface LaunchPlan {
     readonly cpuSeconds: number | null;
     readonly processes: number | null;
   } | null;
-  /** null: the user of this process, with its rights if `access` is null, too. */
+  /** null: the user of this process, with its rights if `access` and `own` are null, too. */
   readonly identity: Identity | null;
   /** The folder of a cgroup to join. */
   readonly cgroup: string | null;
@@ -60,28 +60,41 @@ export interface LaunchPlan {
      */
     readonly sharedNetwork: 'none' | 'first' | 'next';
   } | null;
-  /** It serves the network on sockets that it was given, and starts no program: it is refused all else. */
-  readonly serves: boolean;
   /**
-   * The launcher connects to Unix sockets of these users for the program, which asks it through the descriptor after
-   * the others. null: the program connects by itself.
+   * It is a program of the product that answers strangers or backends: whatever its user, it has no capabilities and no
+   * terminal, and starts no processes. null: another one.
    */
-  readonly connectsTo: { readonly first: number; readonly count: number } | null;
+  readonly own: {
+    /** Which it makes, besides those that it was given. */
+    readonly sockets: 'unix' | 'internet';
+    /**
+     * The launcher connects to Unix sockets of these users for the program, which asks it through the descriptor after
+     * the others. null: the program connects by itself.
+     */
+    readonly connectsTo: UserRange | null;
+  } | null;
+}
+
+/** Users with successive ids. */
+export interface UserRange {
+  readonly first: number;
+  readonly count: number;
 }
 
 /**
- * The plan of a program of the product, which has the files of its user.
+ * The plan of a program of the product that answers strangers or backends. It has the files of its user.
  * @param streams how many descriptors it has
- * @param identity null: it keeps the rights of this process
+ * @param identity null: the user of this process
  */
 export function ownProgram(
   streams: number,
   identity: Identity | null,
-  serving: Pick<LaunchPlan, 'serves' | 'connectsTo'> = { serves: false, connectsTo: null },
+  sockets: 'unix' | 'internet',
+  connectsTo: UserRange | null = null,
 ): LaunchPlan {
   return {
     ...{ parent: process.pid, streams, cwd: '/', nice: null, limits: null, identity, cgroup: null },
-    ...{ keepsAttributes: false, access: null, namespaces: null, ...serving },
+    ...{ keepsAttributes: false, access: null, namespaces: null, own: { sockets, connectsTo } },
   };
 }
 

@@ -102,7 +102,7 @@ function planOf({ cwd, stdio, limits, confinement, group }: LimitedCommand): Lau
   const { memoryMb, fileMb, openFiles, cpuSeconds = null, processes = null } = limits;
   const sharesUser = confinement.user === undefined && !confinement.hasNamespaces;
   return {
-    ...{ ...confinement.plan, serves: false, connectsTo: null },
+    ...{ ...confinement.plan, own: null },
     ...{ parent: process.pid, streams: stdio.length, cwd, nice: niceness(), cgroup: group?.path ?? null },
     limits: {
       addressSpaceBytes: memoryMb * MEGABYTE,

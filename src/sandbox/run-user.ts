@@ -7,7 +7,13 @@ import { lchown } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isErrno } from '../util/errno.js';
 import { isRunning, THIS_PROCESS } from '../util/process-liveness.js';
-import { isUntrustedUser, randomUntrustedUser, UNTRUSTED_GROUP } from '../util/untrusted-users.js';
+import {
+  type IdRange,
+  isUserOfProgram,
+  randomUser,
+  UNTRUSTED_GROUP,
+  UNTRUSTED_USERS,
+} from '../util/untrusted-users.js';
 import { killAll, processesOfUser, usersWithProcesses } from './kill.js';
 
 /**
@@ -22,16 +28,19 @@ const ATTEMPTS = 1_000;
 export class RunUser {
   readonly #records: string | undefined;
   #id: number | undefined;
+  readonly #users: IdRange;
   #isClaimed = false;
 
   /**
    * @param records folder for one record per user in use, which keeps other programs from using it, and by which
    * `killAbandoned` finds programs of a killed process
    * @param id the user of an earlier run, to reuse its files
+   * @param users of which it is one
    */
-  constructor(records: string | undefined, id?: number) {
+  constructor(records: string | undefined, id?: number, users: IdRange = UNTRUSTED_USERS) {
     this.#records = records;
     this.#id = id;
+    this.#users = users;
   }
 
   get id(): number {
@@ -51,7 +60,7 @@ export class RunUser {
    */
   claim(): void {
     if (this.#isClaimed) return;
-    if (this.#id === undefined) this.#id = claimUnused(this.#records);
+    if (this.#id === undefined) this.#id = claimUnused(this.#records, this.#users);
     else if (!claim(this.#records, this.#id)) throw new Error(`the user ${this.#id} is in use`);
     this.#isClaimed = true;
   }
@@ -74,9 +83,9 @@ export class RunUser {
  * Claims a user that no process runs as: the records are those of one installation, a machine can have several. That
  * two of these choose the same one, of thousands at least, within a second is left to chance.
  */
-function claimUnused(records: string | undefined): number {
+function claimUnused(records: string | undefined, users: IdRange): number {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const id = randomUntrustedUser();
+    const id = randomUser(users);
     if (!usersWithProcesses().has(id) && claim(records, id)) return id;
   }
   throw new Error('There is no user id left for an untrusted program.');
@@ -113,7 +122,7 @@ export async function killAbandoned(records: string): Promise<void> {
   for (const name of readdirSync(records)) {
     const record = join(records, name);
     const user = Number(RECORD.exec(name)?.[1]);
-    if (!isUntrustedUser(user)) continue;
+    if (!isUserOfProgram(user)) continue;
     const owner = ownerOf(record);
     if (owner === undefined || isOwnerRunning(owner)) continue;
     if (await killAll(() => processesOfUser(user))) rmSync(record, { force: true });

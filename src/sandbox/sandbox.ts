@@ -192,4 +192,4 @@ function unconfined(faults: readonly string[]): string {
 const ONLY_AS_ROOT =
   'Untrusted programs would run as root: this process may not start programs as other users. ' +
   'Start it as another user, or give it the capabilities CHOWN, DAC_OVERRIDE, FOWNER, KILL, SETGID and SETUID, and ' +
-  'in a container more than one user id.';
+  'in a container at least seven user ids.';

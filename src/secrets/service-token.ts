@@ -6,9 +6,10 @@
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readdir, rm, writeFile } from 'node:fs/promises';
+import { chown, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PROCESS_PATTERN, THIS_PROCESS } from '../util/process-liveness.js';
+import { HAS_UNTRUSTED_USERS, SERVICE_GROUP } from '../util/untrusted-users.js';
 import type { SecretBox } from './secret-box.js';
 
 type Signer = Pick<SecretBox, 'sign'>;
@@ -41,8 +42,8 @@ export async function issueServiceToken(
 ) {
   const nonce = `${THIS_PROCESS}-${randomBytes(16).toString('hex')}`;
   const file = join(folder, nonce);
-  // The group is that of services, where they run as other users.
   await writeFile(file, String(user ?? ''), { mode: 0o640, flag: 'wx' });
+  if (HAS_UNTRUSTED_USERS) await chown(file, 0, SERVICE_GROUP);
   return {
     token: signServiceToken(secrets, { endpointId, nonce }),
     revoke: () => rm(file, { force: true }),

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { chmod, chown, mkdir } from 'node:fs/promises';
 
 /** A range of ids; `first` is the group, the others are users. */
-interface IdRange {
+export interface IdRange {
   readonly first: number;
   readonly count: number;
 }
@@ -20,9 +20,11 @@ const RESERVED = { first: 61_184, end: 65_536 };
 /** Far above the ids that systems assign to people, services and containers. */
 const PREFERRED: IdRange = { first: 1_900_000_000, count: 2 ** 24 };
 const RANGE = mappedRange(readFileSync('/proc/self/uid_map', 'latin1'), PREFERRED);
-/** The last ids are those of programs of the product. */
-const OWN_COUNT = 16;
+/** The last ids are those of programs of the product, one each. */
+const OWN_COUNT = 3;
 const UNTRUSTED_COUNT = RANGE.count - OWN_COUNT;
+/** A group, and users for handlers, builds and services. */
+const LEAST_COUNT = 4;
 
 /** Capabilities to give files to other users, access these, and start and kill programs as them. */
 const NEEDED_CAPABILITIES = { CHOWN: 0, DAC_OVERRIDE: 1, FOWNER: 3, KILL: 5, SETGID: 6, SETUID: 7 };
@@ -33,7 +35,7 @@ const effective = BigInt(
 /** Whether this process can run programs as other users: as root, unless a container restricts it. */
 export const HAS_UNTRUSTED_USERS =
   process.getuid?.() === 0 &&
-  UNTRUSTED_COUNT > 1 &&
+  UNTRUSTED_COUNT >= LEAST_COUNT &&
   Object.values(NEEDED_CAPABILITIES).every((bit) => ((effective >> BigInt(bit)) & 1n) === 1n);
 
 /** The group of all untrusted programs, which may traverse the folders above their files. */
@@ -44,17 +46,26 @@ export const SERVICE_GROUP = RANGE.first + UNTRUSTED_COUNT;
 export const FRONT_USER = SERVICE_GROUP + 1;
 /** The user and the group of processes of sqlite services, and of the files that they make. */
 export const SQLITE_USER = SERVICE_GROUP + 2;
-/** Those of untrusted programs. */
-export const UNTRUSTED_USERS = { first: RANGE.first + 1, count: UNTRUSTED_COUNT - 1 };
+const SERVICE_COUNT = Math.floor(UNTRUSTED_COUNT / 4);
+/** Those of handlers and builds. */
+export const UNTRUSTED_USERS: IdRange = {
+  first: RANGE.first + 1,
+  count: UNTRUSTED_COUNT - 1 - SERVICE_COUNT,
+};
+/** Those of processes of services. */
+export const SERVICE_USERS: IdRange = {
+  first: UNTRUSTED_USERS.first + UNTRUSTED_USERS.count,
+  count: SERVICE_COUNT,
+};
 
 /** Any of the ids; it may be in use: `RunUser` claims one that is not. */
-export function randomUntrustedUser(): number {
-  return UNTRUSTED_USERS.first + Math.floor(Math.random() * UNTRUSTED_USERS.count);
+export function randomUser({ first, count }: IdRange): number {
+  return first + Math.floor(Math.random() * count);
 }
 
-/** Whether it is the user id of an untrusted program. */
-export function isUntrustedUser(uid: number): boolean {
-  return uid >= UNTRUSTED_USERS.first && uid < UNTRUSTED_USERS.first + UNTRUSTED_USERS.count;
+/** Whether it is one of the ids of which each program has its own. */
+export function isUserOfProgram(uid: number): boolean {
+  return uid >= UNTRUSTED_USERS.first && uid < SERVICE_USERS.first + SERVICE_USERS.count;
 }
 
 /**
@@ -88,17 +99,4 @@ export async function makePassable(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   if (HAS_UNTRUSTED_USERS) await chown(folder, 0, UNTRUSTED_GROUP);
   await chmod(folder, HAS_UNTRUSTED_USERS ? 0o710 : 0o700);
-}
-
-/**
- * Creates a folder for processes of services.
- * @param modes when these run as other users than this process, which root alone can have, and when not
- */
-export async function makeServiceFolder(
-  folder: string,
-  modes: { readonly others: number; readonly same: number },
-): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  if (HAS_UNTRUSTED_USERS) await chown(folder, 0, SERVICE_GROUP);
-  await chmod(folder, HAS_UNTRUSTED_USERS ? modes.others : modes.same);
 }

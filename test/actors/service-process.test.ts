@@ -6,10 +6,12 @@ import { ServiceProcess } from '../../src/actors/service-process/service-process
 /** More than the arguments of a program may have. */
 const TOO_LONG = 'x'.repeat(4 * 1024 * 1024);
 
+const PROGRAMS = { node: { node: process.execPath, script: 'none.js' } };
+
 describe('a service process that cannot be started', () => {
   it('a service process that cannot be started ends once, with the reason, and refuses requests', async () => {
     const ends: string[] = [];
-    const started = new ServiceProcess({ id: TOO_LONG, type: 'redis' }, 64, undefined, {
+    const started = new ServiceProcess({ id: TOO_LONG, type: 'redis' }, 64, undefined, PROGRAMS, {
       onMessage: () => undefined,
       onEnd: (reason) => ends.push(reason),
     });
@@ -27,7 +29,7 @@ describe('a service process that cannot be started', () => {
     const ends: string[] = [];
     const listener = { onMessage: () => undefined, onEnd: (reason: string) => ends.push(reason) };
     const started = withoutDescriptors(
-      () => new ServiceProcess({ id: 'a', type: 'sqlite' }, 64, undefined, listener),
+      () => new ServiceProcess({ id: 'a', type: 'sqlite' }, 64, undefined, PROGRAMS, listener),
     );
     await started.ended();
     expect(ends).to.have.length(1);

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { runDirectory } from '../../src/bootstrap/run-directory.js';
 import { processesOfUser } from '../../src/sandbox/kill.js';
-import { HAS_UNTRUSTED_USERS, isUntrustedUser, UNTRUSTED_GROUP } from '../../src/util/untrusted-users.js';
+import { HAS_UNTRUSTED_USERS, isUserOfProgram, UNTRUSTED_GROUP } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
 import { numbered } from '../support/handler-sources.js';
 import { BUILD_CACHE, must, type Stack, startStack } from '../support/processes.js';
@@ -69,7 +69,7 @@ describe('the level of the sandbox', () => {
     const builds = [await shell('/shell/a', BUILD_USER), await shell('/shell/b', BUILD_USER)];
     const users = [a, b, ...builds];
     for (const [user, groups] of users) {
-      expect(isUntrustedUser(Number(user)), user).to.equal(true);
+      expect(isUserOfProgram(Number(user)), user).to.equal(true);
       expect(groups).to.equal(String(UNTRUSTED_GROUP));
     }
     expect(new Set(users.map(([user]) => user)).size, 'distinct users').to.equal(users.length);

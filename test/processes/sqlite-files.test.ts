@@ -125,6 +125,11 @@ describe('files of sqlite services', function () {
       expect((await activate(id)).state).to.equal('connected');
       expect(rightsOf(processOf(id))).to.include({ user: 12_345, capabilities: 0n });
       expect(ownersOf(join(folder, 'theirs.db'))).to.deep.equal([12_345]);
+      await chown(folder, 0, 0);
+      await deactivate(id);
+      const refused = await activate(id);
+      expect(refused.state).to.equal('failed');
+      expect(refused.state_message).to.match(/belongs to root, .*`chown -R (\d+):\1 /);
       await must(stack.api.delete(`/api/services/${id}`));
       await restart({});
     });
@@ -135,19 +140,22 @@ describe('files of sqlite services', function () {
       const { mode } = await stat(stack.dataDir);
       await chmod(stack.dataDir, 0o700);
       const own = join(stack.dataDir, 'sqlite');
+      let place: string | undefined;
       try {
         await restart({});
         await isServed(id);
+        place = await readlink(own);
         expect(ownersOf(`${own}/.`, join(own, 'moves.db'))).to.deep.equal([SQLITE_USER, SQLITE_USER]);
         await restart({});
         await isServed(id);
       } finally {
-        const place = await readlink(own);
         await chmod(stack.dataDir, mode);
-        await rm(own);
-        await rename(place, own);
+        if (place !== undefined) {
+          await rm(own);
+          await rename(place, own);
+        }
         await restart({});
-        await rm(dirname(place), { recursive: true });
+        if (place !== undefined) await rm(dirname(place), { recursive: true });
       }
       await isServed(id);
     });
@@ -197,7 +205,10 @@ describe('files of sqlite services', function () {
 
   it('opens files in all folders that SQLITE_DIR names, and says where the others are', async () => {
     const [one, two] = [join(elsewhere.path, 'one'), join(elsewhere.path, 'two')];
-    for (const folder of [one, two]) await mkdir(folder);
+    for (const folder of [one, two]) {
+      await mkdir(folder);
+      if (HAS_UNTRUSTED_USERS) await chown(folder, SQLITE_USER, SQLITE_USER);
+    }
     await restart({ SQLITE_DIR: `${one}, ${two}` });
     const ids = [await create('relative.db'), await create(join(two, 'absolute.db'))];
     for (const id of ids) expect((await activate(id)).state).to.equal('connected');

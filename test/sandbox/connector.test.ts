@@ -10,6 +10,7 @@ import { launched, ownProgram } from '../../src/sandbox/launcher.js';
 import {
   FRONT_USER,
   HAS_UNTRUSTED_USERS,
+  SERVICE_USERS,
   UNTRUSTED_GROUP,
   UNTRUSTED_USERS,
 } from '../../src/util/untrusted-users.js';
@@ -58,7 +59,7 @@ describe('connections that the launcher makes', () => {
   /** The lines that the program prints, which asks for connections to these. */
   async function askedFor(...paths: readonly string[]): Promise<string[]> {
     const identity = { user: FRONT_USER, group: FRONT_USER, groups: [] };
-    const plan = ownProgram(3, identity, { serves: false, connectsTo: UNTRUSTED_USERS });
+    const plan = ownProgram(3, identity, 'unix', UNTRUSTED_USERS);
     const [file, args] = launched(plan, 'python3', ['-c', PROGRAM, ...paths]);
     const { stdout } = await promisify(execFile)(file, args);
     return stdout.trim().split('\n');
@@ -75,7 +76,7 @@ describe('connections that the launcher makes', () => {
     const file = join(folder.path, 'file');
     await writeFile(file, '');
     await chown(file, UNTRUSTED_USERS.first, UNTRUSTED_GROUP);
-    const others = [await socketOf(0, 'root'), await socketOf(UNTRUSTED_GROUP, 'group')];
+    const others = [await socketOf(0, 'root'), await socketOf(SERVICE_USERS.first, 'service')];
     const asked = await askedFor(...others, link, file, join(folder.path, 'missing'), 'relative', '/');
     expect(asked).to.deep.equal(['EPERM', 'EPERM', 'ENOTSOCK', 'ENOTSOCK', 'ENOENT', 'ENOENT', 'EINVAL']);
   });

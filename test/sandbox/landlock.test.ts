@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { runTool, type ToolResult } from '../../src/build/run-tool.js';
 import { openSandbox, type Sandbox } from '../../src/sandbox/sandbox.js';
-import { HAS_UNTRUSTED_USERS, isUntrustedUser } from '../../src/util/untrusted-users.js';
+import { HAS_UNTRUSTED_USERS, isUserOfProgram } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
 import { freePort } from '../support/ports.js';
@@ -85,7 +85,7 @@ describe('the sandbox without namespaces', () => {
     );
     expect(stdout).to.equal('made\n');
     expect(await readFile(join(work, 'made'), 'utf8')).to.equal('mine\n');
-    if (HAS_UNTRUSTED_USERS) expect(isUntrustedUser((await stat(join(work, 'made'))).uid)).to.equal(true);
+    if (HAS_UNTRUSTED_USERS) expect(isUserOfProgram((await stat(join(work, 'made'))).uid)).to.equal(true);
   });
 
   it('runs a program under Landlock without privileges, and prevents gaining any', async () => {

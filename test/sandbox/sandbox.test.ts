@@ -9,7 +9,7 @@ import { runTool, type ToolResult } from '../../src/build/run-tool.js';
 import type { Confinement } from '../../src/sandbox/confinement.js';
 import { spawnLimited } from '../../src/sandbox/limited-process.js';
 import { openSandbox, type Sandbox } from '../../src/sandbox/sandbox.js';
-import { isUntrustedUser } from '../../src/util/untrusted-users.js';
+import { isUserOfProgram } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
 import { freePort } from '../support/ports.js';
@@ -106,7 +106,7 @@ describe('the sandbox', () => {
     expect(await readFile(join(work, 'made'), 'utf8')).to.equal('mine\n');
     expect(await readdir(join(folder.path, 'given'))).to.deep.equal(['file']);
     if (process.getuid?.() === 0)
-      expect(isUntrustedUser((await stat(join(work, 'made'))).uid)).to.equal(true);
+      expect(isUserOfProgram((await stat(join(work, 'made'))).uid)).to.equal(true);
   });
 
   it('runs a program in the sandbox without privileges, and prevents gaining any', async () => {

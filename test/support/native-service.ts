@@ -4,9 +4,11 @@
  * come to it.
  * A call that a test aborts has a short deadline instead; an abandoned transaction is one whose connection is closed.
  */
+import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
+import { execa } from 'execa';
 import type { ActorTransaction } from '../../src/actors/actor-transaction.js';
 import type { Connection, Driver, Transaction } from '../../src/actors/driver.js';
 import type { ActorCall, DriverCall } from '../../src/actors/driver-call.js';
@@ -16,17 +18,18 @@ import type { ConnectionState } from '../../src/actors/reconnecting-connection.j
 import { ServiceError } from '../../src/actors/service-error.js';
 import type { PoolUse } from '../../src/actors/service-metrics.js';
 import { testInProcess } from '../../src/actors/service-process/isolated-test.js';
-import { ServiceRun } from '../../src/actors/service-process/service-run.js';
-import { prepareWork } from '../../src/actors/service-process/service-user.js';
+import { prepareRun, ServiceRun } from '../../src/actors/service-process/service-run.js';
 import { tokenSigner } from '../../src/actors/service-process/token-signer.js';
-import { objectFolder, runDirectory, serviceFolder, tokenFolder } from '../../src/bootstrap/run-directory.js';
+import { objectFolder, serviceFolder, tokenFolder } from '../../src/bootstrap/run-directory.js';
 import type { ConnectionTest } from '../../src/model/connection-test.js';
 import type { ServiceConfig } from '../../src/model/service-configs.js';
-import type { SqliteFolders } from '../../src/model/sqlite-folders.js';
+import { pathOf, type SqliteFolders } from '../../src/model/sqlite-folders.js';
 import { signServiceToken } from '../../src/secrets/service-token.js';
+import { HAS_UNTRUSTED_USERS, SQLITE_USER } from '../../src/util/untrusted-users.js';
 import { TestDriverCall } from './callable-connection.js';
 import { createTestLog } from './log.js';
 import { connectTo, type ServiceAnswer, type ServiceClient } from './service-client.js';
+import { servicePrograms } from './service-programs.js';
 import { type TempDir, tempDir } from './temp.js';
 
 type NativeType = 'postgres' | 'sqlite';
@@ -192,41 +195,39 @@ class NativeProcess {
   async #start({
     type,
     config,
-    sqliteFolders = ['/'],
+    sqliteFolders,
     mayEnd,
   }: Service<NativeType>): Promise<{ run: ServiceRun; folder: TempDir; sockets: string }> {
     const folder = await tempDir('native-service');
-    const runDir = await runDirectory(folder.path);
-    const folders = {
+    const programs = await servicePrograms(folder.path);
+    const { runDir } = programs;
+    const settings = {
+      ...{ ...WORK, ...LIMITS, programs, sqliteFolders: await foldersOf(config, sqliteFolders) },
       handlerFolder: await serviceFolder(runDir),
       objectFolder: await objectFolder(runDir),
       tokenFolder: await tokenFolder(runDir),
     };
-    await writeFile(join(folders.tokenFolder, HANDLER.nonce), '');
-    const work = { service: { id: SERVICE_ID, type }, config, bindings: BINDINGS, sqliteFolders };
-    const run = new ServiceRun(
-      await prepareWork(work, runDir),
-      { ...WORK, ...LIMITS, ...folders },
-      {
-        onMessage: (message) => {
-          if (message.type === 'log') this.#log[message.level](message.details, message.message);
-          // The connection is closed while it ends, which is no news.
-          if (message.type === 'state' && !this.#isEnding) this.#setState(message.state);
-        },
-        onEnd: (reason) => {
-          this.#end = reason;
-          if (mayEnd && !this.#isEnding) {
-            this.#hasBeenEnded = true;
-            this.#setState({ kind: 'unreachable', reason });
-          }
-          // Fails the suite.
-          else if (!this.#isEnding) this.#log.error({ reason }, 'the process of the service has ended');
-          this.#settle();
-          this.#onEnded();
-        },
+    await writeFile(join(settings.tokenFolder, HANDLER.nonce), '');
+    const work = { service: { id: SERVICE_ID, type }, config, bindings: BINDINGS };
+    const run = new ServiceRun(await prepareRun(work, settings), settings, {
+      onMessage: (message) => {
+        if (message.type === 'log') this.#log[message.level](message.details, message.message);
+        // The connection is closed while it ends, which is no news.
+        if (message.type === 'state' && !this.#isEnding) this.#setState(message.state);
       },
-    );
-    return { run, folder, sockets: folders.handlerFolder };
+      onEnd: (reason) => {
+        this.#end = reason;
+        if (mayEnd && !this.#isEnding) {
+          this.#hasBeenEnded = true;
+          this.#setState({ kind: 'unreachable', reason });
+        }
+        // Fails the suite.
+        else if (!this.#isEnding) this.#log.error({ reason }, 'the process of the service has ended');
+        this.#settle();
+        this.#onEnded();
+      },
+    });
+    return { run, folder, sockets: settings.handlerFolder };
   }
 
   #expectEnd(reason: RegExp): void {
@@ -358,13 +359,19 @@ function startActor(service: Service<NativeType>): RemoteActor {
 }
 
 /** Tests a config in a process of its own, as the API does. */
-function tryConnection(
-  { type, config, sqliteFolders = ['/'] }: Service<NativeType>,
+async function tryConnection(
+  { type, config, sqliteFolders }: Service<NativeType>,
   timeoutMs = CONNECT_TIMEOUT_MS,
 ): Promise<ConnectionTest> {
   const service = { id: SERVICE_ID, type };
-  const request = { service, config, sqliteFolders, ...WORK, timeoutMs };
-  return testInProcess(request, tmpdir(), createTestLog().log);
+  const folders = await foldersOf(config, sqliteFolders);
+  const request = { service, config, sqliteFolders: folders, ...WORK, timeoutMs };
+  const folder = await tempDir('connection-test');
+  try {
+    return await testInProcess(request, await servicePrograms(folder.path), createTestLog().log);
+  } finally {
+    await folder.remove();
+  }
 }
 
 /** A connection of the driver below: a process that is connected. */
@@ -451,3 +458,13 @@ export interface NativeService<T extends NativeType> extends Driver<T> {
 
 export const postgresService = nativeService('postgres');
 export const sqliteService = nativeService('sqlite');
+
+/** Those of the config, or the one of its file; temporary ones are given to the user of such services. */
+async function foldersOf(config: object, given?: SqliteFolders): Promise<SqliteFolders> {
+  const path = pathOf('sqlite', config) ?? '';
+  const folders = given ?? ([isAbsolute(path) ? dirname(path) : '/'] as const);
+  const made = folders.filter((folder) => folder.startsWith(`${tmpdir()}/`) && existsSync(folder));
+  if (HAS_UNTRUSTED_USERS && made.length > 0)
+    await execa('chown', ['-hR', `${SQLITE_USER}:${SQLITE_USER}`, ...made]);
+  return folders;
+}

@@ -54,6 +54,8 @@ fn run_loop(tls: Option<Arc<dyn Tls>>) -> io::Result<()> {
     // The launcher connects to handlers where this user cannot: the argument is the descriptor by which it is asked.
     if let Some(argument) = std::env::args().nth(1) {
         Connector::set(inherited(argument.parse().map_err(io::Error::other)?)?);
+        // Others have the same user: the fronts before and after this one, and of other gateways.
+        nix::sys::prctl::set_dumpable(false)?;
     }
     let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default())?;
     runtime.block_on(async {

@@ -102,7 +102,10 @@ impl ThreadHandle {
         let (commands, receiver) = mpsc::unbounded_channel();
         let connections = Arc::<AtomicUsize>::default();
         let open = connections.clone();
-        let runtime = || Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
+        let runtime = || {
+            // That asks for connections, one at a time.
+            Builder::new_current_thread().max_blocking_threads(1).enable_all().build_local(LocalOptions::default())
+        };
         let request_ids = RequestIds::new()?;
         let trace_ids = TraceIds::new()?;
         std::thread::Builder::new().name("front".to_owned()).spawn(move || {

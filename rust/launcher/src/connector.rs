@@ -22,8 +22,8 @@ use nix::unistd::{ForkResult, dup2_raw, fork};
 
 use crate::failure::{Context, Result};
 use crate::monitor::close_streams;
-use crate::plan::{Plan, Users};
-use crate::privileges;
+use crate::plan::{Plan, Sockets, Users};
+use crate::{filter, privileges};
 
 /// PATH_MAX.
 const LONGEST_PATH: usize = 4_096;
@@ -59,8 +59,10 @@ fn become_connector(plan: &Plan) -> Result<()> {
         unsafe { signal(each, SigHandler::SigIgn) }.context("a signal")?;
     }
     close_streams(plan.streams);
+    privileges::leave_terminal()?;
     privileges::keep_capabilities(&NEEDED)?;
-    privileges::never_gain_any()
+    privileges::never_gain_any()?;
+    filter::install_for_own(Sockets::Unix)
 }
 
 /// Answers until the program has ended.

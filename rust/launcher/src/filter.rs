@@ -10,7 +10,7 @@ use seccompiler::{
 
 use crate::failure::{Context, Result};
 use crate::files::{ABI_WITH_SCOPES, landlock_abi};
-use crate::plan::Plan;
+use crate::plan::{Plan, Sockets};
 
 /// Rules by system call: the arguments with which it is refused.
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
@@ -187,27 +187,34 @@ pub fn install(plan: &Plan, network: bool) -> Result<()> {
     apply_filter(&in_a_row(programs)).context("the filter of system calls")
 }
 
-/// Filters this process, which will serve the network on sockets that it has, and all that it starts: it can make no
-/// other sockets than Unix ones, and no processes.
+/// Filters this process, which becomes a program of the product: it can make no processes, and no other sockets. Where
+/// the kernel has no filters, there is none.
 ///
 /// # Errors
-/// The kernel has no filters.
-pub fn install_for_server() -> Result<()> {
-    let programs = programs_for_server().context("the filter of system calls")?;
+/// None that is known.
+pub fn install_for_own(sockets: Sockets) -> Result<()> {
+    // SAFETY: takes numbers only.
+    if unsafe { libc::prctl(libc::PR_GET_SECCOMP) } < 0 {
+        return Ok(());
+    }
+    let programs = programs_for_own(sockets).context("the filter of system calls")?;
     apply_filter(&in_a_row(programs)).context("the filter of system calls")
 }
 
-fn programs_for_server() -> Compiled<Vec<BpfProgram>> {
-    // It gives handlers memory that they share.
+fn programs_for_own(sockets: Sockets) -> Compiled<Vec<BpfProgram>> {
+    // The front gives handlers memory that they share.
     let calls = REFUSED.iter().chain(REFUSED_HERE).copied().filter(|call| *call != libc::SYS_memfd_create);
     #[cfg(target_arch = "x86_64")]
     let calls = calls.chain([libc::SYS_fork, libc::SYS_vfork]);
     let mut rules = refused_to_all()?;
     let process = condition(0, SeccompCmpOp::MaskedEq(libc::CLONE_THREAD as u64), 0)?;
     rules.entry(libc::SYS_clone).or_default().push(rule([process])?);
-    let others = rule([unequal(0, libc::AF_UNIX)?])?;
-    let families = Rules::from([libc::SYS_socket, libc::SYS_socketpair].map(|call| (call, vec![others.clone()])));
-    Ok(vec![refused(families, libc::EAFNOSUPPORT)?, refused(rules, libc::EPERM)?, refused_calls(calls.collect())])
+    let mut all = vec![refused(unused_families()?, libc::EAFNOSUPPORT)?];
+    if sockets == Sockets::Unix {
+        all.push(refused(network_families()?, libc::EAFNOSUPPORT)?);
+    }
+    all.extend([refused(rules, libc::EPERM)?, refused_calls(calls.collect())]);
+    Ok(all)
 }
 
 /// One for all: what a program allows, the next one is asked about. The kernel compiles each filter for itself, and

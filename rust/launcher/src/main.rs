@@ -42,13 +42,14 @@ fn run() -> Result<ExitCode> {
     }
     die_with_parent(&plan)?;
     // Open until this process is the program, whose it is then.
-    let _asking = plan.connects_to.map(|users| connector::start(&plan, users)).transpose()?;
+    let _asking = plan.connects_to().map(|users| connector::start(&plan, users)).transpose()?;
     Err(program.start(&plan, files::allow_on_machine, || expect_parent(&plan)))
 }
 
 /// What the monitor of a program has in common with it.
 fn prepare(plan: &Plan) -> Result<()> {
-    if plan.is_untrusted() {
+    // A program of the service itself makes its files like the service.
+    if plan.identity.is_some() || plan.access.is_some() {
         // Also of the folders of its root, which another user enters.
         umask(Mode::from_bits_truncate(0o022));
     }

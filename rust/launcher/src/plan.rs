@@ -32,23 +32,43 @@ pub struct Plan {
     pub access: Option<Access>,
     /// None: those of the machine.
     pub namespaces: Option<Namespaces>,
-    /// It serves the network on sockets that it was given, and starts no program: it is refused all else.
+    /// It is a program of the product that answers strangers or backends.
     #[serde(default)]
-    pub serves: bool,
-    /// The launcher connects to Unix sockets of these users for the program, see `connector.rs`.
-    #[serde(default)]
+    pub own: Option<Own>,
+}
+
+/// A program of the product that keeps none of its rights: whatever its user, it has no capabilities, no terminal, and
+/// starts no processes.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Own {
+    /// Which it makes, besides those that it was given.
+    pub sockets: Sockets,
+    /// The launcher connects to Unix sockets of these users for it, see `connector.rs`.
     pub connects_to: Option<Users>,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Sockets {
+    Unix,
+    /// Those of networks, too.
+    Internet,
+}
+
 impl Plan {
-    /// A program of the service itself that is not given a user keeps its own, and its rights.
-    pub fn is_untrusted(&self) -> bool {
-        self.identity.is_some() || self.access.is_some()
+    /// Another program of the service itself keeps its user and its rights.
+    pub fn gives_up_rights(&self) -> bool {
+        self.identity.is_some() || self.access.is_some() || self.own.is_some()
+    }
+
+    pub fn connects_to(&self) -> Option<Users> {
+        self.own.as_ref().and_then(|own| own.connects_to)
     }
 
     /// How many descriptors the program has, from 0 on.
     pub fn descriptors(&self) -> u32 {
-        self.streams + u32::from(self.connects_to.is_some())
+        self.streams + u32::from(self.connects_to().is_some())
     }
 }
 

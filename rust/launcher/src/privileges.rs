@@ -2,7 +2,7 @@
 use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
-use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid};
+use nix::unistd::{Gid, Uid, setgroups, setresgid, setresuid, setsid};
 
 use crate::failure::{Context, Result, check};
 use crate::plan::Identity;
@@ -37,6 +37,18 @@ pub fn drop_all(identity: Option<&Identity>) -> Result<()> {
 /// Never.
 pub fn never_gain_any() -> Result<()> {
     prctl::set_no_new_privs().context("PR_SET_NO_NEW_PRIVS")
+}
+
+/// The terminal of whoever has started the service is none of the program's.
+///
+/// # Errors
+/// None that is known.
+pub fn leave_terminal() -> Result<()> {
+    match setsid() {
+        // It leads a session already.
+        Err(Errno::EPERM) | Ok(_) => Ok(()),
+        Err(error) => Err(error).context("setsid"),
+    }
 }
 
 /// As far as this process may: without rights of its own, `never_gain_any` does the same.

@@ -58,7 +58,7 @@ impl Program {
         plan.limits.as_ref().map_or(Ok(()), limits::set)?;
         let file = self.open();
         let restriction = plan.access.as_ref().map(allow).transpose()?;
-        if plan.is_untrusted() {
+        if plan.gives_up_rights() {
             privileges::drop_all(plan.identity.as_ref())?;
         }
         // A change of user cancels it; the parent may have ended since.
@@ -70,8 +70,9 @@ impl Program {
             restriction.enforce()?;
             filter::install(plan, access.network)?;
         }
-        if plan.serves {
-            filter::install_for_server()?;
+        if let Some(own) = &plan.own {
+            privileges::leave_terminal()?;
+            filter::install_for_own(own.sockets)?;
         }
         self.execute(file)
     }

@@ -21,8 +21,7 @@ import { withFileThatIsThere } from '../sqlite-refusal.js';
 import { addFigures, type Figures } from './figures.js';
 import type { FromService, ServeRequest } from './messages.js';
 import { missingProgram } from './programs.js';
-import { type IsolationSettings, ServiceRun } from './service-run.js';
-import { prepareWork } from './service-user.js';
+import { discardRun, type IsolationSettings, prepareRun, ServiceRun } from './service-run.js';
 import { tokenSigner } from './token-signer.js';
 
 /** Pauses before it is started again, milliseconds; when there are no more, the service has failed. */
@@ -196,14 +195,19 @@ export class IsolatedService implements RemoteActor, RunningService {
         this.#startAfter(LOOK_FOR_PROGRAM_MS);
         return;
       }
-      const { sqliteFolders, runDir, ...others } = settings;
-      const prepared = await prepareWork({ service, config, sqliteFolders }, runDir).catch(
-        (error: unknown) => void this.#onEnd(undefined, toError(error).message),
+      const prepared = await prepareRun({ service, config, bindings: this.#bindings }, settings).catch(
+        toError,
       );
-      if (!prepared) return;
-      const { user, work } = prepared;
-      if (this.#ending.signal.aborted) return user?.end();
-      const run = new ServiceRun({ user, work: { ...work, bindings: this.#bindings } }, others, {
+      if (prepared instanceof Error) {
+        this.#onEnd(undefined, prepared.message);
+        return;
+      }
+      if (this.#ending.signal.aborted) {
+        await discardRun(prepared);
+        return;
+      }
+      const work = { ...prepared.work, bindings: this.#bindings };
+      const run = new ServiceRun({ ...prepared, work }, settings, {
         onMessage: (message) => this.#onMessage(message),
         onEnd: (reason) => this.#onEnd(run, reason),
       });

@@ -1,6 +1,7 @@
 /** Tests connections, each in a process of its own: what answers may be anything. */
 import pLimit from 'p-limit';
 import pTimeout from 'p-timeout';
+import { toError } from '../../errors.js';
 import type { ConnectionTest } from '../../model/connection-test.js';
 import type { Log } from '../../util/log.js';
 import { LogRateLimiter } from '../../util/log-rate-limiter.js';
@@ -8,7 +9,7 @@ import { ServiceError } from '../service-error.js';
 import type { TestRequest } from './messages.js';
 import { memoryOf, missingProgram } from './programs.js';
 import { ServiceProcess } from './service-process.js';
-import { prepareWork } from './service-user.js';
+import { prepareWork, type ServicePrograms } from './service-user.js';
 
 /** Each takes a processor for a moment, and some 50 MiB. */
 const MAX_TESTS = 8;
@@ -21,32 +22,33 @@ const limit = pLimit(MAX_TESTS);
 
 /**
  * Connects, makes one round trip, and closes the connection. Never fails.
- * @param runDir where users in use are recorded
  */
 export async function testInProcess(
   request: Omit<TestRequest, 'type'>,
-  runDir: string,
+  programs: ServicePrograms,
   log: Log,
 ): Promise<ConnectionTest> {
   const asked = performance.now();
   return limit(async () =>
     performance.now() - asked > MAX_WAIT_MS
       ? failed(`${MAX_TESTS} other connection tests are under way; try again later`)
-      : run({ ...request, type: 'test' }, runDir, log),
+      : run({ ...request, type: 'test' }, programs, log),
   );
 }
 
-async function run(given: TestRequest, runDir: string, log: Log): Promise<ConnectionTest> {
+async function run(given: TestRequest, programs: ServicePrograms, log: Log): Promise<ConnectionTest> {
   const missing = missingProgram(given.service.type);
   if (missing !== undefined) return failed(missing);
   const memoryMb = memoryOf(given.service.type, given.memoryMb);
-  const { work, user } = await prepareWork(given, runDir);
+  const prepared = await prepareWork(given, programs).catch(toError);
+  if (prepared instanceof Error) return failed(prepared.message);
+  const { work, user } = prepared;
   const request = { ...work, memoryMb };
   const { timeoutMs, service } = request;
   const limiter = new LogRateLimiter(MAX_LOG_LINES_PER_SECOND, (dropped) =>
     log.warn({ dropped }, 'a connection test logs more than is written'),
   );
-  const process = new ServiceProcess(service, memoryMb, user, {
+  const process = new ServiceProcess(service, memoryMb, user, programs, {
     onMessage: (message) => {
       if (message.type === 'log' && limiter.take()) log[message.level](message.details, message.message);
     },
@@ -61,6 +63,7 @@ async function run(given: TestRequest, runDir: string, log: Log): Promise<Connec
   } finally {
     process.kill('the test has ended');
     await process.ended();
+    user?.free();
   }
 }
 

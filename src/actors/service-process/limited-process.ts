@@ -1,13 +1,11 @@
 /**
  * Starts a program of ours with limits that the kernel enforces, for work that something hostile can make endless or
- * large. It gets nothing of the configuration: its environment is empty but for what verifies certificates. It has no
- * rights of root, gains none, and ends with this process.
+ * large. It gets nothing of the configuration: its environment is empty but for what verifies certificates, and the
+ * local time. It has no rights of root, starts no processes, and ends with this process.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { isolatedEnvironment } from '../../config.js';
 import { type Identity, launched, ownProgram } from '../../sandbox/launcher.js';
-import { becomesArgument } from '../../util/become.js';
-import { WATCH_ARGUMENT } from '../../util/parent-watchdog.js';
 
 /**
  * Sets the limits and replaces itself by the launcher: no core dump, data (KiB), size of each file. A limit that cannot
@@ -26,20 +24,8 @@ export interface Program {
   readonly ownMb: number;
   /** Whether it writes files, whose size it limits itself. */
   readonly writesFiles: boolean;
-  /**
-   * Whether it becomes its user by itself, when it has read its files: these may be where only root can read them. A
-   * change of user ends what kills it with its parent, so that it watches that by itself, too.
-   */
-  readonly becomesUser: boolean;
-}
-
-/** Data that Node maps for itself and for one thread, MiB, of which it uses some 60: 0.2 GiB, and 1.1 since Node 24. */
-const NODE_MB = Number(process.versions.node.split('.')[0]) >= 24 ? 1280 : 256;
-
-/** A program for Node. @param script its path, and its arguments */
-export function nodeProgram(script: readonly string[], flags: readonly string[]): Program {
-  const command = [process.execPath, ...flags, ...script] as const;
-  return { command, ownMb: NODE_MB, writesFiles: false, becomesUser: true };
+  /** Which it makes. */
+  readonly sockets: 'unix' | 'internet';
 }
 
 /**
@@ -48,16 +34,14 @@ export function nodeProgram(script: readonly string[], flags: readonly string[])
  * @throws Error when the launcher was not built
  */
 export function limitedProcess(
-  { command: [file, ...args], ownMb, writesFiles, becomesUser }: Program,
+  { command: [file, ...args], ownMb, writesFiles, sockets }: Program,
   memoryMb: number,
   identity: Identity | undefined,
   stdio: readonly ('ignore' | 'pipe' | 'ipc')[],
 ): ChildProcess {
   const limits = [String((memoryMb + ownMb) * 1024), writesFiles ? 'unlimited' : '0'];
-  const isLater = identity !== undefined && becomesUser;
-  const plan = ownProgram(stdio.length, isLater ? null : (identity ?? null));
-  const more = isLater ? [becomesArgument(identity), WATCH_ARGUMENT] : [];
-  const [launcher, launcherArguments] = launched(plan, file, [...args, ...more]);
+  const plan = ownProgram(stdio.length, identity ?? null, sockets);
+  const [launcher, launcherArguments] = launched(plan, file, args);
   return spawn('/bin/sh', ['-c', SCRIPT, 'sh', ...limits, launcher, ...launcherArguments], {
     stdio: [...stdio],
     env: isolatedEnvironment(),

@@ -1,21 +1,22 @@
 /** The programs of services, by type. */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { NodeProgram } from '../../bootstrap/service-program.js';
 import type { ServiceType } from '../../model/service-configs.js';
-import { nodeProgram, type Program } from './limited-process.js';
+import type { Program } from './limited-process.js';
 
 /** In Rust, from `rust/`: calls of these databases are many and small. */
 const NATIVE_PROGRAMS: { readonly [T in ServiceType]?: string } = {
   postgres: nativeProgram('postgres-service'),
   sqlite: nativeProgram('sqlite-service'),
 };
-/** The others: a driver in Node. */
-const NODE_PROGRAM = fileURLToPath(new URL('../../processes/service.js', import.meta.url));
 /**
  * For an idle service that takes 15 MiB instead of 30: a small young generation, machine code only for what is used
  * much, and no threads for them. Drivers with large buffers ask for collections (`objstore/buffers.ts`).
  */
 const NODE_FLAGS = ['--max-semi-space-size=1', '--optimize-for-size', '--v8-pool-size=0', '--expose-gc'];
+/** Data that Node maps for itself and for one thread, MiB, of which it uses some 60: 0.2 GiB, and 1.1 since Node 24. */
+const NODE_MB = Number(process.versions.node.split('.')[0]) >= 24 ? 1280 : 256;
 /** Data that a native program maps for itself, MiB, its stacks included. */
 const NATIVE_MB = 24;
 
@@ -41,12 +42,23 @@ export function missingProgram(type: ServiceType): string | undefined {
 /**
  * @param id of the service, for the list of processes
  * @param memoryMb its limit
+ * @param node that of the services in Node
  * @throws Error when it was not built
  */
-export function programOf(type: ServiceType, id: string, memoryMb: number): Program {
+export function programOf(
+  type: ServiceType,
+  id: string,
+  memoryMb: number,
+  { node, script }: NodeProgram,
+): Program {
   const native = NATIVE_PROGRAMS[type];
   if (native === undefined)
-    return nodeProgram([NODE_PROGRAM, id], [...NODE_FLAGS, `--max-old-space-size=${memoryMb}`]);
+    return {
+      command: [node, ...NODE_FLAGS, `--max-old-space-size=${memoryMb}`, script, id],
+      ownMb: NODE_MB,
+      writesFiles: false,
+      sockets: 'internet',
+    };
   const missing = missingProgram(type);
   if (missing !== undefined) throw new Error(missing);
   const isSqlite = type === 'sqlite';
@@ -54,7 +66,7 @@ export function programOf(type: ServiceType, id: string, memoryMb: number): Prog
     command: [native, id],
     ownMb: NATIVE_MB + (isSqlite ? SQLITE_FREED_MB : 0),
     writesFiles: isSqlite,
-    becomesUser: false,
+    sockets: isSqlite ? 'unix' : 'internet',
   };
 }
 

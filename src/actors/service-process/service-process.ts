@@ -4,11 +4,12 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { toError } from '../../errors.js';
+import type { Identity } from '../../sandbox/launcher.js';
 import { ServiceError } from '../service-error.js';
 import { limitedProcess } from './limited-process.js';
 import type { FromService, ServiceAnswer, ServiceRequest, ToService, WorkRequest } from './messages.js';
 import { programOf } from './programs.js';
-import type { ServiceUser } from './service-user.js';
+import type { ServicePrograms, ServiceUser } from './service-user.js';
 
 const PING_MS = 1_000;
 /** So many pings without an answer mean that it does not answer any more. */
@@ -34,7 +35,6 @@ export class ServiceProcess {
   readonly #memoryMb: number;
   readonly #listener: ServiceProcessListener;
   readonly #child: ChildProcess | undefined;
-  readonly #user: ServiceUser | undefined;
   readonly #ended: Promise<void>;
   #hasEnded = false;
   readonly #waiting = new Map<number, Waiting>();
@@ -49,16 +49,16 @@ export class ServiceProcess {
   /**
    * Starts it. A failure to start is an end.
    * @param memoryMb its limit
-   * @param user whom it runs as, until its end; undefined for the user of this process
+   * @param user whom it runs as; undefined for the user of this process
    */
   constructor(
     service: WorkRequest['service'],
     memoryMb: number,
-    user: ServiceUser | undefined,
+    user: Pick<ServiceUser, 'identity'> | undefined,
+    programs: Pick<ServicePrograms, 'node'>,
     listener: ServiceProcessListener,
   ) {
     this.#memoryMb = memoryMb;
-    this.#user = user;
     this.#listener = listener;
     this.#startTimer = setTimeout(() => this.kill('it did not start in time'), START_TIMEOUT_MS);
     let onEnded: () => void = () => undefined;
@@ -68,9 +68,9 @@ export class ServiceProcess {
     const end = (how: string) => {
       if (this.#hasEnded) return;
       this.#onEnd(how);
-      void this.#endUser().then(onEnded);
+      onEnded();
     };
-    this.#child = this.#spawn(service, end);
+    this.#child = this.#spawn(service, user?.identity, programs, end);
   }
 
   get pid(): number | undefined {
@@ -100,17 +100,22 @@ export class ServiceProcess {
     this.#child?.kill('SIGKILL');
   }
 
-  /** Resolves when it has ended, and nothing of it is left. */
+  /** Resolves when it has ended. */
   async ended(): Promise<void> {
     await this.#ended;
   }
 
-  #spawn({ id, type }: WorkRequest['service'], onEnd: (how: string) => void): ChildProcess | undefined {
+  #spawn(
+    { id, type }: WorkRequest['service'],
+    identity: Identity | undefined,
+    { node }: Pick<ServicePrograms, 'node'>,
+    onEnd: (how: string) => void,
+  ): ChildProcess | undefined {
     let child: ChildProcess;
     try {
-      const program = programOf(type, id, this.#memoryMb);
+      const program = programOf(type, id, this.#memoryMb, node);
       const stdio = ['ignore', 'ignore', 'pipe', 'ipc'] as const;
-      child = limitedProcess(program, this.#memoryMb, this.#user?.identity, stdio);
+      child = limitedProcess(program, this.#memoryMb, identity, stdio);
     } catch (thrown) {
       // As if it were reported by the process, as most failures to start are.
       setImmediate(() => onEnd(toError(thrown).message));
@@ -164,11 +169,6 @@ export class ServiceProcess {
     for (const { reject } of this.#waiting.values()) reject(this.#goneError());
     this.#waiting.clear();
     this.#listener.onEnd(this.#reason);
-  }
-
-  /** A user that cannot be freed is not used again. */
-  async #endUser(): Promise<void> {
-    await this.#user?.end().catch((error: unknown) => process.emitWarning(toError(error)));
   }
 
   #goneError(): ServiceError {

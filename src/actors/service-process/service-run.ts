@@ -1,6 +1,6 @@
 /** One run of the process of an active service: where it is reached, its bindings, its figures, and its end. */
 import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { chmod, chown, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import pTimeout from 'p-timeout';
 import type { HostedBinding } from '../../store/service-activity.js';
@@ -8,7 +8,7 @@ import type { Figures } from './figures.js';
 import type { ServeRequest } from './messages.js';
 import { memoryOf } from './programs.js';
 import { ServiceProcess, type ServiceProcessListener } from './service-process.js';
-import type { PreparedWork } from './service-user.js';
+import { type PreparedWork, prepareWork, type ServicePrograms, type ServiceUser } from './service-user.js';
 
 /** What is the same for all services of an actor host. */
 export interface IsolationSettings
@@ -24,14 +24,14 @@ export interface IsolationSettings
     | 'logsDebug'
     | 'tokenFolder'
   > {
+  readonly programs: ServicePrograms;
   /** The folder of sockets that handlers see. */
   readonly handlerFolder: string;
   /** A folder that they do not see. */
   readonly objectFolder: string;
-  /** The folder above, where users in use are recorded. */
-  readonly runDir: string;
 }
 
+const SOCKET = 'socket';
 /** The share of the memory of a process for payloads; what is made of them takes as much again. */
 const PAYLOAD_SHARE = 1 / 2;
 /** After the limit of a drain, until the process is killed. */
@@ -39,11 +39,55 @@ const DRAIN_GRACE_MS = 2_000;
 /** A drained process sends calls elsewhere until handlers have left it. */
 const LEAVE_MS = 30_000;
 
+type Work = Pick<ServeRequest, 'service' | 'config' | 'bindings' | 'sqliteFolders'>;
+
+/** A run before its start: its user is claimed, and has the folders of its sockets. */
+export interface PreparedRun extends PreparedWork<Work> {
+  /** In each of the folders of sockets. */
+  readonly name: string;
+  /** Those of this run alone. */
+  readonly folders: readonly [forHandlers: string, forObjects: string];
+}
+
+/**
+ * Prepares a run, which is to be started, or discarded.
+ * @throws Error when there is no user left, no file descriptor, or no place on the disk
+ */
+export async function prepareRun(
+  given: Omit<Work, 'sqliteFolders'>,
+  { sqliteFolders, programs, handlerFolder, objectFolder }: IsolationSettings,
+): Promise<PreparedRun> {
+  const prepared = await prepareWork({ ...given, sqliteFolders }, programs);
+  const name = randomBytes(9).toString('hex');
+  const run = { ...prepared, name, folders: [join(handlerFolder, name), join(objectFolder, name)] as const };
+  try {
+    // Handlers know the name of the socket in the first, and only the actor host connects to that in the other.
+    await makeOwn(run.folders[0], 0o711, run.user);
+    await makeOwn(run.folders[1], 0o700, run.user);
+    return run;
+  } catch (thrown) {
+    await discardRun(run);
+    throw thrown;
+  }
+}
+
+async function makeOwn(folder: string, mode: number, user: ServiceUser | undefined): Promise<void> {
+  await mkdir(folder, { mode });
+  await chmod(folder, mode);
+  if (user) await chown(folder, user.identity.user, user.identity.group);
+}
+
+/** Removes what was prepared. */
+export async function discardRun({ user, folders }: PreparedRun): Promise<void> {
+  user?.free();
+  await Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true })));
+}
+
 export class ServiceRun {
   readonly #process: ServiceProcess;
   /** Signs the tokens of handlers, and authenticates the actor host. */
   readonly key = randomBytes(32).toString('base64url');
-  /** The name of the socket for handlers. */
+  /** The socket for handlers, in the folder that they see. */
   readonly socket: string;
   readonly objectSocket: string;
   readonly since = performance.now();
@@ -53,23 +97,16 @@ export class ServiceRun {
   #bound: Promise<unknown>;
 
   /** Starts it. A failure to start is an end. */
-  constructor(
-    { work, user }: PreparedWork<Pick<ServeRequest, 'service' | 'config' | 'bindings' | 'sqliteFolders'>>,
-    settings: Omit<IsolationSettings, 'sqliteFolders' | 'runDir'>,
-    listener: ServiceProcessListener,
-  ) {
-    const { handlerFolder, objectFolder, ...limits } = settings;
+  constructor(run: PreparedRun, settings: IsolationSettings, listener: ServiceProcessListener) {
+    const { handlerFolder: _seen, objectFolder: _hidden, programs, ...limits } = settings;
+    const { work, user, folders } = run;
     const memoryMb = memoryOf(work.service.type, settings.memoryMb);
-    this.socket = `${randomBytes(9).toString('hex')}.sock`;
-    const handlerSocket = join(handlerFolder, this.socket);
-    this.objectSocket = join(objectFolder, this.socket);
-    this.#process = new ServiceProcess(work.service, memoryMb, user, {
+    this.socket = join(run.name, SOCKET);
+    this.objectSocket = join(folders[1], SOCKET);
+    this.#process = new ServiceProcess(work.service, memoryMb, user, programs, {
       onMessage: (message) => listener.onMessage(message),
       onEnd: (reason) => {
-        // A process that is killed leaves its sockets behind.
-        void Promise.all([handlerSocket, this.objectSocket].map((path) => rm(path, { force: true }))).catch(
-          () => undefined, // removed at the next start
-        );
+        discardRun(run).catch(() => undefined); // removed at the next start
         listener.onEnd(reason);
       },
     });
@@ -78,7 +115,7 @@ export class ServiceRun {
       ...limits,
       ...work,
       memoryMb,
-      handlerSocket,
+      handlerSocket: join(folders[0], SOCKET),
       objectSocket: this.objectSocket,
       key: this.key,
       memoryBytes: memoryMb * 1024 ** 2 * PAYLOAD_SHARE,

@@ -2,17 +2,19 @@
  * Answers of real servers that are damaged on the way: cut, doubled, with other bytes where lengths are. Whatever the
  * client libraries make of them, a connection test ends in time, and says whether there is a connection.
  */
-import { tmpdir } from 'node:os';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import pLimit from 'p-limit';
 import { testInProcess } from '../../../src/actors/service-process/isolated-test.js';
+import type { ServicePrograms } from '../../../src/actors/service-process/service-user.js';
 import type { ConnectionTest } from '../../../src/model/connection-test.js';
 import type { ServiceConfig, ServiceType } from '../../../src/model/service-configs.js';
 import { BACKENDS } from '../../support/backends/all.js';
 import { startOpenSsh } from '../../support/backends/sftp.js';
 import { type Conversation, playBack, record } from '../../support/lies/recording.js';
 import { createTestLog } from '../../support/log.js';
+import { servicePrograms } from '../../support/service-programs.js';
+import { type TempDir, tempDir } from '../../support/temp.js';
 
 const SEED = 20_261_122;
 /** Random damage for each protocol, besides that which is done to each answer. */
@@ -20,6 +22,8 @@ const RANDOM = 30;
 const AT_ONCE = 4;
 const TIMEOUT_MS = 1_000;
 const LONGEST_MS = 20_000;
+
+let programs: ServicePrograms;
 
 /** One way to damage a conversation. */
 interface Damage {
@@ -42,6 +46,12 @@ const SERVERS: Readonly<Record<string, () => Promise<{ config: ServiceConfig; re
 
 describe('damaged answers', function () {
   this.timeout(300_000);
+  let folder: TempDir;
+  before(async () => {
+    folder = await tempDir('damaged-answers');
+    programs = await servicePrograms(folder.path);
+  });
+  after(() => folder.remove());
 
   for (const [name, start] of Object.entries(SERVERS)) {
     it(`damaged answers of ${name} fail a connection test in time, with a reason, or are not noticed`, async () => {
@@ -87,7 +97,7 @@ function tested(type: ServiceType, config: ServiceConfig, timeoutMs: number): Pr
     logsDebug: false,
     timeoutMs,
   };
-  return testInProcess(request, tmpdir(), createTestLog().log);
+  return testInProcess(request, programs, createTestLog().log);
 }
 
 /** All damage that is done to the conversations of a server. */

@@ -48,7 +48,7 @@ impl Connector {
         let mut control = cmsg_space!(RawFd);
         let mut parts = [IoSliceMut::new(&mut code)];
         let flags = MsgFlags::MSG_CMSG_CLOEXEC;
-        let answer = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut control), flags)?;
+        let Ok(answer) = recvmsg::<()>(socket.as_raw_fd(), &mut parts, Some(&mut control), flags) else { gone() };
         // Cut off, where this process has no free descriptor for it.
         let descriptors = answer.cmsgs().into_iter().flatten().find_map(|message| match message {
             ControlMessageOwned::ScmRights(descriptors) => Some(descriptors),

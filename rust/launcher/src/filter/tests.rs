@@ -52,23 +52,24 @@ fn signals() -> Vec<(&'static str, bool)> {
 }
 
 #[test]
-fn a_server_makes_no_sockets_of_networks_and_no_processes() {
-    let served = thread::spawn(|| {
-        apply_filter(&in_a_row(programs_for_server().unwrap())).unwrap();
-        assert!(thread::spawn(|| true).join().unwrap());
-        assert!(UnixStream::pair().is_ok());
-        // SAFETY: what it would start is a process that ends at once.
-        let forked = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
-        if forked == 0 {
-            // SAFETY: as SIGKILL, it runs nothing more of this process.
-            unsafe { libc::_exit(0) };
-        }
-        // SAFETY: takes a string of C and numbers.
-        let memory = unsafe { libc::memfd_create(c"memory".as_ptr(), 0) };
-        (UdpSocket::bind("127.0.0.1:0").map_err(|error| error.raw_os_error()), forked, memory)
-    });
-    let (socket, forked, memory) = served.join().unwrap();
-    assert_eq!(socket.unwrap_err(), Some(libc::EAFNOSUPPORT));
-    assert_eq!(forked, -1);
-    assert!(memory >= 0);
+fn a_program_of_the_product_makes_no_processes_and_only_the_sockets_that_it_needs() {
+    for sockets in [Sockets::Unix, Sockets::Internet] {
+        let filtered = thread::spawn(move || {
+            apply_filter(&in_a_row(programs_for_own(sockets).unwrap())).unwrap();
+            assert!(thread::spawn(|| true).join().unwrap());
+            assert!(UnixStream::pair().is_ok());
+            // SAFETY: what it would start is a process that ends at once.
+            let forked = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+            if forked == 0 {
+                // SAFETY: as SIGKILL, it runs nothing more of this process.
+                unsafe { libc::_exit(0) };
+            }
+            assert_eq!(forked, -1);
+            // SAFETY: takes a string of C and numbers.
+            assert!(unsafe { libc::memfd_create(c"memory".as_ptr(), 0) } >= 0);
+            UdpSocket::bind("127.0.0.1:0").map(drop).map_err(|error| error.raw_os_error())
+        });
+        let expected = if sockets == Sockets::Unix { Err(Some(libc::EAFNOSUPPORT)) } else { Ok(()) };
+        assert_eq!(filtered.join().unwrap(), expected);
+    }
 }
