@@ -5,6 +5,7 @@ import { startRedisBackend } from '../../test/support/backends/redis.js';
 import { createDatabase, withClient } from '../../test/support/postgres.js';
 import { must, type Stack, startStack } from '../../test/support/processes.js';
 import { startRedis } from '../../test/support/redis.js';
+import { giveToServices } from '../../test/support/sqlite-folder.js';
 import { tempDir } from '../../test/support/temp.js';
 import { activeService } from '../../test/support/test-services.js';
 import { soakHandler, socketHandler } from './handlers.js';
@@ -71,6 +72,7 @@ export async function openLandscape(count: number): Promise<Landscape> {
     await fillPostgres(items.url);
     const sqlite = join(files.path, 'items.db');
     fillSqlite(sqlite);
+    await giveToServices(files.path);
     const { hostname: host, port, username, password, pathname } = new URL(items.url);
     const services = {
       pg: await activeService(stack.api, 'postgres', {

@@ -1,5 +1,5 @@
 /** Why a sqlite service is not started: its file is not where it may be, or not there any more. */
-import { existsSync, statSync } from 'node:fs';
+import { constants, existsSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type { ServiceConfig } from '../model/service-configs.js';
@@ -46,7 +46,9 @@ export function sqliteRefusal(
 
 /** A process of a service runs as the owner of its folder, and never as root. */
 function rootsFolder(folder: string): string | undefined {
-  if (!HAS_UNTRUSTED_USERS || statSync(folder, { throwIfNoEntry: false })?.uid !== 0) return undefined;
+  const found = HAS_UNTRUSTED_USERS ? statSync(folder, { throwIfNoEntry: false }) : undefined;
+  // Like /tmp: all may write there.
+  if (found?.uid !== 0 || (found.mode & constants.S_IWOTH) !== 0) return undefined;
   return (
     `the folder ${folder} belongs to root, and no service runs as root: give it and its files to another user, such as ` +
     `\`chown -R ${SQLITE_USER}:${SQLITE_USER} ${folder}\`, which can enter the folders above. Then activate it again`

@@ -8,7 +8,6 @@ import { existsSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
-import { execa } from 'execa';
 import type { ActorTransaction } from '../../src/actors/actor-transaction.js';
 import type { Connection, Driver, Transaction } from '../../src/actors/driver.js';
 import type { ActorCall, DriverCall } from '../../src/actors/driver-call.js';
@@ -25,11 +24,11 @@ import type { ConnectionTest } from '../../src/model/connection-test.js';
 import type { ServiceConfig } from '../../src/model/service-configs.js';
 import { pathOf, type SqliteFolders } from '../../src/model/sqlite-folders.js';
 import { signServiceToken } from '../../src/secrets/service-token.js';
-import { HAS_UNTRUSTED_USERS, SQLITE_USER } from '../../src/util/untrusted-users.js';
 import { TestDriverCall } from './callable-connection.js';
 import { createTestLog } from './log.js';
 import { connectTo, type ServiceAnswer, type ServiceClient } from './service-client.js';
 import { servicePrograms } from './service-programs.js';
+import { giveToServices } from './sqlite-folder.js';
 import { type TempDir, tempDir } from './temp.js';
 
 type NativeType = 'postgres' | 'sqlite';
@@ -464,7 +463,6 @@ async function foldersOf(config: object, given?: SqliteFolders): Promise<SqliteF
   const path = pathOf('sqlite', config) ?? '';
   const folders = given ?? ([isAbsolute(path) ? dirname(path) : '/'] as const);
   const made = folders.filter((folder) => folder.startsWith(`${tmpdir()}/`) && existsSync(folder));
-  if (HAS_UNTRUSTED_USERS && made.length > 0)
-    await execa('chown', ['-hR', `${SQLITE_USER}:${SQLITE_USER}`, ...made]);
+  await giveToServices(...made);
   return folders;
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { parseServiceConfig, type ServiceType } from '../../../src/model/service-configs.js';
 import type { TestBackend } from '../backend.js';
 import { createDatabase } from '../postgres.js';
+import { giveToServices } from '../sqlite-folder.js';
 import { tempDir } from '../temp.js';
 import { startFtpBackend } from './ftp.js';
 import { startHttpBackend } from './http.js';
@@ -20,6 +21,7 @@ export type RunningBackend<T extends ServiceType = ServiceType> = Pick<TestBacke
 export const BACKENDS: { readonly [T in ServiceType]: () => Promise<RunningBackend<T>> } = {
   sqlite: async () => {
     const folder = await tempDir('sqlite-backend');
+    await giveToServices(folder.path);
     const config = parseServiceConfig('sqlite', { path: join(folder.path, 'backend.db') });
     return { config, remove: () => folder.remove() };
   },
