@@ -4,11 +4,10 @@
  */
 import { createHash } from 'node:crypto';
 import { constants, existsSync } from 'node:fs';
-import { chmod, copyFile, mkdir, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { chmod, copyFile, mkdtemp, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isErrno } from '../util/errno.js';
-import { THIS_PROCESS } from '../util/process-liveness.js';
 import { HAS_UNTRUSTED_USERS } from '../util/untrusted-users.js';
 import { isOpenToAll, makeFolderOfRoot, REACHABLE_BASE } from './reachable-folder.js';
 
@@ -69,9 +68,8 @@ async function stampOf(path: string): Promise<string> {
 }
 
 async function copyInto(folder: string, files: readonly string[]): Promise<void> {
-  const unfinished = `${folder}.${THIS_PROCESS}`;
+  const unfinished = await mkdtemp(`${folder}.`);
   try {
-    await mkdir(unfinished);
     for (const file of files) {
       const copy = join(unfinished, basename(file));
       await copyFile(file, copy);

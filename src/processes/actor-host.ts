@@ -2,7 +2,7 @@
  * Entry of the process `actor-host`: owns the connections to backend services, and serves handlers and the management
  * API.
  */
-import { readdir, rm } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import { connectionMaximums } from '../actors/connection-limits.js';
@@ -30,6 +30,7 @@ import { SECRET_SETTINGS } from '../model/service-configs.js';
 import { type SqliteFolders, sqliteFolders } from '../model/sqlite-folders.js';
 import { Changes } from '../reconcile/changes.js';
 import { joinNodes } from '../reconcile/nodes.js';
+import { removeShared } from '../sandbox/remove-tree.js';
 import { killAbandoned } from '../sandbox/run-user.js';
 import { loadSecretBox } from '../secrets/secret-box.js';
 import { actorHostTokens } from '../secrets/service-token.js';
@@ -112,7 +113,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
 }
 
 async function empty(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true, force: true });
+  await removeShared(...(await readdir(folder)).map((name) => join(folder, name)));
 }
 
 /** Only sqlite services do without their files; each says so. */

@@ -1,6 +1,7 @@
 /** The native program that confines an untrusted program and becomes it: `rust/launcher`. Its `plan.rs` reads this. */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { IdRange } from '../util/untrusted-users.js';
 
 const LAUNCHER = fileURLToPath(new URL('../../native/launcher', import.meta.url));
 
@@ -71,14 +72,8 @@ export interface LaunchPlan {
      * The launcher connects to Unix sockets of these users for the program, which asks it through the descriptor after
      * the others. null: the program connects by itself.
      */
-    readonly connectsTo: UserRange | null;
+    readonly connectsTo: IdRange | null;
   } | null;
-}
-
-/** Users with successive ids. */
-export interface UserRange {
-  readonly first: number;
-  readonly count: number;
 }
 
 /**
@@ -90,7 +85,7 @@ export function ownProgram(
   streams: number,
   identity: Identity | null,
   sockets: 'unix' | 'internet',
-  connectsTo: UserRange | null = null,
+  connectsTo: IdRange | null = null,
 ): LaunchPlan {
   return {
     ...{ parent: process.pid, streams, cwd: '/', nice: null, limits: null, identity, cgroup: null },

@@ -12,6 +12,15 @@ const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 const ATTEMPTS = 10;
 const AGAIN_MS = 50;
 
+/**
+ * Removes what others may change meanwhile, by a program that follows no path twice: a folder that becomes a link is
+ * not followed.
+ */
+export async function removeShared(...paths: readonly string[]): Promise<void> {
+  if (paths.length === 0) return;
+  await run('rm', ['-rf', '--one-file-system', '--', ...paths], { maxBuffer: MAX_OUTPUT_BYTES });
+}
+
 /** Removes a file or folder if it exists. Links are removed, never followed. */
 export async function removeTree(path: string): Promise<void> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
@@ -25,5 +34,5 @@ export async function removeTree(path: string): Promise<void> {
   }
   // These handle paths beyond PATH_MAX and missing permissions, and report errors.
   await run('chmod', ['-R', 'u+rwx', '--', path], { maxBuffer: MAX_OUTPUT_BYTES }).catch(() => undefined);
-  await run('rm', ['-rf', '--one-file-system', '--', path], { maxBuffer: MAX_OUTPUT_BYTES });
+  await removeShared(path);
 }

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { chmod, chown, mkdir } from 'node:fs/promises';
 
-/** A range of ids; `first` is the group, the others are users. */
+/** Successive ids. */
 export interface IdRange {
   readonly first: number;
   readonly count: number;
@@ -40,7 +40,7 @@ export const HAS_UNTRUSTED_USERS =
 
 /** The group of all untrusted programs, which may traverse the folders above their files. */
 export const UNTRUSTED_GROUP = RANGE.first;
-/** The group of all processes of services: they make sockets, and see which handlers run. */
+/** The group of all processes of services: they see which handlers run. */
 export const SERVICE_GROUP = RANGE.first + UNTRUSTED_COUNT;
 /** The user and the group of the processes that serve public ports. */
 export const FRONT_USER = SERVICE_GROUP + 1;

@@ -1,9 +1,11 @@
 /** One run of the process of an active service: where it is reached, its bindings, its figures, and its end. */
 import { randomBytes } from 'node:crypto';
-import { chmod, chown, mkdir, rm } from 'node:fs/promises';
+import { chmod, chown, mkdir, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import pTimeout from 'p-timeout';
+import { removeShared } from '../../sandbox/remove-tree.js';
 import type { HostedBinding } from '../../store/service-activity.js';
+import { isErrno } from '../../util/errno.js';
 import type { Figures } from './figures.js';
 import type { ServeRequest } from './messages.js';
 import { memoryOf } from './programs.js';
@@ -80,7 +82,18 @@ async function makeOwn(folder: string, mode: number, user: ServiceUser | undefin
 /** Removes what was prepared. */
 export async function discardRun({ user, folders }: PreparedRun): Promise<void> {
   user?.free();
-  await Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true })));
+  await Promise.all(folders.map(removeOwn));
+}
+
+/** With its socket, which a process that was killed has left behind. */
+async function removeOwn(folder: string): Promise<void> {
+  try {
+    await rm(join(folder, SOCKET), { force: true });
+    await rmdir(folder);
+  } catch (error) {
+    // There is more in it. Other services may have the same user, that of sqlite.
+    if (!isErrno(error, 'ENOENT')) await removeShared(folder);
+  }
 }
 
 export class ServiceRun {
