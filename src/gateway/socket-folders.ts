@@ -1,4 +1,5 @@
 /** The folders in which handlers have their sockets: one for each, which it can write to. What is in them is theirs. */
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { toError } from '../errors.js';
 import { removeAbandoned } from '../sandbox/abandoned.js';
@@ -6,11 +7,15 @@ import { removeTree } from '../sandbox/remove-tree.js';
 import type { Logger } from '../util/log.js';
 import { PROCESS_PATTERN, THIS_PROCESS } from '../util/process-liveness.js';
 
-const NAME = new RegExp(`^handler-(${PROCESS_PATTERN})-\\d+(?:\\.sock)?$`);
+/** Also those of earlier versions. */
+const NAME = new RegExp(`^h(?:andler)?-(${PROCESS_PATTERN})-\\d+(?:-[0-9a-f]+|\\.sock)?$`);
 
-/** Where an instance has its socket, alone in its folder. */
+/**
+ * Where an instance has its socket, alone in its folder. Its name cannot be guessed: not as root, other handlers have
+ * the same user, and until Linux 7.1 Landlock lets them connect to sockets that they can name.
+ */
 export function socketOf(runDir: string, instanceId: number): string {
-  return join(runDir, `handler-${THIS_PROCESS}-${instanceId}`, 'handler.sock');
+  return join(runDir, `h-${THIS_PROCESS}-${instanceId}-${randomBytes(6).toString('hex')}`, 's');
 }
 
 /** Removes a folder when its handler has ended. */

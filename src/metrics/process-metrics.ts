@@ -2,6 +2,7 @@
  * Metrics of all processes of a machine behind one address: each process serves its own on a Unix socket in the run
  * folder (and on METRICS_PORT, if set); `web` collects and aggregates them.
  */
+import { randomBytes } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { createServer, request, type Server } from 'node:http';
 import { join } from 'node:path';
@@ -32,8 +33,9 @@ export async function serveMetrics(
   config: MetricsConfig,
   source: MetricSource,
 ): Promise<() => Promise<void>> {
-  const socket = join(runDir, `metrics-${processName}-${process.pid}.sock`);
-  await rm(socket, { force: true });
+  // A handler that has the user of this process must not guess it.
+  const name = `metrics-${processName}-${process.pid}-${randomBytes(8).toString('hex')}.sock`;
+  const socket = join(runDir, name);
   const servers = [await listening(createServer(respondJson(source)), { path: socket })];
   if (config.METRICS_PORT !== undefined) {
     servers.push(
