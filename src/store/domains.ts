@@ -108,6 +108,16 @@ export async function servesHost({ knex }: Store, host: string): Promise<boolean
   return rows[0]?.serves === true;
 }
 
+/** Whether endpoints are of a host that has no domain: only those see them who see everything. */
+export async function hasHiddenEndpoints({ knex }: Store, host: string): Promise<boolean> {
+  const { rows } = await knex.raw<{ rows: { has: boolean }[] }>(
+    `SELECT EXISTS (SELECT FROM endpoints WHERE domain = :host)
+        AND NOT EXISTS (SELECT FROM domains WHERE host = :host) AS has`,
+    { host },
+  );
+  return rows[0]?.has === true;
+}
+
 /** @throws AppError host_taken */
 export async function createDomain(
   store: Store,

@@ -269,6 +269,34 @@ describe('objects of others', () => {
     expectData(await api.put(`/api/alerts/${own_alert}`, { enabled: false }, editor()));
   });
 
+  it('lets nobody have the endpoints of others by making the domain of their host', async () => {
+    const [host, other] = ['unmade.example', 'mine.example'];
+    const person = await addUser(api, admin, {
+      email: 'maker@own.test',
+      role: 'editor',
+      domains: [host, other],
+    });
+    const mine = expectData<{ id: string }>(
+      await api.post('/api/domains', { name: other, host: other }, person),
+      201,
+    );
+    const theirs = { name: 'theirs', path: '/', method: 'GET', domain: host };
+    const { id } = expectData<{ id: string }>(await api.post('/api/endpoints', theirs, admin), 201);
+    const files = { 'edge.yaml': JSON.stringify({ stack: 'taken', domains: [{ host, name: host }] }) };
+    await unchanged(async () => {
+      for (const response of [
+        await api.post('/api/domains', { name: host, host: host.toUpperCase() }, person),
+        await api.put(`/api/domains/${mine.id}`, { host }, person),
+        await api.post('/api/apply?dry_run=true', { files }, person),
+      ])
+        expectFailure(response, 'forbidden', /has endpoints of others/);
+    });
+    expectFailure(await api.get(`/api/endpoints/${id}`, person), 'not_found');
+    // Whoever sees them makes the domain.
+    expectData(await api.post('/api/domains', { name: host, host }, admin), 201);
+    expectData(await api.get(`/api/endpoints/${id}`, person));
+  });
+
   it('refuses the name of a foreign service without saying which service has it', async () => {
     const config = { base_url: 'https://93.184.215.14/' };
     const mine = expectData<{ id: string }>(

@@ -45,6 +45,7 @@ export function requirePermissions(
       throw new AppError('forbidden', `The ${titleOf(object)} is shared with others`);
     if (change.after && !isOwn(change.after, principal)) throw notOfYours(change.after, principal);
     requireUnshared(principal, object, stored);
+    if (change.action === 'create') requireUnused(principal, object, stored);
   }
 }
 
@@ -79,6 +80,16 @@ function requireUnshared({ scope }: Principal, object: InstallationObject, store
     ({ object: endpoint }) => isIn(endpoint) && !scope.includes(endpoint.host),
   );
   if (foreign) throw new AppError('forbidden', `The ${titleOf(object)} has endpoints of others`);
+}
+
+/** With the domain of a host come the endpoints that others have made for it before. */
+function requireUnused({ scope }: Principal, object: InstallationObject, stored: StoredInstallation): void {
+  if (!scope || object.kind !== 'domain') return;
+  if (stored.endpoints.some(({ object: { host } }) => host === object.host))
+    throw new AppError(
+      'forbidden',
+      `The host of the ${titleOf(object)} has endpoints of others, but no domain`,
+    );
 }
 
 /**

@@ -1,8 +1,17 @@
 /** Domains: hostnames that collections and endpoints are served under. */
 import { Type } from '@sinclair/typebox';
-import { notFound, requireFound } from '../../errors.js';
+import { AppError, notFound, requireFound } from '../../errors.js';
 import { awaitRouting } from '../../lifecycle/routing.js';
-import { createDomain, deleteDomain, findDomain, listDomains, updateDomain } from '../../store/domains.js';
+import type { Scope } from '../../model/permission.js';
+import type { Store } from '../../store/database.js';
+import {
+  createDomain,
+  deleteDomain,
+  findDomain,
+  hasHiddenEndpoints,
+  listDomains,
+  updateDomain,
+} from '../../store/domains.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { admitPolicies } from '../policy-input.js';
 import { presenter } from '../present.js';
@@ -38,7 +47,8 @@ export const domainRoutes = [
     status: 201,
     data: DomainView,
     errors: ['host_taken'],
-    handle: async ({ body }, deps) => {
+    handle: async ({ body, scope }, deps) => {
+      await requireOwnHost(deps.store, body.host, scope);
       const warnings = await admitPolicies(body.policies, deps);
       const domain = { ...DOMAIN_DEFAULTS, ...body, host: body.host.toLowerCase() };
       return new Reply(201, presentDomain(await createDomain(deps.store, domain)), {}, warnings);
@@ -68,8 +78,9 @@ export const domainRoutes = [
     body: UpdateDomain,
     data: DomainView,
     errors: ['host_taken', 'route_taken', 'service_not_for_domain'],
-    handle: async ({ params: { id }, body }, deps) => {
+    handle: async ({ params: { id }, body, scope }, deps) => {
       const { host, ...changes } = body;
+      if (host !== undefined) await requireOwnHost(deps.store, host, scope);
       const warnings = await admitPolicies(body.policies, deps);
       const updated = await updateDomain(deps.store, id, {
         ...changes,
@@ -96,3 +107,12 @@ export const domainRoutes = [
     },
   }),
 ];
+
+/** With the domain of a host come the endpoints that others have made for it before. @throws AppError forbidden */
+async function requireOwnHost(store: Store, host: string, scope: Scope): Promise<void> {
+  if (scope && (await hasHiddenEndpoints(store, host.toLowerCase())))
+    throw new AppError(
+      'forbidden',
+      `The host "${host}" has endpoints of others, but no domain: let an admin make it`,
+    );
+}
