@@ -55,8 +55,9 @@ const OWN: Partial<Record<ObjectKind, string>> = {
   collection: `NOT EXISTS (SELECT FROM endpoints
     WHERE endpoints.collection_id = collections.id AND NOT ${ENDPOINT})`,
   service: OWN_SERVICE,
-  // Endpoints with the same code share a build.
-  build: `NOT EXISTS (SELECT FROM endpoints WHERE endpoints.build_id = builds.id AND NOT ${ENDPOINT})`,
+  // Endpoints with the same code share a build, and applies wait for those that no endpoint has yet.
+  build: `(builds.owner IS NULL OR builds.owner = ANY(:hosts))
+    AND NOT EXISTS (SELECT FROM endpoints WHERE endpoints.build_id = builds.id AND NOT ${ENDPOINT})`,
 };
 
 const TABLES: Readonly<Record<Exclude<ObjectKind, 'host'>, string>> = {
