@@ -1,7 +1,7 @@
 /** The tables `alerts` and `alert_events`, as the API has them. What becomes an event is in `alert-events.ts`. */
 import type { AlertCondition, AlertScope } from '../model/alert-condition.js';
 import type { Scope } from '../model/permission.js';
-import { nextUpdatedAt, type Store } from './database.js';
+import { nextUpdatedAt, type Store, transaction } from './database.js';
 import { columnValues, insertInto } from './insert.js';
 import { visible } from './visibility.js';
 
@@ -44,8 +44,17 @@ export async function countAlerts({ knex }: Store): Promise<number> {
   return row?.count ?? 0;
 }
 
-export async function createAlert(store: Store, alert: NewAlert): Promise<Alert> {
-  return insertAlert(store, alert);
+/** @param requireRoom throws where there may be no more; nobody makes another one meanwhile */
+export async function createAlert(
+  store: Store,
+  alert: NewAlert,
+  requireRoom: (tx: Store) => Promise<void>,
+): Promise<Alert> {
+  return transaction(store, async (tx) => {
+    await tx.knex.raw("SELECT pg_advisory_xact_lock(hashtextextended('alerts', 0))");
+    await requireRoom(tx);
+    return insertAlert(tx, alert);
+  });
 }
 
 /** @returns undefined when there is no such alert */

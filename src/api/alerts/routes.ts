@@ -32,6 +32,8 @@ const path = '/api/alerts/{id}';
 const MAX_ALERTS = 100;
 /** About the domains of who is limited to some, so that nobody uses up those of others. */
 const MAX_OF_DOMAINS = 20;
+/** Of them all, for those who are not limited: a person can have many tokens, each for other domains. */
+const RESERVED = 20;
 const LISTED_EVENTS = 100;
 
 const presentEvent = presenter(AlertEventView);
@@ -65,13 +67,13 @@ export const alertRoutes = [
       await requireLimited(deps.store, principal, scope);
       await requireSubject(deps.store, on, scope);
       await requireUrl(url, deps);
-      await requireRoom(deps.store, principal);
       const { percent = 5, minutes = 5, days = 14, enabled = true } = body;
-      const alert = await createAlert(deps.store, {
+      const added = {
         ...{ condition: on, scope: stored(scope), percent, minutes, days, enabled },
         url_encrypted: deps.secrets.seal(url),
         secret_encrypted: deps.secrets.seal(secret),
-      });
+      };
+      const alert = await createAlert(deps.store, added, (tx) => requireRoom(tx, principal));
       return { ...present(alert, deps, principal), secret };
     },
   }),
@@ -150,8 +152,9 @@ export const alertRoutes = [
 
 /** @throws AppError too_many_alerts */
 async function requireRoom(store: Store, { scope: hosts }: Principal): Promise<void> {
-  if ((await countAlerts(store)) >= MAX_ALERTS)
-    throw new AppError('too_many_alerts', `There are ${MAX_ALERTS} alerts; delete one first.`);
+  const most = hosts ? MAX_ALERTS - RESERVED : MAX_ALERTS;
+  if ((await countAlerts(store)) >= most)
+    throw new AppError('too_many_alerts', `There are ${most} alerts; delete one first.`);
   if (hosts && (await listAlerts(store, hosts)).length >= MAX_OF_DOMAINS)
     throw new AppError('too_many_alerts', `Your domains have ${MAX_OF_DOMAINS} alerts; delete one first.`);
 }
