@@ -123,7 +123,8 @@ fn read_entry(entry: &[u8], now: u64) -> Option<(u128, Window)> {
     Some((u128::from_be_bytes(*caller), Window { ends_at, taken: u32::from_be_bytes(*taken) }))
 }
 
-/// Forgets some callers when there are too many.
+/// Forgets some callers when there are too many: those with the fewest requests. So callers that each send one, whom
+/// anybody can make up, take the place of nobody who has used up a limit of more.
 fn make_room(windows: &mut HashMap<u128, Window>, caller: u128, now: u64) {
     if windows.len() < SHARD_CALLERS || windows.contains_key(&caller) {
         return;
@@ -132,10 +133,14 @@ fn make_room(windows: &mut HashMap<u128, Window>, caller: u128, now: u64) {
     let spare = SHARD_CALLERS - SHARD_CALLERS / 8;
     if windows.len() > spare {
         let mut excess = windows.len() - spare;
-        windows.retain(|_, _| {
-            let stays = excess == 0;
-            excess -= usize::from(!stays);
-            stays
+        let mut taken: Vec<_> = windows.values().map(|window| window.taken).collect();
+        let (_, most, _) = taken.select_nth_unstable(excess - 1);
+        let most = *most;
+        excess -= windows.values().filter(|window| window.taken < most).count();
+        windows.retain(|_, window| {
+            let is_one_of_many = window.taken == most && excess > 0;
+            excess -= usize::from(is_one_of_many);
+            window.taken >= most && !is_one_of_many
         });
     }
 }
@@ -231,6 +236,18 @@ mod tests {
             counts.take(caller, 1, WINDOW, 0);
         }
         assert!(lock(&counts.shards[0]).windows.len() <= SHARD_CALLERS);
+    }
+
+    #[test]
+    fn callers_of_one_request_do_not_give_another_one_back_what_it_has_used_up() {
+        let counts = Counts::default();
+        let admitted = |caller| counts.take(caller, 5, WINDOW, 0).unwrap().is_admitted;
+        assert_eq!((0..9).filter(|_| admitted(7)).count(), 5);
+        for caller in 8..(20 * SHARD_CALLERS as u128) {
+            admitted(caller);
+        }
+        assert!(!admitted(7));
+        assert!(lock(&counts.shards[0]).windows.len() > SHARD_CALLERS / 2);
     }
 
     #[test]
