@@ -13,6 +13,8 @@ use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg, send};
 use tokio::net::UnixStream;
 use tokio::task::spawn_blocking;
 
+use super::socket::no_socket;
+
 static CONNECTOR: OnceLock<Connector> = OnceLock::new();
 
 pub struct Connector(Mutex<OwnedFd>);
@@ -61,6 +63,7 @@ impl Connector {
             // SAFETY: it has just arrived, and nothing else knows it.
             (0, Some([connection])) => Ok(unsafe { net::UnixStream::from_raw_fd(*connection) }),
             (0, _) => Err(io::Error::from_raw_os_error(libc::EMFILE)),
+            (libc::ENOTSOCK, _) => Err(no_socket()),
             (code, _) => Err(io::Error::from_raw_os_error(code)),
         }
     }

@@ -22,9 +22,14 @@ pub async fn connect(path: &Path) -> io::Result<UnixStream> {
     let folder = open_location(libc::AT_FDCWD, folder.as_os_str().as_bytes(), libc::O_DIRECTORY)?;
     let file = open_location(folder.as_raw_fd(), name.as_bytes(), 0)?;
     if !is_socket(&file)? {
-        return Err(io::Error::other("the file of its socket is not a socket"));
+        return Err(no_socket());
     }
     UnixStream::connect(format!("/proc/self/fd/{}", file.as_raw_fd())).await
+}
+
+/// Of a file that is none.
+pub fn no_socket() -> io::Error {
+    io::Error::other("the file of its socket is not a socket")
 }
 
 /// Whether this process, or the machine, has no free file descriptor.
