@@ -116,7 +116,7 @@ export async function startNeighbourhood(
   async function expectNothingLeft(id: string): Promise<void> {
     await eventually(async () => {
       expect(processesWith(`EDGE_ENDPOINT_ID=${id}`)).to.deep.equal([]);
-      const folders = (await readdir(stack.runDir)).filter((name) => name.startsWith('handler-'));
+      const folders = (await readdir(stack.runDir)).filter((name) => name.startsWith('h-'));
       expect(folders, 'of the neighbour').to.have.length(sandbox === 'namespaces' ? 0 : 1);
     });
   }
