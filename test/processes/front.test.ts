@@ -109,16 +109,6 @@ describe('the front of a gateway', () => {
     if (HAS_UNTRUSTED_USERS) expect(user).to.equal(FRONT_USER);
   });
 
-  it('replaces a front whose connections to handlers nobody makes any more', async function () {
-    if (!HAS_UNTRUSTED_USERS) this.skip();
-    const old = front();
-    const [connector] = descendantsOf(old);
-    process.kill(connector?.pid ?? expect.fail('nobody connects'), 'SIGKILL');
-    gateway().logged.expectErrors(/front exited, starting another/);
-    await stack.deploy({ path: '/with-another-front', code: numbered(5) });
-    expect(frontOf(gateway().pid)).not.to.equal(old);
-  });
-
   it('reports no handler as lost while the front has no file descriptors, and connects when it has', async () => {
     await eventually(() => expect(frontsOf(gateway().pid)).to.have.length(1));
     const pid = front();
@@ -163,6 +153,16 @@ describe('the front of a gateway', () => {
     process.kill(hanging, 'SIGSTOP');
     await eventually(() => expect(isRunning(hanging)).to.equal(false), 30_000);
     expect((await call(`${stack.gatewayUrl}/number`, { method: 'POST' })).text).to.equal('1 ');
+  });
+
+  it('replaces a front whose connections to handlers nobody makes any more', async function () {
+    if (!HAS_UNTRUSTED_USERS) this.skip();
+    const old = front();
+    const [connector] = descendantsOf(old);
+    process.kill(connector?.pid ?? expect.fail('nobody connects'), 'SIGKILL');
+    gateway().logged.expectErrors(/front exited, starting another/);
+    await stack.deploy({ path: '/with-another-front', code: numbered(5) });
+    expect(frontOf(gateway().pid)).not.to.equal(old);
   });
 
   it('ends the front when its supervisor is killed, and leaves the port to the next one', async () => {

@@ -88,7 +88,8 @@ describe('streamed responses', () => {
     const fast = await request('do=much&kib=2048');
     await receives(fast, LAST_CHUNK);
     const written = Number((await at('do=written')).text);
-    expect(written).to.be.lessThan(16 * MEGABYTE);
+    // It has read some before it stopped.
+    expect(written - slow.received.length).to.be.lessThan(16 * MEGABYTE);
     slow.socket.resume();
     // To look at the end of so long a text again and again would take longer than to receive it.
     await eventually(() => expect(slow.received.length).to.be.greaterThan(20 * MEGABYTE));
