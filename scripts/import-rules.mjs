@@ -37,15 +37,7 @@ const MAY_IMPORT = {
   ],
   gateway: ['src', 'util', 'model', 'metrics', 'artifacts', 'sandbox', 'store', 'reconcile', 'internal'],
   actors: [
-    'src',
-    'util',
-    'model',
-    'wire',
-    'secrets',
-    'bootstrap',
-    'sandbox',
-    'store',
-    'reconcile',
+    ...['src', 'util', 'model', 'wire', 'secrets', 'bootstrap', 'sandbox', 'store', 'reconcile'],
     'internal',
   ],
   // A driver knows its backend, and nothing of the state of this product.

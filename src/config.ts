@@ -75,15 +75,12 @@ export function inheritedEnvironment(
   return { ...environment };
 }
 
-/** Which certificates the operator trusts: paths, the last one several with colons. */
-const FILE_VARIABLES = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
+/** Which certificates the operator trusts: the path of a file, or those of folders with colons between them. */
+export const CERTIFICATE_VARIABLES = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'] as const;
 
-/** Those processes have another working directory. */
-function absolute(paths: string | undefined): string | undefined {
-  return paths
-    ?.split(':')
-    .map((path) => path && resolve(path))
-    .join(':');
+/** The paths in one of these variables. */
+export function certificatePaths(name: (typeof CERTIFICATE_VARIABLES)[number], value: string): string[] {
+  return (name === 'SSL_CERT_DIR' ? value.split(':') : [value]).filter((path) => path !== '');
 }
 
 /** Options of Node that say the same. */
@@ -93,7 +90,12 @@ const TRUST_OPTIONS = /--use-(?:openssl|bundled|system)-ca\b/g;
 export function isolatedEnvironment(environment: Environment = process.env): Record<string, string> {
   const options = environment['NODE_OPTIONS']?.match(TRUST_OPTIONS)?.join(' ');
   const entries = [
-    ...FILE_VARIABLES.map((name) => [name, absolute(environment[name])] as const),
+    // Those processes have another working directory.
+    ...CERTIFICATE_VARIABLES.map((name): readonly [string, string | undefined] => {
+      const value = environment[name];
+      const paths = value === undefined ? undefined : certificatePaths(name, value);
+      return [name, paths?.map((path) => resolve(path)).join(':')];
+    }),
     ['TZ', environment['TZ']] as const,
     ['NODE_OPTIONS', options] as const,
   ];

@@ -2,13 +2,11 @@
 import { constants } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { isolatedEnvironment } from '../config.js';
+import { CERTIFICATE_VARIABLES, certificatePaths, isolatedEnvironment } from '../config.js';
 import { toError } from '../errors.js';
 import type { Logger } from '../util/log.js';
 import { HAS_UNTRUSTED_USERS } from '../util/untrusted-users.js';
 import { isOpenToAll } from './reachable-folder.js';
-
-const SETTINGS = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
 
 /** Logs which of them a process of a service cannot read: it trusts no authority that is there. */
 export async function warnOfClosedCertificates(
@@ -16,13 +14,12 @@ export async function warnOfClosedCertificates(
   environment: Readonly<Record<string, string>> = isolatedEnvironment(),
 ): Promise<void> {
   if (!HAS_UNTRUSTED_USERS) return;
-  for (const setting of SETTINGS) {
-    const path = environment[setting];
-    if (path === undefined) continue;
-    const problem = await problemOf(path).catch((error: unknown) => toError(error).message);
-    if (problem !== undefined)
-      log.warn({ path, problem }, `processes of services cannot read the certificates of ${setting}`);
-  }
+  for (const setting of CERTIFICATE_VARIABLES)
+    for (const path of certificatePaths(setting, environment[setting] ?? '')) {
+      const problem = await problemOf(path).catch((error: unknown) => toError(error).message);
+      if (problem !== undefined)
+        log.warn({ path, problem }, `processes of services cannot read the certificates of ${setting}`);
+    }
 }
 
 async function problemOf(path: string): Promise<string | undefined> {

@@ -2,9 +2,11 @@
  * The folder of sqlite services below DATA_DIR. Where root has started the product, it belongs to the user that their
  * processes run as, and is where that one can enter it.
  */
+import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
-import { cp, lstat, mkdir, open, readdir, realpath, rename, rm, symlink } from 'node:fs/promises';
+import { lstat, mkdir, open, readdir, realpath, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { Config } from '../config.js';
 import { type SqliteFolders, sqliteFolders } from '../model/sqlite-folders.js';
 import { isErrno } from '../util/errno.js';
@@ -12,6 +14,7 @@ import type { Logger } from '../util/log.js';
 import { HAS_UNTRUSTED_USERS, SQLITE_USER } from '../util/untrusted-users.js';
 import { reachableFolder } from './reachable-folder.js';
 
+const run = promisify(execFile);
 const PRIVATE = { mode: 0o700 };
 
 /**
@@ -45,8 +48,10 @@ export async function makeSqliteFolder(
 /** Moves a folder to a place, and leaves a link to it. Goes on where an earlier start was interrupted. */
 async function moveOutside(own: string, place: string, log: Logger): Promise<void> {
   const found = await ifThere(lstat(own));
-  if (place === own || found?.isSymbolicLink() || place === (await ifThere(realpath(own)))) return;
   const [unfinished, old] = [`${place}.new`, `${own}.moved`];
+  // What an interrupted start has left behind the link is a copy.
+  if (found?.isSymbolicLink()) await rm(old, { recursive: true, force: true });
+  if (place === own || found?.isSymbolicLink() || place === (await ifThere(realpath(own)))) return;
   if (found) {
     if (await ifThere(lstat(place)))
       throw new Error(
@@ -55,7 +60,9 @@ async function moveOutside(own: string, place: string, log: Logger): Promise<voi
     await rm(unfinished, { recursive: true, force: true });
     // Closed before anything is in it.
     await mkdir(unfinished, PRIVATE);
-    await cp(own, unfinished, { recursive: true, preserveTimestamps: true });
+    await run('cp', ['-a', '--reflink=auto', '--', `${own}/.`, unfinished]);
+    // On the disk, also if the machine fails.
+    await run('sync', ['-f', unfinished]);
     // All of it is there from here on.
     await rename(own, old);
   }

@@ -140,7 +140,10 @@ export async function startHandler(options: HandlerOptions): Promise<HandlerProc
 
   let failure: string | undefined;
   const ended = child.ended.then(
-    (end) => failure ?? (group?.hasRunOutOfMemory() ? outOfMemory(limits) : describeEnd(end)),
+    // One that has ended by itself says more than what was noticed of it meanwhile.
+    (end) =>
+      (end.signal === 'SIGKILL' ? failure : undefined) ??
+      (group?.hasRunOutOfMemory() ? outOfMemory(limits) : describeEnd(end)),
     (error: unknown) => `it could not be run: ${toError(error).message}`,
   );
   const control = child.stdio[CONTROL_FD] as Duplex;

@@ -33,6 +33,7 @@ describe('files of certificates', () => {
     expect(
       await warnedOf({ NODE_EXTRA_CA_CERTS: open, SSL_CERT_FILE: closed, SSL_CERT_DIR: below }),
     ).to.deep.equal([]);
+    expect(await warnedOf({ SSL_CERT_DIR: `${folder.path}:${folder.path}/closed` })).to.deep.equal([]);
     await chmod(closed, 0o640);
     await chmod(join(folder.path, 'closed'), 0o700);
     expect(

@@ -1,6 +1,8 @@
 /** The front of a gateway as the supervisor runs it: replaced under load, ended with it, short of file descriptors. */
 import { writeFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
+import { readProcess } from '../../src/sandbox/process-table.js';
 import { FRONT_USER, HAS_UNTRUSTED_USERS } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
 import { ANYTHING, numbered } from '../support/handler-sources.js';
@@ -145,6 +147,27 @@ describe('the front of a gateway', () => {
     }
     expect(kills).to.be.greaterThan(10);
     expect((await call(`${stack.gatewayUrl}/number`, { method: 'POST' })).text).to.equal('1 ');
+  });
+
+  it('tells how a handler has ended, also when its end is noticed long after that of its connection', async function () {
+    const id = await stack.deploy({ path: '/exits', code: ANYTHING });
+    const monitor = readProcess(String(await pidOf(id)))?.parent ?? 0;
+    const isMonitor = descendantsOf(gateway().pid).some(
+      ({ pid, command }) => pid === monitor && /^\S*\/launcher /.test(command),
+    );
+    // Otherwise the supervisor itself waits for it.
+    if (!isMonitor) this.skip();
+    process.kill(monitor, 'SIGSTOP');
+    expect((await call(`${stack.gatewayUrl}/exits?do=exit`)).status).to.equal(502);
+    // Nothing shows that the supervisor has given it up; too early, and it tells the same.
+    await delay(1_000);
+    process.kill(monitor, 'SIGCONT');
+    await eventually(() => {
+      const reasons = gateway().logged.lines.flatMap(({ msg, reason }) =>
+        msg === 'handler crashed' ? [reason] : [],
+      );
+      expect(reasons).to.deep.equal(['it ended with exit code 3']);
+    });
   });
 
   it('kills and replaces a front that hangs', async () => {

@@ -20,9 +20,7 @@ const MAX_LOG_LINES_PER_SECOND = 20;
 
 const limit = pLimit(MAX_TESTS);
 
-/**
- * Connects, makes one round trip, and closes the connection. Never fails.
- */
+/** Connects, makes one round trip, and closes the connection. Never fails. */
 export async function testInProcess(
   request: Omit<TestRequest, 'type'>,
   programs: ServicePrograms,
