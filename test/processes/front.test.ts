@@ -149,19 +149,18 @@ describe('the front of a gateway', () => {
     expect((await call(`${stack.gatewayUrl}/number`, { method: 'POST' })).text).to.equal('1 ');
   });
 
-  it('tells how a handler has ended, also when its end is noticed long after that of its connection', async function () {
+  it('tells how a handler has ended, also when its end is noticed long after that of its connection', async () => {
     const id = await stack.deploy({ path: '/exits', code: ANYTHING });
     const monitor = readProcess(String(await pidOf(id)))?.parent ?? 0;
     const isMonitor = descendantsOf(gateway().pid).some(
       ({ pid, command }) => pid === monitor && /^\S*\/launcher /.test(command),
     );
-    // Otherwise the supervisor itself waits for it.
-    if (!isMonitor) this.skip();
-    process.kill(monitor, 'SIGSTOP');
+    // Without namespaces the supervisor itself waits for it.
+    if (isMonitor) process.kill(monitor, 'SIGSTOP');
     expect((await call(`${stack.gatewayUrl}/exits?do=exit`)).status).to.equal(502);
     // Nothing shows that the supervisor has given it up; too early, and it tells the same.
     await delay(1_000);
-    process.kill(monitor, 'SIGCONT');
+    if (isMonitor) process.kill(monitor, 'SIGCONT');
     await eventually(() => {
       const reasons = gateway().logged.lines.flatMap(({ msg, reason }) =>
         msg === 'handler crashed' ? [reason] : [],
