@@ -1,7 +1,7 @@
 /** The Redis of the queues is away while handlers are compiled: it comes back empty, or it hangs. */
 import { expect } from 'chai';
 import { eventually } from '../../support/eventually.js';
-import { startProbe } from '../../support/faults/probe.js';
+import { type Probe, startProbe } from '../../support/faults/probe.js';
 import { numbered } from '../../support/handler-sources.js';
 import { must, type Stack, startStack } from '../../support/processes.js';
 import { startRedis, type TestRedis } from '../../support/redis.js';
@@ -17,6 +17,8 @@ interface Compiled {
   /** Of a build that was accepted, but not awaited. */
   readonly buildId: string | undefined;
 }
+
+type Clients = readonly Probe<Compiled>[];
 
 describe('an outage of Redis under load', function () {
   this.timeout(120_000);
@@ -47,21 +49,30 @@ describe('an outage of Redis under load', function () {
     return { outcome: `${status} ${error}`, buildId: status === 202 ? data?.build_id : undefined };
   }
 
+  const startClients = (): Clients => Array.from({ length: CLIENTS }, () => startProbe(compileNew));
+
   const faults = [
     ['stops, and comes back empty', () => redis.stop(), () => redis.start()],
     ['hangs', async () => redis.hang(), async () => redis.wake()],
   ] as const;
   for (const [what, takeAway, release] of faults) {
     it(`refuses compile requests with 503, but loses no accepted build, when Redis ${what}`, async () => {
-      const clients = Array.from({ length: CLIENTS }, () => startProbe(compileNew));
-      await Promise.all(clients.map((client) => client.more(2)));
-      await takeAway();
-      const meanwhile = await Promise.all(clients.map((client) => client.more(REFUSED)));
-      await release();
-      await Promise.all(clients.map((client) => client.until(({ outcome }) => outcome.startsWith('200'))));
-      const answers = (await Promise.all(clients.map((client) => client.stop()))).flat();
+      const clients = startClients();
+      let later: Clients = [];
+      try {
+        await each(clients, (client) => client.more(2));
+        await takeAway();
+        // Clients of their own: those from before may wait for a build that was accepted, until Redis is back.
+        later = startClients();
+        const refused = await each(later, (client) => client.more(REFUSED));
+        for (const { outcome } of refused.flat()) expect(outcome).to.equal('503 queue_unavailable');
+      } finally {
+        await release();
+      }
+      const all = [...clients, ...later];
+      await each(all, (client) => client.until(({ outcome }) => outcome.startsWith('200')));
+      const answers = (await each(all, (client) => client.stop())).flat();
 
-      for (const { outcome } of meanwhile.flat()) expect(outcome).to.equal('503 queue_unavailable');
       for (const { outcome } of answers) expect(outcome).to.be.oneOf(DOCUMENTED);
       // Accepted means that it is built.
       const accepted = answers.flatMap(({ buildId }) => buildId ?? []);
@@ -73,6 +84,10 @@ describe('an outage of Redis under load', function () {
     });
   }
 });
+
+async function each<T>(clients: Clients, what: (client: Clients[number]) => Promise<T>): Promise<T[]> {
+  return Promise.all(clients.map(what));
+}
 
 /** What a compile request may be answered with here. */
 const DOCUMENTED = ['200 undefined', '202 undefined', '503 queue_unavailable'];
