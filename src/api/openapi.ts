@@ -77,7 +77,10 @@ export function describeApi(routes: readonly Route[], { needsKey = false } = {})
       schemas,
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'API_KEY, or a token' },
-        session: { type: 'apiKey', in: 'cookie', name: 'egw_session' },
+        session: {
+          ...{ type: 'apiKey', in: 'cookie', name: 'egw_session' },
+          description: 'Named `__Host-egw_session` for browsers that come by TLS',
+        },
       },
     },
   };

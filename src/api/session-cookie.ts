@@ -6,23 +6,38 @@ import type { SessionLimits } from '../store/sessions.js';
 /** The gateway keeps it from handlers: `session_cookie.rs`. */
 const NAME = 'egw_session';
 
-/** The value of the cookie in the header `Cookie`. */
-export function sessionCookie(header: string): string | undefined {
-  return cookieNamed(NAME, header);
+/** The value of the cookie in the header `Cookie`. @param isSecure whether the browser came by TLS */
+export function sessionCookie(header: string, isSecure: boolean): string | undefined {
+  return cookieNamed(NAME, header, isSecure);
 }
 
 /** The value of a cookie; undefined without it, and when there are several: one of them was planted. */
-export function cookieNamed(name: string, header: string): string | undefined {
+export function cookieNamed(name: string, header: string, isSecure: boolean): string | undefined {
+  const begin = `${fullName(name, isSecure)}=`;
   const values = header
     .split(';')
     .map((part) => part.trim())
-    .filter((part) => part.startsWith(`${name}=`));
-  return values.length === 1 ? values[0]?.slice(name.length + 1) || undefined : undefined;
+    .filter((part) => part.startsWith(begin));
+  return values.length === 1 ? values[0]?.slice(begin.length) || undefined : undefined;
 }
 
-/** `Set-Cookie` for a session. @param isSecure whether the browser came by TLS */
+/**
+ * `Set-Cookie` for a cookie that scripts cannot read. By TLS its name begins with `__Host-`: then browsers take it from
+ * this host alone, neither from another one of the same domain nor without TLS (RFC 6265bis, section 4.1.3.2).
+ * @param attributes further ones
+ */
+export function hostCookie(name: string, value: string, isSecure: boolean, attributes: string): string {
+  const secure = isSecure ? '; Secure' : '';
+  return `${fullName(name, isSecure)}=${value}; Path=/; HttpOnly; ${attributes}${secure}`;
+}
+
+function fullName(name: string, isSecure: boolean): string {
+  return isSecure ? `__Host-${name}` : name;
+}
+
+/** `Set-Cookie` for a session. */
 export function sessionCookieHeader(secret: string, isSecure: boolean): string {
-  return `${NAME}=${secret}; Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
+  return hostCookie(NAME, secret, isSecure, 'SameSite=Strict');
 }
 
 /** `Set-Cookie` that removes it. */

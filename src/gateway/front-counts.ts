@@ -4,7 +4,7 @@
  */
 import pTimeout from 'p-timeout';
 import type { FrontProcess } from './front-process.js';
-import type { RateTaken, RateToTake } from './messages.js';
+import type { RatesTaken, RateToTake } from './messages.js';
 
 /** One that does not hand over in time hangs; the next one begins anew. */
 const HAND_OVER_MS = 2_000;
@@ -68,7 +68,7 @@ export class FrontCounts {
    * Counts a request for a process that has handed its counts over; null when none counts. It waits for what is being
    * handed over already, and not for what is to be handed over later.
    */
-  take(rules: readonly RateToTake[]): Promise<readonly RateTaken[] | null> {
+  take(rules: readonly RateToTake[]): Promise<RatesTaken | null> {
     return new Promise((resolve, reject) => {
       this.#inTurn(async () => {
         const asked = this.#holder?.request({ type: 'count', rules });

@@ -21,7 +21,7 @@ import {
   type FrontRequest,
   type FrontSettings,
   type HostCertificate,
-  type RateTaken,
+  type RatesTaken,
   type RateToTake,
   type Share,
   TRIAL,
@@ -38,7 +38,7 @@ export interface FrontEvents {
   /** A request waits for a handler of this endpoint, which is asleep. */
   readonly wake: (endpointId: string) => void;
   /** Counts a request of a caller on all machines; null when it cannot. */
-  readonly take: (rules: readonly RateToTake[]) => Promise<readonly RateTaken[] | null>;
+  readonly take: (rules: readonly RateToTake[]) => Promise<RatesTaken | null>;
   /** A token for this endpoint has a key that is not known. */
   readonly unknownKey: (endpointId: string) => void;
   /** Handlers answered so many requests. */
@@ -359,7 +359,7 @@ export class Front {
     else log[report.level]({ front: process.pid, ...report.fields }, report.message);
   }
 
-  #take(rules: readonly RateToTake[]): Promise<readonly RateTaken[] | null> {
+  #take(rules: readonly RateToTake[]): Promise<RatesTaken | null> {
     const { settings, events } = this.#options;
     return settings.sharesRates ? events.take(rules) : this.#counts.take(rules);
   }

@@ -206,14 +206,16 @@ export interface Adopt {
 export interface Taken {
   readonly type: 'taken';
   readonly id: number;
-  /** As many as were counted; null: they cannot be counted now. */
-  readonly taken: readonly RateTaken[] | null;
+  /** Null: they cannot be counted now. */
+  readonly taken: RatesTaken | null;
 }
 
 /** A rule by which a request is to be counted. */
 export interface RateToTake {
   /** Of the caller and the rule. */
   readonly key: string;
+  /** Of the rule. */
+  readonly rule: string;
   readonly requests: number;
   readonly windowMs: number;
 }
@@ -226,6 +228,9 @@ export interface RateTaken {
   /** Until the window ends. */
   readonly endsMs: number;
 }
+
+/** A request was counted by so many rules. Null: the front has to count it by itself. */
+export type RatesTaken = readonly (RateTaken | null)[];
 
 /** The answer to the request with this number. */
 export interface Done {
@@ -240,7 +245,7 @@ export interface Done {
   /** What was handed over. */
   readonly counts?: string;
   /** As many as were counted. */
-  readonly taken?: readonly RateTaken[];
+  readonly taken?: RatesTaken;
 }
 
 /** The response to a request of the gateway itself. */

@@ -143,7 +143,10 @@ function readAddress(text: string): Address | undefined {
 
 /** Zones are of this machine alone. */
 function readIp(text: string): Address | undefined {
-  return isIP(text) === 0 || text.includes('%') ? undefined : ipaddr.process(text);
+  const version = text.includes('%') ? 0 : isIP(text);
+  if (version === 0) return undefined;
+  // As it is written by everybody: `ipaddr.js` reads `::192.0.2.1` as if it were `::ffff:192.0.2.1`.
+  return ipaddr.process(version === 4 ? text : new URL(`http://[${text}]`).hostname.slice(1, -1));
 }
 
 function readScheme(text: string): Scheme | undefined {

@@ -124,7 +124,9 @@ export async function requestBuild(
            OR (SELECT count(*) FROM builds WHERE owner = :owner AND state IN ('queued', 'running')) < :limit
        ON CONFLICT (source_key) WHERE state IN ('queued', 'running') DO UPDATE SET source_key = excluded.source_key
        RETURNING id, attempt, xmax = 0 AS "isNew"),
-     latest AS (UPDATE endpoints SET build_id = build.id FROM build WHERE endpoints.id = :endpointId::uuid)
+     latest AS (
+       UPDATE endpoints SET build_id = build.id, build_actor = :actor::jsonb FROM build
+        WHERE endpoints.id = :endpointId::uuid)
      SELECT * FROM build`,
     {
       ...{
@@ -177,13 +179,13 @@ async function insertCachedBuild(
        SELECT ?, ?, ?::jsonb, 'succeeded', true, ?, ?::jsonb, digest, ?::jsonb, clock_timestamp(), clock_timestamp()
          FROM known RETURNING id),
      latest AS (
-       UPDATE endpoints SET build_id = build.id FROM build WHERE endpoints.id = ?)
+       UPDATE endpoints SET build_id = build.id, build_actor = ?::jsonb FROM build WHERE endpoints.id = ?)
      SELECT id FROM build`,
     [
       ...[known.source_key, known.toolchain, known.digest],
       ...[request.sourceKey, request.code, JSON.stringify(request.dependencies)],
       ...[request.origin.requestId, JSON.stringify(request.origin.actor), JSON.stringify(known.diagnostics)],
-      request.endpointId,
+      ...[JSON.stringify(request.origin.actor), request.endpointId],
     ] as never[],
   );
   return rows[0]?.id;

@@ -54,11 +54,13 @@ export function addVersions(
 }
 
 /**
- * The same for a source that was compiled by itself, of the endpoints whose latest build this is: its version stays,
- * also when a deployment made it and fails.
+ * The same for a source that was compiled by itself, of the endpoints whose latest build this is, each by who asked for
+ * it there: its version stays, also when a deployment made it and fails.
  */
 export async function addCompiledVersions(tx: Store, build: string, source: CompiledSource): Promise<void> {
-  const added = await addTo(tx, 'build_id = ?', build, source, ", status = 'compiled', last_error = NULL");
+  const alsoSet = ", status = 'compiled', last_error = NULL";
+  const by = 'coalesce(build_actor, ?::jsonb)';
+  const added = await addTo(tx, 'build_id = ?', build, source, alsoSet, by);
   const known = added.filter(({ isNew }) => !isNew);
   if (known.length === 0) return;
   await tx.knex.raw(
@@ -73,6 +75,7 @@ export async function addCompiledVersions(tx: Store, build: string, source: Comp
 /**
  * @param condition SQL with `value`: which endpoints, locked in the order of their ids
  * @param alsoSet SQL: further assignments for them, with a comma before each
+ * @param by SQL with the actor: who made the version of each
  */
 async function addTo(
   tx: Store,
@@ -80,6 +83,7 @@ async function addTo(
   value: string | string[],
   { sourceKey, code, dependencies, artifact, message = null, actor }: CompiledSource,
   alsoSet = '',
+  by = '?::jsonb',
 ): Promise<AddedVersion[]> {
   const { rows } = await tx.knex.raw<{ rows: AddedVersion[] }>(
     `WITH before AS (
@@ -90,9 +94,9 @@ async function addTo(
        UPDATE endpoints SET artifact = ?, artifact_source_key = ?, latest_version = number,
               last_number = greatest(last_number, number)${alsoSet}
          FROM before WHERE endpoints.id = before.id
-       RETURNING endpoints.id, endpoints.latest_version)
+       RETURNING endpoints.id, endpoints.latest_version, endpoints.build_actor)
      INSERT INTO endpoint_versions (endpoint_id, version, source_key, code, dependencies, artifact, message, actor)
-     SELECT id, latest_version, ?, ?, ?, ?, ?, ?::jsonb FROM numbered
+     SELECT id, latest_version, ?, ?, ?, ?, ?, ${by} FROM numbered
      ON CONFLICT (endpoint_id, version) DO UPDATE
            SET artifact = excluded.artifact, message = coalesce(excluded.message, endpoint_versions.message)
      RETURNING endpoint_id AS "endpointId", version, xmax = 0 AS "isNew"`,

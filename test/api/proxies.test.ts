@@ -1,7 +1,7 @@
 /** The management API behind proxies (`TRUSTED_PROXIES`): whose address counts, and when cookies are `Secure`. */
 import { expect } from 'chai';
 import { loadConfig } from '../../src/config.js';
-import { ADMIN, addUser, PASSWORD, type Person, signIn } from '../support/access.js';
+import { ADMIN, addUser, cookieOf, PASSWORD, type Person, signIn } from '../support/access.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure } from '../support/expect.js';
 
@@ -110,8 +110,20 @@ describe('the API behind proxies', () => {
       const [cookie = ''] = response.headers['set-cookie'] ?? [];
       const ended = await api.delete('/api/session', { headers });
       expect(ended.headers['set-cookie']?.[0]?.includes('; Secure')).to.equal(cookie.endsWith('; Secure'));
+      expect(cookie.startsWith('__Host-egw_session=')).to.equal(cookie.endsWith('; Secure'));
       return cookie.endsWith('; Secure');
     };
+
+    it('takes by TLS only a cookie of a session that no other host can have planted', async () => {
+      await start({ config: { TRUSTED_PROXIES } });
+      const https = { 'x-forwarded-for': '192.0.2.1', 'x-forwarded-proto': 'https' };
+      const own = cookieOf(await login(ADMIN, PASSWORD, https));
+      const planted = own.replace('__Host-', '');
+      const domains = (cookie: string) => api.get('/api/domains', { headers: { ...https, cookie } });
+      expectFailure(await domains(planted), 'unauthorized');
+      expectData(await domains(`egw_session=planted; ${own}`));
+      expect((await api.get('/api/domains', { headers: { cookie: own } })).status).to.equal(401);
+    });
 
     it('sets a Secure cookie of a session where a trusted proxy says https', async () => {
       await start({ config: { TRUSTED_PROXIES } });

@@ -177,6 +177,14 @@ describe('dependency sets', () => {
     expect(args.filter((_, at) => args[at - 1] === '--extern')).to.have.length(1);
   });
 
+  it('leaves no set to the user who has built it: a later program may have the same', async () => {
+    const prepared = await open().prepare({ dependencies: {}, async: false });
+    if (!prepared.ok) throw new Error('not prepared');
+    const target = targetOf(prepared.libraries);
+    for (const path of [target, join(target, 'release/deps/libserde.rlib')])
+      expect((await stat(path)).uid).to.equal(process.getuid?.());
+  });
+
   it('builds a set again whose libraries have been deleted', async () => {
     await open().prepare({ dependencies: {}, async: false });
     const [name = ''] = await readdir(join(folder.path, 'sets'));

@@ -25,7 +25,7 @@ const SETTINGS = {
   redirectPort: null,
   strictTransportSeconds: 0,
 };
-const RULE = { key: '0123456789abcdef0123456789abcdef', requests: 3, windowMs: 3_600_000 };
+const RULE = { rule: 'limit', key: '0123456789abcdef0123456789abcdef', requests: 3, windowMs: 3_600_000 };
 
 describe('the counts of requests', () => {
   let socket: PublicSocket;
@@ -69,7 +69,7 @@ describe('the counts of requests', () => {
     const taken = await Promise.all([take(), take(), take()]);
     await Promise.all(moved);
     expect(taken).to.deep.equal([2, 3, 3]);
-    expect((await counts.take([RULE, RULE]))?.map(({ isAdmitted }) => isAdmitted)).to.deep.equal([false]);
+    expect((await counts.take([RULE, RULE]))?.map((counted) => counted?.isAdmitted)).to.deep.equal([false]);
   });
 
   it('recovers the counts of requests from a process that never serves', async () => {

@@ -35,6 +35,7 @@ describe('clients behind trusted proxies', () => {
       ['1.2.3.4:5678, 10.1.1.1:90', '1.2.3.4'],
       ['2001:db8::1, [2001:db8:1::9]:443, 2001:db8:1::8', '2001:db8::1'],
       ['::ffff:1.2.3.4, ::ffff:10.1.1.1', '1.2.3.4'],
+      ['1.2.3.4, ::10.1.1.1', '::a01:101'],
     ] as const)
       expect(of(value), value).to.equal(address);
     const unreadable = [

@@ -111,6 +111,24 @@ describe('lost builds', () => {
     expect(await finishBuild(store, next, FAILED)).to.equal(true);
   });
 
+  it('makes versions of who asked for them, although another one had asked for the same source before', async () => {
+    const { build, ids } = await sharedBuild(['/asked-first', '/asked-later']);
+    const [{ source_key }] = await store.knex('builds').where({ id: build.id }).select('source_key');
+    const eve = { kind: 'token', id: randomUUID(), name: 'eve', user_id: null } as const;
+    const origin = { ...ORIGIN, actor: eve };
+    const [endpointId = ''] = ids;
+    const source = { sourceKey: source_key, code: '// same', dependencies: {}, owner: '*' };
+    expect(await requestBuild(store, { ...source, endpointId, origin })).to.include({ isNew: false });
+    const digest = randomUUID();
+    const artifact = { digest, source_key, toolchain: 'any', size: 1, diagnostics: '[]' };
+    await store.knex('artifacts').insert(artifact);
+    await finishBuild(store, build, {
+      ...{ state: 'succeeded', artifact: digest, diagnostics: [], cached: false, timings: {} },
+    });
+    const actors = await store.knex('endpoint_versions').whereIn('endpoint_id', ids).orderBy('endpoint_id');
+    expect(actors.map(({ actor }) => actor)).to.deep.equal([eve, ORIGIN.actor]);
+  });
+
   it('ends a build for all its endpoints, which it locks in the order of their ids', async () => {
     const { build, ids } = await sharedBuild(['/a', '/b', '/c', '/d']);
     const [first] = ids;

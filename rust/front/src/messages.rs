@@ -75,8 +75,8 @@ pub enum ToFront {
     /// The answer to `Take`. It has none itself.
     Taken {
         id: u64,
-        /// None: they cannot be counted now.
-        taken: Option<Vec<RateTaken>>,
+        /// None: they cannot be counted now. None in it: this gateway has to count by itself.
+        taken: Option<Vec<Option<RateTaken>>>,
     },
     /// This gateway lets its part of each limit of rates through.
     Share {
@@ -168,6 +168,8 @@ pub struct RateTaken {
 pub struct RateToTake {
     /// Of the caller and the rule.
     pub key: String,
+    /// Of the rule.
+    pub rule: String,
     pub requests: u32,
     pub window_ms: u64,
 }
@@ -341,7 +343,7 @@ pub struct Done {
     pub counts: Option<String>,
     /// As many as were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub taken: Option<Vec<RateTaken>>,
+    pub taken: Option<Vec<Option<RateTaken>>>,
 }
 
 /// The response to a request of the gateway itself.

@@ -16,7 +16,7 @@ import type { ApiDependencies } from '../api-dependencies.js';
 import type { ApiContext, Next } from '../context.js';
 import { CredentialLimits } from '../credential-limits.js';
 import { ofSession, ofToken, type Principal, unlimited } from '../principal.js';
-import { sessionCookie, sessionLimits } from '../session-cookie.js';
+import { cameByTls, sessionCookie, sessionLimits } from '../session-cookie.js';
 
 type Dependencies = Pick<ApiDependencies, 'config' | 'secrets' | 'store'>;
 type WithLimits = Dependencies & { readonly limits: CredentialLimits };
@@ -75,7 +75,8 @@ async function principalOf(
     const found = given === undefined ? undefined : await byCredential(deps, given, address, isUse);
     if (found) return found;
   } else {
-    const cookie = sessionCookie(context.get('Cookie'));
+    const isSecure = cameByTls(context.state.client, context.get('Host'), config);
+    const cookie = sessionCookie(context.get('Cookie'), isSecure);
     const found = cookie && (await useSession(store, digestOf(cookie), sessionLimits(config), isUse));
     if (found) return ofSession(found.user, found.session);
   }

@@ -1,4 +1,5 @@
 /** Begins the session of a browser, whichever way its user has signed in. */
+import type { Config } from '../../config.js';
 import { digestOf, newSessionSecret } from '../../secrets/credentials.js';
 import { createSession, endSession } from '../../store/sessions.js';
 import type { User } from '../../store/users.js';
@@ -15,8 +16,11 @@ export type SessionRequest = Pick<
 >;
 
 /** The session that a browser has, valid or not; undefined when it has none. */
-export function sessionHash(header: SessionRequest['header']): string | undefined {
-  const cookie = sessionCookie(header('cookie') ?? '');
+export function sessionHash(
+  { client, header }: Pick<SessionRequest, 'client' | 'header'>,
+  config: Config,
+): string | undefined {
+  const cookie = sessionCookie(header('cookie') ?? '', cameByTls(client, header('host'), config));
   return cookie === undefined ? undefined : digestOf(cookie);
 }
 

@@ -42,7 +42,7 @@ export const oidcRoutes = [
       const { url, checks } = await provider.begin();
       const isSecure = cameByTls(client, header('host'), config);
       const cookie = attemptCookieHeader(
-        { ...checks, returnTo, before: sessionHash(header) },
+        { ...checks, returnTo, before: sessionHash({ client, header }, config) },
         secrets,
         isSecure,
       );
@@ -71,7 +71,8 @@ export const oidcRoutes = [
     handle: async ({ query, client, header, raw, tell, log }, deps) => {
       const { identityProvider, secrets, store, config } = deps;
       const provider = requireProvider(identityProvider);
-      const attempt = attemptIn(header('cookie') ?? '', secrets);
+      const isSecure = cameByTls(client, header('host'), config);
+      const attempt = attemptIn(header('cookie') ?? '', secrets, isSecure);
       if (!attempt || query.state !== attempt.state)
         throw new AppError(
           'oidc_failed',
@@ -89,7 +90,6 @@ export const oidcRoutes = [
       const user = await userOf(store, person, tell);
       const cookie = await beginSession({ client, header, tell }, deps, user, attempt.before);
       await succeeded();
-      const isSecure = cameByTls(client, header('host'), config);
       return pageTo(attempt.returnTo, [cookie, endedAttemptHeader(isSecure)]);
     },
   }),

@@ -62,7 +62,7 @@ export const sessionRoutes = [
       const isRight = await isPassword(user?.password_hash, body.password);
       if (!user || !isRight) throw new AppError('login_failed', 'The email or the password is wrong');
       await succeeded();
-      const cookie = await beginSession(request, deps, user, sessionHash(request.header));
+      const cookie = await beginSession(request, deps, user, sessionHash(request, deps.config));
       const me = presentMe({ ...ofUser(user), actor: { kind: 'user', id: user.id, email }, user }, deps);
       return new Reply(201, me, { 'Set-Cookie': cookie });
     },
@@ -76,7 +76,7 @@ export const sessionRoutes = [
     tag,
     data: Me,
     handle: async ({ client, header, tell, tryOnly }, deps) => {
-      const hash = sessionHash(header);
+      const hash = sessionHash({ client, header }, deps.config);
       const user_id = hash === undefined ? undefined : await endSession(deps.store, { hash });
       // Strangers do not fill the audit with what changes nothing.
       if (user_id === undefined) tryOnly();

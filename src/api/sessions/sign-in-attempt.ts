@@ -4,7 +4,7 @@
  */
 import type { SecretBox } from '../../secrets/secret-box.js';
 import type { SignInChecks } from '../identity-provider.js';
-import { cookieNamed } from '../session-cookie.js';
+import { cookieNamed, hostCookie } from '../session-cookie.js';
 
 /** A sign-in that has begun. */
 export interface SignInAttempt extends SignInChecks {
@@ -16,7 +16,6 @@ export interface SignInAttempt extends SignInChecks {
 
 /** The gateway keeps it from handlers: `session_cookie.rs`. */
 const NAME = 'egw_sign_in';
-const PATH = '/api/session/oidc';
 /** How long somebody may take at the provider. */
 const LIFETIME_SECONDS = 600;
 /** Tells it from everything else that is sealed. */
@@ -27,17 +26,17 @@ export function attemptCookieHeader(attempt: SignInAttempt, secrets: SecretBox, 
   const expiresAt = Date.now() + LIFETIME_SECONDS * 1000;
   const sealed = secrets.seal(JSON.stringify({ kind: KIND, expiresAt, ...attempt }));
   const value = Buffer.from(sealed).toString('base64url');
-  return `${NAME}=${value}${attributes(isSecure)}; Max-Age=${LIFETIME_SECONDS}`;
+  return hostCookie(NAME, value, isSecure, `SameSite=Lax; Max-Age=${LIFETIME_SECONDS}`);
 }
 
 /** `Set-Cookie` that removes it. */
 export function endedAttemptHeader(isSecure: boolean): string {
-  return `${NAME}=${attributes(isSecure)}; Max-Age=0`;
+  return hostCookie(NAME, '', isSecure, 'SameSite=Lax; Max-Age=0');
 }
 
 /** The attempt in the header `Cookie`; undefined when there is none, it is over, or somebody else made it. */
-export function attemptIn(cookies: string, secrets: SecretBox): SignInAttempt | undefined {
-  const value = cookieNamed(NAME, cookies);
+export function attemptIn(cookies: string, secrets: SecretBox, isSecure: boolean): SignInAttempt | undefined {
+  const value = cookieNamed(NAME, cookies, isSecure);
   if (value === undefined) return undefined;
   let opened: SignInAttempt & { readonly kind?: unknown; readonly expiresAt?: unknown };
   try {
@@ -47,8 +46,4 @@ export function attemptIn(cookies: string, secrets: SecretBox): SignInAttempt | 
   }
   const { kind, expiresAt, ...attempt } = opened;
   return kind === KIND && Number(expiresAt) > Date.now() ? attempt : undefined;
-}
-
-function attributes(isSecure: boolean): string {
-  return `; Path=${PATH}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`;
 }

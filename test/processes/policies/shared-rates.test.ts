@@ -1,5 +1,6 @@
 /** Limits of rates over machines, with Redis; with real processes. */
 import { expect } from 'chai';
+import { Redis } from 'ioredis';
 import { eventually } from '../../support/eventually.js';
 import { expectData } from '../../support/expect.js';
 import { call } from '../../support/http.js';
@@ -98,9 +99,34 @@ describe('the policy rate_limit over machines', function () {
     await one.set(one.endpoint, null);
   });
 
+  it('counts callers beyond those that fit into Redis by itself', async () => {
+    const ownerId = one.endpoint.split('/').at(-1);
+    await one.set(one.endpoint, { rate_limit: { requests: 2, window_seconds: 3600, by: 'header:x-team' } });
+    const ask = async (team: string) => (await from(urls[0], '198.51.100.1', { 'x-team': team })).status;
+    const known = [await ask('known'), await ask('known')];
+    const queries = new Redis(redis.url);
+    try {
+      const counter = await queries.keys(`edge-gateway:rate-callers:${ownerId} *`);
+      expect(counter).to.have.length(1);
+      await queries.incrby(counter[0] ?? '', 100_000);
+      const keys = await queries.dbsize();
+      expect([
+        ...known,
+        await ask('known'),
+        await ask('new'),
+        await ask('new'),
+        await ask('new'),
+      ]).to.deep.equal([...[200, 200, 429], ...[200, 200, 429]]);
+      expect(await queries.dbsize()).to.equal(keys);
+    } finally {
+      queries.disconnect();
+    }
+  });
+
   it('admits requests while Redis is away, or refuses them where the rate limit says so', async () => {
+    await one.set(one.endpoint, rule());
     await redis.stop();
-    await eventually(async () => expect((await from(urls[0], '198.51.100.1')).status).to.equal(200));
+    await eventually(async () => expect((await from(urls[0], '198.51.100.9')).status).to.equal(200));
     expectData(await one.stack.api.put(one.endpoint, { policies: rule({ on_failure: 'closed' }) }));
     const { status, text } = await from(urls[0], '198.51.100.3');
     expect([status, text]).to.deep.equal([

@@ -5,12 +5,14 @@ use std::borrow::Cow;
 
 /// As in `src/api/session-cookie.ts` and `src/api/sessions/sign-in-attempt.ts`.
 const NAMES: [&[u8]; 2] = [b"egw_session", b"egw_sign_in"];
-/// How all of them begin.
-const PREFIX: &[u8] = b"egw_s";
+/// What all of them have.
+const COMMON: &[u8] = b"egw_s";
+/// How they begin where browsers come by TLS.
+const TLS_PREFIX: &[u8] = b"__Host-";
 
 /// The value of a `Cookie` header without them; `None` when nothing else is there.
 pub fn without(value: &[u8]) -> Option<Cow<'_, [u8]>> {
-    if memchr::memmem::find(value, PREFIX).is_none() {
+    if memchr::memmem::find(value, COMMON).is_none() {
         return Some(value.into());
     }
     let kept: Vec<&[u8]> = value.split(|&byte| byte == b';').filter(|pair| !is_session(pair)).collect();
@@ -28,6 +30,7 @@ pub fn is_set_by(value: &[u8]) -> bool {
 fn is_session(pair: &[u8]) -> bool {
     let text = pair.trim_ascii_start();
     let text = text.strip_prefix(b"=").unwrap_or(text).trim_ascii_start();
+    let text = text.strip_prefix(TLS_PREFIX).unwrap_or(text);
     let is_named = |name: &[u8]| {
         text.strip_prefix(name).is_some_and(|rest| rest.trim_ascii_start().first().is_none_or(|&byte| byte == b'='))
     };
@@ -47,6 +50,7 @@ mod tests {
             ("egw_session=x; a=b", Some("a=b")),
             ("egw_sign_in=x; a=b; egw_session=y", Some("a=b")),
             ("egw_sign_in=x", None),
+            ("__Host-egw_session=x; a=b; __Host-egw_sign_in=y", Some("a=b")),
             (" egw_session = x;a=b;=egw_session=y", Some("a=b")),
             (
                 "my_egw_session=x; egw_session2=y; a=egw_session",
@@ -67,6 +71,7 @@ mod tests {
             "=egw_session=x",
             "egw_session\t=x",
             "egw_session; Max-Age=0",
+            "__Host-egw_session=x; Path=/; Secure",
             "egw_sign_in=x; Path=/api/session/oidc",
         ] {
             assert!(is_set_by(value.as_bytes()), "{value}");

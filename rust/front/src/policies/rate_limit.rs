@@ -48,12 +48,15 @@ impl Rule {
         let caller = self.value(head, identity);
         let network = network_of(address).to_be_bytes();
         let (kind, value): (&[u8], &[u8]) = caller.map_or((b" address ", &network), |value| (b" ", value));
-        self.counted_elsewhere(SharedRule::key_of(&[self.id.as_bytes(), kind, value].concat()))
+        let key = SharedRule::key_of(&[self.id.as_bytes(), kind, value].concat());
+        self.counted_elsewhere(key, self.caller(head, address, identity))
     }
 
-    fn counted_elsewhere(&self, key: String) -> SharedRule {
+    fn counted_elsewhere(&self, key: String, caller: u128) -> SharedRule {
         SharedRule {
             key,
+            id: self.id.clone(),
+            caller,
             told: self.told.clone(),
             requests: self.requests,
             window_seconds: self.window_seconds,
@@ -107,7 +110,7 @@ pub fn check(
         let caller = rule.caller(head, address, identity);
         let share = share_of(rule.requests);
         let Some(count) = COUNTS.take(caller, share, u64::from(rule.window_seconds) * 1000, now) else {
-            elsewhere.push(rule.counted_elsewhere(format!("{caller:032x}")));
+            elsewhere.push(rule.counted_elsewhere(format!("{caller:032x}"), caller));
             continue;
         };
         let seconds = count.ends_ms.div_ceil(1000);

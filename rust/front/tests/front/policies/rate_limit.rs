@@ -114,3 +114,52 @@ fn a_stranger_that_is_no_proxy_is_counted_by_its_own_address_whatever_it_says() 
     };
     assert_eq!(said.map(|said| fixture.status(&lines(said))), [200, 200, 429, 429]);
 }
+
+#[test]
+fn a_caller_that_has_no_more_is_refused_without_asking_again_where_others_count() {
+    let fixture = shared_front();
+    limit(&fixture, &[rule("one", 2, "address", 3_600)]);
+    let answers = thread::scope(|scope| {
+        let asking = scope.spawn(|| [(); 4].map(|()| fixture.front.get("/echo", "")));
+        for (admitted, taken) in [(true, 1), (true, 2), (false, 2)] {
+            tell_taken(&fixture, &json!([{ "isAdmitted": admitted, "taken": taken, "endsMs": 60_000 }]));
+        }
+        asking.join().unwrap()
+    });
+    assert_eq!(answers.each_ref().map(|answer| answer.status), [200, 200, 429, 429]);
+    for refused in &answers[2..] {
+        assert!(refused.header("ratelimit").unwrap().starts_with("\"address-3600s\";r=0;t="));
+    }
+    assert!(fixture.front.supervisor.reports(|report| report["type"] == "take").is_empty());
+    // What it has used up is another limit's.
+    limit(&fixture, &[rule("one", 3, "address", 3_600)]);
+    thread::scope(|scope| {
+        let asking = scope.spawn(|| fixture.status(""));
+        tell_taken(&fixture, &json!([{ "isAdmitted": true, "taken": 3, "endsMs": 60_000 }]));
+        assert_eq!(asking.join().unwrap(), 200);
+    });
+}
+
+#[test]
+fn a_front_counts_a_caller_by_itself_that_others_do_not_count() {
+    let fixture = shared_front();
+    limit(&fixture, &[rule("one", 2, "address", 3_600)]);
+    let statuses = thread::scope(|scope| {
+        let asking = scope.spawn(|| [(); 3].map(|()| fixture.status("")));
+        for _ in 0..3 {
+            tell_taken(&fixture, &json!([null]));
+        }
+        asking.join().unwrap()
+    });
+    assert_eq!(statuses, [200, 200, 429]);
+}
+
+fn shared_front() -> Fixture {
+    Fixture::with(json!({ "sharesRates": true }))
+}
+
+/// Answers the next request for counts.
+fn tell_taken(fixture: &Fixture, taken: &Value) {
+    let asked = fixture.front.supervisor.report("what it asks", |report| report["type"] == "take");
+    fixture.front.supervisor.send(&json!({ "type": "taken", "id": asked["id"], "taken": taken }));
+}
