@@ -1,6 +1,7 @@
 /** `edge` while the gateway takes long. */
 import { join } from 'node:path';
 import { expect } from 'chai';
+import pg from 'pg';
 import { edge } from '../support/edge.js';
 import { eventually } from '../support/eventually.js';
 import { type Stack, startStack } from '../support/processes.js';
@@ -24,14 +25,16 @@ describe('edge deploy, when a build takes longer than the gateway waits for it',
     const shop = join(folder.path, 'shop');
     const env = { XDG_CONFIG_HOME: folder.path, EDGE_URL: stack.apiUrl };
     expect((await edge(['init', shop], { env })).code).to.equal(0);
-    const worker = stack.processes.get('worker')?.pid ?? 0;
-    process.kill(worker, 'SIGSTOP');
+    // Its worker is alive, and cannot record what it has built.
+    const blocker = new pg.Client(stack.databaseUrl);
+    await blocker.connect();
+    await blocker.query('BEGIN; LOCK TABLE artifacts IN SHARE ROW EXCLUSIVE MODE');
     try {
       const { code, stdout, stderr } = await edge(['deploy', shop], { env });
       expect([code, stdout], stderr).to.deep.equal([1, '']);
       expect(stderr).to.include('(wait_timeout)').and.include('Nothing was deployed. Run it again');
     } finally {
-      process.kill(worker, 'SIGCONT');
+      await blocker.end();
     }
     await eventually(async () => {
       const again = await edge(['deploy', shop], { env });
