@@ -11,7 +11,7 @@ const WAITING = new Set(
   [
     ...['hostile/lying-lengths', 'hostile/damaged-answers', 'hostile/service-callers'],
     ...['apply-kills', 'machines/key-rotation', 'machines/rates', 'acme', 'faults/first-start'],
-    ...['node-versions', 'up', 'embedded-postgres', 'without-cargo'],
+    ...['node-versions', 'up', 'embedded-postgres', 'without-cargo', 'packed-cli'],
     ...['exports', 'exports-published', 'arbitrary-input'],
   ].map((name) => `${TORTURE}${name}.test.js`),
 );
@@ -25,7 +25,8 @@ const SECONDS = {
   'processes/compile': 110,
   'processes/jobs': 110,
   'processes/restarts': 95,
-  'cli/project': 90,
+  'cli/project': 35,
+  'torture/packed-cli': 60,
   'torture/hostile/service-callers': 90,
   'torture/machines/key-rotation': 85,
   'processes/alerts': 70,

@@ -63,7 +63,7 @@ export const AREAS = {
   'rust/front/tests/': NOTHING,
   'rust/front-tls/': [...HTTP, 'acme'],
   'rust/wire/': [...HTTP, ...HANDLERS, ...SERVICES],
-  'rust/sdk/': [...HANDLERS, 'http/autobahn', 'faults/first-start', 'generated-handlers'],
+  'rust/sdk/': [...HANDLERS, 'http/autobahn', 'faults/first-start', 'generated-handlers', 'packed-cli'],
   'rust/sdk/README.md': NOTHING,
   'rust/sdk/tests/': NOTHING,
   'rust/sdk/core/src/services/': SERVICES,
@@ -107,11 +107,12 @@ export const AREAS = {
   'jobs/reseal.ts': ['machines/key-rotation'],
   'jobs/worker.ts': ALL,
   // What everyday tests show, and what no torture test uses, or only some.
-  'cli/': ['faults/first-start', 'local-gateway', 'node-versions'],
+  'cli/': ['faults/first-start', 'local-gateway', 'node-versions', 'packed-cli'],
   'ui/': NOTHING,
   'docs/': NOTHING,
   'bench/': NOTHING,
   'examples/': NOTHING,
+  'examples/hello/': ['packed-cli'],
   'deploy/': NOTHING,
   'scripts/': NOTHING,
   // Tests run when they have changed themselves, or what they import.
@@ -126,6 +127,7 @@ export const AREAS = {
   'README.md': NOTHING,
   // Scripts that make the product what it is.
   'scripts/build': STARTS,
+  'scripts/cli-assets.mjs': ['packed-cli'],
   'scripts/compile.mjs': STARTS,
   'scripts/native.mjs': STARTS,
   'scripts/prepare.mjs': STARTS,

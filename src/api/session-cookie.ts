@@ -16,7 +16,8 @@ export function cookieNamed(name: string, header: string, isSecure: boolean): st
   const begin = `${fullName(name, isSecure)}=`;
   const values = header
     .split(';')
-    .map((part) => part.trim())
+    // Other white space is part of the name for a browser, which can have been told such a cookie by another host.
+    .map((part) => part.replace(/^[ \t]+|[ \t]+$/g, ''))
     .filter((part) => part.startsWith(begin));
   return values.length === 1 ? values[0]?.slice(begin.length) || undefined : undefined;
 }
@@ -24,11 +25,18 @@ export function cookieNamed(name: string, header: string, isSecure: boolean): st
 /**
  * `Set-Cookie` for a cookie that scripts cannot read. By TLS its name begins with `__Host-`: then browsers take it from
  * this host alone, neither from another one of the same domain nor without TLS (RFC 6265bis, section 4.1.3.2).
+ * @param path of this host; all of it by TLS
  * @param attributes further ones
  */
-export function hostCookie(name: string, value: string, isSecure: boolean, attributes: string): string {
+export function hostCookie(
+  name: string,
+  value: string,
+  isSecure: boolean,
+  path: string,
+  attributes: string,
+): string {
   const secure = isSecure ? '; Secure' : '';
-  return `${fullName(name, isSecure)}=${value}; Path=/; HttpOnly; ${attributes}${secure}`;
+  return `${fullName(name, isSecure)}=${value}; Path=${isSecure ? '/' : path}; HttpOnly; ${attributes}${secure}`;
 }
 
 function fullName(name: string, isSecure: boolean): string {
@@ -37,7 +45,7 @@ function fullName(name: string, isSecure: boolean): string {
 
 /** `Set-Cookie` for a session. */
 export function sessionCookieHeader(secret: string, isSecure: boolean): string {
-  return hostCookie(NAME, secret, isSecure, 'SameSite=Strict');
+  return hostCookie(NAME, secret, isSecure, '/', 'SameSite=Strict');
 }
 
 /** `Set-Cookie` that removes it. */

@@ -13,7 +13,7 @@ import { removeTree } from '../sandbox/remove-tree.js';
 import { isErrno } from '../util/errno.js';
 import type { Logger } from '../util/log.js';
 import { Turns } from '../util/turns.js';
-import { makePassable } from '../util/untrusted-users.js';
+import { giveToRoot, makePassable } from '../util/untrusted-users.js';
 import { INSIDE } from './build-view.js';
 import { plain } from './diagnostics.js';
 import { type DependencySpec, setKey } from './manifest.js';
@@ -67,8 +67,9 @@ async function readPrepared(folder: string): Promise<Libraries | undefined> {
     .filter((_, at, args) => args[at - 1] === '--extern')
     .map((extern) => extern.slice(extern.indexOf('=') + 1));
   if (!files.every((file) => existsSync(file))) return undefined;
-  // Earlier versions made it inaccessible to other users.
+  // Earlier versions made it inaccessible to other users, and left it to its own.
   await makePassable(folder);
+  await giveToRoot(targetOf(libraries));
   return libraries;
 }
 

@@ -8,7 +8,7 @@ import { type Confinement, UNCONFINED } from '../sandbox/confinement.js';
 import type { Mount } from '../sandbox/launcher.js';
 import { removeTree } from '../sandbox/remove-tree.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
-import { HAS_UNTRUSTED_USERS, isUserOfProgram, makePassable } from '../util/untrusted-users.js';
+import { giveToRoot, HAS_UNTRUSTED_USERS, isUserOfProgram, makePassable } from '../util/untrusted-users.js';
 import { buildEnvironment, buildView, INSIDE, INSIDE_NAMES } from './build-view.js';
 import { cargoDiagnostics, compiledPackage, linkArguments, packageCount } from './cargo-output.js';
 import { type FailedTool, type FolderNames, whyEnded, withoutMachinePaths } from './diagnostics.js';
@@ -90,8 +90,8 @@ export async function buildSet(
     await removeTree(path);
     await mkdir(path);
   }
-  // What was taken back is complete, but for a crash: then it is made again.
-  if (await isTakenBack(folders.target)) await removeTree(folders.target);
+  // A crash came between the end of cargo and that of this: no cargo may go on here.
+  if (await isOfRoot(folders.target)) await removeTree(folders.target);
   await mkdir(folders.target, { recursive: true });
   const home = cargoHome(options.env);
   const sources = localSources(await sourceConfig(home), home);
@@ -109,7 +109,7 @@ export async function buildSet(
   return undefined;
 }
 
-async function isTakenBack(target: string): Promise<boolean> {
+async function isOfRoot(target: string): Promise<boolean> {
   return HAS_UNTRUSTED_USERS && (await stat(target).catch(() => undefined))?.uid === 0;
 }
 
@@ -189,8 +189,7 @@ class SetBuild {
     const rustcArgs = linkArguments(built, build.stdout, metadata.stdout).map((arg) =>
       arg.replaceAll(built, TARGET),
     );
-    // Nobody writes here any more, also no later program with the same user.
-    await this.#confinement.takeBack(target);
+    await giveToRoot(target);
     await writeFile(join(set, PREPARED_FILE), JSON.stringify(rustcArgs));
     return undefined;
   }

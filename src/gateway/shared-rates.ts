@@ -41,18 +41,20 @@ interface WithTake {
 
 export class SharedRates {
   readonly #redis: Redis & WithTake;
+  readonly #warn: (error: unknown) => void;
 
   constructor(url: string, log: Logger) {
+    const limiter = new LogRateLimiter(1, () => undefined);
+    this.#warn = (error) => {
+      if (limiter.take()) log.warn({ err: error }, 'rates cannot be counted in Redis');
+    };
     const redis = new Redis(url, {
       // Who waits is told at once that it is away.
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       commandTimeout: TIMEOUT_MS,
     });
-    const limiter = new LogRateLimiter(1, () => undefined);
-    redis.on('error', (error: Error) => {
-      if (limiter.take()) log.warn({ err: error }, 'rates cannot be counted in Redis');
-    });
+    redis.on('error', (error: Error) => this.#warn(error));
     redis.defineCommand('take', { numberOfKeys: 2, lua: TAKE });
     this.#redis = redis as Redis & WithTake;
   }
@@ -76,8 +78,10 @@ export class SharedRates {
         taken.push({ isAdmitted: admitted === 1, taken: count, endsMs: Math.max(0, endsMs) });
         if (admitted !== 1) break;
       }
-    } catch {
-      return null; // told by the connection
+    } catch (error) {
+      // Also of the script: Redis may be full, or not allow it.
+      this.#warn(error);
+      return null;
     }
     return taken;
   }

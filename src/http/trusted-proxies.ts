@@ -73,7 +73,8 @@ export class TrustedProxies {
 }
 
 function readNetwork(text: string): readonly [Address, number] {
-  const [network, length] = ipaddr.parseCIDR(text);
+  const [address = '', prefix] = text.split('/');
+  const [network, length] = ipaddr.parseCIDR(`${canonical(address)}/${prefix}`);
   const isMapped = network.kind() === 'ipv6' && (network as ipaddr.IPv6).isIPv4MappedAddress();
   return isMapped && length >= 96
     ? [(network as ipaddr.IPv6).toIPv4Address(), length - 96]
@@ -143,10 +144,12 @@ function readAddress(text: string): Address | undefined {
 
 /** Zones are of this machine alone. */
 function readIp(text: string): Address | undefined {
-  const version = text.includes('%') ? 0 : isIP(text);
-  if (version === 0) return undefined;
-  // As it is written by everybody: `ipaddr.js` reads `::192.0.2.1` as if it were `::ffff:192.0.2.1`.
-  return ipaddr.process(version === 4 ? text : new URL(`http://[${text}]`).hostname.slice(1, -1));
+  return isIP(text) === 0 || text.includes('%') ? undefined : ipaddr.process(canonical(text));
+}
+
+/** `ipaddr.js` reads `::192.0.2.1` as if it were `::ffff:192.0.2.1`. */
+function canonical(address: string): string {
+  return isIP(address) === 6 ? new URL(`http://[${address}]`).hostname.slice(1, -1) : address;
 }
 
 function readScheme(text: string): Scheme | undefined {

@@ -83,12 +83,7 @@ export class Confinement {
     await this.user?.takeOver(path);
   }
 
-  /** Makes root the owner of a folder and of all in it. The programs, which must have ended, can read it as before. */
-  async takeBack(path: string): Promise<void> {
-    await this.user?.giveBack(path);
-  }
-
-  /** The same confinement, with another folder that it may write to. */
+  /** The same, with another folder that it may write to. */
   withFolder(path: string): Confinement {
     const view = this.#view && { ...this.#view, writable: [...this.#view.writable, [path, path] as const] };
     return new Confinement(this.level, this.user, view, this.#hidden, this.#emptyNetwork);

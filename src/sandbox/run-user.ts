@@ -2,11 +2,9 @@
  * The separate user of one run of an untrusted program, when this process is root. All processes of the program are
  * found by it, even if they try to hide.
  */
-import { execFile } from 'node:child_process';
 import { readdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
 import { lchown } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { isErrno } from '../util/errno.js';
 import { isRunning, THIS_PROCESS } from '../util/process-liveness.js';
 import {
@@ -17,8 +15,6 @@ import {
   UNTRUSTED_USERS,
 } from '../util/untrusted-users.js';
 import { killAll, processesOfUser, usersWithProcesses } from './kill.js';
-
-const execute = promisify(execFile);
 
 /**
  * The name of the record of a user that is in use. It is a symbolic link, whose target identifies the process
@@ -56,11 +52,6 @@ export class RunUser {
   takeOver(path: string): Promise<void> {
     this.claim();
     return lchown(path, this.id, UNTRUSTED_GROUP);
-  }
-
-  /** Makes root the owner of a folder and of all in it; the group stays. */
-  async giveBack(path: string): Promise<void> {
-    await execute('chown', ['-hR', '0', '--', path]);
   }
 
   /**

@@ -91,6 +91,7 @@ const UNSET = [
   'seen_at',
   'last_used_at',
   'build_id',
+  'build_actor',
   'hash',
   'key_hash',
   'route_key',

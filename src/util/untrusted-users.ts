@@ -2,8 +2,12 @@
  * The user ids of untrusted programs, and of the product's own that root starts: each run of an untrusted program has
  * one that no other program runs as.
  */
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { chmod, chown, mkdir } from 'node:fs/promises';
+import { chmod, chown, lchown, mkdir, stat } from 'node:fs/promises';
+import { promisify } from 'node:util';
+
+const execute = promisify(execFile);
 
 /** Successive ids. */
 export interface IdRange {
@@ -99,4 +103,15 @@ export async function makePassable(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   if (HAS_UNTRUSTED_USERS) await chown(folder, 0, UNTRUSTED_GROUP);
   await chmod(folder, HAS_UNTRUSTED_USERS ? 0o710 : 0o700);
+}
+
+/**
+ * Takes a folder and all in it from the untrusted program whose it was, which must have ended, and lets others read it
+ * as before: a later program may have the same user.
+ */
+export async function giveToRoot(folder: string): Promise<void> {
+  if (!HAS_UNTRUSTED_USERS || (await stat(folder)).uid === 0) return;
+  // First, so that an interruption is seen.
+  await lchown(folder, 0, UNTRUSTED_GROUP);
+  await execute('chown', ['-hR', '0', '--', folder]);
 }

@@ -122,6 +122,8 @@ describe('the API behind proxies', () => {
       const domains = (cookie: string) => api.get('/api/domains', { headers: { ...https, cookie } });
       expectFailure(await domains(planted), 'unauthorized');
       expectData(await domains(`egw_session=planted; ${own}`));
+      // A browser takes this name from other hosts.
+      expectFailure(await domains(`\u00a0${own}`), 'unauthorized');
       expect((await api.get('/api/domains', { headers: { cookie: own } })).status).to.equal(401);
     });
 

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import {
   chmod,
+  chown,
   mkdir,
   readdir,
   readFile,
@@ -18,6 +19,7 @@ import { DependencySets, linkingTo, type PreparedSet, targetOf } from '../../src
 import type { Toolchain } from '../../src/build/toolchain.js';
 import type { Dependencies } from '../../src/model/crates.js';
 import { openSandbox, type Sandbox } from '../../src/sandbox/sandbox.js';
+import { HAS_UNTRUSTED_USERS, UNTRUSTED_GROUP, UNTRUSTED_USERS } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
 import { type TempDir, tempDir } from '../support/temp.js';
@@ -178,11 +180,18 @@ describe('dependency sets', () => {
   });
 
   it('leaves no set to the user who has built it: a later program may have the same', async () => {
-    const prepared = await open().prepare({ dependencies: {}, async: false });
+    const spec = { dependencies: {}, async: false };
+    const prepared = await open().prepare(spec);
     if (!prepared.ok) throw new Error('not prepared');
     const target = targetOf(prepared.libraries);
-    for (const path of [target, join(target, 'release/deps/libserde.rlib')])
-      expect((await stat(path)).uid).to.equal(process.getuid?.());
+    const paths = [target, join(target, 'release/deps/libserde.rlib')];
+    const owners = async () => (await Promise.all(paths.map((path) => stat(path)))).map(({ uid }) => uid);
+    expect(await owners()).to.deep.equal([process.getuid?.(), process.getuid?.()]);
+    if (!HAS_UNTRUSTED_USERS) return; // there is one user only
+    // As earlier versions have left it.
+    for (const path of paths) await chown(path, UNTRUSTED_USERS.first, UNTRUSTED_GROUP);
+    await open().prepare(spec);
+    expect(await owners()).to.deep.equal([0, 0]);
   });
 
   it('builds a set again whose libraries have been deleted', async () => {

@@ -1,8 +1,7 @@
-/** A folder of `edge init`: cargo and the packed program work in it, and `edge dev` deploys what is saved. */
-import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+/** A folder of `edge init`, and `edge dev`, which deploys what is saved in it. */
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { execa } from 'execa';
 import { type EdgeOptions, edge, type RunningEdge, startEdge } from '../support/edge.js';
 import { eventually } from '../support/eventually.js';
 import { type Stack, startStack } from '../support/processes.js';
@@ -21,10 +20,6 @@ describe('a folder of edge init', function () {
     expect(result.code, `edge ${args.join(' ')}: ${result.stderr}`).to.equal(0);
     return result.stdout;
   };
-
-  /** In one target folder: crates are compiled once. */
-  const cargoTest = (cwd: string) =>
-    execa('cargo', ['test'], { cwd, env: { CARGO_TARGET_DIR: join(folder.path, 'target') } });
 
   it('edge init makes a folder from any template, with what the template needs', async () => {
     const names = (await run(['init', '--template', 'help'])).trim().split('\n');
@@ -52,49 +47,6 @@ describe('a folder of edge init', function () {
     expect(code).to.equal(2);
     expect(stderr).to.include('Cargo.toml exists; nothing was written');
     expect(await readdir(taken)).to.deep.equal(['Cargo.toml']);
-  });
-
-  it('cargo test passes in a folder of edge init', async () => {
-    const { stdout } = await cargoTest(join(folder.path, 'hello'));
-    expect(stdout)
-      .to.match(/test tests::greets_by_name \.\.\. ok/)
-      .and.match(/1 passed/);
-  });
-
-  it('npm pack makes a package of edge that works alone, with the SDK in it', async () => {
-    const place = join(folder.path, 'alone');
-    const modules = join(place, 'node_modules');
-    await mkdir(modules, { recursive: true });
-    const pack = ['pack', '--silent', '--pack-destination', place];
-    const { stdout: archive } = await execa('npm', pack, { cwd: 'cli' });
-    await execa('tar', ['-xzf', archive.trim()], { cwd: place });
-    await mkdir(join(modules, '@edge-gateway'));
-    await rename(join(place, 'package'), join(modules, '@edge-gateway/cli'));
-    const { dependencies } = JSON.parse(await readFile('cli/package.json', 'utf8'));
-    expect(Object.keys(dependencies)).to.have.members(['commander', 'undici', 'yaml']);
-    for (const name of Object.keys(dependencies))
-      await cp(`cli/node_modules/${name}`, join(modules, name), { recursive: true }).catch(() =>
-        cp(`node_modules/${name}`, join(modules, name), { recursive: true }),
-      );
-    const program = join(modules, '@edge-gateway/cli/bin/edge.js');
-    const packed = (...args: string[]) => execa(process.execPath, [program, ...args], { cwd: place });
-    expect((await packed('--version')).stdout).to.match(/^\d+\.\d+\.\d+$/);
-    // In no checkout: there is none to start a gateway of.
-    const nothing = { XDG_CONFIG_HOME: join(place, 'nothing'), EDGE_URL: '', EDGE_TOKEN: '' };
-    await packed('init', 'shop');
-    const dev = await execa(process.execPath, [program, 'dev'], {
-      cwd: join(place, 'shop'),
-      env: nothing,
-      reject: false,
-    });
-    expect(dev.exitCode).to.equal(1);
-    expect(dev.stderr).to.include('npm run up').and.include('edge login');
-    const shop = join(place, 'shop');
-    expect(await readFile(join(shop, 'Cargo.toml'), 'utf8')).to.include('path = ".edge/sdk"');
-    await rm(modules, { recursive: true });
-    // What the test before has compiled is compiled again, from the copied sources.
-    const { stdout } = await cargoTest(shop);
-    expect(stdout).to.match(/1 passed/);
   });
 
   describe('edge dev', () => {

@@ -20,7 +20,10 @@ export function sessionHash(
   { client, header }: Pick<SessionRequest, 'client' | 'header'>,
   config: Config,
 ): string | undefined {
-  const cookie = sessionCookie(header('cookie') ?? '', cameByTls(client, header('host'), config));
+  const cookies = header('cookie') ?? '';
+  const isSecure = cameByTls(client, header('host'), config);
+  // By TLS, earlier versions gave it the other name.
+  const cookie = sessionCookie(cookies, isSecure) ?? sessionCookie(cookies, false);
   return cookie === undefined ? undefined : digestOf(cookie);
 }
 

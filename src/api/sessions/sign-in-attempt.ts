@@ -16,6 +16,7 @@ export interface SignInAttempt extends SignInChecks {
 
 /** The gateway keeps it from handlers: `session_cookie.rs`. */
 const NAME = 'egw_sign_in';
+const PATH = '/api/session/oidc';
 /** How long somebody may take at the provider. */
 const LIFETIME_SECONDS = 600;
 /** Tells it from everything else that is sealed. */
@@ -26,12 +27,12 @@ export function attemptCookieHeader(attempt: SignInAttempt, secrets: SecretBox, 
   const expiresAt = Date.now() + LIFETIME_SECONDS * 1000;
   const sealed = secrets.seal(JSON.stringify({ kind: KIND, expiresAt, ...attempt }));
   const value = Buffer.from(sealed).toString('base64url');
-  return hostCookie(NAME, value, isSecure, `SameSite=Lax; Max-Age=${LIFETIME_SECONDS}`);
+  return hostCookie(NAME, value, isSecure, PATH, `SameSite=Lax; Max-Age=${LIFETIME_SECONDS}`);
 }
 
 /** `Set-Cookie` that removes it. */
 export function endedAttemptHeader(isSecure: boolean): string {
-  return hostCookie(NAME, '', isSecure, 'SameSite=Lax; Max-Age=0');
+  return hostCookie(NAME, '', isSecure, PATH, 'SameSite=Lax; Max-Age=0');
 }
 
 /** The attempt in the header `Cookie`; undefined when there is none, it is over, or somebody else made it. */

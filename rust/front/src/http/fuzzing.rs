@@ -54,7 +54,8 @@ pub fn heads(bytes: &[u8]) {
     let has_session = texts.chunks(2).any(|pair| {
         let [name, value] = [&pair[0], &pair[1]].map(|text| text.as_str().unwrap_or_default());
         let mut cookies = value.split(';').map(|pair| pair.trim_start().trim_start_matches('='));
-        name.eq_ignore_ascii_case("cookie") && cookies.any(|cookie| cookie.starts_with("egw_session="))
+        name.eq_ignore_ascii_case("cookie")
+            && cookies.any(|cookie| cookie.trim_start_matches("__Host-").starts_with("egw_session="))
     });
     assert!(!has_session, "a handler gets the session of the management API");
 }

@@ -49,10 +49,10 @@ impl Rule {
         let network = network_of(address).to_be_bytes();
         let (kind, value): (&[u8], &[u8]) = caller.map_or((b" address ", &network), |value| (b" ", value));
         let key = SharedRule::key_of(&[self.id.as_bytes(), kind, value].concat());
-        self.counted_elsewhere(key, self.caller(head, address, identity))
+        self.counted_elsewhere(key, Some(self.caller(head, address, identity)))
     }
 
-    fn counted_elsewhere(&self, key: String, caller: u128) -> SharedRule {
+    fn counted_elsewhere(&self, key: String, caller: Option<u128>) -> SharedRule {
         SharedRule {
             key,
             id: self.id.clone(),
@@ -110,7 +110,7 @@ pub fn check(
         let caller = rule.caller(head, address, identity);
         let share = share_of(rule.requests);
         let Some(count) = COUNTS.take(caller, share, u64::from(rule.window_seconds) * 1000, now) else {
-            elsewhere.push(rule.counted_elsewhere(format!("{caller:032x}"), caller));
+            elsewhere.push(rule.counted_elsewhere(format!("{caller:032x}"), None));
             continue;
         };
         let seconds = count.ends_ms.div_ceil(1000);
@@ -139,7 +139,7 @@ pub struct ToldRule {
 }
 
 impl ToldRule {
-    fn new(name: &str, requests: u32, window_seconds: u32) -> Self {
+    pub fn new(name: &str, requests: u32, window_seconds: u32) -> Self {
         Self {
             policy: format!("\"{name}\";q={requests};w={window_seconds}").into(),
             state: format!("\"{name}\";r=").into(),

@@ -1,8 +1,8 @@
 //! Rates that others count: the supervisor asks Redis, where all machines count together, or the front that replaces
 //! this one.
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ring::digest;
@@ -17,18 +17,19 @@ use crate::supervisor::Supervisor;
 
 /// The supervisor answers sooner, also when Redis is away.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Requests that wait for their counts. Those beyond are counted here: a flood must not keep the supervisor busy.
-const MOST_WAITING: usize = 1_000;
+/// Requests that wait for Redis, by one rule and in all: a flood must not keep the supervisor busy.
+const MOST_OF_RULE: u32 = 500;
+const MOST_WAITING: usize = 5_000;
 /// Callers that are remembered to have no more. With more of them, all are asked about again.
 const MOST_USED_UP: usize = 64 * 1024;
 
 /// For each rule that was counted: its count, or none when this gateway has to count by itself. None: nobody can tell.
 type Taken = Option<Vec<Option<RateTaken>>>;
 
-/// Requests that wait for their counts.
-static WAITING: LazyLock<Mutex<Waiting>> = LazyLock::new(Mutex::default);
+/// Whether nobody could tell the last time.
+static IS_AWAY: AtomicBool = AtomicBool::new(false);
 
-type Waiting = HashMap<u64, oneshot::Sender<Taken>>;
+static WAITING: LazyLock<Mutex<Waiting>> = LazyLock::new(Mutex::default);
 
 /// Callers that have used up a rule, by their keys: of how many requests, and until when.
 static USED_UP: LazyLock<Mutex<HashMap<String, (u32, u64)>>> = LazyLock::new(Mutex::default);
@@ -39,8 +40,8 @@ pub struct SharedRule {
     pub key: String,
     /// Of the rule.
     pub id: String,
-    /// Of both, among the counts of this process.
-    pub caller: u128,
+    /// Of both, among the counts of this process, where it may count instead of Redis.
+    pub caller: Option<u128>,
     pub told: ToldRule,
     pub requests: u32,
     pub window_seconds: u32,
@@ -55,9 +56,9 @@ impl SharedRule {
         hash.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Counts a request as if this gateway were alone. None after its counts were handed over.
+    /// Counts a request as if this gateway were alone. None where it may not, and after its counts were handed over.
     fn count_here(&self) -> Option<RateTaken> {
-        taken_of(self.caller, self.requests, u64::from(self.window_seconds) * 1000)
+        taken_of(self.caller?, self.requests, u64::from(self.window_seconds) * 1000)
     }
 }
 
@@ -65,30 +66,44 @@ impl SharedRule {
 pub async fn take(judged: &mut Judged, supervisor: &Supervisor) {
     let rules = std::mem::take(&mut judged.shared_rules);
     let mut told = Told::default();
-    if let Some((rule, seconds)) = used_up(&rules, now_ms()) {
+    let now = now_ms();
+    if let Some((rule, seconds)) = used_up(&rules, now) {
         told.add(&rule.told, 0, seconds);
         told.write(&mut judged.lines);
         judged.refusal = Some(rate_limit::refusal(seconds));
         return;
     }
-    let Some(counted) = ask(&rules, supervisor).await else {
+    let place = Place::take(&WAITING, &rules);
+    let is_crowded = matches!(place, Err(Full::All));
+    let counted = match place {
+        Ok((place, taken)) => ask(&place, taken, &rules, supervisor).await,
+        Err(_) if IS_AWAY.load(Ordering::Relaxed) => None,
+        Err(Full::Caller) => {
+            judged.refusal = Some(rate_limit::refusal(1));
+            return;
+        }
+        Err(Full::All) => rules.iter().all(|rule| rule.is_open).then(|| rules.iter().map(|_| None).collect()),
+    };
+    let Some(counted) = counted else {
         if rules.iter().any(|rule| !rule.is_open) {
             judged.refusal = Some(uncounted());
         }
         return;
     };
     for (rule, counted) in rules.iter().zip(counted) {
-        let is_shared = counted.is_some();
         let Some(RateTaken { is_admitted, taken, ends_ms }) = counted.or_else(|| rule.count_here()) else {
-            judged.refusal = (!rule.is_open).then(uncounted);
+            if rule.is_open {
+                continue;
+            }
+            judged.refusal = Some(uncounted());
             break;
         };
         let seconds = ends_ms.div_ceil(1000);
         let left = share_of(rule.requests).saturating_sub(taken);
         told.add(&rule.told, left, seconds);
         if !is_admitted {
-            if is_shared {
-                remember(rule, now_ms() + ends_ms);
+            if !is_crowded {
+                remember(rule, now + ends_ms);
             }
             judged.refusal = Some(rate_limit::refusal(seconds));
             break;
@@ -112,7 +127,7 @@ fn remember(rule: &SharedRule, ends_at: u64) {
     if used_up.len() >= MOST_USED_UP {
         let now = now_ms();
         used_up.retain(|_, (_, ends_at)| *ends_at > now);
-        if used_up.len() >= MOST_USED_UP {
+        if used_up.len() > MOST_USED_UP / 8 * 7 {
             used_up.clear();
         }
     }
@@ -124,43 +139,104 @@ fn uncounted() -> Refusal {
     Refusal { lines: "Retry-After: 1\r\n".into(), ..Refusal::policy("rate_limit", 503, message) }
 }
 
-async fn ask(rules: &[SharedRule], supervisor: &Supervisor) -> Taken {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    let id = LAST.fetch_add(1, Ordering::Relaxed);
-    let Some(taken) = wait_in(&mut WAITING.lock().unwrap_or_else(PoisonError::into_inner), id) else {
-        return Some(rules.iter().map(|_| None).collect());
-    };
+async fn ask(
+    place: &Place<'_>,
+    taken: oneshot::Receiver<Taken>,
+    rules: &[SharedRule],
+    supervisor: &Supervisor,
+) -> Taken {
     let to_take = |rule: &SharedRule| RateToTake {
         key: rule.key.clone(),
         rule: rule.id.clone(),
         requests: rule.requests,
         window_ms: u64::from(rule.window_seconds) * 1000,
     };
-    supervisor.send(FromFront::Take { id, rules: rules.iter().map(to_take).collect() });
-    let answer = tokio::time::timeout(TIMEOUT, taken).await;
-    if answer.is_err() {
-        WAITING.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-    }
-    answer.ok()?.ok()?
-}
-
-/// None when too many wait.
-fn wait_in(waiting: &mut Waiting, id: u64) -> Option<oneshot::Receiver<Taken>> {
-    if waiting.len() >= MOST_WAITING {
-        return None;
-    }
-    let (sender, taken) = oneshot::channel();
-    waiting.insert(id, sender);
-    Some(taken)
+    supervisor.send(FromFront::Take { id: place.id, rules: rules.iter().map(to_take).collect() });
+    tokio::time::timeout(TIMEOUT, taken).await.ok()?.ok()?
 }
 
 /// The supervisor has counted.
 pub fn taken(id: u64, taken: Taken) {
-    let waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+    IS_AWAY.store(taken.is_none(), Ordering::Relaxed);
+    let waiting = lock(&WAITING).senders.remove(&id);
     if let Some(waiting) = waiting {
         // A client that has left does not wait any more.
         let _ = waiting.send(taken);
     }
+}
+
+/// Requests that wait for their counts.
+#[derive(Default)]
+struct Waiting {
+    last_id: u64,
+    senders: HashMap<u64, oneshot::Sender<Taken>>,
+    /// How many wait for Redis, by the ids of rules and by the keys of callers.
+    counts: HashMap<String, u32>,
+}
+
+impl Waiting {
+    fn count(&self, name: &str) -> u32 {
+        self.counts.get(name).copied().unwrap_or(0)
+    }
+}
+
+/// Why a request does not wait.
+#[derive(Debug)]
+enum Full {
+    /// So many of its caller wait that there is none left for it.
+    Caller,
+    /// So many of all callers wait.
+    All,
+}
+
+/// Of a request that waits, until this is dropped.
+struct Place<'a> {
+    waiting: &'a Mutex<Waiting>,
+    id: u64,
+    names: Vec<String>,
+}
+
+impl<'a> Place<'a> {
+    fn take(waiting: &'a Mutex<Waiting>, rules: &[SharedRule]) -> Result<(Self, oneshot::Receiver<Taken>), Full> {
+        let mut all = lock(waiting);
+        // The front that replaces this one is asked for no more than what it replaces.
+        let by_redis = || rules.iter().filter(|rule| rule.caller.is_some());
+        if by_redis().any(|rule| all.count(&rule.key) >= rule.requests) {
+            return Err(Full::Caller);
+        }
+        let is_full = all.senders.len() >= MOST_WAITING;
+        if by_redis().any(|rule| is_full || all.count(&rule.id) >= MOST_OF_RULE) {
+            return Err(Full::All);
+        }
+        let names: Vec<_> = by_redis().flat_map(|rule| [rule.key.clone(), rule.id.clone()]).collect();
+        for name in &names {
+            *all.counts.entry(name.clone()).or_default() += 1;
+        }
+        let (sender, taken) = oneshot::channel();
+        all.last_id += 1;
+        let id = all.last_id;
+        all.senders.insert(id, sender);
+        Ok((Self { waiting, id, names }, taken))
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut all = lock(self.waiting);
+        all.senders.remove(&self.id);
+        for name in &self.names {
+            let left = all.count(name).saturating_sub(1);
+            if left == 0 {
+                all.counts.remove(name);
+            } else {
+                all.counts.insert(name.clone(), left);
+            }
+        }
+    }
+}
+
+fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Counts a request for the front that this one replaces. None when it cannot.
@@ -187,12 +263,43 @@ fn taken_of(caller: u128, requests: u32, window_ms: u64) -> Option<RateTaken> {
 mod tests {
     use super::*;
 
+    fn rule(id: &str, key: &str, requests: u32, caller: Option<u128>) -> SharedRule {
+        let told = ToldRule::new("address-60s", requests, 60);
+        let (key, id) = (key.to_owned(), id.to_owned());
+        SharedRule { key, id, caller, told, requests, window_seconds: 60, is_open: true }
+    }
+
     #[test]
-    fn so_many_wait_and_no_more() {
-        let mut waiting = Waiting::default();
-        let all: Vec<_> = (0..).map_while(|id| wait_in(&mut waiting, id)).collect();
-        assert_eq!(all.len(), MOST_WAITING);
-        waiting.remove(&7);
-        assert!(wait_in(&mut waiting, 7).is_some());
+    fn no_more_requests_of_a_caller_wait_than_it_may_send() {
+        let waiting = Mutex::default();
+        let place = |key| Place::take(&waiting, &[rule("one", key, 2, Some(1))]);
+        let held = [place("ada"), place("ada")].map(Result::unwrap);
+        assert!(matches!(place("ada"), Err(Full::Caller)));
+        assert!(place("eve").is_ok());
+        drop(held);
+        assert!(place("ada").is_ok());
+        assert!(lock(&waiting).counts.is_empty() && lock(&waiting).senders.is_empty());
+    }
+
+    #[test]
+    fn a_flood_by_one_rule_leaves_the_places_of_others() {
+        let waiting = Mutex::default();
+        let place = |id: &str, number: u32| {
+            let key = format!("{id} {number}");
+            Place::take(&waiting, &[rule(id, &key, 2, Some(1))])
+        };
+        let held: Vec<_> = (0..MOST_OF_RULE).map(|number| place("flooded", number).unwrap()).collect();
+        assert!(matches!(place("flooded", MOST_OF_RULE), Err(Full::All)));
+        assert!(place("other", 0).is_ok());
+        drop(held);
+        assert!(place("flooded", 0).is_ok());
+    }
+
+    #[test]
+    fn the_front_that_replaces_another_counts_all_that_that_one_has_left() {
+        let waiting = Mutex::default();
+        let place = || Place::take(&waiting, &[rule("one", "ada", 2, None)]);
+        let held: Vec<_> = (0..=MOST_WAITING).map(|_| place().unwrap()).collect();
+        assert_eq!(held.len(), MOST_WAITING + 1);
     }
 }

@@ -167,7 +167,7 @@ fn a_handler_neither_gets_nor_sets_the_session_of_who_is_signed_in_at_the_api() 
     let fixture = Fixture::start();
     // Browsers send the cookies of a host to all its ports.
     assert_eq!(fixture.echoed("Cookie: a=b; egw_session=secret; c=d\r\n")["headers"]["cookie"], "a=b; c=d");
-    let alone = fixture.echoed("Cookie: egw_session=secret; egw_sign_in=secret\r\n");
+    let alone = fixture.echoed("Cookie: egw_session=secret; egw_sign_in=secret; __Host-egw_session=secret\r\n");
     assert!(!names_of_headers(&alone).contains(&"cookie".to_owned()));
 
     let set = |cookie: &str| {
@@ -175,7 +175,13 @@ fn a_handler_neither_gets_nor_sets_the_session_of_who_is_signed_in_at_the_api() 
         response.header("set-cookie")
     };
     assert_eq!(set("mine=1; Path=/").as_deref(), Some("mine=1; Path=/"));
-    for planted in ["egw_session=mine; Path=/", "=egw_session=mine", " egw_session =; Max-Age=0", "egw_sign_in=x"] {
+    for planted in [
+        "egw_session=mine; Path=/",
+        "=egw_session=mine",
+        " egw_session =; Max-Age=0",
+        "egw_sign_in=x",
+        "__Host-egw_session=mine; Path=/; Secure",
+    ] {
         assert_eq!(set(planted), None, "{planted}");
     }
     fixture.set(json!({ "headers": { "response": { "set": { "Set-Cookie": "egw_session=mine" } } } }));

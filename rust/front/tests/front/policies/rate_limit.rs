@@ -154,6 +154,20 @@ fn a_front_counts_a_caller_by_itself_that_others_do_not_count() {
     assert_eq!(statuses, [200, 200, 429]);
 }
 
+#[test]
+fn what_refuses_a_request_already_does_so_also_when_nobody_can_count_it() {
+    let fixture = shared_front();
+    let rules = [rule("one", 2, "address", 3_600)];
+    fixture.set_each(json!({ "rate_limits": rules, "maintenance": {} }), json!({}));
+    fixture.front.supervisor.request(json!({ "type": "handOver" }));
+    let status = thread::scope(|scope| {
+        let asking = scope.spawn(|| fixture.status(""));
+        tell_taken(&fixture, &json!([null]));
+        asking.join().unwrap()
+    });
+    assert_eq!(status, 503);
+}
+
 fn shared_front() -> Fixture {
     Fixture::with(json!({ "sharesRates": true }))
 }
