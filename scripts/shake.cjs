@@ -13,8 +13,9 @@ const { join } = require('node:path');
 const ONE_IN = 4;
 const LONGEST_MS = 50;
 
-const IN_NODE = /(?:^|\/)(?:dist\/(?:src\/processes|jobs)\/[\w-]+\.js|scripts\/up\.mjs)$/;
-/** Not the launcher: what it becomes is not the product's, and cannot see this folder. */
+const IN_NODE =
+  /(?:^|\/)(?:dist\/(?:src\/processes|jobs)\/[\w-]+\.js|(?:processes\/service|programs\/\w+)\/service\.js|scripts\/up\.mjs)$/;
+/** Not the launcher alone: it becomes programs that are not the product's, and cannot see this folder. */
 const NATIVE = /\/dist\/native\/(?!launcher$)[\w-]+$/;
 
 let state = Number(process.env.SHAKE_SEED);

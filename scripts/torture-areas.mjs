@@ -111,8 +111,9 @@ export const AREAS = {
   'ui/': NOTHING,
   'docs/': NOTHING,
   'bench/': NOTHING,
+  'bench/soak/': ['soak'],
   'examples/': NOTHING,
-  'examples/hello/': ['packed-cli'],
+  'examples/hello/': ['packed-cli', 'up'],
   'deploy/': NOTHING,
   'scripts/': NOTHING,
   // Tests run when they have changed themselves, or what they import.

@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import { type EdgeOptions, edge, startEdge } from '../support/edge.js';
 import { eventually } from '../support/eventually.js';
 import { bundleOf } from '../support/examples.js';
+import { holdBuilds } from '../support/held-builds.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
@@ -311,9 +312,8 @@ handler_loop!(handle);
   });
 
   it('edge deploy says on Ctrl-C that the gateway finishes the deployment, and it does', async () => {
-    const worker = stack.processes.get('worker')?.pid ?? 0;
     await writeFile(join(project(), 'src/hello.rs'), handler('Interrupted'));
-    process.kill(worker, 'SIGSTOP');
+    const held = await holdBuilds(stack.databaseUrl);
     try {
       const deploying = startEdge(['deploy'], inProject());
       await eventually(async () => {
@@ -324,7 +324,7 @@ handler_loop!(handle);
       expect([code, stdout]).to.deep.equal([130, '']);
       expect(stderr).to.include('Interrupted. The deployment goes on at the gateway; `edge versions ');
     } finally {
-      process.kill(worker, 'SIGCONT');
+      await held.release();
     }
     await eventually(async () => {
       const { body } = await stack.gateway.get('/hello/Ada', { headers: { host: 'shop.test' } });

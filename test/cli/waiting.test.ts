@@ -1,9 +1,9 @@
 /** `edge` while the gateway takes long. */
 import { join } from 'node:path';
 import { expect } from 'chai';
-import pg from 'pg';
 import { edge } from '../support/edge.js';
 import { eventually } from '../support/eventually.js';
+import { holdBuilds } from '../support/held-builds.js';
 import { type Stack, startStack } from '../support/processes.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
@@ -25,16 +25,13 @@ describe('edge deploy, when a build takes longer than the gateway waits for it',
     const shop = join(folder.path, 'shop');
     const env = { XDG_CONFIG_HOME: folder.path, EDGE_URL: stack.apiUrl };
     expect((await edge(['init', shop], { env })).code).to.equal(0);
-    // Its worker is alive, and cannot record what it has built.
-    const blocker = new pg.Client(stack.databaseUrl);
-    await blocker.connect();
-    await blocker.query('BEGIN; LOCK TABLE artifacts IN SHARE ROW EXCLUSIVE MODE');
+    const held = await holdBuilds(stack.databaseUrl);
     try {
       const { code, stdout, stderr } = await edge(['deploy', shop], { env });
       expect([code, stdout], stderr).to.deep.equal([1, '']);
       expect(stderr).to.include('(wait_timeout)').and.include('Nothing was deployed. Run it again');
     } finally {
-      await blocker.end();
+      await held.release();
     }
     await eventually(async () => {
       const again = await edge(['deploy', shop], { env });

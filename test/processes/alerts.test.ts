@@ -187,13 +187,13 @@ describe('alerts', function () {
 
   it('sends an alert when the share of errors exceeds its limit, and resolves it well below the limit', async () => {
     const id = await endpoint('/errors');
-    const alert = await alertOn('error_rate', { scope: { endpoint_id: id }, percent: 20, minutes: 1 });
+    const alert = await alertOn('error_rate', { scope: { endpoint_id: id }, percent: 20, minutes: 5 });
     for (let count = 0; count < 30; count++)
       await call(`${stack.gatewayUrl}/errors?status=${count % 3 === 0 ? 500 : 200}`);
     await eventually(() => expect(toldOf(alert)).to.deep.equal([['firing', 'errors']]));
     // It is looked at while the requests come, and each thread of the gateway tells of its own.
     const [, errors, requests] =
-      /^In 1 min (\d+) of (\d+) requests had an error \([\d.]+ %, the limit is 20 %\)\.$/.exec(
+      /^In 5 min (\d+) of (\d+) requests had an error \([\d.]+ %, the limit is 20 %\)\.$/.exec(
         (await events(alert))[0]?.message ?? '',
       ) ?? [];
     expect(Number(errors)).to.be.within(1, 10);

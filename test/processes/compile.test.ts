@@ -419,6 +419,9 @@ handler_loop_result!(handle);
       expect(handlerCompilersOf(workerPid())).to.deep.equal([]);
       expect(processesWith(`.${workerPid()}.`)).to.deep.equal([]);
       expect((await view(id)).status).to.equal('error');
+      // A real build has the time that it usually has.
+      await stack.processes.get('worker')?.end();
+      await stack.start('worker');
       const next = await create(numbered(301));
       expect(await compiled(next.id)).to.include({ status: 'compiled' });
     });

@@ -13,7 +13,7 @@ const STARTS_SLOWLY = `
 use rust_edge_gateway_sdk::prelude::*;
 fn handle(_: Request) -> Response { Response::text(200, "at last") }
 mod real { use super::*; handler_loop!(handle); pub fn run() { main() } }
-fn main() { std::thread::sleep(std::time::Duration::from_secs(2)); real::run() }
+fn main() { std::thread::sleep(std::time::Duration::from_secs(5)); real::run() }
 `;
 
 describe('a gateway while PostgreSQL is down', () => {

@@ -8,7 +8,7 @@ import type { ServiceAnswer, ServiceClient } from '../support/service-client.js'
 import { activeService, bind, connectAs, createEndpoint, SECRET_KEY } from '../support/test-services.js';
 
 /** Milliseconds a transaction may be open in this stack. */
-const LONGEST_MS = 3_000;
+const LONGEST_MS = 8_000;
 const POOL_SIZE = 2;
 const QUEUE_LIMIT = 3;
 

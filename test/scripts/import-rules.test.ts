@@ -18,7 +18,7 @@ describe('import rules', () => {
     rules = (await import(join(ROOT, 'scripts', 'import-rules.mjs'))) as ImportRules;
   });
 
-  it('name each folder that is not in the order of the layers', () => {
+  it('import rules name each folder that is not in the order of the layers', () => {
     const table = { wire: ['wire'], util: ['wire', 'store'], store: ['util'] };
     expect(rules.orderProblems(table)).to.deep.equal([
       '  wire names wire, which is not above it in the table',

@@ -63,24 +63,27 @@ describe('shaken processes', () => {
     return JSON.parse((await promisify(execFile)(process.execPath, all, { env })).stdout) as unknown;
   };
 
-  it('get all that was sent to them, in its order, to its end', async () => {
+  it('shaken processes get all that was sent to them, in its order, to its end', async () => {
     await write('dist/jobs/talk.js', TALK);
     expect(await run('dist/jobs/talk.js')).to.deep.equal([true, true]);
   });
 
-  it('shake those of the product that they start, and no others', async () => {
+  it('shaken processes shake those of the product that they start, and no others', async () => {
     await write('dist/jobs/start.js', START);
-    for (const name of ['dist/src/processes/say.js', 'say.js']) await write(name, SAY_IN_NODE);
+    const service = 'programs/0123456789abcdef/service.js';
+    for (const name of ['dist/src/processes/say.js', 'dist/processes/service/service.js', service, 'say.js'])
+      await write(name, SAY_IN_NODE);
     for (const name of ['dist/native/say', 'dist/native/launcher', 'say']) await write(name, SAY);
     const inNode = (name: string) => `${process.execPath} ${at(name)}`;
     expect(
       await run(
         'dist/jobs/start.js',
-        ...[inNode('dist/src/processes/say.js'), inNode('say.js')],
+        ...['dist/src/processes/say.js', 'dist/processes/service/service.js', service, 'say.js'].map(inNode),
         ...['dist/native/say', 'dist/native/launcher', 'say'].map(at),
       ),
     ).to.deep.equal([
-      ...[`--require=${SHAKE} undefined`, 'undefined undefined'],
+      ...Array(3).fill(`--require=${SHAKE} undefined`),
+      'undefined undefined',
       ...[join(dirname(SHAKE), 'shake.so'), '', ''],
     ]);
   });

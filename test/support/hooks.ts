@@ -9,8 +9,8 @@ import { shareServer, stopServer } from './postgres.js';
 import { descendantsOf } from './process-state.js';
 import { leftTempDirs } from './temp.js';
 
-/** Time for resources that close asynchronously, such as sockets. */
-const GRACE_MS = 3_000;
+/** Time for resources that close asynchronously, such as sockets; none of it passes when they have. */
+const GRACE_MS = 30_000;
 
 /** Resources at one moment that a suite has to release. */
 interface Belongings {

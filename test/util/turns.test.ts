@@ -46,7 +46,7 @@ describe('turns of owners', () => {
     expect(began).to.deep.equal(['a1', 'a2', 'a3']);
   });
 
-  it('who has least is next, and of several who has waited longest', async () => {
+  it('the owner with the fewest places has the next turn, and of several the one that has waited longest', async () => {
     const turns = new Turns({ places: 2, beyond: 0, patienceMs: LONG });
     const { add, began, end, endAll } = bench(turns);
     for (const name of ['a1', 'a2', 'a3', 'a4']) await add('a', name);
@@ -72,7 +72,7 @@ describe('turns of owners', () => {
     expect(began).to.have.length(6);
   });
 
-  it('who gives up waiting is done nothing for, and holds nobody up', async () => {
+  it('work whose owner gives up waiting for its turn is not done, and holds nobody up', async () => {
     const turns = new Turns({ places: 1, beyond: 1, patienceMs: 5 });
     const { add, began, end, endAll } = bench(turns);
     await add('a', 'a1');
@@ -89,7 +89,7 @@ describe('turns of owners', () => {
     await endAll();
   });
 
-  it('work that fails gives its place back', async () => {
+  it('a place is free again when the work in it fails', async () => {
     const turns = new Turns({ places: 1, beyond: 0 });
     const failed = await turns.run('a', () => Promise.reject(new Error('no'))).catch(String);
     expect(failed).to.equal('Error: no');

@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_counted() {
+    fn entries_that_are_left_out_are_counted() {
         let limit = EntryLimit::default();
         assert_eq!([false, true, false].map(|has_failed| limit.leave_out(has_failed)), [true, false, false]);
         assert_eq!((limit.take_left_out(), limit.take_left_out()), ((3, 1), (0, 0)));

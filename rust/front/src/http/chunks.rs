@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_chunk_is_refused() {
+    fn rejects_invalid_chunks() {
         for bytes in [
             "0x2\r\n{}\r\n0\r\n\r\n",
             "-2\r\n{}\r\n",

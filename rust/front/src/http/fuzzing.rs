@@ -53,7 +53,7 @@ pub fn heads(bytes: &[u8]) {
     assert_eq!(texts.len() % 2, 0);
     let has_session = texts.chunks(2).any(|pair| {
         let [name, value] = [&pair[0], &pair[1]].map(|text| text.as_str().unwrap_or_default());
-        let mut cookies = value.split(';').map(|pair| pair.trim_start().trim_start_matches('='));
+        let mut cookies = value.split(';').map(|pair| pair.trim_ascii_start().trim_start_matches('='));
         name.eq_ignore_ascii_case("cookie")
             && cookies.any(|cookie| cookie.trim_start_matches("__Host-").starts_with("egw_session="))
     });

@@ -141,7 +141,7 @@ mod tests {
     const VALID: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
     #[test]
-    fn those_of_clients_are_read() {
+    fn reads_traceparent_of_clients() {
         let read = TraceParent::read(VALID.as_bytes()).unwrap();
         assert_eq!((read.as_str(), read.trace_id()), (VALID, "0af7651916cd43dd8448eb211c80319c"));
         let newer = format!("cc{}-more", &VALID[2..]);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_none_is_not() {
+    fn rejects_invalid_traceparent() {
         let replaced = |range: std::ops::Range<usize>, with: &str| {
             let mut text = VALID.to_owned();
             text.replace_range(range, with);

@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_clients_like_best() {
+    fn picks_the_coding_that_clients_prefer() {
         assert_eq!(weight_of("gzip, br;q=0.5", "br"), 500);
         assert_eq!(weight_of("gzip;q=0, *", "gzip"), 0);
         assert_eq!(weight_of("gzip;q=0, *", "zstd"), 1000);

@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_takes_memory_and_gives_it_back() {
+    fn arrived_bytes_take_memory_and_give_it_back() {
         let stream = arrived(FREE_BYTES + 10);
         let piece = vec![7; FREE_BYTES / 2];
         for _ in 0..2 {

@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn those_past_their_deadline_are_taken_and_their_numbers_kept() {
+    fn requests_past_their_deadline_are_taken_and_their_numbers_kept() {
         let now = Instant::now();
         let mut in_flight = InFlight::default();
         let late = in_flight.add(pending(now)).unwrap();
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_limit() {
+    fn requests_in_flight_are_limited() {
         let now = Instant::now();
         let mut in_flight = InFlight::default();
         for _ in 0..MAX_IN_FLIGHT {

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_of_response_heads_name_the_fault() {
         for (json, reason) in [
             ("{", "its response is invalid: "),
             ("[]", "needs status and headers"),

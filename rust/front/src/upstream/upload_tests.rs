@@ -66,7 +66,7 @@ fn no_more_is_sent_than_there_is_credit_for() {
 }
 
 #[test]
-fn what_waits_to_be_written_takes_memory() {
+fn bytes_that_wait_to_be_written_take_memory() {
     run(async {
         let ends = Ends::open().await;
         let memory = Arc::new(MemoryBudget::new(MAX_DATA_BYTES + 2 * (PIECE_OVERHEAD + HEADER_BYTES) + 1));

@@ -80,7 +80,7 @@ fn messages_go_both_ways_in_pieces_where_they_are_long() {
 }
 
 #[test]
-fn it_is_accepted_refused_and_closed_as_the_function_says() {
+fn a_websocket_is_accepted_refused_and_closed_as_the_function_says() {
     for handler in HANDLERS.map(start) {
         let mut connection = handler.connect();
         for (path, status) in [("/refuses", 403), ("/missing", 404), ("/bad-header", 500)] {
@@ -100,7 +100,7 @@ fn it_is_accepted_refused_and_closed_as_the_function_says() {
 }
 
 #[test]
-fn one_that_fails_or_panics_is_reset_with_its_request_in_the_log() {
+fn a_websocket_whose_function_fails_or_panics_is_reset_with_its_request_in_the_log() {
     for handler in HANDLERS.map(start) {
         let mut connection = handler.connect();
         for path in ["/fails", "/panics"] {

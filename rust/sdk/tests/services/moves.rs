@@ -179,7 +179,7 @@ fn go_to_the_actor_host_again_when_the_process_does_not_answer_for_the_service_a
 }
 
 #[test]
-fn that_are_sent_on_for_ever_fail() {
+fn calls_that_are_sent_on_for_ever_fail() {
     let name = name("circle");
     let _process = Elsewhere::start(&name, "one", ASK_AGAIN);
     server::on("circle", move |_| moved(&name, "one"));

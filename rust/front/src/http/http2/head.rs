@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ambiguous_is_refused() {
+    fn rejects_ambiguous_heads() {
         for (uri, headers) in [
             ("http://host/", &[("host", "other")][..]),
             ("/", &[("host", "a"), ("host", "a")]),

@@ -291,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_be_read_in_two_ways_is_refused() {
+    fn rejects_json_that_could_be_read_in_two_ways() {
         let read = |text: &[u8]| Json::read(text, &Stop::default()).map(owned);
         let problem = |text: &str| read(text.as_bytes()).unwrap_err();
         assert!(problem(r#"{"a":{"b":1,"\u0062":2}}"#).contains(r#"the member "b" is there twice"#));

@@ -23,7 +23,7 @@ fn query(database: &mut Database, sql: &str) -> Result<String, Failure> {
 }
 
 #[test]
-fn it_is_rolled_back_when_a_statement_has_left_a_transaction_open() {
+fn a_transaction_that_a_statement_has_left_open_is_rolled_back() {
     with_database("left-open", |database| {
         query(database, "CREATE TABLE t (a)").unwrap();
         database.control("BEGIN").unwrap();
@@ -36,7 +36,7 @@ fn it_is_rolled_back_when_a_statement_has_left_a_transaction_open() {
 }
 
 #[test]
-fn it_attaches_no_file_but_those_without_a_name() {
+fn a_database_attaches_no_file_but_those_without_a_name() {
     with_database("attach", |database| {
         let error = database.control("ATTACH 'other.db' AS other").unwrap_err();
         assert!(matches!(error, Failure::Sqlite { message, .. } if message.contains("not authorized")));
