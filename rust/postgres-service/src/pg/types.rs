@@ -6,6 +6,7 @@ use std::rc::Rc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use edge_service::sql::json::write_escaped;
+use serde::de::IgnoredAny;
 
 /// Looks types up. The element is null when it is not an array; domains are resolved.
 pub const CATALOG: &str = "
@@ -17,6 +18,8 @@ pub const CATALOG: &str = "
 
 /// A server that has more types than this, or invents them, has them looked up again.
 const MAX_LEARNED: usize = 20_000;
+/// Of an array; PostgreSQL has no more (`MAXDIM`).
+const MAX_DIMENSIONS: u8 = 6;
 /// Arrays of arrays, which domains make possible, are read recursively. Deeper ones are texts.
 const MAX_DEPTH: u8 = 8;
 
@@ -25,11 +28,10 @@ const MAX_DEPTH: u8 = 8;
 pub enum Encoder {
     Boolean,
     Bytea,
-    AsIs,
+    Integer,
+    Json,
     /// Quotes NaN, Infinity and -Infinity.
     Float,
-    /// For types whose text needs no escaping.
-    Quoted,
     /// `2026-01-31 23:59:59.5`; also `infinity`, and `... BC`.
     Timestamp,
     /// The session is in UTC, so the offset is always this.
@@ -94,70 +96,79 @@ fn built_in(oid: u32) -> Option<Encoder> {
     Some(match oid {
         16 => Encoder::Boolean,
         17 => Encoder::Bytea,
-        // int8, int2, int4, oid, json, jsonb
-        20 | 21 | 23 | 26 | 114 | 3802 => Encoder::AsIs,
+        // int8, int2, int4, oid
+        20 | 21 | 23 | 26 => Encoder::Integer,
+        // json, jsonb
+        114 | 3802 => Encoder::Json,
         700 | 701 => Encoder::Float,
-        // numeric, date, time, timetz, interval, uuid
-        1700 | 1082 | 1083 | 1266 | 1186 | 2950 => Encoder::Quoted,
         1114 => Encoder::Timestamp,
         1184 => Encoder::Timestamptz,
+        // numeric, date, time, timetz, interval, uuid
+        1700 | 1082 | 1083 | 1266 | 1186 | 2950
         // "char", name, text, bpchar, varchar, unknown, cidr, macaddr, inet
-        18 | 19 | 25 | 1042 | 1043 | 705 | 650 | 829 | 869 => Encoder::Escaped,
+        | 18 | 19 | 25 | 1042 | 1043 | 705 | 650 | 829 | 869 => Encoder::Escaped,
         1000 => array_of(Encoder::Boolean, b','),
         1001 => array_of(Encoder::Bytea, b','),
-        1016 | 1005 | 1007 | 1028 | 199 | 3807 => array_of(Encoder::AsIs, b','),
+        1016 | 1005 | 1007 | 1028 => array_of(Encoder::Integer, b','),
+        199 | 3807 => array_of(Encoder::Json, b','),
         1021 | 1022 => array_of(Encoder::Float, b','),
-        1231 | 1182 | 1183 | 1270 | 1187 | 2951 => array_of(Encoder::Quoted, b','),
         1115 => array_of(Encoder::Timestamp, b','),
         1185 => array_of(Encoder::Timestamptz, b','),
-        1002 | 1003 | 1009 | 1014 | 1015 | 651 | 1040 | 1041 => array_of(Encoder::Escaped, b','),
+        1231 | 1182 | 1183 | 1270 | 1187 | 2951 | 1002 | 1003 | 1009 | 1014 | 1015 | 651 | 1040 | 1041 => {
+            array_of(Encoder::Escaped, b',')
+        }
         _ => return None,
     })
 }
 
 impl Encoder {
-    /// Adds a value as JSON. For types that are not escaped, the server is believed.
+    /// Adds a value as JSON, whatever the server says: what is not of its type is a text.
     pub fn write(&self, value: &[u8], out: &mut Vec<u8>) {
         match self {
             Self::Boolean => out.extend_from_slice(if value == b"t" { b"true" } else { b"false" }),
             Self::Bytea => write_base64(value.get(2..).unwrap_or_default(), out),
-            Self::AsIs => write_text(value, out),
-            Self::Float if is_number(value) => write_text(value, out),
-            Self::Float | Self::Quoted => {
-                out.push(b'"');
-                write_text(value, out);
-                out.push(b'"');
-            }
+            Self::Integer if is_integer(value) => out.extend_from_slice(value),
+            Self::Float if is_number(value) => out.extend_from_slice(value),
+            Self::Json if serde_json::from_slice::<IgnoredAny>(value).is_ok() => out.extend_from_slice(value),
+            Self::Integer | Self::Float | Self::Json | Self::Escaped => write_escaped(value, out),
             Self::Timestamp => write_timestamp(value, b"", out),
             Self::Timestamptz => match without_offset(value) {
                 Some((timestamp, era)) => write_timestamp(timestamp, era, out),
                 None => write_timestamp(value, b"", out),
             },
-            Self::Escaped => write_escaped(value, out),
             Self::Array(array) => array.write(value, out),
         }
     }
 }
 
-/// Adds text as it is; what is not UTF-8 is replaced, because frames are JSON.
-fn write_text(value: &[u8], out: &mut Vec<u8>) {
-    match std::str::from_utf8(value) {
-        Ok(_) => out.extend_from_slice(value),
-        Err(_) => out.extend_from_slice(String::from_utf8_lossy(value).as_bytes()),
+/// Whether it is an integer of JSON: without zeros in front.
+fn is_integer(value: &[u8]) -> bool {
+    match value.strip_prefix(b"-").unwrap_or(value) {
+        [b'0'] => true,
+        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
+        _ => false,
     }
 }
 
+/// Whether it is a number of JSON.
 fn is_number(value: &[u8]) -> bool {
-    value.strip_prefix(b"-").unwrap_or(value).first().is_some_and(u8::is_ascii_digit)
+    let exponent = value.iter().position(|byte| matches!(byte, b'e' | b'E')).unwrap_or(value.len());
+    let (mantissa, exponent) = value.split_at(exponent);
+    let point = mantissa.iter().position(|&byte| byte == b'.').unwrap_or(mantissa.len());
+    let (integer, fraction) = mantissa.split_at(point);
+    let are_digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    let exponent = exponent.get(1..).map(|text| text.strip_prefix(b"+").or(text.strip_prefix(b"-")).unwrap_or(text));
+    is_integer(integer) && fraction.get(1..).is_none_or(are_digits) && exponent.is_none_or(are_digits)
 }
 
 fn write_timestamp(value: &[u8], end: &[u8], out: &mut Vec<u8>) {
-    out.push(b'"');
     let begin = out.len();
-    write_text(value, out);
+    write_escaped(value, out);
     if let Some(space) = out[begin..].iter().position(|&byte| byte == b' ') {
         out[begin + space] = b'T';
     }
+    // Before its quote.
+    out.pop();
     out.extend_from_slice(end);
     out.push(b'"');
 }
@@ -209,25 +220,59 @@ const DIGITS: [u8; 256] = {
     values
 };
 
+/// What may follow in the text of an array.
+#[derive(PartialEq, Eq)]
+enum Next {
+    /// Or the end of an array without values.
+    First,
+    Value,
+    /// A delimiter, or the end of an array.
+    Delimiter,
+}
+
 impl ArrayEncoder {
     /// `{1,NULL,"a b",{...}}`, with a prefix for bounds that do not begin at 1: `[0:1]={1,2}`.
     fn write(&self, text: &[u8], out: &mut Vec<u8>) {
-        let Some(mut at) = text.iter().position(|&byte| byte == b'{') else {
-            out.extend_from_slice(b"null");
-            return;
-        };
+        let begin = out.len();
+        if self.try_to_write(text, out).is_none() {
+            out.truncate(begin);
+            write_escaped(text, out);
+        }
+    }
+
+    /// None when it is not an array.
+    fn try_to_write(&self, text: &[u8], out: &mut Vec<u8>) -> Option<()> {
+        let mut at = text.iter().position(|&byte| byte == b'{')?;
         let mut unescaped = Vec::new();
+        let (mut depth, mut next) = (0, Next::Value);
         while let Some(&character) = text.get(at) {
             at += 1;
-            match character {
-                b'{' => out.push(b'['),
-                b'}' => out.push(b']'),
-                b'"' => {
+            match (character, &next) {
+                (b'{', Next::First | Next::Value) if depth < MAX_DIMENSIONS => {
+                    out.push(b'[');
+                    depth += 1;
+                    next = Next::First;
+                }
+                (b'}', Next::First | Next::Delimiter) => {
+                    out.push(b']');
+                    depth -= 1;
+                    next = Next::Delimiter;
+                    if depth == 0 {
+                        return (at == text.len()).then_some(());
+                    }
+                }
+                (_, Next::Delimiter) if character == self.delimiter => {
+                    out.push(b',');
+                    next = Next::Value;
+                }
+                (b'{' | b'}', _) | (_, Next::Delimiter) => return None,
+                _ if character == self.delimiter => return None,
+                (b'"', _) => {
                     unescaped.clear();
                     at = unescape(text, at, &mut unescaped);
                     self.element.write(&unescaped, out);
+                    next = Next::Delimiter;
                 }
-                _ if character == self.delimiter => out.push(b','),
                 _ => {
                     let begin = at - 1;
                     while text.get(at).is_some_and(|&byte| !self.ends_value(byte)) {
@@ -237,9 +282,11 @@ impl ArrayEncoder {
                         b"NULL" => out.extend_from_slice(b"null"),
                         value => self.element.write(value, out),
                     }
+                    next = Next::Delimiter;
                 }
             }
         }
+        None
     }
 
     fn ends_value(&self, byte: u8) -> bool {
@@ -297,8 +344,35 @@ mod tests {
         assert_eq!(json(1007, "[0:1]={5,NULL}"), "[5,null]");
         assert_eq!(json(1007, "{{1,2},{3,4}}"), "[[1,2],[3,4]]");
         assert_eq!(json(1009, r#"{a,"NULL",NULL,"","q\"b\\c,{}"," "}"#), r#"["a","NULL",null,"","q\"b\\c,{}"," "]"#);
-        assert_eq!(json(1007, ""), "null");
-        assert_eq!(json(1009, r#"{"a\"#), r#"["a\\""#);
+        assert_eq!(json(1009, "{}"), "[]");
+    }
+
+    #[test]
+    fn writes_values_that_are_none_of_their_type_as_texts() {
+        for (oid, value) in [
+            (23, "1\u{1}"),
+            (23, ""),
+            (23, "01"),
+            (23, "-"),
+            (701, "1.\u{1}"),
+            (701, "1e"),
+            (701, "NaN"),
+            (114, "{\"a\":1}}"),
+            (3802, "nul"),
+            (1700, "1\"\u{1}"),
+            (1114, "2026\"-\u{1}"),
+            (1007, ""),
+            (1007, "{1,{2}"),
+            (1007, "{1,,2}"),
+            (1007, "{1}2"),
+            (1007, "{{{{{{{1}}}}}}}"),
+            (1009, r#"{"a\"#),
+            (1009, r#"{a"b"}"#),
+        ] {
+            let written = json(oid, value);
+            assert_eq!(serde_json::from_str::<String>(&written).ok().as_deref(), Some(value), "{written}");
+        }
+        assert_eq!(json(1007, "{1\u{1},NULL}"), "[\"1\\u0001\",null]");
     }
 
     #[test]
