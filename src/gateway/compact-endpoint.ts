@@ -6,8 +6,9 @@ import type { EndpointLimits } from '../model/endpoint-limits.js';
 import type { Deployed, DeployedTarget, RoutedEndpoint, StickyBy } from '../store/endpoint-runs.js';
 import { withoutValidate } from './validate-text.js';
 
-/** So many values are kept to be shared; with more, they begin anew. */
+/** So many values are kept to be shared, whose texts have so many characters; with more, they begin anew. */
 const MAX_SHARED = 10_000;
+const MAX_CHARACTERS = 8 * 1024 * 1024;
 
 /** A row, with the policy `validate` as the front takes it, and not among the others. */
 export interface KnownEndpoint extends RoutedEndpoint {
@@ -135,12 +136,17 @@ class CompactDeployment implements Deployed {
 /** Values that are equal to others, by their texts. */
 class Shared<T> {
   readonly #known = new Map<string, T>();
+  #characters = 0;
 
   share(text: string, value: T): T {
     const known = this.#known.get(text);
     if (known !== undefined) return known;
-    if (this.#known.size >= MAX_SHARED) this.#known.clear();
+    if (this.#known.size >= MAX_SHARED || this.#characters > MAX_CHARACTERS) {
+      this.#known.clear();
+      this.#characters = 0;
+    }
     this.#known.set(text, value);
+    this.#characters += text.length;
     return value;
   }
 }

@@ -13,6 +13,8 @@ export class PoliciesInForce {
   readonly #log: Logger;
   /** Of those that have some, by endpoint. */
   readonly #policies = new Map<string, CompiledPolicies>();
+  /** Endpoints with other policies than the front has. */
+  readonly #unsent = new Set<string>();
 
   constructor(store: Store, environments: Environments, log: Logger) {
     this.#store = store;
@@ -24,9 +26,8 @@ export class PoliciesInForce {
     return this.#policies.get(endpointId);
   }
 
-  /** @returns the endpoints whose policies are others than before */
+  /** @returns those of the endpoints whose policies the front does not have: it has to get them, see `sent` */
   async update(endpoints: readonly KnownEndpoint[]): Promise<Set<string>> {
-    const changed = new Set<string>();
     const compiler = new PolicyCompiler(this.#store, this.#environments);
     // All before any counts: one that cannot be read fails the whole change, which is tried again.
     const compiled: [string, CompiledPolicies | undefined][] = [];
@@ -36,13 +37,18 @@ export class PoliciesInForce {
     for (const [id, after] of compiled) {
       const before = this.#policies.get(id);
       if (before?.digest === after?.digest) continue;
-      changed.add(id);
+      this.#unsent.add(id);
       if (after) this.#policies.set(id, after);
       else this.#policies.delete(id);
       if (after?.broken !== undefined)
         this.#log.warn({ endpoint_id: id, error: after.broken }, 'a policy lets nobody in');
     }
-    return changed;
+    return new Set(endpoints.flatMap(({ id }) => (this.#unsent.has(id) ? id : [])));
+  }
+
+  /** The front has the policies of these. Until then each update names them again: it may have failed to take them. */
+  sent(endpointIds: Iterable<string>): void {
+    for (const id of endpointIds) this.#unsent.delete(id);
   }
 
   /** A token has a key that is not known: its issuer may have a new one. */
@@ -56,5 +62,6 @@ export class PoliciesInForce {
 
   forget(endpointId: string): void {
     this.#policies.delete(endpointId);
+    this.#unsent.delete(endpointId);
   }
 }

@@ -1,7 +1,7 @@
 /** States of endpoints on their way to a front. */
 import type { EndpointState } from './messages.js';
 
-/** Characters of large policies in one message; one state may have more. */
+/** Characters of policies in one message; one state may have more. */
 const MESSAGE_CHARACTERS = 4 * 1024 * 1024;
 
 /** States in messages that are not too large. */
@@ -9,7 +9,7 @@ export function* messagesOf(states: readonly EndpointState[]): Generator<readonl
   let message: EndpointState[] = [];
   let characters = 0;
   for (const state of states) {
-    const length = state.policies?.validate?.length ?? 0;
+    const length = state.policies === undefined ? 0 : JSON.stringify(state.policies).length;
     if (message.length > 0 && characters + length > MESSAGE_CHARACTERS) {
       yield message;
       message = [];

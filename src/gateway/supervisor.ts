@@ -180,13 +180,14 @@ export class Supervisor {
   async #apply(changes: readonly RowChange<KnownEndpoint>[]): Promise<void> {
     const changed: EndpointState[] = [];
     const removed: string[] = [];
-    const havePoliciesChanged = await this.#policies.update(changes.flatMap(({ after }) => after ?? []));
+    const haveOtherPolicies = await this.#policies.update(changes.flatMap(({ after }) => after ?? []));
     for (const { id, before, after } of changes) {
-      const isSame = before && after && sameRouting(before, after) && !havePoliciesChanged.has(id);
+      const isSame = before && after && sameRouting(before, after) && !haveOtherPolicies.has(id);
       if (after && !isSame) changed.push(this.stateOf(after));
       if (before && !after) removed.push(id);
     }
     if (changed.length > 0 || removed.length > 0) await this.#options.front.apply(changed, removed);
+    this.#policies.sent(haveOtherPolicies);
     for (const { id, before, after } of changes) {
       if (after) this.#run(after, before);
       else {

@@ -221,6 +221,16 @@ describe('who may write what', function () {
       expect(refused.body).to.have.nested.property('details.permission', 'secrets:write');
     }
   });
+
+  it('an endpoint that comes back with its secrets is brought back by who may set secrets, and by nobody else', async () => {
+    const one = CASES.find(({ kind }) => kind === 'endpoint') ?? expect.fail('no case of endpoints');
+    await create(one, 'secretive', 'harmless', 'secretive');
+    expectData(await admin.put(`${pathOf(one, 'secretive')}/secrets/PASSWORD`, { value: 'of the admin' }));
+    await applied(one, 'secretive', 'none');
+    const refused = await rollBack('secretive', people.get('an editor') as HttpClient);
+    expectFailure(refused, 'forbidden', /comes back with its secrets.*secrets:write/);
+    expectData(await rollBack('secretive', admin));
+  });
 });
 
 function isAllowed({ status }: HttpResponse): boolean {

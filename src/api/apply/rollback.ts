@@ -11,7 +11,8 @@ import { openService } from '../../lifecycle/stored-services.js';
 import { secretsIn } from '../../model/secret-references.js';
 import type { StoredConfig } from '../../model/service-configs.js';
 import type { Apply } from '../../store/applies.js';
-import { savedObjects, servedBefore, writtenConfigs } from '../../store/apply-rows.js';
+import { savedObjects, savedVariables, servedBefore, writtenConfigs } from '../../store/apply-rows.js';
+import type { Store } from '../../store/database.js';
 import { readInstallation, type StoredInstallation } from '../../store/installation.js';
 import type { Principal } from '../principal.js';
 import { checkChanges } from './checks.js';
@@ -45,6 +46,7 @@ export async function planRollback(
   });
   const { changes, configs, warnings, problems } = await withConfigs(deps, apply, wayBack.changes, stored);
   requirePermissions(principal, changes, stored);
+  await requireMayRestoreSecrets(deps.store, apply, changes, principal);
   const checked = await checkChanges(deps, principal, {
     ...{ changes, wanted: null, configs, stored, services },
   });
@@ -57,6 +59,30 @@ export async function planRollback(
     changes,
     warnings: [...wayBack.warnings, ...warnings, ...checked.warnings],
   };
+}
+
+/** Domains, collections and endpoints come back with the secrets that they had, which not everybody may set. */
+async function requireMayRestoreSecrets(
+  store: Store,
+  apply: Apply,
+  changes: readonly ObjectChange[],
+  { permissions }: Principal,
+): Promise<void> {
+  if (permissions.has('secrets:write')) return;
+  const coming = new Map(
+    changes.flatMap(({ action, id, after }) =>
+      action === 'create' && id !== null && after !== null ? [[id, after] as const] : [],
+    ),
+  );
+  for (const { owner_id, value_encrypted } of await savedVariables(store, apply.id, [...coming.keys()])) {
+    const object = coming.get(owner_id);
+    if (value_encrypted === null || object === undefined) continue;
+    throw new AppError(
+      'forbidden',
+      `The ${titleOf(object)} comes back with its secrets: the permission secrets:write is missing`,
+      { details: { permission: 'secrets:write' } },
+    );
+  }
 }
 
 /** Services that come back, whose secrets were deleted since. */

@@ -196,9 +196,18 @@ impl<'a> Scanner<'a> {
         self.copied = end;
         if is_operator {
             self.sent.push('?');
-        } else {
-            self.sent.push('$');
-            self.sent.push_str(&self.questions.to_string());
+            return end;
+        }
+        // A number beside a name would be a part of it.
+        let is_name = |at: Option<usize>| at.and_then(|at| self.source.byte(at)).is_some_and(is_name_part);
+        let (is_behind, is_before) = (is_name(at.checked_sub(1)), is_name(Some(end)));
+        if is_behind {
+            self.sent.push(' ');
+        }
+        self.sent.push('$');
+        self.sent.push_str(&self.questions.to_string());
+        if is_before {
+            self.sent.push(' ');
         }
         end
     }
@@ -227,6 +236,14 @@ mod tests {
                 assert_eq!(&*scanned.sql, sql);
             }
         }
+    }
+
+    /// PostgreSQL would read `a$1` as a name, and `$$` behind it as a part of that: what is in a string would be words.
+    #[test]
+    fn placeholders_beside_names_are_none_of_their_parts() {
+        assert_eq!(&*scan("LIKE?ESCAPE ?").sql, "LIKE $1 ESCAPE $2");
+        assert_eq!(&*scan("a?$$ SET $$").sql, "a $1 $$ SET $$");
+        assert_eq!(&*scan("(?,?)=?").sql, "($1,$2)=$3");
     }
 
     #[test]
