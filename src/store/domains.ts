@@ -99,11 +99,12 @@ export async function isHostOfDomain(store: Store, host: string): Promise<boolea
   return (await store.knex<Domain>('domains').where({ host }).first('id')) !== undefined;
 }
 
-/** Whether endpoints may answer requests for a host: it has a domain, or there are endpoints for all hosts. */
+/** Whether endpoints may answer requests for a host: it has a domain, or there are endpoints for it, or for all hosts. */
 export async function servesHost({ knex }: Store, host: string): Promise<boolean> {
   const { rows } = await knex.raw<{ rows: { serves: boolean }[] }>(
-    `SELECT EXISTS (SELECT FROM domains WHERE host = ?) OR EXISTS (SELECT FROM endpoints WHERE domain = '*') AS serves`,
-    [host],
+    `SELECT EXISTS (SELECT FROM domains WHERE host = :host)
+         OR EXISTS (SELECT FROM endpoints WHERE domain IN ('*', :host)) AS serves`,
+    { host },
   );
   return rows[0]?.serves === true;
 }

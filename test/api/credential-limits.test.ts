@@ -122,6 +122,9 @@ describe('wrong keys and tokens', () => {
     const [warning] = await warnings('Edge.example:3000');
     expect(warning).to.match(/the same host name, edge\.example: .*Give the API a host name of its own/);
     expect(await warnings('api.example')).to.deep.equal([]);
+    const alone = { name: 'alone', path: '/', method: 'GET', domain: 'alone.example' };
+    expectData(await api.post('/api/endpoints', alone, admin), 201);
+    expect(await warnings('alone.example')).to.have.length(1);
     const everywhere = { name: 'all', path: '/', method: 'GET', domain: '*' };
     expectData(await api.post('/api/endpoints', everywhere, admin), 201);
     expect(await warnings('api.example')).to.have.length(1);
