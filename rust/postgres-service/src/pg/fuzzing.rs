@@ -25,7 +25,8 @@ pub fn answers(bytes: &[u8]) {
     let answered = progress.finish();
     let affected = answered.rows_affected();
     if let Some(text) = answered.text.and_then(|text| text.finish(affected).ok()) {
-        serde_json::from_slice::<serde_json::Value>(&text)
+        // Numbers in JSON of a database may be larger than those of `serde_json::Value`.
+        serde_json::from_slice::<serde::de::IgnoredAny>(&text)
             .unwrap_or_else(|error| panic!("{error}: {}", text.escape_ascii()));
     }
 }

@@ -18,6 +18,8 @@ pub const CATALOG: &str = "
 
 /// A server that has more types than this, or invents them, has them looked up again.
 const MAX_LEARNED: usize = 20_000;
+/// The longest integer, of 64 bits.
+const INTEGER_BYTES: usize = 20;
 /// Of an array; PostgreSQL has no more (`MAXDIM`).
 const MAX_DIMENSIONS: u8 = 6;
 /// Arrays of arrays, which domains make possible, are read recursively. Deeper ones are texts.
@@ -127,7 +129,7 @@ impl Encoder {
         match self {
             Self::Boolean => out.extend_from_slice(if value == b"t" { b"true" } else { b"false" }),
             Self::Bytea => write_base64(value.get(2..).unwrap_or_default(), out),
-            Self::Integer if is_integer(value) => out.extend_from_slice(value),
+            Self::Integer if is_integer(value) && value.len() <= INTEGER_BYTES => out.extend_from_slice(value),
             Self::Float if is_number(value) => out.extend_from_slice(value),
             Self::Json if serde_json::from_slice::<IgnoredAny>(value).is_ok() => out.extend_from_slice(value),
             Self::Integer | Self::Float | Self::Json | Self::Escaped => write_escaped(value, out),
@@ -150,7 +152,7 @@ fn is_integer(value: &[u8]) -> bool {
     }
 }
 
-/// Whether it is a number of JSON.
+/// Whether it is a number of JSON that is one of a handler, too.
 fn is_number(value: &[u8]) -> bool {
     let exponent = value.iter().position(|byte| matches!(byte, b'e' | b'E')).unwrap_or(value.len());
     let (mantissa, exponent) = value.split_at(exponent);
@@ -158,7 +160,13 @@ fn is_number(value: &[u8]) -> bool {
     let (integer, fraction) = mantissa.split_at(point);
     let are_digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
     let exponent = exponent.get(1..).map(|text| text.strip_prefix(b"+").or(text.strip_prefix(b"-")).unwrap_or(text));
-    is_integer(integer) && fraction.get(1..).is_none_or(are_digits) && exponent.is_none_or(are_digits)
+    // Parsed only where it may be too large.
+    let is_short = exponent.is_none() && value.len() <= INTEGER_BYTES;
+    let is_in_range = || std::str::from_utf8(value).ok().and_then(|text| text.parse().ok()).is_some_and(f64::is_finite);
+    is_integer(integer)
+        && fraction.get(1..).is_none_or(are_digits)
+        && exponent.is_none_or(are_digits)
+        && (is_short || is_in_range())
 }
 
 fn write_timestamp(value: &[u8], end: &[u8], out: &mut Vec<u8>) {
@@ -357,6 +365,8 @@ mod tests {
             (701, "1.\u{1}"),
             (701, "1e"),
             (701, "NaN"),
+            (701, "9e+308"),
+            (20, "123456789012345678901"),
             (114, "{\"a\":1}}"),
             (3802, "nul"),
             (1700, "1\"\u{1}"),
