@@ -99,7 +99,7 @@ export async function isHostOfDomain(store: Store, host: string): Promise<boolea
   return (await store.knex<Domain>('domains').where({ host }).first('id')) !== undefined;
 }
 
-/** Whether endpoints may answer requests for a host: it has a domain or endpoints, or there are endpoints for all hosts. */
+/** Whether endpoints may answer requests for a host: it has a domain or endpoints, or there are some for all hosts. */
 export async function servesHost({ knex }: Store, host: string): Promise<boolean> {
   const { rows } = await knex.raw<{ rows: { serves: boolean }[] }>(
     `SELECT EXISTS (SELECT FROM domains WHERE host = :host)
