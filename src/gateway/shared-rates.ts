@@ -35,7 +35,11 @@ return {1, redis.call('INCR', KEYS[1]), ends}
 
 interface WithTake {
   take(
-    ...[caller, rule, requests, windowMs, mostCallers]: readonly [string, string, number, number, number]
+    caller: string,
+    rule: string,
+    requests: number,
+    windowMs: number,
+    mostCallers: number,
   ): Promise<[admitted: number, count: number, endsMs: number] | null>;
 }
 
@@ -68,7 +72,11 @@ export class SharedRates {
     try {
       for (const { key, rule, requests, windowMs } of rules) {
         const counted = await this.#redis.take(
-          ...([`${PREFIX}:${key}`, `${PREFIX}-callers:${rule}`, requests, windowMs, MOST_CALLERS] as const),
+          `${PREFIX}:${key}`,
+          `${PREFIX}-callers:${rule}`,
+          requests,
+          windowMs,
+          MOST_CALLERS,
         );
         if (!counted) {
           taken.push(null);

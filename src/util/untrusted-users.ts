@@ -4,7 +4,8 @@
  */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { chmod, chown, lchown, mkdir, stat } from 'node:fs/promises';
+import { chmod, chown, lchown, mkdir, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 
 const execute = promisify(execFile);
@@ -111,7 +112,8 @@ export async function makePassable(folder: string): Promise<void> {
  */
 export async function giveToRoot(folder: string): Promise<void> {
   if (!HAS_UNTRUSTED_USERS || (await stat(folder)).uid === 0) return;
-  // First, so that an interruption is seen.
+  const all = (await readdir(folder)).map((name) => join(folder, name));
+  if (all.length > 0) await execute('chown', ['-hR', '0', '--', ...all]);
+  // Last: until then it is tried again.
   await lchown(folder, 0, UNTRUSTED_GROUP);
-  await execute('chown', ['-hR', '0', '--', folder]);
 }

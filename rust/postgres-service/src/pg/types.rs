@@ -229,7 +229,6 @@ const DIGITS: [u8; 256] = {
 };
 
 /// What may follow in the text of an array.
-#[derive(PartialEq, Eq)]
 enum Next {
     /// Or the end of an array without values.
     First,
