@@ -28,7 +28,7 @@ describe('running a tool', () => {
   const confinement = new Confinement('limits', user, undefined, []);
   const sh = (script: string, options: Partial<ToolRun> & { timeoutMs?: number; idleMs?: number } = {}) => {
     const [name = '', value = ''] = family.split('=');
-    const { timeoutMs = 60_000, idleMs, ...more } = options;
+    const { timeoutMs = 100_000, idleMs, ...more } = options;
     return runTool({
       confinement,
       file: '/bin/sh',

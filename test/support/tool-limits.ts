@@ -1,6 +1,6 @@
 /** Limits of a tool that are generous in time, and small in what tests can reach quickly. */
 export const TOOL_LIMITS = {
-  timeoutMs: 30_000,
+  timeoutMs: 100_000,
   memoryMb: 1024,
   fileMb: 4,
   openFiles: 64,

@@ -11,6 +11,7 @@ import type { Database } from '../../../src/store/database.js';
 import { registerNode, removeNode } from '../../../src/store/nodes.js';
 import { startActor, tryConnection } from '../actors.js';
 import { createTestLog, type TestLog } from '../log.js';
+import { keepAlive } from '../nodes.js';
 import { tempDir } from '../temp.js';
 
 export interface ObjectHost {
@@ -69,6 +70,7 @@ export async function startObjectHost(options: ObjectHostOptions): Promise<Objec
     pid_namespace: '',
     info: info({ socket, url }),
   });
+  await keepAlive(store, id);
   return {
     socket,
     url,
