@@ -25,7 +25,7 @@ use crate::figures::{self, ThreadFigures};
 use crate::internal::{InternalRequest, RouteQuery};
 use crate::memory::MemoryBudget;
 use crate::messages::{Done, FromFront, Level, Settings, ToFront};
-use crate::policies::{self, COUNTS, now_ms};
+use crate::policies::{self, COUNTS, Texts, now_ms};
 use crate::supervisor::{Messages, Supervisor, channel};
 use crate::thread::{Command, Shared, ThreadHandle, Update};
 use crate::tls::Tls;
@@ -221,7 +221,7 @@ impl Control {
     fn receive(&mut self, message: ToFront) {
         match message {
             ToFront::Configure(_) => self.supervisor.log(Level::Warn, json!({}), "the front is configured already"),
-            ToFront::Apply { seq, upserts, removals } => self.apply(seq, upserts, removals),
+            ToFront::Apply { seq, upserts, removals, policies } => self.apply(seq, upserts, removals, &policies),
             ToFront::Certificates { seq, certificates } => {
                 let problems = self.tls.as_ref().map_or_else(Vec::new, |tls| tls.set_certificates(certificates));
                 self.certificates_set(seq, problems);
@@ -277,7 +277,7 @@ impl Control {
         Ok(())
     }
 
-    fn apply(&mut self, seq: u64, upserts: Vec<NamedState>, removals: Vec<String>) {
+    fn apply(&mut self, seq: u64, upserts: Vec<NamedState>, removals: Vec<String>, texts: &Texts) {
         for id in &removals {
             self.endpoints.remove(id.as_str());
         }
@@ -292,7 +292,7 @@ impl Control {
             (shared, Arc::new(state))
         };
         let update = Arc::new(Update {
-            upserts: upserts.into_iter().map(NamedState::into_parts).map(with_shared).collect(),
+            upserts: upserts.into_iter().map(|state| state.into_parts(texts)).map(with_shared).collect(),
             removals,
         });
         self.when_all(seq, |done| Command::Apply(update.clone(), done));

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::policies::{CompiledPolicies, Policies};
+use crate::policies::{CompiledPolicies, Policies, Texts};
 use serde::Deserialize;
 
 /// An endpoint as it is sent: its id, and its state.
@@ -21,10 +21,11 @@ pub struct NamedState {
 }
 
 impl NamedState {
-    pub fn into_parts(self) -> (Box<str>, EndpointState) {
+    /// `texts`: of parts of its policies, among others.
+    pub fn into_parts(self, texts: &Texts) -> (Box<str>, EndpointState) {
         let Self { id, domain, method, route, routed, limits, policies, serving } = self;
         let address = Address { domain: interned(&domain), method: interned(&method), route, routed };
-        let policies = policies.map(|policies| Policies::interned(policies, &address.domain));
+        let policies = policies.map(|policies| Policies::interned(policies, texts, &address.domain));
         (id, EndpointState { address, limits, policies, serving })
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::challenges::Challenge;
 use crate::endpoint_state::NamedState;
+use crate::policies::Texts;
 use crate::tls::Certificate;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,6 +22,9 @@ pub enum ToFront {
         seq: u64,
         upserts: Vec<NamedState>,
         removals: Vec<String>,
+        /// Parts of policies of these endpoints, as JSON by their digests.
+        #[serde(default)]
+        policies: Texts,
     },
     /// Use these certificates from now on, and no others.
     Certificates {

@@ -10,7 +10,7 @@ use super::basic::Basic;
 use super::hmac::{Hmac, Signature};
 use super::jwt::{Checked, Jwt};
 use super::key_wait::Patience;
-use super::{compiled, text_header};
+use super::text_header;
 use crate::http::{Head, Refusal};
 
 /// A caller.
@@ -51,32 +51,30 @@ pub enum Outcome {
 
 #[derive(Debug)]
 pub struct Auth {
-    api_keys: Option<ApiKeys>,
-    basic: Option<Basic>,
-    hmac: Option<Hmac>,
-    jwt: Option<Jwt>,
+    api_keys: Option<Arc<ApiKeys>>,
+    basic: Option<Arc<Basic>>,
+    hmac: Option<Arc<Hmac>>,
+    jwt: Option<Arc<Jwt>>,
     /// `WWW-Authenticate`, for requests without credentials.
     challenges: String,
 }
 
 impl Auth {
-    /// `domain`: that of the endpoints with these policies.
-    pub fn new(compiled: compiled::Auth, domain: &Arc<str>) -> Self {
-        let basic = compiled.basic.map(Basic::new);
+    /// Without a way to show who one is, nobody is let in.
+    pub fn new(
+        api_keys: Option<Arc<ApiKeys>>,
+        basic: Option<Arc<Basic>>,
+        hmac: Option<Arc<Hmac>>,
+        jwt: Option<Arc<Jwt>>,
+    ) -> Self {
         let mut challenges = String::new();
-        if let Some(Basic { realm, .. }) = &basic {
+        if let Some(Basic { realm, .. }) = basic.as_deref() {
             challenges.push_str(&format!("WWW-Authenticate: Basic realm=\"{realm}\", charset=\"UTF-8\"\r\n"));
         }
-        if compiled.jwt.is_some() {
+        if jwt.is_some() {
             challenges.push_str("WWW-Authenticate: Bearer\r\n");
         }
-        Self {
-            api_keys: compiled.api_key.map(ApiKeys::new),
-            basic,
-            hmac: compiled.hmac.map(Hmac::new),
-            jwt: compiled.jwt.map(|jwt| Jwt::new(jwt, domain)),
-            challenges,
-        }
+        Self { api_keys, basic, hmac, jwt, challenges }
     }
 
     pub fn check(&self, head: &Head<'_, '_>, patience: &mut Patience) -> Outcome {

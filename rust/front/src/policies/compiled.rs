@@ -4,23 +4,34 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::parts::Digests;
 use crate::http::{Head, Refusal};
 
+/// The policies of an endpoint.
 #[derive(Deserialize)]
 pub struct CompiledPolicies {
+    /// Of all the rest.
     pub digest: Box<str>,
+    /// Digests of texts that come with the message, or that other endpoints of the domain have already.
+    #[serde(default)]
+    pub parts: Digests,
+    pub broken: Option<Box<str>>,
+    pub body_limit: Option<usize>,
+    #[serde(flatten)]
+    pub whole: WholePolicies,
+}
+
+/// Policies that are no parts: a supervisor of the version before sends them so.
+#[derive(Default, Deserialize)]
+pub struct WholePolicies {
     pub cors: Option<Cors>,
     pub ip: Option<Networks>,
-    #[serde(default)]
-    pub rate_limits: Vec<Rule>,
+    pub rate_limits: Option<Vec<Rule>>,
     pub auth: Option<Auth>,
-    pub broken: Option<Box<str>>,
     pub headers: Option<Headers>,
     pub redirect: Option<Redirect>,
     pub maintenance: Option<Maintenance>,
-    pub body_limit: Option<usize>,
     pub compress: Option<Compress>,
-    /// What `validate` needs, as JSON: it is read when the first request needs it.
     pub validate: Option<Box<str>>,
     pub websocket: Option<Sockets>,
 }
@@ -61,7 +72,7 @@ pub struct Rule {
     pub on_failure: OnFailure,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub struct Auth {
     pub api_key: Option<ApiKeys>,
     pub basic: Option<Basic>,

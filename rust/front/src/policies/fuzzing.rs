@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Value, json};
 
 use super::validate::{Validator, fuzzing::check};
-use super::{CompiledPolicies, Patience, Policies};
+use super::{CompiledPolicies, Patience, Policies, Texts};
 use crate::http::{MAX_HEADERS, read_head};
 
 const HEAD: &[u8] = b"GET /a/b?x=1&y=a%20b HTTP/1.1\r\nHost: a.test\r\nCookie: a=b\r\nOrigin: https://a.test\r\n\
@@ -14,7 +14,7 @@ const HEAD: &[u8] = b"GET /a/b?x=1&y=a%20b HTTP/1.1\r\nHost: a.test\r\nCookie: a
 /// Policies that can be read judge any request.
 pub fn policies(bytes: &[u8]) {
     let Ok(compiled) = serde_json::from_slice::<CompiledPolicies>(bytes) else { return };
-    let policies = Policies::interned(compiled, &"a.test".into());
+    let policies = Policies::interned(compiled, &Texts::default(), &"a.test".into());
     let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let head = read_head(HEAD, &mut space).unwrap_or_else(|refusal| panic!("{}", refusal.message));
     // The second time after it would have been waited for.

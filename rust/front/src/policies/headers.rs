@@ -16,6 +16,10 @@ const SECURITY: [(&str, &str); 6] = [
 /// How the headers begin that the gateway sets itself where there is a policy for pages of other origins.
 const CORS: &str = "access-control-";
 
+/// Those of endpoints without the policy.
+pub static NO_CHANGES: HeaderChanges =
+    HeaderChanges { removed: Vec::new(), added: Vec::new(), allowed: Vec::new(), is_secure: false };
+
 #[derive(Debug, Default)]
 pub struct HeaderChanges {
     /// In lower case; also those that are set.
@@ -24,6 +28,23 @@ pub struct HeaderChanges {
     /// What a handler may send although it decides about the whole host.
     allowed: Vec<String>,
     is_secure: bool,
+}
+
+/// The policy of an endpoint.
+#[derive(Debug, Default)]
+pub struct Headers {
+    pub request: HeaderChanges,
+    pub response: HeaderChanges,
+}
+
+impl Headers {
+    pub fn new(compiled: compiled::Headers) -> Self {
+        let compiled::Headers { request, response, security_headers } = compiled;
+        Self {
+            request: HeaderChanges::new(request.unwrap_or_default(), false),
+            response: HeaderChanges::new(response.unwrap_or_default(), security_headers),
+        }
+    }
 }
 
 impl HeaderChanges {

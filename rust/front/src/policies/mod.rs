@@ -20,6 +20,7 @@ mod jwt;
 mod key_wait;
 mod known_tokens;
 mod origins;
+mod parts;
 mod rate_limit;
 mod shared_rates;
 mod sockets;
@@ -27,9 +28,8 @@ mod validate;
 
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use auth::Identity;
@@ -39,46 +39,51 @@ pub use compress::{Encoding, compressed, lines_of};
 pub use cors::preflight;
 pub use counts::{COUNTS, now_ms, set_seed, set_share};
 pub use key_wait::{KeyWait, Patience};
+pub use parts::Texts;
 pub use shared_rates::{count, take, taken};
 pub use sockets::Sockets;
 pub use validate::{Begun, Unchecked, Verdict};
 
 use crate::http::{Head, Refusal};
 use crate::memory::Share;
+use api_key::ApiKeys;
 use auth::{Auth, Outcome};
+use basic::Basic;
 use compress::Compress;
 use cors::Cors;
-use headers::HeaderChanges;
-use hmac::Signature;
+use headers::{HeaderChanges, Headers, NO_CHANGES};
+use hmac::{Hmac, Signature};
 use ip::Networks;
-use rate_limit::Rule;
+use jwt::Jwt;
+use parts::{Known, KnownParts, PartReader};
+use rate_limit::Rules;
 use shared_rates::SharedRule;
 pub use validate::Validator;
 
-/// The policies of an endpoint. Most have none.
+/// The policies of an endpoint. Most have none. What others have, too, is shared with them.
 #[derive(Debug)]
 pub struct Policies {
-    pub cors: Option<Cors>,
-    ip: Option<Networks>,
-    /// By what is known before the caller is.
-    early_rules: Box<[Rule]>,
-    /// By who calls.
-    late_rules: Box<[Rule]>,
+    pub cors: Option<Arc<Cors>>,
+    ip: Option<Arc<Networks>>,
+    rules: Option<Arc<Rules>>,
     auth: Option<Auth>,
     /// Why nobody can be let in.
     broken: Option<Box<str>>,
-    redirect: Option<compiled::Redirect>,
-    maintenance: Option<compiled::Maintenance>,
-    request_headers: HeaderChanges,
-    response_headers: HeaderChanges,
+    redirect: Option<Arc<compiled::Redirect>>,
+    maintenance: Option<Arc<compiled::Maintenance>>,
+    headers: Option<Arc<Headers>>,
     pub body_limit: Option<usize>,
-    compress: Option<Compress>,
+    compress: Option<Arc<Compress>>,
     validator: Option<Arc<Validator>>,
-    sockets: Option<Sockets>,
+    sockets: Option<Arc<Sockets>>,
 }
 
-/// By the domain and the digest.
-type Known = HashMap<(Arc<str>, Box<str>), Weak<Policies>>;
+/// All that endpoints have.
+#[derive(Default)]
+struct KnownPolicies {
+    whole: Known<Policies>,
+    parts: KnownParts,
+}
 
 /// What policies have found about a request.
 #[derive(Default)]
@@ -101,50 +106,62 @@ pub struct Judged {
 
 impl Policies {
     /// Those that were compiled before for the same domain, if they still exist: what they remember, such as tokens, is
-    /// kept. What is made of them counts for the domain.
-    pub fn interned(compiled: CompiledPolicies, domain: &Arc<str>) -> Arc<Self> {
+    /// kept. What is made of them counts for the domain. `texts`: of their parts, as far as no endpoint has them.
+    pub fn interned(compiled: CompiledPolicies, texts: &Texts, domain: &Arc<str>) -> Arc<Self> {
         thread_local! {
-            static KNOWN: RefCell<Known> = RefCell::default();
+            static KNOWN: RefCell<KnownPolicies> = RefCell::default();
         }
-        KNOWN.with_borrow_mut(|known| {
-            let key = (domain.clone(), compiled.digest.clone());
-            if let Some(policies) = known.get(&key).and_then(Weak::upgrade) {
+        KNOWN.with_borrow_mut(|KnownPolicies { whole, parts }| {
+            if let Some(policies) = whole.get(domain, &compiled.digest) {
                 return policies;
             }
-            known.retain(|_, policies| policies.strong_count() > 0);
-            let policies = Arc::new(Self::new(compiled, domain));
-            known.insert(key, Arc::downgrade(&policies));
+            let digest = compiled.digest.clone();
+            let (policies, problem) = Self::new(compiled, texts, domain, parts);
+            if let Some(problem) = problem {
+                // Not kept for others: it may come with all its parts the next time.
+                return Arc::new(Self { broken: Some(problem.into()), ..policies });
+            }
+            let policies = Arc::new(policies);
+            whole.add(domain, digest, &policies);
             policies
         })
     }
 
-    fn new(compiled: CompiledPolicies, domain: &Arc<str>) -> Self {
-        let (mut broken, mut ip) = (compiled.broken, None);
-        match compiled.ip.map(Networks::new) {
-            Some(Ok(networks)) => ip = Some(networks),
-            // The management API checks them: this is a version that knows others.
-            Some(Err(problem)) => broken = Some(problem.into()),
-            None => {}
-        }
-        let rules = compiled.rate_limits.into_iter().map(Rule::new);
-        let (late_rules, early_rules): (Vec<_>, Vec<_>) = rules.partition(Rule::is_late);
-        let headers = compiled.headers.unwrap_or_default();
-        Self {
-            cors: compiled.cors.map(Cors::new),
-            ip,
-            early_rules: early_rules.into(),
-            late_rules: late_rules.into(),
-            auth: compiled.auth.map(|auth| Auth::new(auth, domain)),
+    /// Also says why a policy cannot be enforced: it is of a version that knows others, or its text is missing.
+    fn new(
+        compiled: CompiledPolicies,
+        texts: &Texts,
+        domain: &Arc<str>,
+        known: &mut KnownParts,
+    ) -> (Self, Option<String>) {
+        let CompiledPolicies { parts: digests, broken, body_limit, whole, .. } = compiled;
+        let names_auth = ["api_key", "basic", "hmac", "jwt"].iter().any(|name| digests.contains_key(*name));
+        let has_auth = names_auth || whole.auth.is_some();
+        let auth = whole.auth.unwrap_or_default();
+        let mut read = PartReader { texts, domain, digests, problem: None };
+        let validate = |text: &str| Ok(Validator::new(text.into(), domain.clone()));
+        let api_keys = read.json("api_key", &mut known.api_key, auth.api_key, |keys| Ok(ApiKeys::new(keys)));
+        let basic = read.json("basic", &mut known.basic, auth.basic, |basic| Ok(Basic::new(basic)));
+        let hmac = read.json("hmac", &mut known.hmac, auth.hmac, |hmac| Ok(Hmac::new(hmac)));
+        let jwt = read.json("jwt", &mut known.jwt, auth.jwt, |jwt| Ok(Jwt::new(jwt, domain)));
+        let policies = Self {
+            cors: read.json("cors", &mut known.cors, whole.cors, |cors| Ok(Cors::new(cors))),
+            ip: read.json("ip", &mut known.ip, whole.ip, Networks::new),
+            rules: read.json("rate_limits", &mut known.rate_limits, whole.rate_limits, |rules| Ok(Rules::new(rules))),
+            auth: has_auth.then(|| Auth::new(api_keys, basic, hmac, jwt)),
             broken,
-            redirect: compiled.redirect,
-            maintenance: compiled.maintenance,
-            request_headers: HeaderChanges::new(headers.request.unwrap_or_default(), false),
-            response_headers: HeaderChanges::new(headers.response.unwrap_or_default(), headers.security_headers),
-            body_limit: compiled.body_limit,
-            compress: compiled.compress.map(Compress::new),
-            validator: compiled.validate.map(|text| Arc::new(Validator::new(text, domain.clone()))),
-            sockets: compiled.websocket.map(Sockets::new),
-        }
+            redirect: read.json("redirect", &mut known.redirect, whole.redirect, Ok),
+            maintenance: read.json("maintenance", &mut known.maintenance, whole.maintenance, Ok),
+            headers: read.json("headers", &mut known.headers, whole.headers, |headers| Ok(Headers::new(headers))),
+            body_limit,
+            compress: read.json("compress", &mut known.compress, whole.compress, |one| Ok(Compress::new(one))),
+            validator: match whole.validate {
+                Some(text) => Some(Arc::new(Validator::new(text, domain.clone()))),
+                None => read.text("validate", &mut known.validate, validate),
+            },
+            sockets: read.json("websocket", &mut known.websocket, whole.websocket, |one| Ok(Sockets::new(one))),
+        };
+        (policies, read.finish())
     }
 
     /// Judges a request by its head; again after what `patience` says is to be done first. `params`: names and values
@@ -199,7 +216,8 @@ impl Policies {
         // One that is judged again was counted.
         let mut refused = None;
         if !std::mem::replace(&mut patience.is_counted, true) {
-            let (rules, shared) = (&self.early_rules, &mut judged.shared_rules);
+            let rules = self.rules.as_deref().map_or(&[][..], |rules| &rules.early);
+            let shared = &mut judged.shared_rules;
             if shares_rates {
                 shared.extend(rules.iter().map(|rule| rule.shared(head, client_ip, None)));
             } else {
@@ -226,11 +244,12 @@ impl Policies {
         }
         let Judged { identity, lines, shared_rules, .. } = judged;
         let identity = identity.as_deref();
+        let rules = self.rules.as_deref().map_or(&[][..], |rules| &rules.late);
         let refused = if shares_rates {
-            shared_rules.extend(self.late_rules.iter().map(|rule| rule.shared(head, client_ip, identity)));
+            shared_rules.extend(rules.iter().map(|rule| rule.shared(head, client_ip, identity)));
             None
         } else {
-            rate_limit::check(&self.late_rules, head, client_ip, identity, lines, shared_rules)
+            rate_limit::check(rules, head, client_ip, identity, lines, shared_rules)
         };
         refused
             .or_else(|| Some(self.redirect.as_ref()?.answer(head)))
@@ -276,24 +295,29 @@ impl Policies {
         self.validator.as_ref().is_some_and(|validator| validator.only_reports())
     }
 
+    fn response_changes(&self) -> &HeaderChanges {
+        self.headers.as_deref().map_or(&NO_CHANGES, |headers| &headers.response)
+    }
+
     /// Whether the head of a request has to be changed for the handler.
     pub fn changes_request(&self) -> bool {
-        !self.request_headers.is_empty()
+        self.headers.as_deref().is_some_and(|headers| !headers.request.is_empty())
     }
 
     /// The headers of a request, for the handler.
     pub fn request_headers<'a>(&'a self, headers: &[httparse::Header<'a>]) -> Vec<httparse::Header<'a>> {
-        self.request_headers.applied_to(headers)
+        let changes = self.headers.as_deref().map_or(&NO_CHANGES, |headers| &headers.request);
+        changes.applied_to(headers)
     }
 
     /// The header lines of an answer of the handler. `host_lines`: what it has said of the whole host.
     pub fn response_lines<'a>(&self, judged: &Judged, lines: Cow<'a, [u8]>, host_lines: &[u8]) -> Cow<'a, [u8]> {
         let mut lines = lines;
         if !host_lines.is_empty() {
-            lines.to_mut().extend_from_slice(&self.response_headers.allowed_lines(host_lines));
+            lines.to_mut().extend_from_slice(&self.response_changes().allowed_lines(host_lines));
         }
-        if !judged.lines.is_empty() || !self.response_headers.is_empty() || self.cors.is_some() {
-            let mut changed = self.response_headers.applied_to_lines(&lines, self.cors.is_some());
+        if !judged.lines.is_empty() || !self.response_changes().is_empty() || self.cors.is_some() {
+            let mut changed = self.response_changes().applied_to_lines(&lines, self.cors.is_some());
             changed.extend_from_slice(judged.lines.as_bytes());
             lines = changed.into();
         }
@@ -306,7 +330,7 @@ impl Policies {
 
     /// Those of an answer of the gateway itself.
     pub fn own_lines(&self, judged: &Judged, lines: &str) -> String {
-        let mut changed = self.response_headers.applied_to_lines(lines.as_bytes(), false);
+        let mut changed = self.response_changes().applied_to_lines(lines.as_bytes(), false);
         changed.extend_from_slice(judged.lines.as_bytes());
         String::from_utf8_lossy(&changed).into_owned()
     }
@@ -319,7 +343,7 @@ impl Policies {
 
     /// What is said of WebSockets.
     pub fn sockets(&self) -> Option<&Sockets> {
-        self.sockets.as_ref()
+        self.sockets.as_deref()
     }
 }
 

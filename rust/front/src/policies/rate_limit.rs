@@ -18,6 +18,22 @@ pub struct Rule {
     on_failure: OnFailure,
 }
 
+/// The rules of an endpoint.
+#[derive(Debug, Default)]
+pub struct Rules {
+    /// By what is known before the caller is.
+    pub early: Box<[Rule]>,
+    /// By who calls.
+    pub late: Box<[Rule]>,
+}
+
+impl Rules {
+    pub fn new(compiled: Vec<compiled::Rule>) -> Self {
+        let (late, early): (Vec<_>, Vec<_>) = compiled.into_iter().map(Rule::new).partition(Rule::is_late);
+        Self { early: early.into(), late: late.into() }
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 enum By {
     Address,

@@ -16,6 +16,15 @@ pub fn post(route: &str) -> Endpoint {
     Endpoint::new("POST", route)
 }
 
+/// The member of a state that has texts of its policies.
+pub const TEXTS: &str = "texts";
+
+fn digest(text: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    format!("{:x}", hasher.finish())
+}
+
 impl Endpoint {
     pub fn new(method: &str, route: &str) -> Self {
         Self(json!({
@@ -40,11 +49,33 @@ impl Endpoint {
         self
     }
 
-    /// With policies, as `src/gateway/policy-compiler.ts` writes them, but for their digest.
-    pub fn policies(mut self, mut policies: Value) -> Self {
-        let mut hasher = DefaultHasher::new();
-        policies.to_string().hash(&mut hasher);
-        policies["digest"] = format!("{:x}", hasher.finish()).into();
+    /// With policies, as `src/gateway/policy-compiler.ts` makes them. Their texts go with the state, until `apply` puts
+    /// them into the message.
+    pub fn policies(mut self, policies: Value) -> Self {
+        let (mut named, mut parts, mut texts) = (json!({}), json!({}), json!({}));
+        let mut add = |name: &str, text: String| {
+            let digest = digest(&text);
+            texts[&digest] = text.into();
+            parts[name] = digest.into();
+        };
+        for (name, policy) in policies.as_object().unwrap() {
+            match &**name {
+                "body_limit" | "broken" => named[name] = policy.clone(),
+                "auth" => policy.as_object().unwrap().iter().for_each(|(name, way)| add(name, way.to_string())),
+                // It is a text already.
+                "validate" => add(name, policy.as_str().unwrap().into()),
+                _ => add(name, policy.to_string()),
+            }
+        }
+        named["parts"] = parts;
+        self = self.named_policies(named);
+        self.0[TEXTS] = texts;
+        self
+    }
+
+    /// With policies whose texts come separately.
+    pub fn named_policies(mut self, mut policies: Value) -> Self {
+        policies["digest"] = digest(&policies.to_string()).into();
         self.0["policies"] = policies;
         self
     }

@@ -11,6 +11,7 @@ use std::{env, fs, thread};
 
 use serde_json::{Value, json};
 
+use super::endpoint::TEXTS;
 use super::supervisor::Supervisor;
 use super::{Answer, Client, Endpoint, Frames, Handler, Http2, Request, Response, Stream, eventually};
 
@@ -75,7 +76,20 @@ impl Front {
 
     /// Sends the front the states of endpoints. Returns when all requests go accordingly.
     pub fn apply<const COUNT: usize>(&self, states: [Value; COUNT]) {
-        self.supervisor.request(json!({ "type": "apply", "upserts": states.as_slice(), "removals": [] }));
+        self.apply_with(json!({}), states);
+    }
+
+    /// The same, with texts of policies that these or other endpoints name.
+    pub fn apply_with(&self, mut policies: Value, states: impl IntoIterator<Item = Value>) {
+        let without_texts = |mut state: Value| {
+            if let Some(Value::Object(texts)) = state.as_object_mut().unwrap().remove(TEXTS) {
+                policies.as_object_mut().unwrap().extend(texts);
+            }
+            state
+        };
+        let upserts: Vec<_> = states.into_iter().map(without_texts).collect();
+        let message = json!({ "type": "apply", "upserts": upserts, "removals": [], "policies": policies });
+        self.supervisor.request(message);
     }
 
     pub fn connect(&self) -> Client {
