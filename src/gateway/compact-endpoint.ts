@@ -52,7 +52,11 @@ class CompactEndpoint implements KnownEndpoint {
     this.deployment = deployment && new CompactDeployment(deployment);
     this.validate = validate;
     const { domain, method, routed, limits, stopped, failed } = row;
-    const { domain_policies, collection_policies, own_policies, domain_id, collection_id } = row;
+    const { own_policies, domain_id, collection_id } = row;
+    // Also where all else is different: they may be large, and many endpoints have the same.
+    const domain_policies = row.domain_policies && texts.share(row.domain_policies, row.domain_policies);
+    const collection_policies =
+      row.collection_policies && texts.share(row.collection_policies, row.collection_policies);
     const common = {
       ...{ domain, method, routed, limits, stopped, failed },
       ...{ domain_policies, collection_policies, own_policies, domain_id, collection_id },

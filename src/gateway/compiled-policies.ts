@@ -1,16 +1,10 @@
-/** Policies as the front gets them; the other end is `rust/front/src/policies/compiled.rs`. */
+/**
+ * Policies as the front gets them; the other end is `rust/front/src/policies/compiled.rs`. Those that can be large are
+ * parts: what endpoints of a domain have in common is in memory once, and in a message once.
+ */
 import { createHash } from 'node:crypto';
 import type { PublicKey } from '../model/policies/key-set.js';
-import type {
-  CompressPolicy,
-  CorsPolicy,
-  HeadersPolicy,
-  IpPolicy,
-  JwtPolicy,
-  MaintenancePolicy,
-  RedirectPolicy,
-  WebSocketPolicy,
-} from '../model/policies/policies.js';
+import type { JwtPolicy } from '../model/policies/policies.js';
 
 /** A key of a caller. */
 export interface CompiledKey {
@@ -48,29 +42,61 @@ export interface CompiledRule {
   readonly on_failure?: 'open' | 'closed';
 }
 
-export interface CompiledPolicies {
-  /** Of all the rest. */
+/** A policy, or a way of `auth`, as JSON. */
+export interface PolicyPart {
+  /** Of the text. */
   readonly digest: string;
-  readonly cors?: CorsPolicy;
-  readonly ip?: IpPolicy;
-  readonly rate_limits?: readonly CompiledRule[];
-  readonly auth?: CompiledAuth;
+  readonly text: string;
+  readonly bytes: number;
+}
+
+/**
+ * By their names: those of policies, but `rate_limits` with a list of `CompiledRule`; the members of `CompiledAuth`; and
+ * `validate` with a `CompiledValidate`.
+ */
+export type PolicyParts = Readonly<Record<string, PolicyPart>>;
+
+export interface CompiledPolicies {
+  /** Of all that the front gets. */
+  readonly digest: string;
+  readonly parts: PolicyParts;
   /** Why nobody can be let in: a secret is missing, for example. */
   readonly broken?: string;
-  readonly headers?: HeadersPolicy;
-  readonly redirect?: RedirectPolicy;
-  readonly maintenance?: MaintenancePolicy;
   readonly body_limit?: number;
+  /** It is one of the limits that the front gets. */
   readonly timeout?: number;
-  readonly compress?: CompressPolicy;
-  /** A `CompiledValidate` as JSON: it may be large, and the front reads it when it needs it. */
-  readonly validate?: string;
-  readonly websocket?: WebSocketPolicy;
+  /** Where the issuer of tokens publishes its keys. */
+  readonly jwks_url?: string;
+}
+
+/** Policies in a message, which has the texts of their parts beside them. */
+export interface NamedPolicies extends Pick<CompiledPolicies, 'digest' | 'broken' | 'body_limit'> {
+  /** Digests. */
+  readonly parts: Readonly<Record<string, string>>;
+}
+
+/** A part of its text, or of its value. */
+export function partOf(value: unknown): PolicyPart {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return { digest: sha256(text).slice(0, 32), text, bytes: Buffer.byteLength(text) };
 }
 
 export function withDigest(policies: Omit<CompiledPolicies, 'digest'>): CompiledPolicies {
-  const digest = createHash('sha256').update(JSON.stringify(policies)).digest('hex').slice(0, 32);
-  return { digest, ...policies };
+  return { digest: sha256(JSON.stringify(named(policies))).slice(0, 32), ...policies };
+}
+
+/** What a message has of policies, but for the digest. */
+export function named({
+  parts,
+  broken,
+  body_limit,
+}: Omit<CompiledPolicies, 'digest'>): Omit<NamedPolicies, 'digest'> {
+  const names = Object.keys(parts).sort();
+  return {
+    parts: Object.fromEntries(names.map((name) => [name, parts[name]?.digest ?? ''])),
+    ...(broken !== undefined && { broken }),
+    ...(body_limit !== undefined && { body_limit }),
+  };
 }
 
 export function sha256(text: string): string {

@@ -131,12 +131,12 @@ export class Front {
   async apply(upserts: readonly EndpointState[], removals: readonly string[] = []): Promise<void> {
     for (const id of removals) this.#trials.delete(id);
     for (const state of upserts) if (state.id.startsWith(TRIAL)) this.#trials.set(state.id, state);
-    const [first = [], ...more] = messagesOf(upserts);
+    const [first = { upserts: [] }, ...more] = messagesOf(upserts);
     const asked = [...this.#processes].map(([process, stage]) => {
       // All are written at once, in this order.
       const answers = [
-        process.request({ type: 'apply', upserts: first, removals }),
-        ...more.map((next) => process.request({ type: 'apply', upserts: next, removals: [] })),
+        process.request({ type: 'apply', ...first, removals }),
+        ...more.map((next) => process.request({ type: 'apply', ...next, removals: [] })),
       ];
       const answer = Promise.all(answers);
       // What has been replaced is told, but nobody waits for it.
@@ -237,7 +237,9 @@ export class Front {
       // The current states: changes are sent at once meanwhile, and an older state must not undo them.
       const states = ids.slice(at, at + BATCH).flatMap((id) => this.#stateOf(id));
       await Promise.all(
-        [...messagesOf(states)].map((upserts) => process.request({ type: 'apply', upserts, removals: [] })),
+        [...messagesOf(states)].map((message) =>
+          process.request({ type: 'apply', ...message, removals: [] }),
+        ),
       );
     }
     if (this.#isLate(process)) return;

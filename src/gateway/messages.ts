@@ -4,7 +4,7 @@
  * differences: applying one twice is harmless, and a new front gets all of them.
  */
 import type { HandlerResponse, Routed } from '../internal/gateway-requests.js';
-import type { CompiledPolicies } from './compiled-policies.js';
+import type { CompiledPolicies, NamedPolicies } from './compiled-policies.js';
 
 /** How the ids of endpoints begin that exist for a trial of a version; the front knows it too (`internal.rs`). */
 export const TRIAL = 'invocation-';
@@ -67,6 +67,18 @@ export interface EndpointState {
   /** None for most. */
   readonly policies?: CompiledPolicies;
   readonly serving: ServingState;
+}
+
+/** The state of an endpoint in a message. */
+export interface SentState extends Omit<EndpointState, 'policies'> {
+  readonly policies?: NamedPolicies;
+}
+
+/** What a message has of endpoints. */
+export interface StateMessage {
+  readonly upserts: readonly SentState[];
+  /** The parts of their policies, as JSON by their digests. */
+  readonly policies: Readonly<Record<string, string>>;
 }
 
 /** The limits that a front enforces. */
@@ -150,8 +162,9 @@ export type FrontRequest =
   /** Answered when all requests go where the new states say. */
   | {
       readonly type: 'apply';
-      readonly upserts: readonly EndpointState[];
+      readonly upserts: readonly SentState[];
       readonly removals: readonly string[];
+      readonly policies?: StateMessage['policies'];
     }
   /** Use these certificates from now on, and no others. */
   | { readonly type: 'certificates'; readonly certificates: readonly HostCertificate[] }

@@ -1,48 +1,87 @@
 /** The policies of all endpoints of a gateway, as its front enforces them. */
+import { tooLargeForDomain } from '../model/policies/room.js';
 import type { Store } from '../store/database.js';
 import { wantKeySet } from '../store/key-sets.js';
 import type { Logger } from '../util/log.js';
 import type { KnownEndpoint } from './compact-endpoint.js';
-import type { CompiledPolicies } from './compiled-policies.js';
+import { type CompiledPolicies, withDigest } from './compiled-policies.js';
 import type { Environments } from './environments.js';
 import { hasPolicies, PolicyCompiler } from './policy-compiler.js';
+import { PolicyRoom } from './policy-room.js';
+
+/** So many endpoints that a domain has had no room for are read again at a time, when it may have some. */
+const READ_AGAIN = 100;
+
+export interface PoliciesInForceOptions {
+  readonly store: Store;
+  readonly environments: Environments;
+  readonly log: Logger;
+  /** Bytes of the policies of one domain. */
+  readonly limit: number;
+  /** Has an endpoint given to `update` soon. */
+  readonly readAgain: (endpointId: string) => void;
+}
+
+/** What an endpoint has. */
+interface InForce {
+  readonly domain: string;
+  readonly policies: CompiledPolicies;
+}
 
 export class PoliciesInForce {
-  readonly #store: Store;
-  readonly #environments: Environments;
-  readonly #log: Logger;
+  readonly #options: PoliciesInForceOptions;
+  readonly #room: PolicyRoom;
   /** Of those that have some, by endpoint. */
-  readonly #policies = new Map<string, CompiledPolicies>();
+  readonly #inForce = new Map<string, InForce>();
   /** Endpoints with other policies than the front has. */
   readonly #unsent = new Set<string>();
+  /** Endpoints whose policies their domain had no room for, by the domain. They let nobody in. */
+  readonly #refused = new Map<string, Set<string>>();
 
-  constructor(store: Store, environments: Environments, log: Logger) {
-    this.#store = store;
-    this.#environments = environments;
-    this.#log = log;
+  constructor(options: PoliciesInForceOptions) {
+    this.#options = options;
+    this.#room = new PolicyRoom(options.limit);
   }
 
   of(endpointId: string): CompiledPolicies | undefined {
-    return this.#policies.get(endpointId);
+    return this.#inForce.get(endpointId)?.policies;
   }
 
   /** @returns those of the endpoints whose policies the front does not have: it has to get them, see `sent` */
   async update(endpoints: readonly KnownEndpoint[]): Promise<Set<string>> {
-    const compiler = new PolicyCompiler(this.#store, this.#environments);
+    const compiler = new PolicyCompiler(this.#options.store, this.#options.environments);
     // All before any counts: one that cannot be read fails the whole change, which is tried again.
-    const compiled: [string, CompiledPolicies | undefined][] = [];
-    for (const endpoint of endpoints)
-      if (hasPolicies(endpoint) || this.#policies.has(endpoint.id))
-        compiled.push([endpoint.id, await compiler.compile(endpoint)]);
-    for (const [id, after] of compiled) {
-      const before = this.#policies.get(id);
-      if (before?.digest === after?.digest) continue;
-      this.#unsent.add(id);
-      if (after) this.#policies.set(id, after);
-      else this.#policies.delete(id);
-      if (after?.broken !== undefined)
-        this.#log.warn({ endpoint_id: id, error: after.broken }, 'a policy lets nobody in');
+    const compiled: {
+      endpoint: KnownEndpoint;
+      before: InForce | undefined;
+      wanted: CompiledPolicies | undefined;
+    }[] = [];
+    for (const endpoint of endpoints) {
+      const before = this.#inForce.get(endpoint.id);
+      if (hasPolicies(endpoint) || before)
+        compiled.push({ endpoint, before, wanted: await compiler.compile(endpoint) });
     }
+    // What they had makes room for what they get; who had room comes first.
+    const changed = new Set<string>();
+    const wasRefused = ({ domain, id }: KnownEndpoint) => this.#refused.get(domain)?.has(id) === true;
+    compiled.sort((left, right) => Number(wasRefused(left.endpoint)) - Number(wasRefused(right.endpoint)));
+    for (const { endpoint, before } of compiled)
+      if (before) {
+        this.#room.leave(before.domain, before.policies);
+        if (!wasRefused(endpoint)) changed.add(before.domain);
+      }
+    for (const { endpoint, before, wanted } of compiled) {
+      const { id, domain } = endpoint;
+      if (before && (before.domain !== domain || !wanted)) this.#refused.get(before.domain)?.delete(id);
+      const after = wanted && this.#admit(endpoint, wanted, changed);
+      if (after) this.#inForce.set(id, { domain, policies: after });
+      else this.#inForce.delete(id);
+      if (isSame(before?.policies, after)) continue;
+      this.#unsent.add(id);
+      if (after?.broken !== undefined)
+        this.#options.log.warn({ endpoint_id: id, error: after.broken }, 'a policy lets nobody in');
+    }
+    for (const domain of changed) this.#readRefusedAgain(domain);
     return new Set(endpoints.flatMap(({ id }) => (this.#unsent.has(id) ? id : [])));
   }
 
@@ -53,15 +92,43 @@ export class PoliciesInForce {
 
   /** A token has a key that is not known: its issuer may have a new one. */
   unknownKey(endpointId: string): void {
-    const url = this.#policies.get(endpointId)?.auth?.jwt?.jwks_url;
+    const { store, log } = this.#options;
+    const url = this.of(endpointId)?.jwks_url;
     if (url === undefined) return;
-    wantKeySet(this.#store, url).catch((error: unknown) =>
-      this.#log.warn({ err: error, url }, 'keys of an issuer could not be asked for'),
+    wantKeySet(store, url).catch((error: unknown) =>
+      log.warn({ err: error, url }, 'keys of an issuer could not be asked for'),
     );
   }
 
   forget(endpointId: string): void {
-    this.#policies.delete(endpointId);
+    const before = this.#inForce.get(endpointId);
+    this.#inForce.delete(endpointId);
     this.#unsent.delete(endpointId);
+    if (!before) return;
+    this.#room.leave(before.domain, before.policies);
+    this.#refused.get(before.domain)?.delete(endpointId);
+    this.#readRefusedAgain(before.domain);
   }
+
+  /** @param changed gets the domain where one that was refused has room now: others may have it, too */
+  #admit({ id, domain }: KnownEndpoint, wanted: CompiledPolicies, changed: Set<string>): CompiledPolicies {
+    const taken = this.#room.take(domain, wanted);
+    const refused = this.#refused.get(domain) ?? new Set();
+    const wasRefused = refused.delete(id);
+    if (!taken) this.#refused.set(domain, refused.add(id));
+    else if (wasRefused) changed.add(domain);
+    if (refused.size === 0) this.#refused.delete(domain);
+    const { timeout } = wanted;
+    const broken = tooLargeForDomain(domain, this.#options.limit);
+    return taken ?? withDigest({ parts: {}, broken, ...(timeout !== undefined && { timeout }) });
+  }
+
+  /** Those first that were refused first: who is refused again goes to the end. */
+  #readRefusedAgain(domain: string): void {
+    for (const id of [...(this.#refused.get(domain) ?? [])].slice(0, READ_AGAIN)) this.#options.readAgain(id);
+  }
+}
+
+function isSame(left: CompiledPolicies | undefined, right: CompiledPolicies | undefined): boolean {
+  return left?.digest === right?.digest && left?.timeout === right?.timeout;
 }

@@ -16,6 +16,9 @@ import {
   type CompiledAuth,
   type CompiledPolicies,
   type CompiledRule,
+  type PolicyPart,
+  type PolicyParts,
+  partOf,
   sha256,
   withDigest,
 } from './compiled-policies.js';
@@ -35,7 +38,11 @@ export class PolicyCompiler {
   readonly #store: Store;
   readonly #environments: Pick<Environments, 'secretsOf'>;
   readonly #keys = new Map<string, ReturnType<typeof keysOfDomain>>();
+  /** Of a domain, by the header. */
+  readonly #keyParts = new Map<string, Promise<PolicyPart>>();
   readonly #keySets = new Map<string, ReturnType<typeof readKeySet>>();
+  readonly #parsed = new Map<string, Policies>();
+  readonly #parts = new WeakMap<object, PolicyPart>();
 
   constructor(store: Store, environments: Pick<Environments, 'secretsOf'>) {
     this.#store = store;
@@ -50,44 +57,71 @@ export class PolicyCompiler {
         id: endpoint.id,
         domain_id: endpoint.domain_id,
         collection_id: endpoint.collection_id,
-        domain_policies: parsed(endpoint.domain_policies),
-        collection_policies: parsed(endpoint.collection_policies),
-        own_policies: parsed(endpoint.own_policies),
+        domain_policies: this.#read(endpoint.domain_policies),
+        collection_policies: this.#read(endpoint.collection_policies),
+        own_policies: this.#read(endpoint.own_policies),
       }),
     ).filter(({ policy }) => policy !== null);
     const { validate } = endpoint;
     if (inForce.length === 0 && validate === null) return undefined;
-    // It is in a text of its own, see `validate-text.ts`.
+    // `validate` is in a text of its own, see `validate-text.ts`.
     const {
       auth,
       rate_limit,
+      body_limit,
+      timeout,
       validate: _,
       ...others
     } = Object.fromEntries(inForce.map(({ name, policy }) => [name, policy])) as Policies;
     const rateLimit = inForce.find(({ name }) => name === 'rate_limit');
+    const ways = auth ? await this.#authOrProblem(endpoint, auth) : { parts: {} };
     return withDigest({
-      ...(others as Omit<CompiledPolicies, 'digest'>),
-      ...(rateLimit && { rate_limits: rulesOf(rateLimit, rate_limit) }),
-      ...(auth && (await this.#authOrProblem(endpoint, auth))),
-      ...(validate !== null && { validate }),
+      ...ways,
+      ...(typeof body_limit === 'number' && { body_limit }),
+      ...(typeof timeout === 'number' && { timeout }),
+      parts: {
+        ...Object.fromEntries(
+          // What is null is not in force.
+          Object.entries(others).flatMap(([name, policy]) => (policy ? [[name, this.#part(policy)]] : [])),
+        ),
+        ...ways.parts,
+        ...(rateLimit && { rate_limits: partOf(rulesOf(rateLimit, rate_limit)) }),
+        ...(validate !== null && { validate: partOf(validate) }),
+      },
     });
+  }
+
+  #read(text: string | null): Policies | null {
+    if (text === null) return null;
+    const policies = this.#parsed.get(text) ?? (JSON.parse(text) as Policies);
+    this.#parsed.set(text, policies);
+    return policies;
+  }
+
+  /** Of a policy that others have, too. */
+  #part(policy: object): PolicyPart {
+    const part = this.#parts.get(policy) ?? partOf(policy);
+    this.#parts.set(policy, part);
+    return part;
   }
 
   async #authOrProblem(
     endpoint: KnownEndpoint,
     auth: AuthPolicy,
-  ): Promise<Pick<CompiledPolicies, 'auth' | 'broken'>> {
+  ): Promise<Pick<CompiledPolicies, 'parts' | 'broken' | 'jwks_url'>> {
     try {
-      return { auth: await this.#auth(endpoint, auth) };
+      const parts = await this.#auth(endpoint, auth);
+      const url = auth.jwt?.jwks_url;
+      return { parts, ...(url !== undefined && { jwks_url: url }) };
     } catch (thrown) {
       const error = toError(thrown);
       // What cannot be read now is tried again with the whole change.
       if (error.name !== 'BrokenPolicy' && error.name !== 'HandlerStartError') throw thrown;
-      return { broken: error.message };
+      return { parts: {}, broken: error.message };
     }
   }
 
-  async #auth(endpoint: KnownEndpoint, { api_key, basic, hmac, jwt }: AuthPolicy): Promise<CompiledAuth> {
+  async #auth(endpoint: KnownEndpoint, { api_key, basic, hmac, jwt }: AuthPolicy): Promise<PolicyParts> {
     const needsSecrets = basic !== undefined || hmac !== undefined;
     const valueOfName =
       needsSecrets && (await this.#environments.secretsOf(endpoint.id, endpoint.environment));
@@ -96,24 +130,34 @@ export class PolicyCompiler {
       if (!secret) throw new BrokenPolicy(problemOfSecret(name, secret === null));
       return secret;
     };
-    return {
-      ...(api_key && {
-        api_key: { header: api_key.header ?? API_KEY_HEADER, keys: await this.#keysOf(endpoint.domain_id) },
-      }),
+    const users = Object.entries(basic?.users ?? {});
+    const parts = {
+      ...(api_key && { api_key: await this.#apiKeys(endpoint.domain_id, api_key.header ?? API_KEY_HEADER) }),
       ...(basic && {
-        basic: {
+        basic: partOf({
           realm: basic.realm ?? REALM,
-          users: Object.entries(basic.users).map(([name, secret]) => ({
-            name,
-            hash: sha256(secretOf(secret)),
-          })),
-        },
+          users: users.map(([name, secret]) => ({ name, hash: sha256(secretOf(secret)) })),
+        } satisfies CompiledAuth['basic']),
       }),
       ...(hmac && {
-        hmac: { tolerance_seconds: TOLERANCE_SECONDS, ...hmac, secret: secretOf(hmac.secret) },
+        hmac: partOf({
+          ...{ tolerance_seconds: TOLERANCE_SECONDS, ...hmac },
+          secret: secretOf(hmac.secret),
+        } satisfies CompiledAuth['hmac']),
       }),
-      ...(jwt && { jwt: await this.#jwt(jwt) }),
+      ...(jwt && { jwt: partOf((await this.#jwt(jwt)) satisfies CompiledAuth['jwt']) }),
     };
+    if (Object.keys(parts).length === 0) throw new BrokenPolicy('the policy auth lets callers in by no way');
+    return parts;
+  }
+
+  #apiKeys(domainId: string | null, header: string): Promise<PolicyPart> {
+    const name = `${domainId} ${header}`;
+    const part =
+      this.#keyParts.get(name) ??
+      this.#keysOf(domainId).then((keys) => partOf({ header, keys } satisfies CompiledAuth['api_key']));
+    this.#keyParts.set(name, part);
+    return part;
   }
 
   async #keysOf(domainId: string | null) {
@@ -141,10 +185,6 @@ export class PolicyCompiler {
 /** Most endpoints have none. */
 export function hasPolicies({ domain_policies, collection_policies, own_policies }: KnownEndpoint): boolean {
   return domain_policies !== null || collection_policies !== null || own_policies !== null;
-}
-
-function parsed(text: string | null): Policies | null {
-  return text === null ? null : (JSON.parse(text) as Policies);
 }
 
 function rulesOf({ ownerId }: PolicyInForce, policy: Policies['rate_limit']): CompiledRule[] {

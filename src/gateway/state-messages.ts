@@ -1,34 +1,33 @@
 /** States of endpoints on their way to a front. */
-import type { CompiledPolicies } from './compiled-policies.js';
-import type { EndpointState } from './messages.js';
+import { named } from './compiled-policies.js';
+import type { EndpointState, SentState, StateMessage } from './messages.js';
 
 /** Characters of policies in one message; one state may have more. */
 const MESSAGE_CHARACTERS = 4 * 1024 * 1024;
 
-/** Of policies that were sent before: each front that starts gets all of them. */
-const lengths = new WeakMap<CompiledPolicies, number>();
-
-/** States in messages that are not too large. */
-export function* messagesOf(states: readonly EndpointState[]): Generator<readonly EndpointState[]> {
-  let message: EndpointState[] = [];
+/** States in messages that are not too large. Each message has a part that several of its states have once. */
+export function* messagesOf(states: readonly EndpointState[]): Generator<StateMessage> {
+  let upserts: SentState[] = [];
+  let texts = new Map<string, string>();
   let characters = 0;
+  const message = () => ({ upserts, policies: Object.fromEntries(texts) });
   for (const state of states) {
-    const length = state.policies === undefined ? 0 : lengthOf(state.policies);
-    if (message.length > 0 && characters + length > MESSAGE_CHARACTERS) {
-      yield message;
-      message = [];
+    const parts = Object.values(state.policies?.parts ?? {});
+    const added = () =>
+      parts.reduce((sum, { digest, text }) => sum + (texts.has(digest) ? 0 : text.length), 0);
+    if (upserts.length > 0 && characters + added() > MESSAGE_CHARACTERS) {
+      yield message();
+      upserts = [];
+      texts = new Map();
       characters = 0;
     }
-    message.push(state);
-    characters += length;
+    characters += added();
+    for (const { digest, text } of parts) texts.set(digest, text);
+    upserts.push(sent(state));
   }
-  if (message.length > 0) yield message;
+  if (upserts.length > 0) yield message();
 }
 
-function lengthOf(policies: CompiledPolicies): number {
-  const known = lengths.get(policies);
-  if (known !== undefined) return known;
-  const { length } = JSON.stringify(policies);
-  lengths.set(policies, length);
-  return length;
+function sent({ policies, ...state }: EndpointState): SentState {
+  return { ...state, ...(policies && { policies: { digest: policies.digest, ...named(policies) } }) };
 }

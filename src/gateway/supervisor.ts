@@ -47,6 +47,8 @@ export interface SupervisorOptions extends Omit<HandlerStartsOptions, 'endpointO
   readonly figures: Pick<MinuteFigures, 'used' | 'restarted'>;
   /** How long the front lets streams of a replaced handler go on. */
   readonly streamDrainMs: number;
+  /** Bytes of the policies of one domain. */
+  readonly policyBytes: number;
 }
 
 const COUNT_EVERY_MS = 1_000;
@@ -74,7 +76,11 @@ export class Supervisor {
   constructor(options: SupervisorOptions) {
     this.#options = options;
     const { store, changes, front, environments, log } = options;
-    this.#policies = new PoliciesInForce(store, environments, log);
+    this.#policies = new PoliciesInForce({
+      ...{ store, environments, log },
+      limit: options.policyBytes,
+      readAgain: (id) => this.#endpoints.refresh(id),
+    });
     this.#observations = new ObservationWriter((observations) =>
       saveObservations(store, options.node.id, observations),
     );

@@ -170,6 +170,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     },
     limits: config,
     streamDrainMs: config.STREAM_DRAIN_MS,
+    policyBytes: config.POLICY_MEMORY_MB * 1024 * 1024,
     registry,
     endpointLog,
     figures,

@@ -3,7 +3,7 @@ import type { EndpointLimits } from '../model/endpoint-limits.js';
 import type { Store } from './database.js';
 import { IS_LIVE_NODE } from './nodes.js';
 import type { Observation } from './observations.js';
-import { POLICY_COLUMNS } from './policies.js';
+import { POLICY_COLUMNS, POLICY_TEXTS, withAllTexts } from './policies.js';
 import { environmentDigest } from './variables.js';
 
 /** A version that should serve, with its share of the requests. */
@@ -64,7 +64,7 @@ export async function endpointChangeCounts(store: Store): Promise<{ id: string; 
 
 /** The routing view of some endpoints; ids that do not exist are left out. */
 export async function routedEndpoints(store: Store, ids: readonly string[]): Promise<RoutedEndpoint[]> {
-  return store
+  const rows = await store
     .knex('endpoints')
     .leftJoin('collections', 'collections.id', 'endpoints.collection_id')
     .leftJoin({ parents: 'domains' }, 'parents.id', 'collections.domain_id')
@@ -79,9 +79,8 @@ export async function routedEndpoints(store: Store, ids: readonly string[]): Pro
       'endpoints.route',
       'endpoints.limits',
       'endpoints.collection_id',
-      ...Object.entries(POLICY_COLUMNS).map(([name, column]) =>
-        store.knex.raw(`(${column})::text AS ${name}`),
-      ),
+      store.knex.raw(`(${POLICY_COLUMNS.domain_id})::text AS domain_id`),
+      ...Object.entries(POLICY_TEXTS).map(([name, column]) => store.knex.raw(`${column} AS ${name}`)),
       store.knex.raw(`CASE WHEN deployments.id IS NOT NULL THEN jsonb_build_object('id', deployments.id,
         'targets', deployments.targets, 'sticky', deployments.sticky, 'request_id', deployments.request_id,
         'confirmed', deployments.id IS NOT DISTINCT FROM endpoints.confirmed_deployment_id) END AS deployment`),
@@ -92,6 +91,7 @@ export async function routedEndpoints(store: Store, ids: readonly string[]): Pro
           AND coalesce(parents.enabled, true) AND coalesce(hosts.enabled, true)) AS routed`,
       ),
     );
+  return withAllTexts(rows);
 }
 
 /** The desired state of an endpoint, and its observations by the live gateways. */

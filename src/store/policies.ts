@@ -18,6 +18,43 @@ function inherited(column: string): string {
   return `CASE WHEN endpoints.domain <> '*' THEN ${column} END`;
 }
 
+/**
+ * SQL: texts of these columns. What a domain or a collection has is only in the first of its rows: with all of them, a
+ * few large policies of domains with many endpoints would fill the memory of who reads them.
+ */
+export const POLICY_TEXTS = {
+  domain_policies: once(POLICY_COLUMNS.domain_policies, POLICY_COLUMNS.domain_id),
+  collection_policies: once(
+    POLICY_COLUMNS.collection_policies,
+    "endpoints.domain = '*', endpoints.collection_id",
+  ),
+  own_policies: `(${POLICY_COLUMNS.own_policies})::text`,
+} as const;
+
+function once(column: string, owner: string): string {
+  return `CASE WHEN row_number() OVER (PARTITION BY ${owner} ORDER BY endpoints.id) = 1 THEN (${column})::text END`;
+}
+
+type PolicyTextsRow = Readonly<Record<'domain' | keyof typeof POLICY_TEXTS, string | null>> & {
+  readonly domain_id: string | null;
+  readonly collection_id: string | null;
+};
+
+/** Rows that were read with `POLICY_TEXTS`, each with all that it has. */
+export function withAllTexts<Row extends PolicyTextsRow>(rows: readonly Row[]): Row[] {
+  const texts = new Map<string, string>();
+  for (const { domain_id, collection_id, domain_policies, collection_policies } of rows) {
+    if (domain_id !== null && domain_policies !== null) texts.set(domain_id, domain_policies);
+    if (collection_id !== null && collection_policies !== null) texts.set(collection_id, collection_policies);
+  }
+  return rows.map((row) => {
+    // They are nobody's, and inherit nothing.
+    if (row.domain === '*') return row;
+    const of = (id: string | null) => (id === null ? null : (texts.get(id) ?? null));
+    return { ...row, domain_policies: of(row.domain_id), collection_policies: of(row.collection_id) };
+  });
+}
+
 interface LayersRow {
   readonly id: string;
   readonly domain_id: string | null;

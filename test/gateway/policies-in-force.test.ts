@@ -1,6 +1,7 @@
-/** Which policies a gateway still has to tell its front, and in how many messages. */
+/** Which policies a gateway still has to tell its front, in how many messages, and how many of a domain it takes. */
 import { expect } from 'chai';
 import { compactEndpoint } from '../../src/gateway/compact-endpoint.js';
+import { partOf, withDigest } from '../../src/gateway/compiled-policies.js';
 import { Environments } from '../../src/gateway/environments.js';
 import type { EndpointState } from '../../src/gateway/messages.js';
 import { PoliciesInForce } from '../../src/gateway/policies-in-force.js';
@@ -9,23 +10,24 @@ import type { Database } from '../../src/store/database.js';
 import { createTestLog } from '../support/log.js';
 import { useTestStore } from '../support/store.js';
 
-const NONE = { domain_policies: null, collection_policies: null, domain_id: null, collection_id: null };
+const NONE = { collection_policies: null, collection_id: null };
+const DOMAIN = 'd0000000-0000-4000-8000-000000000000';
+const KB = 1024;
+const WARNING = 'a policy lets nobody in';
 
-function endpoint(id: string, policies: object | null) {
+function endpoint(id: string, own: object | null, ofDomain: object | null = null, domain = 'a.example') {
   return compactEndpoint({
-    ...{
-      id,
-      version: 1,
-      domain: 'a.example',
-      method: 'GET',
-      route: '/',
-      routed: true,
-      limits: null,
-      ...NONE,
-    },
+    ...{ id, version: 1, domain, method: 'GET', route: '/', routed: true, limits: null, ...NONE },
     ...{ deployment: null, environment: null, stopped: false, failed: false },
-    own_policies: policies && JSON.stringify(policies),
+    domain_id: ofDomain && DOMAIN,
+    domain_policies: ofDomain && JSON.stringify(ofDomain),
+    own_policies: own && JSON.stringify(own),
   });
+}
+
+/** A policy of so many bytes, which no other number has. */
+function headers(number: number, bytes: number) {
+  return { headers: { request: { set: { [`X-${number}`]: 'x'.repeat(bytes) } } } };
 }
 
 describe('the policies of a gateway', () => {
@@ -34,9 +36,19 @@ describe('the policies of a gateway', () => {
     store = opened;
   });
 
+  function inForce(limit = 64 * KB * KB) {
+    const { log, lines } = createTestLog();
+    const again: string[] = [];
+    const policies = new PoliciesInForce({
+      ...{ store, environments: new Environments(store, (text) => text), log, limit },
+      readAgain: (id) => again.push(id),
+    });
+    const isRefused = (id: string) => policies.of(id)?.broken !== undefined;
+    return { policies, lines, isRefused, again: () => again.splice(0) };
+  }
+
   it('policies are named as changed until the front has them, however often a change is tried', async () => {
-    const environments = new Environments(store, (text) => text);
-    const policies = new PoliciesInForce(store, environments, createTestLog().log);
+    const { policies } = inForce();
     const endpoints = [endpoint('one', { timeout: 1_000 }), endpoint('two', null)];
     const changed = async () => [...(await policies.update(endpoints))];
     expect(await changed()).to.deep.equal(['one']);
@@ -48,15 +60,80 @@ describe('the policies of a gateway', () => {
     expect(await changed()).to.deep.equal(['one']);
   });
 
-  it('states with large policies of any kind are sent in several messages', () => {
-    const state = (id: number) =>
-      ({
-        id: String(id),
-        policies: { headers: { set: 'x'.repeat(1024 * 1024) } },
-      }) as unknown as EndpointState;
-    const states = Array.from({ length: 10 }, (_, id) => state(id));
+  it('what many endpoints of a domain have in common is kept once, and is once in a message', async () => {
+    const { policies } = inForce();
+    const shared = headers(0, 250 * KB);
+    const endpoints = Array.from({ length: 500 }, (_, at) =>
+      endpoint(`${at}`, { timeout: at + 1, body_limit: at }, shared),
+    );
+    // A row of each read has texts of its own.
+    await policies.update(endpoints.slice(0, 250));
+    await policies.update(endpoints.slice(250));
+    const parts = new Set(endpoints.map(({ id }) => policies.of(id)?.parts['headers']));
+    expect(parts.size).to.equal(1);
+    const states = endpoints.map(({ id }) => ({ id, policies: policies.of(id) }) as unknown as EndpointState);
     const messages = [...messagesOf(states)];
-    expect(messages.flat()).to.deep.equal(states);
+    expect(messages.length).to.equal(1);
+    const [part] = parts;
+    expect(messages[0]?.policies).to.deep.equal({ [part?.digest ?? '']: part?.text });
+    expect(new Set(messages[0]?.upserts.map(({ policies }) => policies?.parts['headers']))).to.deep.equal(
+      new Set([part?.digest]),
+    );
+  });
+
+  it('endpoints that a domain has no room for let nobody in until it has', async () => {
+    const { policies, lines, isRefused, again } = inForce(1024 * KB);
+    const one = endpoint('one', headers(1, 600 * KB));
+    const two = endpoint('two', headers(2, 600 * KB));
+    const elsewhere = endpoint('elsewhere', headers(3, 600 * KB), null, 'b.example');
+    await policies.update([one, two, elsewhere]);
+    expect(['one', 'two', 'elsewhere'].map(isRefused)).to.deep.equal([false, true, false]);
+    expect(policies.of('two')?.broken).to.equal(
+      'the policies of the domain "a.example" have more than 1 MiB together (POLICY_MEMORY_MB)',
+    );
+    expect(policies.of('two')?.parts).to.deep.equal({});
+    expect(lines.filter(({ msg }) => msg === WARNING)).to.have.length(1);
+    // Who serves goes on to, and reading the other one again changes nothing.
+    expect(again()).to.deep.equal([]);
+    await policies.update([two, one]);
+    expect(['one', 'two'].map(isRefused)).to.deep.equal([false, true]);
+    again();
+    await policies.update([two]);
+    expect(again()).to.deep.equal([]);
+    policies.sent(['one', 'two', 'elsewhere']);
+    await policies.update([endpoint('one', headers(1, 300 * KB))]);
+    expect(again()).to.deep.equal(['two']);
+    expect([...(await policies.update([two]))]).to.deep.equal(['two']);
+    expect(isRefused('two')).to.equal(false);
+  });
+
+  it('an endpoint that is gone makes room', async () => {
+    const { policies, isRefused, again } = inForce(1024 * KB);
+    const endpoints = [1, 2, 3].map((number) => endpoint(`${number}`, headers(number, 600 * KB)));
+    await policies.update(endpoints);
+    policies.forget('1');
+    expect(again()).to.deep.equal(['2', '3']);
+    await policies.update(endpoints.slice(1));
+    expect(['2', '3'].map(isRefused)).to.deep.equal([false, true]);
+    policies.forget('3');
+    policies.forget('2');
+    expect(again()).to.deep.equal([]);
+    await policies.update([endpoint('4', headers(4, 900 * KB))]);
+    expect(isRefused('4')).to.equal(false);
+  });
+
+  it('states with large policies of any kind are sent in several messages', () => {
+    const states = Array.from({ length: 10 }, (_, id) => {
+      const part = partOf(headers(id, KB * KB));
+      const policies = withDigest({ parts: { headers: part } });
+      return { id: String(id), policies } as unknown as EndpointState;
+    });
+    const messages = [...messagesOf(states)];
+    expect(messages.flatMap(({ upserts }) => upserts.map(({ id }) => id))).to.deep.equal(
+      states.map(({ id }) => id),
+    );
     expect(messages.length).to.be.within(3, 5);
+    for (const { upserts, policies } of messages)
+      expect(Object.keys(policies).length).to.equal(upserts.length);
   });
 });
