@@ -83,6 +83,7 @@ const UNRESPONSIVE_MS = 10_000;
 const PING_EVERY_MS = 1_000;
 /** States sent to a new process in one message, to keep messages small. */
 const BATCH = 500;
+const NOTHING = { upserts: [], policies: {} };
 
 export class Front {
   readonly #options: FrontOptions;
@@ -131,7 +132,7 @@ export class Front {
   async apply(upserts: readonly EndpointState[], removals: readonly string[] = []): Promise<void> {
     for (const id of removals) this.#trials.delete(id);
     for (const state of upserts) if (state.id.startsWith(TRIAL)) this.#trials.set(state.id, state);
-    const [first = { upserts: [] }, ...more] = messagesOf(upserts);
+    const [first = NOTHING, ...more] = messagesOf(upserts);
     const asked = [...this.#processes].map(([process, stage]) => {
       // All are written at once, in this order.
       const answers = [
@@ -288,7 +289,7 @@ export class Front {
   async #watch(process: FrontProcess): Promise<void> {
     while (this.#processes.get(process) === 'serving' && !this.#isStopping) {
       // All threads have to answer; there is nothing to do for them.
-      const ping = process.request({ type: 'apply', upserts: [], removals: [] });
+      const ping = process.request({ type: 'apply', ...NOTHING, removals: [] });
       const answers = await pTimeout(
         ping.then(() => true),
         { milliseconds: UNRESPONSIVE_MS, fallback: () => false },

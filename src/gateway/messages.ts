@@ -160,12 +160,7 @@ export interface Configure extends FrontSettings {
 /** A request to a front, which it answers with `done`. */
 export type FrontRequest =
   /** Answered when all requests go where the new states say. */
-  | {
-      readonly type: 'apply';
-      readonly upserts: readonly SentState[];
-      readonly removals: readonly string[];
-      readonly policies?: StateMessage['policies'];
-    }
+  | ({ readonly type: 'apply'; readonly removals: readonly string[] } & StateMessage)
   /** Use these certificates from now on, and no others. */
   | { readonly type: 'certificates'; readonly certificates: readonly HostCertificate[] }
   /** Answer these challenges of ACME servers from now on, and no others. */

@@ -17,7 +17,7 @@ export interface PoliciesInForceOptions {
   readonly environments: Environments;
   readonly log: Logger;
   /** Bytes of the policies of one domain. */
-  readonly limit: number;
+  readonly policyBytes: number;
   /** Has an endpoint given to `update` soon. */
   readonly readAgain: (endpointId: string) => void;
 }
@@ -40,7 +40,7 @@ export class PoliciesInForce {
 
   constructor(options: PoliciesInForceOptions) {
     this.#options = options;
-    this.#room = new PolicyRoom(options.limit);
+    this.#room = new PolicyRoom(options.policyBytes);
   }
 
   of(endpointId: string): CompiledPolicies | undefined {
@@ -72,7 +72,7 @@ export class PoliciesInForce {
       }
     for (const { endpoint, before, wanted } of compiled) {
       const { id, domain } = endpoint;
-      if (before && (before.domain !== domain || !wanted)) this.#refused.get(before.domain)?.delete(id);
+      if (before && (before.domain !== domain || !wanted)) this.#noMoreRefused(before.domain, id);
       const after = wanted && this.#admit(endpoint, wanted, changed);
       if (after) this.#inForce.set(id, { domain, policies: after });
       else this.#inForce.delete(id);
@@ -106,21 +106,30 @@ export class PoliciesInForce {
     this.#unsent.delete(endpointId);
     if (!before) return;
     this.#room.leave(before.domain, before.policies);
-    this.#refused.get(before.domain)?.delete(endpointId);
+    this.#noMoreRefused(before.domain, endpointId);
     this.#readRefusedAgain(before.domain);
   }
 
   /** @param changed gets the domain where one that was refused has room now: others may have it, too */
   #admit({ id, domain }: KnownEndpoint, wanted: CompiledPolicies, changed: Set<string>): CompiledPolicies {
     const taken = this.#room.take(domain, wanted);
-    const refused = this.#refused.get(domain) ?? new Set();
-    const wasRefused = refused.delete(id);
-    if (!taken) this.#refused.set(domain, refused.add(id));
-    else if (wasRefused) changed.add(domain);
-    if (refused.size === 0) this.#refused.delete(domain);
+    const wasRefused = this.#noMoreRefused(domain, id);
+    if (taken) {
+      if (wasRefused) changed.add(domain);
+      return taken;
+    }
+    this.#refused.set(domain, (this.#refused.get(domain) ?? new Set()).add(id));
     const { timeout } = wanted;
-    const broken = tooLargeForDomain(domain, this.#options.limit);
-    return taken ?? withDigest({ parts: {}, broken, ...(timeout !== undefined && { timeout }) });
+    const broken = tooLargeForDomain(domain, this.#options.policyBytes);
+    return withDigest({ parts: {}, broken, ...(timeout !== undefined && { timeout }) });
+  }
+
+  /** @returns whether it was */
+  #noMoreRefused(domain: string, id: string): boolean {
+    const refused = this.#refused.get(domain);
+    const wasRefused = refused?.delete(id) === true;
+    if (refused?.size === 0) this.#refused.delete(domain);
+    return wasRefused;
   }
 
   /** Those first that were refused first: who is refused again goes to the end. */

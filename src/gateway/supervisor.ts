@@ -29,13 +29,15 @@ import { readMemory } from './machine-memory.js';
 import type { EndpointState, ServingState } from './messages.js';
 import type { MinuteFigures } from './minute-figures.js';
 import { ObservationWriter } from './observation-writer.js';
-import { PoliciesInForce } from './policies-in-force.js';
+import { PoliciesInForce, type PoliciesInForceOptions } from './policies-in-force.js';
 import type { PreparedHandlers } from './prepared-handlers.js';
 import type { Beginning, EndpointRunnerHost } from './runner-host.js';
 import { SleepingEndpoints } from './sleeping-endpoints.js';
 
 /** Dependencies of a supervisor. */
-export interface SupervisorOptions extends Omit<HandlerStartsOptions, 'endpointOf'> {
+export interface SupervisorOptions
+  extends Omit<HandlerStartsOptions, 'endpointOf'>,
+    Pick<PoliciesInForceOptions, 'policyBytes'> {
   readonly store: Store;
   readonly changes: Changes;
   readonly front: Front;
@@ -47,8 +49,6 @@ export interface SupervisorOptions extends Omit<HandlerStartsOptions, 'endpointO
   readonly figures: Pick<MinuteFigures, 'used' | 'restarted'>;
   /** How long the front lets streams of a replaced handler go on. */
   readonly streamDrainMs: number;
-  /** Bytes of the policies of one domain. */
-  readonly policyBytes: number;
 }
 
 const COUNT_EVERY_MS = 1_000;
@@ -75,12 +75,9 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
-    const { store, changes, front, environments, log } = options;
-    this.#policies = new PoliciesInForce({
-      ...{ store, environments, log },
-      limit: options.policyBytes,
-      readAgain: (id) => this.#endpoints.refresh(id),
-    });
+    const { store, changes, front, log } = options;
+    const readAgain = (id: string) => this.#endpoints.refresh(id);
+    this.#policies = new PoliciesInForce({ ...options, readAgain });
     this.#observations = new ObservationWriter((observations) =>
       saveObservations(store, options.node.id, observations),
     );

@@ -34,6 +34,7 @@ import { openTraces, samplingOf } from '../gateway/traces.js';
 import { removeUnserved } from '../internal/listen.js';
 import { reachableAt, serveInternally } from '../internal/serve.js';
 import { type MetricSnapshot, registrySource, serveMetrics } from '../metrics/process-metrics.js';
+import { policyLimit } from '../model/policies/room.js';
 import { Changes } from '../reconcile/changes.js';
 import { joinNodes } from '../reconcile/nodes.js';
 import { removeAbandoned } from '../sandbox/abandoned.js';
@@ -170,7 +171,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     },
     limits: config,
     streamDrainMs: config.STREAM_DRAIN_MS,
-    policyBytes: config.POLICY_MEMORY_MB * 1024 * 1024,
+    policyBytes: policyLimit(config),
     registry,
     endpointLog,
     figures,
@@ -226,7 +227,7 @@ function frontSettings(config: Config, logsRequests: boolean): FrontSettings {
     bodyLimit,
     // At least enough for the largest body.
     memoryBytes: Math.max(config.GATEWAY_MEMORY_MB * 1024 * 1024, 2 * bodyLimit),
-    policyMemoryBytes: config.POLICY_MEMORY_MB * 1024 * 1024,
+    policyMemoryBytes: policyLimit(config),
     connectionsLimit: config.GATEWAY_CONNECTIONS_LIMIT,
     headTimeoutMs: config.HTTP_HEAD_TIMEOUT_MS,
     idleTimeoutMs: config.HTTP_IDLE_TIMEOUT_MS,

@@ -34,7 +34,7 @@ export const HTTP = {
     64,
     8,
     1_048_576,
-    'Memory of a gateway for what policies need besides their text: compiled schemas and patterns, and tokens that were verified, MiB. Beyond it, what the domain with most has not used is made again when a request needs it.',
+    'Memory of a gateway for what policies need once they are ready: compiled schemas and patterns, and tokens that were verified, MiB; beyond it, what the domain with most has not used is made again when a request needs it. The policies of one domain may have as much together, as JSON: more are refused, and endpoints that have more answer 503.',
   ),
   API_CONNECTIONS_LIMIT: integer(
     16_384,

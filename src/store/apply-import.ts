@@ -1,5 +1,6 @@
 /** Applies an import: collection, endpoints and the import's own row, all in one transaction or not at all. */
 import { AppError } from '../errors.js';
+import { tooLargeForDomain } from '../model/policies/room.js';
 import { KeyedQueue } from '../util/keyed-queue.js';
 import type { BoundService } from './bindings.js';
 import { isLockTimeout, type Store, transaction } from './database.js';
@@ -14,6 +15,7 @@ import {
   writeEndpoints,
 } from './imported-endpoints.js';
 import { type ImportOutcome, type NewImport, recordImport } from './imports.js';
+import { policyBytes } from './policy-bytes.js';
 import { namingRouteOwner, type RouteClaim } from './routed-endpoints.js';
 
 /** A handler or operation of a bundle that was not matched. */
@@ -124,7 +126,10 @@ async function writeImport(
   claim: (claims: readonly RouteClaim[]) => void,
 ): Promise<AppliedImport> {
   const scope = await openScope(tx, target, api);
+  const changesPolicies = api.validation !== undefined && api.validation !== 'off';
+  const bytesBefore = changesPolicies ? await policyBytes(tx, scope.domain) : 0;
   const written = await writeEndpoints(tx, scope, api, claim);
+  if (changesPolicies) await requirePolicyRoom(tx, target, bytesBefore);
   const { created, updated, endpoints, unhandled, replaced } = written;
   const handled = endpoints.filter(({ handler }) => handler !== null).map(({ id }) => id);
   const { bound, warnings: bindingWarnings } = await bindServices(tx, scope.domain, handled, api.bindings);
@@ -157,6 +162,17 @@ async function writeImport(
     warning_kinds: warnings.map(({ kind }) => kind),
   };
   return { outcome, bound, isNewCollection: scope.isNewCollection };
+}
+
+/** @throws AppError invalid_input when the policies of the domain have become too large */
+async function requirePolicyRoom(
+  tx: Store,
+  { domain, policyLimit }: ImportTarget,
+  bytesBefore: number,
+): Promise<void> {
+  const bytes = await policyBytes(tx, domain);
+  if (bytes > policyLimit && bytes > bytesBefore)
+    throw new AppError('invalid_input', `query.validate: ${tooLargeForDomain(domain, policyLimit)}`);
 }
 
 function busy({ domain }: ImportTarget, cause: unknown): AppError {

@@ -14,6 +14,8 @@ export interface ImportTarget {
   readonly collectionId: string | null;
   /** Use the collection of the domain with the title of the API, and create it if there is none; needs `domainId`. */
   readonly createCollection: boolean;
+  /** Bytes that the policies of the domain may have together. */
+  readonly policyLimit: number;
 }
 
 /** The resolved target of an import. */
@@ -33,7 +35,7 @@ export interface ImportScope {
  */
 export async function openScope(
   tx: Store,
-  target: ImportTarget,
+  target: Omit<ImportTarget, 'policyLimit'>,
   api: { readonly title: string; readonly description: string | null; readonly basePath: string | null },
 ): Promise<ImportScope> {
   // Until the end of the transaction.
@@ -52,7 +54,7 @@ export async function openScope(
 
 async function collectionOf(
   tx: Store,
-  target: ImportTarget,
+  target: Omit<ImportTarget, 'policyLimit'>,
   api: { readonly title: string; readonly description: string | null; readonly basePath: string | null },
 ): Promise<{ readonly collection: Collection | null; readonly isNew: boolean }> {
   const { domain, domainId, collectionId, createCollection: create } = target;

@@ -44,7 +44,7 @@ describe('the counts of requests', () => {
   const start = async () => {
     const process = new FrontProcess({ plain: socket, secure: undefined }, SETTINGS, () => undefined);
     started.push(process);
-    await process.request({ type: 'apply', upserts: [], removals: [] });
+    await process.request({ type: 'apply', upserts: [], removals: [], policies: {} });
     return process;
   };
   const serving = async () => {

@@ -40,7 +40,7 @@ describe('the policies of a gateway', () => {
     const { log, lines } = createTestLog();
     const again: string[] = [];
     const policies = new PoliciesInForce({
-      ...{ store, environments: new Environments(store, (text) => text), log, limit },
+      ...{ store, environments: new Environments(store, (text) => text), log, policyBytes: limit },
       readAgain: (id) => again.push(id),
     });
     const isRefused = (id: string) => policies.of(id)?.broken !== undefined;
@@ -115,6 +115,8 @@ describe('the policies of a gateway', () => {
     expect(again()).to.deep.equal(['2', '3']);
     await policies.update(endpoints.slice(1));
     expect(['2', '3'].map(isRefused)).to.deep.equal([false, true]);
+    // The next one may have room, too.
+    expect(again()).to.deep.equal(['3']);
     policies.forget('3');
     policies.forget('2');
     expect(again()).to.deep.equal([]);

@@ -12,11 +12,13 @@ import { AppError } from '../../errors.js';
 import type { Placed } from '../../import/folder/folder.js';
 import type { OpenedService } from '../../lifecycle/stored-services.js';
 import { requireWithinSettings } from '../../model/endpoint-limits.js';
+import { policyLimit } from '../../model/policies/room.js';
 import { secretsIn } from '../../model/secret-references.js';
 import type { StoredConfig } from '../../model/service-configs.js';
 import type { StoredInstallation } from '../../store/installation.js';
 import { requireSecrets } from '../../store/service-secrets.js';
 import { admitPolicies } from '../policy-input.js';
+import { changesWithoutRoom } from '../policy-room.js';
 import type { Principal } from '../principal.js';
 import { domainsFor, requireMayWrite } from '../service-input.js';
 import { requireVariables } from '../variable-input.js';
@@ -52,6 +54,7 @@ export async function checkChanges(
     (input.wanted ?? []).map(({ object, place, members }) => [keyOf(object), { place, members }]),
   );
   const after = objectsAfter(input);
+  const withoutRoom = changesWithoutRoom(input.changes, input.stored, policyLimit(deps.config));
   const limit = pLimit(CONCURRENT_CHECKS);
   const checkOne = async (change: ObjectChange, object: InstallationObject) => {
     // Schemas of policies take long to check: other tasks run in between.
@@ -81,12 +84,14 @@ export async function checkChanges(
     }
     if (changes.has('policies'))
       await check('policies', () => admitPolicies(object.policies, deps, 'policies'));
+    const tooLarge = withoutRoom.get(change);
+    if (tooLarge !== undefined) await check('policies', () => invalid(`policies: ${tooLarge}`));
     if (changes.has('variables'))
       await check('variables', () =>
         requireVariables(object.variables, input.stored.ownSecrets.get(change.id ?? '') ?? []),
       );
     if (object.kind === 'collection' && !after.has(domainKey(object.host)))
-      await check('host', () => missing(`host: there is no domain with the host "${object.host}"`));
+      await check('host', () => invalid(`host: there is no domain with the host "${object.host}"`));
     if (object.kind === 'endpoint') await checkEndpoint(deps, change, object, changes, after, check);
   };
   await Promise.all(
@@ -115,14 +120,14 @@ async function checkEndpoint(
     await check('handler', () => {
       const bytes = Buffer.byteLength(code);
       if (bytes > config.API_BODY_LIMIT_BYTES)
-        missing(`handler: has ${bytes} bytes; at most ${config.API_BODY_LIMIT_BYTES} (API_BODY_LIMIT_BYTES)`);
+        invalid(`handler: has ${bytes} bytes; at most ${config.API_BODY_LIMIT_BYTES} (API_BODY_LIMIT_BYTES)`);
     });
   if (changes.has('bindings'))
     await check('bindings', () => {
       for (const [pool, name] of Object.entries(bindings)) {
         const service = after.get(serviceKey(name)) as ServiceObject | undefined;
         if (!service || (service.domains.length > 0 && !service.domains.includes(host)))
-          missing(
+          invalid(
             `bindings.${pool}: there is no service "${name}" for the host "${host}", neither here nor in the installation`,
           );
       }
@@ -136,7 +141,7 @@ async function checkEndpoint(
           requireSendable(object, schedule, config.GATEWAY_BODY_LIMIT_BYTES);
         } catch (thrown) {
           if (!(thrown instanceof AppError)) throw thrown;
-          missing(thrown.message.replace(/^body\./, 'schedules: '));
+          invalid(thrown.message.replace(/^body\./, 'schedules: '));
         }
       });
     }
@@ -188,6 +193,6 @@ function objectsAfter({ changes, stored, services }: ToCheck): ReadonlyMap<strin
   return objects;
 }
 
-function missing(problem: string): never {
+function invalid(problem: string): never {
   throw new AppError('invalid_input', problem);
 }

@@ -13,6 +13,7 @@ import {
 import { findDomain } from '../../store/domains.js';
 import { endpointsOfCollection } from '../../store/routed-endpoints.js';
 import { admitPolicies } from '../policy-input.js';
+import { requirePolicyRoom } from '../policy-room.js';
 import { presenter } from '../present.js';
 import { defineRoute, Reply } from '../route.js';
 import { IdParams } from '../schemas.js';
@@ -66,6 +67,8 @@ export const collectionRoutes = [
     errors: ['not_found', 'name_taken'],
     handle: async ({ body }, deps) => {
       const warnings = await admitPolicies(body.policies, deps);
+      const { domain_id: domainId, policies } = body;
+      await requirePolicyRoom(deps, { table: 'collections', domainId, policies });
       const collection = await createCollection(deps.store, {
         ...COLLECTION_DEFAULTS,
         ...body,
@@ -101,6 +104,7 @@ export const collectionRoutes = [
     handle: async ({ params: { id }, body }, deps) => {
       const { base_path, ...changes } = body;
       const warnings = await admitPolicies(body.policies, deps);
+      await requirePolicyRoom(deps, { table: 'collections', id, policies: body.policies });
       const updated = await updateCollection(deps.store, id, {
         ...changes,
         ...(base_path !== undefined && { base_path: normalizeBasePath(base_path ?? '') }),

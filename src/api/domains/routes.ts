@@ -14,6 +14,7 @@ import {
 } from '../../store/domains.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { admitPolicies } from '../policy-input.js';
+import { requirePolicyRoom } from '../policy-room.js';
 import { presenter } from '../present.js';
 import { defineRoute, Reply } from '../route.js';
 import { IdParams } from '../schemas.js';
@@ -50,6 +51,7 @@ export const domainRoutes = [
     handle: async ({ body, scope }, deps) => {
       await requireOwnHost(deps.store, body.host, scope);
       const warnings = await admitPolicies(body.policies, deps);
+      await requirePolicyRoom(deps, { table: 'domains', host: body.host, policies: body.policies });
       const domain = { ...DOMAIN_DEFAULTS, ...body, host: body.host.toLowerCase() };
       return new Reply(201, presentDomain(await createDomain(deps.store, domain)), {}, warnings);
     },
@@ -82,6 +84,7 @@ export const domainRoutes = [
       const { host, ...changes } = body;
       if (host !== undefined) await requireOwnHost(deps.store, host, scope);
       const warnings = await admitPolicies(body.policies, deps);
+      await requirePolicyRoom(deps, { table: 'domains', id, host, policies: body.policies });
       const updated = await updateDomain(deps.store, id, {
         ...changes,
         ...(host !== undefined && { host: host.toLowerCase() }),

@@ -13,6 +13,7 @@ import {
 } from '../../store/endpoints.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { admitPolicies } from '../policy-input.js';
+import { requirePolicyRoom } from '../policy-room.js';
 import { defineRoute, Reply, TextReply } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
 import { presentEndpoint, presentEndpointSummary } from './present.js';
@@ -80,6 +81,7 @@ export const endpointRoutes = [
     handle: async ({ body }, deps) => {
       if (body.limits) requireWithinSettings(body.limits, deps.config);
       const warnings = await admitPolicies(body.policies, deps);
+      await requirePolicyRoom(deps, { table: 'endpoints', host: body.domain, policies: body.policies });
       const endpoint = await createEndpoint(deps.store, {
         ...ENDPOINT_DEFAULTS,
         ...body,
@@ -116,6 +118,7 @@ export const endpointRoutes = [
     handle: async ({ params: { id }, body: { domain, ...changes } }, deps) => {
       if (changes.limits) requireWithinSettings(changes.limits, deps.config);
       const warnings = await admitPolicies(changes.policies, deps);
+      await requirePolicyRoom(deps, { table: 'endpoints', id, host: domain, policies: changes.policies });
       const updated = await updateEndpoint(deps.store, id, {
         ...changes,
         ...(domain !== undefined && { domain: domain.toLowerCase() }),

@@ -63,8 +63,8 @@ export const importRoutes = [
       'import_timeout',
       'import_memory',
     ],
-    handle: async ({ query, body, content: api, id: request_id, tell, tryOnly }, { store }) => {
-      const target = targetOf('body', body, body.create_collection ?? false);
+    handle: async ({ query, body, content: api, id: request_id, tell, tryOnly }, { store, config }) => {
+      const target = targetOf('body', body, body.create_collection ?? false, config);
       if (isSet(query.dry_run)) {
         tryOnly();
         return planned(await planImport(store, target, api));
@@ -109,7 +109,7 @@ export const importRoutes = [
       'wait_timeout',
     ],
     handle: async ({ query, form, id: requestId, header, log, principal, tell, tryOnly }, deps) => {
-      const target = targetOf('query', query, isSet(query.create_collection));
+      const target = targetOf('query', query, isSet(query.create_collection), deps.config);
       const compile = isSet(query.compile);
       const start = isSet(query.start);
       if (start && !compile) {

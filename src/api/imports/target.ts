@@ -1,5 +1,7 @@
 /** The target of an import, validated without the database. */
+import type { Config } from '../../config.js';
 import { AppError } from '../../errors.js';
+import { policyLimit } from '../../model/policies/room.js';
 import type { ImportTarget } from '../../store/import-scope.js';
 
 interface TargetInput {
@@ -12,7 +14,12 @@ interface TargetInput {
  * @param location of the members, for messages: `body` or `query`
  * @throws AppError invalid_input when the members contradict each other
  */
-export function targetOf(location: string, input: TargetInput, createCollection: boolean): ImportTarget {
+export function targetOf(
+  location: string,
+  input: TargetInput,
+  createCollection: boolean,
+  config: Pick<Config, 'POLICY_MEMORY_MB'>,
+): ImportTarget {
   const { domain, domain_id: domainId = null, collection_id: collectionId = null } = input;
   if (createCollection && domainId === null) {
     throw new AppError(
@@ -26,5 +33,8 @@ export function targetOf(location: string, input: TargetInput, createCollection:
       `${location}.collection_id: must not be given with create_collection; give one of the two`,
     );
   }
-  return { domain: domain.toLowerCase(), domainId, collectionId, createCollection };
+  return {
+    ...{ domain: domain.toLowerCase(), domainId, collectionId, createCollection },
+    policyLimit: policyLimit(config),
+  };
 }

@@ -1,0 +1,83 @@
+/** What a domain, with its collections and endpoints, may have of policies: what exceeds it is not written. */
+import type { InstallationObject, ObjectChange } from '../apply/objects.js';
+import { AppError } from '../errors.js';
+import type { Policies } from '../model/policies/policies.js';
+import { bytesOfPolicies, policyLimit, tooLargeForDomain } from '../model/policies/room.js';
+import type { StoredInstallation } from '../store/installation.js';
+import { ownPolicies, type PolicyTable, policyBytes } from '../store/policy-bytes.js';
+import type { ApiDependencies } from './api-dependencies.js';
+
+/** What is written. */
+export interface PolicyWrite {
+  readonly table: PolicyTable;
+  /** Of a row that there is. */
+  readonly id?: string;
+  /** Where the row is, or goes; unless it is said, it stays. */
+  readonly host?: string | undefined;
+  /** Of the domain of a new collection. */
+  readonly domainId?: string;
+  /** Undefined: those that it has. */
+  readonly policies: Policies | null | undefined;
+}
+
+type Dependencies = Pick<ApiDependencies, 'store'> & {
+  readonly config: Pick<ApiDependencies['config'], 'POLICY_MEMORY_MB'>;
+};
+
+/**
+ * What makes policies smaller where they are is written in any case: they may have been accepted under other settings.
+ * @throws AppError invalid_input naming the place
+ */
+export async function requirePolicyRoom({ store, config }: Dependencies, write: PolicyWrite): Promise<void> {
+  const { table, id, domainId, policies } = write;
+  if (policies === null || (policies === undefined && write.host === undefined)) return;
+  const before = id === undefined ? undefined : await ownPolicies(store, table, id);
+  // Who does not exist is told so by the write.
+  if (id !== undefined && !before) return;
+  const ofDomain = domainId === undefined ? undefined : await ownPolicies(store, 'domains', domainId);
+  const host = (write.host ?? before?.host ?? ofDomain?.host)?.toLowerCase();
+  if (host === undefined) return;
+  const moves = before !== undefined && before.host !== host;
+  const bytes = policies === undefined ? (before?.bytes ?? 0) : bytesOfPolicies(policies);
+  if (before && !moves && bytes <= before.bytes) return;
+  // With its host a domain gives all that it has another one.
+  const moved = moves && table === 'domains' ? await policyBytes(store, before.host, id) : 0;
+  if (bytes + moved === 0) return;
+  const limit = policyLimit(config);
+  if (bytes + moved + (await policyBytes(store, host, id)) <= limit) return;
+  const member = policies === undefined ? (table === 'domains' ? 'host' : 'domain') : 'policies';
+  throw new AppError('invalid_input', `body.${member}: ${tooLargeForDomain(host, limit)}`);
+}
+
+/** Changes with which a host would have more than it may, with what is wrong: of each host the first that adds some. */
+export function changesWithoutRoom(
+  changes: readonly ObjectChange[],
+  stored: Pick<StoredInstallation, 'domains' | 'collections' | 'endpoints'>,
+  limit: number,
+): Map<ObjectChange, string> {
+  const hosts = new Map<string, { bytes: number; first: ObjectChange | undefined }>();
+  const add = (object: InstallationObject | null, sign: 1 | -1, change?: ObjectChange) => {
+    if (!object || object.kind === 'service' || object.policies === null) return;
+    const { bytes, first } = hosts.get(object.host) ?? { bytes: 0, first: undefined };
+    hosts.set(object.host, {
+      bytes: bytes + sign * bytesOfPolicies(object.policies),
+      first: first ?? change,
+    });
+  };
+  for (const change of changes) {
+    add(change.before, -1);
+    add(change.after, 1, change);
+  }
+  const now = [...stored.domains, ...stored.collections, ...stored.endpoints];
+  const problems = new Map<ObjectChange, string>();
+  for (const [host, { bytes, first }] of hosts) {
+    // Others may have been accepted under other settings.
+    if (bytes <= 0 || first === undefined) continue;
+    const all = now.reduce(
+      (sum, { object }) => sum + (object.host === host ? bytesOfPolicies(object.policies) : 0),
+      bytes,
+    );
+    if (all > limit) problems.set(first, tooLargeForDomain(host, limit));
+  }
+  return problems;
+}

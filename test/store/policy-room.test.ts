@@ -1,0 +1,154 @@
+/** What a domain, with its collections and endpoints, may have of policies. */
+import { expect } from 'chai';
+import { changesWithoutRoom, type PolicyWrite, requirePolicyRoom } from '../../src/api/policy-room.js';
+import type { DomainObject, ObjectChange } from '../../src/apply/objects.js';
+import type { Policies } from '../../src/model/policies/policies.js';
+import { policyLimit } from '../../src/model/policies/room.js';
+import { planImport } from '../../src/store/apply-import.js';
+import { createCollection } from '../../src/store/collections.js';
+import type { Database } from '../../src/store/database.js';
+import { createDomain } from '../../src/store/domains.js';
+import { createEndpoint, updateEndpoint } from '../../src/store/endpoints.js';
+import { EMPTY_API } from '../support/imports.js';
+import { useTestStore } from '../support/store.js';
+
+const KB = 1024;
+const config = { POLICY_MEMORY_MB: 1 };
+
+function policies(bytes: number): Policies {
+  return { headers: { request: { set: { 'X-A': 'x'.repeat(bytes) } } } };
+}
+
+function tooMuch(host: string): string {
+  return `the policies of the domain "${host}" have more than 1 MiB together (POLICY_MEMORY_MB)`;
+}
+
+describe('the room for the policies of a domain', () => {
+  let store: Database;
+  let hosts = 0;
+  useTestStore((opened) => {
+    store = opened;
+  });
+
+  /** A domain with a collection and an endpoint, each with 300 KiB of policies. */
+  async function domainWithPolicies() {
+    const host = `room-${hosts++}.example`;
+    const common = { description: null, enabled: true, policies: policies(300 * KB) };
+    const domain = await createDomain(store, { name: host, host, ...common });
+    const collection = await createCollection(store, {
+      ...{ domain_id: domain.id, name: 'c', base_path: null, ...common },
+    });
+    return { host, domain, collection, endpoint: await addEndpoint(host, '/a', common.policies) };
+  }
+
+  function addEndpoint(host: string, path: string, own: Policies | null) {
+    return createEndpoint(store, {
+      ...{ name: path, path, method: 'GET', domain: host, collection_id: null, description: null },
+      ...{ enabled: true, code: null, dependencies: null, limits: null, policies: own },
+    });
+  }
+
+  async function refusal(write: PolicyWrite): Promise<string | undefined> {
+    try {
+      await requirePolicyRoom({ store, config }, write);
+      return undefined;
+    } catch (thrown) {
+      return String((thrown as Error).message);
+    }
+  }
+
+  it('what is set for a domain, its collections and its endpoints counts together', async () => {
+    const { host, domain } = await domainWithPolicies();
+    const large = policies(200 * KB);
+    const refused = `body.policies: ${tooMuch(host)}`;
+    expect(await refusal({ table: 'endpoints', host, policies: large })).to.equal(refused);
+    expect(await refusal({ table: 'collections', domainId: domain.id, policies: large })).to.equal(refused);
+    expect(await refusal({ table: 'endpoints', host, policies: policies(50 * KB) })).to.equal(undefined);
+    expect(await refusal({ table: 'endpoints', host, policies: null })).to.equal(undefined);
+    expect(await refusal({ table: 'endpoints', host: 'other.example', policies: large })).to.equal(undefined);
+  });
+
+  it('what is there counts once, and may always get smaller', async () => {
+    const { host, domain, collection, endpoint } = await domainWithPolicies();
+    const rows = [
+      { table: 'domains', id: domain.id },
+      { table: 'collections', id: collection.id },
+      { table: 'endpoints', id: endpoint.id },
+    ] as const;
+    for (const row of rows) {
+      expect(await refusal({ ...row, policies: policies(400 * KB) })).to.equal(undefined);
+      expect(await refusal({ ...row, policies: policies(500 * KB) })).to.equal(
+        `body.policies: ${tooMuch(host)}`,
+      );
+    }
+    // Accepted under another setting.
+    await updateEndpoint(store, endpoint.id, { policies: policies(900 * KB) });
+    for (const row of rows) {
+      expect(await refusal({ ...row, policies: policies(250 * KB) })).to.equal(undefined);
+      expect(await refusal({ ...row, policies: undefined })).to.equal(undefined);
+    }
+  });
+
+  it('what moves to another host has to have room there', async () => {
+    const { host, domain } = await domainWithPolicies();
+    const small = 'small.example';
+    const coming = await addEndpoint(small, '/b', policies(300 * KB));
+    const write = { table: 'endpoints', id: coming.id, host, policies: undefined } as const;
+    expect(await refusal(write)).to.equal(`body.domain: ${tooMuch(host)}`);
+    expect(await refusal({ table: 'domains', id: domain.id, host: small, policies: undefined })).to.equal(
+      `body.host: ${tooMuch(small)}`,
+    );
+    expect(await refusal({ ...write, host: 'empty.example' })).to.equal(undefined);
+  });
+
+  it('an import that brings more than there is room for is refused', async () => {
+    const { host } = await domainWithPolicies();
+    const validate = {
+      mode: 'enforce',
+      parameters: [{ in: 'query', name: 'a', schema: { const: 'x'.repeat(200 * KB) } }],
+    };
+    const target = { domain: host, domainId: null, collectionId: null, createCollection: false };
+    const endpoint = {
+      ...{
+        name: 'pets',
+        method: 'GET' as const,
+        path: '/pets',
+        description: null,
+        generatedCode: '',
+        handler: null,
+      },
+      validate: JSON.stringify(validate),
+    } as const;
+    const plan = (limit: number) =>
+      planImport(
+        store,
+        { ...target, policyLimit: limit },
+        { ...EMPTY_API, endpoints: [endpoint], validation: 'enforce' },
+      );
+    expect((await plan(policyLimit({ POLICY_MEMORY_MB: 2 }))).outcome.created).to.equal(1);
+    const thrown = await plan(policyLimit(config)).catch((error: unknown) => error);
+    expect(String(thrown)).to.include(`query.validate: ${tooMuch(host)}`);
+  });
+
+  it('changes of an apply are refused at the first that adds too much to a host', () => {
+    const domain = (host: string, bytes: number): DomainObject => ({
+      ...{ kind: 'domain', host, name: host, description: null, enabled: true, variables: {}, stack: null },
+      policies: policies(bytes),
+    });
+    const change = (before: DomainObject | null, after: DomainObject | null) =>
+      ({ action: 'update', id: null, before, after, fields: [] }) as unknown as ObjectChange;
+    const stored = {
+      domains: [{ id: '1', object: domain('a.example', 900 * KB) }],
+      collections: [],
+      endpoints: [],
+    };
+    const limit = policyLimit(config);
+    const more = change(null, domain('a.example', 200 * KB));
+    const elsewhere = change(null, domain('b.example', 200 * KB));
+    expect([...changesWithoutRoom([elsewhere, more, more], stored, limit)]).to.deep.equal([
+      [more, tooMuch('a.example')],
+    ]);
+    const less = change(domain('a.example', 900 * KB), domain('a.example', 500 * KB));
+    expect(changesWithoutRoom([less, more], stored, limit).size).to.equal(0);
+  });
+});
