@@ -51,8 +51,8 @@ export interface PolicyPart {
 }
 
 /**
- * By their names: those of policies, but `rate_limits` with a list of `CompiledRule`; the members of `CompiledAuth`; and
- * `validate` with a `CompiledValidate`.
+ * By their names: those of policies, but `rate_limits` with a list of `CompiledRule`; the members of `CompiledAuth`;
+ * and `validate` with a `CompiledValidate`.
  */
 export type PolicyParts = Readonly<Record<string, PolicyPart>>;
 
