@@ -2,9 +2,9 @@
 import type { InstallationObject, ObjectChange } from '../apply/objects.js';
 import { AppError } from '../errors.js';
 import type { Policies } from '../model/policies/policies.js';
-import { bytesOfPolicies, policyLimit, tooLargeForDomain } from '../model/policies/room.js';
+import { policyLimit, tooLargeForDomain, weightOfPolicies } from '../model/policies/room.js';
 import type { StoredInstallation } from '../store/installation.js';
-import { ownPolicies, type PolicyTable, policyBytes } from '../store/policy-bytes.js';
+import { ownPolicies, type PolicyTable, policyWeight } from '../store/policy-weight.js';
 import type { ApiDependencies } from './api-dependencies.js';
 
 /** What is written. */
@@ -38,13 +38,13 @@ export async function requirePolicyRoom({ store, config }: Dependencies, write: 
   const host = (write.host ?? before?.host ?? ofDomain?.host)?.toLowerCase();
   if (host === undefined) return;
   const moves = before !== undefined && before.host !== host;
-  const bytes = policies === undefined ? (before?.bytes ?? 0) : bytesOfPolicies(policies);
-  if (before && !moves && bytes <= before.bytes) return;
+  const weight = policies === undefined ? (before?.weight ?? 0) : weightOfPolicies(policies);
+  if (before && !moves && weight <= before.weight) return;
   // With its host a domain gives all that it has another one.
-  const moved = moves && table === 'domains' ? await policyBytes(store, before.host, id) : 0;
-  if (bytes + moved === 0) return;
+  const moved = moves && table === 'domains' ? await policyWeight(store, before.host, id) : 0;
+  if (weight + moved === 0) return;
   const limit = policyLimit(config);
-  if (bytes + moved + (await policyBytes(store, host, id)) <= limit) return;
+  if (weight + moved + (await policyWeight(store, host, id)) <= limit) return;
   const member = policies === undefined ? (table === 'domains' ? 'host' : 'domain') : 'policies';
   throw new AppError('invalid_input', `body.${member}: ${tooLargeForDomain(host, limit)}`);
 }
@@ -55,12 +55,12 @@ export function changesWithoutRoom(
   stored: Pick<StoredInstallation, 'domains' | 'collections' | 'endpoints'>,
   limit: number,
 ): Map<ObjectChange, string> {
-  const hosts = new Map<string, { bytes: number; first: ObjectChange | undefined }>();
+  const hosts = new Map<string, { weight: number; first: ObjectChange | undefined }>();
   const add = (object: InstallationObject | null, sign: 1 | -1, change?: ObjectChange) => {
     if (!object || object.kind === 'service' || object.policies === null) return;
-    const { bytes, first } = hosts.get(object.host) ?? { bytes: 0, first: undefined };
+    const { weight, first } = hosts.get(object.host) ?? { weight: 0, first: undefined };
     hosts.set(object.host, {
-      bytes: bytes + sign * bytesOfPolicies(object.policies),
+      weight: weight + sign * weightOfPolicies(object.policies),
       first: first ?? change,
     });
   };
@@ -70,12 +70,12 @@ export function changesWithoutRoom(
   }
   const now = [...stored.domains, ...stored.collections, ...stored.endpoints];
   const problems = new Map<ObjectChange, string>();
-  for (const [host, { bytes, first }] of hosts) {
+  for (const [host, { weight, first }] of hosts) {
     // Others may have been accepted under other settings.
-    if (bytes <= 0 || first === undefined) continue;
+    if (weight <= 0 || first === undefined) continue;
     const all = now.reduce(
-      (sum, { object }) => sum + (object.host === host ? bytesOfPolicies(object.policies) : 0),
-      bytes,
+      (sum, { object }) => sum + (object.host === host ? weightOfPolicies(object.policies) : 0),
+      weight,
     );
     if (all > limit) problems.set(first, tooLargeForDomain(host, limit));
   }

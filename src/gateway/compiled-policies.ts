@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { PublicKey } from '../model/policies/key-set.js';
 import type { JwtPolicy } from '../model/policies/policies.js';
+import { weightOf } from '../model/policies/room.js';
 
 /** A key of a caller. */
 export interface CompiledKey {
@@ -47,7 +48,8 @@ export interface PolicyPart {
   /** Of the text. */
   readonly digest: string;
   readonly text: string;
-  readonly bytes: number;
+  /** About what it takes in memory, bytes. */
+  readonly weight: number;
 }
 
 /**
@@ -75,10 +77,15 @@ export interface NamedPolicies extends Pick<CompiledPolicies, 'digest' | 'broken
   readonly parts: Readonly<Record<string, string>>;
 }
 
-/** A part of its text, or of its value. */
+/** A part of its value, or of a text that the front keeps as it is. */
 export function partOf(value: unknown): PolicyPart {
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return { digest: sha256(text).slice(0, 32), text, bytes: Buffer.byteLength(text) };
+  const isText = typeof value === 'string';
+  const text = isText ? value : JSON.stringify(value);
+  return {
+    digest: sha256(text).slice(0, 32),
+    text,
+    weight: isText ? Buffer.byteLength(text) : weightOf(text),
+  };
 }
 
 export function withDigest(policies: Omit<CompiledPolicies, 'digest'>): CompiledPolicies {

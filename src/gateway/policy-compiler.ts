@@ -59,7 +59,7 @@ export class PolicyCompiler {
         collection_id: endpoint.collection_id,
         domain_policies: this.#read(endpoint.domain_policies),
         collection_policies: this.#read(endpoint.collection_policies),
-        own_policies: this.#read(endpoint.own_policies),
+        own_policies: parsed(endpoint.own_policies),
       }),
     ).filter(({ policy }) => policy !== null);
     const { validate } = endpoint;
@@ -91,10 +91,10 @@ export class PolicyCompiler {
     });
   }
 
+  /** Of a domain or a collection: others have the same text. */
   #read(text: string | null): Policies | null {
-    if (text === null) return null;
-    const policies = this.#parsed.get(text) ?? (JSON.parse(text) as Policies);
-    this.#parsed.set(text, policies);
+    const policies = (text !== null && this.#parsed.get(text)) || parsed(text);
+    if (text !== null && policies) this.#parsed.set(text, policies);
     return policies;
   }
 
@@ -185,6 +185,10 @@ export class PolicyCompiler {
 /** Most endpoints have none. */
 export function hasPolicies({ domain_policies, collection_policies, own_policies }: KnownEndpoint): boolean {
   return domain_policies !== null || collection_policies !== null || own_policies !== null;
+}
+
+function parsed(text: string | null): Policies | null {
+  return text === null ? null : (JSON.parse(text) as Policies);
 }
 
 function rulesOf({ ownerId }: PolicyInForce, policy: Policies['rate_limit']): CompiledRule[] {

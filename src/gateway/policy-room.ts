@@ -10,7 +10,7 @@ interface HeldPart {
 interface DomainRoom {
   /** By digest. */
   readonly held: Map<string, HeldPart>;
-  bytes: number;
+  weight: number;
 }
 
 export class PolicyRoom {
@@ -24,15 +24,15 @@ export class PolicyRoom {
 
   /** @returns the same, with the parts that others have already; undefined when the domain has no room for them */
   take(domain: string, policies: CompiledPolicies): CompiledPolicies | undefined {
-    const room = this.#domains.get(domain) ?? { held: new Map<string, HeldPart>(), bytes: 0 };
+    const room = this.#domains.get(domain) ?? { held: new Map<string, HeldPart>(), weight: 0 };
     const added = new Map(
       Object.values(policies.parts).flatMap((part) =>
         room.held.has(part.digest) ? [] : [[part.digest, part] as const],
       ),
     );
-    const bytes = [...added.values()].reduce((sum, part) => sum + part.bytes, 0);
-    if (bytes > 0 && room.bytes + bytes > this.#limit) return undefined;
-    room.bytes += bytes;
+    const weight = [...added.values()].reduce((sum, part) => sum + part.weight, 0);
+    if (weight > 0 && room.weight + weight > this.#limit) return undefined;
+    room.weight += weight;
     const parts = Object.entries(policies.parts).map(([name, part]) => {
       const held = room.held.get(part.digest) ?? { part, endpoints: 0 };
       held.endpoints++;
@@ -47,11 +47,11 @@ export class PolicyRoom {
   leave(domain: string, { parts }: CompiledPolicies): void {
     const room = this.#domains.get(domain);
     if (!room) return;
-    for (const { digest, bytes } of Object.values(parts)) {
+    for (const { digest, weight } of Object.values(parts)) {
       const held = room.held.get(digest);
       if (!held || --held.endpoints > 0) continue;
       room.held.delete(digest);
-      room.bytes -= bytes;
+      room.weight -= weight;
     }
     if (room.held.size === 0) this.#domains.delete(domain);
   }

@@ -15,7 +15,7 @@ import {
   writeEndpoints,
 } from './imported-endpoints.js';
 import { type ImportOutcome, type NewImport, recordImport } from './imports.js';
-import { policyBytes } from './policy-bytes.js';
+import { policyWeight } from './policy-weight.js';
 import { namingRouteOwner, type RouteClaim } from './routed-endpoints.js';
 
 /** A handler or operation of a bundle that was not matched. */
@@ -127,9 +127,9 @@ async function writeImport(
 ): Promise<AppliedImport> {
   const scope = await openScope(tx, target, api);
   const changesPolicies = api.validation !== undefined && api.validation !== 'off';
-  const bytesBefore = changesPolicies ? await policyBytes(tx, scope.domain) : 0;
+  const weightBefore = changesPolicies ? await policyWeight(tx, scope.domain) : 0;
   const written = await writeEndpoints(tx, scope, api, claim);
-  if (changesPolicies) await requirePolicyRoom(tx, target, bytesBefore);
+  if (changesPolicies) await requirePolicyRoom(tx, target, weightBefore);
   const { created, updated, endpoints, unhandled, replaced } = written;
   const handled = endpoints.filter(({ handler }) => handler !== null).map(({ id }) => id);
   const { bound, warnings: bindingWarnings } = await bindServices(tx, scope.domain, handled, api.bindings);
@@ -168,10 +168,10 @@ async function writeImport(
 async function requirePolicyRoom(
   tx: Store,
   { domain, policyLimit }: ImportTarget,
-  bytesBefore: number,
+  weightBefore: number,
 ): Promise<void> {
-  const bytes = await policyBytes(tx, domain);
-  if (bytes > policyLimit && bytes > bytesBefore)
+  const weight = await policyWeight(tx, domain);
+  if (weight > policyLimit && weight > weightBefore)
     throw new AppError('invalid_input', `query.validate: ${tooLargeForDomain(domain, policyLimit)}`);
 }
 

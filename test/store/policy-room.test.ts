@@ -3,12 +3,13 @@ import { expect } from 'chai';
 import { changesWithoutRoom, type PolicyWrite, requirePolicyRoom } from '../../src/api/policy-room.js';
 import type { DomainObject, ObjectChange } from '../../src/apply/objects.js';
 import type { Policies } from '../../src/model/policies/policies.js';
-import { policyLimit } from '../../src/model/policies/room.js';
+import { policyLimit, weightOfPolicies } from '../../src/model/policies/room.js';
 import { planImport } from '../../src/store/apply-import.js';
 import { createCollection } from '../../src/store/collections.js';
 import type { Database } from '../../src/store/database.js';
 import { createDomain } from '../../src/store/domains.js';
 import { createEndpoint, updateEndpoint } from '../../src/store/endpoints.js';
+import { ownPolicies } from '../../src/store/policy-weight.js';
 import { EMPTY_API } from '../support/imports.js';
 import { useTestStore } from '../support/store.js';
 
@@ -87,6 +88,23 @@ describe('the room for the policies of a domain', () => {
       expect(await refusal({ ...row, policies: policies(250 * KB) })).to.equal(undefined);
       expect(await refusal({ ...row, policies: undefined })).to.equal(undefined);
     }
+  });
+
+  it('short texts count as much as they take in memory, but for those of validate', async () => {
+    const set = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`a${at}`, '1']));
+    const own: Policies = { headers: { request: { set } } };
+    const parameters = [{ in: 'query' as const, name: 'a', schema: { enum: Object.keys(set) } }];
+    const validated: Policies = { ...own, validate: { mode: 'report', parameters } };
+    const weights = [];
+    for (const [at, policies] of [own, validated].entries()) {
+      const { id } = await addEndpoint('short.example', `/${at}`, policies);
+      const weight = (await ownPolicies(store, 'endpoints', id))?.weight ?? 0;
+      // PostgreSQL writes JSON with spaces.
+      expect(weight - weightOfPolicies(policies)).to.be.within(0, 1 * KB);
+      weights.push(weight);
+    }
+    expect(weights[0]).to.be.within(10 * KB, 12 * KB);
+    expect((weights[1] ?? 0) - (weights[0] ?? 0)).to.be.within(0.5 * KB, 1 * KB);
   });
 
   it('what moves to another host has to have room there', async () => {

@@ -1,13 +1,28 @@
 /** How much the policies of one domain may have together: gateways have all of them in memory. */
 
+import type { Policies } from './policies.js';
+
 /** Bytes. */
 export function policyLimit({ POLICY_MEMORY_MB }: { readonly POLICY_MEMORY_MB: number }): number {
   return POLICY_MEMORY_MB * 1024 * 1024;
 }
 
-/** Bytes of policies as they are stored, roughly. */
-export function bytesOfPolicies(policies: object | null | undefined): number {
-  return policies ? Buffer.byteLength(JSON.stringify(policies)) : 0;
+/**
+ * What a text takes in the memory of a gateway besides its characters, for each of its two quotes: as many short texts
+ * as fit into a list would otherwise take seventeen times what is counted.
+ */
+export const BYTES_OF_QUOTE = 24;
+
+/** About the memory that a policy takes, by its JSON. Of `validate` there is only the text itself. */
+export function weightOf(json: string): number {
+  return Buffer.byteLength(json) + BYTES_OF_QUOTE * (json.split('"').length - 1);
+}
+
+/** The same of what is set somewhere; `weight` of `policy-weight.ts` is it in SQL. */
+export function weightOfPolicies(policies: Policies | null | undefined): number {
+  if (!policies) return 0;
+  const { validate, ...others } = policies;
+  return weightOf(JSON.stringify(others)) + (validate ? Buffer.byteLength(JSON.stringify(validate)) : 0);
 }
 
 /** What is wrong with more. @param host `*`: of the endpoints for all hosts; @param limit bytes */
