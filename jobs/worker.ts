@@ -49,8 +49,8 @@ import { appliesOfWaitingOwners, lostTurns, type QueuedApply } from '../src/stor
 import { buildsOfWaitingOwners } from '../src/store/builds.js';
 import { openDatabase } from '../src/store/database.js';
 import { condenseFigures } from '../src/store/figures.js';
-import { handlersOfWaitingDomains } from '../src/store/import-handlers.js';
-import { jobsOfWaitingDomains } from '../src/store/jobs.js';
+import { handlersOfWaitingOwners } from '../src/store/import-handlers.js';
+import { jobsOfWaitingOwners } from '../src/store/jobs.js';
 import type { Logger } from '../src/util/log.js';
 import { PeriodicTask } from '../src/util/periodic-task.js';
 import { PROCESS_PATTERN, THIS_PROCESS } from '../src/util/process-liveness.js';
@@ -249,7 +249,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     inTurns<InvokeJob>({
       ...{ name: INVOKE_QUEUE, slots: REQUESTS_AT_A_TIME },
       work: (job) => deliver(job, delivery),
-      waiting: (sinceMs, limit) => jobsOfWaitingDomains(store, sinceMs, limit),
+      waiting: (sinceMs, limit) => jobsOfWaitingOwners(store, sinceMs, limit),
     }),
     consume<AlertJob>(config, ALERT_QUEUE, (job) => sendAlert(job.data, alerts), WEBHOOKS_AT_A_TIME, log),
     consume<ScheduleJob>(config, SCHEDULE_QUEUE, (job) => startRun(job.data, delivery), 1, log),
@@ -312,7 +312,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
       inTurns<HandlerJob>({
         ...{ name: HANDLER_QUEUE, slots: slotsFor(HANDLERS_PER_COMPILER) },
         work: (job) => runHandler(job, context, lifecycle, interrupt.signal),
-        waiting: (sinceMs, limit) => handlersOfWaitingDomains(store, sinceMs, limit),
+        waiting: (sinceMs, limit) => handlersOfWaitingOwners(store, sinceMs, limit),
       }),
       inTurns<ApplyJob>({
         ...{ name: APPLY_QUEUE, slots: APPLIES_AT_A_TIME },

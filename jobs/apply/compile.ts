@@ -96,7 +96,7 @@ async function compileOne(
   const dependencies = endpoint.dependencies ?? {};
   const source = { sourceKey: sourceKey(code, endpoint.dependencies), code, dependencies };
   const origin = { requestId, actor: (actor ?? { kind: 'internal' }) as never };
-  const request = { endpointId: null, ...source, owner: endpoint.host, origin };
+  const request = { endpointId: null, ...source, host: endpoint.host, origin };
   const { id, attempt, state } = await requestBuildOf(lifecycle, request, {
     toolchains: [toolchain],
     canBuild: true,

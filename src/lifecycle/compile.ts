@@ -46,7 +46,7 @@ export async function requestCompile(
     sourceKey: endpoint.source_key,
     code: requireCode(endpoint.code),
     dependencies: endpoint.dependencies ?? {},
-    owner: endpoint.domain,
+    host: endpoint.domain,
     origin,
   };
   return requestBuildOf(deps, request, capacity);

@@ -4,9 +4,11 @@ import { AppError, type ErrorCode } from '../errors.js';
 import type { Origin, StoredActor } from '../model/actor.js';
 import type { Dependencies } from '../model/crates.js';
 import type { Diagnostic } from '../model/diagnostic.js';
+import { titleOfOwner } from '../model/owner.js';
 import type { Scope } from '../model/permission.js';
 import type { Artifact } from './artifacts.js';
 import { type Store, transaction } from './database.js';
+import { findOwnerOfHost } from './owners.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 import { addCompiledVersions } from './versions.js';
 import { visible } from './visibility.js';
@@ -66,8 +68,8 @@ export interface CompilableSource {
 export interface BuildRequest extends CompilableSource {
   /** The endpoint whose draft it is; null when the outcome is written to none. */
   readonly endpointId: string | null;
-  /** Whose turn it takes: the host that its endpoint is served at, or `*`. */
-  readonly owner: string;
+  /** The host that its endpoint is served at, or `*`: whose turn it takes follows from it. */
+  readonly host: string;
   readonly origin: Origin;
 }
 
@@ -115,6 +117,7 @@ export async function requestBuild(
   request: BuildRequest,
   limit?: number,
 ): Promise<BuildAttempt & { readonly isNew: boolean }> {
+  const owner = await findOwnerOfHost(store, request.host);
   const { rows } = await store.knex.raw<{ rows: (BuildAttempt & { isNew: boolean })[] }>(
     `WITH build AS (
        INSERT INTO builds (source_key, code, dependencies, state, owner, request_id, actor)
@@ -134,7 +137,7 @@ export async function requestBuild(
         code: request.code,
         dependencies: JSON.stringify(request.dependencies),
       },
-      ...{ owner: request.owner, endpointId: request.endpointId, limit: limit ?? null },
+      ...{ owner, endpointId: request.endpointId, limit: limit ?? null },
       ...{ requestId: request.origin.requestId, actor: JSON.stringify(request.origin.actor) },
     } as never,
   );
@@ -142,7 +145,7 @@ export async function requestBuild(
   if (build) return build;
   throw new AppError(
     'queue_full',
-    `The domain "${request.owner}" has ${limit} builds that have not ended (BUILDS_QUEUED_LIMIT); try again later.`,
+    `Endpoints of ${titleOfOwner(owner)} have ${limit} builds that have not ended (BUILDS_QUEUED_LIMIT); try again later.`,
   );
 }
 

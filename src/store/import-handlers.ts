@@ -4,6 +4,7 @@
  */
 import type { Store } from './database.js';
 import type { ImportedRow } from './imported-endpoints.js';
+import { ownerOfHost } from './owners.js';
 
 export type ImportHandlerState = 'queued' | 'compiling' | 'compiled' | 'starting' | 'started' | 'failed';
 export type HandlerStage = 'compile' | 'start';
@@ -192,23 +193,23 @@ export async function unfinishedHandlers(
   return rows;
 }
 
-/** Of each domain for which no handler is worked on, that which was queued first, if that was so long ago. */
-export async function handlersOfWaitingDomains(
+/** Of each owner for whom no handler is worked on, that which was queued first, if that was so long ago. */
+export async function handlersOfWaitingOwners(
   store: Store,
   sinceMs: number,
   limit: number,
 ): Promise<(HandlerAttempt & { readonly requestId: string })[]> {
   const { rows } = await store.knex.raw(
     `WITH unfinished AS (
-       SELECT import_handlers.*, endpoints.domain FROM import_handlers JOIN endpoints ON endpoints.id = endpoint_id
+       SELECT import_handlers.*, ${ownerOfHost('endpoints.domain')} AS owner FROM import_handlers JOIN endpoints ON endpoints.id = endpoint_id
         WHERE finished_at IS NULL)
      SELECT "importId", "endpointId", attempt, "requestId" FROM (
-       SELECT DISTINCT ON (domain) import_id AS "importId", endpoint_id AS "endpointId", attempt,
+       SELECT DISTINCT ON (owner) import_id AS "importId", endpoint_id AS "endpointId", attempt,
               imports.request_id AS "requestId", queued_at
          FROM unfinished JOIN imports ON imports.id = import_id
         WHERE unfinished.state = 'queued' AND queued_at < clock_timestamp() - :sinceMs * interval '1 ms'
-          AND domain NOT IN (SELECT domain FROM unfinished WHERE worker_id IS NOT NULL)
-        ORDER BY domain, queued_at, position) AS firsts
+          AND owner NOT IN (SELECT owner FROM unfinished WHERE worker_id IS NOT NULL)
+        ORDER BY owner, queued_at, position) AS firsts
       ORDER BY queued_at LIMIT :limit`,
     { sinceMs, limit },
   );

@@ -4,6 +4,7 @@
  */
 import type { HandlerRequest } from '../model/handler-request.js';
 import type { Store } from './database.js';
+import { ownerOfHost } from './owners.js';
 
 export type JobState = 'queued' | 'running' | 'succeeded' | 'failed';
 
@@ -218,15 +219,15 @@ export async function overdueJobs(store: Store, sinceMs: number, limit: number):
     .limit(limit);
 }
 
-/** Of each domain without running jobs, that which should have begun first, if that was so long ago. */
-export async function jobsOfWaitingDomains(
+/** Of each owner without running jobs, that which should have begun first, if that was so long ago. */
+export async function jobsOfWaitingOwners(
   store: Store,
   sinceMs: number,
   limit: number,
 ): Promise<QueuedJob[]> {
   const { rows } = await store.knex.raw<{ rows: QueuedJob[] }>(
     `WITH RECURSIVE busy AS (
-       SELECT DISTINCT endpoints.domain FROM jobs JOIN endpoints ON endpoints.id = endpoint_id WHERE state = 'running'),
+       SELECT DISTINCT ${ownerOfHost('endpoints.domain')} AS owner FROM jobs JOIN endpoints ON endpoints.id = endpoint_id WHERE state = 'running'),
      -- Each endpoint once, however many of its jobs are queued.
      queued AS (
        (SELECT endpoint_id FROM jobs WHERE state = 'queued' ORDER BY endpoint_id LIMIT 1)
@@ -234,12 +235,14 @@ export async function jobsOfWaitingDomains(
        SELECT (SELECT endpoint_id FROM jobs WHERE state = 'queued' AND endpoint_id > queued.endpoint_id
                 ORDER BY endpoint_id LIMIT 1) FROM queued WHERE endpoint_id IS NOT NULL)
      SELECT id, generation FROM (
-       SELECT DISTINCT ON (endpoints.domain) oldest.* FROM queued JOIN endpoints ON endpoints.id = queued.endpoint_id,
+       SELECT DISTINCT ON (owner) oldest.*
+         FROM queued JOIN endpoints ON endpoints.id = queued.endpoint_id,
+              LATERAL (SELECT ${ownerOfHost('endpoints.domain')} AS owner) AS owned,
               LATERAL (SELECT id, generation, run_at FROM jobs
                         WHERE jobs.endpoint_id = endpoints.id AND state = 'queued' ORDER BY run_at LIMIT 1) AS oldest
-        WHERE endpoints.domain NOT IN (SELECT domain FROM busy)
+        WHERE owner NOT IN (SELECT owner FROM busy)
           AND run_at < clock_timestamp() - :sinceMs * interval '1 ms'
-        ORDER BY endpoints.domain, run_at) AS firsts
+        ORDER BY owner, run_at) AS firsts
       ORDER BY run_at LIMIT :limit`,
     { sinceMs, limit },
   );

@@ -70,7 +70,7 @@ describe('artifacts', () => {
   }
 
   const requestFor = async (sourceKey: string): Promise<BuildRequest> => {
-    const request = { code: '', dependencies: {}, owner: '*', origin: ORIGIN };
+    const request = { code: '', dependencies: {}, host: '*', origin: ORIGIN };
     return { ...request, endpointId: await endpoint(), sourceKey };
   };
 
@@ -147,7 +147,7 @@ describe('artifacts', () => {
     await madeFrom(twice, 1);
     const { digest: built, sourceKey } = await artifact(100);
     const id = await endpoint();
-    const request = { endpointId: id, sourceKey, code: '', dependencies: {}, owner: '*', origin: ORIGIN };
+    const request = { endpointId: id, sourceKey, code: '', dependencies: {}, host: '*', origin: ORIGIN };
     await recordCachedBuild(store, request, await known(sourceKey));
     await store.knex('endpoints').where({ id }).delete();
     const sweep = newSweep();

@@ -82,7 +82,7 @@ describe('lost builds', () => {
         sourceKey,
         code: '// same',
         dependencies: {},
-        owner: '*',
+        host: '*',
         origin: ORIGIN,
       };
       build = await requestBuild(store, request);
@@ -117,7 +117,7 @@ describe('lost builds', () => {
     const eve = { kind: 'token', id: randomUUID(), name: 'eve', user_id: null } as const;
     const origin = { ...ORIGIN, actor: eve };
     const [endpointId = ''] = ids;
-    const source = { sourceKey: source_key, code: '// same', dependencies: {}, owner: '*' };
+    const source = { sourceKey: source_key, code: '// same', dependencies: {}, host: '*' };
     expect(await requestBuild(store, { ...source, endpointId, origin })).to.include({ isNew: false });
     const digest = randomUUID();
     const artifact = { digest, source_key, toolchain: 'any', size: 1, diagnostics: '[]' };

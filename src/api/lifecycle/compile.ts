@@ -36,9 +36,9 @@ export async function buildSource(
   endpointId: string,
   origin: Origin,
 ): Promise<Build & { readonly artifact: string }> {
-  const { domain: owner } = requireFound(await findSource(deps.store, endpointId), 'endpoint', endpointId);
+  const { domain: host } = requireFound(await findSource(deps.store, endpointId), 'endpoint', endpointId);
   const capacity = await buildCapacity(deps, true);
-  const requested = await requestBuildOf(deps, { ...source, endpointId: null, owner, origin }, capacity);
+  const requested = await requestBuildOf(deps, { ...source, endpointId: null, host, origin }, capacity);
   const id = await enqueued(deps, requested, endpointId, origin);
   const build = await awaitBuild(deps, id, endpointId, deps.config.COMPILE_WAIT_MS, deps.waitsEnd);
   const { artifact } = build;

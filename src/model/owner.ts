@@ -1,0 +1,29 @@
+/** Who takes turns with others where something is scarce (`src/util/turns.ts`). */
+import type { Actor } from './actor.js';
+
+/**
+ * Hosts that have no domain are one owner together, with what is served at all hosts. A name of a host costs nothing:
+ * if each were an owner, somebody with many of them would get all turns. They are of the installation itself, because
+ * only those who see everything can have endpoints there.
+ */
+export const WITHOUT_DOMAIN = '*';
+
+/** Who takes turns for an endpoint: the host that it is served at, if that has a domain. */
+export function ownerOfEndpoint(endpoint: {
+  readonly domain: string;
+  /** Null: its host has none. */
+  readonly domain_id: string | null;
+}): string {
+  return endpoint.domain_id === null ? WITHOUT_DOMAIN : endpoint.domain;
+}
+
+/** An owner of endpoints, for people. */
+export function titleOfOwner(owner: string): string {
+  return owner === WITHOUT_DOMAIN ? 'hosts without a domain' : `the domain "${owner}"`;
+}
+
+/** Who takes turns for a request of the API, as the applies of them do: a user and their tokens are the same one. */
+export function ownerOfActor(actor: Actor): string {
+  if (actor.kind === 'token') return actor.user_id ?? actor.id;
+  return actor.kind === 'user' ? actor.id : actor.kind;
+}

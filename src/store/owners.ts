@@ -1,0 +1,17 @@
+/** Who takes turns for what endpoints need (`src/model/owner.ts`), in SQL. */
+import { WITHOUT_DOMAIN } from '../model/owner.js';
+import type { Store } from './database.js';
+
+/** SQL: the owner of what is served at a host. @param host SQL */
+export function ownerOfHost(host: string): string {
+  return `CASE WHEN EXISTS (SELECT FROM domains WHERE domains.host = ${host}) THEN ${host} ELSE '${WITHOUT_DOMAIN}' END`;
+}
+
+/** The owner of what is served at a host. @param host in lower case */
+export async function findOwnerOfHost({ knex }: Store, host: string): Promise<string> {
+  const { rows } = await knex.raw<{ rows: { owner: string }[] }>(
+    `SELECT ${ownerOfHost('asked.host')} AS owner FROM (SELECT ?::text AS host) AS asked`,
+    [host],
+  );
+  return rows[0]?.owner ?? WITHOUT_DOMAIN;
+}

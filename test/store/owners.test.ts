@@ -1,0 +1,62 @@
+/** Who takes turns: a host that has a domain, and all others together. */
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/schema.js';
+import { AppError } from '../../src/errors.js';
+import { type BuildRequest, buildsOfWaitingOwners, requestBuild } from '../../src/store/builds.js';
+import type { Database } from '../../src/store/database.js';
+import { createDomain } from '../../src/store/domains.js';
+import { createEndpoint } from '../../src/store/endpoints.js';
+import { insertJob, jobsOfWaitingOwners } from '../../src/store/jobs.js';
+import { useTestStore } from '../support/store.js';
+
+describe('owners that take turns', () => {
+  let store: Database;
+  useTestStore((opened) => {
+    store = opened;
+  });
+  const HOST = 'with.example';
+  /** Of one who has no domain, and makes as many hosts as they like. */
+  const HOSTS = ['one.example', 'two.example', 'three.example'];
+  before(() => createDomain(store, { name: 'With', host: HOST, description: null, enabled: true }));
+
+  const build = (host: string, number: number, limit?: number) => {
+    const source = { sourceKey: `${host} ${number}`, code: `// ${number}`, dependencies: {} };
+    const origin = { requestId: randomUUID(), actor: { kind: 'internal' } } as const;
+    return requestBuild(store, { ...source, endpointId: null, host, origin } satisfies BuildRequest, limit);
+  };
+  const queue = async (domain: string) => {
+    const endpoint = { name: domain, path: '/x', method: 'GET', domain } as const;
+    const { id } = await createEndpoint(store, { ...ENDPOINT_DEFAULTS, ...endpoint });
+    const request = { method: 'GET', path: '/x', headers: {}, body: Buffer.alloc(0) };
+    const job = {
+      ...{ endpointId: id, request, maxAttempts: 1, backoffMs: 0, delayMs: 0, deduplicationId: null },
+      requestId: randomUUID(),
+    };
+    const queued = await insertJob(store, job, 10);
+    return queued === 'full' ? expect.fail('full') : queued.id;
+  };
+
+  it('one who makes many hosts without a domain waits for builds as one owner, and has the limit of one', async () => {
+    const builds: string[] = [];
+    for (const host of [...HOSTS, HOST]) builds.push((await build(host, 1, 3)).id);
+    const [first, , , ofDomain] = builds;
+    const waiting = await buildsOfWaitingOwners(store, -1_000, 10);
+    expect(waiting.map(({ id }) => id)).to.deep.equal([first, ofDomain]);
+    const refused = await build('four.example', 1, 3).catch((thrown: unknown) => thrown);
+    expect(refused).to.be.instanceOf(AppError).with.property('code', 'queue_full');
+    expect(String(refused)).to.match(/hosts without a domain have 3 builds.*BUILDS_QUEUED_LIMIT/);
+    await build(HOST, 2, 3);
+  });
+
+  it('one who makes many hosts without a domain has one queued request sent beyond those of others', async () => {
+    const jobs: string[] = [];
+    for (const host of [...HOSTS, HOST]) jobs.push(await queue(host));
+    const [first, , , ofDomain] = jobs;
+    const waiting = await jobsOfWaitingOwners(store, -1_000, 10);
+    expect(waiting.map(({ id }) => id)).to.deep.equal([first, ofDomain]);
+    await store.knex('jobs').where({ id: first }).update({ state: 'running' });
+    const others = await jobsOfWaitingOwners(store, -1_000, 10);
+    expect(others.map(({ id }) => id)).to.deep.equal([ofDomain]);
+  });
+});
