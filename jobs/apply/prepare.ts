@@ -9,6 +9,7 @@ import type { EndpointObject, InstallationObject, ObjectChange } from '../../src
 import { AppError } from '../../src/errors.js';
 import type { AddressedNode } from '../../src/internal/addresses.js';
 import type { PreparedHandler } from '../../src/internal/gateway-requests.js';
+import { WITHOUT_DOMAIN } from '../../src/model/owner.js';
 import type { Apply } from '../../src/store/applies.js';
 import type { ExistingObject } from '../../src/store/apply-commit.js';
 import type { CompiledHandler } from '../../src/store/apply-context.js';
@@ -125,8 +126,16 @@ async function handlersToPrepare(
     const artifacts = compiled.has(id)
       ? [compiled.get(id)?.artifact ?? '']
       : targets.map(({ artifact }) => artifact);
+    const owner = after.has(domainKey(object.host)) ? object.host : WITHOUT_DOMAIN;
     return artifacts.map((artifact) => ({
-      ...{ endpointId: id, name: `The ${titleOf(object)}`, artifact, limits: object.limits, variables },
+      ...{
+        endpointId: id,
+        owner,
+        name: `The ${titleOf(object)}`,
+        artifact,
+        limits: object.limits,
+        variables,
+      },
     }));
   });
 }

@@ -1,9 +1,10 @@
-/** Starts handlers on this node: a few at a time, with their variables, unless an apply has prepared them. */
-import pLimit from 'p-limit';
+/** Starts handlers on this node: a few at a time, for which owners take turns, with their variables, unless an apply has prepared them. */
 import pTimeout from 'p-timeout';
 import { type LimitSettings, limitsAbove, limitsInForce } from '../model/endpoint-limits.js';
+import { ownerOfEndpoint, WITHOUT_DOMAIN } from '../model/owner.js';
 import type { RoutedEndpoint } from '../store/endpoint-runs.js';
 import type { Logger } from '../util/log.js';
+import { Turns } from '../util/turns.js';
 import type { ArtifactCache } from './artifact-cache.js';
 import { type Environments, explainStart } from './environments.js';
 import {
@@ -18,6 +19,8 @@ import type { ProcessSettings } from './process-settings.js';
 
 /** Handlers started at a time when many should run, as after a restart of the machine. */
 const CONCURRENT_STARTS = 8;
+/** Beyond them, for owners that have none: what takes long for others must not keep them waiting. */
+const STARTS_BEYOND = 8;
 /** A start that takes longer does not count among those. */
 const SLOW_START_MS = 500;
 
@@ -56,15 +59,16 @@ export class HandlerStarts {
   readonly #options: HandlerStartsOptions;
   /** For applies. */
   readonly prepared: PreparedHandlers;
-  readonly #turns = pLimit(CONCURRENT_STARTS);
+  readonly #turns = new Turns({ places: CONCURRENT_STARTS, beyond: STARTS_BEYOND });
   #nextInstance = 1;
 
   constructor(options: HandlerStartsOptions) {
     this.#options = options;
     this.prepared = new PreparedHandlers({
-      start: (wanted, listeners, abandoned) => {
+      start: (owner, wanted, listeners, abandoned) => {
         const log = this.#logOf(wanted.endpointId, options.endpointOf(wanted.endpointId));
-        return this.#inTurn(() => this.#launch(wanted, { listeners, level: 'info', abandoned, log }));
+        const launch = () => this.#launch(wanted, { listeners, level: 'info', abandoned, log });
+        return this.#inTurn(owner, launch, abandoned);
       },
       limitsOf: (limits) => limitsInForce(limits, options.limits),
       decrypted: (variable) => options.environments.valueOf(variable),
@@ -77,8 +81,8 @@ export class HandlerStarts {
    * @throws when it does not become ready
    */
   start(wanted: WantedHandler): Promise<HandlerProcess> {
-    return this.#inTurn(async () => {
-      const { endpointId, artifact, listeners, level } = wanted;
+    const { endpointId, artifact, listeners, level, abandoned } = wanted;
+    const begin = async () => {
       const endpoint = this.#options.endpointOf(endpointId);
       const log = this.#logOf(endpointId, endpoint);
       const start = await this.#startOf(wanted, endpoint, log);
@@ -86,7 +90,9 @@ export class HandlerStarts {
       if (!prepared) return await this.#launch(start, { ...wanted, log });
       log[level]({ handler_pid: prepared.pid, artifact }, 'handler ready, prepared before');
       return prepared;
-    });
+    };
+    const known = this.#options.endpointOf(endpointId);
+    return this.#inTurn(known ? ownerOfEndpoint(known) : WITHOUT_DOMAIN, begin, abandoned);
   }
 
   /**
@@ -95,23 +101,31 @@ export class HandlerStarts {
    * @throws when it does not become ready
    */
   startBeside(endpoint: RoutedEndpoint, wanted: Omit<WantedHandler, 'endpointId'>): Promise<HandlerProcess> {
-    return this.#inTurn(async () => {
+    return this.#inTurn(ownerOfEndpoint(endpoint), async () => {
       const log = this.#logOf(endpoint.id, endpoint);
       const start = await this.#startOf({ ...wanted, endpointId: endpoint.id }, endpoint, log);
       return await this.#launch(start, { ...wanted, log });
     });
   }
 
-  /** Only so many start at a time; one that takes long, which costs the machine nothing, keeps no others waiting. */
-  #inTurn(start: () => Promise<HandlerProcess>): Promise<HandlerProcess> {
+  /**
+   * Only so many start at a time; one that takes long, which costs the machine nothing, keeps no others waiting.
+   * @param abandoned ends the wait for the turn of its owner
+   */
+  #inTurn(
+    owner: string,
+    start: () => Promise<HandlerProcess>,
+    abandoned?: AbortSignal,
+  ): Promise<HandlerProcess> {
     return new Promise((resolve, reject) => {
-      void this.#turns(() => {
+      const begin = () => {
         const starting = start();
         starting.then(resolve, reject);
         return pTimeout(starting, { milliseconds: SLOW_START_MS, fallback: () => undefined }).catch(
-          () => undefined, // told to whom has asked for it
+          () => undefined, // whoever asked for it gets the error
         );
-      });
+      };
+      this.#turns.run(owner, begin, abandoned).catch(reject);
     });
   }
 

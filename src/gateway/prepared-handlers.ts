@@ -20,8 +20,9 @@ export interface HandlerStart {
 }
 
 export interface PreparedHandlersOptions {
-  /** Starts a handler, in turn with others. */
+  /** Starts a handler, when it is the turn of its owner. */
   readonly start: (
+    owner: string,
     start: HandlerStart,
     listeners: HandlerListeners,
     abandoned: AbortSignal,
@@ -106,7 +107,7 @@ export class PreparedHandlers {
     const variables = Object.fromEntries(handler.variables.map((one) => [one.name, decrypted(one)]));
     const wanted = { endpointId, artifact, limits: limitsOf(handler.limits), variables };
     const output = new LaterListeners();
-    const process = await start(wanted, output.listeners, signal);
+    const process = await start(handler.owner, wanted, output.listeners, signal);
     const timer = setTimeout(() => this.#end(one), KEPT_MS);
     timer.unref();
     const one: Waiting = { ...wanted, applyId, process, output, timer };

@@ -25,6 +25,8 @@ export interface Delivery extends SentRequest {
 export interface PreparedHandler {
   /** Of the endpoint as it will be: it need not be there yet. */
   readonly endpointId: string;
+  /** Whose turn its start takes. */
+  readonly owner: string;
   /** What it is called in messages. */
   readonly name: string;
   readonly artifact: string;
