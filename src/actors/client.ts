@@ -55,8 +55,10 @@ export class ActorHostClient {
     this.#options = options;
   }
 
-  async testService(id: string): Promise<ConnectionTest> {
-    return this.#json({ method: 'POST', path: `/services/${encodeURIComponent(id)}/test` });
+  /** Tests the connection of a service. @param owner whose turn it takes */
+  async testService(id: string, owner: string): Promise<ConnectionTest> {
+    const path = `/services/${encodeURIComponent(id)}/test`;
+    return this.#json({ method: 'POST', path, query: { owner } });
   }
 
   /** All objects with a prefix. Without a service, here and below, the storage that has been active longest is used. */

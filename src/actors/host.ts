@@ -101,9 +101,10 @@ export class ActorHost implements SessionHost {
 
   /**
    * Tests the connection of a service, active or not.
+   * @param owner whose turn it takes
    * @returns undefined when there is no such service
    */
-  async testService(id: string): Promise<ConnectionTest | undefined> {
+  async testService(id: string, owner: string): Promise<ConnectionTest | undefined> {
     const { store, isolation, log } = this.#options;
     const [service] = await hostedServices(store, [id]);
     if (!service) return undefined;
@@ -118,7 +119,7 @@ export class ActorHost implements SessionHost {
         config: hadFile(service) ? withFileThatIsThere(config) : config,
         ...limits,
       };
-      return await testInProcess(request, isolation.programs, log.child({ service_id: id }));
+      return await testInProcess(owner, request, isolation.programs, log.child({ service_id: id }));
     } catch (thrown) {
       return { connected: false, error: toError(thrown).message };
     }

@@ -15,8 +15,11 @@ import { planAnswer } from './web-server-range.js';
 
 /** The part of the actor host that the server uses. */
 export interface ActorHostView {
-  /** @returns undefined when there is no such service */
-  testService(id: string): Promise<ConnectionTest | undefined>;
+  /**
+   * @param owner whose turn it takes
+   * @returns undefined when there is no such service
+   */
+  testService(id: string, owner: string): Promise<ConnectionTest | undefined>;
   /**
    * The files of a service, or of the object storage that has been active longest; or where another process of this
    * machine serves them.
@@ -114,7 +117,8 @@ function routesOf(host: ActorHostView, idleLimitMs: number): (method: string, pa
   return (method, path) => {
     const [, serviceId] = /^\/services\/([^/]+)\/test$/.exec(path) ?? [];
     if (method === 'POST' && serviceId !== undefined) {
-      return (_request, response) => testService(host, response, serviceId);
+      return (_request, response, url) =>
+        testService(host, response, serviceId, url.searchParams.get('owner') ?? '');
     }
     if (method === 'GET' && path === '/objects/address')
       return (_request, response, url) => sendAddress(host, response, url);
@@ -123,8 +127,13 @@ function routesOf(host: ActorHostView, idleLimitMs: number): (method: string, pa
   };
 }
 
-async function testService(host: ActorHostView, response: ServerResponse, id: string): Promise<void> {
-  const tested = await host.testService(id);
+async function testService(
+  host: ActorHostView,
+  response: ServerResponse,
+  id: string,
+  owner: string,
+): Promise<void> {
+  const tested = await host.testService(id, owner);
   if (tested) answerJson(response, 200, tested);
   else answerJson(response, 404, { kind: 'not_found', message: `There is no service ${id}` });
 }

@@ -20,7 +20,8 @@ import type { IdentityProvider } from './identity-provider.js';
  * used.
  */
 export interface ActorHosts {
-  testService(id: string): Promise<ConnectionTest>;
+  /** @param owner whose turn it takes */
+  testService(id: string, owner: string): Promise<ConnectionTest>;
   /** All objects with this key prefix. */
   listObjects(
     service: string | undefined,

@@ -165,10 +165,10 @@ describe('actor hosts and the management API', () => {
   it('an actor host tests the connection of a service', async () => {
     await startHost();
     const client = clientWith();
-    const tested = await client.testService(SERVICE);
+    const tested = await client.testService(SERVICE, 'o');
     expect(tested).to.include({ connected: true });
     expect(tested).to.have.property('message').that.includes('bucket "files"');
-    await fails(client.testService(NO_ID), 'not_found', /no service/);
+    await fails(client.testService(NO_ID, 'o'), 'not_found', /no service/);
   });
 
   it('reports the errors of an actor host with their codes', async () => {

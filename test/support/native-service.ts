@@ -367,7 +367,7 @@ async function tryConnection(
   const request = { service, config, sqliteFolders: folders, ...WORK, timeoutMs };
   const folder = await tempDir('connection-test');
   try {
-    return await testInProcess(request, await servicePrograms(folder.path), createTestLog().log);
+    return await testInProcess('test', request, await servicePrograms(folder.path), createTestLog().log);
   } finally {
     await folder.remove();
   }

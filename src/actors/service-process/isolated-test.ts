@@ -1,38 +1,60 @@
 /** Tests connections, each in a process of its own: what answers may be anything. */
-import pLimit from 'p-limit';
 import pTimeout from 'p-timeout';
 import { toError } from '../../errors.js';
 import type { ConnectionTest } from '../../model/connection-test.js';
 import type { Log } from '../../util/log.js';
 import { LogRateLimiter } from '../../util/log-rate-limiter.js';
+import { Turns } from '../../util/turns.js';
 import { ServiceError } from '../service-error.js';
 import type { TestRequest } from './messages.js';
 import { memoryOf, missingProgram } from './programs.js';
 import { ServiceProcess } from './service-process.js';
 import { prepareWork, type ServicePrograms } from './service-user.js';
 
-/** Each takes a processor for a moment, and some 50 MiB. */
+/** Each takes a processor for a moment, and some 50 MiB. There may be as many more for owners that have none. */
 const MAX_TESTS = 8;
+/** Longer than an owner that has none waits for one of those. */
 const MAX_WAIT_MS = 5_000;
 /** The process keeps the time limit of the test; this is for its start, and for one that does not keep it. */
 const GRACE_MS = 2_000;
 const MAX_LOG_LINES_PER_SECOND = 20;
 
-const limit = pLimit(MAX_TESTS);
+/** Of one owner, so many may wait. */
+const MAX_WAITING = 64;
 
-/** Connects, makes one round trip, and closes the connection. Never fails. */
+const turns = new Turns({ places: MAX_TESTS, beyond: MAX_TESTS });
+
+/**
+ * Connects, makes one round trip, and closes the connection. Never fails.
+ * @param owner whose turn it takes
+ */
 export async function testInProcess(
+  owner: string,
   request: Omit<TestRequest, 'type'>,
   programs: ServicePrograms,
   log: Log,
 ): Promise<ConnectionTest> {
-  const asked = performance.now();
-  return limit(async () =>
-    performance.now() - asked > MAX_WAIT_MS
-      ? failed(`${MAX_TESTS} other connection tests are under way; try again later`)
-      : run({ ...request, type: 'test' }, programs, log),
-  );
+  const waiting = turns.waiting(owner);
+  if (waiting >= MAX_WAITING)
+    return failed(
+      `${waiting} connection tests wait already that the same user has asked for; try again later`,
+    );
+  const tooLate = new AbortController();
+  const timer = setTimeout(() => tooLate.abort(new TooLate()), MAX_WAIT_MS);
+  const test = () => {
+    clearTimeout(timer);
+    return run({ ...request, type: 'test' }, programs, log);
+  };
+  try {
+    return await turns.run(owner, test, tooLate.signal);
+  } catch (thrown) {
+    if (!(thrown instanceof TooLate)) throw thrown;
+    return failed(`${MAX_TESTS} other connection tests are under way; try again later`);
+  }
 }
+
+/** Its turn has not come in time. */
+class TooLate extends Error {}
 
 async function run(given: TestRequest, programs: ServicePrograms, log: Log): Promise<ConnectionTest> {
   const missing = missingProgram(given.service.type);

@@ -2,6 +2,7 @@
 import { Type } from '@sinclair/typebox';
 import { notFound, requireFound } from '../../errors.js';
 import { openConfig } from '../../lifecycle/open-config.js';
+import { ownerOfActor } from '../../model/owner.js';
 import { secretsIn } from '../../model/secret-references.js';
 import { parseStoredConfig, type ServiceType, type StoredConfig } from '../../model/service-configs.js';
 import { pathOf } from '../../model/sqlite-folders.js';
@@ -208,9 +209,9 @@ export const serviceRoutes = [
     params: IdParams,
     data: ConnectionTestSchema,
     errors: ['no_actor_host'],
-    handle: async ({ params: { id } }, { store, actorHosts }) => {
+    handle: async ({ params: { id }, principal }, { store, actorHosts }) => {
       requireFound(await findService(store, id), 'service', id);
-      return actorHosts.testService(id);
+      return actorHosts.testService(id, ownerOfActor(principal.actor));
     },
   }),
 ];

@@ -97,7 +97,7 @@ function tested(type: ServiceType, config: ServiceConfig, timeoutMs: number): Pr
     logsDebug: false,
     timeoutMs,
   };
-  return testInProcess(request, programs, createTestLog().log);
+  return testInProcess('test', request, programs, createTestLog().log);
 }
 
 /** All damage that is done to the conversations of a server. */
