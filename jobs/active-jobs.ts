@@ -22,6 +22,11 @@ export class ActiveJobs {
   has(jobId: string): boolean {
     return this.#jobs.has(jobId);
   }
+
+  /** Of all that are executed. */
+  get ids(): readonly string[] {
+    return [...this.#jobs.keys()];
+  }
 }
 
 /** The worker of this process, which recovers lost jobs. */

@@ -1,7 +1,7 @@
 /** Alerts: finds out what has begun and what is over, and tells it with webhooks. */
 
 import { toError } from '../src/errors.js';
-import type { AlertJob } from '../src/queues/jobs.js';
+import { ALERT_QUEUE, type AlertJob } from '../src/queues/jobs.js';
 import type { Queues } from '../src/queues/queues.js';
 import type { SecretBox } from '../src/secrets/secret-box.js';
 import {
@@ -9,14 +9,19 @@ import {
   claimDelivery,
   type DeliveryResult,
   deleteOldAlertEvents,
+  deliveriesOfWaitingOwners,
   dueDeliveries,
+  ownerOfDelivery,
   settleDelivery,
   updateAlertEvents,
 } from '../src/store/alert-events.js';
 import type { Store } from '../src/store/database.js';
 import type { Logger } from '../src/util/log.js';
 import { sendWebhook } from '../src/webhooks/webhook.js';
+import type { SharedQueue } from './consume-in-turns.js';
 
+/** These jobs wait for the receivers of webhooks. */
+const WEBHOOKS_AT_A_TIME = 8;
 const AT_A_TIME = 200;
 /** Pauses before the attempts after the first one. */
 const RETRIES_MS = [5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000, 10_800_000];
@@ -28,6 +33,20 @@ export interface AlertContext {
   /** Whether webhooks may go to addresses that are not of the internet. */
   readonly allowsPrivate: boolean;
   readonly log: Logger;
+}
+
+/** The queue of webhooks, as a worker consumes it. */
+export function alertQueue(context: AlertContext): SharedQueue<AlertJob> {
+  const { store } = context;
+  return {
+    ...{ name: ALERT_QUEUE, slots: WEBHOOKS_AT_A_TIME },
+    work: (job) => sendAlert(job, context),
+    ownerOf: ({ deliveryId }) => ownerOfDelivery(store, deliveryId),
+    waiting: async (sinceMs, limit, busy) => {
+      const due = await deliveriesOfWaitingOwners(store, sinceMs, limit, busy);
+      return due.map(({ id: deliveryId, attempts }) => ({ deliveryId, attempts }));
+    },
+  };
 }
 
 /** Looks for what has begun and what is over, and queues the webhooks whose time has come. */

@@ -7,6 +7,7 @@ import { toError } from '../src/errors.js';
 import { type Consumer, consume, FailedJob, type QueueConfig } from '../src/queues/queues.js';
 import type { Logger } from '../src/util/log.js';
 import { PeriodicTask } from '../src/util/periodic-task.js';
+import { ActiveJobs } from './active-jobs.js';
 
 /** A queue, and the rows that its jobs are of. */
 export interface SharedQueue<T> {
@@ -15,10 +16,15 @@ export interface SharedQueue<T> {
   readonly slots: number;
   /** Does a job, or nothing when that is done or was claimed already. */
   readonly work: (job: T) => Promise<unknown>;
+  /** Whose a job is, where no row says for whom something is being done; undefined: it is not there any more. */
+  readonly ownerOf?: (job: T) => Promise<string | undefined>;
   /** What others wait for, whoever it is of: it is done beyond all slots. */
   readonly urgent?: (sinceMs: number) => Promise<readonly T[]>;
-  /** Of each owner for whom nothing is being done, what has waited longest, if it has waited for so long. */
-  readonly waiting: (sinceMs: number, limit: number) => Promise<readonly T[]>;
+  /**
+   * Of each owner for whom nothing is being done, what has waited longest, if it has waited for so long.
+   * @param busy owners for whom this worker is doing something, with `ownerOf`
+   */
+  readonly waiting: (sinceMs: number, limit: number, busy: readonly string[]) => Promise<readonly T[]>;
 }
 
 /** An owner waits so long, and until the next look. */
@@ -30,22 +36,28 @@ const BEYOND = 16;
 /** @param lookEveryMs about `LOOK_EVERY_MS` */
 export function consumeInTurns<T>(
   config: QueueConfig,
-  { name, slots, work, urgent, waiting }: SharedQueue<T>,
+  { name, slots, work, ownerOf, urgent, waiting }: SharedQueue<T>,
   lookEveryMs: number,
   log: Logger,
 ): Consumer {
   let active = 0;
   const beyond = new Set<Promise<void>>();
+  /** Owners, by their names. */
+  const busy = new ActiveJobs();
+  const doing = async (job: T) => {
+    const owner = await ownerOf?.(job);
+    return owner === undefined ? work(job) : busy.run(owner, () => work(job));
+  };
   const counted = async (job: T) => {
     active++;
     try {
-      return await work(job);
+      return await doing(job);
     } finally {
       active--;
     }
   };
   const begin = (job: T) => {
-    const done = work(job)
+    const done = doing(job)
       .then(
         () => undefined,
         (thrown: unknown) => {
@@ -60,7 +72,7 @@ export function consumeInTurns<T>(
     for (const job of (await urgent?.(PATIENCE_MS)) ?? []) begin(job);
     const free = BEYOND - beyond.size;
     if (free <= 0) return;
-    for (const job of await waiting(PATIENCE_MS, free)) begin(job);
+    for (const job of await waiting(PATIENCE_MS, free, busy.ids)) begin(job);
   };
   const looking = new PeriodicTask(lookEveryMs, look, (error) =>
     log.warn({ err: error, queue: name }, 'owners that wait for jobs could not be looked for'),

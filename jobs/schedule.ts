@@ -1,15 +1,38 @@
 /** The job `schedule`: queues the run of a schedule that is due. */
 import { toError } from '../src/errors.js';
 import { nextRun } from '../src/queues/cron.js';
-import type { ScheduleJob } from '../src/queues/jobs.js';
-import { enabledSchedules, overdueSchedules, runSchedule } from '../src/store/schedules.js';
+import { SCHEDULE_QUEUE, type ScheduleJob } from '../src/queues/jobs.js';
+import {
+  enabledSchedules,
+  overdueSchedules,
+  ownerOfSchedule,
+  runSchedule,
+  schedulesOfWaitingOwners,
+} from '../src/store/schedules.js';
+import type { SharedQueue } from './consume-in-turns.js';
 import type { DeliveryContext } from './deliver.js';
 
 type ScheduleContext = Pick<DeliveryContext, 'store' | 'queues' | 'log'>;
 
 const RUN_SETTINGS = { maxAttempts: 5, backoffMs: 1_000 };
+/** These jobs only write rows. */
+const RUNS_AT_A_TIME = 1;
 /** Runs that the queue has not announced by then. */
 const LATE_MS = 5_000;
+
+/** The queue of schedules, as a worker consumes it. */
+export function scheduleQueue(context: ScheduleContext): SharedQueue<ScheduleJob> {
+  const { store } = context;
+  return {
+    ...{ name: SCHEDULE_QUEUE, slots: RUNS_AT_A_TIME },
+    work: (job) => startRun(job, context),
+    ownerOf: ({ scheduleId }) => ownerOfSchedule(store, scheduleId),
+    waiting: async (sinceMs, limit, busy) => {
+      const ids = await schedulesOfWaitingOwners(store, sinceMs, limit, busy);
+      return ids.map((scheduleId) => ({ scheduleId }));
+    },
+  };
+}
 
 /** Queues the run of a schedule that is due, if no other worker has done it. */
 export async function startRun({ scheduleId }: ScheduleJob, context: ScheduleContext): Promise<void> {

@@ -21,8 +21,6 @@ import { type Preparation, TOOLCHAIN } from '../src/model/preparation.js';
 import {
   ACME_QUEUE,
   type AcmeJob,
-  ALERT_QUEUE,
-  type AlertJob,
   APPLY_QUEUE,
   type ApplyJob,
   COMPILE_QUEUE,
@@ -33,8 +31,6 @@ import {
   type ImportJob,
   INVOKE_QUEUE,
   type InvokeJob,
-  SCHEDULE_QUEUE,
-  type ScheduleJob,
 } from '../src/queues/jobs.js';
 import { type Consumer, consume, FailedJob, openQueues } from '../src/queues/queues.js';
 import { Changes } from '../src/reconcile/changes.js';
@@ -58,7 +54,7 @@ import { Turns } from '../src/util/turns.js';
 import { HAS_UNTRUSTED_USERS, makePassable } from '../src/util/untrusted-users.js';
 import { type AcmeContext, ORDER_LIMIT_MS, orderDue, runOrder } from './acme.js';
 import { ActiveJobs } from './active-jobs.js';
-import { sendAlert, watchAlerts } from './alerts.js';
+import { alertQueue, watchAlerts } from './alerts.js';
 import { runApply } from './apply.js';
 import { compile } from './compile.js';
 import { consumeInTurns, LOOK_EVERY_MS, type SharedQueue } from './consume-in-turns.js';
@@ -75,7 +71,7 @@ import { recoverCrashLoops, recoverDeployments, tidyHistory } from './recover-de
 import { recoverImports } from './recover-imports.js';
 import { recoverJobs } from './recover-jobs.js';
 import { Reseal } from './reseal.js';
-import { restoreSchedules, startOverdueRuns, startRun } from './schedule.js';
+import { restoreSchedules, scheduleQueue, startOverdueRuns } from './schedule.js';
 
 /**
  * While some builds compile, others access the database or wait for their crates to be built, which can take minutes,
@@ -96,8 +92,6 @@ const RECOVER_EVERY_MS = 5_000;
 const RESTORE_SCHEDULES_EVERY_MS = 60_000;
 const DROP_LOGS_EVERY_MS = 10_000;
 const WATCH_ALERTS_EVERY_MS = 5_000;
-/** These jobs wait for the receivers of webhooks. */
-const WEBHOOKS_AT_A_TIME = 8;
 /** A new domain gets its certificate as soon. */
 const ORDER_CERTIFICATES_EVERY_MS = 5_000;
 /** These jobs wait for ACME servers. */
@@ -251,8 +245,8 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
       work: (job) => deliver(job, delivery),
       waiting: (sinceMs, limit) => jobsOfWaitingOwners(store, sinceMs, limit),
     }),
-    consume<AlertJob>(config, ALERT_QUEUE, (job) => sendAlert(job.data, alerts), WEBHOOKS_AT_A_TIME, log),
-    consume<ScheduleJob>(config, SCHEDULE_QUEUE, (job) => startRun(job.data, delivery), 1, log),
+    inTurns(alertQueue(alerts)),
+    inTurns(scheduleQueue(delivery)),
   ];
   const { ACME_DIRECTORY_URL: directory, ACME_EMAIL: email, ACME_CHALLENGE: challengeType } = config;
   const acme: AcmeContext | undefined =

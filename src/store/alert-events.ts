@@ -5,6 +5,7 @@
 import type { AlertCondition } from '../model/alert-condition.js';
 import { type Store, transaction } from './database.js';
 import { IS_LIVE_NODE } from './nodes.js';
+import { ownerOfHost } from './owners.js';
 
 /** Fewer requests say nothing about a rate. */
 const MIN_REQUESTS = 10;
@@ -153,18 +154,61 @@ export interface DueDelivery {
   readonly attempts: number;
 }
 
-/** Webhooks whose time has come. That an event has ended is told after that it has begun. */
+/** SQL: who takes turns for the webhooks of an alert: the domain that it is about, or all that have none. */
+const OWNER = `(
+  SELECT ${ownerOfHost('about.host')} FROM (
+    SELECT coalesce(
+      alerts.scope->>'domain',
+      (SELECT domain FROM endpoints WHERE endpoints.id = (alerts.scope->>'endpoint_id')::uuid),
+      (SELECT services.domains[1] FROM services WHERE services.id = (alerts.scope->>'service_id')::uuid),
+      '*') AS host) AS about)`;
+
+/** SQL: webhooks whose time has come, with their owners. That an event has ended is told after that it has begun. */
+const DUE = `
+  SELECT due.id, due.attempts, due.next_at, ${OWNER} AS owner
+    FROM alert_deliveries AS due JOIN alert_events AS event ON event.id = due.event_id
+         JOIN alerts ON alerts.id = event.alert_id
+   WHERE due.state = 'queued' AND due.next_at <= clock_timestamp()
+     AND NOT (due.status = 'resolved' AND EXISTS (
+                SELECT FROM alert_deliveries AS first
+                 WHERE first.event_id = due.event_id AND first.status = 'firing' AND first.state = 'queued'))`;
+
+/** Webhooks whose time has come: the first of each owner, then the second of each, and so on. */
 export async function dueDeliveries({ knex }: Store, limit: number): Promise<DueDelivery[]> {
   const { rows } = await knex.raw<{ rows: DueDelivery[] }>(
-    `SELECT id, attempts FROM alert_deliveries AS due
-      WHERE state = 'queued' AND next_at <= clock_timestamp()
-        AND NOT (status = 'resolved' AND EXISTS (
-                   SELECT FROM alert_deliveries AS first
-                    WHERE first.event_id = due.event_id AND first.status = 'firing' AND first.state = 'queued'))
-      ORDER BY next_at LIMIT ?`,
+    `SELECT id, attempts FROM (${DUE}) AS due
+      ORDER BY row_number() OVER (PARTITION BY owner ORDER BY next_at), next_at LIMIT ?`,
     [limit],
   );
   return rows;
+}
+
+/** Of each owner that is not among the busy ones, the webhook that was due first, if that was so long ago. */
+export async function deliveriesOfWaitingOwners(
+  { knex }: Store,
+  sinceMs: number,
+  limit: number,
+  busy: readonly string[],
+): Promise<DueDelivery[]> {
+  const { rows } = await knex.raw<{ rows: DueDelivery[] }>(
+    `SELECT id, attempts FROM (
+       SELECT DISTINCT ON (owner) * FROM (${DUE}) AS due
+        WHERE next_at < clock_timestamp() - :sinceMs * interval '1 ms' AND owner <> ALL(:busy)
+        ORDER BY owner, next_at) AS firsts
+      ORDER BY next_at LIMIT :limit`,
+    { sinceMs, limit, busy: [...busy] } as never,
+  );
+  return rows;
+}
+
+/** Who takes turns for a webhook; undefined when it is not there any more. */
+export async function ownerOfDelivery({ knex }: Store, id: string): Promise<string | undefined> {
+  const { rows } = await knex.raw<{ rows: { owner: string }[] }>(
+    `SELECT ${OWNER} AS owner FROM alert_deliveries JOIN alert_events AS event ON event.id = event_id
+            JOIN alerts ON alerts.id = alert_id WHERE alert_deliveries.id = ?`,
+    [id],
+  );
+  return rows[0]?.owner;
 }
 
 /** A claimed webhook: what it tells, and where to. */

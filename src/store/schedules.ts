@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { HandlerRequest } from '../model/handler-request.js';
 import { type Store, transaction } from './database.js';
 import { QUEUED_JOB, type QueuedJob } from './jobs.js';
+import { ownerOfHost } from './owners.js';
 
 /** A row. */
 export interface Schedule {
@@ -176,14 +177,43 @@ export async function enabledSchedules(store: Store): Promise<Pick<Schedule, 'id
   return store.knex('schedules').whereNotNull('next_run_at').select('id', 'cron', 'timezone');
 }
 
-/** Those whose run should have begun so long ago. */
-export async function overdueSchedules(store: Store, sinceMs: number): Promise<string[]> {
-  return store
-    .knex('schedules')
-    .whereRaw(`next_run_at < clock_timestamp() - ? * interval '1 ms'`, [sinceMs])
-    .orderBy('next_run_at')
-    .limit(500)
-    .pluck('id');
+/** SQL: schedules with their owners, who take turns for their runs. */
+const OWNED = `
+  SELECT schedules.id, next_run_at, ${ownerOfHost('endpoints.domain')} AS owner
+    FROM schedules JOIN endpoints ON endpoints.id = endpoint_id`;
+
+/** Those whose run should have begun so long ago: the first of each owner, then the second of each, and so on. */
+export async function overdueSchedules({ knex }: Store, sinceMs: number): Promise<string[]> {
+  const { rows } = await knex.raw<{ rows: { id: string }[] }>(
+    `SELECT id FROM (${OWNED}) AS owned WHERE next_run_at < clock_timestamp() - ? * interval '1 ms'
+      ORDER BY row_number() OVER (PARTITION BY owner ORDER BY next_run_at), next_run_at LIMIT 500`,
+    [sinceMs],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Of each owner that is not among the busy ones, the schedule whose run is due first, if it is for so long. */
+export async function schedulesOfWaitingOwners(
+  { knex }: Store,
+  sinceMs: number,
+  limit: number,
+  busy: readonly string[],
+): Promise<string[]> {
+  const { rows } = await knex.raw<{ rows: { id: string }[] }>(
+    `SELECT id FROM (
+       SELECT DISTINCT ON (owner) * FROM (${OWNED}) AS owned
+        WHERE next_run_at < clock_timestamp() - :sinceMs * interval '1 ms' AND owner <> ALL(:busy)
+        ORDER BY owner, next_run_at) AS firsts
+      ORDER BY next_run_at LIMIT :limit`,
+    { sinceMs, limit, busy: [...busy] } as never,
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Who takes turns for the runs of a schedule; undefined when it is not there any more. */
+export async function ownerOfSchedule({ knex }: Store, id: string): Promise<string | undefined> {
+  const { rows } = await knex.raw<{ rows: { owner: string }[] }>(`${OWNED} WHERE schedules.id = ?`, [id]);
+  return rows[0]?.owner;
 }
 
 /** Clocks of machines may differ from that of the database by so much. */
