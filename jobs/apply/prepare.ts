@@ -24,6 +24,11 @@ const BATCH = 8;
 const RETRY_MS = 500;
 /** Longer than until it is known that a gateway has ended. */
 const GIVE_UP_MS = 30_000;
+/**
+ * All other applies wait meanwhile. A gateway keeps less than can be prepared in that time; what is left is started
+ * after the commit, for which the time is limited, too, and all is undone when one does not start.
+ */
+const PREPARE_MS = 60_000;
 
 /**
  * Has all gateways prepare all handlers. One that this worker cannot reach is left out: the commit shows what it finds.
@@ -35,22 +40,44 @@ export async function prepareAll(
   compiled: ReadonlyMap<string, CompiledHandler>,
   now: ReadonlyMap<string, ExistingObject>,
 ): Promise<void> {
-  const { apply, signal, log, progress } = current;
-  const handlers = await handlersToPrepare(context, apply, compiled, now);
-  if (handlers.length === 0) return;
+  const handlers = await handlersToPrepare(context, current.apply, compiled, now);
+  if (handlers.length > 0) await prepareHandlers(context, current, handlers);
+}
+
+/**
+ * Has all gateways prepare these handlers, as far as the time is enough for that.
+ * @param limitMs after which no more are begun
+ * @throws AppError handler_start_failed naming the endpoint; no_gateway
+ */
+export async function prepareHandlers(
+  context: Pick<ApplyContext, 'gateways' | 'log'>,
+  current: ApplyTry,
+  handlers: readonly PreparedHandler[],
+  limitMs: number = PREPARE_MS,
+): Promise<void> {
+  const { signal, log, progress } = current;
+  const began = performance.now();
+  const isOver = () => performance.now() - began >= limitMs;
   const prepared = new Map<string, number>();
-  const deadline = performance.now() + GIVE_UP_MS;
   await progress('preparing', 'prepared', 0, handlers.length);
   for (;;) {
     signal.throwIfAborted();
     const nodes = await context.gateways.nodes();
     const left = nodes.filter(({ id, address }) => address && (prepared.get(id) ?? 0) < handlers.length);
     if (left.length === 0 && prepared.size > 0) break;
+    if (isOver() && prepared.size > 0) {
+      const ready = Math.min(...prepared.values());
+      log.warn(
+        { handlers: handlers.length, ready },
+        'not all handlers of an apply could be prepared in time',
+      );
+      return;
+    }
     const results = await Promise.all(
-      left.map((node) => prepareOn(context, current, node, handlers, prepared)),
+      left.map((node) => prepareOn(context, current, node, handlers, prepared, isOver)),
     );
-    const isGivenUp = performance.now() > deadline && results.every((hasGoneOn) => !hasGoneOn);
-    if (isGivenUp)
+    const isStuck = performance.now() - began > GIVE_UP_MS && results.every((hasGoneOn) => !hasGoneOn);
+    if (isStuck || (isOver() && results.includes(false)))
       throw new AppError(
         'no_gateway',
         'No gateway can be reached that could start the handlers, or one does not answer; nothing was changed.',
@@ -62,15 +89,18 @@ export async function prepareAll(
 
 /** @returns false when the gateway has not answered */
 async function prepareOn(
-  { gateways, log }: ApplyContext,
+  { gateways, log }: Pick<ApplyContext, 'gateways' | 'log'>,
   { apply, signal, progress }: ApplyTry,
   { id, address }: AddressedNode,
   handlers: readonly PreparedHandler[],
   prepared: Map<string, number>,
+  isOver: () => boolean,
 ): Promise<boolean> {
   if (!address) return true;
   for (let at = prepared.get(id) ?? 0; at < handlers.length; at = prepared.get(id) ?? at) {
     signal.throwIfAborted();
+    // Otherwise it is not known yet whether there is a gateway that answers.
+    if (isOver() && prepared.size > 0) return true;
     try {
       await gateways.prepare(address, { applyId: apply.id, handlers: handlers.slice(at, at + BATCH) });
     } catch (thrown) {
