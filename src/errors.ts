@@ -122,6 +122,10 @@ const kinds = {
   ],
   too_many_logins: [429, 'Too many logins of the account, or from the address, have failed; `Retry-After`.'],
   too_many_credentials: [429, 'Too many keys and tokens from the network were wrong; `Retry-After`.'],
+  too_many_imports: [
+    429,
+    'Whoever sends the request has as many imports and plans that wait to be read, or as large ones, as one may have; `Retry-After`.',
+  ],
   headers_too_large: [431, 'The headers are larger than the server accepts.'],
   internal_error: [500, 'An internal error of the service; the log has the details under the request id.'],
   secret_key_mismatch: [
@@ -137,7 +141,10 @@ const kinds = {
     503,
     'The provider of OpenID Connect cannot be reached, or does not answer as it should; try again later.',
   ],
-  busy: [503, 'The API has too much to compute already; try again in a moment.'],
+  busy: [
+    503,
+    'The API has too much to compute, or to keep until it is read, already; try again in a moment.',
+  ],
   database_unavailable: [503, 'PostgreSQL cannot be reached at the moment.'],
   audit_unavailable: [503, 'The audit cannot be written, so nothing was changed; the log has the reason.'],
   queue_unavailable: [503, 'The job queue cannot be reached at the moment.'],

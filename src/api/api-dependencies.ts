@@ -77,7 +77,7 @@ export interface ApiDependencies {
   readonly gateways: Pick<Gateways, 'invoke' | 'route'>;
   /** For what one request can make long. */
   readonly threads: Pick<Threads, 'run'>;
-  readonly importReader: Pick<ImportReader, 'readRequest' | 'readBundle' | 'readFolder'>;
+  readonly importReader: Pick<ImportReader, 'readRequest' | 'readBundle' | 'readFolder' | 'room'>;
   /** Aborted when the process begins to stop: ends event streams. */
   readonly stopping: AbortSignal;
   /** Aborted some time after `stopping`: requests that wait for builds or imports are answered with 504. */

@@ -4,11 +4,13 @@
  */
 import { rm } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream';
 import { type TObject, Type } from '@sinclair/typebox';
-import multer, { MulterError } from 'multer';
+import multer, { MulterError, type StorageEngine } from 'multer';
 import { AppError, toError } from '../errors.js';
 import { describeProblem } from '../model/problems.js';
 import { coercingCheckOf } from '../model/schema-check.js';
+import { counting, type UploadPlace } from '../util/upload-room.js';
 import { uploadsFolder } from '../util/uploads.js';
 import type { ApiContext } from './context.js';
 import { warnOfUnknown } from './unknown-members.js';
@@ -17,6 +19,8 @@ import { warnOfUnknown } from './unknown-members.js';
 export interface FormFile {
   readonly path: string;
   readonly size: number;
+  /** Deletes it before that. */
+  remove(): Promise<void>;
 }
 
 /** The schema of a part that is a file. */
@@ -44,6 +48,8 @@ export interface FormOptions {
   readonly limit: FileLimit;
   /** By default the number of file parts in the schema. */
   readonly maxFiles?: number;
+  /** Takes the place that its files have on the disk, until all of them are deleted. @throws AppError */
+  readonly begin?: (() => UploadPlace) | undefined;
 }
 
 export type FormReader = (context: ApiContext, options: FormOptions) => Promise<ReadForm>;
@@ -67,9 +73,16 @@ export function formReader(schema: TObject): FormReader {
 
   return async (context, options) => {
     requireForm(context, options.limit);
-    const received = await receive(context, options.maxFiles ?? files.length, options);
+    const place = options.begin?.();
+    const received = await receive(context, options.maxFiles ?? files.length, options, place).catch(
+      (thrown: unknown) => {
+        place?.end();
+        throw thrown;
+      },
+    );
     const remove = async () => {
       await Promise.all(received.files.map(({ path }) => rm(path, { force: true })));
+      place?.end();
     };
     try {
       const notFile = files.find((name) => Object.hasOwn(received.fields, name));
@@ -83,7 +96,7 @@ export function formReader(schema: TObject): FormReader {
       const problem = checkFields(received.fields);
       if (problem) throw new AppError('invalid_input', describeProblem('form', problem));
       return {
-        parts: { ...received.fields, ...filesByName(received.files, files, required) },
+        parts: { ...received.fields, ...filesByName(received.files, files, required, remove) },
         warnings,
         remove,
       };
@@ -119,10 +132,11 @@ async function receive(
   { req, res }: ApiContext,
   maxFiles: number,
   { dataDir, limit }: FormOptions,
+  place: UploadPlace | undefined,
 ): Promise<Received> {
   const folder = await uploadsFolder(dataDir);
   const take = multer({
-    storage: multer.diskStorage({ destination: (_request, _file, use) => use(null, folder) }),
+    storage: storageIn(folder, place),
     limits: {
       files: maxFiles,
       fileSize: limit.bytes,
@@ -144,10 +158,30 @@ async function receive(
   return { fields: { ...request.body }, files: request.files ?? [] };
 }
 
+/** Files in a folder, whose bytes are counted as they arrive. */
+function storageIn(folder: string, place: UploadPlace | undefined): StorageEngine {
+  const disk = multer.diskStorage({ destination: (_request, _file, use) => use(null, folder) });
+  if (!place) return disk;
+  return {
+    _handleFile: (request, file, done) => {
+      const counted = counting((bytes) => place.take(bytes));
+      // The storage may only find that the stream was destroyed.
+      let failure: Error | undefined;
+      pipeline(file.stream, counted, (error) => {
+        failure = error ?? undefined;
+      });
+      Object.defineProperty(file, 'stream', { configurable: true, value: counted });
+      disk._handleFile(request, file, (error: unknown, info) => done(error && (failure ?? error), info));
+    },
+    _removeFile: (request, file, done) => disk._removeFile(request, file, done),
+  };
+}
+
 function filesByName(
   received: readonly Express.Multer.File[],
   names: readonly string[],
   required: readonly string[],
+  remove: () => Promise<void>,
 ): Record<string, FormFile> {
   const files: Record<string, FormFile> = {};
   for (const { fieldname, path, size } of received) {
@@ -159,7 +193,7 @@ function filesByName(
     }
     if (files[fieldname])
       throw new AppError('invalid_input', `form.${fieldname}: must be one file, not several`);
-    files[fieldname] = { path, size };
+    files[fieldname] = { path, size, remove };
   }
   const missing = names.find((name) => required.includes(name) && !files[name]);
   if (missing !== undefined) {
@@ -170,6 +204,7 @@ function filesByName(
 
 function formError(thrown: unknown, limit: FileLimit): Error {
   const error = toError(thrown);
+  if (error instanceof AppError) return error;
   if (error instanceof MulterError) {
     if (error.code === 'LIMIT_FILE_SIZE') return tooLarge(limit);
     if (error.code === 'LIMIT_FILE_COUNT') {

@@ -12,7 +12,7 @@ import type { RoutePermission, Scope } from '../model/permission.js';
 import { type Check, describeProblem } from '../model/problems.js';
 import { checkOf, coercingCheckOf } from '../model/schema-check.js';
 import type { Logger } from '../util/log.js';
-import { actorOf } from './actor.js';
+import { actorOf, ownerOf } from './actor.js';
 import type { ApiDependencies } from './api-dependencies.js';
 import { audited } from './audited.js';
 import type { ApiContext } from './context.js';
@@ -147,6 +147,8 @@ interface Description {
   readonly otherBodies?: readonly string[];
   /** Maximum number of files; by default that of the file parts in the schema. */
   readonly formFiles?: number;
+  /** True when its files wait for who reads imports, and so take of the room for these. */
+  readonly formWaits?: boolean;
   /** Media type of the default response when it is not JSON. */
   readonly produces?: string;
   /** A member of the body or of the response that can also be sent alone, as text of this type. */
@@ -247,6 +249,7 @@ export function defineRoute<
           dataDir: deps.config.DATA_DIR,
           limit: { bytes: deps.config[formLimit], setting: formLimit },
           ...(definition.formFiles !== undefined && { maxFiles: definition.formFiles }),
+          ...(definition.formWaits && { begin: () => deps.importReader.room.begin(ownerOf(context)) }),
         });
         warnings.push(...(form?.warnings ?? []));
         const result = await definition

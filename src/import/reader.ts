@@ -1,11 +1,13 @@
 /**
  * Parses documents and bundles in child processes, a few at a time: hostile input cannot exhaust the memory of this
- * process, and large input does not block its event loop.
+ * process, and large input does not block its event loop. Owners take turns: who has many of them keeps no others
+ * waiting.
  */
 import type { Readable } from 'node:stream';
-import pLimit from 'p-limit';
 import type { Config } from '../config.js';
 import type { ValidateMode } from '../model/policies/validate.js';
+import { Turns } from '../util/turns.js';
+import { UploadRoom } from '../util/upload-room.js';
 import type { Folder } from './folder/folder.js';
 import type { FolderToRead } from './folder/read-folder.js';
 import type { ImportedApi } from './imported-api.js';
@@ -20,6 +22,8 @@ const CONCURRENT_READS = 2;
  * stored.
  */
 const CONCURRENT_IMPORTS = 3;
+/** There may be so many more of each, for owners that have none. */
+const BEYOND = 2;
 /** An idle child is kept this long for the next import: starting one takes longer than parsing most documents. */
 const IDLE_TIMEOUT_MS = 60_000;
 /**
@@ -40,12 +44,16 @@ export type ReaderConfig = Pick<
   | 'IMPORT_OPERATIONS_LIMIT'
   | 'IMPORT_READ_TIMEOUT_MS'
   | 'IMPORT_READ_MEMORY_MB'
+  | 'IMPORTS_QUEUED_LIMIT'
+  | 'IMPORTS_SPOOLED_LIMIT_BYTES'
 >;
 
 export class ImportReader {
   readonly #config: ReaderConfig;
-  readonly #reads = pLimit(CONCURRENT_READS);
-  readonly #imports = pLimit(CONCURRENT_IMPORTS);
+  /** Of what waits to be read. */
+  readonly room: UploadRoom;
+  readonly #reads = new Turns({ places: CONCURRENT_READS, beyond: BEYOND });
+  readonly #imports = new Turns({ places: CONCURRENT_IMPORTS, beyond: BEYOND });
   /** All running children, including the idle one. */
   readonly #children = new Set<ReaderChild>();
   #idle: { readonly child: ReaderChild; readonly timer: NodeJS.Timeout } | undefined;
@@ -53,74 +61,78 @@ export class ImportReader {
 
   constructor(config: ReaderConfig) {
     this.#config = config;
+    this.room = new UploadRoom({
+      bodies: config.IMPORTS_QUEUED_LIMIT,
+      bytes: config.IMPORTS_SPOOLED_LIMIT_BYTES,
+    });
   }
 
   /**
    * Reads the body of a request that imports a document.
+   * @param owner whose turn it takes
    * @param body JSON, decompressed
    * @param validation whether requests are to be validated as the document says
    * @param store called with the result; other imports may wait until it resolves
-   * @throws AppError invalid_json, invalid_input, invalid_spec, body_too_large, import_timeout, import_memory; and the
-   * errors of `store`
+   * @throws AppError invalid_json, invalid_input, invalid_spec, body_too_large, import_timeout, import_memory,
+   * too_many_imports, busy; and the errors of `store`
    */
   async readRequest<T>(
+    owner: string,
     body: Readable,
     store: (request: ReadRequest) => Promise<T>,
     validation: ValidateMode = 'off',
   ): Promise<T> {
-    const { DATA_DIR, SPEC_LIMIT_BYTES } = this.#config;
-    this.#prepare();
-    const spooled = await spool(body, DATA_DIR, SPEC_LIMIT_BYTES * ESCAPES_FACTOR + OTHER_MEMBERS_BYTES);
-    try {
-      return await this.#imports(async () => store(await this.#read('request', spooled.file, validation)));
-    } finally {
-      await spooled.remove();
-    }
+    const limit = this.#config.SPEC_LIMIT_BYTES * ESCAPES_FACTOR + OTHER_MEMBERS_BYTES;
+    return this.#spooled(owner, body, limit, (file) =>
+      this.#imports.run(owner, async () => store(await this.#read(owner, 'request', file, validation))),
+    );
   }
 
   /**
    * Reads a bundle.
-   * @param file path of the ZIP archive
+   * @param owner whose turn it takes
+   * @param file path of the ZIP archive, which has its place in the room
    * @param validation whether requests are to be validated as the document says
    * @param store called with the result; other imports may wait until it resolves
    * @throws AppError invalid_bundle, invalid_spec, invalid_dependency, body_too_large, import_timeout, import_memory;
    * and the errors of `store`
    */
   readBundle<T>(
+    owner: string,
     file: string,
     store: (api: ImportedApi) => Promise<T>,
     validation: ValidateMode = 'off',
   ): Promise<T> {
-    return this.#imports(async () => store((await this.#read('bundle', file, validation)).api));
+    return this.#imports.run(owner, async () =>
+      store((await this.#read(owner, 'bundle', file, validation)).api),
+    );
   }
 
   /**
    * Reads a folder that describes an installation.
+   * @param owner whose turn it takes
    * @param body the ZIP, or JSON with its files
    * @param use called with the result; others may wait until it resolves
-   * @throws AppError invalid_folder, invalid_json, invalid_input, body_too_large, import_timeout, import_memory; and
-   * the errors of `use`
+   * @throws AppError invalid_folder, invalid_json, invalid_input, body_too_large, import_timeout, import_memory,
+   * too_many_imports, busy; and the errors of `use`
    */
   async readFolder<T>(
+    owner: string,
     body: Readable,
     folder: Omit<FolderToRead, 'file'>,
     use: (folder: Folder) => Promise<T>,
   ): Promise<T> {
-    const { DATA_DIR, BUNDLE_LIMIT_BYTES } = this.#config;
-    const spooled = await spool(body, DATA_DIR, BUNDLE_LIMIT_BYTES);
-    try {
-      return await this.#imports(async () =>
+    return this.#spooled(owner, body, this.#config.BUNDLE_LIMIT_BYTES, (file) =>
+      this.#imports.run(owner, async () =>
         use(
-          await this.#withChild((child) =>
+          await this.#withChild(owner, (child) =>
             child.readFolder({
-              ...{ kind: 'folder', file: spooled.file, limits: this.#limits(), validation: 'off', folder },
+              ...{ kind: 'folder', file, limits: this.#limits(), validation: 'off', folder },
             }),
           ),
         ),
-      );
-    } finally {
-      await spooled.remove();
-    }
+      ),
+    );
   }
 
   /** Kills all children; reads in progress reject. */
@@ -130,12 +142,33 @@ export class ImportReader {
     await Promise.all([...this.#children].map((child) => child.end()));
   }
 
-  #read(kind: ReadJob['kind'], file: string, validation: ValidateMode): Promise<ReadRequest> {
-    return this.#withChild((child) => child.read({ kind, file, limits: this.#limits(), validation }));
+  /** Writes a body to the disk, if there is room, and removes it when it was used. */
+  async #spooled<T>(
+    owner: string,
+    body: Readable,
+    limitBytes: number,
+    use: (file: string) => Promise<T>,
+  ): Promise<T> {
+    const place = this.room.begin(owner);
+    try {
+      this.#prepare();
+      const spooled = await spool(body, this.#config.DATA_DIR, limitBytes, place);
+      try {
+        return await use(spooled.file);
+      } finally {
+        await spooled.remove();
+      }
+    } finally {
+      place.end();
+    }
   }
 
-  #withChild<T>(read: (child: ReaderChild) => Promise<T>): Promise<T> {
-    return this.#reads(async () => {
+  #read(owner: string, kind: ReadJob['kind'], file: string, validation: ValidateMode): Promise<ReadRequest> {
+    return this.#withChild(owner, (child) => child.read({ kind, file, limits: this.#limits(), validation }));
+  }
+
+  #withChild<T>(owner: string, read: (child: ReaderChild) => Promise<T>): Promise<T> {
+    return this.#reads.run(owner, async () => {
       if (this.#isClosed) throw closedError();
       const child = this.#acquire();
       try {
@@ -150,8 +183,7 @@ export class ImportReader {
 
   /** Starts a child while a body still arrives. */
   #prepare(): void {
-    if (!this.#idle && !this.#isClosed && this.#reads.activeCount < CONCURRENT_READS)
-      this.#keep(this.#start());
+    if (!this.#idle && !this.#isClosed && this.#reads.active < CONCURRENT_READS) this.#keep(this.#start());
   }
 
   #acquire(): ReaderChild {

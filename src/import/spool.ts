@@ -5,10 +5,11 @@
 import { randomUUID } from 'node:crypto';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Readable, Transform } from 'node:stream';
+import type { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { AppError, toError } from '../errors.js';
 import { isErrno } from '../util/errno.js';
+import { counting, type UploadPlace } from '../util/upload-room.js';
 import { uploadsFolder } from '../util/uploads.js';
 
 export interface SpooledBody {
@@ -18,15 +19,22 @@ export interface SpooledBody {
 
 /**
  * Spools the whole body; removes the file on failure.
- * @throws AppError body_too_large, or invalid_input when the connection closes before the end of the body
+ * @param place that it has on the disk
+ * @throws AppError body_too_large, or invalid_input when the connection closes before the end of the body; and what the
+ * place throws
  */
-export async function spool(body: Readable, dataDir: string, limitBytes: number): Promise<SpooledBody> {
+export async function spool(
+  body: Readable,
+  dataDir: string,
+  limitBytes: number,
+  place: UploadPlace,
+): Promise<SpooledBody> {
   const file = join(await uploadsFolder(dataDir), `${randomUUID()}.json`);
   const remove = () => rm(file, { force: true });
   try {
     // A write stream that opens the file itself may do so even after it was destroyed, and so after the removal.
     const opened = await open(file, 'wx');
-    await pipeline(body, limited(limitBytes), opened.createWriteStream());
+    await pipeline(body, limited(limitBytes, place), opened.createWriteStream());
     return { file, remove };
   } catch (thrown) {
     await remove();
@@ -34,15 +42,14 @@ export async function spool(body: Readable, dataDir: string, limitBytes: number)
   }
 }
 
-/** Fails after this many bytes. */
-function limited(limitBytes: number): Transform {
+/** Fails after this many bytes, or when there is no room. */
+function limited(limitBytes: number, place: UploadPlace): Transform {
   let count = 0;
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      count += chunk.length;
-      if (count <= limitBytes) done(null, chunk);
-      else done(new AppError('body_too_large', `The body is larger than ${limitBytes} bytes`));
-    },
+  return counting((bytes) => {
+    count += bytes;
+    if (count > limitBytes)
+      throw new AppError('body_too_large', `The body is larger than ${limitBytes} bytes`);
+    place.take(bytes);
   });
 }
 

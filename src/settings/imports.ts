@@ -37,6 +37,19 @@ export const IMPORTS = {
     1_048_576,
     'Heap of the process that reads one document or bundle, MiB.',
   ),
+  IMPORTS_QUEUED_LIMIT: integer(
+    32,
+    1,
+    10_000,
+    'Imports and plans of one user, or of `API_KEY`, that have not been read yet. More are refused.',
+  ),
+  IMPORTS_SPOOLED_LIMIT_BYTES: integer(
+    1024 * 1024 * 1024,
+    1024,
+    1024 ** 4,
+    'What imports and plans that have not been read yet may have on the disk of one `web`, bytes; several ones of one user half of it. One of each user is let in beyond it.',
+    '1 GiB',
+  ),
   IMPORT_WAIT_MS: integer(
     600_000,
     1,

@@ -51,6 +51,11 @@ export class Turns {
     return [...this.#owners.values()].reduce((sum, { waiting }) => sum + waiting.length, 0);
   }
 
+  /** How much is being done. */
+  get active(): number {
+    return this.#active;
+  }
+
   #turnOf(name: string, signal?: AbortSignal): Promise<void> {
     const owner = this.#owners.get(name) ?? { active: 0, waiting: [] };
     this.#owners.set(name, owner);

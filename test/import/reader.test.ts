@@ -18,7 +18,9 @@ const ENDLESS = `openapi: 3.0.0\nx-data:\n${'- [a, b]\n'.repeat(200_000)}`;
 
 const bodyOf = (value: unknown) => Readable.from([Buffer.from(JSON.stringify(value))]);
 
-const read = (reader: ImportReader, body: Readable) => reader.readRequest(body, async (request) => request);
+const OWNER = 'somebody';
+const read = (reader: ImportReader, body: Readable, owner = OWNER) =>
+  reader.readRequest(owner, body, async (request) => request);
 
 describe('import reader', () => {
   let folder: TempDir;
@@ -124,7 +126,7 @@ describe('import reader', () => {
     const readings = Array.from({ length: 100 }, async (_, turns) => {
       const body = new PassThrough();
       body.write('{"spec": "');
-      const reading = read(reader, body);
+      const reading = read(reader, body, `${turns}`);
       const refused = expectRejected(reading, /connection was closed/, 'invalid_input');
       for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
       body.destroy();
@@ -190,7 +192,7 @@ describe('import reader', () => {
       import { loadConfig } from ${JSON.stringify(new URL('../../src/config.js', import.meta.url).href)};
       import { ImportReader } from ${JSON.stringify(new URL('../../src/import/reader.js', import.meta.url).href)};
       const reader = new ImportReader(loadConfig({ DATA_DIR: ${JSON.stringify(join(folder.path, 'other'))} }));
-      await reader.readRequest(createReadStream(${JSON.stringify(body)}), async () => undefined);
+      await reader.readRequest('somebody', createReadStream(${JSON.stringify(body)}), async () => undefined);
     `;
     const parent = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'ignore' });
     const [pid = 0] = await eventually(async () => {
@@ -255,9 +257,9 @@ describe('import reader', () => {
       held--;
     };
     const imports = Array.from({ length: 5 }, () =>
-      reader.readRequest(bodyOf({ spec: documentWith({}) }), store),
+      reader.readRequest(OWNER, bodyOf({ spec: documentWith({}) }), store),
     );
-    imports.push(reader.readRequest(bodyOf({ spec: 'a: 1' }), store).catch(() => undefined));
+    imports.push(reader.readRequest(OWNER, bodyOf({ spec: 'a: 1' }), store).catch(() => undefined));
     await eventually(() => expect(held).to.equal(3));
     await eventually(async () => expect(await spooled()).to.have.length.within(5, 6));
     release();
@@ -265,11 +267,77 @@ describe('import reader', () => {
     expect(maxHeld).to.equal(3);
   });
 
+  it('reads the import of an owner within seconds while endless ones of another take all readers', async () => {
+    const reader = startReader();
+    const endless = Array.from({ length: 5 }, () =>
+      read(reader, bodyOf({ spec: ENDLESS }), 'greedy').catch((error: unknown) => error),
+    );
+    await eventually(async () => expect(await readerProcesses()).to.have.lengthOf(2));
+    const { api } = await read(reader, bodyOf({ spec: documentWith({}) }), 'modest');
+    expect(api.title).to.equal('Test');
+    await reader.close();
+    for (const error of await Promise.all(endless)) expect(String(error)).to.include('stopping');
+  });
+
+  it('reads the import of an owner while results of another are not stored', async () => {
+    const reader = startReader();
+    let release: () => void = () => undefined;
+    const done = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    let held = 0;
+    const stored = Array.from({ length: 4 }, () =>
+      reader.readRequest('greedy', bodyOf({ spec: documentWith({}) }), () => {
+        held++;
+        return done;
+      }),
+    );
+    await eventually(() => expect(held).to.equal(3));
+    await read(reader, bodyOf({ spec: documentWith({}) }), 'modest');
+    expect(held).to.equal(3);
+    release();
+    await Promise.all(stored);
+  });
+
+  it('refuses an owner who has as many imports waiting as one may have, and nobody else', async () => {
+    const reader = startReader({ IMPORTS_QUEUED_LIMIT: '2' });
+    const silent = [new PassThrough(), new PassThrough()];
+    const waiting = silent.map((body) =>
+      expectRejected(read(reader, body, 'greedy'), /connection was closed/, 'invalid_input'),
+    );
+    const more = () => read(reader, bodyOf({ spec: documentWith({}) }), 'greedy');
+    await expectRejected(more(), /2 imports and plans.*IMPORTS_QUEUED_LIMIT/, 'too_many_imports');
+    await read(reader, bodyOf({ spec: documentWith({}) }), 'modest');
+    for (const body of silent) body.destroy();
+    await Promise.all(waiting);
+    await more();
+  });
+
+  it('keeps no more of the bodies of an owner on the disk than it may, and leaves room to others', async () => {
+    const reader = startReader({ IMPORTS_SPOOLED_LIMIT_BYTES: '100000' });
+    const first = new PassThrough();
+    const waiting = expectRejected(read(reader, first, 'greedy'), /connection was closed/, 'invalid_input');
+    first.write(Buffer.alloc(45_000, 32));
+    await eventually(() => expect(reader.room.bytes).to.equal(45_000));
+    const large = () => bodyOf({ spec: documentWith({}), x: 'y'.repeat(10_000) });
+    await expectRejected(
+      read(reader, large(), 'greedy'),
+      /50000 bytes.*IMPORTS_SPOOLED_LIMIT_BYTES/,
+      'too_many_imports',
+    );
+    expect(reader.room.bytes).to.equal(45_000);
+    await read(reader, large(), 'modest');
+    first.destroy();
+    await waiting;
+    expect(reader.room.bytes).to.equal(0);
+    await read(reader, large(), 'greedy');
+  });
+
   it('rejects a bundle that is no archive, and keeps its file', async () => {
     const file = join(folder.path, 'bundle.zip');
     await writeFile(file, 'no archive');
     await expectRejected(
-      startReader().readBundle(file, async (api) => api),
+      startReader().readBundle(OWNER, file, async (api) => api),
       /ZIP/,
       'invalid_bundle',
     );

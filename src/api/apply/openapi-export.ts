@@ -5,7 +5,7 @@
  */
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
-import { AppError } from '../../errors.js';
+import { AppError, type ErrorCode } from '../../errors.js';
 import type { ImportedApi } from '../../import/imported-api.js';
 import type { JsonObject } from '../../import/openapi/json.js';
 import { VALIDATE_MODES, type ValidateMode } from '../../model/policies/validate.js';
@@ -26,10 +26,16 @@ import { basePathIn, type DocumentGroup, pathInDocument, writeDocument } from '.
 /** Between so many endpoints, the event loop runs other tasks. */
 const AT_ONCE = 50;
 
-type ExportDependencies = Pick<ApiDependencies, 'store' | 'importReader'>;
+type ExportDependencies = Pick<ApiDependencies, 'store' | 'importReader'> & {
+  /** Who asks for it: documents are read in turns. */
+  readonly owner: string;
+};
 
 /** What a document of endpoints without a collection says of their API. */
 export type DocumentInfo = DocumentGroup['info'];
+
+/** They say nothing about a document. */
+const NOT_READ: ReadonlySet<ErrorCode> = new Set(['too_many_imports', 'busy']);
 
 export interface ExportedDocument {
   readonly collection: { readonly id: string; readonly name: string } | null;
@@ -138,7 +144,7 @@ async function exportedDocument(
 
 /** What an import reads of a document; undefined, with a warning, when it cannot. */
 async function readAgain(
-  { importReader }: ExportDependencies,
+  { importReader, owner }: ExportDependencies,
   document: JsonObject,
   validate: ValidateMode,
   warnings: string[],
@@ -146,9 +152,9 @@ async function readAgain(
   const spec = (await jsonInParts(document)).toString();
   const body = Readable.from([await jsonInParts({ spec })]);
   try {
-    return await importReader.readRequest(body, async ({ api }) => api, validate);
+    return await importReader.readRequest(owner, body, async ({ api }) => api, validate);
   } catch (thrown) {
-    if (!(thrown instanceof AppError)) throw thrown;
+    if (!(thrown instanceof AppError) || NOT_READ.has(thrown.code)) throw thrown;
     warnings.push(`A document that was written could not be read again: ${thrown.message}`);
     return undefined;
   }

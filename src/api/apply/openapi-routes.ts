@@ -1,5 +1,6 @@
 /** Endpoints as OpenAPI documents. */
 import { AppError } from '../../errors.js';
+import { ownerOfActor } from '../../model/owner.js';
 import type { Permission } from '../../model/permission.js';
 import { findDomainOfHost } from '../../store/domains.js';
 import type { Principal } from '../principal.js';
@@ -18,12 +19,13 @@ export const openApiExportRoutes = [
     tag: 'Apply',
     query: OpenApiExportQuery,
     data: OpenApiExportView,
-    errors: ['not_found'],
+    errors: ['not_found', 'too_many_imports', 'busy'],
     handle: async ({ query, principal }, deps) => {
       const host = query.domain.toLowerCase();
       const domain = await findDomainOfHost(deps.store, host);
       if (domain) requireTold(principal, 'domains:read', `The domain ${host}`);
-      const { documents, warnings } = await exportedDocuments(deps, host, {
+      const reading = { ...deps, owner: ownerOfActor(principal.actor) };
+      const { documents, warnings } = await exportedDocuments(reading, host, {
         info: { title: domain?.name ?? host, description: domain?.description ?? null },
         part: query,
       });

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { Type } from '@sinclair/typebox';
 import { zipSync } from 'fflate';
 import type { Folder } from '../../import/folder/folder.js';
+import { ownerOf } from '../actor.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import type { ApiContext } from '../context.js';
 import { readDecompressed } from '../decompressed-body.js';
@@ -53,7 +54,7 @@ export const applyRoutes = [
     errors: [
       ...APPLY_ERRORS,
       ...(['invalid_folder', 'apply_conflict', 'body_too_large', 'import_timeout', 'import_memory'] as const),
-      'no_disk_space',
+      ...(['no_disk_space', 'too_many_imports'] as const),
     ],
     handle: async ({ query, content: folder, principal, tryOnly, ...request }, deps) => {
       const isDryRun = isSet(query.dry_run);
@@ -113,7 +114,12 @@ function readFolder(
   const isZip = Boolean(context.request.is([...ZIP_TYPES]));
   return readDecompressed(context, async (body) => {
     // An apply waits for long, and keeps no reader from others meanwhile.
-    const folder = await importReader.readFolder(body, { isZip, environment }, async (read) => read);
+    const folder = await importReader.readFolder(
+      ownerOf(context),
+      body,
+      { isZip, environment },
+      async (read) => read,
+    );
     await use({}, folder);
   });
 }

@@ -1,13 +1,14 @@
 /** Bulk import of OpenAPI documents and bundles, and the progress of imports. */
 import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { Type } from '@sinclair/typebox';
 import { AppError, requireFound } from '../../errors.js';
 import type { ImportedApi } from '../../import/imported-api.js';
+import { ownerOfActor } from '../../model/owner.js';
 import { VALIDATE_MODES, type ValidateMode } from '../../model/policies/validate.js';
 import { type AppliedImport, applyImport, planImport } from '../../store/apply-import.js';
 import { countHandlers, handlersOf } from '../../store/import-handlers.js';
 import { findImport } from '../../store/imports.js';
+import { ownerOf } from '../actor.js';
 import { readDecompressed } from '../decompressed-body.js';
 import type { FormFile } from '../form.js';
 import { progressReply } from '../progress-events.js';
@@ -47,6 +48,7 @@ export const importRoutes = [
       read: (context, { importReader }, use: UseOf<ImportedApi>) =>
         readDecompressed(context, (body) =>
           importReader.readRequest(
+            ownerOf(context),
             body,
             ({ fields, api }) => use(fields, api),
             validationOf(context.query['validate']),
@@ -62,6 +64,8 @@ export const importRoutes = [
       'import_busy',
       'import_timeout',
       'import_memory',
+      'too_many_imports',
+      'busy',
     ],
     handle: async ({ query, body, content: api, id: request_id, tell, tryOnly }, { store, config }) => {
       const target = targetOf('body', body, body.create_collection ?? false, config);
@@ -87,6 +91,7 @@ export const importRoutes = [
     form: BundleForm,
     formLimit: 'BUNDLE_LIMIT_BYTES',
     formFiles: 1,
+    formWaits: true,
     data: Type.Union([BundleImported, ImportPlan]),
     alternatives: {
       202: { description: 'The import is running; `Location` is its URL', data: ImportAccepted },
@@ -104,6 +109,8 @@ export const importRoutes = [
       'import_busy',
       'import_timeout',
       'import_memory',
+      'too_many_imports',
+      'busy',
       'no_worker',
       'no_gateway',
       'wait_timeout',
@@ -122,24 +129,31 @@ export const importRoutes = [
         throw new AppError('forbidden', 'query.compile: the permission endpoints:deploy is missing', {
           details: { permission: 'endpoints:deploy' },
         });
-      const { path } = bundleFile(form);
+      const file = bundleFile(form);
+      const owner = ownerOfActor(principal.actor);
       const validation = validationOf(query.validate);
       if (isSet(query.dry_run)) {
         tryOnly();
         return planned(
-          await deps.importReader.readBundle(path, (api) => planImport(deps.store, target, api), validation),
+          await deps.importReader.readBundle(
+            owner,
+            file.path,
+            (api) => planImport(deps.store, target, api),
+            validation,
+          ),
         );
       }
       const isAwaited = !(compile && prefersAsync(header));
       const options = { compile, start, isAwaited };
       const request = { id: requestId, log, tell };
       const id = await deps.importReader.readBundle(
-        path,
+        owner,
+        file.path,
         (api) => startBundleImport(deps, target, api, options, request),
         validation,
       );
       // No longer needed, while compiling the handlers may take minutes.
-      await rm(path, { force: true });
+      await file.remove();
       if (!isAwaited) {
         const accepted = { import_id: id, status: 'queued' };
         return new Reply(202, accepted, acceptedHeaders(`/api/imports/${id}`));
