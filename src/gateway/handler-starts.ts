@@ -1,4 +1,7 @@
-/** Starts handlers on this node: a few at a time, for which owners take turns, with their variables, unless an apply has prepared them. */
+/**
+ * Starts handlers on this node: a few at a time, for which owners take turns, with their variables, unless an apply has
+ * prepared them.
+ */
 import pTimeout from 'p-timeout';
 import { type LimitSettings, limitsAbove, limitsInForce } from '../model/endpoint-limits.js';
 import { ownerOfEndpoint, WITHOUT_DOMAIN } from '../model/owner.js';

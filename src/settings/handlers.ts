@@ -60,7 +60,7 @@ export const HANDLERS = {
     200,
     1,
     1_000_000,
-    'Builds of one domain, asked for one by one, that have not ended. More are refused; imports and applies wait instead.',
+    'Builds of one domain, or of all hosts without one, asked for one by one, that have not ended. More are refused; imports and applies wait instead.',
   ),
   JOBS_QUEUED_LIMIT: integer(
     10_000,
