@@ -104,11 +104,12 @@ export class HandlerStarts {
    * @throws when it does not become ready
    */
   startBeside(endpoint: RoutedEndpoint, wanted: Omit<WantedHandler, 'endpointId'>): Promise<HandlerProcess> {
-    return this.#inTurn(ownerOfEndpoint(endpoint), async () => {
+    const begin = async () => {
       const log = this.#logOf(endpoint.id, endpoint);
       const start = await this.#startOf({ ...wanted, endpointId: endpoint.id }, endpoint, log);
       return await this.#launch(start, { ...wanted, log });
-    });
+    };
+    return this.#inTurn(ownerOfEndpoint(endpoint), begin, wanted.abandoned);
   }
 
   /**

@@ -227,7 +227,8 @@ export async function jobsOfWaitingOwners(
 ): Promise<QueuedJob[]> {
   const { rows } = await store.knex.raw<{ rows: QueuedJob[] }>(
     `WITH RECURSIVE busy AS (
-       SELECT DISTINCT ${ownerOfHost('endpoints.domain')} AS owner FROM jobs JOIN endpoints ON endpoints.id = endpoint_id WHERE state = 'running'),
+       SELECT DISTINCT ${ownerOfHost('endpoints.domain')} AS owner
+         FROM jobs JOIN endpoints ON endpoints.id = endpoint_id WHERE state = 'running'),
      -- Each endpoint once, however many of its jobs are queued.
      queued AS (
        (SELECT endpoint_id FROM jobs WHERE state = 'queued' ORDER BY endpoint_id LIMIT 1)

@@ -36,9 +36,7 @@ export async function testInProcess(
 ): Promise<ConnectionTest> {
   const waiting = turns.waiting(owner);
   if (waiting >= MAX_WAITING)
-    return failed(
-      `${waiting} connection tests wait already that the same user has asked for; try again later`,
-    );
+    return failed(`the same user has ${waiting} connection tests waiting already; try again later`);
   const tooLate = new AbortController();
   const timer = setTimeout(() => tooLate.abort(new TooLate()), MAX_WAIT_MS);
   const test = () => {
