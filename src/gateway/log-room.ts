@@ -1,25 +1,28 @@
 /**
- * Shares out what the entries of one hour may take. When it is half full, endpoints that have written more than others
- * write no more; so a handler that talks without end silences itself, and nobody else. What is left out is counted, and
- * becomes an entry itself: at once, and then every minute.
+ * Shares out what the entries of one hour may take. When it is half full, there is a reserve: a domain may take as much
+ * of that as it leaves to all others, and an endpoint as much as it leaves to the others of its domain. So a handler
+ * that talks without end silences itself, a domain with many of them takes half of the reserve, and whoever comes later
+ * finds room. What is left out is counted, and becomes an entry itself: at once, and then every minute.
  */
 import { CROWDED, isImportant, type LogEntry } from '../model/log-entry.js';
 import type { Logger } from '../util/log.js';
 import { lengthOf, noteOf } from './log-buffer.js';
 
-/** From this part of its size on an hour takes nothing but errors, of each endpoint as many as its share of them. */
+/** From this part of its size on an hour takes nothing but errors, as many as their reserve. */
 const NEARLY_FULL = 0.75;
-/**
- * What endpoints may write in an hour that is crowded, all together: of errors as much again. It is half of what there
- * is, so that there is room for an endpoint that comes later.
- */
-const SHARED = 0.125;
+/** What all together may write in an hour that is crowded: of errors as much again. */
+const RESERVE = 0.25;
 const NOTE_EVERY_MS = 60_000;
+
+/** Characters of errors and such, and of all else. */
+class Written {
+  important = 0;
+  others = 0;
+}
 
 /** What an endpoint has written in this hour, and has not. */
 class EndpointRoom {
-  characters = 0;
-  importantCharacters = 0;
+  readonly written = new Written();
   leftOut = 0;
   notedAt = Number.NEGATIVE_INFINITY;
 }
@@ -27,16 +30,24 @@ class EndpointRoom {
 export class LogRoom {
   readonly #hourBytes: number;
   readonly #log: Logger;
+  readonly #domainOf: (endpointId: string) => string;
   #hour = 0;
   #bytes = 0;
   #gateways = 1;
   #endpoints = new Map<string, EndpointRoom>();
+  /** What was taken of the reserve: by all, and by each domain. */
+  #taken = new Written();
+  #takenByDomain = new Map<string, Written>();
   #hasWarned = false;
 
-  /** @param hourBytes what the entries of an hour may take, those of all gateways */
-  constructor(hourBytes: number, log: Logger) {
+  /**
+   * @param hourBytes what the entries of an hour may take, those of all gateways
+   * @param domainOf the domain of an endpoint; those that are not known share one
+   */
+  constructor(hourBytes: number, log: Logger, domainOf: (endpointId: string) => string) {
     this.#hourBytes = hourBytes;
     this.#log = log;
+    this.#domainOf = domainOf;
   }
 
   /** Says what an hour has by now, and how many gateways write it. @returns what the hour before it has left out */
@@ -47,6 +58,8 @@ export class LogRoom {
     const left = this.takeNotes(Number.POSITIVE_INFINITY);
     this.#hour = hour;
     this.#endpoints = new Map();
+    this.#taken = new Written();
+    this.#takenByDomain = new Map();
     this.#hasWarned = false;
     return left;
   }
@@ -57,18 +70,31 @@ export class LogRoom {
     this.#endpoints.set(entry.endpointId, endpoint);
     const characters = lengthOf(entry);
     const filled = this.#bytes / this.#hourBytes;
-    const share = (SHARED * this.#hourBytes) / (this.#endpoints.size * this.#gateways);
-    const written = isImportant(entry) ? 'importantCharacters' : 'characters';
-    // Whoever writes an entry chooses its level: errors have a share of their own, and no more.
-    const end = isImportant(entry) ? 1 : NEARLY_FULL;
-    if (filled < CROWDED || (filled < end && endpoint[written] + characters <= share)) {
-      endpoint[written] += characters;
+    // Whoever writes an entry chooses its level: errors have a reserve of their own, and no more.
+    const [kind, end] = isImportant(entry) ? (['important', 1] as const) : (['others', NEARLY_FULL] as const);
+    if (filled < CROWDED || (filled < end && this.#takeOfReserve(entry, endpoint, kind))) {
+      endpoint.written[kind] += characters;
       this.#bytes += characters;
       return true;
     }
     endpoint.leftOut++;
     this.#warn();
     return false;
+  }
+
+  /** What an endpoint has written before counts for it alone, so that its domain has a share for the others. */
+  #takeOfReserve(entry: LogEntry, endpoint: EndpointRoom, kind: keyof Written): boolean {
+    const characters = lengthOf(entry);
+    const name = this.#domainOf(entry.endpointId);
+    const domain = this.#takenByDomain.get(name) ?? new Written();
+    const reserve = (RESERVE * this.#hourBytes) / this.#gateways;
+    const leftToAll = reserve - this.#taken[kind] - characters;
+    const leftToDomain = leftToAll - domain[kind] - characters;
+    if (endpoint.written[kind] + characters > leftToDomain) return false;
+    this.#takenByDomain.set(name, domain);
+    domain[kind] += characters;
+    this.#taken[kind] += characters;
+    return true;
   }
 
   /** What was left out and is to be said now. */

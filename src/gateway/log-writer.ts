@@ -31,7 +31,7 @@ const TRIES = 3;
 export class LogWriter {
   readonly #store: Store;
   readonly #log: Logger;
-  readonly #waiting = new LogBuffer();
+  readonly #waiting: LogBuffer;
   readonly #room: LogRoom;
   /** What is being written, or could not be. */
   #batch: readonly NumberedEntry[] = [];
@@ -47,11 +47,21 @@ export class LogWriter {
   #isFailing = false;
   #refusals = 0;
 
-  /** @param hourBytes what the entries of one hour may take, of all gateways */
-  constructor(store: Store, log: Logger, hourBytes: number) {
+  /**
+   * @param hourBytes what the entries of one hour may take, of all gateways
+   * @param domainOf the domain of an endpoint, as domains share the room; undefined when it is not known
+   */
+  constructor(
+    store: Store,
+    log: Logger,
+    hourBytes: number,
+    domainOf: (endpointId: string) => string | undefined,
+  ) {
     this.#store = store;
     this.#log = log;
-    this.#room = new LogRoom(hourBytes, log);
+    const known = (endpointId: string) => domainOf(endpointId) ?? '';
+    this.#waiting = new LogBuffer(known);
+    this.#room = new LogRoom(hourBytes, log, known);
   }
 
   add(entry: LogEntry): void {

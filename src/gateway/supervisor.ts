@@ -287,6 +287,11 @@ export class Supervisor {
     return this.#endpoints.rows.keys();
   }
 
+  /** The host that an endpoint is served at. */
+  domainOf(id: string): string | undefined {
+    return this.#endpoints.rows.get(id)?.domain;
+  }
+
   /** An endpoint as the front knows it. */
   stateOfId(id: string): EndpointState | undefined {
     const endpoint = this.#endpoints.rows.get(id);

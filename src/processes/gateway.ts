@@ -91,7 +91,8 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   shutdown.add('changes', () => changes.stop());
 
   let supervisor: Supervisor | undefined;
-  const logWriter = new LogWriter(store, log, config.LOG_RETENTION_MB * 1024 * 1024);
+  const hourBytes = config.LOG_RETENTION_MB * 1024 * 1024;
+  const logWriter = new LogWriter(store, log, hourBytes, (id) => supervisor?.domainOf(id));
   const traces = await openTraces(config, THIS_PROCESS, registry, log);
   if (traces) shutdown.add('traces', () => traces.stop());
   const endpointLog = new EndpointLog(logWriter, log, traces);

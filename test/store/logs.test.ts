@@ -15,6 +15,7 @@ import { startProxy } from '../support/tcp-proxy.js';
 
 const HOUR_MS = 3_600_000;
 const ENDPOINT = randomUUID();
+const domainOf = () => 'example.com';
 
 const entry = (message: string, at = Date.now()): LogEntry => ({
   ...{ at, kind: 'output', level: 'info', endpointId: ENDPOINT, version: 1, requestId: null },
@@ -135,7 +136,7 @@ describe('the log in the database', () => {
   it('loses an entry of the log that PostgreSQL refuses, and no other', async () => {
     const { log, lines, expectErrors } = createTestLog();
     expectErrors(/an entry of the log cannot be stored/);
-    const writer = new LogWriter(store, log, 2 ** 30);
+    const writer = new LogWriter(store, log, 2 ** 30, domainOf);
     writer.start(randomUUID());
     try {
       writer.add(entry('first'));
@@ -151,7 +152,7 @@ describe('the log in the database', () => {
 
   it('keeps room in the log for errors and other endpoints when one has filled half of the hour', async () => {
     const { log, lines } = createTestLog();
-    const writer = new LogWriter(store, log, 4 * 1024 * 1024);
+    const writer = new LogWriter(store, log, 4 * 1024 * 1024, domainOf);
     const of = (endpointId: string, message: string, level: LogEntry['level'] = 'info'): LogEntry => ({
       ...entry(message),
       ...{ endpointId, level },
@@ -190,7 +191,7 @@ describe('the log in the database', () => {
 
   it('writes the log of a gateway again after all its entries were dropped', async () => {
     const { log } = createTestLog();
-    const writer = new LogWriter(store, log, 2 ** 30);
+    const writer = new LogWriter(store, log, 2 ** 30, domainOf);
     writer.start(randomUUID());
     try {
       writer.add(entry('first'));
@@ -236,7 +237,7 @@ describe('the log in the database', () => {
     const proxy = await startProxy(opened.databaseUrl);
     const away = openDatabase(proxy.url, () => undefined);
     const { log, lines } = createTestLog();
-    const writer = new LogWriter(away, log, 2 ** 30);
+    const writer = new LogWriter(away, log, 2 ** 30, domainOf);
     try {
       writer.start(randomUUID());
       writer.add(entry('before'));
