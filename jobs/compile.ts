@@ -9,15 +9,8 @@ import { AppError, type ErrorCode } from '../src/errors.js';
 import { buildJobId, type CompileJob } from '../src/queues/jobs.js';
 import type { Changes } from '../src/reconcile/changes.js';
 import { findArtifact, saveArtifact } from '../src/store/artifacts.js';
-import {
-  type BuildAttempt,
-  type BuildResult,
-  CANCELLED,
-  type ClaimedBuild,
-  claimBuild,
-  findBuild,
-  finishBuild,
-} from '../src/store/builds.js';
+import { CANCELLED, type ClaimedBuild, claimBuild, finishBuild } from '../src/store/build-attempts.js';
+import { type BuildAttempt, type BuildResult, findBuild } from '../src/store/builds.js';
 import type { Store } from '../src/store/database.js';
 import { isDiskFull } from '../src/util/disk-full.js';
 import type { ThisWorker } from './active-jobs.js';

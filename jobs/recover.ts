@@ -5,13 +5,12 @@ import type { Queues } from '../src/queues/queues.js';
 import { awaitLiveNodes } from '../src/reconcile/nodes.js';
 import {
   abandonedBuilds,
-  type BuildAttempt,
   finishBuild,
   longQueuedBuilds,
-  pruneBuilds,
   requeueBuild,
   runningBuildsOf,
-} from '../src/store/builds.js';
+} from '../src/store/build-attempts.js';
+import { type BuildAttempt, pruneBuilds } from '../src/store/builds.js';
 import type { Store } from '../src/store/database.js';
 import type { ThisWorker } from './active-jobs.js';
 

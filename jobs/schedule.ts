@@ -12,7 +12,10 @@ import {
 import type { SharedQueue } from './consume-in-turns.js';
 import type { DeliveryContext } from './deliver.js';
 
-type ScheduleContext = Pick<DeliveryContext, 'store' | 'queues' | 'log'>;
+interface ScheduleContext extends Pick<DeliveryContext, 'store' | 'queues' | 'log'> {
+  /** Of unfinished jobs and schedules of a domain. */
+  readonly maxQueuedBytes: number;
+}
 
 const RUN_SETTINGS = { maxAttempts: 5, backoffMs: 1_000 };
 /** These jobs only write rows. */
@@ -36,8 +39,8 @@ export function scheduleQueue(context: ScheduleContext): SharedQueue<ScheduleJob
 
 /** Queues the run of a schedule that is due, if no other worker has done it. */
 export async function startRun({ scheduleId }: ScheduleJob, context: ScheduleContext): Promise<void> {
-  const { store, queues, log } = context;
-  const run = await runSchedule(store, scheduleId, nextRun, RUN_SETTINGS);
+  const { store, queues, log, maxQueuedBytes: maxBytes } = context;
+  const run = await runSchedule(store, scheduleId, nextRun, { ...RUN_SETTINGS, maxBytes });
   if (!run) return;
   await queues.enqueueInvoke(run, 0).catch((thrown: unknown) => {
     // Recovery finds it.

@@ -42,7 +42,7 @@ import { openSandbox, type Sandbox } from '../src/sandbox/sandbox.js';
 import { loadSecretBox } from '../src/secrets/secret-box.js';
 import { gatewayToken } from '../src/secrets/service-token.js';
 import { appliesOfWaitingOwners, lostTurns, type QueuedApply } from '../src/store/apply-turns.js';
-import { buildsOfWaitingOwners } from '../src/store/builds.js';
+import { buildsOfWaitingOwners } from '../src/store/build-attempts.js';
 import { openDatabase } from '../src/store/database.js';
 import { condenseFigures } from '../src/store/figures.js';
 import { handlersOfWaitingOwners } from '../src/store/import-handlers.js';
@@ -224,6 +224,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   const lifecycle = { store, changes, artifacts, config };
   const delivery = {
     ...{ store, queues, log, workerId: node.id, activeJobs: context.activeJobs },
+    maxQueuedBytes: config.JOBS_QUEUED_MB * 1024 * 1024,
     gateways: new Gateways({
       store,
       token: gatewayToken(secrets),

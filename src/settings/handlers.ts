@@ -68,6 +68,12 @@ export const HANDLERS = {
     10_000_000,
     'Queued requests of one endpoint that have not ended. More are refused.',
   ),
+  JOBS_QUEUED_MB: integer(
+    512,
+    1,
+    10_000_000,
+    'What the queued requests of one domain that have not ended and its schedules take, MiB. More are refused.',
+  ),
   LOG_RETENTION_DAYS: integer(7, 1, 3_650, 'How long entries of the log are kept, days.'),
   LOG_RETENTION_MB: integer(
     1_024,

@@ -5,6 +5,7 @@
 import type { HandlerRequest } from '../model/handler-request.js';
 import type { Store } from './database.js';
 import { ownerOfHost } from './owners.js';
+import { hasRoomFor, QUEUED_BYTES, queuedBytesOf } from './queued-bytes.js';
 
 export type JobState = 'queued' | 'running' | 'succeeded' | 'failed';
 
@@ -68,17 +69,28 @@ export interface AttemptResult {
   readonly error: string | null;
 }
 
+/** How much may be queued. */
+export interface QueueLimits {
+  /** Unfinished jobs of an endpoint. */
+  readonly jobs: number;
+  /** Bytes of unfinished jobs and schedules of a domain. */
+  readonly bytes: number;
+}
+
+/** What has no room. */
+export type Full = { readonly full: 'endpoint' | 'domain' };
+
 /**
  * Queues a request.
- * @param limit of unfinished jobs of the endpoint
- * @returns the job, or the unfinished one with the same deduplication id; 'full' beyond the limit
+ * @returns the job, or the unfinished one with the same deduplication id; beyond a limit, what is full
  */
 export async function insertJob(
   store: Store,
   job: NewJob,
-  limit: number,
-): Promise<(QueuedJob & { readonly isNew: boolean }) | 'full'> {
+  { jobs: limit, bytes: maxBytes }: QueueLimits,
+): Promise<(QueuedJob & { readonly isNew: boolean }) | Full> {
   const { endpointId, request, deduplicationId } = job;
+  const bytes = queuedBytesOf(request);
   for (;;) {
     const { rows } = await store.knex.raw<{ rows: QueuedJob[] }>(
       `INSERT INTO jobs (endpoint_id, method, path, headers, body, state, max_attempts, backoff_ms, run_at,
@@ -86,6 +98,7 @@ export async function insertJob(
        SELECT ?, ?, ?, ?, ?, 'queued', ?, ?, clock_timestamp() + ? * interval '1 ms', ?, ?
         WHERE (SELECT count(*) FROM (SELECT 1 FROM jobs WHERE endpoint_id = ? AND state IN ('queued', 'running')
                                       LIMIT ?) AS unfinished) < ?
+          AND ${QUEUED_BYTES} + ? <= ?
        ON CONFLICT (endpoint_id, deduplication_id)
          WHERE state IN ('queued', 'running') AND deduplication_id IS NOT NULL DO NOTHING
        RETURNING ${QUEUED_JOB}`,
@@ -93,24 +106,34 @@ export async function insertJob(
         ...[endpointId, request.method, request.path, JSON.stringify(request.headers), request.body],
         ...[job.maxAttempts, job.backoffMs, job.delayMs, deduplicationId, job.requestId],
         ...[endpointId, limit, limit],
+        ...[endpointId, endpointId, bytes, maxBytes],
       ] as never[],
     );
     if (rows[0]) return { ...rows[0], isNew: true };
-    if (deduplicationId === null) return 'full';
-    const same = await store
-      .knex('jobs')
-      .where({ endpoint_id: endpointId, deduplication_id: deduplicationId })
-      .whereIn('state', ['queued', 'running'])
-      .first<QueuedJob | undefined>('id', 'generation');
+    const same =
+      deduplicationId === null ? undefined : await unfinishedJob(store, endpointId, deduplicationId);
     if (same) return { ...same, isNew: false };
     const [{ count } = { count: 0 }] = await store
       .knex('jobs')
       .where({ endpoint_id: endpointId })
       .whereIn('state', ['queued', 'running'])
       .count<{ count: number }[]>({ count: '*' });
-    if (Number(count) >= limit) return 'full';
-    // The one with the same id has just ended.
+    if (Number(count) >= limit) return { full: 'endpoint' };
+    if (!(await hasRoomFor(store, endpointId, bytes, maxBytes))) return { full: 'domain' };
+    // What was in the way has just ended.
   }
+}
+
+async function unfinishedJob(
+  store: Store,
+  endpointId: string,
+  deduplicationId: string,
+): Promise<QueuedJob | undefined> {
+  return store
+    .knex('jobs')
+    .where({ endpoint_id: endpointId, deduplication_id: deduplicationId })
+    .whereIn('state', ['queued', 'running'])
+    .first<QueuedJob | undefined>('id', 'generation');
 }
 
 export async function findJob(store: Store, id: string): Promise<JobSummary | undefined> {

@@ -2,8 +2,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { HandlerRequest } from '../model/handler-request.js';
 import { type Store, transaction } from './database.js';
-import { QUEUED_JOB, type QueuedJob } from './jobs.js';
+import { type Full, QUEUED_JOB, type QueuedJob } from './jobs.js';
 import { ownerOfHost } from './owners.js';
+import { hasRoomFor, queuedBytesOf } from './queued-bytes.js';
 
 /** A row. */
 export interface Schedule {
@@ -38,19 +39,29 @@ export interface ScheduleSettings {
 export interface RunSettings {
   readonly maxAttempts: number;
   readonly backoffMs: number;
+  /** Of unfinished jobs and schedules of a domain. */
+  readonly maxBytes: number;
+}
+
+/** How many schedules there may be. */
+export interface ScheduleLimits {
+  /** Of an endpoint. */
+  readonly schedules: number;
+  /** Of unfinished jobs and schedules of a domain. */
+  readonly bytes: number;
 }
 
 /** When the first run after a moment begins; undefined when there is none. */
 export type NextRun = (cron: string, timezone: string, after: Date) => Date | undefined;
 
-/** @returns 'full' when the endpoint has so many already */
+/** @returns beyond a limit, what is full */
 export async function insertSchedule(
   store: Store,
   endpointId: string,
   settings: ScheduleSettings,
   nextRun: NextRun,
-  limit: number,
-): Promise<Schedule | 'full'> {
+  limits: ScheduleLimits,
+): Promise<Schedule | Full> {
   return transaction(store, async (tx) => {
     // Two at a time are counted one after the other.
     await tx.knex('endpoints').where({ id: endpointId }).forUpdate().first('id');
@@ -58,7 +69,9 @@ export async function insertSchedule(
       .knex('schedules')
       .where({ endpoint_id: endpointId })
       .count<{ count: number }[]>({ count: '*' });
-    if (Number(count) >= limit) return 'full';
+    if (Number(count) >= limits.schedules) return { full: 'endpoint' };
+    const bytes = queuedBytesOf(settings.request);
+    if (!(await hasRoomFor(tx, endpointId, bytes, limits.bytes))) return { full: 'domain' };
     const row = { endpoint_id: endpointId, ...(await columnsOf(tx, settings, nextRun)) };
     const [inserted] = await tx
       .knex<Schedule>('schedules')
@@ -232,7 +245,7 @@ export async function runSchedule(
   store: Store,
   id: string,
   nextRun: NextRun,
-  { maxAttempts, backoffMs }: RunSettings,
+  { maxAttempts, backoffMs, maxBytes }: RunSettings,
 ): Promise<QueuedJob | undefined> {
   return transaction(store, async (tx) => {
     const schedule = await tx
@@ -266,6 +279,12 @@ export async function runSchedule(
       .pluck('id');
     if (unfinished.length === MAX_UNFINISHED) {
       await sayNotRun(tx, schedule, planned, `${MAX_UNFINISHED} earlier runs had not ended.`);
+      return undefined;
+    }
+    const bytes = queuedBytesOf({ ...schedule, body: schedule.body ?? Buffer.alloc(0) });
+    if (!(await hasRoomFor(tx, schedule.endpoint_id, bytes, maxBytes))) {
+      const reason = 'The queued requests and schedules of the domain had all their room (JOBS_QUEUED_MB).';
+      await sayNotRun(tx, schedule, planned, reason);
       return undefined;
     }
     const { rows } = await tx.knex.raw<{ rows: QueuedJob[] }>(

@@ -54,13 +54,20 @@ export function addVersions(
 }
 
 /**
- * The same for a source that was compiled by itself, of the endpoints whose latest build this is, each by who asked for
- * it there: its version stays, also when a deployment made it and fails.
+ * The same for a source that was compiled by itself, of an endpoint or of those whose latest build this is, each by who
+ * asked for it there: its version stays, also when a deployment made it and fails.
  */
-export async function addCompiledVersions(tx: Store, build: string, source: CompiledSource): Promise<void> {
+export async function addCompiledVersions(
+  tx: Store,
+  of: { readonly endpointId: string } | { readonly build: string },
+  source: CompiledSource,
+): Promise<void> {
   const alsoSet = ", status = 'compiled', last_error = NULL";
   const by = 'coalesce(build_actor, ?::jsonb)';
-  const added = await addTo(tx, 'build_id = ?', build, source, alsoSet, by);
+  const added =
+    'build' in of
+      ? await addTo(tx, 'build_id = ?', of.build, source, alsoSet, by)
+      : await addTo(tx, 'id = ANY(?)', [of.endpointId], source, alsoSet, by);
   const known = added.filter(({ isNew }) => !isNew);
   if (known.length === 0) return;
   await tx.knex.raw(

@@ -82,6 +82,24 @@ describe('the plan of an apply', () => {
     expect((await plan(moved)).plan_hash).to.not.equal(plan_hash);
   });
 
+  it('a plan refuses schedules that take more than the domain may have, and says where', async () => {
+    const schedule = { cron: '@daily', body: 'x'.repeat(400_000) };
+    const endpoint = {
+      host: 'large.example',
+      method: 'POST',
+      route: '/',
+      schedules: Array(3).fill(schedule),
+    };
+    const content = { stack: 'large', domains: [{ host: 'large.example' }], endpoints: [endpoint] };
+    const tight = await startApi({ config: { JOBS_QUEUED_MB: 1 } });
+    try {
+      const refused = await askForPlan(tight, yaml(JSON.stringify(content)));
+      expectFailure(refused, 'invalid_folder', /edge\.yaml.*schedules: .*"large\.example".*JOBS_QUEUED_MB/);
+    } finally {
+      await tight.close();
+    }
+  });
+
   it('a plan changes nothing in the database', async () => {
     await plan(SHOP);
     for (const table of ['domains', 'collections', 'endpoints', 'services'])

@@ -1,4 +1,5 @@
 /** Work for later, over HTTP with real processes: queued requests and schedules, on PostgreSQL and on Redis. */
+import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { openDatabase } from '../../src/store/database.js';
 import { startApi, type TestApi } from '../support/api.js';
@@ -341,7 +342,7 @@ describe('invalid queued requests and schedules', () => {
   let api: TestApi;
   let id: string;
   before(async () => {
-    api = await startApi({ config: { JOBS_QUEUED_LIMIT: 2 } });
+    api = await startApi({ config: { JOBS_QUEUED_LIMIT: 2, JOBS_QUEUED_MB: 1 } });
     const body = { name: 'E', path: '/a/{b}', method: 'PUT', domain: '*' };
     id = expectData<{ id: string }>(await api.post('/api/endpoints', body), 201).id;
   });
@@ -397,6 +398,31 @@ describe('invalid queued requests and schedules', () => {
     const url = `/api/endpoints/${id}/schedules`;
     for (let number = 0; number < 100; number++) expectData(await api.post(url, schedule), 201);
     expectFailure(await api.post(url, schedule), 'queue_full', /delete one first/);
+  });
+
+  it('refuses more bytes of queued requests and schedules than the limit of their domain', async () => {
+    const endpoint = async (domain: string) => {
+      const body = { name: 'E', path: `/${randomUUID()}`, method: 'PUT', domain };
+      return expectData<{ id: string }>(await api.post('/api/endpoints', body), 201).id;
+    };
+    const [one, other] = [await endpoint('greedy.example'), await endpoint('greedy.example')];
+    const body = 'x'.repeat(400_000);
+    const queue = (to: string, more = {}) => api.post(`/api/endpoints/${to}/enqueue`, { body, ...more });
+    const schedules = `/api/endpoints/${other}/schedules`;
+    const full = /queued requests and schedules of the domain "greedy\.example".*JOBS_QUEUED_MB/;
+    const job = expectData<{ job_id: string }>(await queue(one, { deduplication_id: 'same' }), 201);
+    const timed = { cron: '@daily', body };
+    const { id: schedule } = expectData<{ id: string }>(await api.post(schedules, timed), 201);
+    expectFailure(await queue(one), 'queue_full', full);
+    expectFailure(await queue(other), 'queue_full', full);
+    expectFailure(await api.post(schedules, timed), 'queue_full', full);
+    const change = (length: number) => api.put(`${schedules}/${schedule}`, { body: 'x'.repeat(length) });
+    expectFailure(await change(700_000), 'queue_full', full);
+    // The same request again needs no room, and another domain has its own.
+    expect(expectData(await queue(one, { deduplication_id: 'same' }), 201)).to.deep.equal(job);
+    expectData(await queue(await endpoint('quiet.example')), 201);
+    expectData(await change(10));
+    expectData(await queue(other), 201);
   });
 });
 

@@ -5,14 +5,8 @@ import { ActiveJobs } from '../../jobs/active-jobs.js';
 import { recoverBuilds } from '../../jobs/recover.js';
 import { buildJobId } from '../../src/queues/jobs.js';
 import type { Queues } from '../../src/queues/queues.js';
-import {
-  type BuildAttempt,
-  claimBuild,
-  findBuild,
-  finishBuild,
-  requestBuild,
-  requeueBuild,
-} from '../../src/store/builds.js';
+import { claimBuild, finishBuild, requeueBuild } from '../../src/store/build-attempts.js';
+import { type BuildAttempt, findBuild, requestBuild } from '../../src/store/builds.js';
 import type { Database } from '../../src/store/database.js';
 import { eventually } from '../support/eventually.js';
 import { EMPTY_API, storeImport } from '../support/imports.js';

@@ -61,8 +61,12 @@ describe('the history of an endpoint', () => {
     const queue = async () => {
       const request = { method: 'GET', path: '/jobs', headers: {}, body: Buffer.alloc(0) };
       const settings = { maxAttempts: 1, backoffMs: 0, delayMs: 0, deduplicationId: null, requestId: 'r' };
-      const job = await insertJob(store, { endpointId: id, request, ...settings }, 10);
-      return typeof job === 'object' ? job : expect.fail('not queued');
+      const job = await insertJob(
+        store,
+        { endpointId: id, request, ...settings },
+        { jobs: 10, bytes: 2 ** 30 },
+      );
+      return 'full' in job ? expect.fail('not queued') : job;
     };
     const [waiting, recent, old] = [await queue(), await queue(), await queue()];
     for (const job of [recent, old]) {

@@ -15,6 +15,10 @@ describe('a schedule', () => {
     store = opened;
   });
   let count = 0;
+  let maxBytes = 2 ** 30;
+  afterEach(() => {
+    maxBytes = 2 ** 30;
+  });
 
   /** @param dueMs when its next run is due, from now */
   const create = async (cron: string, dueMs: number): Promise<string> => {
@@ -23,8 +27,8 @@ describe('a schedule', () => {
     const { id } = await createEndpoint(store, { ...ENDPOINT_DEFAULTS, ...endpoint });
     const request = { method: 'GET', path, headers: {}, body: Buffer.alloc(0) };
     const settings = { cron, timezone: 'UTC', enabled: true, request };
-    const schedule = await insertSchedule(store, id, settings, nextRun, 10);
-    if (schedule === 'full') return expect.fail('full');
+    const schedule = await insertSchedule(store, id, settings, nextRun, { schedules: 10, bytes: 2 ** 30 });
+    if ('full' in schedule) return expect.fail('full');
     await due(schedule.id, dueMs);
     return schedule.id;
   };
@@ -33,7 +37,7 @@ describe('a schedule', () => {
       `UPDATE schedules SET next_run_at = clock_timestamp() + ? * interval '1 ms' WHERE id = ?`,
       [...[dueMs, id]],
     );
-  const run = (id: string) => runSchedule(store, id, nextRun, { maxAttempts: 1, backoffMs: 0 });
+  const run = (id: string) => runSchedule(store, id, nextRun, { maxAttempts: 1, backoffMs: 0, maxBytes });
   const show = async (id: string) => {
     const row = await store.knex<Schedule>('schedules').where({ id }).first();
     return row ?? expect.fail('gone');
@@ -46,6 +50,16 @@ describe('a schedule', () => {
     expect(await show(id)).to.include({ missed_runs: 0 });
     expect(await run(id)).to.equal(undefined);
     expect(await latestJobs(store, { schedule_id: id }, 10)).to.have.length(1);
+  });
+
+  it('begins no run of a schedule while requests of its domain have all their room, and says so', async () => {
+    const id = await create('0 0 1 1 *', -10);
+    maxBytes = 2_000;
+    expect(await run(id)).to.equal(undefined);
+    const [said] = await latestJobs(store, { schedule_id: id }, 10);
+    expect(said).to.include({ state: 'failed', attempts: 0 });
+    expect(said?.last_error).to.match(/JOBS_QUEUED_MB/);
+    expect((await show(id)).next_run_at?.getTime()).to.be.above(Date.now());
   });
 
   it('misses no run of a schedule of every second that begins in time, and begins none too early', async () => {

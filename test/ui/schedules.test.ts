@@ -96,7 +96,11 @@ describe('schedules in the web UI', () => {
     const schedule = await add({ cron: '* * * * * *', path: '/scheduled' });
     const run = () =>
       eventually(async () => {
-        const job = await runSchedule(database, schedule.id, nextRun, { maxAttempts: 1, backoffMs: 1_000 });
+        const job = await runSchedule(database, schedule.id, nextRun, {
+          maxAttempts: 1,
+          backoffMs: 1_000,
+          maxBytes: 2 ** 30,
+        });
         expect(job).not.to.equal(undefined);
       });
     const { page, close } = await ui.open('about:blank');

@@ -16,6 +16,7 @@ import { policyLimit } from '../../model/policies/room.js';
 import { secretsIn } from '../../model/secret-references.js';
 import type { StoredConfig } from '../../model/service-configs.js';
 import type { StoredInstallation } from '../../store/installation.js';
+import { queuedBytesOf } from '../../store/queued-bytes.js';
 import { requireSecrets } from '../../store/service-secrets.js';
 import { admitPolicies } from '../policy-input.js';
 import { changesWithoutRoom } from '../policy-room.js';
@@ -55,6 +56,10 @@ export async function checkChanges(
   );
   const after = objectsAfter(input);
   const withoutRoom = changesWithoutRoom(input.changes, input.stored, policyLimit(deps.config));
+  const scheduled = {
+    before: scheduledBytes(input.stored.domains.map(({ object }) => object)),
+    after: scheduledBytes(after.values()),
+  };
   const limit = pLimit(CONCURRENT_CHECKS);
   const checkOne = async (change: ObjectChange, object: InstallationObject) => {
     // Schemas of policies take long to check: other tasks run in between.
@@ -93,6 +98,8 @@ export async function checkChanges(
     if (object.kind === 'collection' && !after.has(domainKey(object.host)))
       await check('host', () => invalid(`host: there is no domain with the host "${object.host}"`));
     if (object.kind === 'endpoint') await checkEndpoint(deps, change, object, changes, after, check);
+    if (object.kind === 'endpoint' && changes.has('schedules') && input.wanted)
+      await check('schedules', () => requireRoomForSchedules(deps, object, scheduled));
   };
   await Promise.all(
     input.changes.flatMap((change) => {
@@ -146,6 +153,33 @@ async function checkEndpoint(
       });
     }
   }
+}
+
+/** Bytes of the schedules of each domain. */
+function scheduledBytes(objects: Iterable<InstallationObject>): ReadonlyMap<string, number> {
+  const bytes = new Map<string, number>();
+  for (const object of objects) {
+    if (object.kind !== 'endpoint') continue;
+    for (const { path, headers, body } of object.schedules) {
+      const own = queuedBytesOf({ path, headers, body: Buffer.from(body ?? '', 'base64') });
+      bytes.set(object.host, (bytes.get(object.host) ?? 0) + own);
+    }
+  }
+  return bytes;
+}
+
+/** Who has too many by another setting may have less of them. @throws AppError invalid_input */
+function requireRoomForSchedules(
+  { config }: PlanDependencies,
+  { host }: EndpointObject,
+  scheduled: Record<'before' | 'after', ReadonlyMap<string, number>>,
+): void {
+  const after = scheduled.after.get(host) ?? 0;
+  if (after <= config.JOBS_QUEUED_MB * 1024 * 1024 || after <= (scheduled.before.get(host) ?? 0)) return;
+  missing(
+    `schedules: those of the host "${host}" take ${after} bytes; ` +
+      `at most ${config.JOBS_QUEUED_MB} MiB are accepted (JOBS_QUEUED_MB)`,
+  );
 }
 
 async function checkService(

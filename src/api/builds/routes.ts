@@ -3,16 +3,15 @@ import { Type } from '@sinclair/typebox';
 import { AppError, requireFound } from '../../errors.js';
 import { Diagnostic } from '../../model/diagnostic.js';
 import type { Scope } from '../../model/permission.js';
+import { cancelBuild } from '../../store/build-attempts.js';
+import { type Build, findBuild } from '../../store/builds.js';
+import type { Store } from '../../store/database.js';
 import {
-  type Build,
   type BuiltEndpoint,
-  cancelBuild,
   endpointsOfBuilds,
   endpointsOfSources,
-  findBuild,
   listBuilds,
-} from '../../store/builds.js';
-import type { Store } from '../../store/database.js';
+} from '../../store/listed-builds.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { presenter } from '../present.js';
 import { defineRoute } from '../route.js';

@@ -6,6 +6,7 @@ import { findEndpoint } from '../../store/endpoints.js';
 import { findJob, insertJob, type JobSummary, latestJobs } from '../../store/jobs.js';
 import { defineRoute } from '../route.js';
 import { IdParams } from '../schemas.js';
+import { maxQueuedBytes, queueFull } from './queue-full.js';
 import { Enqueue, Enqueued, JobView } from './schema.js';
 
 const tag = 'Jobs';
@@ -30,7 +31,6 @@ export const jobRoutes = [
     handle: async ({ params: { id }, body, id: requestId, log }, { store, queues, config }) => {
       const endpoint = requireFound(await findEndpoint(store, id), 'endpoint', id);
       const delayMs = body.delay_ms ?? 0;
-      const limit = config.JOBS_QUEUED_LIMIT;
       const job = await insertJob(
         store,
         {
@@ -42,12 +42,14 @@ export const jobRoutes = [
           deduplicationId: body.deduplication_id ?? null,
           requestId,
         },
-        limit,
+        { jobs: config.JOBS_QUEUED_LIMIT, bytes: maxQueuedBytes(config) },
       );
-      if (job === 'full') {
+      if ('full' in job) {
+        if (job.full === 'domain') throw queueFull(endpoint, config);
         throw new AppError(
           'queue_full',
-          `The endpoint has ${limit} requests that have not ended (JOBS_QUEUED_LIMIT); try again later.`,
+          `The endpoint has ${config.JOBS_QUEUED_LIMIT} requests that have not ended (JOBS_QUEUED_LIMIT); ` +
+            'try again later.',
         );
       }
       // The row counts: a worker finds it also when the queue does not have it.

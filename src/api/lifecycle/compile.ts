@@ -9,7 +9,8 @@ import {
 } from '../../lifecycle/compile.js';
 import type { Origin } from '../../model/actor.js';
 import { awaitLiveNodes } from '../../reconcile/nodes.js';
-import { type Build, type CompilableSource, finishBuild } from '../../store/builds.js';
+import { finishBuild } from '../../store/build-attempts.js';
+import type { Build, CompilableSource } from '../../store/builds.js';
 import { endpointName, findSource } from '../../store/endpoints.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 
