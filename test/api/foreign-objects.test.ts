@@ -231,7 +231,11 @@ describe('objects of others', () => {
     });
 
     it('refuses a bundle that compiles or starts handlers without the permission to deploy', async () => {
-      const importer = await makeToken(api, editor(), ['imports:write', 'imports:read']);
+      const importer = await makeToken(api, editor(), [
+        'imports:write',
+        'endpoints:write',
+        'collections:write',
+      ]);
       const target = `domain=${OWN}&domain_id=${own['domains']}&create_collection=true`;
       for (const query of ['&compile=true', '&compile=true&start=true', '&compile=1&dry_run=1'])
         expectFailure(await bundle(target + query, {}, importer), 'forbidden', /endpoints:deploy/);

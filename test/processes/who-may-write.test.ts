@@ -1,81 +1,25 @@
 /**
- * Every kind of object, written in every way by every role: what the plain request refuses, no apply allows, and no way
- * back of one.
+ * Every kind of object, written in every way by every role, and by tokens that may do less than their user: what the
+ * plain request refuses, no apply allows, no way back of one, and no import.
  */
 import { expect } from 'chai';
-import type { Role } from '../../src/model/permission.js';
+import { PERMISSIONS, type Permission, type Role } from '../../src/model/permission.js';
+import { openDatabase } from '../../src/store/database.js';
 import { addUser, clientOf, makeToken } from '../support/access.js';
-import { type ApplyShown, applyFiles } from '../support/applies.js';
+import { type ApplyShown, applyFiles, showApply } from '../support/applies.js';
 import type { HttpClient, HttpResponse } from '../support/client.js';
+import { SMALL_SPEC } from '../support/domain-objects.js';
+import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure } from '../support/expect.js';
+import { multipart } from '../support/form.js';
 import type { Files } from '../support/plans.js';
 import { type Stack, startStack } from '../support/processes.js';
+import { CASES, type Case, config, ENDPOINT, LISTS, PARTS, UNDONE } from '../support/written-objects.js';
+import { zipOf } from '../support/zip.js';
 
-const JWT = { issuer: 'https://issuer.example', audience: 'us', jwks_url: 'http://127.0.0.1:9/keys' };
-const JWKS = { auth: { jwt: JWT } };
-const LOOPBACK = { base_url: 'http://127.0.0.1:9' };
-
-/** Members of an object that not everybody may write, and others that everybody may who may write it at all. */
-interface Case {
-  readonly what: string;
-  readonly kind: 'service' | 'domain' | 'collection' | 'endpoint';
-  readonly delicate: Readonly<Record<string, unknown>>;
-  readonly harmless: Readonly<Record<string, unknown>>;
-  /** Why even those are refused who may write such objects. */
-  readonly refused?: RegExp;
-  /** Members of which files have others than requests: what stands in files for what is stored. */
-  readonly inFiles?: Readonly<Record<string, unknown>>;
-}
-
-const config = (service_type: string, of: object) => ({ service_type, config: of });
-const CASES: readonly Case[] = [
-  {
-    ...({ what: 'a service whose secret of the installation goes elsewhere', kind: 'service' } as const),
-    delicate: config('redis', { host: 'staging.example', password: { secret: 'DB' } }),
-    harmless: config('redis', { host: 'production.example', password: { secret: 'DB' } }),
-  },
-  {
-    ...({ what: 'a service whose stored password goes elsewhere', kind: 'service' } as const),
-    delicate: config('redis', { host: 'staging.example', password: 'of the service' }),
-    harmless: config('redis', { host: 'production.example', password: 'of the service' }),
-    inFiles: { password: { stored: true } },
-    refused: /password: has to be sent again, because config\.host changes/,
-  },
-  {
-    ...({ what: 'a service that reaches private addresses', kind: 'service' } as const),
-    delicate: config('http', { ...LOOPBACK, allow_private_addresses: true }),
-    harmless: config('http', { ...LOOPBACK, allow_private_addresses: false }),
-  },
-  {
-    ...({ what: 'a service with a file of this machine', kind: 'service' } as const),
-    delicate: config('sqlite', { path: 'delicate.db' }),
-    harmless: config('sqlite', { path: 'harmless.db' }),
-  },
-  {
-    ...({ what: 'a service of every host', kind: 'service' } as const),
-    delicate: { ...config('http', { base_url: 'https://a.example' }), domains: [] },
-    harmless: config('http', { base_url: 'https://a.example' }),
-  },
-  ...(['domain', 'collection', 'endpoint'] as const).map((kind) => ({
-    ...{ what: `a policy with keys at a private address (${kind})`, kind },
-    delicate: { policies: JWKS },
-    refused: /jwks_url: .*ALLOW_PRIVATE_URLS/,
-    harmless: { policies: { cors: { origins: ['https://a.example'] } } },
-  })),
-  {
-    ...({ what: 'limits of an endpoint above those of the operator', kind: 'endpoint' } as const),
-    delicate: { limits: { timeout_ms: 20_000 } },
-    refused: /limits\.timeout_ms: must be at most 10000.*REQUEST_TIMEOUT_MS/,
-    harmless: { limits: { timeout_ms: 5_000 } },
-  },
-];
-
-const LISTS = {
-  service: 'services',
-  domain: 'domains',
-  collection: 'collections',
-  endpoint: 'endpoints',
-} as const;
+/** A domain that most are not limited to. */
+const ELSEWHERE = 'elsewhere.example';
+const isOfDomains = (permission: Permission) => !/^(users|audit|metrics|queues):/.test(permission);
 
 /** Which cannot be changed, and which a request to change an object does not have. */
 const KEY_MEMBERS = ['domain_id', 'service_type', 'host'];
@@ -136,8 +80,9 @@ describe('who may write what', function () {
     const made = await admin.post(pathOf(one), { ...bodyOf(one, name, which), stack: owner });
     ids.set(name, expectData<{ id: string }>(made, 201).id);
   };
+  const idOf = async (made: Promise<HttpResponse>) => expectData<{ id: string }>(await made, 201).id;
   /** Takes what is delicate away. */
-  const applied = async (one: Case, name: string, which: 'harmless' | 'none') => {
+  const applied = async (one: Case, name: string, which: 'delicate' | 'harmless' | 'none') => {
     const done = await applyFiles(admin, folderOf(one, name, which), which === 'none' ? '&prune=true' : '');
     applies.set(name, expectData<ApplyShown>(done).id);
   };
@@ -155,6 +100,16 @@ describe('who may write what', function () {
       await applied(one, `changed-${at}`, 'harmless');
       await applied(one, `gone-${at}`, 'none');
     }
+    for (const [at, one] of PARTS.entries()) {
+      await create(one, `part-${at}`, 'harmless', `part-${at}`);
+      await applied(one, `part-${at}`, 'delicate');
+      await applied(one, `part-${at}`, 'harmless');
+    }
+    await create(ENDPOINT, 'imported', 'harmless', null);
+    ids.set(
+      'domain of elsewhere',
+      await idOf(admin.post('/api/domains', { name: ELSEWHERE, host: ELSEWHERE })),
+    );
     // Later the operator is stricter, and the secret is another one.
     expectData(await admin.put('/api/secrets/DB', { value: 'of production' }));
     await stack.processes.get('web')?.end();
@@ -169,11 +124,27 @@ describe('who may write what', function () {
     await add('a limited editor', { role: 'editor', domains });
     await add('a viewer', { role: 'viewer' });
     const reads = ['domains', 'collections', 'endpoints', 'services', 'variables', 'jobs'] as const;
-    const permissions = [...reads.map((name) => `${name}:read` as const), 'endpoints:write'] as const;
-    people.set('a token for endpoints', clientOf(api, await makeToken(api, root, permissions)));
+    const addToken = async (as: string, more: readonly Permission[], hosts: readonly string[] = []) => {
+      const permissions = [...new Set([...reads.map((name) => `${name}:read` as const), ...more])];
+      people.set(as, clientOf(api, await makeToken(api, root, permissions, hosts)));
+    };
+    await addToken('a token for endpoints', ['endpoints:write']);
+    await addToken('a token for variables', ['variables:write']);
+    await addToken('a token for endpoints and variables', ['endpoints:write', 'variables:write']);
+    await addToken('a token for endpoints and schedules', ['endpoints:write', 'jobs:write']);
+    await addToken('a token for domains and endpoints', ['domains:write', 'endpoints:write']);
+    await addToken('a token for services and endpoints', ['services:write', 'endpoints:write']);
+    await addToken('a token for imports', ['imports:write', 'imports:read']);
+    await addToken('a token for imports and endpoints', ['imports:write', 'endpoints:write']);
+    await addToken('a token of another domain', PERMISSIONS.filter(isOfDomains), [ELSEWHERE]);
   });
   after(() => stack?.close());
 
+  const sendBundle = (who: HttpClient, domain: string, files: Record<string, string>) => {
+    const zip = zipOf({ 'openapi.json': SMALL_SPEC, 'handlers/i.rs': '// i', ...files });
+    const { body, headers } = multipart([{ name: 'bundle', filename: 'a.zip', content: zip }]);
+    return who.send('POST', `/api/import/bundle?domain=${domain}&dry_run=true`, { body, headers });
+  };
   const rollBack = (name: string, who: HttpClient) =>
     who.post(`/api/applies/${applies.get(name)}/rollback?dry_run=true`);
 
@@ -212,6 +183,122 @@ describe('who may write what', function () {
         if (isAllowed(put) && role === 'an admin') expect(isAllowed(changed), told).to.equal(true);
       }
     });
+
+  for (const [at, one] of PARTS.entries())
+    it(`whoever may not write ${one.what} cannot do it by an apply, or by the way back of one`, async () => {
+      const name = `part-${at}`;
+      const url = `${pathOf(one, name)}/${one.path}`;
+      for (const [role, who] of people) {
+        const apply = await who.post('/api/apply?dry_run=true', { files: folderOf(one, name, 'delicate') });
+        const back = await rollBack(name, who);
+        const plain = await who.send(one.method, url, { body: one.body });
+        const told = `${role}: plain ${plain.status}, apply ${apply.status}, back ${back.status}`;
+        if (!isAllowed(plain)) {
+          expect(plain.status, told).to.be.oneOf([403, 404]);
+          expect([apply, back].filter(isAllowed), told).to.deep.equal([]);
+          continue;
+        }
+        if (role === 'an admin') expect([apply, back].every(isAllowed), told).to.equal(true);
+        const made = expectData<{ id?: string }>(plain, plain.status);
+        expectData(await (made.id === undefined ? admin.put(url, {}) : admin.delete(`${url}/${made.id}`)));
+      }
+    });
+
+  it('whoever may not set secrets changes and deletes none by variables, or by an apply', async () => {
+    const one = PARTS[2] ?? expect.fail('there are no variables of endpoints');
+    await create(one, 'kept', 'harmless', 'kept');
+    const at = pathOf(one, 'kept');
+    expectData(await admin.put(`${at}/secrets/PASSWORD`, { value: 'of the admin' }));
+    const secrets = async () => expectData<object[]>(await admin.get(`${at}/secrets`));
+    const before = await secrets();
+    const named = { ...one, delicate: { variables: { PASSWORD: 'x' } } };
+    for (const [role, who] of people) {
+      const plain = await who.put(`${at}/secrets/OTHER`, { value: 'x' });
+      expect(isAllowed(plain), role).to.equal(role === 'an admin');
+      if (isAllowed(plain)) continue;
+      for (const body of [{ PASSWORD: 'x' }, { PASSWORD: null }])
+        await who.send('PATCH', `${at}/variables`, { body });
+      for (const body of [{ PASSWORD: 'x' }, {}]) await who.put(`${at}/variables`, body);
+      const apply = await who.post('/api/apply?dry_run=true', { files: folderOf(named, 'kept', 'delicate') });
+      expect(isAllowed(apply), role).to.equal(false);
+      expectData(await admin.put(`${at}/variables`, {}));
+    }
+    expectData(await admin.delete(`${at}/secrets/OTHER`));
+    expect(await secrets()).to.deep.equal(before);
+  });
+
+  it('whoever may not write endpoints, collections and bindings cannot do it by an import', async () => {
+    const host = hostOf('imported');
+    const services: Record<string, string> = {};
+    for (const of of [host, ELSEWHERE]) {
+      const service = { name: `db of ${of}`, domains: [of], ...config('redis', { host: 'h' }) };
+      services[of] = await idOf(admin.post('/api/services', service));
+    }
+    for (const [role, who] of people)
+      for (const [domain, domain_id] of [
+        [host, ids.get('domain of imported')],
+        [ELSEWHERE, ids.get('domain of elsewhere')],
+      ] as const) {
+        const remove = async (path: string, made: HttpResponse) => {
+          if (!isAllowed(made)) return;
+          expectData(await admin.delete(`${path}/${expectData<{ id: string }>(made, 201).id}`));
+        };
+        const endpoint = { name: 'i', domain, method: 'GET', path: '/i' };
+        const post = await who.post('/api/endpoints', endpoint);
+        await remove('/api/endpoints', post);
+        const collection = await who.post('/api/collections', { name: 'I', domain_id });
+        await remove('/api/collections', collection);
+        const into = { spec: SMALL_SPEC, domain };
+        const document = await who.post('/api/import/openapi?dry_run=true', into);
+        const titled = await who.post('/api/import/openapi?dry_run=true', {
+          ...{ ...into, domain_id, create_collection: true },
+        });
+        // Replaces the code of an endpoint that is there, and binds a service to it.
+        const there = await idOf(admin.post('/api/endpoints', { ...endpoint, code: '// of the admin' }));
+        const put = await who.put(`/api/endpoints/${there}`, { code: '// i' });
+        const bind = { service_id: services[domain], pool_id: 'db' };
+        const bound = await who.post(`/api/endpoints/${there}/services`, bind);
+        const bundle = await sendBundle(who, domain, {
+          'bundle.yaml': `bindings: { db: "db of ${domain}" }`,
+        });
+        const seen = Object.entries({ post, collection, put, bound, document, titled, bundle });
+        const told = `${role}, ${domain}: ${seen.map(([way, { status }]) => `${way} ${status}`).join(', ')}`;
+        if (!isAllowed(post)) expect([document, titled, bundle].filter(isAllowed), told).to.deep.equal([]);
+        if (!isAllowed(collection)) expect(isAllowed(titled), told).to.equal(false);
+        if (!isAllowed(put) || !isAllowed(bound)) expect(isAllowed(bundle), told).to.equal(false);
+        if (role === 'an admin') expect([document, titled, bundle].every(isAllowed), told).to.equal(true);
+        expectData(await admin.delete(`/api/endpoints/${there}`));
+      }
+  });
+
+  it('undoing a failed apply brings back what was there before, and nothing that others have changed since', async () => {
+    const editor = people.get('an editor') as HttpClient;
+    const store = openDatabase(stack.databaseUrl, () => undefined);
+    try {
+      for (const one of UNDONE) {
+        const [name, other] = [`undone-${one.kind}`, `undone-later-${one.kind}`];
+        for (const each of [name, other]) {
+          await create(one, each, 'harmless', each);
+          const done = await applyFiles(editor, folderOf(one, each, 'delicate'));
+          const { id } = expectData<ApplyShown>(done);
+          if (each === other) expectData(await admin.put(pathOf(one, each), one.later));
+          // As if it had failed after it was written.
+          await store.knex.raw(
+            `UPDATE applies SET state = 'undoing', finished_at = NULL, worker_id = NULL, attempt = attempt + 1,
+                    queued_at = clock_timestamp() - interval '1 minute', error_code = 'internal_error', error = ''
+              WHERE id = ?`,
+            [id],
+          );
+          await eventually(async () => expect((await showApply(admin, id)).state).to.equal('undone'));
+        }
+        const shown = async (each: string) => expectData<object>(await admin.get(pathOf(one, each)));
+        expect(await shown(name)).to.deep.include(one.harmless);
+        expect(await shown(other)).to.deep.include(one.later);
+      }
+    } finally {
+      await store.close();
+    }
+  });
 
   it('a rollback that somebody may not do says which object, and which permission', async () => {
     const editor = people.get('an editor') as HttpClient;

@@ -29,7 +29,7 @@ import {
   OpenApiQuery,
   Spec,
 } from './schema.js';
-import { targetOf } from './target.js';
+import { requireMayImport, targetOf } from './target.js';
 
 const tag = 'Import';
 
@@ -67,8 +67,9 @@ export const importRoutes = [
       'too_many_imports',
       'busy',
     ],
-    handle: async ({ query, body, content: api, id: request_id, tell, tryOnly }, { store, config }) => {
+    handle: async ({ query, body, content: api, id: request_id, principal, tell, tryOnly }, { store, config }) => {
       const target = targetOf('body', body, body.create_collection ?? false, config);
+      requireMayImport(principal, 'body', { ...target, compile: false });
       if (isSet(query.dry_run)) {
         tryOnly();
         return planned(await planImport(store, target, api));
@@ -125,10 +126,7 @@ export const importRoutes = [
           'query.start: needs compile=true; only compiled handlers can start',
         );
       }
-      if (compile && !principal.permissions.has('endpoints:deploy'))
-        throw new AppError('forbidden', 'query.compile: the permission endpoints:deploy is missing', {
-          details: { permission: 'endpoints:deploy' },
-        });
+      requireMayImport(principal, 'query', { ...target, compile });
       const file = bundleFile(form);
       const owner = ownerOfActor(principal.actor);
       const validation = validationOf(query.validate);

@@ -1,8 +1,10 @@
-/** The target of an import, validated without the database. */
+/** The target of an import, validated without the database, and who may import into it. */
 import type { Config } from '../../config.js';
 import { AppError } from '../../errors.js';
+import type { Permission } from '../../model/permission.js';
 import { policyLimit } from '../../model/policies/room.js';
 import type { ImportTarget } from '../../store/import-scope.js';
+import type { Principal } from '../principal.js';
 
 interface TargetInput {
   readonly domain: string;
@@ -37,4 +39,27 @@ export function targetOf(
     ...{ domain: domain.toLowerCase(), domainId, collectionId, createCollection },
     policyLimit: policyLimit(config),
   };
+}
+
+/**
+ * An import writes what other requests write: whoever may not send those may not do it by an import either, nor see in
+ * a dry run what it would do.
+ * @param location of the members, for messages
+ * @throws AppError forbidden
+ */
+export function requireMayImport(
+  { permissions }: Pick<Principal, 'permissions'>,
+  location: 'body' | 'query',
+  does: { readonly createCollection: boolean; readonly compile: boolean },
+): void {
+  const needed: readonly (readonly [what: string, permission: Permission])[] = [
+    ['An import of endpoints', 'endpoints:write'],
+    ...(does.createCollection ? [[`${location}.create_collection`, 'collections:write'] as const] : []),
+    ...(does.compile ? [[`${location}.compile`, 'endpoints:deploy'] as const] : []),
+  ];
+  for (const [what, permission] of needed)
+    if (!permissions.has(permission))
+      throw new AppError('forbidden', `${what}: the permission ${permission} is missing`, {
+        details: { permission },
+      });
 }

@@ -15,6 +15,7 @@ const DEPLOYING: readonly string[] = [
   ...[
     'domains:read',
     'collections:read',
+    'collections:write',
     'endpoints:read',
     'endpoints:write',
     'endpoints:deploy',
