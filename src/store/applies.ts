@@ -6,7 +6,7 @@ import type { ObjectChange } from '../apply/objects.js';
 import { AppError, type ErrorCode } from '../errors.js';
 import type { StoredActor } from '../model/actor.js';
 import { countUnfinishedOf, earlierThanNew } from './apply-turns.js';
-import type { Store } from './database.js';
+import { type Store, transaction } from './database.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 
 /** How far an apply is. Those after `committing` have changed the installation. */
@@ -132,19 +132,23 @@ const MAX_OF_OWNER = 20;
 
 /** @throws AppError apply_busy when somebody has asked for too many, or for one that does not wait for others */
 export async function insertApply(store: Store, added: NewApply): Promise<void> {
-  const earlier = added.no_wait ? await earlierThanNew(store, added.stack) : undefined;
-  if (earlier !== undefined) throw busy(earlier);
-  if ((await countUnfinishedOf(store, added.actor)) >= MAX_OF_OWNER)
-    throw new AppError(
-      'apply_busy',
-      `You have asked for ${MAX_OF_OWNER} applies that have not ended yet; try again when one has.`,
-    );
-  await store.knex('applies').insert({
-    ...added,
-    actor: JSON.stringify(added.actor),
-    plan: JSON.stringify(added.plan),
-    changes: JSON.stringify(added.changes),
-    hosts: [...added.hosts],
+  await transaction(store, async (tx) => {
+    // One is added at a time: what is counted, and what is earlier, is still so when the row is there.
+    await tx.knex.raw("SELECT pg_advisory_xact_lock(hashtextextended('edge-gateway new applies', 0))");
+    const earlier = added.no_wait ? await earlierThanNew(tx, added.stack) : undefined;
+    if (earlier !== undefined) throw busy(earlier);
+    if ((await countUnfinishedOf(tx, added.actor)) >= MAX_OF_OWNER)
+      throw new AppError(
+        'apply_busy',
+        `You have asked for ${MAX_OF_OWNER} applies that have not ended yet; try again when one has.`,
+      );
+    await tx.knex('applies').insert({
+      ...added,
+      actor: JSON.stringify(added.actor),
+      plan: JSON.stringify(added.plan),
+      changes: JSON.stringify(added.changes),
+      hosts: [...added.hosts],
+    });
   });
 }
 

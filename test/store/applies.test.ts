@@ -1,0 +1,42 @@
+/** How many applies there can be that have not ended. */
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { AppError } from '../../src/errors.js';
+import type { StoredActor } from '../../src/model/actor.js';
+import { insertApply } from '../../src/store/applies.js';
+import type { Database } from '../../src/store/database.js';
+import { useTestStore } from '../support/store.js';
+
+describe('applies that have not ended', () => {
+  let store: Database;
+  useTestStore((opened) => {
+    store = opened;
+  });
+  afterEach(() => store.knex('applies').delete());
+
+  /** @returns how many of those that are asked for at the same moment are accepted */
+  const askedAtOnce = async (count: number, actor: StoredActor, no_wait = false): Promise<number> => {
+    const ask = () =>
+      insertApply(store, {
+        ...{ id: randomUUID(), stack: 's', plan_hash: '', rollback_of: null, actor, request_id: 'r' },
+        ...{ plan: {}, changes: [], hosts: [], no_wait },
+      });
+    const answers = await Promise.allSettled(Array.from({ length: count }, ask));
+    for (const answer of answers)
+      if (answer.status === 'rejected')
+        expect(answer.reason).to.be.instanceOf(AppError).with.property('code', 'apply_busy');
+    return answers.filter(({ status }) => status === 'fulfilled').length;
+  };
+  const somebody = (email: string): StoredActor => ({ kind: 'user', id: randomUUID(), email });
+
+  it('accepts no more applies of somebody than the limit, also when they are asked for at once', async () => {
+    const greedy = somebody('greedy@example.test');
+    expect(await askedAtOnce(15, greedy)).to.equal(15);
+    expect(await askedAtOnce(15, greedy)).to.equal(5);
+    expect(await askedAtOnce(1, somebody('other@example.test'))).to.equal(1);
+  });
+
+  it('accepts one of several applies that do not wait for others when they are asked for at once', async () => {
+    expect(await askedAtOnce(5, somebody('one@example.test'), true)).to.equal(1);
+  });
+});
