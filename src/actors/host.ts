@@ -110,13 +110,13 @@ export class ActorHost implements SessionHost {
     if (!service) return undefined;
     try {
       const config = this.#config(this.#openConfig(service));
-      const refusal = this.#refusal(service, config);
+      const { refusal, ...checked } = await this.#checkedFile(service, config);
       if (refusal !== undefined) return { connected: false, error: refusal };
       const { answerBytes, logsDebug, memoryMb, sqliteFolders } = isolation;
       const limits = { answerBytes, logsDebug, memoryMb, sqliteFolders, timeoutMs: CONNECT_TIMEOUT_MS };
       const request = {
         service: { id, type: service.service_type },
-        config: hadFile(service) ? withFileThatIsThere(config) : config,
+        ...checked,
         ...limits,
       };
       return await testInProcess(owner, request, isolation.programs, log.child({ service_id: id }));
@@ -214,12 +214,17 @@ export class ActorHost implements SessionHost {
     });
   }
 
-  #start(service: HostedService, config: ServiceConfig, log: Logger, onState: () => void): IsolatedService {
+  async #start(
+    service: HostedService,
+    config: ServiceConfig,
+    log: Logger,
+    onState: () => void,
+  ): Promise<IsolatedService> {
     const { id, service_type: type } = service;
+    const checked = await this.#checkedFile(service, config);
     return new IsolatedService({
       service: { id, type },
-      config: hadFile(service) ? withFileThatIsThere(config) : config,
-      refusal: this.#refusal(service, config),
+      ...checked,
       settings: this.#options.isolation,
       bindings: this.#bindings.of(id),
       log,
@@ -228,10 +233,19 @@ export class ActorHost implements SessionHost {
     });
   }
 
-  #refusal(service: HostedService, config: ServiceConfig): string | undefined {
-    if (service.service_type !== 'sqlite') return undefined;
-    const { sqliteFolders } = this.#options.isolation;
-    return sqliteRefusal(config as ServiceConfig<'sqlite'>, hadFile(service), sqliteFolders);
+  /** The config with which a service is started, or why it is not: of sqlite services, a file may have been lost. */
+  async #checkedFile(
+    service: HostedService,
+    config: ServiceConfig,
+  ): Promise<{ readonly config: ServiceConfig; readonly refusal: string | undefined }> {
+    if (service.service_type !== 'sqlite') return { config, refusal: undefined };
+    const { store, isolation } = this.#options;
+    const ofFile = config as ServiceConfig<'sqlite'>;
+    const hasFile = await hadFile(store, service, ofFile, isolation.sqliteFolders);
+    return {
+      config: hasFile ? withFileThatIsThere(config) : config,
+      refusal: sqliteRefusal(ofFile, hasFile, isolation.sqliteFolders),
+    };
   }
 
   #bind(id: string, running: IsolatedService): void {

@@ -4,12 +4,30 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type { ServiceConfig } from '../model/service-configs.js';
 import { type SqliteFolders, sqliteFile, sqliteFolder, sqlitePathProblem } from '../model/sqlite-folders.js';
+import { machinesAlive } from '../reconcile/nodes.js';
+import type { Store } from '../store/database.js';
 import type { HostedService } from '../store/service-activity.js';
 import { HAS_UNTRUSTED_USERS, SQLITE_USER } from '../util/untrusted-users.js';
 
-/** Whether its file was opened on this machine, or anywhere before that was recorded. */
-export function hadFile({ file_hosts }: Pick<HostedService, 'file_hosts'>): boolean {
-  return file_hosts.includes('*') || file_hosts.includes(hostname());
+/**
+ * Whether the file of a sqlite service was there before: then no new one is made. A machine does not know that it had
+ * another name, as a container has each time that it is made anew. So a file that was opened on others was there,
+ * unless all of these are alive beside this one: then this is one more machine, which has a file of its own.
+ */
+export async function hadFile(
+  store: Store,
+  service: Pick<HostedService, 'file_hosts' | 'former_files'>,
+  { path }: ServiceConfig<'sqlite'>,
+  folders: SqliteFolders,
+): Promise<boolean> {
+  const file = sqliteFile(path, folders);
+  // Paths that are written differently may mean the same file.
+  const same = Object.entries(service.former_files).filter(([one]) => sqliteFile(one, folders) === file);
+  const machines = [...new Set([...service.file_hosts, ...same.flatMap(([, hosts]) => hosts)])];
+  if (machines.length === 0) return false;
+  if (machines.includes('*') || machines.includes(hostname()) || existsSync(file)) return true;
+  const alive = await machinesAlive(store, 'actor-host', machines);
+  return machines.some((machine) => !alive.has(machine));
 }
 
 /** A config by which no file is made. */

@@ -23,6 +23,16 @@ export function pathOf(type: ServiceType, config: object): string | undefined {
   return type === 'sqlite' && 'path' in config ? String(config.path) : undefined;
 }
 
+/** @returns the paths of the file of a sqlite service before and after a change of its config, if they differ */
+export function movedFile(
+  type: ServiceType,
+  before: object,
+  after: object,
+): { readonly from: string; readonly to: string } | undefined {
+  const [from, to] = [pathOf(type, before), pathOf(type, after)];
+  return from === undefined || to === undefined || from === to ? undefined : { from, to };
+}
+
 /** The file that a path of a config means. */
 export function sqliteFile(path: string, [first]: SqliteFolders): string {
   return normalize(isAbsolute(path) ? path : join(first, path));

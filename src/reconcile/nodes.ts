@@ -139,3 +139,23 @@ async function removeKilledNodes(store: Store, kind: NodeKind): Promise<void> {
     if (pid === process.pid || !isAlive(pid)) await removeNode(store, id);
   }
 }
+
+/**
+ * Which of some other machines are alive beside this one: those whose nodes have a heartbeat from now on. So one that
+ * was killed a moment ago is not, although its node has not expired. Waits for the next heartbeat, or for that.
+ */
+export async function machinesAlive(
+  store: Store,
+  kind: NodeKind,
+  machines: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const read = async () => (await liveNodes(store, kind)).filter((node) => machines.includes(node.hostname));
+  const before = new Map((await read()).map(({ id, heartbeat_at }) => [id, heartbeat_at.getTime()]));
+  for (;;) {
+    const nodes = await read();
+    const beating = nodes.filter(({ id, heartbeat_at }) => heartbeat_at.getTime() > (before.get(id) ?? 0));
+    const alive = new Set(beating.map((node) => node.hostname));
+    if (nodes.every((node) => alive.has(node.hostname))) return alive;
+    await delay(POLL_MS);
+  }
+}

@@ -15,7 +15,7 @@ import type {
 import { AppError } from '../errors.js';
 import { joinRoute, RouteSyntaxError } from '../model/route-pattern.js';
 import { secretsIn } from '../model/secret-references.js';
-import { pathOf } from '../model/sqlite-folders.js';
+import { movedFile } from '../model/sqlite-folders.js';
 import { changed, type WriteContext } from './apply-context.js';
 import { TABLE_OF } from './apply-rows.js';
 import { createCollection, deleteCollection, updateCollection } from './collections.js';
@@ -172,8 +172,8 @@ async function writeService(
       const fields = changed(before, after, ['name', 'enabled', 'domains']);
       if (!hasNewConfig) return fields;
       const { sealed: config_encrypted, secrets } = context.sealConfig(id, after, stored);
-      const isMoved = pathOf(service_type, before.config) !== pathOf(service_type, after.config);
-      return { ...fields, config_encrypted, secrets, ...(isMoved && { file_hosts: [] as const }) };
+      const moved = movedFile(service_type, before.config, after.config);
+      return { ...fields, config_encrypted, secrets, ...(moved && { moved }) };
     });
   }
   if ((before?.active ?? false) === after.active) return;

@@ -23,6 +23,8 @@ export interface Service {
   readonly stack: string | null;
   /** Of a sqlite service: host names of machines that have opened its file; `*`: all, from before that was recorded. */
   readonly file_hosts: readonly string[];
+  /** The same of files that its config named before, by their paths. */
+  readonly former_files: Readonly<Record<string, readonly string[]>>;
   /** When it was activated; null when it is not. */
   readonly activated_at: Date | null;
   /** Incremented with every change that affects actor hosts, including bindings. */
@@ -38,9 +40,15 @@ export type NewService = Pick<Service, (typeof USER_COLUMNS)[number]> & Partial<
 export type ServiceChanges = Partial<Omit<NewService, 'service_type' | 'stack'>> & {
   /** With a config: the names of the secrets that it refers to. */
   readonly secrets?: readonly string[];
-  /** Of one that has another file from now on. */
-  readonly file_hosts?: readonly [];
+  /** Of one that has another file from now on: the paths of both. */
+  readonly moved?: Moved;
 };
+
+/** The paths of the file of a sqlite service, before and after a change. */
+export interface Moved {
+  readonly from: string;
+  readonly to: string;
+}
 
 const insertRow = insertInto<Omit<NewService, 'domains'> & { id: string; domains: string }, Service>(
   'services',
@@ -126,7 +134,7 @@ export async function updateService(
     const existing = await lockSecrets(tx, [...mentioned, ...(await secretsOf(tx, id))]);
     const before = await tx.knex<Service>('services').where({ id }).forUpdate().first();
     if (!before) return undefined;
-    const { secrets, ...changes } = changesOf(before);
+    const { secrets, moved, ...changes } = changesOf(before);
     if (Object.keys(changes).length === 0) return { before, after: before };
     name = changes.name ?? before.name;
     if (secrets) {
@@ -138,6 +146,7 @@ export async function updateService(
       .where({ id })
       .update({
         ...changes,
+        ...(moved && filesAfter(before, moved)),
         ...(changes.enabled === false && { activated_at: null }),
         version: tx.knex.raw('version + 1'),
         updated_at: nextUpdatedAt(tx),
@@ -181,6 +190,13 @@ function namingNameOwner<T>(
     }),
   };
   return namingOwner(unique, write);
+}
+
+/** Where files were opened is remembered: one that is named again was there. */
+function filesAfter({ file_hosts, former_files }: Service, { from, to }: Moved): object {
+  const { [to]: again = [], ...others } = former_files;
+  const former = file_hosts.length > 0 ? { ...others, [from]: file_hosts } : others;
+  return { file_hosts: again, former_files: JSON.stringify(former) };
 }
 
 /** The text of an array of hosts, which need no quotes. */

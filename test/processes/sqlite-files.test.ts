@@ -16,6 +16,7 @@ import {
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { execa } from 'execa';
+import { openDatabase } from '../../src/store/database.js';
 import { HAS_UNTRUSTED_USERS, SQLITE_USER } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure } from '../support/expect.js';
@@ -181,6 +182,51 @@ describe('files of sqlite services', function () {
     // Another path is another file.
     expectData(await stack.api.put(`/api/services/${id}`, { config: { path: 'another.db' } }));
     await eventually(() => expect(existsSync(join(stack.dataDir, 'sqlite', 'another.db'))).to.equal(true));
+  });
+
+  it('makes no new file of a sqlite service whose path is changed and changed back after its file was lost', async () => {
+    const folder = join(stack.dataDir, 'sqlite');
+    const file = join(folder, 'back.db');
+    const id = await create('back.db');
+    expect((await activate(id)).state).to.equal('connected');
+    const move = async (path: string) =>
+      expectData(await stack.api.put(`/api/services/${id}`, { config: { path } }));
+    const shows = (state: string) => eventually(async () => expect((await show(id)).state).to.equal(state));
+    await move('between.db');
+    await eventually(() => expect(existsSync(join(folder, 'between.db'))).to.equal(true));
+    await shows('connected');
+    await rename(file, `${file}.moved`);
+    for (const path of ['back.db', './back.db', file]) {
+      await move(path);
+      await shows('failed');
+    }
+    expect(existsSync(file)).to.equal(false);
+    await rename(`${file}.moved`, file);
+    expect((await activate(id)).state).to.equal('connected');
+  });
+
+  it('makes no new file of a sqlite service on a machine that had another name', async () => {
+    const file = join(stack.dataDir, 'sqlite', 'renamed.db');
+    const id = await create('renamed.db');
+    expect((await activate(id)).state).to.equal('connected');
+    await deactivate(id);
+    await rename(file, `${file}.moved`);
+    const store = openDatabase(stack.databaseUrl, () => undefined);
+    try {
+      await store
+        .knex('services')
+        .where({ id })
+        .update({ file_hosts: ['container-of-before'] });
+    } finally {
+      await store.close();
+    }
+    const failed = await activate(id);
+    expect(failed.state).to.equal('failed');
+    expect(failed.state_message).to.match(/no empty one takes its place/);
+    expect(existsSync(file)).to.equal(false);
+    await rename(`${file}.moved`, file);
+    await stack.api.post(`/api/services/${id}/activate`);
+    await eventually(async () => expect((await show(id)).state).to.equal('connected'));
   });
 
   it('makes no new file of a sqlite service whose process ends after its file was moved', async () => {

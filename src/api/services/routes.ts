@@ -5,7 +5,7 @@ import { openConfig } from '../../lifecycle/open-config.js';
 import { ownerOfActor } from '../../model/owner.js';
 import { secretsIn } from '../../model/secret-references.js';
 import { parseStoredConfig, type ServiceType, type StoredConfig } from '../../model/service-configs.js';
-import { pathOf } from '../../model/sqlite-folders.js';
+import { movedFile } from '../../model/sqlite-folders.js';
 import { endpointsUsing, type UsingEndpoint } from '../../store/bindings.js';
 import { setInactive } from '../../store/service-activity.js';
 import {
@@ -131,12 +131,12 @@ export const serviceRoutes = [
         const after = changedConfig(deps, type, stored, config);
         requireMayWrite(deps, principal, { type, before: stored, after, given: config });
         const config_encrypted = deps.secrets.seal(JSON.stringify(after));
-        const isMoved = pathOf(type, stored) !== pathOf(type, after);
+        const moved = movedFile(type, stored, after);
         return {
           ...changes,
           config_encrypted,
           secrets: secretsIn(after),
-          ...(isMoved && { file_hosts: [] as const }),
+          ...(moved && { moved }),
         };
       };
       const mentioned = secretsIn(config ?? {});
