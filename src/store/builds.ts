@@ -178,7 +178,7 @@ async function insertCachedBuild(
      SELECT id FROM build`,
     [
       ...[known.source_key, known.toolchain, known.digest],
-      ...[request.endpointId ?? request.owner, request.sourceKey],
+      ...[request.endpointId ?? request.host, request.sourceKey],
       ...[request.code, JSON.stringify(request.dependencies)],
       ...[request.origin.requestId, JSON.stringify(request.origin.actor), JSON.stringify(known.diagnostics)],
       ...[JSON.stringify(request.origin.actor), request.endpointId],

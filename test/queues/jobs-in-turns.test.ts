@@ -25,6 +25,7 @@ const MODEST = 'modest.example';
 /** Webhooks that a worker sends at a time. */
 const WEBHOOKS = 8;
 const LOOK_EVERY_MS = 50;
+const LIMITS = { schedules: 10, bytes: 1024 ** 2 };
 
 describe('jobs of domains that share a worker', () => {
   let opened: Awaited<ReturnType<typeof openTestStoreWithQueues>>;
@@ -107,8 +108,8 @@ describe('jobs of domains that share a worker', () => {
       const { id } = await createEndpoint(store, { ...ENDPOINT_DEFAULTS, ...endpoint });
       const request = { method: 'GET', path, headers: {}, body: Buffer.alloc(0) };
       const settings = { cron: '0 0 1 1 *', timezone: 'UTC', enabled: true, request };
-      const schedule = await insertSchedule(store, id, settings, nextRun, 10);
-      if (schedule === 'full') return expect.fail('full');
+      const schedule = await insertSchedule(store, id, settings, nextRun, LIMITS);
+      if ('full' in schedule) return expect.fail('full');
       await store
         .knex('schedules')
         .where({ id: schedule.id })
@@ -125,7 +126,7 @@ describe('jobs of domains that share a worker', () => {
     await client.query('SELECT id FROM schedules WHERE id = ANY($1) FOR UPDATE', [greedy]);
     const queue = queues.all.find(({ name }) => name === SCHEDULE_QUEUE);
     for (const scheduleId of [...greedy, modest]) await queue?.add('schedule', { scheduleId });
-    const context = { store, queues, log: logged.log };
+    const context = { store, queues, maxQueuedBytes: LIMITS.bytes, log: logged.log };
     const consumer = consumeInTurns(location(), scheduleQueue(context), LOOK_EVERY_MS, logged.log);
     const runsOf = (schedule_id: string | undefined) =>
       latestJobs(store, { schedule_id: schedule_id ?? '' }, 10);

@@ -32,7 +32,7 @@ describe('builds of code that was compiled before', () => {
   const compile = async (endpointId: string | null, known: Artifact, requestId = 'r'): Promise<string> => {
     const source = { sourceKey: known.source_key, code: `code of ${known.source_key}`, dependencies: {} };
     const origin = { ...ORIGIN, requestId };
-    const build = await recordCachedBuild(store, { ...source, endpointId, owner: '*', origin }, known);
+    const build = await recordCachedBuild(store, { ...source, endpointId, host: '*', origin }, known);
     return build ?? expect.fail('not recorded');
   };
   const newest = async () => (await listBuilds(store, {}, { limit: 100 })).rows.map(({ id }) => id);

@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/schema.js';
 import { AppError } from '../../src/errors.js';
-import { type BuildRequest, buildsOfWaitingOwners, requestBuild } from '../../src/store/builds.js';
+import { buildsOfWaitingOwners } from '../../src/store/build-attempts.js';
+import { type BuildRequest, requestBuild } from '../../src/store/builds.js';
 import type { Database } from '../../src/store/database.js';
 import { createDomain } from '../../src/store/domains.js';
 import { createEndpoint } from '../../src/store/endpoints.js';
@@ -33,8 +34,8 @@ describe('owners that take turns', () => {
       ...{ endpointId: id, request, maxAttempts: 1, backoffMs: 0, delayMs: 0, deduplicationId: null },
       requestId: randomUUID(),
     };
-    const queued = await insertJob(store, job, 10);
-    return queued === 'full' ? expect.fail('full') : queued.id;
+    const queued = await insertJob(store, job, { jobs: 10, bytes: 1024 ** 2 });
+    return 'full' in queued ? expect.fail('full') : queued.id;
   };
 
   it('one who makes many hosts without a domain waits for builds as one owner, and has the limit of one', async () => {

@@ -21,7 +21,8 @@ export async function addNode(
 
 /** Keeps a node alive that has no heartbeat: its last one is in the future. */
 export async function keepAlive(store: Store, id: string): Promise<void> {
-  await store.knex('nodes')
+  await store
+    .knex('nodes')
     .where({ id })
     .update({ heartbeat_at: new Date(Date.now() + 3600_000) });
 }

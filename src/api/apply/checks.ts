@@ -176,7 +176,7 @@ function requireRoomForSchedules(
 ): void {
   const after = scheduled.after.get(host) ?? 0;
   if (after <= config.JOBS_QUEUED_MB * 1024 * 1024 || after <= (scheduled.before.get(host) ?? 0)) return;
-  missing(
+  invalid(
     `schedules: those of the host "${host}" take ${after} bytes; ` +
       `at most ${config.JOBS_QUEUED_MB} MiB are accepted (JOBS_QUEUED_MB)`,
   );

@@ -67,7 +67,10 @@ export const importRoutes = [
       'too_many_imports',
       'busy',
     ],
-    handle: async ({ query, body, content: api, id: request_id, principal, tell, tryOnly }, { store, config }) => {
+    handle: async (
+      { query, body, content: api, id: request_id, principal, tell, tryOnly },
+      { store, config },
+    ) => {
       const target = targetOf('body', body, body.create_collection ?? false, config);
       requireMayImport(principal, 'body', { ...target, compile: false });
       if (isSet(query.dry_run)) {
