@@ -23,11 +23,16 @@ const FRONT = ['rust/front/Cargo.toml', 'rust/front/src'];
 /** What is built together: names of programs here, and as crates; and everything that they are made of. */
 const GROUPS = {
   front: {
-    title: "the gateway's front and launcher",
-    programs: { 'gateway-front': 'edge-front', launcher: 'edge-launcher' },
-    sources: ['scripts/native.mjs', 'rust/wire', ...FRONT, 'rust/launcher'],
-    // It is started before each handler: loading libraries takes a third of its time.
-    linkedStatically: ['edge-launcher'],
+    title: "the gateway's front, launcher and starter",
+    programs: {
+      ...{ 'gateway-front': 'edge-front', launcher: 'edge-launcher', starter: 'edge-starter' },
+      'execute.node': 'edge-execute',
+    },
+    sources: [
+      ...['scripts/native.mjs', 'rust/wire', ...FRONT, 'rust/launcher', 'rust/starter', 'rust/execute'],
+    ],
+    // Started before each handler, and with each actor host: loading libraries takes a third of their time.
+    linkedStatically: ['edge-launcher', 'edge-starter'],
   },
   tls: {
     title: 'the front with TLS',
@@ -42,7 +47,7 @@ const GROUPS = {
 };
 const COMMON_SOURCES = ['rust/Cargo.toml', 'rust/Cargo.lock', 'rust/.cargo', 'rust/sdk/core/src/wire'];
 
-/** Where they run from, with the keys of what they are made of; `front-process.ts` and `programs.ts` know it. */
+/** Where they run from, with the keys of what they are made of; who starts one knows it. */
 const NATIVE = join(ROOT, 'dist/native');
 const CACHE = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'edge-gateway/native');
 
@@ -61,11 +66,17 @@ export async function buildNative(names = Object.keys(GROUPS)) {
   const built = missing.length === 0 ? undefined : await compile(missing);
   for (const group of groups) {
     for (const [name, crate] of Object.entries(group.programs)) {
-      if (missing.includes(group)) keep(join(built, crate), join(cacheOf(group), name));
-      place(missing.includes(group) ? join(built, crate) : join(cacheOf(group), name), join(NATIVE, name));
+      const [cached, isNew] = [join(cacheOf(group), name), missing.includes(group)];
+      if (isNew) keep(join(built, fileOf(name, crate)), cached);
+      place(isNew ? join(built, fileOf(name, crate)) : cached, join(NATIVE, name));
     }
     writeFileSync(group.keyFile, group.key);
   }
+}
+
+/** What cargo calls it: a module of Node is a library. */
+function fileOf(name, crate) {
+  return name.endsWith('.node') ? `lib${crate.replaceAll('-', '_')}.so` : crate;
 }
 
 function hasAll(folder, programs) {

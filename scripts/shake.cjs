@@ -17,10 +17,15 @@ const IN_NODE =
   /(?:^|\/)(?:dist\/(?:src\/processes|jobs)\/[\w-]+\.js|(?:processes\/service|programs\/\w+)\/service\.js|scripts\/up\.mjs)$/;
 /** Not the launcher alone: it becomes programs that are not the product's, and cannot see this folder. */
 const NATIVE = /\/dist\/native\/(?!launcher$)[\w-]+$/;
+/** Starts services in another environment, which is among its settings. */
+const STARTER = /\/dist\/native\/starter$/;
+/** By this module, a process becomes the launcher, which leaves the starter behind. */
+const EXECUTE = /\/dist\/native\/execute\.node$/;
 
 let state = Number(process.env.SHAKE_SEED);
 
 shakeChildren();
+shakeStarter();
 if (IN_NODE.test(process.argv[1])) {
   shakeReads();
   shakeWrites();
@@ -39,8 +44,36 @@ function shakeChildren() {
     if (isNative) environment.LD_PRELOAD = join(__dirname, 'shake.so');
     else environment.NODE_OPTIONS = withThis(environment.NODE_OPTIONS ?? '');
     const envPairs = Object.entries(environment).map((pair) => pair.join('='));
-    return spawn.call(this, { ...options, envPairs });
+    const args = STARTER.test(options.file) ? shakenStarter(options.args) : options.args;
+    return spawn.call(this, { ...options, args, envPairs });
   };
+}
+
+/** One that the launcher starts for a process of root. */
+function shakeStarter() {
+  const { dlopen } = process;
+  process.dlopen = function (module, file, ...flags) {
+    dlopen.call(this, module, file, ...flags);
+    if (!EXECUTE.test(file)) return;
+    const become = module.exports;
+    module.exports = (text) => {
+      const request = JSON.parse(text);
+      const plan = JSON.parse(request.arguments[1]);
+      if (plan.process?.starter) plan.process.starter = shakenStarter(plan.process.starter);
+      request.arguments[1] = JSON.stringify(plan);
+      return become(JSON.stringify(request));
+    };
+  };
+}
+
+/** Its words, so that what it starts pauses: services in Node by this file, others by the library. */
+function shakenStarter([file, text]) {
+  const settings = JSON.parse(text);
+  const { environment } = settings;
+  environment.NODE_OPTIONS = withThis(environment.NODE_OPTIONS ?? '');
+  environment.LD_PRELOAD = join(__dirname, 'shake.so');
+  environment.SHAKE_SEED = String(Math.floor(random() * 2 ** 32));
+  return [file, JSON.stringify(settings)];
 }
 
 function withThis(options) {

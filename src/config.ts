@@ -1,5 +1,5 @@
 /** The configuration: the only reader of `process.env`. Process entries call `loadConfig` once and pass values on. */
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { SETTINGS, type Setting } from './settings.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -75,6 +75,55 @@ export function inheritedEnvironment(
   return { ...environment };
 }
 
+/** What root has prepared for a process that has given up rights since (`src/bootstrap/rights.ts`). */
+export interface Prepared {
+  /** The folder for sockets. */
+  readonly runDir: string;
+  /** What the operator should know of it, to be logged. */
+  readonly notes: readonly Note[];
+  /** The descriptor of what starts the processes of services for an actor host (`rust/starter`). */
+  readonly starter?: number;
+}
+
+/** A line of the log. */
+export interface Note {
+  readonly level: 'info' | 'warn' | 'error';
+  readonly details: object;
+  readonly message: string;
+}
+
+/** Internal: it is set where root has prepared the process. */
+const PREPARED = 'EDGE_PREPARED';
+
+/** Undefined when this process has the rights that it was started with. */
+export function preparedProcess(environment: Environment = process.env): Prepared | undefined {
+  const text = environment[PREPARED];
+  return text === undefined ? undefined : (JSON.parse(text) as Prepared);
+}
+
+/**
+ * The environment of this process, for the one that it becomes.
+ * @param changes instead of what it has
+ */
+export function preparedEnvironment(
+  prepared: Prepared,
+  changes: Readonly<Record<string, string>>,
+  environment: Environment = process.env,
+): Record<string, string> {
+  const all = { ...environment, ...changes, [PREPARED]: JSON.stringify(prepared) };
+  return Object.fromEntries(
+    Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+}
+
+/** Files that the driver of the database reads: those of its TLS, and one with passwords. */
+export function databaseFiles(environment: Environment = process.env): string[] {
+  const { DATABASE_URL = '', PGPASSFILE, HOME = '/' } = environment;
+  const { searchParams } = URL.canParse(DATABASE_URL) ? new URL(DATABASE_URL) : new URL('postgres:');
+  const ofTls = ['sslcert', 'sslkey', 'sslrootcert'].flatMap((name) => searchParams.get(name) ?? []);
+  return [...ofTls, PGPASSFILE ?? join(HOME, '.pgpass')].map((path) => resolve(path));
+}
+
 /** Which certificates the operator trusts: the path of a file, or those of folders with colons between them. */
 export const CERTIFICATE_VARIABLES = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'] as const;
 
@@ -89,15 +138,27 @@ const TRUST_OPTIONS = /--use-(?:openssl|bundled|system)-ca\b/g;
 /** The environment of processes that must not get the configuration. */
 export function isolatedEnvironment(environment: Environment = process.env): Record<string, string> {
   const options = environment['NODE_OPTIONS']?.match(TRUST_OPTIONS)?.join(' ');
-  const entries = [
-    // Those processes have another working directory.
-    ...CERTIFICATE_VARIABLES.map((name): readonly [string, string | undefined] => {
-      const value = environment[name];
-      const paths = value === undefined ? undefined : certificatePaths(name, value);
-      return [name, paths?.map((path) => resolve(path)).join(':')];
-    }),
-    ['TZ', environment['TZ']] as const,
-    ['NODE_OPTIONS', options] as const,
-  ];
-  return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== undefined));
+  const { TZ } = environment;
+  return {
+    ...certificateEnvironment(environment),
+    ...(TZ !== undefined && { TZ }),
+    ...(options !== undefined && { NODE_OPTIONS: options }),
+  };
+}
+
+/** The variables of certificates, for a process with another working directory. */
+export function certificateEnvironment(environment: Environment = process.env): Record<string, string> {
+  const entries = CERTIFICATE_VARIABLES.flatMap((name) => {
+    const value = environment[name];
+    if (value === undefined) return [];
+    return [
+      [
+        name,
+        certificatePaths(name, value)
+          .map((path) => resolve(path))
+          .join(':'),
+      ] as const,
+    ];
+  });
+  return Object.fromEntries(entries);
 }

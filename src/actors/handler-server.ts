@@ -1,5 +1,5 @@
 /** The Unix socket on which handlers call services. */
-import { chmod, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import pTimeout from 'p-timeout';
@@ -71,9 +71,8 @@ export async function serveHandlers(
     (error) => log.warn({ err: error }, 'connections of ended handlers could not be looked for'),
   );
   const allClosed = () => Promise.all([...sessions].map((session) => session.closed));
+  // Handlers in a sandbox run as other users, and may connect; they are authorised by their token.
   await listenOnSocket(server, path);
-  // Handlers in a sandbox run as other users; they are authorised by their token.
-  await chmod(path, 0o666);
   /** Asks handlers to leave. */
   const sayGoodbye = async () => {
     await rm(path, { force: true });

@@ -28,7 +28,7 @@ import { testInProcess } from './service-process/isolated-test.js';
 import type { IsolationSettings } from './service-process/service-run.js';
 import { ServiceRunner } from './service-runner.js';
 import type { SessionHost } from './session-host.js';
-import { hadFile, sqliteRefusal, withFileThatIsThere } from './sqlite-refusal.js';
+import { hadFile, withFileThatIsThere } from './sqlite-refusal.js';
 import type { RemoteFiles } from './web-server.js';
 
 /** How long a transfer waits for the process of its service, milliseconds. */
@@ -110,8 +110,7 @@ export class ActorHost implements SessionHost {
     if (!service) return undefined;
     try {
       const config = this.#config(this.#openConfig(service));
-      const { refusal, ...checked } = await this.#checkedFile(service, config);
-      if (refusal !== undefined) return { connected: false, error: refusal };
+      const { hasFile, ...checked } = await this.#withFile(service, config);
       const { answerBytes, logsDebug, memoryMb, sqliteFolders } = isolation;
       const limits = { answerBytes, logsDebug, memoryMb, sqliteFolders, timeoutMs: CONNECT_TIMEOUT_MS };
       const request = {
@@ -119,7 +118,7 @@ export class ActorHost implements SessionHost {
         ...checked,
         ...limits,
       };
-      return await testInProcess(owner, request, isolation.programs, log.child({ service_id: id }));
+      return await testInProcess(owner, request, hasFile, isolation.starter, log.child({ service_id: id }));
     } catch (thrown) {
       return { connected: false, error: toError(thrown).message };
     }
@@ -221,7 +220,7 @@ export class ActorHost implements SessionHost {
     onState: () => void,
   ): Promise<IsolatedService> {
     const { id, service_type: type } = service;
-    const checked = await this.#checkedFile(service, config);
+    const checked = await this.#withFile(service, config);
     return new IsolatedService({
       service: { id, type },
       ...checked,
@@ -233,19 +232,15 @@ export class ActorHost implements SessionHost {
     });
   }
 
-  /** The config with which a service is started, or why it is not: of sqlite services, a file may have been lost. */
-  async #checkedFile(
+  /** The config with which a service is started, and whether its file was there: of a sqlite service, it may be lost. */
+  async #withFile(
     service: HostedService,
     config: ServiceConfig,
-  ): Promise<{ readonly config: ServiceConfig; readonly refusal: string | undefined }> {
-    if (service.service_type !== 'sqlite') return { config, refusal: undefined };
+  ): Promise<{ readonly config: ServiceConfig; readonly hasFile: boolean }> {
+    if (service.service_type !== 'sqlite') return { config, hasFile: false };
     const { store, isolation } = this.#options;
-    const ofFile = config as ServiceConfig<'sqlite'>;
-    const hasFile = await hadFile(store, service, ofFile, isolation.sqliteFolders);
-    return {
-      config: hasFile ? withFileThatIsThere(config) : config,
-      refusal: sqliteRefusal(ofFile, hasFile, isolation.sqliteFolders),
-    };
+    const hasFile = await hadFile(store, service, config as ServiceConfig<'sqlite'>, isolation.sqliteFolders);
+    return { config: hasFile ? withFileThatIsThere(config) : config, hasFile };
   }
 
   #bind(id: string, running: IsolatedService): void {

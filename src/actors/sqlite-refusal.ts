@@ -1,5 +1,5 @@
 /** Why a sqlite service is not started: its file is not where it may be, or not there any more. */
-import { constants, existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type { ServiceConfig } from '../model/service-configs.js';
@@ -7,7 +7,8 @@ import { type SqliteFolders, sqliteFile, sqliteFolder, sqlitePathProblem } from 
 import { machinesAlive } from '../reconcile/nodes.js';
 import type { Store } from '../store/database.js';
 import type { HostedService } from '../store/service-activity.js';
-import { HAS_UNTRUSTED_USERS, SQLITE_USER } from '../util/untrusted-users.js';
+import { SQLITE_USER } from '../util/untrusted-users.js';
+import type { SeenFile } from './service-process/starter.js';
 
 /**
  * Whether the file of a sqlite service was there before: then no new one is made. A machine does not know that it had
@@ -38,19 +39,20 @@ export function withFileThatIsThere(config: ServiceConfig): ServiceConfig {
 /**
  * A service whose file was there never starts with a new empty one: its data are somewhere else.
  * @param hasFile whether it was opened before with this path
+ * @param seen what there is of it
  * @returns undefined when it can be started
  */
 export function sqliteRefusal(
   { path }: ServiceConfig<'sqlite'>,
   hasFile: boolean,
   folders: SqliteFolders,
+  { belongsToRoot, exists }: SeenFile,
 ): string | undefined {
   const problem = sqlitePathProblem(path, folders);
   if (problem !== undefined) return `its file, ${resolve(path)}, is not opened: config.path ${problem}`;
-  const ofRoot = rootsFolder(sqliteFolder(path, folders));
-  if (ofRoot !== undefined) return ofRoot;
+  if (belongsToRoot) return refusalOfRootsFolder(sqliteFolder(path, folders));
   const file = sqliteFile(path, folders);
-  if (!hasFile || existsSync(file)) return undefined;
+  if (!hasFile || exists) return undefined;
   const before = resolve(path);
   const place =
     before !== file && existsSync(before)
@@ -63,10 +65,7 @@ export function sqliteRefusal(
 }
 
 /** A process of a service runs as the owner of its folder, and never as root. */
-function rootsFolder(folder: string): string | undefined {
-  const found = HAS_UNTRUSTED_USERS ? statSync(folder, { throwIfNoEntry: false }) : undefined;
-  // Like /tmp: all may write there.
-  if (found?.uid !== 0 || (found.mode & constants.S_IWOTH) !== 0) return undefined;
+function refusalOfRootsFolder(folder: string): string {
   return (
     `the folder ${folder} belongs to root, and no service runs as root: give it and its files to another user, such as ` +
     `\`chown -R ${SQLITE_USER}:${SQLITE_USER} ${folder}\`, which can enter the folders above. Then activate it again`

@@ -4,13 +4,13 @@ import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CERTIFICATE_VARIABLES, certificatePaths, isolatedEnvironment } from '../config.js';
 import { toError } from '../errors.js';
-import type { Logger } from '../util/log.js';
+import type { Log } from '../util/log.js';
 import { HAS_UNTRUSTED_USERS } from '../util/untrusted-users.js';
 import { isOpenToAll } from './reachable-folder.js';
 
 /** Logs which of them a process of a service cannot read: it trusts no authority that is there. */
 export async function warnOfClosedCertificates(
-  log: Logger,
+  log: Log,
   environment: Readonly<Record<string, string>> = isolatedEnvironment(),
 ): Promise<void> {
   if (!HAS_UNTRUSTED_USERS) return;

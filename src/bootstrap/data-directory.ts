@@ -7,7 +7,8 @@ import { type Config, ConfigError } from '../config.js';
 import { toError } from '../errors.js';
 import { sqliteFolders } from '../model/sqlite-folders.js';
 
-const CHECKOUT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
+/** The folder with the code of the product. */
+export const CHECKOUT = fileURLToPath(new URL('../../..', import.meta.url)).replace(/\/$/, '');
 
 /** Mode for root: other users, like that of the embedded PostgreSQL, may traverse the folder but not list it. */
 const PASSABLE = 0o711;

@@ -11,15 +11,15 @@ const O_RDONLY = 0o0;
 const O_CLOEXEC = 0o2000000;
 
 /**
- * Closes inherited descriptors except the standard streams. Must be called before any program is started. Descriptors
+ * Closes inherited descriptors except the standard streams and these. Must be called before any program is started. Descriptors
  * of Node and the IPC channel to a parent are recognised by their close-on-exec flag. Files that are open for reading
  * only are left: since Node 22, another thread reads certificates while the process starts (NODE_EXTRA_CA_CERTS), from
  * files without that flag.
  */
-export function closeInheritedFiles(): void {
+export function closeInheritedFiles(kept: readonly number[] = []): void {
   for (const name of readdirSync('/proc/self/fdinfo')) {
     const fd = Number(name);
-    if (fd > LAST_STANDARD_STREAM && isInherited(fd)) close(fd);
+    if (fd > LAST_STANDARD_STREAM && !kept.includes(fd) && isInherited(fd)) close(fd);
   }
 }
 

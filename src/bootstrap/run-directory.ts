@@ -1,10 +1,17 @@
 /** The folder for Unix sockets of one DATA_DIR. */
 import { createHash } from 'node:crypto';
-import { chmod, chown, lstat, mkdir } from 'node:fs/promises';
+import { chmod, chown, lstat, mkdir, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
+import { preparedProcess } from '../config.js';
 import { isErrno } from '../util/errno.js';
-import { HAS_UNTRUSTED_USERS, makePassable, SERVICE_GROUP } from '../util/untrusted-users.js';
+import {
+  ACTOR_HOST_USER,
+  HAS_UNTRUSTED_USERS,
+  makePassable,
+  PRODUCT_GROUP,
+  SERVICE_GROUP,
+} from '../util/untrusted-users.js';
 import { makeDataDirectory } from './data-directory.js';
 import { folderOutside, reachableFolder } from './reachable-folder.js';
 
@@ -16,13 +23,21 @@ const MAX_FOLDER_BYTES = 55;
  * that or its path is too long for a socket. Untrusted programs can traverse it to their own sockets.
  */
 export async function runDirectory(dataDir: string): Promise<string> {
+  const prepared = preparedProcess();
+  if (prepared) return prepared.runDir;
   await makeDataDirectory(dataDir);
   const reachable = await reachableFolder(dataDir, 'run');
   const isShort = Buffer.byteLength(reachable) <= MAX_FOLDER_BYTES;
   const folder = isShort ? reachable : await shortFolder(dataDir);
   // Restricted, because a client that connects to a handler's socket bypasses the gateway.
   await makePassable(folder);
+  await makeFolder(internalFolder(folder), HAS_UNTRUSTED_USERS ? 0o770 : 0o700, [0, PRODUCT_GROUP]);
   return folder;
+}
+
+/** The folder of the sockets on which processes of the product serve each other. No other program can enter it. */
+export function internalFolder(runDir: string): string {
+  return join(runDir, 'internal');
 }
 
 /** @throws Error when another user has made the folder */
@@ -58,9 +73,30 @@ export async function serviceFolder(runDir: string): Promise<string> {
   return folder;
 }
 
-/** The socket on which handlers of this machine call services. */
+const HANDLER_SOCKET = 'services.sock';
+
+/** The socket on which handlers of this machine call services. They look for others in its folder. */
 export function handlerSocket(runDir: string): string {
-  return join(runDir, 'services', 'services.sock');
+  return join(runDir, 'services', HANDLER_SOCKET);
+}
+
+/** The same socket where the actor host serves it: in a folder of its own, to which a link leads. */
+export function servedHandlerSocket(runDir: string): string {
+  return join(runDir, 'services', 'host', HANDLER_SOCKET);
+}
+
+/** Makes that folder, and the link, where neither is. */
+export async function makeActorHostFolder(runDir: string): Promise<void> {
+  const socket = servedHandlerSocket(runDir);
+  await makeFolder(dirname(socket), 0o711, [ACTOR_HOST_USER, ACTOR_HOST_USER]);
+  await symlink(relative(join(runDir, 'services'), socket), handlerSocket(runDir));
+}
+
+/** The folder of the sockets to which the channels of processes of services are opened, for the actor host only. */
+export async function channelFolder(runDir: string): Promise<string> {
+  const folder = join(runDir, 'channels');
+  await makeFolder(folder, 0o700, [ACTOR_HOST_USER, ACTOR_HOST_USER]);
+  return folder;
 }
 
 /** The folder of the sockets on which processes of services serve object files, for the actor host only. */
@@ -73,25 +109,35 @@ export async function objectFolder(runDir: string): Promise<string> {
 /** The folder of the nonces of tokens (`src/secrets/service-token.ts`): services read it, handlers cannot reach it. */
 export async function tokenFolder(runDir: string): Promise<string> {
   const folder = join(runDir, 'tokens');
-  await makeFolder(folder, HAS_UNTRUSTED_USERS ? 0o750 : 0o700);
-  if (HAS_UNTRUSTED_USERS) await chown(folder, 0, SERVICE_GROUP);
+  await makeFolder(folder, HAS_UNTRUSTED_USERS ? 0o750 : 0o700, [0, SERVICE_GROUP]);
   return folder;
 }
 
 /** The folder of the sockets on which gateways serve other processes of this product. */
 export async function gatewayFolder(runDir: string): Promise<string> {
-  const folder = join(runDir, 'gateways');
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const folder = join(internalFolder(runDir), 'gateways');
+  await mkdir(folder, { recursive: true });
   return folder;
 }
 
 /** The socket of the actor host for the management API on this machine. */
 export function actorHostSocket(runDir: string): string {
-  return join(runDir, 'actors.sock');
+  return join(internalFolder(runDir), 'actors.sock');
 }
 
-/** Also changes the mode that an earlier version has given it. */
-async function makeFolder(folder: string, mode: number): Promise<void> {
+/** Also changes the mode that an earlier version has given it. Root has made it for a process that it has prepared. */
+async function makeFolder(
+  folder: string,
+  mode: number,
+  owner?: readonly [user: number, group: number],
+): Promise<void> {
+  if (!makesFolders()) return;
   await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (owner && HAS_UNTRUSTED_USERS) await chown(folder, ...owner);
   await chmod(folder, mode);
+}
+
+/** False in a process for which root has made them. */
+function makesFolders(): boolean {
+  return HAS_UNTRUSTED_USERS || !preparedProcess();
 }

@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import type { Config } from '../config.js';
 import { type SqliteFolders, sqliteFolders } from '../model/sqlite-folders.js';
 import { isErrno } from '../util/errno.js';
-import type { Logger } from '../util/log.js';
+import type { Log } from '../util/log.js';
 import { HAS_UNTRUSTED_USERS, SQLITE_USER } from '../util/untrusted-users.js';
 import { reachableFolder } from './reachable-folder.js';
 
@@ -24,7 +24,7 @@ const PRIVATE = { mode: 0o700 };
  */
 export async function makeSqliteFolder(
   config: Pick<Config, 'DATA_DIR' | 'SQLITE_DIR'>,
-  log: Logger,
+  log: Log,
 ): Promise<SqliteFolders> {
   const folders = sqliteFolders(config);
   if (config.SQLITE_DIR !== undefined) return folders;
@@ -46,7 +46,7 @@ export async function makeSqliteFolder(
 }
 
 /** Moves a folder to a place, and leaves a link to it. Goes on where an earlier start was interrupted. */
-async function moveOutside(own: string, place: string, log: Logger): Promise<void> {
+async function moveOutside(own: string, place: string, log: Log): Promise<void> {
   const found = await ifThere(lstat(own));
   const [unfinished, old] = [`${place}.new`, `${own}.moved`];
   // What an interrupted start has left behind the link is a copy.

@@ -1,5 +1,5 @@
 /** Common start of all processes: closes inherited files, reads the configuration, opens the log, sets up shutdown. */
-import { type Config, ConfigError, loadProcessConfig } from '../config.js';
+import { type Config, ConfigError, loadProcessConfig, preparedProcess } from '../config.js';
 import { toError } from '../errors.js';
 import { createLogger, type Logger } from '../util/log.js';
 import { makeDataDirectory } from './data-directory.js';
@@ -31,7 +31,8 @@ export function openProcess<C extends Config>(
   load: () => C,
   secrets: Iterable<string> = [],
 ): Pick<ProcessContext<C>, 'config' | 'log'> {
-  closeInheritedFiles();
+  const starter = preparedProcess()?.starter;
+  closeInheritedFiles(starter === undefined ? [] : [starter]);
   setUmask();
   let config: C;
   try {
@@ -77,8 +78,10 @@ export async function startProcessWith<C extends Config>(
 ): Promise<void> {
   const { config, log } = openProcess(name, load, secrets);
   const shutdown = new Shutdown(log);
+  const prepared = preparedProcess();
+  for (const { level, details, message } of prepared?.notes ?? []) log[level](details, message);
   try {
-    await makeDataDirectory(config.DATA_DIR);
+    if (!prepared) await makeDataDirectory(config.DATA_DIR);
     const facts = await start({ config, log, shutdown });
     log.info('ready');
     // For a parent with an IPC channel.

@@ -8,6 +8,7 @@ import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { isolatedEnvironment } from '../config.js';
 import { launched, ownProgram } from '../sandbox/launcher.js';
+import { readLines } from '../util/lines.js';
 import { FRONT_USER, HAS_UNTRUSTED_USERS, UNTRUSTED_USERS } from '../util/untrusted-users.js';
 import type {
   Configure,
@@ -48,8 +49,6 @@ export class FrontProcess {
   #lastSeq = 0;
   #hasEnded = false;
   #isStopping = false;
-  /** The beginning of a message whose end has not arrived. */
-  #partial = '';
 
   /**
    * Starts it. A failure of the system to do so is an end.
@@ -83,7 +82,7 @@ export class FrontProcess {
     });
     // Without a free file descriptor there are no streams at all.
     this.#channel = this.#child.stdio?.[CHANNEL] as Duplex | null | undefined;
-    this.#channel?.setEncoding('utf8').on('data', (text: string) => this.#read(text));
+    if (this.#channel) readLines(this.#channel, (line) => this.#receive(JSON.parse(line) as FromFront));
     // It has ended, which others are told.
     this.#channel?.on('error', () => undefined);
     this.#write({ type: 'configure', ...settings });
@@ -132,13 +131,6 @@ export class FrontProcess {
 
   #write(message: Configure | FrontNotice | (FrontRequest & { readonly seq: number })): void {
     if (this.#channel?.writable) this.#channel.write(`${JSON.stringify(message)}\n`);
-  }
-
-  #read(text: string): void {
-    const lines = text.split('\n');
-    lines[0] = this.#partial + lines[0];
-    this.#partial = lines.pop() ?? '';
-    for (const line of lines) this.#receive(JSON.parse(line) as FromFront);
   }
 
   #receive(message: FromFront): void {

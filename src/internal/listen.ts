@@ -12,7 +12,8 @@ export async function listenOnSocket(server: Server, path: string): Promise<void
   await rm(path, { force: true });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(path, () => {
+    // Whoever can enter its folder may connect.
+    server.listen({ path, writableAll: true }, () => {
       server.off('error', reject);
       resolve();
     });

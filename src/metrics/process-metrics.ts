@@ -7,6 +7,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { createServer, request, type Server } from 'node:http';
 import { join } from 'node:path';
 import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client';
+import { internalFolder } from '../bootstrap/run-directory.js';
 import { toError } from '../errors.js';
 import { isErrno } from '../util/errno.js';
 import type { Logger } from '../util/log.js';
@@ -35,8 +36,9 @@ export async function serveMetrics(
 ): Promise<() => Promise<void>> {
   // A handler that has the user of this process must not guess it.
   const name = `metrics-${processName}-${process.pid}-${randomBytes(8).toString('hex')}.sock`;
-  const socket = join(runDir, name);
-  const servers = [await listening(createServer(respondJson(source)), { path: socket })];
+  const path = join(internalFolder(runDir), name);
+  // Whoever can enter its folder may connect.
+  const servers = [await listening(createServer(respondJson(source)), { path, writableAll: true })];
   if (config.METRICS_PORT !== undefined) {
     servers.push(
       await listening(createServer(respondText(source)), { host: config.HOST, port: config.METRICS_PORT }),
@@ -49,9 +51,9 @@ export async function serveMetrics(
 
 /** The metrics of this process and of all that serve theirs in the run folder, in Prometheus' text format. */
 export async function collectMetrics(runDir: string, own: MetricSource, log: Logger): Promise<string> {
-  const sockets = (await readdir(runDir))
-    .filter((name) => SOCKET_NAME.test(name))
-    .map((name) => join(runDir, name));
+  const folder = internalFolder(runDir);
+  const names = (await readdir(folder)).filter((name) => SOCKET_NAME.test(name));
+  const sockets = names.map((name) => join(folder, name));
   const snapshots = await Promise.all(
     sockets.map(async (socket) => {
       try {
@@ -122,7 +124,7 @@ function fetchSnapshot(socketPath: string): Promise<MetricSnapshot> {
 
 function listening(
   server: Server,
-  options: { path: string } | { host: string; port: number },
+  options: { path: string; writableAll: true } | { host: string; port: number },
 ): Promise<Server> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { IdRange } from '../util/untrusted-users.js';
 
-const LAUNCHER = fileURLToPath(new URL('../../native/launcher', import.meta.url));
+export const LAUNCHER = fileURLToPath(new URL('../../native/launcher', import.meta.url));
 
 /** A file or folder of this machine, and its path inside. */
 export type Mount = readonly [source: string, target: string];
@@ -27,8 +27,8 @@ export interface Access {
 
 /** What the launcher does before it becomes the program. */
 export interface LaunchPlan {
-  /** This process: the program ends with it. */
-  readonly parent: number;
+  /** This process: the program ends with it. null: it goes on without. */
+  readonly parent: number | null;
   /** The program keeps so many descriptors, from 0 on. With namespaces, reports go to the next one. */
   readonly streams: number;
   readonly cwd: string;
@@ -74,6 +74,21 @@ export interface LaunchPlan {
      */
     readonly connectsTo: IdRange | null;
   } | null;
+  /** It is one of the processes of the Procfile, which gives up rights of root. Another one has none of this. */
+  readonly process?: {
+    /** Those that it keeps, by their numbers in capabilities(7), below 32. */
+    readonly capabilities: readonly number[];
+    /**
+     * Files and folders that its user is to reach, whatever folders are above them; and files that it is to read,
+     * whosever they are. What is not there is left out. Only with an identity.
+     */
+    readonly needs: readonly string[];
+    /**
+     * The program that starts others for it, which keeps rights of root: its path and arguments. This one asks it by
+     * the descriptor after the others.
+     */
+    readonly starter: readonly string[] | null;
+  };
 }
 
 /**

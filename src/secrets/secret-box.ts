@@ -134,9 +134,28 @@ export async function loadSecretBox(config: KeySettings): Promise<SecretBox> {
 const OTHER_KEYS = ['SECRET_KEY_PREVIOUS', 'SECRET_KEY_NEXT'] as const;
 
 /** @param other the setting of another key: then no key is made, which would be that of this machine alone */
-async function currentKey({ SECRET_KEY, DATA_DIR }: KeySettings, other: string | undefined): Promise<string> {
+/**
+ * Makes the key file if a process of this installation will need one, and none is there.
+ * @returns its path; undefined when SECRET_KEY is set
+ * @throws ConfigError as `loadSecretBox`
+ */
+export async function makeKeyFile(config: KeySettings): Promise<string | undefined> {
+  if (config.SECRET_KEY !== undefined) return undefined;
+  await currentKey(
+    config,
+    OTHER_KEYS.find((name) => config[name] !== undefined),
+  );
+  return keyFile(config);
+}
+
+function keyFile({ DATA_DIR }: KeySettings): string {
+  return join(DATA_DIR, 'secret.key');
+}
+
+async function currentKey(config: KeySettings, other: string | undefined): Promise<string> {
+  const { SECRET_KEY, DATA_DIR } = config;
   if (SECRET_KEY !== undefined) return longEnough(SECRET_KEY, 'SECRET_KEY');
-  const path = join(DATA_DIR, 'secret.key');
+  const path = keyFile(config);
   const stored = await readKey(path);
   if (stored === undefined && other !== undefined)
     throw new ConfigError(`${other}: needs SECRET_KEY, or a key in ${path}`);

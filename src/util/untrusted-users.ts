@@ -25,8 +25,8 @@ const RESERVED = { first: 61_184, end: 65_536 };
 /** Far above the ids that systems assign to people, services and containers. */
 const PREFERRED: IdRange = { first: 1_900_000_000, count: 2 ** 24 };
 const RANGE = mappedRange(readFileSync('/proc/self/uid_map', 'latin1'), PREFERRED);
-/** The last ids are those of programs of the product, one each. */
-const OWN_COUNT = 3;
+/** The last ids are those of programs of the product, one each, and of their group. */
+const OWN_COUNT = 6;
 const UNTRUSTED_COUNT = RANGE.count - OWN_COUNT;
 /** A group, and users for handlers, builds and services. */
 const LEAST_COUNT = 4;
@@ -45,8 +45,14 @@ export const HAS_UNTRUSTED_USERS =
 
 /** The group of all untrusted programs, which may traverse the folders above their files. */
 export const UNTRUSTED_GROUP = RANGE.first;
+/** The group of the processes of the product that are not root: they reach each other. */
+export const PRODUCT_GROUP = RANGE.first + UNTRUSTED_COUNT;
+/** The user and the group of the process `web`. */
+export const WEB_USER = PRODUCT_GROUP + 1;
+/** The user and the group of the process `actor-host`. */
+export const ACTOR_HOST_USER = WEB_USER + 1;
 /** The group of all processes of services: they see which handlers run. */
-export const SERVICE_GROUP = RANGE.first + UNTRUSTED_COUNT;
+export const SERVICE_GROUP = ACTOR_HOST_USER + 1;
 /** The user and the group of the processes that serve public ports. */
 export const FRONT_USER = SERVICE_GROUP + 1;
 /** The user and the group of processes of sqlite services, and of the files that they make. */

@@ -3,24 +3,24 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { testInProcess } from '../../src/actors/service-process/isolated-test.js';
-import type { ServicePrograms } from '../../src/actors/service-process/service-user.js';
+import type { Starter } from '../../src/actors/service-process/starter.js';
 import type { ServiceConfig } from '../../src/model/service-configs.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
 import { freePort } from '../support/ports.js';
-import { servicePrograms } from '../support/service-programs.js';
+import { openStarter } from '../support/starter.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
 const AT_A_TIME = 8;
 
 describe('connection tests', () => {
   let folder: TempDir;
-  let programs: ServicePrograms;
+  let starter: Starter;
   let silent: Server;
   const held: Socket[] = [];
   before(async () => {
     folder = await tempDir('tests');
-    programs = await servicePrograms(folder.path);
+    starter = await openStarter(folder.path);
     // It takes connections, and never says anything.
     silent = createServer((socket) => {
       held.push(socket);
@@ -32,7 +32,8 @@ describe('connection tests', () => {
   after(async () => {
     silent.close();
     for (const socket of held) socket.destroy();
-    await folder.remove();
+    await starter?.close();
+    await folder?.remove();
   });
 
   const test = (owner: string, port: number) => {
@@ -48,7 +49,7 @@ describe('connection tests', () => {
       ...{ answerBytes: 1024 ** 2, memoryMb: 128, sqliteFolders: ['/'] as const, logsDebug: false },
       timeoutMs: 20_000,
     };
-    return testInProcess(owner, request, programs, createTestLog().log);
+    return testInProcess(owner, request, false, starter, createTestLog().log);
   };
 
   it('a service is tested while somebody else tests as many that do not answer as may be tested at a time', async () => {

@@ -1,17 +1,32 @@
-import { execFileSync } from 'node:child_process';
-import { closeSync, openSync, readdirSync } from 'node:fs';
 import { expect } from 'chai';
 import { ServiceProcess } from '../../src/actors/service-process/service-process.js';
+import type { Starter } from '../../src/actors/service-process/starter.js';
+import { descendantsOf, limitFiles } from '../support/process-state.js';
+import { openStarter } from '../support/starter.js';
+import { type TempDir, tempDir } from '../support/temp.js';
 
 /** More than the arguments of a program may have. */
 const TOO_LONG = 'x'.repeat(4 * 1024 * 1024);
 
-const PROGRAMS = { node: { node: process.execPath, script: 'none.js' } };
-
 describe('a service process that cannot be started', () => {
+  let folder: TempDir;
+  let starter: Starter;
+  before(async () => {
+    folder = await tempDir('service-process');
+    starter = await openStarter(folder.path);
+  });
+  after(async () => {
+    await starter?.close();
+    await folder?.remove();
+  });
+
   it('a service process that cannot be started ends once, with the reason, and refuses requests', async () => {
     const ends: string[] = [];
-    const started = new ServiceProcess({ id: TOO_LONG, type: 'redis' }, 64, undefined, PROGRAMS, {
+    const toStart = {
+      ...{ service: { id: TOO_LONG, type: 'redis' as const }, memoryMb: 64 },
+      ...{ sqliteFolder: undefined, serves: true },
+    };
+    const started = new ServiceProcess(starter, toStart, {
       onMessage: () => undefined,
       onEnd: (reason) => ends.push(reason),
     });
@@ -19,51 +34,49 @@ describe('a service process that cannot be started', () => {
     await started.ended();
     started.kill('too late');
     expect(ends).to.have.length(1);
-    expect(ends[0]).to.include('E2BIG');
+    expect(ends[0]).to.match(/Argument list too long/);
     const askedLater = started.ask({ type: 'ping' }).then(String, String);
     for (const refused of [await asked, await askedLater])
       expect(refused).to.include('the process of the service has ended').and.include(ends[0]);
   });
 
   it('reports the end of a service process when there are no file descriptors to start it', async () => {
+    const pid =
+      descendantsOf(process.pid).find(({ command }) => command.includes('/native/starter'))?.pid ?? 0;
     const ends: string[] = [];
-    const listener = { onMessage: () => undefined, onEnd: (reason: string) => ends.push(reason) };
-    const started = withoutDescriptors(
-      () => new ServiceProcess({ id: 'a', type: 'sqlite' }, 64, undefined, PROGRAMS, listener),
-    );
-    await started.ended();
+    const start = () =>
+      new ServiceProcess(
+        starter,
+        {
+          ...{ service: { id: 'a', type: 'redis' as const }, memoryMb: 64 },
+          ...{ sqliteFolder: undefined, serves: true },
+        },
+        { onMessage: () => undefined, onEnd: (reason) => ends.push(reason) },
+      );
+    limitFiles(pid, '6:');
+    await start().ended();
     expect(ends).to.have.length(1);
-    expect(ends[0]).to.include('EMFILE');
+    expect(ends[0]).to.match(/too many open files/i);
+    limitFiles(pid, '1024:');
+    const later = start();
+    await later.started;
+    later.kill('it can be started now');
+    await later.ended();
+    expect(ends[1]).to.equal('it can be started now');
+  });
+
+  it('kills a service process that is still being started', async () => {
+    const ends: string[] = [];
+    const toStart = {
+      ...{ service: { id: 'a', type: 'redis' as const }, memoryMb: 64 },
+      ...{ sqliteFolder: undefined, serves: true },
+    };
+    const started = new ServiceProcess(starter, toStart, {
+      onMessage: () => undefined,
+      onEnd: (reason) => ends.push(reason),
+    });
+    started.kill('it is not needed any more');
+    await started.ended();
+    expect(ends).to.deep.equal(['it is not needed any more']);
   });
 });
-
-/** Runs a function while this process cannot open files. */
-function withoutDescriptors<R>(work: () => R): R {
-  const [, soft = ''] =
-    /NOFILE +(\d+)/.exec(
-      execFileSync('prlimit', [
-        ...['--pid', String(process.pid)],
-        ...['--nofile', '--raw', '--noheadings', '--output', 'RESOURCE,SOFT'],
-      ]).toString(),
-    ) ?? [];
-  const setSoft = (limit: number | string) =>
-    execFileSync('prlimit', ['--pid', String(process.pid), `--nofile=${limit}:`]);
-  const taken: number[] = [];
-  // A low limit, so that all are taken soon.
-  setSoft(Math.max(...readdirSync('/proc/self/fd').map(Number)) + 50);
-  try {
-    takeAll(taken);
-    return work();
-  } finally {
-    for (const fd of taken) closeSync(fd);
-    setSoft(soft);
-  }
-}
-
-function takeAll(taken: number[]): void {
-  try {
-    for (;;) taken.push(openSync('/dev/null', 'r'));
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code !== 'EMFILE') throw thrown;
-  }
-}

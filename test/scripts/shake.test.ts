@@ -87,4 +87,22 @@ describe('shaken processes', () => {
       ...[join(dirname(SHAKE), 'shake.so'), '', ''],
     ]);
   });
+
+  it('shaken processes shake services, which the starter gives an environment of theirs', async () => {
+    const START_ONE = `
+      const { execFile } = require('node:child_process');
+      const [, , file, settings] = process.argv;
+      execFile(file, [settings], (error, stdout) => console.log(stdout));
+    `;
+    await write('dist/jobs/start-one.js', START_ONE);
+    await write('dist/native/starter', '#!/bin/sh\necho "$1"');
+    const settings = JSON.stringify({ records: '/records', environment: { TZ: 'UTC' } });
+    const told = await run('dist/jobs/start-one.js', at('dist/native/starter'), settings);
+    expect(told).to.have.property('records', '/records');
+    expect((told as { environment: Record<string, string> }).environment).to.include({
+      TZ: 'UTC',
+      NODE_OPTIONS: `--require=${SHAKE}`,
+      LD_PRELOAD: join(dirname(SHAKE), 'shake.so'),
+    });
+  });
 });

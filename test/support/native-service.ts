@@ -17,9 +17,11 @@ import type { ConnectionState } from '../../src/actors/reconnecting-connection.j
 import { ServiceError } from '../../src/actors/service-error.js';
 import type { PoolUse } from '../../src/actors/service-metrics.js';
 import { testInProcess } from '../../src/actors/service-process/isolated-test.js';
-import { prepareRun, ServiceRun } from '../../src/actors/service-process/service-run.js';
+import { ServiceRun } from '../../src/actors/service-process/service-run.js';
+import { place } from '../../src/actors/service-process/sqlite-paths.js';
+import type { Starter } from '../../src/actors/service-process/starter.js';
 import { tokenSigner } from '../../src/actors/service-process/token-signer.js';
-import { objectFolder, serviceFolder, tokenFolder } from '../../src/bootstrap/run-directory.js';
+import { objectFolder, runDirectory, serviceFolder, tokenFolder } from '../../src/bootstrap/run-directory.js';
 import type { ConnectionTest } from '../../src/model/connection-test.js';
 import type { ServiceConfig } from '../../src/model/service-configs.js';
 import { pathOf, type SqliteFolders } from '../../src/model/sqlite-folders.js';
@@ -27,8 +29,8 @@ import { signServiceToken } from '../../src/secrets/service-token.js';
 import { TestDriverCall } from './callable-connection.js';
 import { createTestLog } from './log.js';
 import { connectTo, type ServiceAnswer, type ServiceClient } from './service-client.js';
-import { servicePrograms } from './service-programs.js';
 import { giveToServices } from './sqlite-folder.js';
+import { openStarter } from './starter.js';
 import { type TempDir, tempDir } from './temp.js';
 
 type NativeType = 'postgres' | 'sqlite';
@@ -44,6 +46,14 @@ interface NativeOptions {
 interface Service<T extends NativeType> extends NativeOptions {
   readonly type: T;
   readonly config: ServiceConfig<T>;
+}
+
+interface Started {
+  readonly run: ServiceRun;
+  readonly starter: Starter;
+  readonly folder: TempDir;
+  /** The folder of the sockets that handlers see. */
+  readonly sockets: string;
 }
 
 const SERVICE_ID = '6ba7b810-9dad-41d1-80b4-00c04fd430c8';
@@ -79,11 +89,7 @@ interface Lane {
 /** The process of a service, and the connections of one handler with it. */
 class NativeProcess {
   readonly #log = createTestLog().log;
-  readonly #started: Promise<{
-    readonly run: ServiceRun;
-    readonly folder: TempDir;
-    readonly sockets: string;
-  }>;
+  readonly #started: Promise<Started>;
   readonly #onState: (state: ConnectionState) => void;
   #state: ConnectionState = { kind: 'connecting' };
   #settled: (() => void)[] = [];
@@ -176,39 +182,40 @@ class NativeProcess {
     this.#told = asked.then(({ received }) => received);
     await (await asked).drained;
     await this.#ended;
-    await (await this.#started).folder.remove();
+    const { starter, folder } = await this.#started;
+    await starter.close();
+    await folder.remove();
     this.#expectEnd(/exit code 0/);
   }
 
   /** Closes everything at once; calls in progress fail. */
   async close(): Promise<void> {
-    const { run, folder } = await this.#started;
+    const { run, starter, folder } = await this.#started;
     this.#isEnding = true;
     await run.drain(CLOSE_MS);
     // They may still have answers to read.
     await Promise.all([...this.#clients].map((client) => client.closed));
+    await starter.close();
     await folder.remove();
     this.#expectEnd(/^the actor host ends$/);
   }
 
-  async #start({
-    type,
-    config,
-    sqliteFolders,
-    mayEnd,
-  }: Service<NativeType>): Promise<{ run: ServiceRun; folder: TempDir; sockets: string }> {
+  async #start({ type, config, sqliteFolders, mayEnd }: Service<NativeType>): Promise<Started> {
     const folder = await tempDir('native-service');
-    const programs = await servicePrograms(folder.path);
-    const { runDir } = programs;
+    const folders = await foldersOf(config, sqliteFolders);
+    const starter = await openStarter(folder.path, folders);
+    const runDir = await runDirectory(folder.path);
     const settings = {
-      ...{ ...WORK, ...LIMITS, programs, sqliteFolders: await foldersOf(config, sqliteFolders) },
+      ...{ ...WORK, ...LIMITS, starter, sqliteFolders: folders },
       handlerFolder: await serviceFolder(runDir),
       objectFolder: await objectFolder(runDir),
       tokenFolder: await tokenFolder(runDir),
     };
     await writeFile(join(settings.tokenFolder, HANDLER.nonce), '');
-    const work = { service: { id: SERVICE_ID, type }, config, bindings: BINDINGS };
-    const run = new ServiceRun(await prepareRun(work, settings), settings, {
+    const work = { service: { id: SERVICE_ID, type }, config, bindings: BINDINGS, sqliteFolders: folders };
+    const placed = await place(work, false, starter);
+    if ('refusal' in placed) throw new Error(placed.refusal);
+    const run = new ServiceRun(placed, settings, {
       onMessage: (message) => {
         if (message.type === 'log') this.#log[message.level](message.details, message.message);
         // The connection is closed while it ends, which is no news.
@@ -226,7 +233,7 @@ class NativeProcess {
         this.#onEnded();
       },
     });
-    return { run, folder, sockets: settings.handlerFolder };
+    return { run, starter, folder, sockets: settings.handlerFolder };
   }
 
   #expectEnd(reason: RegExp): void {
@@ -366,9 +373,11 @@ async function tryConnection(
   const folders = await foldersOf(config, sqliteFolders);
   const request = { service, config, sqliteFolders: folders, ...WORK, timeoutMs };
   const folder = await tempDir('connection-test');
+  const starter = await openStarter(folder.path, folders);
   try {
-    return await testInProcess('test', request, await servicePrograms(folder.path), createTestLog().log);
+    return await testInProcess('test', request, false, starter, createTestLog().log);
   } finally {
+    await starter.close();
     await folder.remove();
   }
 }

@@ -1,4 +1,4 @@
-//! Confines an untrusted program, a handler or a compiler, and becomes it.
+//! Confines a program and becomes it: an untrusted one, a handler or a compiler, or one of the product.
 //!
 //! `edge-launcher PLAN PROGRAM ARGUMENT...`, where PLAN is JSON, see `plan.rs`. The environment is passed on as it is.
 //! With namespaces the launcher stays as the monitor of the program; otherwise nothing of it is left, but for a child
@@ -14,6 +14,8 @@ mod network;
 mod plan;
 mod privileges;
 mod program;
+mod starter;
+mod view;
 
 use std::process::ExitCode;
 
@@ -41,8 +43,9 @@ fn run() -> Result<ExitCode> {
         return monitor::run(&plan, &program);
     }
     die_with_parent(&plan)?;
-    // Open until this process is the program, whose it is then.
+    // Open until this process is the program, whose they are then.
     let _asking = plan.connects_to().map(|users| connector::start(&plan, users)).transpose()?;
+    let _starting = plan.starter().map(|words| starter::start(&plan, words)).transpose()?;
     Err(program.start(&plan, files::allow_on_machine, || expect_parent(&plan)))
 }
 
@@ -59,10 +62,18 @@ fn prepare(plan: &Plan) -> Result<()> {
 
 /// Without a parent there is nobody to run a program for.
 fn die_with_parent(plan: &Plan) -> Result<()> {
+    if plan.parent.is_none() {
+        return Ok(());
+    }
     privileges::end_with_parent()?;
     expect_parent(plan)
 }
 
 fn expect_parent(plan: &Plan) -> Result<()> {
-    if nix::unistd::getppid().as_raw() == plan.parent { Ok(()) } else { Err(failure::of("its parent has ended")) }
+    let parent = nix::unistd::getppid().as_raw();
+    if plan.parent.is_none_or(|expected| expected == parent) {
+        Ok(())
+    } else {
+        Err(failure::of("its parent has ended"))
+    }
 }

@@ -82,14 +82,16 @@ pub fn enter(access: &Access, namespaces: &Namespaces) -> Result<()> {
 }
 
 /// A file, or a folder with all that is mounted in it, that is not attached anywhere yet.
-struct Tree {
+pub struct Tree {
     fd: OwnedFd,
     source: PathBuf,
     is_folder: bool,
 }
 
 impl Tree {
-    fn open(source: &Path) -> Result<Self> {
+    /// # Errors
+    /// It is not there, or the kernel does not allow it.
+    pub fn open(source: &Path) -> Result<Self> {
         let path = c_string(source)?;
         let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | libc::AT_RECURSIVE as libc::c_uint;
         let fd = unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), flags) };
@@ -105,8 +107,11 @@ impl Tree {
         Ok(self)
     }
 
-    /// Attaches it, at a path of the new root.
-    fn place(&self, target: &Path) -> Result<()> {
+    /// Attaches it at a path below the current folder, which is the root or will be.
+    ///
+    /// # Errors
+    /// There is something else.
+    pub fn place(&self, target: &Path) -> Result<()> {
         let target = inside(target);
         if self.is_folder {
             make_folder(target)?;
@@ -251,12 +256,16 @@ fn mount_tmp(bytes: u64) -> Result<()> {
     mount_tmpfs("tmp", &format!("mode=1777,size={bytes}"))
 }
 
-fn mount_tmpfs(target: impl AsRef<Path>, options: &str) -> Result<()> {
+/// # Errors
+/// The kernel does not allow it.
+pub fn mount_tmpfs(target: impl AsRef<Path>, options: &str) -> Result<()> {
     let target = target.as_ref();
     mount(Some("tmpfs"), target, Some("tmpfs"), HARMLESS, Some(options)).context(target.display())
 }
 
-fn make_read_only(path: &Path) -> Result<()> {
+/// # Errors
+/// Nothing is mounted there.
+pub fn make_read_only(path: &Path) -> Result<()> {
     set_attributes(libc::AT_FDCWD, path, 0, libc::MOUNT_ATTR_RDONLY)
 }
 
@@ -270,7 +279,10 @@ fn set_attributes(at: i32, path: &Path, flags: i32, attributes: u64) -> Result<(
 }
 
 /// Makes it, and those above it, unless they are there. All users may enter them.
-fn make_folder(path: &Path) -> Result<()> {
+///
+/// # Errors
+/// There is something else, or no room.
+pub fn make_folder(path: &Path) -> Result<()> {
     DirBuilder::new().recursive(true).mode(0o755).create(path).context(path.display())
 }
 
@@ -283,7 +295,7 @@ fn make_file(path: &Path) -> Result<()> {
 }
 
 /// A path of the new root while it is the current folder.
-fn inside(path: &Path) -> &Path {
+pub fn inside(path: &Path) -> &Path {
     path.strip_prefix("/").unwrap_or(path)
 }
 

@@ -11,8 +11,8 @@ use crate::program::Program;
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Plan {
-    /// Process id of whoever starts the program, which ends with it.
-    pub parent: i32,
+    /// Process id of whoever starts the program, which ends with it. None: it goes on without.
+    pub parent: Option<i32>,
     /// The program keeps so many descriptors, from 0 on. With namespaces, reports go to the next one.
     pub streams: u32,
     /// As the program sees it.
@@ -35,6 +35,9 @@ pub struct Plan {
     /// It is a program of the product that answers strangers or backends.
     #[serde(default)]
     pub own: Option<Own>,
+    /// It is a process of the product itself, which listens, and starts programs.
+    #[serde(default)]
+    pub process: Option<Process>,
 }
 
 /// A program of the product that keeps none of its rights: whatever its user, it has no capabilities, no terminal, and
@@ -48,6 +51,19 @@ pub struct Own {
     pub connects_to: Option<Users>,
 }
 
+/// A process of the product, as the Procfile names them, that gives up what it does not need of the rights of root.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Process {
+    /// Those that it keeps, by their numbers in capabilities(7), below 32.
+    pub capabilities: Vec<u32>,
+    /// Files and folders that its user is to reach, whatever folders are above them; and files that it is to read,
+    /// whosever they are. What is not there is left out. Only with an identity.
+    pub needs: Vec<PathBuf>,
+    /// The program that starts others for it, which keeps rights: its path, and its arguments.
+    pub starter: Option<Vec<String>>,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Sockets {
@@ -59,16 +75,25 @@ pub enum Sockets {
 impl Plan {
     /// Another program of the service itself keeps its user and its rights.
     pub fn gives_up_rights(&self) -> bool {
-        self.identity.is_some() || self.access.is_some() || self.own.is_some()
+        self.identity.is_some() || self.access.is_some() || self.own.is_some() || self.process.is_some()
+    }
+
+    /// The capabilities that the program keeps.
+    pub fn kept_capabilities(&self) -> &[u32] {
+        self.process.as_ref().map_or(&[], |process| &process.capabilities)
     }
 
     pub fn connects_to(&self) -> Option<Users> {
         self.own.as_ref().and_then(|own| own.connects_to)
     }
 
-    /// How many descriptors the program has, from 0 on.
+    pub fn starter(&self) -> Option<&[String]> {
+        self.process.as_ref().and_then(|process| process.starter.as_deref())
+    }
+
+    /// How many descriptors the program has, from 0 on: the last one may be that of a process of the launcher's.
     pub fn descriptors(&self) -> u32 {
-        self.streams + u32::from(self.connects_to().is_some())
+        self.streams + u32::from(self.connects_to().is_some() || self.starter().is_some())
     }
 }
 
@@ -91,6 +116,12 @@ pub struct Identity {
     pub group: u32,
     /// Besides that one.
     pub groups: Vec<u32>,
+}
+
+impl Identity {
+    pub fn has_group(&self, group: u32) -> bool {
+        self.group == group || self.groups.contains(&group)
+    }
 }
 
 /// Users with successive ids.

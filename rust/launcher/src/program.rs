@@ -14,7 +14,7 @@ use nix::unistd::{chdir, execvp, fexecve};
 use crate::failure::{self, Context, Failure, Result};
 use crate::files::Restriction;
 use crate::plan::{Access, Plan};
-use crate::{filter, limits, privileges};
+use crate::{filter, limits, privileges, view};
 
 /// How long a program that is open for writing is tried again, and how often. The service has just written it, and has
 /// closed it; but a process that it has forked meanwhile has it until it executes another program.
@@ -56,13 +56,18 @@ impl Program {
         limits::close_descriptors_from(plan.descriptors())?;
         // Root may raise a limit that it has itself.
         plan.limits.as_ref().map_or(Ok(()), limits::set)?;
+        if let (Some(process), Some(identity)) = (&plan.process, &plan.identity) {
+            view::enter(&process.needs, identity)?;
+        }
         let file = self.open();
         let restriction = plan.access.as_ref().map(allow).transpose()?;
         if plan.gives_up_rights() {
-            privileges::drop_all(plan.identity.as_ref())?;
+            privileges::drop_all_but(plan.kept_capabilities(), plan.identity.as_ref())?;
         }
-        // A change of user cancels it; the parent may have ended since.
-        privileges::end_with_parent()?;
+        if plan.parent.is_some() {
+            // A change of user cancels it; the parent may have ended since.
+            privileges::end_with_parent()?;
+        }
         expect_parent()?;
         chdir(&plan.cwd).context(plan.cwd.display())?;
         privileges::never_gain_any()?;

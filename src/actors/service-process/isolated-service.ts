@@ -7,7 +7,6 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import pTimeout from 'p-timeout';
-import { toError } from '../../errors.js';
 import { type HandlerInstance, signServiceToken } from '../../secrets/service-token.js';
 import type { HostedBinding } from '../../store/service-activity.js';
 import type { Log } from '../../util/log.js';
@@ -21,7 +20,8 @@ import { withFileThatIsThere } from '../sqlite-refusal.js';
 import { addFigures, type Figures } from './figures.js';
 import type { FromService, ServeRequest } from './messages.js';
 import { missingProgram } from './programs.js';
-import { discardRun, type IsolationSettings, prepareRun, ServiceRun } from './service-run.js';
+import { type IsolationSettings, ServiceRun } from './service-run.js';
+import { place } from './sqlite-paths.js';
 import { tokenSigner } from './token-signer.js';
 
 /** Pauses before it is started again, milliseconds; when there are no more, the service has failed. */
@@ -44,8 +44,8 @@ export type ServiceCondition = ConnectionState | { readonly kind: 'failed'; read
 
 export interface IsolatedServiceOptions extends Pick<ServeRequest, 'service' | 'config' | 'bindings'> {
   readonly settings: IsolationSettings;
-  /** Why it is not started at all. */
-  readonly refusal: string | undefined;
+  /** Whether the file of a sqlite service was opened before with this path. */
+  readonly hasFile: boolean;
   readonly metrics: ActorMetrics;
   readonly log: Log;
   readonly onState: () => void;
@@ -74,13 +74,7 @@ export class IsolatedService implements RemoteActor, RunningService {
     this.#logLimiter = new LogRateLimiter(MAX_LOG_LINES_PER_SECOND, (dropped) =>
       options.log.warn({ dropped }, 'the process of the service logs more than is written'),
     );
-    const { refusal, log } = options;
-    if (refusal === undefined) this.#started = this.#start();
-    else {
-      log.warn({ reason: refusal }, 'the service is not started');
-      this.#state = { kind: 'failed', reason: refusal };
-      this.#started = Promise.resolve();
-    }
+    this.#started = this.#start();
   }
 
   get state(): ServiceCondition {
@@ -187,7 +181,7 @@ export class IsolatedService implements RemoteActor, RunningService {
   async #start(): Promise<void> {
     await starting(async () => {
       if (this.#ending.signal.aborted) return;
-      const { service, settings } = this.#options;
+      const { service, settings, hasFile, log } = this.#options;
       const config = this.#config;
       const missing = missingProgram(service.type);
       if (missing !== undefined) {
@@ -195,19 +189,19 @@ export class IsolatedService implements RemoteActor, RunningService {
         this.#startAfter(LOOK_FOR_PROGRAM_MS);
         return;
       }
-      const prepared = await prepareRun({ service, config, bindings: this.#bindings }, settings).catch(
-        toError,
+      const { sqliteFolders, starter } = settings;
+      const work = await place(
+        { service, config, bindings: this.#bindings, sqliteFolders },
+        hasFile,
+        starter,
       );
-      if (prepared instanceof Error) {
-        this.#onEnd(undefined, prepared.message);
+      if (this.#ending.signal.aborted) return;
+      if ('refusal' in work) {
+        log.warn({ reason: work.refusal }, 'the service is not started');
+        this.#setState({ kind: 'failed', reason: work.refusal });
         return;
       }
-      if (this.#ending.signal.aborted) {
-        await discardRun(prepared);
-        return;
-      }
-      const work = { ...prepared.work, bindings: this.#bindings };
-      const run = new ServiceRun({ ...prepared, work }, settings, {
+      const run = new ServiceRun({ ...work, bindings: this.#bindings }, settings, {
         onMessage: (message) => this.#onMessage(message),
         onEnd: (reason) => this.#onEnd(run, reason),
       });
@@ -241,12 +235,11 @@ export class IsolatedService implements RemoteActor, RunningService {
     this.#use = figures.use;
   }
 
-  /** @param run undefined when it could not even be started */
-  #onEnd(run: ServiceRun | undefined, reason: string): void {
+  #onEnd(run: ServiceRun, reason: string): void {
     if (this.#run === run) this.#run = undefined;
     this.#use = NOT_USED;
     if (this.#ending.signal.aborted) return;
-    if (run && performance.now() - run.since >= LONG_LIFE_MS) this.#ends = 0;
+    if (performance.now() - run.since >= LONG_LIFE_MS) this.#ends = 0;
     const pause = PAUSES_MS[this.#ends++];
     const { log } = this.#options;
     if (pause === undefined) {

@@ -1,6 +1,5 @@
 /** Tests connections, each in a process of its own: what answers may be anything. */
 import pTimeout from 'p-timeout';
-import { toError } from '../../errors.js';
 import type { ConnectionTest } from '../../model/connection-test.js';
 import type { Log } from '../../util/log.js';
 import { LogRateLimiter } from '../../util/log-rate-limiter.js';
@@ -9,7 +8,8 @@ import { ServiceError } from '../service-error.js';
 import type { TestRequest } from './messages.js';
 import { memoryOf, missingProgram } from './programs.js';
 import { ServiceProcess } from './service-process.js';
-import { prepareWork, type ServicePrograms } from './service-user.js';
+import { place } from './sqlite-paths.js';
+import type { Starter } from './starter.js';
 
 /** Each takes a processor for a moment, and some 50 MiB. There may be as many more for owners that have none. */
 const MAX_TESTS = 8;
@@ -27,11 +27,13 @@ const turns = new Turns({ places: MAX_TESTS, beyond: MAX_TESTS });
 /**
  * Connects, makes one round trip, and closes the connection. Never fails.
  * @param owner whose turn it takes
+ * @param hasFile whether the file of a sqlite service was opened before with this path
  */
 export async function testInProcess(
   owner: string,
   request: Omit<TestRequest, 'type'>,
-  programs: ServicePrograms,
+  hasFile: boolean,
+  starter: Starter,
   log: Log,
 ): Promise<ConnectionTest> {
   const waiting = turns.waiting(owner);
@@ -41,7 +43,7 @@ export async function testInProcess(
   const timer = setTimeout(() => tooLate.abort(new TooLate()), MAX_WAIT_MS);
   const test = () => {
     clearTimeout(timer);
-    return run({ ...request, type: 'test' }, programs, log);
+    return run({ ...request, type: 'test' }, hasFile, starter, log);
   };
   try {
     return await turns.run(owner, test, tooLate.signal);
@@ -54,19 +56,24 @@ export async function testInProcess(
 /** Its turn has not come in time. */
 class TooLate extends Error {}
 
-async function run(given: TestRequest, programs: ServicePrograms, log: Log): Promise<ConnectionTest> {
+async function run(
+  given: TestRequest,
+  hasFile: boolean,
+  starter: Starter,
+  log: Log,
+): Promise<ConnectionTest> {
   const missing = missingProgram(given.service.type);
   if (missing !== undefined) return failed(missing);
   const memoryMb = memoryOf(given.service.type, given.memoryMb);
-  const prepared = await prepareWork(given, programs).catch(toError);
-  if (prepared instanceof Error) return failed(prepared.message);
-  const { work, user } = prepared;
-  const request = { ...work, memoryMb };
+  const work = await place({ ...given, memoryMb }, hasFile, starter);
+  if ('refusal' in work) return failed(work.refusal);
+  const { sqliteFolder, ...request } = work;
   const { timeoutMs, service } = request;
   const limiter = new LogRateLimiter(MAX_LOG_LINES_PER_SECOND, (dropped) =>
     log.warn({ dropped }, 'a connection test logs more than is written'),
   );
-  const process = new ServiceProcess(service, memoryMb, user, programs, {
+  const toStart = { service, memoryMb, sqliteFolder, serves: false };
+  const process = new ServiceProcess(starter, toStart, {
     onMessage: (message) => {
       if (message.type === 'log' && limiter.take()) log[message.level](message.details, message.message);
     },
@@ -81,7 +88,6 @@ async function run(given: TestRequest, programs: ServicePrograms, log: Log): Pro
   } finally {
     process.kill('the test has ended');
     await process.ended();
-    user?.free();
   }
 }
 

@@ -3,13 +3,25 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { NodeProgram } from '../../bootstrap/service-program.js';
 import type { ServiceType } from '../../model/service-configs.js';
-import type { Program } from './limited-process.js';
 
 /** In Rust, from `rust/`: calls of these databases are many and small. */
-const NATIVE_PROGRAMS: { readonly [T in ServiceType]?: string } = {
+const NATIVE_PROGRAMS = {
   postgres: nativeProgram('postgres-service'),
   sqlite: nativeProgram('sqlite-service'),
-};
+} as const satisfies { readonly [T in ServiceType]?: string };
+
+/** A program and its arguments, as the starter reads it (`rust/starter/src/messages.rs`). */
+export interface Program {
+  readonly file: string;
+  /** `{memoryMb}` stands for the limit of the process. */
+  readonly arguments: readonly string[];
+  /** Data that it maps for itself, MiB. */
+  readonly ownMb: number;
+  /** Whether it writes files, whose size it limits itself. */
+  readonly writesFiles: boolean;
+  /** Which it makes. */
+  readonly sockets: 'unix' | 'internet';
+}
 /**
  * For an idle service that takes 15 MiB instead of 30: a small young generation, machine code only for what is used
  * much, and no threads for them. Drivers with large buffers ask for collections (`objstore/buffers.ts`).
@@ -33,40 +45,31 @@ export function memoryOf(type: ServiceType, memoryMb: number): number {
 
 /** Why services of a type cannot run yet; undefined when they can. `npm run up` builds their programs last. */
 export function missingProgram(type: ServiceType): string | undefined {
-  const native = NATIVE_PROGRAMS[type];
+  const native = type in NATIVE_PROGRAMS ? NATIVE_PROGRAMS[type as keyof typeof NATIVE_PROGRAMS] : undefined;
   if (native === undefined || existsSync(native)) return undefined;
   const builders = '`npm run up` builds it in the minutes after its first start, and `npm run build` at once';
   return `the program of ${type} services is not built yet: ${builders}`;
 }
 
-/**
- * @param id of the service, for the list of processes
- * @param memoryMb its limit
- * @param node that of the services in Node
- * @throws Error when it was not built
- */
-export function programOf(
-  type: ServiceType,
-  id: string,
-  memoryMb: number,
-  { node, script }: NodeProgram,
-): Program {
-  const native = NATIVE_PROGRAMS[type];
-  if (native === undefined)
-    return {
-      command: [node, ...NODE_FLAGS, `--max-old-space-size=${memoryMb}`, script, id],
-      ownMb: NODE_MB,
-      writesFiles: false,
-      sockets: 'internet',
-    };
-  const missing = missingProgram(type);
-  if (missing !== undefined) throw new Error(missing);
-  const isSqlite = type === 'sqlite';
+/** The name by which the starter knows the program of a type. */
+export function programName(type: ServiceType): string {
+  return type in NATIVE_PROGRAMS ? type : 'node';
+}
+
+/** All programs by their names. @param node that of the services in Node */
+export function programs({ node, script }: NodeProgram): Readonly<Record<string, Program>> {
+  const native = { arguments: [], ownMb: NATIVE_MB, writesFiles: false, sockets: 'internet' } as const;
   return {
-    command: [native, id],
-    ownMb: NATIVE_MB + (isSqlite ? SQLITE_FREED_MB : 0),
-    writesFiles: isSqlite,
-    sockets: isSqlite ? 'unix' : 'internet',
+    node: {
+      file: node,
+      arguments: [...NODE_FLAGS, '--max-old-space-size={memoryMb}', script],
+      ...{ ownMb: NODE_MB, writesFiles: false, sockets: 'internet' },
+    },
+    postgres: { ...native, file: NATIVE_PROGRAMS.postgres },
+    sqlite: {
+      ...{ ...native, file: NATIVE_PROGRAMS.sqlite, ownMb: NATIVE_MB + SQLITE_FREED_MB },
+      ...{ writesFiles: true, sockets: 'unix' },
+    },
   };
 }
 

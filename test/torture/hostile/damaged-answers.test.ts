@@ -6,14 +6,14 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import pLimit from 'p-limit';
 import { testInProcess } from '../../../src/actors/service-process/isolated-test.js';
-import type { ServicePrograms } from '../../../src/actors/service-process/service-user.js';
+import type { Starter } from '../../../src/actors/service-process/starter.js';
 import type { ConnectionTest } from '../../../src/model/connection-test.js';
 import type { ServiceConfig, ServiceType } from '../../../src/model/service-configs.js';
 import { BACKENDS } from '../../support/backends/all.js';
 import { startOpenSsh } from '../../support/backends/sftp.js';
 import { type Conversation, playBack, record } from '../../support/lies/recording.js';
 import { createTestLog } from '../../support/log.js';
-import { servicePrograms } from '../../support/service-programs.js';
+import { openStarter } from '../../support/starter.js';
 import { type TempDir, tempDir } from '../../support/temp.js';
 
 const SEED = 20_261_122;
@@ -23,7 +23,7 @@ const AT_ONCE = 4;
 const TIMEOUT_MS = 1_000;
 const LONGEST_MS = 20_000;
 
-let programs: ServicePrograms;
+let starter: Starter;
 
 /** One way to damage a conversation. */
 interface Damage {
@@ -49,9 +49,12 @@ describe('damaged answers', function () {
   let folder: TempDir;
   before(async () => {
     folder = await tempDir('damaged-answers');
-    programs = await servicePrograms(folder.path);
+    starter = await openStarter(folder.path);
   });
-  after(() => folder.remove());
+  after(async () => {
+    await starter?.close();
+    await folder?.remove();
+  });
 
   for (const [name, start] of Object.entries(SERVERS)) {
     it(`damaged answers of ${name} fail a connection test in time, with a reason, or are not noticed`, async () => {
@@ -97,7 +100,7 @@ function tested(type: ServiceType, config: ServiceConfig, timeoutMs: number): Pr
     logsDebug: false,
     timeoutMs,
   };
-  return testInProcess('test', request, programs, createTestLog().log);
+  return testInProcess('test', request, false, starter, createTestLog().log);
 }
 
 /** All damage that is done to the conversations of a server. */

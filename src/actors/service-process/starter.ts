@@ -1,0 +1,211 @@
+/**
+ * Starts the processes of services by a native program, `rust/starter`, which has what it takes to run them as other
+ * users, and is told the rest by whoever starts it. They end with it, and it ends with this process.
+ */
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { createServer, type Server, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { ServiceType } from '../../model/service-configs.js';
+import type { SqliteFolders } from '../../model/sqlite-folders.js';
+import { readLines } from '../../util/lines.js';
+import type { FromService, ToService } from './messages.js';
+import { programName } from './programs.js';
+
+/** Characters of a message of a process: a text of a backend is shortened before. */
+const LONGEST_MESSAGE = 16 * 1024 * 1024;
+
+/** A process to be started. */
+export interface ToStart {
+  readonly service: { readonly id: string; readonly type: ServiceType };
+  /** What it may use besides what its program needs for itself, MiB. */
+  readonly memoryMb: number;
+  /** Which of the folders of sqlite services has its file. */
+  readonly sqliteFolder: number | undefined;
+  /** Whether it serves: then it has a folder for a socket both for handlers, and for the actor host. */
+  readonly serves: boolean;
+}
+
+export interface ProcessListener {
+  /** @param name of the folders of its sockets, if it serves */
+  onStarted(pid: number, name: string | undefined): void;
+  onMessage(message: FromService): void;
+  /** Called once, after all messages. @param how it has ended, or why it was not started @param printed the last of it */
+  onEnd(how: string, printed: string): void;
+}
+
+/** A process that was asked for. */
+export interface StartedProcess {
+  send(message: ToService): void;
+  kill(): void;
+}
+
+/** What there is of the file of a sqlite service. */
+export interface SeenFile {
+  /** All of the folders of sqlite services, with links followed. */
+  readonly folders: SqliteFolders;
+  /** Whether its folder is one of root, who runs no services. */
+  readonly belongsToRoot: boolean;
+  readonly exists: boolean;
+}
+
+type Report =
+  | { readonly looked: SeenFile & { readonly look: number } }
+  | { readonly started: { readonly run: number; readonly pid: number; readonly name?: string } }
+  | { readonly ended: { readonly run: number; readonly how: string; readonly printed: string } };
+
+export class Starter {
+  readonly #control: Duplex;
+  readonly #server: Server;
+  readonly #runs = new Map<number, Run>();
+  readonly #looks = new Map<number, { resolve(seen: SeenFile): void; reject(error: Error): void }>();
+  readonly #ended: Promise<void>;
+  /** Of runs, and of looks. */
+  #lastNumber = 0;
+  #isClosing = false;
+
+  /**
+   * @param control the channel to the program
+   * @param channels the socket to which it opens those of processes
+   * @param onLost called when it ends by itself, and all processes with it
+   */
+  static async open(control: Duplex, channels: string, onLost: () => void): Promise<Starter> {
+    await rm(channels, { force: true });
+    const server = createServer();
+    await once(server.listen(channels), 'listening');
+    return new Starter(control, server, onLost);
+  }
+
+  private constructor(control: Duplex, server: Server, onLost: () => void) {
+    this.#server = server.on('connection', (socket) => this.#connected(socket));
+    this.#control = control;
+    // Its end is told below.
+    control.on('error', () => undefined);
+    readLines(control, (line) => this.#receive(JSON.parse(line) as Report));
+    this.#ended = once(control, 'close').then(() => {
+      for (const number of [...this.#runs.keys()]) this.#end(number, 'its starter has ended', '');
+      for (const { reject } of this.#looks.values()) reject(new Error('the starter of services has ended'));
+      if (!this.#isClosing) onLost();
+    });
+  }
+
+  /** Starts a process. A failure to start is an end, which is told later. */
+  start({ service, ...what }: ToStart, listener: ProcessListener): StartedProcess {
+    const number = ++this.#lastNumber;
+    const run = new Run(listener);
+    this.#runs.set(number, run);
+    const program = programName(service.type);
+    this.#tell({ start: { run: number, program, service: service.id, ...what } });
+    return {
+      send: (message) => run.send(message),
+      kill: () => this.#tell({ kill: { run: number } }),
+    };
+  }
+
+  /**
+   * What there is of the file of a sqlite service, which this process may not see itself.
+   * @param folder which of the folders of sqlite services has it
+   */
+  look(folder: number, file: string): Promise<SeenFile> {
+    const look = ++this.#lastNumber;
+    return new Promise((resolve, reject) => {
+      this.#looks.set(look, { resolve, reject });
+      this.#tell({ look: { look, folder, file } });
+    });
+  }
+
+  /** Ends the program, and with it all processes that it has started. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    this.#control.end();
+    await this.#ended;
+    this.#server.close();
+  }
+
+  #tell(request: object): void {
+    if (this.#control.writable) this.#control.write(`${JSON.stringify(request)}\n`);
+  }
+
+  #receive(report: Report): void {
+    if ('looked' in report) {
+      const { look, ...seen } = report.looked;
+      this.#looks.get(look)?.resolve(seen);
+      this.#looks.delete(look);
+    } else if ('ended' in report) this.#end(report.ended.run, report.ended.how, report.ended.printed);
+    else this.#runs.get(report.started.run)?.started(report.started.pid, report.started.name);
+  }
+
+  #end(number: number, how: string, printed: string): void {
+    // Its channel may still arrive.
+    void this.#runs
+      .get(number)
+      ?.end(how, printed)
+      .then(() => this.#runs.delete(number));
+  }
+
+  /** A channel begins with the number of its run. */
+  #connected(socket: Socket): void {
+    // It ends with its process, which others are told.
+    socket.on('error', () => undefined);
+    let run: Run | undefined;
+    const receive = (line: string) => {
+      if (run) {
+        run.receive(line);
+        return;
+      }
+      run = this.#runs.get(Number(line));
+      if (run) run.connected(socket);
+      else socket.destroy();
+    };
+    readLines(socket, receive, LONGEST_MESSAGE);
+  }
+}
+
+/** One process, as far as it is known here. */
+class Run {
+  readonly #listener: ProcessListener;
+  #socket: Socket | undefined;
+  readonly #unsent: ToService[] = [];
+  #hasStarted = false;
+  #onClosed: () => void = () => undefined;
+  readonly #closed = new Promise<void>((resolve) => {
+    this.#onClosed = resolve;
+  });
+
+  constructor(listener: ProcessListener) {
+    this.#listener = listener;
+  }
+
+  connected(socket: Socket): void {
+    this.#socket = socket.once('close', this.#onClosed);
+    for (const message of this.#unsent.splice(0)) this.send(message);
+  }
+
+  started(pid: number, name: string | undefined): void {
+    this.#hasStarted = true;
+    this.#listener.onStarted(pid, name);
+  }
+
+  send(message: ToService): void {
+    if (!this.#socket) this.#unsent.push(message);
+    else if (this.#socket.writable) this.#socket.write(`${JSON.stringify(message)}\n`);
+  }
+
+  receive(line: string): void {
+    let message: FromService;
+    try {
+      message = JSON.parse(line);
+    } catch {
+      // Nobody but a program that does not work says this: without a channel it ends.
+      this.#socket?.destroy();
+      return;
+    }
+    this.#listener.onMessage(message);
+  }
+
+  /** One that was started has a channel, whose last messages say why it has ended. */
+  async end(how: string, printed: string): Promise<void> {
+    if (this.#hasStarted) await this.#closed;
+    this.#listener.onEnd(how, printed);
+  }
+}

@@ -1,0 +1,83 @@
+/** What root gives the users of `web` and `actor-host`, each time before these start: what they read, and write. */
+import { execFile } from 'node:child_process';
+import { constants, existsSync } from 'node:fs';
+import { chmod, chown, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { artifactFolder } from '../artifacts/open.js';
+import type { Config } from '../config.js';
+import { makeKeyFile } from '../secrets/secret-box.js';
+import type { Log } from '../util/log.js';
+import { PRODUCT_GROUP, WEB_USER } from '../util/untrusted-users.js';
+import { removeStaleUploads } from '../util/uploads.js';
+import { CHECKOUT } from './data-directory.js';
+
+const run = promisify(execFile);
+
+/** What it runs. */
+const CODE = ['package.json', 'dist', 'node_modules', 'ui'].map((name) => join(CHECKOUT, name));
+/** Files that are written whenever one of these is made: by their modes, others can read all or nothing. */
+const MADE = [
+  'package.json',
+  'dist/processes/files.json',
+  'node_modules/.package-lock.json',
+  'ui/dist/index.html',
+];
+
+/**
+ * @returns all files and folders that `web` needs, but for sockets
+ * @throws Error when something cannot be given
+ */
+export async function giveToWeb(config: Config, log: Log): Promise<string[]> {
+  const common = await giveToAll(config, log);
+  const uploads = join(config.DATA_DIR, 'uploads');
+  await removeStaleUploads(config.DATA_DIR);
+  if (await take(uploads, WEB_USER))
+    log.info({ folder: uploads, user: WEB_USER }, 'a folder belongs to the user of web now');
+  const artifacts = artifactFolder(config);
+  if (artifacts === undefined || !existsSync(artifacts)) return [...common, uploads];
+  await letRead(artifacts, 0o710);
+  return [...common, uploads, artifacts];
+}
+
+/**
+ * @returns the code of the product, and the file with its key
+ * @throws Error when something cannot be given
+ */
+export async function giveToAll(config: Config, log: Log): Promise<string[]> {
+  if (await makeReadable()) log.info({ folder: CHECKOUT }, 'all users may read the code of the product now');
+  const key = await makeKeyFile(config);
+  if (key === undefined) return CODE;
+  await letRead(key, 0o640);
+  return [...CODE, key];
+}
+
+/** @returns whether it was not, as after an installation with a umask of 077 */
+async function makeReadable(): Promise<boolean> {
+  const modes = await Promise.all(
+    MADE.map((name) =>
+      stat(join(CHECKOUT, name)).then(
+        ({ mode }) => mode,
+        () => constants.S_IROTH,
+      ),
+    ),
+  );
+  if (modes.every((mode) => (mode & constants.S_IROTH) !== 0)) return false;
+  await run('chmod', ['-R', 'go+rX', '--', ...CODE.filter((path) => existsSync(path))]);
+  return true;
+}
+
+/** Lets the group of the product read what is root's. What belongs to somebody else is left as it is. */
+async function letRead(path: string, mode: number): Promise<void> {
+  const found = await stat(path);
+  if (found.uid !== 0) return;
+  if (found.gid !== PRODUCT_GROUP) await chown(path, 0, PRODUCT_GROUP);
+  await chmod(path, (found.mode & 0o777) | mode);
+}
+
+/** @returns whether it belonged to somebody else */
+async function take(folder: string, user: number): Promise<boolean> {
+  if ((await stat(folder)).uid === user) return false;
+  await chown(folder, user, user);
+  return true;
+}
