@@ -116,7 +116,7 @@ export async function tokenFolder(runDir: string): Promise<string> {
 /** The folder of the sockets on which gateways serve other processes of this product. */
 export async function gatewayFolder(runDir: string): Promise<string> {
   const folder = join(internalFolder(runDir), 'gateways');
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder, HAS_UNTRUSTED_USERS ? 0o750 : 0o700, [0, PRODUCT_GROUP]);
   return folder;
 }
 

@@ -1,8 +1,9 @@
 /** Trying a version before it serves, and asking where a request would go: over HTTP, with real processes. */
 import { readdirSync, statSync } from 'node:fs';
 import { request } from 'node:http';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { expect } from 'chai';
+import { gatewayFolder } from '../../src/bootstrap/run-directory.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure, NO_ID } from '../support/expect.js';
 import { call } from '../support/http.js';
@@ -179,9 +180,9 @@ describe('invocations of a version', function () {
   });
 
   it('refuses invocations at the socket of a gateway without the token of the installation', async () => {
-    const folder = join(dirname(dirname(stack.servicesSocket)), 'gateways');
+    const folder = await gatewayFolder(stack.runDir);
     const [socketPath = ''] = readdirSync(folder).map((name) => join(folder, name));
-    expect(statSync(folder).mode & 0o077).to.equal(0);
+    expect(statSync(folder).mode & 0o007).to.equal(0);
     const ask = (authorization: string) =>
       new Promise<number | undefined>((resolve, reject) => {
         request({ socketPath, path: '/invoke', method: 'POST', headers: { authorization } }, (response) => {
