@@ -91,7 +91,7 @@ const LOAD_MODULES = 1n << 16n;
       info: { title: 'x', version: '1' },
       paths: { '/x': { get: { responses: { 200: { description: 'x' } } } } },
     };
-    const target = { domain: null, collection: 'imported', create_collection: true };
+    const target = { domain: '*' };
     const { status, body } = await stack.api.post('/api/import/openapi?dry_run=true', {
       spec: JSON.stringify(document),
       ...target,

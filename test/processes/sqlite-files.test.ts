@@ -21,7 +21,7 @@ import { HAS_UNTRUSTED_USERS, SQLITE_USER } from '../../src/util/untrusted-users
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure } from '../support/expect.js';
 import { askForPlan } from '../support/plans.js';
-import { descendantsOf, rightsOf } from '../support/process-state.js';
+import { descendantsOf, rightsOf, servicesOf } from '../support/process-state.js';
 import { must, type Stack, startStack } from '../support/processes.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
@@ -60,8 +60,12 @@ describe('files of sqlite services', function () {
   const deactivate = async (id: string) =>
     expect((await stack.api.post(`/api/services/${id}/deactivate`)).status).to.equal(200);
   /** With other settings of the operator. */
-  const restart = async (env: Record<string, string>) => {
+  const restart = async (
+    env: Record<string, string>,
+    meanwhile: () => Promise<void> = async () => undefined,
+  ) => {
     for (const name of ['web', 'actor-host'] as const) await stack.processes.get(name)?.end('SIGTERM');
+    await meanwhile();
     for (const name of ['web', 'actor-host'] as const) await stack.start(name, env);
   };
 
@@ -139,11 +143,10 @@ describe('files of sqlite services', function () {
       const id = await create('moves.db');
       expect((await activate(id)).state).to.equal('connected');
       const { mode } = await stat(stack.dataDir);
-      await chmod(stack.dataDir, 0o700);
       const own = join(stack.dataDir, 'sqlite');
       let place: string | undefined;
       try {
-        await restart({});
+        await restart({}, () => chmod(stack.dataDir, 0o700));
         await isServed(id);
         place = await readlink(own);
         expect(ownersOf(`${own}/.`, join(own, 'moves.db'))).to.deep.equal([SQLITE_USER, SQLITE_USER]);
@@ -236,7 +239,7 @@ describe('files of sqlite services', function () {
     for (const end of ['', '-wal', '-shm'])
       if (existsSync(`${file}${end}`)) await rename(`${file}${end}`, `${file}.moved${end}`);
     const host = stack.processes.get('actor-host')?.pid ?? 0;
-    const processes = descendantsOf(host).filter(({ command }) => command.includes('sqlite-service'));
+    const processes = servicesOf(host).filter(({ command }) => command.includes('sqlite-service'));
     expect(processes).to.not.be.empty;
     for (const { pid } of processes) process.kill(pid, 'SIGKILL');
     await eventually(async () => {

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { expect } from 'chai';
 import { startS3Backend } from './backends/s3.js';
 import { deployExample } from './examples.js';
-import { descendantsOf, frontOf } from './process-state.js';
+import { frontOf, servicesOf } from './process-state.js';
 import { must, type ProcessName, type Stack } from './processes.js';
 import { activeService } from './test-services.js';
 
@@ -54,7 +54,7 @@ async function processesOf(stack: Stack): Promise<Map<string, number>> {
   const processes = new Map([['front', frontOf(pidOf('gateway')) ?? 0]]);
   const endpoints = (await must(stack.api.get('/api/endpoints'))) as { name: string; pid: number }[];
   for (const { name, pid } of endpoints) processes.set(`handler ${name}`, pid);
-  const services = descendantsOf(pidOf('actor-host')).filter(({ command }) => command.includes('service'));
+  const services = servicesOf(pidOf('actor-host'));
   for (const [index, { pid }] of services.entries()) processes.set(`service process ${index}`, pid);
   expect(processes.size).to.equal(4);
   return processes;

@@ -75,6 +75,11 @@ export function frontsOf(gateway: number): number[] {
   return fronts.map(({ pid }) => pid);
 }
 
+/** The processes of services that an actor host has started, not what starts them for it. */
+export function servicesOf(host: number): { pid: number; command: string }[] {
+  return descendantsOf(host).filter(({ command }) => !/^\S*\/native\/starter /.test(command));
+}
+
 /** The compilers of handlers among its descendants; a worker that has just started compiles the SDK as well. */
 export function handlerCompilersOf(pid: number): number[] {
   const isOne = ({ command }: { command: string }) => /^\S*rustc .*--crate-name=handler /.test(command);

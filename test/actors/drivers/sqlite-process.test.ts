@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { failsWith } from '../../support/actors.js';
 import { eventually } from '../../support/eventually.js';
 import { sqliteService } from '../../support/native-service.js';
-import { descendantsOf } from '../../support/process-state.js';
+import { servicesOf } from '../../support/process-state.js';
 import { connectSql, sqlCall } from '../../support/sql-calls.js';
 import { type TempDir, tempDir } from '../../support/temp.js';
 
@@ -64,7 +64,7 @@ describe('driver sqlite: the process of the file', () => {
 
 /** The process of the only sqlite service that another has started. */
 function processOf(parent = 0): number {
-  const [child] = descendantsOf(parent).filter(({ command }) => command.includes('sqlite-service'));
+  const [child] = servicesOf(parent).filter(({ command }) => command.includes('sqlite-service'));
   if (!child) throw new Error('It has started no process');
   return child.pid;
 }
