@@ -70,6 +70,7 @@ export const AREAS = {
   'rust/sdk/core/src/wire/': [...HTTP, ...HANDLERS, ...SERVICES],
   'rust/launcher/': ['hostile/', 'faults/disk-full', 'http/many-connections', ...SERVICES],
   'rust/service/': SERVICES,
+  'rust/starter/': ['hostile/', ...SERVICES],
   'rust/postgres-service/': SERVICES,
   'rust/sqlite-service/': SERVICES,
   'src/sandbox/': ['hostile/', 'faults/disk-full', 'http/many-connections', ...SERVICES],
@@ -105,7 +106,7 @@ export const AREAS = {
   'jobs/acme': ['acme'],
   'jobs/apply': ['apply-kills'],
   'jobs/reseal.ts': ['machines/key-rotation'],
-  'jobs/worker.ts': ALL,
+  'jobs/worker-process.ts': ALL,
   // What everyday tests show, and what no torture test uses, or only some.
   'cli/': ['faults/first-start', 'local-gateway', 'node-versions', 'packed-cli'],
   'ui/': NOTHING,

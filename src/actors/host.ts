@@ -232,7 +232,7 @@ export class ActorHost implements SessionHost {
     });
   }
 
-  /** The config with which a service is started, and whether its file was there: of a sqlite service, it may be lost. */
+  /** The config with which a service is started, and whether a sqlite service had its file, which may be lost. */
   async #withFile(
     service: HostedService,
     config: ServiceConfig,

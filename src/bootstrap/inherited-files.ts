@@ -11,10 +11,10 @@ const O_RDONLY = 0o0;
 const O_CLOEXEC = 0o2000000;
 
 /**
- * Closes inherited descriptors except the standard streams and these. Must be called before any program is started. Descriptors
- * of Node and the IPC channel to a parent are recognised by their close-on-exec flag. Files that are open for reading
- * only are left: since Node 22, another thread reads certificates while the process starts (NODE_EXTRA_CA_CERTS), from
- * files without that flag.
+ * Closes inherited descriptors except the standard streams and these. Must be called before any program is started.
+ * Descriptors of Node and the IPC channel to a parent are recognised by their close-on-exec flag. Files that are open
+ * for reading only are left: since Node 22, another thread reads certificates while the process starts
+ * (NODE_EXTRA_CA_CERTS), from files without that flag.
  */
 export function closeInheritedFiles(kept: readonly number[] = []): void {
   for (const name of readdirSync('/proc/self/fdinfo')) {

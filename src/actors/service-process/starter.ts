@@ -30,7 +30,11 @@ export interface ProcessListener {
   /** @param name of the folders of its sockets, if it serves */
   onStarted(pid: number, name: string | undefined): void;
   onMessage(message: FromService): void;
-  /** Called once, after all messages. @param how it has ended, or why it was not started @param printed the last of it */
+  /**
+   * Called once, after all messages.
+   * @param how it has ended, or why it was not started
+   * @param printed the last of it
+   */
   onEnd(how: string, printed: string): void;
 }
 
