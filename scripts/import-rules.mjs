@@ -42,14 +42,16 @@ const MAY_IMPORT = {
   ],
   // A driver knows its backend, and nothing of the state of this product.
   'actors/drivers': ['src', 'util', 'model', 'wire', 'actors'],
+  rights: [...['src', 'util', 'model', 'secrets', 'bootstrap', 'artifacts', 'sandbox', 'internal', 'actors']],
   up: ['src', 'util', 'model', 'bootstrap', 'sandbox', 'store'],
   jobs: [
     ...['src', 'util', 'model', 'secrets', 'bootstrap', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
-    ...['reconcile', 'internal', 'build', 'lifecycle', 'webhooks', 'apply'],
+    ...['reconcile', 'internal', 'build', 'lifecycle', 'webhooks', 'apply', 'rights'],
   ],
   processes: [
     ...['src', 'util', 'model', 'secrets', 'bootstrap', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
-    ...['reconcile', 'internal', 'import', 'threads', 'api', 'gateway', 'actors', 'actors/drivers', 'up'],
+    ...['reconcile', 'internal', 'import', 'threads', 'api', 'gateway', 'actors', 'actors/drivers', 'rights'],
+    'up',
   ],
 };
 /** SQL, and so these packages, belong in `src/store`. */

@@ -75,7 +75,7 @@ export function inheritedEnvironment(
   return { ...environment };
 }
 
-/** What root has prepared for a process that has given up rights since (`src/bootstrap/rights.ts`). */
+/** What root has prepared for a process that has given up rights since (`src/rights/give-up.ts`). */
 export interface Prepared {
   /** The folder for sockets. */
   readonly runDir: string;

@@ -72,7 +72,7 @@ export interface ApiDependencies {
   readonly changes: Changes;
   readonly artifacts: ArtifactStore;
   /** Folder of the Unix sockets on which the processes of this machine serve their metrics. */
-  readonly runDir: string;
+  readonly metricsFolder: string;
   readonly actorHosts: ActorHosts;
   readonly gateways: Pick<Gateways, 'invoke' | 'route'>;
   /** For what one request can make long. */

@@ -6,7 +6,11 @@ import type { ApiDependencies } from './api-dependencies.js';
 import type { ApiContext, Next } from './context.js';
 
 /** Two middlewares: `measure` observes requests, `serve` answers `/metrics`. */
-export function metrics({ queues, runDir, log }: Pick<ApiDependencies, 'queues' | 'runDir' | 'log'>) {
+export function metrics({
+  queues,
+  metricsFolder,
+  log,
+}: Pick<ApiDependencies, 'queues' | 'metricsFolder' | 'log'>) {
   const registry = new Registry();
   const durations = new Histogram({
     name: 'edge_api_request_duration_seconds',
@@ -40,7 +44,7 @@ export function metrics({ queues, runDir, log }: Pick<ApiDependencies, 'queues' 
     serve: async (context: ApiContext, next: Next): Promise<unknown> => {
       if (context.path !== '/metrics' || context.method !== 'GET') return next();
       context.type = METRICS_CONTENT_TYPE;
-      context.body = await collectMetrics(runDir, registrySource(registry), log);
+      context.body = await collectMetrics(metricsFolder, registrySource(registry), log);
       return undefined;
     },
   };

@@ -1,5 +1,5 @@
 /**
- * Metrics of all processes of a machine behind one address: each process serves its own on a Unix socket in the run
+ * Metrics of all processes of a machine behind one address: each process serves its own on a Unix socket in one
  * folder (and on METRICS_PORT, if set); `web` collects and aggregates them.
  */
 import { randomBytes } from 'node:crypto';
@@ -7,7 +7,6 @@ import { readdir, rm } from 'node:fs/promises';
 import { createServer, request, type Server } from 'node:http';
 import { join } from 'node:path';
 import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client';
-import { internalFolder } from '../bootstrap/run-directory.js';
 import { toError } from '../errors.js';
 import { isErrno } from '../util/errno.js';
 import type { Logger } from '../util/log.js';
@@ -27,16 +26,19 @@ export interface MetricsConfig {
 const SOCKET_NAME = /^metrics-.*\.sock$/;
 const COLLECT_TIMEOUT_MS = 2_000;
 
-/** Serves the metrics of a process until the returned function is called. */
+/**
+ * Serves the metrics of a process until the returned function is called.
+ * @param folder of the sockets of all processes
+ */
 export async function serveMetrics(
-  runDir: string,
+  folder: string,
   processName: string,
   config: MetricsConfig,
   source: MetricSource,
 ): Promise<() => Promise<void>> {
   // A handler that has the user of this process must not guess it.
   const name = `metrics-${processName}-${process.pid}-${randomBytes(8).toString('hex')}.sock`;
-  const path = join(internalFolder(runDir), name);
+  const path = join(folder, name);
   // Whoever can enter its folder may connect.
   const servers = [await listening(createServer(respondJson(source)), { path, writableAll: true })];
   if (config.METRICS_PORT !== undefined) {
@@ -49,9 +51,8 @@ export async function serveMetrics(
   };
 }
 
-/** The metrics of this process and of all that serve theirs in the run folder, in Prometheus' text format. */
-export async function collectMetrics(runDir: string, own: MetricSource, log: Logger): Promise<string> {
-  const folder = internalFolder(runDir);
+/** The metrics of this process and of all that serve theirs in the folder, in Prometheus' text format. */
+export async function collectMetrics(folder: string, own: MetricSource, log: Logger): Promise<string> {
   const names = (await readdir(folder)).filter((name) => SOCKET_NAME.test(name));
   const sockets = names.map((name) => join(folder, name));
   const snapshots = await Promise.all(

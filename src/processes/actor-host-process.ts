@@ -12,9 +12,9 @@ import { ServiceMetrics } from '../actors/service-metrics.js';
 import { Starter } from '../actors/service-process/starter.js';
 import { channelSocket, spawnStarter } from '../actors/service-process/starter-program.js';
 import { createWebServer } from '../actors/web-server.js';
-import { prepareActorHost } from '../bootstrap/prepare-actor-host.js';
 import {
   actorHostSocket,
+  internalFolder,
   objectFolder,
   servedHandlerSocket,
   serviceFolder,
@@ -28,6 +28,7 @@ import { SECRET_SETTINGS } from '../model/service-configs.js';
 import { sqliteFolders } from '../model/sqlite-folders.js';
 import { Changes } from '../reconcile/changes.js';
 import { joinNodes } from '../reconcile/nodes.js';
+import { prepareActorHost } from '../rights/prepare-actor-host.js';
 import { loadSecretBox } from '../secrets/secret-box.js';
 import { actorHostTokens } from '../secrets/service-token.js';
 import { openDatabase } from '../store/database.js';
@@ -106,7 +107,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
     await host.measure();
     return own();
   };
-  shutdown.add('metrics', await serveMetrics(runDir, 'actor-host', config, metrics));
+  shutdown.add('metrics', await serveMetrics(internalFolder(runDir), 'actor-host', config, metrics));
 }
 
 /** The channel to what starts the processes of services: root has started it before, or it is started now. */

@@ -8,6 +8,7 @@ import { secretPaths } from '../bootstrap/data-directory.js';
 import {
   gatewayFolder,
   handlerSocket,
+  internalFolder,
   runDirectory,
   serviceFolder,
   tokenFolder,
@@ -212,7 +213,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     const snapshots = [await registrySource(registry)(), ...(await front.metrics())];
     return registrySource(AggregatorRegistry.aggregate(snapshots))();
   };
-  shutdown.add('metrics', await serveMetrics(runDir, 'gateway', config, metrics));
+  shutdown.add('metrics', await serveMetrics(internalFolder(runDir), 'gateway', config, metrics));
   const listening = {
     url,
     ...(tlsUrl !== undefined && { tls_url: tlsUrl }),

@@ -133,7 +133,6 @@ export async function loadSecretBox(config: KeySettings): Promise<SecretBox> {
 
 const OTHER_KEYS = ['SECRET_KEY_PREVIOUS', 'SECRET_KEY_NEXT'] as const;
 
-/** @param other the setting of another key: then no key is made, which would be that of this machine alone */
 /**
  * Makes the key file if a process of this installation will need one, and none is there.
  * @returns its path; undefined when SECRET_KEY is set
@@ -152,6 +151,7 @@ function keyFile({ DATA_DIR }: KeySettings): string {
   return join(DATA_DIR, 'secret.key');
 }
 
+/** @param other the setting of another key: then no key is made, which would be that of this machine alone */
 async function currentKey(config: KeySettings, other: string | undefined): Promise<string> {
   const { SECRET_KEY, DATA_DIR } = config;
   if (SECRET_KEY !== undefined) return longEnough(SECRET_KEY, 'SECRET_KEY');

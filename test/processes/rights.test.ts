@@ -11,7 +11,8 @@ import { tempDir } from '../support/temp.js';
 const KILL = 1n << 5n;
 const LOAD_MODULES = 1n << 16n;
 
-(HAS_UNTRUSTED_USERS ? describe : describe.skip)('processes that root has started', function () {
+describe('processes that root has started', function () {
+  if (!HAS_UNTRUSTED_USERS) return;
   this.timeout(180_000);
   let stack: Stack;
   let certificates: Awaited<ReturnType<typeof tempDir>>;

@@ -1,5 +1,5 @@
 //! A module for Node: `execute(request)` makes this process another program, with the same process id, as execve(2).
-//! Node has that itself since version 22.15. `src/bootstrap/execute.ts` is its only user.
+//! Node has that itself since version 22.15. `src/rights/execute.ts` is its only user.
 //! The functions of Node: <https://nodejs.org/docs/latest-v20.x/api/n-api.html>
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::io;

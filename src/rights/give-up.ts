@@ -6,6 +6,8 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { isOpenToAll } from '../bootstrap/reachable-folder.js';
+import { runDirectory } from '../bootstrap/run-directory.js';
 import {
   CERTIFICATE_VARIABLES,
   ConfigError,
@@ -31,8 +33,6 @@ import { execute } from './execute.js';
 import { giveToAll, giveToWeb } from './give.js';
 import { noting } from './notes.js';
 import { prepareActorHost } from './prepare-actor-host.js';
-import { isOpenToAll } from './reachable-folder.js';
-import { runDirectory } from './run-directory.js';
 
 /** By their numbers, see capabilities(7). */
 const CAPABILITIES = {

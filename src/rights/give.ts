@@ -5,12 +5,12 @@ import { chmod, chown, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { artifactFolder } from '../artifacts/open.js';
+import { CHECKOUT } from '../bootstrap/data-directory.js';
 import type { Config } from '../config.js';
 import { makeKeyFile } from '../secrets/secret-box.js';
 import type { Log } from '../util/log.js';
 import { PRODUCT_GROUP, WEB_USER } from '../util/untrusted-users.js';
 import { removeStaleUploads } from '../util/uploads.js';
-import { CHECKOUT } from './data-directory.js';
 
 const run = promisify(execFile);
 

@@ -2,14 +2,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type StarterSettings, starterCommand } from '../actors/service-process/starter-program.js';
-import type { Config } from '../config.js';
-import { toError } from '../errors.js';
-import { refuseSecond, removeUnserved } from '../internal/listen.js';
-import { type SqliteFolders, sqliteFolders } from '../model/sqlite-folders.js';
-import { removeShared } from '../sandbox/remove-tree.js';
-import { killAbandoned } from '../sandbox/run-user.js';
-import type { Log } from '../util/log.js';
-import { warnOfClosedCertificates } from './certificate-files.js';
+import { warnOfClosedCertificates } from '../bootstrap/certificate-files.js';
 import {
   channelFolder,
   handlerSocket,
@@ -18,9 +11,16 @@ import {
   runDirectory,
   serviceFolder,
   tokenFolder,
-} from './run-directory.js';
-import { reachableNodeProgram } from './service-program.js';
-import { makeSqliteFolder } from './sqlite-folder.js';
+} from '../bootstrap/run-directory.js';
+import { reachableNodeProgram } from '../bootstrap/service-program.js';
+import { makeSqliteFolder } from '../bootstrap/sqlite-folder.js';
+import type { Config } from '../config.js';
+import { toError } from '../errors.js';
+import { refuseSecond, removeUnserved } from '../internal/listen.js';
+import { type SqliteFolders, sqliteFolders } from '../model/sqlite-folders.js';
+import { removeShared } from '../sandbox/remove-tree.js';
+import { killAbandoned } from '../sandbox/run-user.js';
+import type { Log } from '../util/log.js';
 
 export interface PreparedActorHost {
   readonly runDir: string;
