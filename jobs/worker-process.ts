@@ -6,7 +6,7 @@ import { Histogram, Registry } from 'prom-client';
 import { openArtifactStore } from '../src/artifacts/open.js';
 import { secretPaths } from '../src/bootstrap/data-directory.js';
 import { reachableFolder } from '../src/bootstrap/reachable-folder.js';
-import { internalFolder, runDirectory } from '../src/bootstrap/run-directory.js';
+import { metricsFolders, runDirectory } from '../src/bootstrap/run-directory.js';
 import { startProcess } from '../src/bootstrap/start-process.js';
 import { Builder } from '../src/build/builder.js';
 import { DependencySets } from '../src/build/dependency-sets.js';
@@ -141,10 +141,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   shutdown.add('database', () => store.close());
   const queues = openQueues(config, log);
   shutdown.add('queues', () => queues.close());
-  shutdown.add(
-    'metrics',
-    await serveMetrics(internalFolder(runDir), 'worker', config, registrySource(registry)),
-  );
+  shutdown.add('metrics', await serveMetrics(metricsFolders(runDir)[0], config, registrySource(registry)));
 
   const secrets = await loadSecretBox(config);
   if (config.SECRET_KEY_PREVIOUS !== undefined) {

@@ -77,6 +77,8 @@ export function inheritedEnvironment(
 
 /** What root has prepared for a process that has given up rights since (`src/rights/give-up.ts`). */
 export interface Prepared {
+  /** Whom the process runs as. */
+  readonly user: number;
   /** The folder for sockets. */
   readonly runDir: string;
   /** What the operator should know of it, to be logged. */
@@ -98,7 +100,10 @@ const PREPARED = 'EDGE_PREPARED';
 /** Undefined when this process has the rights that it was started with. */
 export function preparedProcess(environment: Environment = process.env): Prepared | undefined {
   const text = environment[PREPARED];
-  return text === undefined ? undefined : (JSON.parse(text) as Prepared);
+  if (text === undefined) return undefined;
+  const prepared = JSON.parse(text) as Prepared;
+  // One that somebody has passed on to another process says nothing about that.
+  return prepared.user === process.getuid?.() ? prepared : undefined;
 }
 
 /**

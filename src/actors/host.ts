@@ -28,7 +28,7 @@ import { testInProcess } from './service-process/isolated-test.js';
 import type { IsolationSettings } from './service-process/service-run.js';
 import { ServiceRunner } from './service-runner.js';
 import type { SessionHost } from './session-host.js';
-import { hadFile, withFileThatIsThere } from './sqlite-refusal.js';
+import { hadFile } from './sqlite-refusal.js';
 import type { RemoteFiles } from './web-server.js';
 
 /** How long a transfer waits for the process of its service, milliseconds. */
@@ -110,15 +110,14 @@ export class ActorHost implements SessionHost {
     if (!service) return undefined;
     try {
       const config = this.#config(this.#openConfig(service));
-      const { hasFile, ...checked } = await this.#withFile(service, config);
       const { answerBytes, logsDebug, memoryMb, sqliteFolders } = isolation;
       const limits = { answerBytes, logsDebug, memoryMb, sqliteFolders, timeoutMs: CONNECT_TIMEOUT_MS };
       const request = {
         service: { id, type: service.service_type },
-        ...checked,
-        ...limits,
+        ...{ config, ...limits },
       };
-      return await testInProcess(owner, request, hasFile, isolation.starter, log.child({ service_id: id }));
+      const hadFile = () => this.#hadFile(service, config);
+      return await testInProcess(owner, request, hadFile, isolation.starter, log.child({ service_id: id }));
     } catch (thrown) {
       return { connected: false, error: toError(thrown).message };
     }
@@ -213,17 +212,12 @@ export class ActorHost implements SessionHost {
     });
   }
 
-  async #start(
-    service: HostedService,
-    config: ServiceConfig,
-    log: Logger,
-    onState: () => void,
-  ): Promise<IsolatedService> {
+  #start(service: HostedService, config: ServiceConfig, log: Logger, onState: () => void): IsolatedService {
     const { id, service_type: type } = service;
-    const checked = await this.#withFile(service, config);
     return new IsolatedService({
       service: { id, type },
-      ...checked,
+      config,
+      hadFile: () => this.#hadFile(service, config),
       settings: this.#options.isolation,
       bindings: this.#bindings.of(id),
       log,
@@ -232,15 +226,9 @@ export class ActorHost implements SessionHost {
     });
   }
 
-  /** The config with which a service is started, and whether a sqlite service had its file, which may be lost. */
-  async #withFile(
-    service: HostedService,
-    config: ServiceConfig,
-  ): Promise<{ readonly config: ServiceConfig; readonly hasFile: boolean }> {
-    if (service.service_type !== 'sqlite') return { config, hasFile: false };
+  #hadFile(service: HostedService, config: ServiceConfig): Promise<boolean> {
     const { store, isolation } = this.#options;
-    const hasFile = await hadFile(store, service, config as ServiceConfig<'sqlite'>, isolation.sqliteFolders);
-    return { config: hasFile ? withFileThatIsThere(config) : config, hasFile };
+    return hadFile(store, service, config as ServiceConfig<'sqlite'>, isolation.sqliteFolders);
   }
 
   #bind(id: string, running: IsolatedService): void {

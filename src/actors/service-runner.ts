@@ -30,7 +30,7 @@ export interface ServiceRunnerHost<Running extends RunningService> {
   readonly log: Logger;
   /** @throws Error when the config cannot be decrypted */
   openConfig(service: HostedService): string;
-  start(service: HostedService, config: string, onState: () => void): Promise<Running>;
+  start(service: HostedService, config: string, onState: () => void): Running;
   /** Tells a running service its bindings. */
   bind(running: Running): void;
   /** Rejects when it cannot be saved now. */
@@ -137,7 +137,7 @@ export class ServiceRunner<Running extends RunningService = RunningService> impl
       // A service that has failed is given another chance by an activation, not by a binding.
       if (this.#running && (isSame || (config === this.#config && this.#running.state.kind !== 'failed')))
         return;
-      const running = await this.#host.start(service, config, () => this.#observe());
+      const running = this.#host.start(service, config, () => this.#observe());
       // Until then, calls go to the one before; those in progress finish there.
       this.#starting = running;
       await running.ready();

@@ -26,7 +26,7 @@ export async function hadFile(
   const same = Object.entries(service.former_files).filter(([one]) => sqliteFile(one, folders) === file);
   const machines = [...new Set([...service.file_hosts, ...same.flatMap(([, hosts]) => hosts)])];
   if (machines.length === 0) return false;
-  if (machines.includes('*') || machines.includes(hostname()) || existsSync(file)) return true;
+  if (machines.includes('*') || machines.includes(hostname())) return true;
   const alive = await machinesAlive(store, 'actor-host', machines);
   return machines.some((machine) => !alive.has(machine));
 }

@@ -71,8 +71,8 @@ export interface ApiDependencies {
   /** Announcements of builds, imports and observations. */
   readonly changes: Changes;
   readonly artifacts: ArtifactStore;
-  /** Folder of the Unix sockets on which the processes of this machine serve their metrics. */
-  readonly metricsFolder: string;
+  /** Folders of the Unix sockets on which the processes of this machine serve their metrics. */
+  readonly metricsFolders: readonly string[];
   readonly actorHosts: ActorHosts;
   readonly gateways: Pick<Gateways, 'invoke' | 'route'>;
   /** For what one request can make long. */

@@ -8,9 +8,9 @@ import type { ApiContext, Next } from './context.js';
 /** Two middlewares: `measure` observes requests, `serve` answers `/metrics`. */
 export function metrics({
   queues,
-  metricsFolder,
+  metricsFolders,
   log,
-}: Pick<ApiDependencies, 'queues' | 'metricsFolder' | 'log'>) {
+}: Pick<ApiDependencies, 'queues' | 'metricsFolders' | 'log'>) {
   const registry = new Registry();
   const durations = new Histogram({
     name: 'edge_api_request_duration_seconds',
@@ -44,7 +44,7 @@ export function metrics({
     serve: async (context: ApiContext, next: Next): Promise<unknown> => {
       if (context.path !== '/metrics' || context.method !== 'GET') return next();
       context.type = METRICS_CONTENT_TYPE;
-      context.body = await collectMetrics(metricsFolder, registrySource(registry), log);
+      context.body = await collectMetrics(metricsFolders, registrySource(registry), log);
       return undefined;
     },
   };

@@ -5,6 +5,17 @@ import { open } from 'node:fs/promises';
 /** sha256 of an executable, 64 hexadecimal digits. */
 export type Digest = string;
 
+const DIGEST = /^[0-9a-f]{64}$/;
+
+/**
+ * The digest, for the name of a file: who reads one from a database does not choose files of the machine by it.
+ * @throws Error when it is none
+ */
+export function checkedDigest(digest: string): Digest {
+  if (!DIGEST.test(digest)) throw new Error(`${JSON.stringify(digest)} is not the digest of an artifact`);
+  return digest;
+}
+
 /**
  * Stores executables. All operations are idempotent: the same bytes have the same name. Operations reject with an
  * AppError `artifact_store_unavailable` when a remote store cannot be reached.

@@ -4,7 +4,7 @@ import { copyFile, mkdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isErrno } from '../util/errno.js';
 import { syncFile } from '../util/sync-file.js';
-import type { ArtifactStore, Digest } from './artifact-store.js';
+import { type ArtifactStore, checkedDigest, type Digest } from './artifact-store.js';
 
 export class DirectoryStore implements ArtifactStore {
   readonly #root: string;
@@ -47,6 +47,6 @@ export class DirectoryStore implements ArtifactStore {
   }
 
   #path(digest: Digest): string {
-    return join(this.#root, digest.slice(0, 2), digest);
+    return join(this.#root, checkedDigest(digest).slice(0, 2), digest);
   }
 }

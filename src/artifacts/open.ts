@@ -1,4 +1,5 @@
 /** Chooses the artifact store. */
+import { resolve } from 'node:path';
 import { type Config, ConfigError } from '../config.js';
 import type { ArtifactStore } from './artifact-store.js';
 import { DirectoryStore } from './directory-store.js';
@@ -27,5 +28,5 @@ export function artifactFolder({
 }: Pick<Config, 'ARTIFACTS_URL' | 'DATA_DIR'>): string | undefined {
   if (url === undefined) return `${DATA_DIR}/artifacts`;
   const isOther = /^[a-z0-9]+:\/\//i.test(url) && !url.startsWith('file://');
-  return isOther ? undefined : url.replace(/^file:\/\//, '');
+  return isOther ? undefined : resolve(url.replace(/^file:\/\//, ''));
 }

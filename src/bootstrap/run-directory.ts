@@ -15,7 +15,9 @@ import {
 import { makeDataDirectory } from './data-directory.js';
 import { folderOutside, reachableFolder } from './reachable-folder.js';
 
-/** Socket paths are limited to 107 bytes; the longest file name is under 50. */
+/** Folders that processes of the product can enter, and no others: each is written to by its owner alone. */
+const FOR_PRODUCT = HAS_UNTRUSTED_USERS ? 0o750 : 0o700;
+/** Socket paths are limited to 107 bytes; the longest one below is under 50. */
 const MAX_FOLDER_BYTES = 55;
 
 /**
@@ -31,13 +33,14 @@ export async function runDirectory(dataDir: string): Promise<string> {
   const folder = isShort ? reachable : await shortFolder(dataDir);
   // Restricted, because a client that connects to a handler's socket bypasses the gateway.
   await makePassable(folder);
-  await makeFolder(internalFolder(folder), HAS_UNTRUSTED_USERS ? 0o770 : 0o700, [0, PRODUCT_GROUP]);
+  const [metrics] = metricsFolders(folder);
+  await makeFolder(metrics, FOR_PRODUCT, [0, PRODUCT_GROUP]);
   return folder;
 }
 
-/** The folder of the sockets on which processes of the product serve each other. No other program can enter it. */
-export function internalFolder(runDir: string): string {
-  return join(runDir, 'internal');
+/** The folders of the sockets on which processes serve their metrics: of most of them, and of the actor host. */
+export function metricsFolders(runDir: string): readonly [string, string] {
+  return [join(runDir, 'metrics'), dirname(actorHostSocket(runDir))];
 }
 
 /** @throws Error when another user has made the folder */
@@ -85,8 +88,10 @@ export function servedHandlerSocket(runDir: string): string {
   return join(runDir, 'services', 'host', HANDLER_SOCKET);
 }
 
-/** Makes that folder, and the link, where neither is. */
-export async function makeActorHostFolder(runDir: string): Promise<void> {
+/** Makes the folders that the actor host writes to, and that link, where neither is. */
+export async function makeActorHostFolders(runDir: string): Promise<void> {
+  await makeFolder(dirname(actorHostSocket(runDir)), FOR_PRODUCT, [ACTOR_HOST_USER, PRODUCT_GROUP]);
+  await channelFolder(runDir);
   const socket = servedHandlerSocket(runDir);
   await makeFolder(dirname(socket), 0o711, [ACTOR_HOST_USER, ACTOR_HOST_USER]);
   await symlink(relative(join(runDir, 'services'), socket), handlerSocket(runDir));
@@ -115,14 +120,14 @@ export async function tokenFolder(runDir: string): Promise<string> {
 
 /** The folder of the sockets on which gateways serve other processes of this product. */
 export async function gatewayFolder(runDir: string): Promise<string> {
-  const folder = join(internalFolder(runDir), 'gateways');
-  await makeFolder(folder, HAS_UNTRUSTED_USERS ? 0o750 : 0o700, [0, PRODUCT_GROUP]);
+  const folder = join(runDir, 'gateways');
+  await makeFolder(folder, FOR_PRODUCT, [0, PRODUCT_GROUP]);
   return folder;
 }
 
 /** The socket of the actor host for the management API on this machine. */
 export function actorHostSocket(runDir: string): string {
-  return join(internalFolder(runDir), 'actors.sock');
+  return join(runDir, 'actors', 'actors.sock');
 }
 
 /** Also changes the mode that an earlier version has given it. Root has made it for a process that it has prepared. */

@@ -1,6 +1,8 @@
 /** The Cargo.toml of a set of dependencies, and the key of the set. */
 import { createHash } from 'node:crypto';
-import type { Dependencies } from '../model/crates.js';
+import { DEPENDENCIES_SCHEMA, type Dependencies } from '../model/crates.js';
+import { describeProblem } from '../model/problems.js';
+import { checkOf } from '../model/schema-check.js';
 
 /** Which libraries a handler needs. */
 export interface DependencySpec {
@@ -8,6 +10,8 @@ export interface DependencySpec {
   /** Whether it uses the SDK's async macros. */
   readonly async: boolean;
 }
+
+const checkDependencies = checkOf(DEPENDENCIES_SCHEMA);
 
 /** Version of the layout of a set's folder; part of the key. */
 const LAYOUT = 2;
@@ -32,6 +36,9 @@ const SDK_CRATE = 'rust-edge-gateway-sdk';
  * @param sdk the path of the SDK as cargo sees it
  */
 export function manifest(sdk: string, { dependencies, async }: DependencySpec): string {
+  // Also here: what is in the database is not all that cargo is told as root.
+  const problem = checkDependencies(dependencies);
+  if (problem) throw new Error(describeProblem('dependencies', problem));
   const { serde, serde_json, ...rest } = dependencies;
   const others = Object.fromEntries(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)));
   const lines = [

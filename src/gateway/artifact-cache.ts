@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { chmod, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type ArtifactStore, type Digest, digestFile } from '../artifacts/artifact-store.js';
+import { type ArtifactStore, checkedDigest, type Digest, digestFile } from '../artifacts/artifact-store.js';
 import { DiskFullError, isDiskFull } from '../util/disk-full.js';
 import { syncFile } from '../util/sync-file.js';
 
@@ -42,7 +42,7 @@ export class ArtifactCache {
   }
 
   async #fetch(digest: Digest): Promise<string> {
-    const path = join(this.#folder, digest);
+    const path = join(this.#folder, checkedDigest(digest));
     if (await touch(path)) return path;
     await mkdir(this.#folder, { recursive: true });
     const partial = join(this.#folder, `${digest}.${randomUUID()}`);

@@ -32,12 +32,11 @@ const COLLECT_TIMEOUT_MS = 2_000;
  */
 export async function serveMetrics(
   folder: string,
-  processName: string,
   config: MetricsConfig,
   source: MetricSource,
 ): Promise<() => Promise<void>> {
   // A handler that has the user of this process must not guess it.
-  const name = `metrics-${processName}-${process.pid}-${randomBytes(8).toString('hex')}.sock`;
+  const name = `metrics-${process.pid}-${randomBytes(8).toString('hex')}.sock`;
   const path = join(folder, name);
   // Whoever can enter its folder may connect.
   const servers = [await listening(createServer(respondJson(source)), { path, writableAll: true })];
@@ -51,23 +50,36 @@ export async function serveMetrics(
   };
 }
 
-/** The metrics of this process and of all that serve theirs in the folder, in Prometheus' text format. */
-export async function collectMetrics(folder: string, own: MetricSource, log: Logger): Promise<string> {
-  const names = (await readdir(folder)).filter((name) => SOCKET_NAME.test(name));
-  const sockets = names.map((name) => join(folder, name));
+/** The metrics of this process and of all that serve theirs in the folders, in Prometheus' text format. */
+export async function collectMetrics(
+  folders: readonly string[],
+  own: MetricSource,
+  log: Logger,
+): Promise<string> {
+  const found = await Promise.all(folders.map(socketsIn));
   const snapshots = await Promise.all(
-    sockets.map(async (socket) => {
+    found.flat().map(async (socket) => {
       try {
         return await fetchSnapshot(socket);
       } catch (thrown) {
-        // The socket of a process that was killed.
-        if (isErrno(thrown, 'ECONNREFUSED')) await rm(socket, { force: true });
-        else log.warn({ err: toError(thrown), socket }, 'metrics of a process could not be read');
+        if (!isErrno(thrown, 'ECONNREFUSED'))
+          log.warn({ err: toError(thrown), socket }, 'metrics of a process could not be read');
+        // The socket of a process that was killed; who may not remove it leaves it to those that make others.
+        else await rm(socket, { force: true }).catch(() => undefined);
         return [];
       }
     }),
   );
   return AggregatorRegistry.aggregate([await own(), ...snapshots]).metrics();
+}
+
+async function socketsIn(folder: string): Promise<string[]> {
+  const names = await readdir(folder).catch((error: unknown) => {
+    // No actor host has run here yet.
+    if (isErrno(error, 'ENOENT')) return [];
+    throw error;
+  });
+  return names.filter((name) => SOCKET_NAME.test(name)).map((name) => join(folder, name));
 }
 
 /** The media type of `collectMetrics`. */

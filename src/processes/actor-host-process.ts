@@ -14,7 +14,7 @@ import { channelSocket, spawnStarter } from '../actors/service-process/starter-p
 import { createWebServer } from '../actors/web-server.js';
 import {
   actorHostSocket,
-  internalFolder,
+  metricsFolders,
   objectFolder,
   servedHandlerSocket,
   serviceFolder,
@@ -22,6 +22,7 @@ import {
 } from '../bootstrap/run-directory.js';
 import { type ProcessContext, startProcess } from '../bootstrap/start-process.js';
 import { preparedProcess } from '../config.js';
+import { removeUnserved } from '../internal/listen.js';
 import { reachableAt, serveInternally } from '../internal/serve.js';
 import { registrySource, serveMetrics } from '../metrics/process-metrics.js';
 import { SECRET_SETTINGS } from '../model/service-configs.js';
@@ -43,6 +44,8 @@ await startProcess('actor-host', start, SECRET_SETTINGS);
 async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   const secrets = await loadSecretBox(config);
   const { runDir, control } = await preparedStarter(config, log);
+  // Of one that was killed.
+  await removeUnserved(metricsFolders(runDir)[1]);
   const registry = new Registry();
 
   const store = openDatabase(
@@ -107,7 +110,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
     await host.measure();
     return own();
   };
-  shutdown.add('metrics', await serveMetrics(internalFolder(runDir), 'actor-host', config, metrics));
+  shutdown.add('metrics', await serveMetrics(metricsFolders(runDir)[1], config, metrics));
 }
 
 /** The channel to what starts the processes of services: root has started it before, or it is started now. */

@@ -8,7 +8,7 @@ import { secretPaths } from '../bootstrap/data-directory.js';
 import {
   gatewayFolder,
   handlerSocket,
-  internalFolder,
+  metricsFolders,
   runDirectory,
   serviceFolder,
   tokenFolder,
@@ -131,7 +131,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
       );
   });
   const sockets = await gatewayFolder(runDir);
-  await removeUnserved(sockets);
+  for (const folder of [sockets, metricsFolders(runDir)[0]]) await removeUnserved(folder);
   const address = {
     socket: join(sockets, `${THIS_PROCESS}.sock`),
     host: config.HOST,
@@ -213,7 +213,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     const snapshots = [await registrySource(registry)(), ...(await front.metrics())];
     return registrySource(AggregatorRegistry.aggregate(snapshots))();
   };
-  shutdown.add('metrics', await serveMetrics(internalFolder(runDir), 'gateway', config, metrics));
+  shutdown.add('metrics', await serveMetrics(metricsFolders(runDir)[0], config, metrics));
   const listening = {
     url,
     ...(tlsUrl !== undefined && { tls_url: tlsUrl }),

@@ -7,7 +7,7 @@ import { keepKeySets } from '../api/key-sets.js';
 import { serveApp } from '../api/server.js';
 import { keyWarning } from '../api/system/warnings.js';
 import { openArtifactStore } from '../artifacts/open.js';
-import { internalFolder, runDirectory } from '../bootstrap/run-directory.js';
+import { metricsFolders, runDirectory } from '../bootstrap/run-directory.js';
 import { type ProcessContext, startProcess } from '../bootstrap/start-process.js';
 import { ImportReader } from '../import/reader.js';
 import { Gateways } from '../internal/gateways.js';
@@ -71,7 +71,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
     queues,
     changes,
     artifacts,
-    metricsFolder: internalFolder(runDir),
+    metricsFolders: metricsFolders(runDir),
     actorHosts,
     gateways,
     threads,

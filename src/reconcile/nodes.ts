@@ -149,7 +149,9 @@ export async function machinesAlive(
   kind: NodeKind,
   machines: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  const read = async () => (await liveNodes(store, kind)).filter((node) => machines.includes(node.hostname));
+  // After an outage of PostgreSQL, none has a recent heartbeat at first.
+  const read = async () =>
+    (await awaitLiveNodes(store, kind)).filter((node) => machines.includes(node.hostname));
   const before = new Map((await read()).map(({ id, heartbeat_at }) => [id, heartbeat_at.getTime()]));
   for (;;) {
     const nodes = await read();

@@ -1,8 +1,9 @@
 /** Becomes another program. Node itself can do so since version 22.15; this one is for all versions. */
 import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
 
 /** See `rust/execute`. */
-const MODULE = new URL('../../native/execute.node', import.meta.url);
+const MODULE = fileURLToPath(new URL('../../native/execute.node', import.meta.url));
 
 const FIRST_STREAMS = [0, 1, 2];
 
@@ -17,7 +18,7 @@ export function execute(
   environment: Readonly<Record<string, string>>,
   keeps: readonly number[],
 ): never {
-  const become = createRequire(import.meta.url)(MODULE.pathname) as (request: string) => never;
+  const become = createRequire(import.meta.url)(MODULE) as (request: string) => never;
   return become(
     JSON.stringify({
       file,

@@ -4,9 +4,8 @@
  * programs as other users: they stay root, and keep the capabilities for that. None can gain rights again. It is done
  * before a process loads anything else: it becomes the launcher, and that one Node again.
  */
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { isOpenToAll } from '../bootstrap/reachable-folder.js';
+import { spawnSync } from 'node:child_process';
+import { existsSync, realpathSync } from 'node:fs';
 import { runDirectory } from '../bootstrap/run-directory.js';
 import {
   CERTIFICATE_VARIABLES,
@@ -21,6 +20,7 @@ import {
 } from '../config.js';
 import { toError } from '../errors.js';
 import { type Identity, type LaunchPlan, launched } from '../sandbox/launcher.js';
+import { isErrno } from '../util/errno.js';
 import {
   ACTOR_HOST_USER,
   HAS_UNTRUSTED_USERS,
@@ -52,7 +52,7 @@ interface Rights {
   readonly needs: readonly string[];
   /** The command line of what starts others for it. */
   readonly starter: readonly string[] | null;
-  readonly prepared: Prepared;
+  readonly prepared: Omit<Prepared, 'user' | 'starter'>;
 }
 
 /** Those that root starts. */
@@ -76,6 +76,7 @@ export async function giveUpRights(name: keyof typeof RIGHTS): Promise<void> {
   try {
     become(await RIGHTS[name](config), config.DATA_DIR);
   } catch (thrown) {
+    if (thrown instanceof ConfigError) return;
     // Loaded only now: it takes longer than all the rest.
     const { createLogger } = await import('../util/log.js');
     createLogger(name, config.LOG_LEVEL, []).fatal({ err: toError(thrown) }, 'could not start');
@@ -121,7 +122,7 @@ function forPorts(...ports: readonly (number | undefined)[]): readonly number[] 
   return ports.some(isLow) ? [CAPABILITIES.NET_BIND_SERVICE] : [];
 }
 
-/** With files that the operator has named. Where nothing can be mounted, all has to be where every user can enter. */
+/** With files that the operator has named. It is tried whether the process could reach them: a container may refuse. */
 async function whereReachable(rights: Rights): Promise<Rights> {
   const { prepared } = rights;
   const environment = certificateEnvironment();
@@ -129,37 +130,36 @@ async function whereReachable(rights: Rights): Promise<Rights> {
     certificatePaths(name, environment[name] ?? ''),
   );
   const files = [process.execPath, prepared.runDir, ...certificates, ...databaseFiles()];
-  const needs = [...rights.needs, ...files].filter((path) => existsSync(path));
-  const closed = mayMount() ? undefined : await firstClosed(needs);
-  if (closed === undefined) return { ...rights, needs };
+  const given = [...rights.needs, ...files].filter((path) => existsSync(path));
+  // A link may be in a closed folder, and lead into one.
+  const needs = [...new Set([...given, ...given.map((path) => realpathSync(path))])];
+  const [file, args] = launched(planOf({ ...rights, needs, starter: null }, 3), 'true', []);
+  const { status, stderr } = spawnSync(file, args, { stdio: ['ignore', 'ignore', 'pipe'], encoding: 'utf8' });
+  if (status === 0) return { ...rights, needs };
   const message =
-    'this process stays root, with access to all files: other users cannot enter a folder above this path. Open it ' +
-    'for them (chmod o+x), or let root mount (CAP_SYS_ADMIN)';
-  const notes = [...prepared.notes, { level: 'warn', details: { path: closed }, message } as const];
+    'this process stays root, with access to all files: it could not become a user of its own. Open closed folders ' +
+    'above the product, Node and DATA_DIR for other users (chmod o+x), or let root mount (CAP_SYS_ADMIN)';
+  const notes = [...prepared.notes, { level: 'warn', details: { problem: stderr.trim() }, message } as const];
   const capabilities = [...rights.capabilities, CAPABILITIES.DAC_OVERRIDE];
   return { ...rights, identity: null, capabilities, needs: [], prepared: { ...prepared, notes } };
 }
 
-function mayMount(): boolean {
-  const effective = /^CapEff:\s+(\w+)/m.exec(readFileSync('/proc/self/status', 'latin1'))?.[1] ?? '0';
-  return ((BigInt(`0x${effective}`) >> BigInt(CAPABILITIES.SYS_ADMIN)) & 1n) === 1n;
-}
-
-async function firstClosed(paths: readonly string[]): Promise<string | undefined> {
-  for (const path of paths) if (!(await isOpenToAll(dirname(path)))) return path;
-  return undefined;
-}
-
-function become({ identity, capabilities, needs, starter, prepared }: Rights, dataDir: string): never {
-  const channel = channelDescriptor();
-  const streams = Math.max(2, channel ?? 0) + 1;
-  const plan: LaunchPlan = {
-    ...{ parent: null, streams, cwd: process.cwd(), nice: null, limits: null, identity },
+/** @param streams how many descriptors the process has */
+function planOf({ identity, capabilities, needs, starter }: Rights, streams: number): LaunchPlan {
+  return {
+    ...{ parent: null, streams, cwd: workingFolder(), nice: null, limits: null, identity },
     ...{ cgroup: null, keepsAttributes: false, access: null, namespaces: null, own: null },
     process: { capabilities, needs, starter },
   };
-  const [file, args] = launched(plan, process.execPath, [...process.execArgv, ...process.argv.slice(1)]);
-  const facts = starter === null ? prepared : { ...prepared, starter: streams };
+}
+
+function become(rights: Rights, dataDir: string): never {
+  const channel = channelDescriptor();
+  const streams = Math.max(2, channel ?? 0) + 1;
+  const args = [...process.execArgv, ...process.argv.slice(1)];
+  const [file, launcherArgs] = launched(planOf(rights, streams), process.execPath, args);
+  const user = rights.identity?.user ?? 0;
+  const facts = { ...rights.prepared, user, ...(rights.starter && { starter: streams }) };
   const environment = preparedEnvironment(facts, {
     DATA_DIR: dataDir,
     ...certificateEnvironment(),
@@ -168,7 +168,17 @@ function become({ identity, capabilities, needs, starter, prepared }: Rights, da
       NODE_CHANNEL_SERIALIZATION_MODE: 'json',
     }),
   });
-  return execute(file, args, environment, channel === undefined ? [] : [channel]);
+  return execute(file, launcherArgs, environment, channel === undefined ? [] : [channel]);
+}
+
+/** Paths among the settings are absolute by then: the process does without it where it is closed. */
+function workingFolder(): string {
+  try {
+    return process.cwd();
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return '/';
+    throw error;
+  }
 }
 
 /** Of the messages to and from a parent in Node; its type does not have it. */

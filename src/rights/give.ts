@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { artifactFolder } from '../artifacts/open.js';
 import { CHECKOUT } from '../bootstrap/data-directory.js';
 import type { Config } from '../config.js';
+import { toError } from '../errors.js';
 import { makeKeyFile } from '../secrets/secret-box.js';
 import type { Log } from '../util/log.js';
 import { PRODUCT_GROUP, WEB_USER } from '../util/untrusted-users.js';
@@ -31,12 +32,15 @@ const MADE = [
 export async function giveToWeb(config: Config, log: Log): Promise<string[]> {
   const common = await giveToAll(config, log);
   const uploads = join(config.DATA_DIR, 'uploads');
-  await removeStaleUploads(config.DATA_DIR);
-  if (await take(uploads, WEB_USER))
+  if ((await stat(uploads)).uid !== WEB_USER) {
+    // What root has left there; later, root touches nothing in a folder that another user can change.
+    await removeStaleUploads(config.DATA_DIR);
+    await chown(uploads, WEB_USER, WEB_USER);
     log.info({ folder: uploads, user: WEB_USER }, 'a folder belongs to the user of web now');
+  }
   const artifacts = artifactFolder(config);
   if (artifacts === undefined || !existsSync(artifacts)) return [...common, uploads];
-  await letRead(artifacts, 0o710);
+  await letRead(artifacts, 0o710, log);
   return [...common, uploads, artifacts];
 }
 
@@ -48,7 +52,7 @@ export async function giveToAll(config: Config, log: Log): Promise<string[]> {
   if (await makeReadable()) log.info({ folder: CHECKOUT }, 'all users may read the code of the product now');
   const key = await makeKeyFile(config);
   if (key === undefined) return CODE;
-  await letRead(key, 0o640);
+  await letRead(key, 0o640, log);
   return [...CODE, key];
 }
 
@@ -68,16 +72,18 @@ async function makeReadable(): Promise<boolean> {
 }
 
 /** Lets the group of the product read what is root's. What belongs to somebody else is left as it is. */
-async function letRead(path: string, mode: number): Promise<void> {
+async function letRead(path: string, mode: number, log: Log): Promise<void> {
   const found = await stat(path);
-  if (found.uid !== 0) return;
-  if (found.gid !== PRODUCT_GROUP) await chown(path, 0, PRODUCT_GROUP);
-  await chmod(path, (found.mode & 0o777) | mode);
-}
-
-/** @returns whether it belonged to somebody else */
-async function take(folder: string, user: number): Promise<boolean> {
-  if ((await stat(folder)).uid === user) return false;
-  await chown(folder, user, user);
-  return true;
+  const isReadable = found.gid === PRODUCT_GROUP && (found.mode & mode) === mode;
+  // By all users, perhaps.
+  const bits = (mode >> 3) & 0o7;
+  if (isReadable || found.uid !== 0 || (found.mode & bits) === bits) return;
+  try {
+    await chown(path, 0, PRODUCT_GROUP);
+    await chmod(path, (found.mode & 0o777) | mode);
+    log.info({ path, group: PRODUCT_GROUP }, 'web and actor-host may read this now');
+  } catch (error) {
+    // As a file that is mounted read-only: the process gets a copy of it.
+    log.warn({ err: toError(error), path }, 'web and actor-host cannot be given this');
+  }
 }

@@ -6,7 +6,7 @@ import { warnOfClosedCertificates } from '../bootstrap/certificate-files.js';
 import {
   channelFolder,
   handlerSocket,
-  makeActorHostFolder,
+  makeActorHostFolders,
   objectFolder,
   runDirectory,
   serviceFolder,
@@ -16,7 +16,7 @@ import { reachableNodeProgram } from '../bootstrap/service-program.js';
 import { makeSqliteFolder } from '../bootstrap/sqlite-folder.js';
 import type { Config } from '../config.js';
 import { toError } from '../errors.js';
-import { refuseSecond, removeUnserved } from '../internal/listen.js';
+import { refuseSecond } from '../internal/listen.js';
 import { type SqliteFolders, sqliteFolders } from '../model/sqlite-folders.js';
 import { removeShared } from '../sandbox/remove-tree.js';
 import { killAbandoned } from '../sandbox/run-user.js';
@@ -34,9 +34,9 @@ export async function prepareActorHost(config: Config, log: Log): Promise<Prepar
   await refuseSecond(handlerSocket(runDir));
   await killAbandoned(runDir);
   // Processes of services end with their actor host.
-  for (const folder of [await serviceFolder(runDir), await objectFolder(runDir)]) await empty(folder);
-  await makeActorHostFolder(runDir);
-  await removeUnserved(await channelFolder(runDir));
+  for (const folder of [await serviceFolder(runDir), await objectFolder(runDir), await channelFolder(runDir)])
+    await empty(folder);
+  await makeActorHostFolders(runDir);
   await tokenFolder(runDir);
   await warnOfClosedCertificates(log);
   const settings: StarterSettings = {

@@ -49,7 +49,7 @@ describe('connection tests', () => {
       ...{ answerBytes: 1024 ** 2, memoryMb: 128, sqliteFolders: ['/'] as const, logsDebug: false },
       timeoutMs: 20_000,
     };
-    return testInProcess(owner, request, false, starter, createTestLog().log);
+    return testInProcess(owner, request, async () => false, starter, createTestLog().log);
   };
 
   it('a service is tested while somebody else tests as many that do not answer as may be tested at a time', async () => {

@@ -1,6 +1,10 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { ServiceProcess } from '../../src/actors/service-process/service-process.js';
 import type { Starter } from '../../src/actors/service-process/starter.js';
+import { channelSocket } from '../../src/actors/service-process/starter-program.js';
+import { runDirectory } from '../../src/bootstrap/run-directory.js';
 import { descendantsOf, limitFiles } from '../support/process-state.js';
 import { openStarter } from '../support/starter.js';
 import { type TempDir, tempDir } from '../support/temp.js';
@@ -63,6 +67,29 @@ describe('a service process that cannot be started', () => {
     later.kill('it can be started now');
     await later.ended();
     expect(ends[1]).to.equal('it can be started now');
+  });
+
+  it('a channel of a service process is that of the process alone', async () => {
+    const toStart = {
+      ...{ service: { id: 'a', type: 'redis' as const }, memoryMb: 64 },
+      ...{ sqliteFolder: undefined, serves: true },
+    };
+    const started = new ServiceProcess(starter, toStart, {
+      onMessage: () => undefined,
+      onEnd: () => undefined,
+    });
+    await started.started;
+    const received = await Promise.all(
+      ['1', '2', '3', '', 'x'.repeat(43)].map(async (line) => {
+        const socket = connect(await channelSocket(await runDirectory(folder.path)));
+        socket.end(`${line}\n`);
+        return text(socket);
+      }),
+    );
+    expect(received.join('')).to.equal('');
+    expect(await started.ask({ type: 'ping' })).to.deep.equal({});
+    started.kill('the test is over');
+    await started.ended();
   });
 
   it('kills a service process that is still being started', async () => {

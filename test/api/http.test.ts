@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { expect } from 'chai';
-import { internalFolder, runDirectory } from '../../src/bootstrap/run-directory.js';
+import { metricsFolders, runDirectory } from '../../src/bootstrap/run-directory.js';
 import { ERROR_CATALOGUE } from '../../src/errors.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure, NO_ID, UUID } from '../support/expect.js';
@@ -365,7 +365,7 @@ describe('/metrics', () => {
   it('/metrics has the available metrics while Redis is down and a process sends an invalid response', async () => {
     const api = await startApi({ config: { REDIS_URL: `redis://127.0.0.1:${await freePort()}` } });
     const process = createServer((_request, response) => response.end('{'));
-    const socket = join(internalFolder(await runDirectory(api.config.DATA_DIR)), 'metrics-invalid-1.sock');
+    const socket = join(metricsFolders(await runDirectory(api.config.DATA_DIR))[0], 'metrics-invalid-1.sock');
     await new Promise<void>((resolve) => process.listen(socket, resolve));
     try {
       for (let time = 0; time < 3; time++) {

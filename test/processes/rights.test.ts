@@ -37,7 +37,9 @@ describe('processes that root has started', function () {
   });
 
   it('web has a user of its own, without capabilities, which it cannot get again', async () => {
-    expect(rightsOf(pidOf('web'))).to.include({ user: WEB_USER, capabilities: 0n, noNewPrivs: true });
+    expect(rightsOf(pidOf('web'))).to.include({
+      ...{ user: WEB_USER, capabilities: 0n, noNewPrivs: true, isFiltered: true },
+    });
     expect(await statusOf(pidOf('web'), 'CapBnd')).to.equal(0n);
     expect((await stat(join(stack.dataDir, 'uploads'))).uid).to.equal(WEB_USER);
     expect(stack.processes.get('web')?.printed()).to.include('belongs to the user of web now');

@@ -1,7 +1,7 @@
 import { chmod, rm, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { actorHostSocket, internalFolder, runDirectory } from '../../src/bootstrap/run-directory.js';
+import { actorHostSocket, metricsFolders, runDirectory } from '../../src/bootstrap/run-directory.js';
 import { processesOfUser } from '../../src/sandbox/kill.js';
 import { HAS_UNTRUSTED_USERS, isUserOfProgram, UNTRUSTED_GROUP } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
@@ -79,7 +79,7 @@ describe('the level of the sandbox', () => {
 
     const closed = [
       ...['secret.key', 'artifacts', 'handlers', ''].map((name) => join(stack.dataDir, name)),
-      ...[runDir, internalFolder(runDir), actorHostSocket(runDir)],
+      ...[runDir, ...metricsFolders(runDir), actorHostSocket(runDir)],
       '/root',
     ];
     for (const path of closed) {

@@ -5,7 +5,7 @@ import { createApp } from '../../src/api/app.js';
 import { identityProviderOf } from '../../src/api/identity-provider.js';
 import { serveApp } from '../../src/api/server.js';
 import { openArtifactStore } from '../../src/artifacts/open.js';
-import { internalFolder, runDirectory } from '../../src/bootstrap/run-directory.js';
+import { metricsFolders, runDirectory } from '../../src/bootstrap/run-directory.js';
 import { type Config, loadConfig } from '../../src/config.js';
 import { ImportReader } from '../../src/import/reader.js';
 import { Gateways } from '../../src/internal/gateways.js';
@@ -69,7 +69,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     queues: openQueues({ DATABASE_URL: database.url, REDIS_URL: config.REDIS_URL }, logged.log),
     changes: new Changes(database.url, API_TOPICS, logged.log),
     artifacts: await openArtifactStore(config),
-    metricsFolder: internalFolder(await runDirectory(dataDir.path)),
+    metricsFolders: metricsFolders(await runDirectory(dataDir.path)),
   };
   const server = await serveApp(createApp(options.deps?.(deps) ?? deps), config, logged.log);
   return {

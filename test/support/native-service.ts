@@ -18,7 +18,7 @@ import { ServiceError } from '../../src/actors/service-error.js';
 import type { PoolUse } from '../../src/actors/service-metrics.js';
 import { testInProcess } from '../../src/actors/service-process/isolated-test.js';
 import { ServiceRun } from '../../src/actors/service-process/service-run.js';
-import { place } from '../../src/actors/service-process/sqlite-paths.js';
+import { atRealPaths, look } from '../../src/actors/service-process/sqlite-paths.js';
 import type { Starter } from '../../src/actors/service-process/starter.js';
 import { tokenSigner } from '../../src/actors/service-process/token-signer.js';
 import { objectFolder, runDirectory, serviceFolder, tokenFolder } from '../../src/bootstrap/run-directory.js';
@@ -213,8 +213,8 @@ class NativeProcess {
     };
     await writeFile(join(settings.tokenFolder, HANDLER.nonce), '');
     const work = { service: { id: SERVICE_ID, type }, config, bindings: BINDINGS, sqliteFolders: folders };
-    const placed = await place(work, false, starter);
-    if ('refusal' in placed) throw new Error(placed.refusal);
+    const seen = await look(work, starter);
+    const placed = seen ? atRealPaths(work, seen) : { ...work, sqliteFolder: undefined };
     const run = new ServiceRun(placed, settings, {
       onMessage: (message) => {
         if (message.type === 'log') this.#log[message.level](message.details, message.message);
@@ -375,7 +375,7 @@ async function tryConnection(
   const folder = await tempDir('connection-test');
   const starter = await openStarter(folder.path, folders);
   try {
-    return await testInProcess('test', request, false, starter, createTestLog().log);
+    return await testInProcess('test', request, async () => false, starter, createTestLog().log);
   } finally {
     await starter.close();
     await folder.remove();

@@ -18,12 +18,12 @@ use nix::sys::socket::{
     AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, UnixAddr, connect, recv, sendmsg, socket, socketpair,
 };
 use nix::sys::stat::{Mode, SFlag, fstat};
-use nix::unistd::{ForkResult, dup2_raw, fork};
+use nix::unistd::{ForkResult, fork};
 
 use crate::failure::{Context, Result};
 use crate::monitor::close_streams;
 use crate::plan::{Plan, Sockets, Users};
-use crate::{filter, privileges};
+use crate::{filter, limits, privileges};
 
 /// PATH_MAX.
 const LONGEST_PATH: usize = 4_096;
@@ -48,8 +48,7 @@ pub fn start(plan: &Plan, users: Users) -> Result<OwnedFd> {
         unsafe { libc::_exit(i32::from(failed)) }
     }
     drop(own);
-    // SAFETY: the launcher has opened nothing else that it needs, and the number is the one after the program's.
-    unsafe { dup2_raw(other, plan.streams as i32) }.context("dup2")
+    limits::place_descriptor(other, plan.streams)
 }
 
 fn become_connector(plan: &Plan) -> Result<()> {

@@ -193,12 +193,42 @@ pub fn install(plan: &Plan, network: bool) -> Result<()> {
 /// # Errors
 /// None that is known.
 pub fn install_for_own(sockets: Sockets) -> Result<()> {
-    // SAFETY: takes numbers only.
-    if unsafe { libc::prctl(libc::PR_GET_SECCOMP) } < 0 {
+    if !has_filters() {
         return Ok(());
     }
     let programs = programs_for_own(sockets).context("the filter of system calls")?;
     apply_filter(&in_a_row(programs)).context("the filter of system calls")
+}
+
+/// Filters this process, which becomes one of the product that is no root: it may start programs, and types nothing into
+/// the terminal that it was started from. Where the kernel has no filters, there is none.
+///
+/// # Errors
+/// None that is known.
+pub fn install_for_process() -> Result<()> {
+    if !has_filters() {
+        return Ok(());
+    }
+    let programs = programs_for_process().context("the filter of system calls")?;
+    apply_filter(&in_a_row(programs)).context("the filter of system calls")
+}
+
+fn has_filters() -> bool {
+    // SAFETY: takes numbers only.
+    unsafe { libc::prctl(libc::PR_GET_SECCOMP) >= 0 }
+}
+
+fn programs_for_process() -> Compiled<Vec<BpfProgram>> {
+    let needed = [libc::SYS_memfd_create, libc::SYS_setsid];
+    let calls = REFUSED.iter().chain(REFUSED_HERE).copied().filter(|call| !needed.contains(call));
+    let mut rules = refused_to_all()?;
+    let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| rule([equal(1, request as i32)?]));
+    rules.insert(libc::SYS_ioctl, typing.into_iter().collect::<Compiled<_>>()?);
+    Ok(vec![
+        refused(unused_families()?, libc::EAFNOSUPPORT)?,
+        refused(rules, libc::EPERM)?,
+        refused_calls(calls.collect()),
+    ])
 }
 
 fn programs_for_own(sockets: Sockets) -> Compiled<Vec<BpfProgram>> {

@@ -1,10 +1,13 @@
 //! Limits of the kernel, priority and cgroup of a process; those that it starts inherit them.
 use std::fs;
 use std::io::ErrorKind;
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::Path;
 
 use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::resource::{Resource, setrlimit};
+use nix::unistd::dup2_raw;
 
 use crate::failure::{Context, Result};
 use crate::plan::Limits;
@@ -56,6 +59,20 @@ pub fn set(limits: &Limits) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Gives a descriptor the number after those of the program, which it keeps then.
+///
+/// # Errors
+/// None is free.
+pub fn place_descriptor(descriptor: OwnedFd, number: u32) -> Result<OwnedFd> {
+    // Elsewhere first: it may have that number already, and would be closed with it.
+    let elsewhere = fcntl(&descriptor, FcntlArg::F_DUPFD_CLOEXEC(number as i32 + 1)).context("a descriptor")?;
+    // SAFETY: nothing else in this process knows it.
+    let elsewhere = unsafe { OwnedFd::from_raw_fd(elsewhere) };
+    drop(descriptor);
+    // SAFETY: the launcher has opened nothing else that it needs.
+    unsafe { dup2_raw(elsewhere, number as i32) }.context("dup2")
 }
 
 /// They are closed when the program begins.

@@ -31,9 +31,11 @@ pub fn drop_all_but(kept: &[u32], identity: Option<&Identity>) -> Result<()> {
         setresgid(group, group, group).context(format_args!("group {group}"))?;
         setresuid(user, user, user).context(format_args!("user {user}"))?;
     }
-    keep(kept)?;
+    let own = own_of(kept)?;
+    set_capabilities(own, own)?;
     // Root has what the bounding set leaves, in each program that it becomes; others what is ambient.
-    if identity.is_some() { kept.iter().try_for_each(|capability| make_ambient(*capability)) } else { Ok(()) }
+    let ambient = kept.iter().filter(|capability| identity.is_some() && own & 1 << **capability != 0);
+    ambient.copied().try_for_each(make_ambient)
 }
 
 /// No program that it becomes gains rights: not by set-user-ID, not by capabilities of files.
@@ -84,12 +86,6 @@ pub fn clear_capabilities() -> Result<()> {
 pub fn keep_capabilities(kept: &[u32]) -> Result<()> {
     drop_bounding_set(&[])?;
     set_capabilities(own_of(kept)?, 0)
-}
-
-/// Also for the programs that it becomes.
-fn keep(kept: &[u32]) -> Result<()> {
-    let own = own_of(kept)?;
-    set_capabilities(own, own)
 }
 
 fn make_ambient(capability: u32) -> Result<()> {

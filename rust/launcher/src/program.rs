@@ -69,11 +69,18 @@ impl Program {
             privileges::end_with_parent()?;
         }
         expect_parent()?;
-        chdir(&plan.cwd).context(plan.cwd.display())?;
+        match chdir(&plan.cwd) {
+            // Of the product, which needs none: somebody was in a folder that is closed to its user.
+            Err(_) if plan.process.is_some() => chdir("/").context("/")?,
+            changed => changed.context(plan.cwd.display())?,
+        }
         privileges::never_gain_any()?;
         if let (Some(access), Some(restriction)) = (&plan.access, restriction) {
             restriction.enforce()?;
             filter::install(plan, access.network)?;
+        }
+        if plan.process.is_some() && plan.identity.is_some() {
+            filter::install_for_process()?;
         }
         if let Some(own) = &plan.own {
             privileges::leave_terminal()?;

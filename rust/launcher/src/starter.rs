@@ -32,8 +32,7 @@ pub fn start(plan: &Plan, words: &[String]) -> Result<OwnedFd> {
         unsafe { libc::_exit(1) }
     }
     drop(own);
-    // SAFETY: the launcher has opened nothing else that it needs, and the number is the one after the program's.
-    unsafe { dup2_raw(other, plan.streams as i32) }.context("dup2")
+    limits::place_descriptor(other, plan.streams)
 }
 
 fn become_starter(control: OwnedFd, words: &[String]) -> Result<Infallible> {

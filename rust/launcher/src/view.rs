@@ -79,7 +79,9 @@ fn copies_of<'a>(paths: &[&'a Path], identity: &Identity) -> Result<Vec<(&'a Pat
 }
 
 fn make_copy(mut from: File, to: &Path, identity: &Identity) -> io::Result<()> {
-    let mut copy = OpenOptions::new().write(true).create_new(true).mode(0o400).open(to)?;
+    let is_program = from.metadata()?.mode() & 0o111 != 0;
+    let mode = if is_program { 0o500 } else { 0o400 };
+    let mut copy = OpenOptions::new().write(true).create_new(true).mode(mode).open(to)?;
     io::copy(&mut from, &mut copy)?;
     fchown(&copy, Some(identity.user), Some(identity.group))
 }

@@ -22,10 +22,10 @@ impl Folders {
         let folders = Self { name, paths };
         let [handlers, objects] = &folders.paths;
         let identity = identity.zip(settings.users.as_ref());
-        // Handlers know the name of the socket in the first; only the actor host is in the group of the other.
+        // Handlers know the name of the socket in the first; only web and the actor host are in the group of the other.
         let group = identity.map(|(identity, _)| (identity.user, identity.group));
         make(handlers, 0o711, group)?;
-        let group = identity.map(|(identity, users)| (identity.user, users.actor_host));
+        let group = identity.map(|(identity, users)| (identity.user, users.product));
         make(objects, if group.is_some() { 0o710 } else { 0o700 }, group)?;
         Ok(folders)
     }

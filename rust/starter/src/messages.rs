@@ -40,8 +40,8 @@ pub struct Users {
     pub groups: Vec<u32>,
     /// The user and group of processes of sqlite services whose folder has no owner but root.
     pub sqlite: u32,
-    /// The group of the actor host.
-    pub actor_host: u32,
+    /// The group of the processes that read object files.
+    pub product: u32,
 }
 
 #[derive(Deserialize)]
@@ -81,8 +81,10 @@ pub struct Look {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Start {
-    /// By which both know it; the channel begins with it.
+    /// By which both know it.
     pub run: u64,
+    /// The first line of its channel, which nobody else knows.
+    pub channel: String,
     pub program: String,
     /// The id of the service, for the list of processes.
     pub service: String,

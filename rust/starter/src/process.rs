@@ -1,9 +1,11 @@
 //! One process, from its start to its end.
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -61,7 +63,7 @@ fn started(settings: &Settings, start: &Start) -> Result<Started, String> {
     let claim = claim_for(settings, start, program)?;
     let identity = claim.as_ref().map(|claim| claim.identity);
     let folders = start.serves.then(|| Folders::make(settings, identity)).transpose()?;
-    let channel = channel_of(settings, start.run)?;
+    let channel = channel_of(settings, &start.channel)?;
     let child = command(settings, start, program, identity, &channel)
         .spawn()
         .map_err(|error| format!("{}: {error}", settings.launcher.display()))?;
@@ -79,10 +81,24 @@ fn claim_for(settings: &Settings, start: &Start, program: &Program) -> Result<Op
 }
 
 /// A connection to the actor host, which is told whose it is.
-fn channel_of(settings: &Settings, run: u64) -> Result<OwnedFd, String> {
-    let connected = UnixStream::connect(&settings.channels)
-        .and_then(|mut stream| stream.write_all(format!("{run}\n").as_bytes()).map(|()| stream));
+fn channel_of(settings: &Settings, name: &str) -> Result<OwnedFd, String> {
+    let connected = connect(&settings.channels)
+        .and_then(|mut stream| stream.write_all(format!("{name}\n").as_bytes()).map(|()| stream));
     connected.map(OwnedFd::from).map_err(|error| format!("{}: {error}", settings.channels.display()))
+}
+
+/// The folder belongs to the actor host, which must not lead this program to sockets of others: no link is followed.
+fn connect(path: &Path) -> io::Result<UnixStream> {
+    let flags = libc::O_PATH | libc::O_NOFOLLOW;
+    let socket = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let folder = fs::symlink_metadata(path.parent().unwrap_or(path))?;
+    let found = socket.metadata()?;
+    // An actor host without a user of its own has that of this program.
+    let is_owners = found.uid() == folder.uid() || found.uid() == nix::unistd::getuid().as_raw();
+    if !found.file_type().is_socket() || !is_owners {
+        return Err(io::Error::other("it is no socket of the owner of its folder"));
+    }
+    UnixStream::connect(format!("/proc/self/fd/{}", socket.as_raw_fd()))
 }
 
 fn command(
@@ -120,7 +136,7 @@ fn command(
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
-    let data = (start.memory_mb + program.own_mb) * MEGABYTE;
+    let data = start.memory_mb.saturating_add(program.own_mb).saturating_mul(MEGABYTE);
     let file = (!program.writes_files).then_some(0);
     let channel = channel.as_raw_fd();
     // SAFETY: it makes system calls only.

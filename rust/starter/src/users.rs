@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     fn users(first: u32, count: u32) -> Users {
-        Users { first, count, group: 7, groups: Vec::new(), sqlite: 99, actor_host: 5 }
+        Users { first, count, group: 7, groups: Vec::new(), sqlite: 99, product: 5 }
     }
 
     fn folder(name: &str) -> PathBuf {

@@ -7,6 +7,7 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import pTimeout from 'p-timeout';
+import { toError } from '../../errors.js';
 import { type HandlerInstance, signServiceToken } from '../../secrets/service-token.js';
 import type { HostedBinding } from '../../store/service-activity.js';
 import type { Log } from '../../util/log.js';
@@ -20,13 +21,14 @@ import { withFileThatIsThere } from '../sqlite-refusal.js';
 import { addFigures, type Figures } from './figures.js';
 import type { FromService, ServeRequest } from './messages.js';
 import { missingProgram } from './programs.js';
-import { type IsolationSettings, ServiceRun } from './service-run.js';
-import { place } from './sqlite-paths.js';
+import { type IsolationSettings, ServiceRun, type Work } from './service-run.js';
+import { type Placed, place } from './sqlite-paths.js';
 import { tokenSigner } from './token-signer.js';
 
 /** Pauses before it is started again, milliseconds; when there are no more, the service has failed. */
 const PAUSES_MS = [100, 500, 2_000, 5_000];
-const LOOK_FOR_PROGRAM_MS = 500;
+/** Until what it needs is looked for again: its program, or whether there was a file. */
+const LOOK_AGAIN_MS = 500;
 /** A process that has lived for so long proves that it can. */
 const LONG_LIFE_MS = 60_000;
 /** Calls that may wait until it can be reached; its own limit applies after that. */
@@ -44,8 +46,8 @@ export type ServiceCondition = ConnectionState | { readonly kind: 'failed'; read
 
 export interface IsolatedServiceOptions extends Pick<ServeRequest, 'service' | 'config' | 'bindings'> {
   readonly settings: IsolationSettings;
-  /** Whether the file of a sqlite service was opened before with this path. */
-  readonly hasFile: boolean;
+  /** Whether the file of a sqlite service was opened before with this path. Rejects when that cannot be read now. */
+  readonly hadFile: () => Promise<boolean>;
   readonly metrics: ActorMetrics;
   readonly log: Log;
   readonly onState: () => void;
@@ -179,26 +181,15 @@ export class IsolatedService implements RemoteActor, RunningService {
   }
 
   async #start(): Promise<void> {
+    const work = await this.#place();
+    if (!work) return;
     await starting(async () => {
       if (this.#ending.signal.aborted) return;
-      const { service, settings, hasFile, log } = this.#options;
-      const config = this.#config;
+      const { service, settings } = this.#options;
       const missing = missingProgram(service.type);
       if (missing !== undefined) {
         if (this.#state.kind === 'connecting') this.#setState({ kind: 'unreachable', reason: missing });
-        this.#startAfter(LOOK_FOR_PROGRAM_MS);
-        return;
-      }
-      const { sqliteFolders, starter } = settings;
-      const work = await place(
-        { service, config, bindings: this.#bindings, sqliteFolders },
-        hasFile,
-        starter,
-      );
-      if (this.#ending.signal.aborted) return;
-      if ('refusal' in work) {
-        log.warn({ reason: work.refusal }, 'the service is not started');
-        this.#setState({ kind: 'failed', reason: work.refusal });
+        this.#startAfter(LOOK_AGAIN_MS);
         return;
       }
       const run = new ServiceRun({ ...work, bindings: this.#bindings }, settings, {
@@ -209,6 +200,24 @@ export class IsolatedService implements RemoteActor, RunningService {
       // Its end is reported by `onEnd`.
       await run.serving.catch(() => undefined);
     });
+  }
+
+  /** Undefined when it is not started now. */
+  async #place(): Promise<Placed<Work> | undefined> {
+    const { service, settings, hadFile, log } = this.#options;
+    const { sqliteFolders, starter } = settings;
+    const work = { service, config: this.#config, bindings: this.#bindings, sqliteFolders };
+    try {
+      const placed = await place(work, hadFile, starter);
+      if (!('refusal' in placed)) return placed;
+      log.warn({ reason: placed.refusal }, 'the service is not started');
+      this.#setState({ kind: 'failed', reason: placed.refusal });
+    } catch (thrown) {
+      const reason = `its file cannot be looked for, which is tried again: ${toError(thrown).message}`;
+      this.#setState({ kind: 'unreachable', reason });
+      this.#startAfter(LOOK_AGAIN_MS);
+    }
+    return undefined;
   }
 
   #onMessage(message: Exclude<FromService, { type: 'answer' | 'failed' }>): void {

@@ -27,12 +27,12 @@ const turns = new Turns({ places: MAX_TESTS, beyond: MAX_TESTS });
 /**
  * Connects, makes one round trip, and closes the connection. Never fails.
  * @param owner whose turn it takes
- * @param hasFile whether the file of a sqlite service was opened before with this path
+ * @param hadFile whether the file of a sqlite service was opened before with this path
  */
 export async function testInProcess(
   owner: string,
   request: Omit<TestRequest, 'type'>,
-  hasFile: boolean,
+  hadFile: () => Promise<boolean>,
   starter: Starter,
   log: Log,
 ): Promise<ConnectionTest> {
@@ -43,7 +43,7 @@ export async function testInProcess(
   const timer = setTimeout(() => tooLate.abort(new TooLate()), MAX_WAIT_MS);
   const test = () => {
     clearTimeout(timer);
-    return run({ ...request, type: 'test' }, hasFile, starter, log);
+    return run({ ...request, type: 'test' }, hadFile, starter, log);
   };
   try {
     return await turns.run(owner, test, tooLate.signal);
@@ -58,14 +58,14 @@ class TooLate extends Error {}
 
 async function run(
   given: TestRequest,
-  hasFile: boolean,
+  hadFile: () => Promise<boolean>,
   starter: Starter,
   log: Log,
 ): Promise<ConnectionTest> {
   const missing = missingProgram(given.service.type);
   if (missing !== undefined) return failed(missing);
   const memoryMb = memoryOf(given.service.type, given.memoryMb);
-  const work = await place({ ...given, memoryMb }, hasFile, starter);
+  const work = await place({ ...given, memoryMb }, hadFile, starter);
   if ('refusal' in work) return failed(work.refusal);
   const { sqliteFolder, ...request } = work;
   const { timeoutMs, service } = request;

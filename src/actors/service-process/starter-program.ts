@@ -10,8 +10,8 @@ import { isolatedEnvironment } from '../../config.js';
 import type { SqliteFolders } from '../../model/sqlite-folders.js';
 import { LAUNCHER } from '../../sandbox/launcher.js';
 import {
-  ACTOR_HOST_USER,
   HAS_UNTRUSTED_USERS,
+  PRODUCT_GROUP,
   SERVICE_GROUP,
   SERVICE_USERS,
   SQLITE_USER,
@@ -47,7 +47,7 @@ export async function starterCommand(settings: StarterSettings): Promise<[string
   const { first, count } = SERVICE_USERS;
   const users = {
     ...{ first, count, group: UNTRUSTED_GROUP, groups: [UNTRUSTED_GROUP, SERVICE_GROUP] },
-    ...{ sqlite: SQLITE_USER, actorHost: ACTOR_HOST_USER },
+    ...{ sqlite: SQLITE_USER, product: PRODUCT_GROUP },
   };
   const told = {
     ...{ launcher: LAUNCHER, users: HAS_UNTRUSTED_USERS ? users : null, records: runDir, sqliteFolders },

@@ -2,16 +2,20 @@
  * Starts the processes of services by a native program, `rust/starter`, which has what it takes to run them as other
  * users, and is told the rest by whoever starts it. They end with it, and it ends with this process.
  */
+import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import pTimeout from 'p-timeout';
 import type { ServiceType } from '../../model/service-configs.js';
 import type { SqliteFolders } from '../../model/sqlite-folders.js';
 import { readLines } from '../../util/lines.js';
 import type { FromService, ToService } from './messages.js';
 import { programName } from './programs.js';
 
+/** A file system of a network may not answer. */
+const LOOK_MS = 10_000;
 /** Characters of a message of a process: a text of a backend is shortened before. */
 const LONGEST_MESSAGE = 16 * 1024 * 1024;
 
@@ -99,7 +103,7 @@ export class Starter {
     const run = new Run(listener);
     this.#runs.set(number, run);
     const program = programName(service.type);
-    this.#tell({ start: { run: number, program, service: service.id, ...what } });
+    this.#tell({ start: { run: number, channel: run.channel, program, service: service.id, ...what } });
     return {
       send: (message) => run.send(message),
       kill: () => this.#tell({ kill: { run: number } }),
@@ -112,10 +116,11 @@ export class Starter {
    */
   look(folder: number, file: string): Promise<SeenFile> {
     const look = ++this.#lastNumber;
-    return new Promise((resolve, reject) => {
+    const seen = new Promise<SeenFile>((resolve, reject) => {
       this.#looks.set(look, { resolve, reject });
       this.#tell({ look: { look, folder, file } });
-    });
+    }).finally(() => this.#looks.delete(look));
+    return pTimeout(seen, { milliseconds: LOOK_MS, message: `${file}: its file system does not answer` });
   }
 
   /** Ends the program, and with it all processes that it has started. */
@@ -134,7 +139,6 @@ export class Starter {
     if ('looked' in report) {
       const { look, ...seen } = report.looked;
       this.#looks.get(look)?.resolve(seen);
-      this.#looks.delete(look);
     } else if ('ended' in report) this.#end(report.ended.run, report.ended.how, report.ended.printed);
     else this.#runs.get(report.started.run)?.started(report.started.pid, report.started.name);
   }
@@ -147,7 +151,7 @@ export class Starter {
       .then(() => this.#runs.delete(number));
   }
 
-  /** A channel begins with the number of its run. */
+  /** A channel begins with a line that only its process was given: others may be able to connect, too. */
   #connected(socket: Socket): void {
     // It ends with its process, which others are told.
     socket.on('error', () => undefined);
@@ -157,9 +161,8 @@ export class Starter {
         run.receive(line);
         return;
       }
-      run = this.#runs.get(Number(line));
-      if (run) run.connected(socket);
-      else socket.destroy();
+      run = [...this.#runs.values()].find(({ channel }) => isSame(channel, line));
+      if (!run?.connected(socket)) socket.destroy();
     };
     readLines(socket, receive, LONGEST_MESSAGE);
   }
@@ -167,6 +170,8 @@ export class Starter {
 
 /** One process, as far as it is known here. */
 class Run {
+  /** With which its channel begins. */
+  readonly channel = randomBytes(32).toString('base64url');
   readonly #listener: ProcessListener;
   #socket: Socket | undefined;
   readonly #unsent: ToService[] = [];
@@ -180,9 +185,12 @@ class Run {
     this.#listener = listener;
   }
 
-  connected(socket: Socket): void {
+  /** @returns false when it has its channel already */
+  connected(socket: Socket): boolean {
+    if (this.#socket) return false;
     this.#socket = socket.once('close', this.#onClosed);
     for (const message of this.#unsent.splice(0)) this.send(message);
+    return true;
   }
 
   started(pid: number, name: string | undefined): void {
@@ -196,15 +204,12 @@ class Run {
   }
 
   receive(line: string): void {
-    let message: FromService;
     try {
-      message = JSON.parse(line);
+      this.#listener.onMessage(JSON.parse(line) as FromService);
     } catch {
-      // Nobody but a program that does not work says this: without a channel it ends.
+      // It says what no program of ours does, and must not end others: without a channel it ends.
       this.#socket?.destroy();
-      return;
     }
-    this.#listener.onMessage(message);
   }
 
   /** One that was started has a channel, whose last messages say why it has ended. */
@@ -212,4 +217,9 @@ class Run {
     if (this.#hasStarted) await this.#closed;
     this.#listener.onEnd(how, printed);
   }
+}
+
+function isSame(channel: string, line: string): boolean {
+  const [expected, given] = [Buffer.from(channel), Buffer.from(line)];
+  return expected.length === given.length && timingSafeEqual(expected, given);
 }

@@ -100,7 +100,7 @@ function tested(type: ServiceType, config: ServiceConfig, timeoutMs: number): Pr
     logsDebug: false,
     timeoutMs,
   };
-  return testInProcess('test', request, false, starter, createTestLog().log);
+  return testInProcess('test', request, async () => false, starter, createTestLog().log);
 }
 
 /** All damage that is done to the conversations of a server. */
