@@ -2,9 +2,15 @@
 import type { InstallationObject, ObjectChange } from '../apply/objects.js';
 import { AppError } from '../errors.js';
 import type { Policies } from '../model/policies/policies.js';
-import { policyLimit, tooLargeForDomain, weightOfPolicies } from '../model/policies/room.js';
+import {
+  type PolicyLimitSetting,
+  policyLimit,
+  tooLargeForDomain,
+  weightOfPolicies,
+} from '../model/policies/room.js';
 import type { StoredInstallation } from '../store/installation.js';
-import { ownPolicies, type PolicyTable, policyWeight } from '../store/policy-weight.js';
+import { hostOf, ownPolicies, type PolicyTable, policyWeight, weightOfNew } from '../store/policy-weight.js';
+import { KeyedQueue } from '../util/keyed-queue.js';
 import type { ApiDependencies } from './api-dependencies.js';
 
 /** What is written. */
@@ -20,32 +26,60 @@ export interface PolicyWrite {
   readonly policies: Policies | null | undefined;
 }
 
-type Dependencies = Pick<ApiDependencies, 'store'> & {
-  readonly config: Pick<ApiDependencies['config'], 'POLICY_MEMORY_MB'>;
-};
+type Dependencies = Pick<ApiDependencies, 'store'> & { readonly config: PolicyLimitSetting };
 
 /**
- * What makes policies smaller where they are is written in any case: they may have been accepted under other settings.
+ * Writes of one host one after the other: those that come together would all see the same room. In other processes of
+ * web there may be one more each, and an apply or an import: so much more, at most, is stored than the limit, and what
+ * gateways have no room for lets nobody in.
+ */
+const turns = new KeyedQueue();
+
+/**
+ * Writes where there is room. What makes policies smaller where they are is written in any case: they may have been
+ * accepted under other settings.
  * @throws AppError invalid_input naming the place
  */
-export async function requirePolicyRoom({ store, config }: Dependencies, write: PolicyWrite): Promise<void> {
-  const { table, id, domainId, policies } = write;
-  if (policies === null || (policies === undefined && write.host === undefined)) return;
+export async function withPolicyRoom<T>(
+  deps: Dependencies,
+  write: PolicyWrite,
+  run: () => Promise<T>,
+): Promise<T> {
+  const host = await hostAfter(deps, write);
+  if (host === undefined) return run();
+  return turns.run(host, async () => {
+    await requirePolicyRoom(deps, write, host);
+    return run();
+  });
+}
+
+/** Undefined: nothing is added anywhere, or who has a host does not exist, which the write tells. */
+async function hostAfter({ store }: Dependencies, write: PolicyWrite): Promise<string | undefined> {
+  const { table, id, host, domainId, policies } = write;
+  if (host !== undefined) return host.toLowerCase();
+  if (!policies) return undefined;
+  if (id !== undefined) return hostOf(store, table, id);
+  return domainId === undefined ? undefined : hostOf(store, 'domains', domainId);
+}
+
+async function requirePolicyRoom(
+  { store, config }: Dependencies,
+  { table, id, policies }: PolicyWrite,
+  host: string,
+): Promise<void> {
   const before = id === undefined ? undefined : await ownPolicies(store, table, id);
   // Who does not exist is told so by the write.
   if (id !== undefined && !before) return;
-  const ofDomain = domainId === undefined ? undefined : await ownPolicies(store, 'domains', domainId);
-  const host = (write.host ?? before?.host ?? ofDomain?.host)?.toLowerCase();
-  if (host === undefined) return;
   const moves = before !== undefined && before.host !== host;
-  const weight = policies === undefined ? (before?.weight ?? 0) : weightOfPolicies(policies);
+  const weight = policies === undefined ? (before?.weight ?? 0) : await weightOfNew(store, policies);
   if (before && !moves && weight <= before.weight) return;
   // With its host a domain gives all that it has another one.
   const moved = moves && table === 'domains' ? await policyWeight(store, before.host, id) : 0;
   if (weight + moved === 0) return;
   const limit = policyLimit(config);
   if (weight + moved + (await policyWeight(store, host, id)) <= limit) return;
-  const member = policies === undefined ? (table === 'domains' ? 'host' : 'domain') : 'policies';
+  const moving = table === 'domains' ? 'host' : 'domain';
+  const member = policies ? 'policies' : moving;
   throw new AppError('invalid_input', `body.${member}: ${tooLargeForDomain(host, limit)}`);
 }
 

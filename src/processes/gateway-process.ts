@@ -229,7 +229,7 @@ function frontSettings(config: Config, logsRequests: boolean): FrontSettings {
     bodyLimit,
     // At least enough for the largest body.
     memoryBytes: Math.max(config.GATEWAY_MEMORY_MB * 1024 * 1024, 2 * bodyLimit),
-    policyMemoryBytes: policyLimit(config),
+    policyMemoryBytes: config.POLICY_MEMORY_MB * 1024 * 1024,
     connectionsLimit: config.GATEWAY_CONNECTIONS_LIMIT,
     headTimeoutMs: config.HTTP_HEAD_TIMEOUT_MS,
     idleTimeoutMs: config.HTTP_IDLE_TIMEOUT_MS,

@@ -34,7 +34,13 @@ export const HTTP = {
     64,
     8,
     1_048_576,
-    'Memory of a gateway for what policies need once they are ready: compiled schemas and patterns, and tokens that were verified, MiB; beyond it, what the domain with most has not used is made again when a request needs it. The policies of one domain may have as much together, as JSON: more are refused, and endpoints that have more answer 503.',
+    'Memory of a gateway for what policies need once they are ready: compiled schemas and patterns, and tokens that were verified, MiB; beyond it, what the domain with most has not used is made again when a request needs it.',
+  ),
+  POLICIES_OF_DOMAIN_MB: integer(
+    256,
+    1,
+    1_048_576,
+    'Policies that one host may have, those of its domain, collections and endpoints together, as JSON, MiB: more are refused, and endpoints that have more answer 503.',
   ),
   API_CONNECTIONS_LIMIT: integer(
     16_384,

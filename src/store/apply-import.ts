@@ -57,6 +57,7 @@ const turns = new KeyedQueue();
 
 /**
  * Stores an import and its row.
+ * @param policyLimit bytes that the policies of the host may have together
  * @throws AppError not_found, domain_mismatch, route_taken, invalid_input, invalid_spec, invalid_bundle, import_busy
  */
 export function applyImport(
@@ -64,9 +65,10 @@ export function applyImport(
   target: ImportTarget,
   api: ImportToApply,
   record: ImportRecord,
+  policyLimit: number,
 ): Promise<AppliedImport> {
-  return inTurn(store, target, async (tx, claim) => {
-    const applied = await writeImport(tx, target, api, claim);
+  return inTurn(store, target, policyLimit, async (tx, limit, claim) => {
+    const applied = await writeImport(tx, target, api, limit, claim);
     await recordImport(tx, { ...record, title: api.title, outcome: applied.outcome });
     return applied;
   });
@@ -80,12 +82,13 @@ export async function planImport(
   store: Store,
   target: ImportTarget,
   api: ImportToApply,
+  policyLimit: number,
 ): Promise<AppliedImport> {
   let planned: AppliedImport | undefined;
   const rollback = new Error('This import is a dry run');
   try {
-    await inTurn(store, target, async (tx, claim) => {
-      planned = await writeImport(tx, target, api, claim);
+    await inTurn(store, target, policyLimit, async (tx, limit, claim) => {
+      planned = await writeImport(tx, target, api, limit, claim);
       throw rollback;
     });
   } catch (thrown) {
@@ -95,24 +98,44 @@ export async function planImport(
   return planned;
 }
 
-/** Runs an import in a transaction. @param write calls `claim` with the routes that it is about to write */
+/** The policies of a host would have become larger than they may. */
+class TooLarge extends Error {
+  constructor(readonly weight: number) {
+    super('The policies of an import are too large');
+  }
+}
+
+/**
+ * Runs an import in a transaction.
+ * @param write gets the limit for policies, and calls `claim` with the routes that it is about to write
+ * @throws AppError invalid_input when the policies have become larger than they may
+ */
 function inTurn<T>(
   store: Store,
   target: ImportTarget,
-  write: (tx: Store, claim: (next: readonly RouteClaim[]) => void) => Promise<T>,
+  policyLimit: number,
+  write: (tx: Store, limit: number, claim: (next: readonly RouteClaim[]) => void) => Promise<T>,
 ): Promise<T> {
   const { domain, domainId, createCollection } = target;
-  const run = () => {
+  const attempt = (limit: number) => {
     let claims: readonly RouteClaim[] = [];
     const claim = (next: readonly RouteClaim[]) => {
       claims = next;
     };
     return namingRouteOwner(store, { claims: () => claims }, () =>
-      transaction(store, (tx) => write(tx, claim)),
+      transaction(store, (tx) => write(tx, limit, claim)),
     ).catch((thrown: unknown) => {
       throw isLockTimeout(thrown) ? busy(target, thrown) : thrown;
     });
   };
+  const run = () =>
+    attempt(policyLimit).catch(async (thrown: unknown) => {
+      if (!(thrown instanceof TooLarge)) throw thrown;
+      // Others may have been accepted under other settings: what adds nothing to them is written.
+      if (thrown.weight > (await policyWeight(store, domain)))
+        throw new AppError('invalid_input', `query.validate: ${tooLargeForDomain(domain, policyLimit)}`);
+      return attempt(thrown.weight);
+    });
   // Always in this order: first the domain, then the collection.
   return turns.run(`domain ${domain}`, () =>
     createCollection ? turns.run(`collections of ${domainId}`, run) : run(),
@@ -123,13 +146,14 @@ async function writeImport(
   tx: Store,
   target: ImportTarget,
   api: ImportToApply,
+  policyLimit: number,
   claim: (claims: readonly RouteClaim[]) => void,
 ): Promise<AppliedImport> {
   const scope = await openScope(tx, target, api);
-  const changesPolicies = api.validation !== undefined && api.validation !== 'off';
-  const weightBefore = changesPolicies ? await policyWeight(tx, scope.domain) : 0;
   const written = await writeEndpoints(tx, scope, api, claim);
-  if (changesPolicies) await requirePolicyRoom(tx, target, weightBefore);
+  const changesPolicies = api.validation !== undefined && api.validation !== 'off';
+  const weight = changesPolicies ? await policyWeight(tx, scope.domain) : 0;
+  if (weight > policyLimit) throw new TooLarge(weight);
   const { created, updated, endpoints, unhandled, replaced } = written;
   const handled = endpoints.filter(({ handler }) => handler !== null).map(({ id }) => id);
   const { bound, warnings: bindingWarnings } = await bindServices(tx, scope.domain, handled, api.bindings);
@@ -162,17 +186,6 @@ async function writeImport(
     warning_kinds: warnings.map(({ kind }) => kind),
   };
   return { outcome, bound, isNewCollection: scope.isNewCollection };
-}
-
-/** @throws AppError invalid_input when the policies of the domain have become too large */
-async function requirePolicyRoom(
-  tx: Store,
-  { domain, policyLimit }: ImportTarget,
-  weightBefore: number,
-): Promise<void> {
-  const weight = await policyWeight(tx, domain);
-  if (weight > policyLimit && weight > weightBefore)
-    throw new AppError('invalid_input', `query.validate: ${tooLargeForDomain(domain, policyLimit)}`);
 }
 
 function busy({ domain }: ImportTarget, cause: unknown): AppError {

@@ -14,8 +14,6 @@ export interface ImportTarget {
   readonly collectionId: string | null;
   /** Use the collection of the domain with the title of the API, and create it if there is none; needs `domainId`. */
   readonly createCollection: boolean;
-  /** Bytes that the policies of the domain may have together. */
-  readonly policyLimit: number;
 }
 
 /** The resolved target of an import. */
@@ -35,7 +33,7 @@ export interface ImportScope {
  */
 export async function openScope(
   tx: Store,
-  target: Omit<ImportTarget, 'policyLimit'>,
+  target: ImportTarget,
   api: { readonly title: string; readonly description: string | null; readonly basePath: string | null },
 ): Promise<ImportScope> {
   // Until the end of the transaction.
@@ -54,7 +52,7 @@ export async function openScope(
 
 async function collectionOf(
   tx: Store,
-  target: Omit<ImportTarget, 'policyLimit'>,
+  target: ImportTarget,
   api: { readonly title: string; readonly description: string | null; readonly basePath: string | null },
 ): Promise<{ readonly collection: Collection | null; readonly isNew: boolean }> {
   const { domain, domainId, collectionId, createCollection: create } = target;

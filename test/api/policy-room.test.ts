@@ -6,7 +6,8 @@ import { askForPlan } from '../support/plans.js';
 
 const HOST = 'full.example';
 const KB = 1024;
-const TOO_MUCH = 'the policies of the domain "full.example" have more than 1 MiB together (POLICY_MEMORY_MB)';
+const TOO_MUCH =
+  'the policies of the domain "full.example" have more than 1 MiB together (POLICIES_OF_DOMAIN_MB)';
 
 /** Headers of so many KiB. */
 function policies(kilobytes: number) {
@@ -22,7 +23,7 @@ describe('a domain with nearly as many policies as it may have', () => {
   let collectionId: string;
   let endpointId: string;
   before(async () => {
-    api = await startApi({ config: { POLICY_MEMORY_MB: 1 } });
+    api = await startApi({ config: { POLICIES_OF_DOMAIN_MB: 1 } });
     const create = async (path: string, body: object) =>
       expectData<{ id: string }>(await api.post(path, body), 201).id;
     domainId = await create('/api/domains', { name: 'full', host: HOST, policies: policies(60) });

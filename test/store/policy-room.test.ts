@@ -1,10 +1,12 @@
 /** What a domain, with its collections and endpoints, may have of policies. */
+import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { changesWithoutRoom, type PolicyWrite, requirePolicyRoom } from '../../src/api/policy-room.js';
+import { changesWithoutRoom, type PolicyWrite, withPolicyRoom } from '../../src/api/policy-room.js';
 import type { DomainObject, ObjectChange } from '../../src/apply/objects.js';
+import { loadConfig } from '../../src/config.js';
 import type { Policies } from '../../src/model/policies/policies.js';
 import { policyLimit, weightOfPolicies } from '../../src/model/policies/room.js';
-import { planImport } from '../../src/store/apply-import.js';
+import { applyImport, planImport } from '../../src/store/apply-import.js';
 import { createCollection } from '../../src/store/collections.js';
 import type { Database } from '../../src/store/database.js';
 import { createDomain } from '../../src/store/domains.js';
@@ -14,14 +16,14 @@ import { EMPTY_API } from '../support/imports.js';
 import { useTestStore } from '../support/store.js';
 
 const KB = 1024;
-const config = { POLICY_MEMORY_MB: 1 };
+const config = { POLICIES_OF_DOMAIN_MB: 1 };
 
 function policies(bytes: number): Policies {
   return { headers: { request: { set: { 'X-A': 'x'.repeat(bytes) } } } };
 }
 
 function tooMuch(host: string): string {
-  return `the policies of the domain "${host}" have more than 1 MiB together (POLICY_MEMORY_MB)`;
+  return `the policies of the domain "${host}" have more than 1 MiB together (POLICIES_OF_DOMAIN_MB)`;
 }
 
 describe('the room for the policies of a domain', () => {
@@ -51,7 +53,7 @@ describe('the room for the policies of a domain', () => {
 
   async function refusal(write: PolicyWrite): Promise<string | undefined> {
     try {
-      await requirePolicyRoom({ store, config }, write);
+      await withPolicyRoom({ store, config }, write, async () => {});
       return undefined;
     } catch (thrown) {
       return String((thrown as Error).message);
@@ -90,6 +92,31 @@ describe('the room for the policies of a domain', () => {
     }
   });
 
+  it('what would grow only as it is stored is refused, too', async () => {
+    const { host, endpoint } = await domainWithPolicies();
+    const schema = { enum: Array.from({ length: 145 * KB }, () => 1) };
+    const spaced: Policies = {
+      validate: { mode: 'report', parameters: [{ in: 'query', name: 'a', schema }] },
+    };
+    expect(JSON.stringify(spaced).length).to.be.below(300 * KB);
+    expect(await refusal({ table: 'endpoints', id: endpoint.id, policies: spaced })).to.equal(
+      `body.policies: ${tooMuch(host)}`,
+    );
+  });
+
+  it('writes that come together have no more room than one after the other', async () => {
+    const host = 'together.example';
+    const own = policies(200 * KB);
+    const written = await Promise.allSettled(
+      Array.from({ length: 8 }, (_, at) =>
+        withPolicyRoom({ store, config }, { table: 'endpoints', host, policies: own }, () =>
+          addEndpoint(host, `/${at}`, own),
+        ),
+      ),
+    );
+    expect(written.filter(({ status }) => status === 'fulfilled')).to.have.length(5);
+  });
+
   it('short texts count as much as they take in memory, but for those of validate', async () => {
     const set = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`a${at}`, '1']));
     const own: Policies = { headers: { request: { set } } };
@@ -117,6 +144,11 @@ describe('the room for the policies of a domain', () => {
       `body.host: ${tooMuch(small)}`,
     );
     expect(await refusal({ ...write, host: 'empty.example' })).to.equal(undefined);
+    // Without its own policies, a domain brings those of its collections and endpoints.
+    await addEndpoint(small, '/c', policies(300 * KB));
+    expect(await refusal({ table: 'domains', id: domain.id, host: small, policies: null })).to.equal(
+      `body.host: ${tooMuch(small)}`,
+    );
   });
 
   it('an import that brings more than there is room for is refused', async () => {
@@ -137,15 +169,20 @@ describe('the room for the policies of a domain', () => {
       },
       validate: JSON.stringify(validate),
     } as const;
-    const plan = (limit: number) =>
-      planImport(
-        store,
-        { ...target, policyLimit: limit },
-        { ...EMPTY_API, endpoints: [endpoint], validation: 'enforce' },
-      );
-    expect((await plan(policyLimit({ POLICY_MEMORY_MB: 2 }))).outcome.created).to.equal(1);
+    const api = { ...EMPTY_API, endpoints: [endpoint], validation: 'enforce' } as const;
+    const plan = (limit: number) => planImport(store, target, api, limit);
+    const large = policyLimit({ POLICIES_OF_DOMAIN_MB: 2 });
+    expect((await plan(large)).outcome.created).to.equal(1);
     const thrown = await plan(policyLimit(config)).catch((error: unknown) => error);
     expect(String(thrown)).to.include(`query.validate: ${tooMuch(host)}`);
+    // Accepted under another setting: it may be there again.
+    const record = { id: randomUUID(), compile: false, start: false, request_id: 'request' };
+    await applyImport(store, target, api, record, large);
+    expect((await plan(policyLimit(config))).outcome.updated).to.equal(1);
+  });
+
+  it('by default, an import of thousands of endpoints with large schemas has room', () => {
+    expect(policyLimit(loadConfig({}))).to.be.above(2 * 5_000 * 15 * KB);
   });
 
   it('changes of an apply are refused at the first that adds too much to a host', () => {

@@ -6,7 +6,7 @@ import type { Store } from '../../src/store/database.js';
 import type { ImportTarget } from '../../src/store/import-scope.js';
 import type { ImportOutcome } from '../../src/store/imports.js';
 
-const CONFIG = { POLICY_MEMORY_MB: 64 };
+const CONFIG = { POLICIES_OF_DOMAIN_MB: 64 };
 
 /** What an import of nothing has. */
 export const EMPTY_API: ImportToApply = {
@@ -25,10 +25,10 @@ export const EMPTY_API: ImportToApply = {
 /** @param compile makes rows of its handlers, for workers */
 export async function storeImport(
   store: Store,
-  target: Omit<ImportTarget, 'policyLimit'>,
+  target: ImportTarget,
   api: ImportToApply,
   { id = randomUUID(), compile = false }: { readonly id?: string; readonly compile?: boolean } = {},
 ): Promise<ImportOutcome> {
   const record = { id, compile, start: false, request_id: 'request' };
-  return (await applyImport(store, { ...target, policyLimit: policyLimit(CONFIG) }, api, record)).outcome;
+  return (await applyImport(store, target, api, record, policyLimit(CONFIG))).outcome;
 }

@@ -13,7 +13,7 @@ import {
 import { findDomain } from '../../store/domains.js';
 import { endpointsOfCollection } from '../../store/routed-endpoints.js';
 import { admitPolicies } from '../policy-input.js';
-import { requirePolicyRoom } from '../policy-room.js';
+import { withPolicyRoom } from '../policy-room.js';
 import { presenter } from '../present.js';
 import { defineRoute, Reply } from '../route.js';
 import { IdParams } from '../schemas.js';
@@ -68,12 +68,13 @@ export const collectionRoutes = [
     handle: async ({ body }, deps) => {
       const warnings = await admitPolicies(body.policies, deps);
       const { domain_id: domainId, policies } = body;
-      await requirePolicyRoom(deps, { table: 'collections', domainId, policies });
-      const collection = await createCollection(deps.store, {
-        ...COLLECTION_DEFAULTS,
-        ...body,
-        base_path: normalizeBasePath(body.base_path ?? ''),
-      });
+      const collection = await withPolicyRoom(deps, { table: 'collections', domainId, policies }, () =>
+        createCollection(deps.store, {
+          ...COLLECTION_DEFAULTS,
+          ...body,
+          base_path: normalizeBasePath(body.base_path ?? ''),
+        }),
+      );
       return new Reply(201, presentCollection(collection), {}, warnings);
     },
   }),
@@ -104,11 +105,13 @@ export const collectionRoutes = [
     handle: async ({ params: { id }, body }, deps) => {
       const { base_path, ...changes } = body;
       const warnings = await admitPolicies(body.policies, deps);
-      await requirePolicyRoom(deps, { table: 'collections', id, policies: body.policies });
-      const updated = await updateCollection(deps.store, id, {
-        ...changes,
-        ...(base_path !== undefined && { base_path: normalizeBasePath(base_path ?? '') }),
-      });
+      const write = { table: 'collections', id, policies: body.policies } as const;
+      const updated = await withPolicyRoom(deps, write, () =>
+        updateCollection(deps.store, id, {
+          ...changes,
+          ...(base_path !== undefined && { base_path: normalizeBasePath(base_path ?? '') }),
+        }),
+      );
       const collection = requireFound(updated, 'collection', id);
       if (base_path !== undefined || changes.enabled !== undefined || changes.policies !== undefined)
         warnings.push(...(await awaitRouting(deps, { ids: await endpointsOfCollection(deps.store, id) })));

@@ -14,7 +14,7 @@ import {
 } from '../../store/domains.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { admitPolicies } from '../policy-input.js';
-import { requirePolicyRoom } from '../policy-room.js';
+import { withPolicyRoom } from '../policy-room.js';
 import { presenter } from '../present.js';
 import { defineRoute, Reply } from '../route.js';
 import { IdParams } from '../schemas.js';
@@ -51,9 +51,11 @@ export const domainRoutes = [
     handle: async ({ body, scope }, deps) => {
       await requireOwnHost(deps.store, body.host, scope);
       const warnings = await admitPolicies(body.policies, deps);
-      await requirePolicyRoom(deps, { table: 'domains', host: body.host, policies: body.policies });
-      const domain = { ...DOMAIN_DEFAULTS, ...body, host: body.host.toLowerCase() };
-      return new Reply(201, presentDomain(await createDomain(deps.store, domain)), {}, warnings);
+      const write = { table: 'domains', host: body.host, policies: body.policies } as const;
+      const domain = await withPolicyRoom(deps, write, () =>
+        createDomain(deps.store, { ...DOMAIN_DEFAULTS, ...body, host: body.host.toLowerCase() }),
+      );
+      return new Reply(201, presentDomain(domain), {}, warnings);
     },
   }),
 
@@ -84,11 +86,13 @@ export const domainRoutes = [
       const { host, ...changes } = body;
       if (host !== undefined) await requireOwnHost(deps.store, host, scope);
       const warnings = await admitPolicies(body.policies, deps);
-      await requirePolicyRoom(deps, { table: 'domains', id, host, policies: body.policies });
-      const updated = await updateDomain(deps.store, id, {
-        ...changes,
-        ...(host !== undefined && { host: host.toLowerCase() }),
-      });
+      const write = { table: 'domains', id, host, policies: body.policies } as const;
+      const updated = await withPolicyRoom(deps, write, () =>
+        updateDomain(deps.store, id, {
+          ...changes,
+          ...(host !== undefined && { host: host.toLowerCase() }),
+        }),
+      );
       const domain = requireFound(updated, 'domain', id);
       const isRouted = host !== undefined || changes.enabled !== undefined || changes.policies !== undefined;
       if (isRouted) warnings.push(...(await awaitRouting(deps, { host: domain.host })));

@@ -13,7 +13,7 @@ import {
 } from '../../store/endpoints.js';
 import { listOptions, PageQuery, pageReply } from '../paging.js';
 import { admitPolicies } from '../policy-input.js';
-import { requirePolicyRoom } from '../policy-room.js';
+import { withPolicyRoom } from '../policy-room.js';
 import { defineRoute, Reply, TextReply } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
 import { presentEndpoint, presentEndpointSummary } from './present.js';
@@ -81,12 +81,14 @@ export const endpointRoutes = [
     handle: async ({ body }, deps) => {
       if (body.limits) requireWithinSettings(body.limits, deps.config);
       const warnings = await admitPolicies(body.policies, deps);
-      await requirePolicyRoom(deps, { table: 'endpoints', host: body.domain, policies: body.policies });
-      const endpoint = await createEndpoint(deps.store, {
-        ...ENDPOINT_DEFAULTS,
-        ...body,
-        domain: body.domain.toLowerCase(),
-      });
+      const write = { table: 'endpoints', host: body.domain, policies: body.policies } as const;
+      const endpoint = await withPolicyRoom(deps, write, () =>
+        createEndpoint(deps.store, {
+          ...ENDPOINT_DEFAULTS,
+          ...body,
+          domain: body.domain.toLowerCase(),
+        }),
+      );
       return new Reply(201, presentEndpoint(endpoint), {}, warnings);
     },
   }),
@@ -118,11 +120,13 @@ export const endpointRoutes = [
     handle: async ({ params: { id }, body: { domain, ...changes } }, deps) => {
       if (changes.limits) requireWithinSettings(changes.limits, deps.config);
       const warnings = await admitPolicies(changes.policies, deps);
-      await requirePolicyRoom(deps, { table: 'endpoints', id, host: domain, policies: changes.policies });
-      const updated = await updateEndpoint(deps.store, id, {
-        ...changes,
-        ...(domain !== undefined && { domain: domain.toLowerCase() }),
-      });
+      const write = { table: 'endpoints', id, host: domain, policies: changes.policies } as const;
+      const updated = await withPolicyRoom(deps, write, () =>
+        updateEndpoint(deps.store, id, {
+          ...changes,
+          ...(domain !== undefined && { domain: domain.toLowerCase() }),
+        }),
+      );
       const { endpoint, concernsGateways } = requireFound(updated, 'endpoint', id);
       if (concernsGateways) warnings.push(...(await awaitRouting(deps, { ids: [id] })));
       return new Reply(200, presentEndpoint(endpoint), {}, warnings);

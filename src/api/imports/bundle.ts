@@ -4,6 +4,7 @@ import { AppError, requireFound } from '../../errors.js';
 import type { ImportedApi } from '../../import/imported-api.js';
 import { noWorker } from '../../lifecycle/compile.js';
 import { requireGateways } from '../../lifecycle/run.js';
+import { policyLimit } from '../../model/policies/room.js';
 import { applyImport } from '../../store/apply-import.js';
 import { type HandlerAttempt, handlersOf } from '../../store/import-handlers.js';
 import type { ImportTarget } from '../../store/import-scope.js';
@@ -47,7 +48,7 @@ export async function startBundleImport(
   }
   const id = randomUUID();
   const record = { id, compile, start, request_id: request.id };
-  const { outcome, bound } = await applyImport(store, target, api, record);
+  const { outcome, bound } = await applyImport(store, target, api, record, policyLimit(deps.config));
   request.tell(auditedImport(id, target, outcome));
   await awaitBindings(deps, bound);
   if (hasJobs) {

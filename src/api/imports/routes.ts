@@ -4,6 +4,7 @@ import { Type } from '@sinclair/typebox';
 import { AppError, requireFound } from '../../errors.js';
 import type { ImportedApi } from '../../import/imported-api.js';
 import { ownerOfActor } from '../../model/owner.js';
+import { policyLimit } from '../../model/policies/room.js';
 import { VALIDATE_MODES, type ValidateMode } from '../../model/policies/validate.js';
 import { type AppliedImport, applyImport, planImport } from '../../store/apply-import.js';
 import { countHandlers, handlersOf } from '../../store/import-handlers.js';
@@ -71,14 +72,14 @@ export const importRoutes = [
       { query, body, content: api, id: request_id, principal, tell, tryOnly },
       { store, config },
     ) => {
-      const target = targetOf('body', body, body.create_collection ?? false, config);
+      const target = targetOf('body', body, body.create_collection ?? false);
       requireMayImport(principal, 'body', { ...target, compile: false });
       if (isSet(query.dry_run)) {
         tryOnly();
-        return planned(await planImport(store, target, api));
+        return planned(await planImport(store, target, api, policyLimit(config)));
       }
       const record = { id: randomUUID(), compile: false, start: false, request_id };
-      const { outcome } = await applyImport(store, target, api, record);
+      const { outcome } = await applyImport(store, target, api, record, policyLimit(config));
       tell(auditedImport(record.id, target, outcome));
       return new Reply(200, presentOpenApiImport(record.id, outcome), {}, presentWarnings(outcome));
     },
@@ -120,7 +121,7 @@ export const importRoutes = [
       'wait_timeout',
     ],
     handle: async ({ query, form, id: requestId, header, log, principal, tell, tryOnly }, deps) => {
-      const target = targetOf('query', query, isSet(query.create_collection), deps.config);
+      const target = targetOf('query', query, isSet(query.create_collection));
       const compile = isSet(query.compile);
       const start = isSet(query.start);
       if (start && !compile) {
@@ -139,7 +140,7 @@ export const importRoutes = [
           await deps.importReader.readBundle(
             owner,
             file.path,
-            (api) => planImport(deps.store, target, api),
+            (api) => planImport(deps.store, target, api, policyLimit(deps.config)),
             validation,
           ),
         );

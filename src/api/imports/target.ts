@@ -1,8 +1,6 @@
 /** The target of an import, validated without the database, and who may import into it. */
-import type { Config } from '../../config.js';
 import { AppError } from '../../errors.js';
 import type { Permission } from '../../model/permission.js';
-import { policyLimit } from '../../model/policies/room.js';
 import type { ImportTarget } from '../../store/import-scope.js';
 import type { Principal } from '../principal.js';
 
@@ -16,12 +14,7 @@ interface TargetInput {
  * @param location of the members, for messages: `body` or `query`
  * @throws AppError invalid_input when the members contradict each other
  */
-export function targetOf(
-  location: string,
-  input: TargetInput,
-  createCollection: boolean,
-  config: Pick<Config, 'POLICY_MEMORY_MB'>,
-): ImportTarget {
+export function targetOf(location: string, input: TargetInput, createCollection: boolean): ImportTarget {
   const { domain, domain_id: domainId = null, collection_id: collectionId = null } = input;
   if (createCollection && domainId === null) {
     throw new AppError(
@@ -35,10 +28,7 @@ export function targetOf(
       `${location}.collection_id: must not be given with create_collection; give one of the two`,
     );
   }
-  return {
-    ...{ domain: domain.toLowerCase(), domainId, collectionId, createCollection },
-    policyLimit: policyLimit(config),
-  };
+  return { domain: domain.toLowerCase(), domainId, collectionId, createCollection };
 }
 
 /**

@@ -2,9 +2,13 @@
 
 import type { Policies } from './policies.js';
 
+export interface PolicyLimitSetting {
+  readonly POLICIES_OF_DOMAIN_MB: number;
+}
+
 /** Bytes. */
-export function policyLimit({ POLICY_MEMORY_MB }: { readonly POLICY_MEMORY_MB: number }): number {
-  return POLICY_MEMORY_MB * 1024 * 1024;
+export function policyLimit({ POLICIES_OF_DOMAIN_MB }: PolicyLimitSetting): number {
+  return POLICIES_OF_DOMAIN_MB * 1024 * 1024;
 }
 
 /**
@@ -18,7 +22,10 @@ export function weightOf(json: string): number {
   return Buffer.byteLength(json) + BYTES_OF_QUOTE * (json.split('"').length - 1);
 }
 
-/** The same of what is set somewhere; `weight` of `policy-weight.ts` is it in SQL. */
+/**
+ * The same of what is set somewhere. Not to be compared with a weight of `policy-weight.ts`, which is the same of the
+ * text that PostgreSQL makes: with a space after each `:` and `,`, and numbers without exponents.
+ */
 export function weightOfPolicies(policies: Policies | null | undefined): number {
   if (!policies) return 0;
   const { validate, ...others } = policies;
@@ -28,5 +35,5 @@ export function weightOfPolicies(policies: Policies | null | undefined): number 
 /** What is wrong with more. @param host `*`: of the endpoints for all hosts; @param limit bytes */
 export function tooLargeForDomain(host: string, limit: number): string {
   const whose = host === '*' ? 'endpoints for all hosts' : `the domain "${host}"`;
-  return `the policies of ${whose} have more than ${limit / 1024 / 1024} MiB together (POLICY_MEMORY_MB)`;
+  return `the policies of ${whose} have more than ${limit / 1024 / 1024} MiB together (POLICIES_OF_DOMAIN_MB)`;
 }
