@@ -8,15 +8,13 @@ import { type CompiledPolicies, withDigest } from './compiled-policies.js';
 import type { Environments } from './environments.js';
 import { hasPolicies, PolicyCompiler } from './policy-compiler.js';
 import { PolicyRoom } from './policy-room.js';
-
-/** So many endpoints that a domain has had no room for are read again at a time, when it may have some. */
-const READ_AGAIN = 100;
+import { RefusedEndpoints } from './refused-endpoints.js';
 
 export interface PoliciesInForceOptions {
   readonly store: Store;
   readonly environments: Environments;
   readonly log: Logger;
-  /** Bytes of the policies of one domain. */
+  /** Bytes of the policies of one host. */
   readonly policyBytes: number;
   /** Has an endpoint given to `update` soon. */
   readonly readAgain: (endpointId: string) => void;
@@ -35,12 +33,13 @@ export class PoliciesInForce {
   readonly #inForce = new Map<string, InForce>();
   /** Endpoints with other policies than the front has. */
   readonly #unsent = new Set<string>();
-  /** Endpoints whose policies their domain had no room for, by the domain. They let nobody in. */
-  readonly #refused = new Map<string, Set<string>>();
+  /** They let nobody in. */
+  readonly #refused: RefusedEndpoints;
 
   constructor(options: PoliciesInForceOptions) {
     this.#options = options;
     this.#room = new PolicyRoom(options.policyBytes);
+    this.#refused = new RefusedEndpoints(options.readAgain);
   }
 
   of(endpointId: string): CompiledPolicies | undefined {
@@ -61,27 +60,36 @@ export class PoliciesInForce {
       if (hasPolicies(endpoint) || before)
         compiled.push({ endpoint, before, wanted: await compiler.compile(endpoint) });
     }
-    // What they had makes room for what they get; who had room comes first.
+    // What they had makes room for what they get. Those first that stay as they are, then those that had room.
+    const isRefused = ({ domain, id }: KnownEndpoint) => this.#refused.has(domain, id);
+    const rank = ({ endpoint, before, wanted }: (typeof compiled)[number]) =>
+      isRefused(endpoint) ? 2 : Number(before?.policies.digest !== wanted?.digest);
+    const inOrder = compiled
+      .map((one) => ({ ...one, rank: rank(one) }))
+      .sort((left, right) => left.rank - right.rank);
+    for (const { before } of inOrder) if (before) this.#room.leave(before.domain, before.policies);
+    /** Domains that may have room for others now. */
     const changed = new Set<string>();
-    const wasRefused = ({ domain, id }: KnownEndpoint) => this.#refused.get(domain)?.has(id) === true;
-    compiled.sort((left, right) => Number(wasRefused(left.endpoint)) - Number(wasRefused(right.endpoint)));
-    for (const { endpoint, before } of compiled)
-      if (before) {
-        this.#room.leave(before.domain, before.policies);
-        if (!wasRefused(endpoint)) changed.add(before.domain);
-      }
-    for (const { endpoint, before, wanted } of compiled) {
+    for (const { endpoint, before, wanted } of inOrder) {
       const { id, domain } = endpoint;
-      if (before && (before.domain !== domain || !wanted)) this.#noMoreRefused(before.domain, id);
-      const after = wanted && this.#admit(endpoint, wanted, changed);
+      const had = before && !this.#refused.has(before.domain, id);
+      if (before) this.#refused.remove(before.domain, id);
+      const after = wanted && this.#admit(endpoint, wanted);
       if (after) this.#inForce.set(id, { domain, policies: after });
       else this.#inForce.delete(id);
+      if (had && (before.domain !== domain || before.policies.digest !== after?.digest))
+        changed.add(before.domain);
       if (isSame(before?.policies, after)) continue;
       this.#unsent.add(id);
       if (after?.broken !== undefined)
         this.#options.log.warn({ endpoint_id: id, error: after.broken }, 'a policy lets nobody in');
     }
-    for (const domain of changed) this.#readRefusedAgain(domain);
+    const tried = new Set(compiled.map(({ endpoint }) => endpoint.id));
+    for (const domain of changed) this.#refused.tryAgain(domain, tried);
+    for (const domain of new Set(
+      compiled.flatMap(({ endpoint, before }) => [endpoint.domain, before?.domain ?? []].flat()),
+    ))
+      this.#refused.goOn(domain);
     return new Set(endpoints.flatMap(({ id }) => (this.#unsent.has(id) ? id : [])));
   }
 
@@ -105,36 +113,21 @@ export class PoliciesInForce {
     this.#inForce.delete(endpointId);
     this.#unsent.delete(endpointId);
     if (!before) return;
-    this.#room.leave(before.domain, before.policies);
-    this.#noMoreRefused(before.domain, endpointId);
-    this.#readRefusedAgain(before.domain);
+    const { domain, policies } = before;
+    this.#room.leave(domain, policies);
+    const had = !this.#refused.has(domain, endpointId);
+    this.#refused.remove(domain, endpointId);
+    if (had) this.#refused.tryAgain(domain, new Set());
+    else this.#refused.goOn(domain);
   }
 
-  /** @param changed gets the domain where one that was refused has room now: others may have it, too */
-  #admit({ id, domain }: KnownEndpoint, wanted: CompiledPolicies, changed: Set<string>): CompiledPolicies {
+  #admit({ id, domain }: KnownEndpoint, wanted: CompiledPolicies): CompiledPolicies {
     const taken = this.#room.take(domain, wanted);
-    const wasRefused = this.#noMoreRefused(domain, id);
-    if (taken) {
-      if (wasRefused) changed.add(domain);
-      return taken;
-    }
-    this.#refused.set(domain, (this.#refused.get(domain) ?? new Set()).add(id));
+    if (taken) return taken;
+    this.#refused.add(domain, id);
     const { timeout } = wanted;
     const broken = tooLargeForDomain(domain, this.#options.policyBytes);
     return withDigest({ parts: {}, broken, ...(timeout !== undefined && { timeout }) });
-  }
-
-  /** @returns whether it was */
-  #noMoreRefused(domain: string, id: string): boolean {
-    const refused = this.#refused.get(domain);
-    const wasRefused = refused?.delete(id) === true;
-    if (refused?.size === 0) this.#refused.delete(domain);
-    return wasRefused;
-  }
-
-  /** Those first that were refused first: who is refused again goes to the end. */
-  #readRefusedAgain(domain: string): void {
-    for (const id of [...(this.#refused.get(domain) ?? [])].slice(0, READ_AGAIN)) this.#options.readAgain(id);
   }
 }
 
