@@ -9,8 +9,8 @@ export type PolicyTable = 'domains' | 'collections' | 'endpoints';
 
 /**
  * SQL: `owners`, and the `weight` of the policies of each. Weights that are compared are all from here: PostgreSQL
- * writes JSON with spaces, and numbers without exponents. `OFFSET 0` keeps it from making a text several times, and `||` from
- * decompressing a row several times.
+ * writes JSON with spaces, and numbers without exponents. `OFFSET 0` keeps it from making a text several times, and
+ * `||` from decompressing a row several times.
  * @param owners a query with a column `policies`
  */
 function weighed(owners: string): string {
@@ -55,8 +55,9 @@ export async function ownPolicies(
   table: PolicyTable,
   id: string,
 ): Promise<{ readonly host: string; readonly weight: number } | undefined> {
+  const row = `SELECT ${HOSTS[table]} AS host, policies FROM ${table} WHERE id = ?::uuid`;
   const { rows } = await knex.raw<{ rows: { host: string; weight: number }[] }>(
-    `SELECT host, weight FROM (${weighed(`SELECT ${HOSTS[table]} AS host, policies FROM ${table} WHERE id = ?::uuid`)}) AS own`,
+    `SELECT host, weight FROM (${weighed(row)}) AS own`,
     [id],
   );
   return rows[0];
