@@ -18,6 +18,7 @@ import { toError } from '../src/errors.js';
 import { Gateways } from '../src/internal/gateways.js';
 import { registrySource, serveMetrics } from '../src/metrics/process-metrics.js';
 import { type Preparation, TOOLCHAIN } from '../src/model/preparation.js';
+import { queueLimit } from '../src/model/queue-room.js';
 import {
   ACME_QUEUE,
   type AcmeJob,
@@ -224,7 +225,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   const lifecycle = { store, changes, artifacts, config };
   const delivery = {
     ...{ store, queues, log, workerId: node.id, activeJobs: context.activeJobs },
-    maxQueuedBytes: config.JOBS_QUEUED_MB * 1024 * 1024,
+    maxQueuedBytes: queueLimit(config),
     gateways: new Gateways({
       store,
       token: gatewayToken(secrets),

@@ -150,7 +150,7 @@ const kinds = {
   queue_unavailable: [503, 'The job queue cannot be reached at the moment.'],
   queue_full: [
     503,
-    'The endpoint has as many queued requests or schedules, or its domain as many unfinished builds, as it may have.',
+    'The endpoint has as many queued requests or schedules, or its domain as many bytes of them or unfinished builds, as it may have; or a request alone is larger than that.',
   ],
   artifact_store_unavailable: [
     503,

@@ -72,7 +72,7 @@ export const HANDLERS = {
     512,
     1,
     10_000_000,
-    'What the queued requests of one domain that have not ended and its schedules take, MiB. More are refused.',
+    'What the queued requests of one domain, or of all hosts without one, that have not ended, and its schedules, take, MiB: each 8 KiB beside what is sent. More are refused.',
   ),
   LOG_RETENTION_DAYS: integer(7, 1, 3_650, 'How long entries of the log are kept, days.'),
   LOG_RETENTION_MB: integer(

@@ -5,7 +5,7 @@
 import type { HandlerRequest } from '../model/handler-request.js';
 import type { Store } from './database.js';
 import { ownerOfHost } from './owners.js';
-import { hasRoomFor, QUEUED_BYTES, queuedBytesOf } from './queued-bytes.js';
+import { HAS_ROOM, ownerWithoutRoom, queuedBytesOf } from './queued-bytes.js';
 
 export type JobState = 'queued' | 'running' | 'succeeded' | 'failed';
 
@@ -73,12 +73,18 @@ export interface AttemptResult {
 export interface QueueLimits {
   /** Unfinished jobs of an endpoint. */
   readonly jobs: number;
-  /** Bytes of unfinished jobs and schedules of a domain. */
+  /** Bytes of unfinished jobs and schedules of an owner. */
   readonly bytes: number;
 }
 
 /** What has no room. */
-export type Full = { readonly full: 'endpoint' | 'domain' };
+export type Full = { readonly full: 'endpoint' } | OwnerFull;
+export interface OwnerFull {
+  readonly full: 'owner';
+  readonly owner: string;
+  /** What there was to be more. */
+  readonly bytes: number;
+}
 
 /**
  * Queues a request.
@@ -93,20 +99,20 @@ export async function insertJob(
   const bytes = queuedBytesOf(request);
   for (;;) {
     const { rows } = await store.knex.raw<{ rows: QueuedJob[] }>(
-      `INSERT INTO jobs (endpoint_id, method, path, headers, body, state, max_attempts, backoff_ms, run_at,
-                         deduplication_id, request_id)
-       SELECT ?, ?, ?, ?, ?, 'queued', ?, ?, clock_timestamp() + ? * interval '1 ms', ?, ?
+      `INSERT INTO jobs (endpoint_id, method, path, headers, body, state, queued_bytes, max_attempts, backoff_ms,
+                         run_at, deduplication_id, request_id)
+       SELECT ?, ?, ?, ?, ?, 'queued', ?, ?, ?, clock_timestamp() + ? * interval '1 ms', ?, ?
         WHERE (SELECT count(*) FROM (SELECT 1 FROM jobs WHERE endpoint_id = ? AND state IN ('queued', 'running')
                                       LIMIT ?) AS unfinished) < ?
-          AND ${QUEUED_BYTES} + ? <= ?
+          AND ${HAS_ROOM}
        ON CONFLICT (endpoint_id, deduplication_id)
          WHERE state IN ('queued', 'running') AND deduplication_id IS NOT NULL DO NOTHING
        RETURNING ${QUEUED_JOB}`,
       [
         ...[endpointId, request.method, request.path, JSON.stringify(request.headers), request.body],
-        ...[job.maxAttempts, job.backoffMs, job.delayMs, deduplicationId, job.requestId],
+        ...[bytes, job.maxAttempts, job.backoffMs, job.delayMs, deduplicationId, job.requestId],
         ...[endpointId, limit, limit],
-        ...[endpointId, endpointId, bytes, maxBytes],
+        ...[endpointId, bytes, maxBytes],
       ] as never[],
     );
     if (rows[0]) return { ...rows[0], isNew: true };
@@ -119,7 +125,8 @@ export async function insertJob(
       .whereIn('state', ['queued', 'running'])
       .count<{ count: number }[]>({ count: '*' });
     if (Number(count) >= limit) return { full: 'endpoint' };
-    if (!(await hasRoomFor(store, endpointId, bytes, maxBytes))) return { full: 'domain' };
+    const owner = await ownerWithoutRoom(store, endpointId, bytes, maxBytes);
+    if (owner !== undefined) return { full: 'owner', owner, bytes };
     // What was in the way has just ended.
   }
 }

@@ -2,9 +2,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { HandlerRequest } from '../model/handler-request.js';
 import { type Store, transaction } from './database.js';
-import { type Full, QUEUED_JOB, type QueuedJob } from './jobs.js';
+import { type Full, type OwnerFull, QUEUED_JOB, type QueuedJob } from './jobs.js';
 import { ownerOfHost } from './owners.js';
-import { hasRoomFor, queuedBytesOf } from './queued-bytes.js';
+import { ownerWithoutRoom, queuedBytesOf } from './queued-bytes.js';
 
 /** A row. */
 export interface Schedule {
@@ -39,7 +39,7 @@ export interface ScheduleSettings {
 export interface RunSettings {
   readonly maxAttempts: number;
   readonly backoffMs: number;
-  /** Of unfinished jobs and schedules of a domain. */
+  /** Of unfinished jobs and schedules of an owner. */
   readonly maxBytes: number;
 }
 
@@ -71,7 +71,8 @@ export async function insertSchedule(
       .count<{ count: number }[]>({ count: '*' });
     if (Number(count) >= limits.schedules) return { full: 'endpoint' };
     const bytes = queuedBytesOf(settings.request);
-    if (!(await hasRoomFor(tx, endpointId, bytes, limits.bytes))) return { full: 'domain' };
+    const owner = await ownerWithoutRoom(tx, endpointId, bytes, limits.bytes);
+    if (owner !== undefined) return { full: 'owner', owner, bytes };
     const row = { endpoint_id: endpointId, ...(await columnsOf(tx, settings, nextRun)) };
     const [inserted] = await tx
       .knex<Schedule>('schedules')
@@ -83,7 +84,8 @@ export async function insertSchedule(
 
 /**
  * @param isRetimed whether its times have changed: otherwise the run that is due next stays so
- * @returns undefined when there is no such schedule of the endpoint
+ * @param maxBytes of unfinished jobs and schedules of the owner; it may always send less than before
+ * @returns undefined when there is no such schedule of the endpoint; beyond the limit, what is full
  */
 export async function updateSchedule(
   store: Store,
@@ -92,18 +94,29 @@ export async function updateSchedule(
   settings: ScheduleSettings,
   nextRun: NextRun,
   isRetimed: boolean,
-): Promise<Schedule | undefined> {
-  const { next_run_at, ...columns } = await columnsOf(store, settings, nextRun);
-  const [updated] = await store
-    .knex<Schedule>('schedules')
-    .where({ id, endpoint_id: endpointId })
-    .update({
-      ...columns,
-      ...(isRetimed && { next_run_at }),
-      updated_at: store.knex.raw('clock_timestamp()'),
-    } as never)
-    .returning('*');
-  return updated as Schedule | undefined;
+  maxBytes: number,
+): Promise<Schedule | OwnerFull | undefined> {
+  return transaction(store, async (tx) => {
+    // Two at a time are counted one after the other.
+    await tx.knex('endpoints').where({ id: endpointId }).forUpdate().first('id');
+    const before = await findSchedule(tx, endpointId, id);
+    if (!before) return undefined;
+    const bytes = queuedBytesOf(settings.request);
+    const more = bytes - queuedBytesOf(before);
+    const owner = more > 0 ? await ownerWithoutRoom(tx, endpointId, more, maxBytes) : undefined;
+    if (owner !== undefined) return { full: 'owner', owner, bytes };
+    const { next_run_at, ...columns } = await columnsOf(tx, settings, nextRun);
+    const [updated] = await tx
+      .knex<Schedule>('schedules')
+      .where({ id })
+      .update({
+        ...columns,
+        ...(isRetimed && { next_run_at }),
+        updated_at: tx.knex.raw('clock_timestamp()'),
+      } as never)
+      .returning('*');
+    return updated as Schedule | undefined;
+  });
 }
 
 /**
@@ -281,18 +294,18 @@ export async function runSchedule(
       await sayNotRun(tx, schedule, planned, `${MAX_UNFINISHED} earlier runs had not ended.`);
       return undefined;
     }
-    const bytes = queuedBytesOf({ ...schedule, body: schedule.body ?? Buffer.alloc(0) });
-    if (!(await hasRoomFor(tx, schedule.endpoint_id, bytes, maxBytes))) {
+    const bytes = queuedBytesOf(schedule);
+    if ((await ownerWithoutRoom(tx, schedule.endpoint_id, bytes, maxBytes)) !== undefined) {
       const reason = 'The queued requests and schedules of the domain had all their room (JOBS_QUEUED_MB).';
       await sayNotRun(tx, schedule, planned, reason);
       return undefined;
     }
     const { rows } = await tx.knex.raw<{ rows: QueuedJob[] }>(
-      `INSERT INTO jobs (endpoint_id, schedule_id, planned_at, method, path, headers, body, state, max_attempts,
-                         backoff_ms, run_at, request_id)
-       VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, clock_timestamp(), gen_random_uuid())
+      `INSERT INTO jobs (endpoint_id, schedule_id, planned_at, method, path, headers, body, state, queued_bytes,
+                         max_attempts, backoff_ms, run_at, request_id)
+       VALUES (?, ?, ?, ?, ?, ?, ?, 'queued', ?, ?, ?, clock_timestamp(), gen_random_uuid())
        ON CONFLICT (schedule_id, planned_at) DO NOTHING RETURNING ${QUEUED_JOB}`,
-      [...columnsOfRun(schedule, planned), schedule.body, maxAttempts, backoffMs] as never[],
+      [...columnsOfRun(schedule, planned), schedule.body, bytes, maxAttempts, backoffMs] as never[],
     );
     return rows[0];
   });
@@ -331,6 +344,7 @@ async function columnsOf(
   return {
     ...{ cron, timezone, method, path, enabled, body },
     headers: JSON.stringify(headers),
+    queued_bytes: queuedBytesOf(request),
     next_run_at: enabled ? (nextRun(cron, timezone, rows[0].now) ?? null) : null,
   };
 }

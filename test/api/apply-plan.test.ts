@@ -100,6 +100,33 @@ describe('the plan of an apply', () => {
     }
   });
 
+  it('a plan takes fewer schedules where there are more than the domain may have, and no more', async () => {
+    const folder = (bodies: readonly number[]) => {
+      const schedules = bodies.map((length) => ({ cron: '@daily', body: 'x'.repeat(length) }));
+      const endpoint = { host: 'over.example', method: 'POST', route: '/', schedules };
+      return { stack: 'over', domains: [{ host: 'over.example' }], endpoints: [endpoint] };
+    };
+    const tight = await startApi({ config: { JOBS_QUEUED_MB: 1 } });
+    const planOf = (bodies: readonly number[]) => askForPlan(tight, yaml(JSON.stringify(folder(bodies))));
+    try {
+      const domain = { name: 'over', host: 'over.example' };
+      const { id: of } = expectData<{ id: string }>(await tight.post('/api/domains', domain), 201);
+      const endpoint = { name: 'E', path: '/', method: 'POST', domain: 'over.example' };
+      const { id } = expectData<{ id: string }>(await tight.post('/api/endpoints', endpoint), 201);
+      const schedule = { cron: '@daily', body: 'x'.repeat(900_000) };
+      expectData(await tight.post(`/api/endpoints/${id}/schedules`, schedule), 201);
+      // As accepted under another setting.
+      const body = Buffer.alloc(2_000_000, 'x');
+      await tight.store.knex('schedules').where({ endpoint_id: id }).update({ body });
+      await tight.store.knex('domains').where({ id: of }).update({ stack: 'over' });
+      await tight.store.knex('endpoints').where({ id }).update({ stack: 'over' });
+      expectData(await planOf([1_500_000]));
+      expectFailure(await planOf([1_500_000, 600_000]), 'invalid_folder', /JOBS_QUEUED_MB/);
+    } finally {
+      await tight.close();
+    }
+  });
+
   it('a plan changes nothing in the database', async () => {
     await plan(SHOP);
     for (const table of ['domains', 'collections', 'endpoints', 'services'])

@@ -71,6 +71,8 @@ describe('invalid queued requests and schedules', () => {
       const body = { name: 'E', path: `/${randomUUID()}`, method: 'PUT', domain };
       return expectData<{ id: string }>(await api.post('/api/endpoints', body), 201).id;
     };
+    for (const host of ['greedy.example', 'quiet.example'])
+      expectData(await api.post('/api/domains', { name: host, host }), 201);
     const [one, other] = [await endpoint('greedy.example'), await endpoint('greedy.example')];
     const body = 'x'.repeat(400_000);
     const queue = (to: string, more = {}) => api.post(`/api/endpoints/${to}/enqueue`, { body, ...more });
@@ -84,10 +86,33 @@ describe('invalid queued requests and schedules', () => {
     expectFailure(await api.post(schedules, timed), 'queue_full', full);
     const change = (length: number) => api.put(`${schedules}/${schedule}`, { body: 'x'.repeat(length) });
     expectFailure(await change(700_000), 'queue_full', full);
+    const large = { body: 'x'.repeat(1_100_000) };
+    expectFailure(
+      await queue(one, large),
+      'queue_full',
+      /The request takes 11\d{5} bytes.*1 MiB.*: send less/,
+    );
     // The same request again needs no room, and another domain has its own.
     expect(expectData(await queue(one, { deduplication_id: 'same' }), 201)).to.deep.equal(job);
     expectData(await queue(await endpoint('quiet.example')), 201);
     expectData(await change(10));
     expectData(await queue(other), 201);
+  });
+
+  it('counts the bytes of queued requests of all hosts without a domain together', async () => {
+    const own = await startApi({ config: { JOBS_QUEUED_MB: 1 } });
+    try {
+      const body = 'x'.repeat(600_000);
+      const queue = async (domain: string) => {
+        const endpoint = { name: 'E', path: '/', method: 'PUT', domain };
+        const { id: to } = expectData<{ id: string }>(await own.post('/api/endpoints', endpoint), 201);
+        return own.post(`/api/endpoints/${to}/enqueue`, { body });
+      };
+      expectData(await queue('one.example'), 201);
+      for (const host of ['two.example', '*'])
+        expectFailure(await queue(host), 'queue_full', /schedules of hosts without a domain.*JOBS_QUEUED_MB/);
+    } finally {
+      await own.close();
+    }
   });
 });

@@ -13,10 +13,10 @@ import type { Placed } from '../../import/folder/folder.js';
 import type { OpenedService } from '../../lifecycle/stored-services.js';
 import { requireWithinSettings } from '../../model/endpoint-limits.js';
 import { policyLimit } from '../../model/policies/room.js';
+import { queueLimit } from '../../model/queue-room.js';
 import { secretsIn } from '../../model/secret-references.js';
 import type { StoredConfig } from '../../model/service-configs.js';
 import type { StoredInstallation } from '../../store/installation.js';
-import { queuedBytesOf } from '../../store/queued-bytes.js';
 import { requireSecrets } from '../../store/service-secrets.js';
 import { admitPolicies } from '../policy-input.js';
 import { changesWithoutRoom } from '../policy-room.js';
@@ -24,6 +24,7 @@ import type { Principal } from '../principal.js';
 import { domainsFor, requireMayWrite } from '../service-input.js';
 import { requireVariables } from '../variable-input.js';
 import type { PlanDependencies } from './plan-apply.js';
+import { ScheduleRoom } from './schedule-room.js';
 import { requireSendable } from './schedules.js';
 
 export interface ToCheck {
@@ -56,10 +57,7 @@ export async function checkChanges(
   );
   const after = objectsAfter(input);
   const withoutRoom = changesWithoutRoom(input.changes, input.stored, policyLimit(deps.config));
-  const scheduled = {
-    before: scheduledBytes(input.stored.domains.map(({ object }) => object)),
-    after: scheduledBytes(after.values()),
-  };
+  const schedules = new ScheduleRoom(input.changes, input.stored, queueLimit(deps.config));
   const limit = pLimit(CONCURRENT_CHECKS);
   const checkOne = async (change: ObjectChange, object: InstallationObject) => {
     // Schemas of policies take long to check: other tasks run in between.
@@ -99,7 +97,7 @@ export async function checkChanges(
       await check('host', () => invalid(`host: there is no domain with the host "${object.host}"`));
     if (object.kind === 'endpoint') await checkEndpoint(deps, change, object, changes, after, check);
     if (object.kind === 'endpoint' && changes.has('schedules') && input.wanted)
-      await check('schedules', () => requireRoomForSchedules(deps, object, scheduled));
+      await check('schedules', () => schedules.require(object));
   };
   await Promise.all(
     input.changes.flatMap((change) => {
@@ -153,33 +151,6 @@ async function checkEndpoint(
       });
     }
   }
-}
-
-/** Bytes of the schedules of each domain. */
-function scheduledBytes(objects: Iterable<InstallationObject>): ReadonlyMap<string, number> {
-  const bytes = new Map<string, number>();
-  for (const object of objects) {
-    if (object.kind !== 'endpoint') continue;
-    for (const { path, headers, body } of object.schedules) {
-      const own = queuedBytesOf({ path, headers, body: Buffer.from(body ?? '', 'base64') });
-      bytes.set(object.host, (bytes.get(object.host) ?? 0) + own);
-    }
-  }
-  return bytes;
-}
-
-/** Who has too many by another setting may have less of them. @throws AppError invalid_input */
-function requireRoomForSchedules(
-  { config }: PlanDependencies,
-  { host }: EndpointObject,
-  scheduled: Record<'before' | 'after', ReadonlyMap<string, number>>,
-): void {
-  const after = scheduled.after.get(host) ?? 0;
-  if (after <= config.JOBS_QUEUED_MB * 1024 * 1024 || after <= (scheduled.before.get(host) ?? 0)) return;
-  invalid(
-    `schedules: those of the host "${host}" take ${after} bytes; ` +
-      `at most ${config.JOBS_QUEUED_MB} MiB are accepted (JOBS_QUEUED_MB)`,
-  );
 }
 
 async function checkService(

@@ -1,22 +1,22 @@
-/** The room that a domain has for queued requests and schedules. */
+/** The room that an owner has for queued requests and schedules. */
 import type { Config } from '../../config.js';
 import { AppError } from '../../errors.js';
+import { titleOfOwner } from '../../model/owner.js';
+import { queueLimit } from '../../model/queue-room.js';
+import type { OwnerFull } from '../../store/jobs.js';
 
-type QueueSettings = Pick<Config, 'JOBS_QUEUED_MB'>;
-
-/** Bytes of the queued requests and schedules of one domain. */
-export function maxQueuedBytes({ JOBS_QUEUED_MB: megabytes }: QueueSettings): number {
-  return megabytes * 1024 * 1024;
-}
-
-/** The error when the domain of an endpoint has no room for a request. */
+/** The error when the owner of an endpoint has no room for a request. */
 export function queueFull(
-  { domain }: { readonly domain: string },
-  { JOBS_QUEUED_MB }: QueueSettings,
+  { owner, bytes }: Omit<OwnerFull, 'full'>,
+  config: Pick<Config, 'JOBS_QUEUED_MB'>,
 ): AppError {
+  const limit = `${config.JOBS_QUEUED_MB} MiB`;
   return new AppError(
     'queue_full',
-    `The queued requests and schedules of the domain "${domain}" take ${JOBS_QUEUED_MB} MiB with this one ` +
-      '(JOBS_QUEUED_MB); try again when requests have ended, delete schedules, or send less.',
+    bytes > queueLimit(config)
+      ? `The request takes ${bytes} bytes; all queued requests and schedules of ${titleOfOwner(owner)} may take ` +
+          `${limit} (JOBS_QUEUED_MB): send less.`
+      : `The queued requests and schedules of ${titleOfOwner(owner)} would take more than ${limit} with this one ` +
+          '(JOBS_QUEUED_MB); try again when requests have ended, delete schedules, or send less.',
   );
 }

@@ -2,11 +2,12 @@
 import { Type } from '@sinclair/typebox';
 import { AppError, requireFound, toError } from '../../errors.js';
 import { toHandlerRequest } from '../../model/handler-request.js';
+import { queueLimit } from '../../model/queue-room.js';
 import { findEndpoint } from '../../store/endpoints.js';
 import { findJob, insertJob, type JobSummary, latestJobs } from '../../store/jobs.js';
 import { defineRoute } from '../route.js';
 import { IdParams } from '../schemas.js';
-import { maxQueuedBytes, queueFull } from './queue-full.js';
+import { queueFull } from './queue-full.js';
 import { Enqueue, Enqueued, JobView } from './schema.js';
 
 const tag = 'Jobs';
@@ -42,10 +43,10 @@ export const jobRoutes = [
           deduplicationId: body.deduplication_id ?? null,
           requestId,
         },
-        { jobs: config.JOBS_QUEUED_LIMIT, bytes: maxQueuedBytes(config) },
+        { jobs: config.JOBS_QUEUED_LIMIT, bytes: queueLimit(config) },
       );
       if ('full' in job) {
-        if (job.full === 'domain') throw queueFull(endpoint, config);
+        if (job.full === 'owner') throw queueFull(job, config);
         throw new AppError(
           'queue_full',
           `The endpoint has ${config.JOBS_QUEUED_LIMIT} requests that have not ended (JOBS_QUEUED_LIMIT); ` +

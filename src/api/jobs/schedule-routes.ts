@@ -2,11 +2,11 @@
 import { isUtf8 } from 'node:buffer';
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError, notFound, requireFound, toError } from '../../errors.js';
-import { type HandlerRequest, type RequestInput, toHandlerRequest } from '../../model/handler-request.js';
+import { type RequestInput, toHandlerRequest } from '../../model/handler-request.js';
+import { queueLimit } from '../../model/queue-room.js';
 import { cronProblem, nextRun, spelledTimezone, timezoneProblem } from '../../queues/cron.js';
 import { findEndpoint } from '../../store/endpoints.js';
 import { latestJobs } from '../../store/jobs.js';
-import { hasRoomFor, queuedBytesOf } from '../../store/queued-bytes.js';
 import {
   deleteSchedule,
   findSchedule,
@@ -19,7 +19,7 @@ import type { Logger } from '../../util/log.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { defineRoute } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
-import { maxQueuedBytes, queueFull } from './queue-full.js';
+import { queueFull } from './queue-full.js';
 import { LISTED_JOBS, presentJob } from './routes.js';
 import { JobView, NewSchedule, ScheduleChange, ScheduleParams, ScheduleView } from './schema.js';
 
@@ -63,10 +63,10 @@ export const scheduleRoutes = [
         enabled,
         request: toHandlerRequest(endpoint, requestIn(body), limit),
       };
-      const limits = { schedules: MAX_SCHEDULES, bytes: maxQueuedBytes(deps.config) };
+      const limits = { schedules: MAX_SCHEDULES, bytes: queueLimit(deps.config) };
       const schedule = await insertSchedule(deps.store, id, settings, nextRun, limits);
       if ('full' in schedule) {
-        if (schedule.full === 'domain') throw queueFull(endpoint, deps.config);
+        if (schedule.full === 'owner') throw queueFull(schedule, deps.config);
         throw new AppError('queue_full', `The endpoint has ${MAX_SCHEDULES} schedules; delete one first.`);
       }
       await announce(deps, schedule, log);
@@ -111,11 +111,12 @@ export const scheduleRoutes = [
             deps.config.GATEWAY_BODY_LIMIT_BYTES,
           )
         : { ...before, body: before.body ?? Buffer.alloc(0) };
-      await requireRoom(deps, endpoint, before, request);
       const isRetimed = [body.cron, body.timezone, body.enabled].some((given) => given !== undefined);
       const settings = { ...timing, request };
-      const updated = await updateSchedule(deps.store, id, scheduleId, settings, nextRun, isRetimed);
+      const limit = queueLimit(deps.config);
+      const updated = await updateSchedule(deps.store, id, scheduleId, settings, nextRun, isRetimed, limit);
       const schedule = requireFound(updated, 'schedule', scheduleId);
+      if ('full' in schedule) throw queueFull(schedule, deps.config);
       await announce(deps, schedule, log);
       return present(schedule);
     },
@@ -162,19 +163,6 @@ function validTimes({ cron, timezone }: Times): Times {
     if (problem !== undefined) throw new AppError('invalid_input', `body.${member}: ${problem}`);
   }
   return { cron, timezone: spelledTimezone(timezone) };
-}
-
-/** A schedule may always send less than before. @throws AppError queue_full */
-async function requireRoom(
-  { store, config }: ApiDependencies,
-  endpoint: { readonly id: string; readonly domain: string },
-  before: Schedule,
-  request: HandlerRequest,
-): Promise<void> {
-  const former = queuedBytesOf({ ...before, body: before.body ?? Buffer.alloc(0) });
-  const more = queuedBytesOf(request) - former;
-  if (more > 0 && !(await hasRoomFor(store, endpoint.id, more, maxQueuedBytes(config))))
-    throw queueFull(endpoint, config);
 }
 
 /** Workers tell the queue again when this fails. */
