@@ -1,4 +1,5 @@
 /** Who takes turns with others where something is scarce (`src/util/turns.ts`). */
+import { networkOf } from '../util/client-network.js';
 import type { Actor } from './actor.js';
 
 /**
@@ -22,8 +23,12 @@ export function titleOfOwner(owner: string): string {
   return owner === WITHOUT_DOMAIN ? 'hosts without a domain' : `the domain "${owner}"`;
 }
 
-/** Who takes turns for a request of the API, as the applies of them do: a user and their tokens are the same one. */
+/**
+ * Who takes turns for a request of the API, as the applies of them do: a user and their tokens are the same one. Where
+ * no key is needed, an address is.
+ */
 export function ownerOfActor(actor: Actor): string {
   if (actor.kind === 'token') return actor.user_id ?? actor.id;
+  if (actor.kind === 'anonymous') return `${actor.kind} ${networkOf(actor.address)}`;
   return actor.kind === 'user' ? actor.id : actor.kind;
 }

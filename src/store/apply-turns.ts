@@ -7,9 +7,9 @@ import type { Apply, ApplyAttempt, ApplyState } from './applies.js';
 import { type Store, violatedConstraint } from './database.js';
 import { visible } from './visibility.js';
 
-/** SQL, of a row: who takes turns with others. A user and their tokens are the same one. */
+/** SQL, of a row: who takes turns with others. A user and their tokens are the same one; of nobody, an address is. */
 const OWNER = (row: string) =>
-  `coalesce(${row}.actor->>'user_id', ${row}.actor->>'id', ${row}.actor->>'kind', '')`;
+  `coalesce(${row}.actor->>'user_id', ${row}.actor->>'id', ${row}.actor->>'address', ${row}.actor->>'kind', '')`;
 
 /** Those that wait, the next one first. Turns of longer ago do not count. */
 const IN_ORDER = `
