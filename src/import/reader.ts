@@ -7,7 +7,6 @@ import type { Readable } from 'node:stream';
 import type { Config } from '../config.js';
 import type { ValidateMode } from '../model/policies/validate.js';
 import { Turns } from '../util/turns.js';
-import { UploadRoom } from '../util/upload-room.js';
 import type { Folder } from './folder/folder.js';
 import type { FolderToRead } from './folder/read-folder.js';
 import type { ImportedApi } from './imported-api.js';
@@ -15,6 +14,7 @@ import type { ReadRequest } from './read-request.js';
 import { ReaderChild } from './reader-child.js';
 import type { ReadJob } from './reader-messages.js';
 import { spool } from './spool.js';
+import { UploadRoom } from './upload-room.js';
 
 const CONCURRENT_READS = 2;
 /**

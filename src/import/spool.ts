@@ -9,8 +9,8 @@ import type { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { AppError, toError } from '../errors.js';
 import { isErrno } from '../util/errno.js';
-import { counting, type UploadPlace } from '../util/upload-room.js';
 import { uploadsFolder } from '../util/uploads.js';
+import { counting, type UploadPlace } from './upload-room.js';
 
 export interface SpooledBody {
   readonly file: string;

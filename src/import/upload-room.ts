@@ -77,6 +77,8 @@ export class UploadRoom {
     let hasEnded = false;
     return {
       take: (bytes) => {
+        // What still arrives then is not kept.
+        if (hasEnded) return;
         this.#require(owner, bytes);
         taken += bytes;
         owner.bytes += bytes;

@@ -1,7 +1,7 @@
 /** Room for bodies of requests on the disk. */
 import { expect } from 'chai';
 import { AppError } from '../../src/errors.js';
-import { UploadRoom } from '../../src/util/upload-room.js';
+import { UploadRoom } from '../../src/import/upload-room.js';
 
 describe('the room for bodies that wait to be read', () => {
   const refusal = (work: () => unknown): AppError => {
@@ -39,6 +39,18 @@ describe('the room for bodies that wait to be read', () => {
     expect(room.bytes).to.equal(1_040);
     only.end();
     expect(room.bytes).to.equal(0);
+  });
+
+  it('what still arrives of a body after its end takes no room', () => {
+    const room = new UploadRoom({ bodies: 9, bytes: 100 });
+    const place = room.begin('a');
+    place.take(10);
+    place.end();
+    place.take(20);
+    expect(room.bytes).to.equal(0);
+    place.end();
+    room.begin('b').take(100);
+    expect(room.bytes).to.equal(100);
   });
 
   it('an owner with nothing is let in when the room is full, with one body', () => {
