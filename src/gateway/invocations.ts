@@ -24,11 +24,16 @@ export interface InvocationsOptions {
   readonly front: Pick<Front, 'apply' | 'request' | 'route'>;
   /** The endpoint as the front knows it. */
   readonly stateOf: (endpoint: RoutedEndpoint) => EndpointState;
-  /** Starts a handler beside those that serve. @param onLine called with each line that it prints */
+  /**
+   * Starts a handler beside those that serve.
+   * @param onLine called with each line that it prints
+   * @param abandoned aborts when nobody waits for it any more: then it does not wait for its turn either
+   */
   readonly start: (
     endpoint: RoutedEndpoint,
     artifact: string,
     onLine: (line: string) => void,
+    abandoned: AbortSignal,
   ) => Promise<HandlerProcess>;
 }
 
@@ -86,7 +91,7 @@ export class Invocations {
     const { front, stateOf, start } = this.#options;
     const endpoint = await this.#endpoint(invocation.endpointId);
     const logs = new Lines();
-    const process = await start(endpoint, invocation.artifact, (line) => logs.add(line)).catch(
+    const process = await start(endpoint, invocation.artifact, (line) => logs.add(line), signal).catch(
       (thrown: unknown) => {
         if (thrown instanceof HandlerStartError) throw new AppError('handler_start_failed', thrown.message);
         throw thrown;

@@ -42,7 +42,7 @@ export class LogRoom {
 
   /**
    * @param hourBytes what the entries of an hour may take, those of all gateways
-   * @param domainOf the domain of an endpoint; those that are not known share one
+   * @param domainOf the domain of an endpoint: hosts without one share one, and so do those that are not known
    */
   constructor(hourBytes: number, log: Logger, domainOf: (endpointId: string) => string) {
     this.#hourBytes = hourBytes;

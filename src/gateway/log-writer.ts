@@ -49,17 +49,17 @@ export class LogWriter {
 
   /**
    * @param hourBytes what the entries of one hour may take, of all gateways
-   * @param domainOf the domain of an endpoint, as domains share the room; undefined when it is not known
+   * @param ownerOf whose an endpoint is, as owners share the room; undefined when it is not known
    */
   constructor(
     store: Store,
     log: Logger,
     hourBytes: number,
-    domainOf: (endpointId: string) => string | undefined,
+    ownerOf: (endpointId: string) => string | undefined,
   ) {
     this.#store = store;
     this.#log = log;
-    const known = (endpointId: string) => domainOf(endpointId) ?? '';
+    const known = (endpointId: string) => ownerOf(endpointId) ?? '';
     this.#waiting = new LogBuffer(known);
     this.#room = new LogRoom(hourBytes, log, known);
   }

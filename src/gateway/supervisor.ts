@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import pTimeout from 'p-timeout';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { isKeptAwake, type LimitsInForce, limitsInForce } from '../model/endpoint-limits.js';
+import { ownerOfEndpoint } from '../model/owner.js';
 import type { Changes } from '../reconcile/changes.js';
 import type { NodeRegistration } from '../reconcile/nodes.js';
 import { Reconciler, type RowChange } from '../reconcile/reconciler.js';
@@ -22,9 +23,10 @@ import { compactEndpoint, type KnownEndpoint } from './compact-endpoint.js';
 import type { EndpointLog } from './endpoint-log.js';
 import { EndpointRunner } from './endpoint-runner.js';
 import type { Front } from './front.js';
-import type { HandlerListeners, HandlerProcess } from './handler-process.js';
+import type { HandlerListeners } from './handler-process.js';
 import { HandlerStarts, type HandlerStartsOptions } from './handler-starts.js';
 import { IdleHandlers } from './idle-handlers.js';
+import type { InvocationsOptions } from './invocations.js';
 import { readMemory } from './machine-memory.js';
 import type { EndpointState, ServingState } from './messages.js';
 import type { MinuteFigures } from './minute-figures.js';
@@ -272,24 +274,22 @@ export class Supervisor {
     return [...this.#endpoints.rows.keys()].filter((id) => this.#isAsleep(id));
   }
 
-  /** Starts a handler beside those that serve. @param onLine called with each line that it prints */
-  startBeside(
-    endpoint: RoutedEndpoint,
-    artifact: string,
-    onLine: (line: string) => void,
-  ): Promise<HandlerProcess> {
+  /** Starts a handler beside those that serve. */
+  readonly startBeside: InvocationsOptions['start'] = (endpoint, artifact, onLine, abandoned) => {
     const settings = { limits: this.#limitsOf(endpoint), environment: endpoint.environment };
-    return this.#starts.startBeside(endpoint, { artifact, settings, listeners: { onLine }, level: 'info' });
-  }
+    const wanted = { artifact, settings, listeners: { onLine }, level: 'info', abandoned } as const;
+    return this.#starts.startBeside(endpoint, wanted);
+  };
 
   /** Of all endpoints. */
   endpointIds(): Iterable<string> {
     return this.#endpoints.rows.keys();
   }
 
-  /** The host that an endpoint is served at. */
-  domainOf(id: string): string | undefined {
-    return this.#endpoints.rows.get(id)?.domain;
+  /** Who shares room with others for what an endpoint writes. */
+  ownerOf(id: string): string | undefined {
+    const endpoint = this.#endpoints.rows.get(id);
+    return endpoint && ownerOfEndpoint(endpoint);
   }
 
   /** An endpoint as the front knows it. */

@@ -9,7 +9,7 @@ export interface HourUsage {
   /** Milliseconds since 1970. */
   readonly hour: number;
   readonly endpointId: string;
-  /** Of its domain; what has none any more shares one. */
+  /** Of its domain: hosts without one share one, and so do endpoints that are not there any more. */
   readonly host: string | null;
   readonly bytes: number;
   /** Whether it can be taken away: hours in which is written stay. */

@@ -93,7 +93,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
 
   let supervisor: Supervisor | undefined;
   const hourBytes = config.LOG_RETENTION_MB * 1024 * 1024;
-  const logWriter = new LogWriter(store, log, hourBytes, (id) => supervisor?.domainOf(id));
+  const logWriter = new LogWriter(store, log, hourBytes, (id) => supervisor?.ownerOf(id));
   const traces = await openTraces(config, THIS_PROCESS, registry, log);
   if (traces) shutdown.add('traces', () => traces.stop());
   const endpointLog = new EndpointLog(logWriter, log, traces);
@@ -201,7 +201,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     store,
     front,
     stateOf: (endpoint) => running.stateOf(endpoint),
-    start: (...given) => running.startBeside(...given),
+    start: running.startBeside,
   });
   const close = await serveInternally(
     () => createInternalServer(invocations, running.prepared, gatewayTokens(secrets), log),

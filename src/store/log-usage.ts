@@ -5,11 +5,14 @@
 import { type Cut, cutsOf, type HourUsage } from '../model/log-shares.js';
 import { isLockTimeout, type Store, transaction } from './database.js';
 import { DROP_WAIT_MS, HOUR_MS, type LogPartition, lockPartitions, logPartitions } from './log-partitions.js';
+import { ownerOfHost } from './owners.js';
 
 /** After the end of an hour, its last entries may still be written. */
 const LATE_MS = 10 * 60_000;
 /** Of hours that are not over, so much is looked at. */
 const SAMPLED_BYTES = 64 * 1024 * 1024;
+/** SQL: who shares room for what an endpoint has written; null: it is not there any more. */
+const OWNER = `CASE WHEN endpoints.id IS NOT NULL THEN ${ownerOfHost('endpoints.domain')} END`;
 /** When room is made, so much of it, that this is seldom done. */
 const FILLED_TO = 0.95;
 
@@ -53,7 +56,7 @@ async function usageOf(
   const measured = new Set(known.map(({ hour }) => hour.getTime()));
   for (const partition of over) if (!measured.has(partition.hour)) await measure(store, partition);
   const { rows } = await store.knex.raw<{ rows: (Omit<HourUsage, 'hour' | 'isOver'> & { hour: Date })[] }>(
-    `SELECT hour, endpoint_id AS "endpointId", domain AS host, log_usage.bytes
+    `SELECT hour, endpoint_id AS "endpointId", ${OWNER} AS host, log_usage.bytes
        FROM log_usage LEFT JOIN endpoints ON endpoints.id = endpoint_id`,
   );
   const usage = rows.map((row) => ({ ...row, hour: row.hour.getTime(), isOver: true }));
@@ -78,7 +81,7 @@ async function measure(store: Store, { name, hour, bytes }: LogPartition): Promi
 async function sampled(store: Store, { name, hour, bytes }: LogPartition): Promise<HourUsage[]> {
   const percent = Math.min(100, (100 * SAMPLED_BYTES) / Math.max(1, bytes));
   const { rows } = await store.knex.raw<{ rows: Omit<HourUsage, 'hour' | 'isOver'>[] }>(
-    `SELECT endpoint_id AS "endpointId", min(domain) AS host,
+    `SELECT endpoint_id AS "endpointId", min(${OWNER}) AS host,
             (?::float8 * sum(size) / sum(sum(size)) OVER ())::float8 AS bytes
        FROM (SELECT endpoint_id, pg_column_size(entry) AS size
                FROM ?? AS entry TABLESAMPLE SYSTEM (${percent})) AS sizes

@@ -59,9 +59,10 @@ describe('starts of handlers', () => {
   };
 
   it('a domain has its handler started next, while another has many that wait', async () => {
+    // All before time passes: a start that takes long gives its place to others.
     for (let number = 0; number < 3 * AT_A_TIME; number++) void start(GREEDY.id, `greedy ${number}`);
-    await eventually(() => expect(begun).to.have.length(AT_A_TIME));
     void start(MODEST.id, 'modest');
+    await eventually(() => expect(begun).to.have.length.least(AT_A_TIME));
     fail.get('greedy 0')?.();
     await eventually(() => expect(begun).to.have.length.above(AT_A_TIME));
     expect(begun[AT_A_TIME]).to.equal('modest');
@@ -69,8 +70,8 @@ describe('starts of handlers', () => {
 
   it('a domain has its handler started next, while somebody has many hosts without a domain', async () => {
     for (const { id } of HOSTS) void start(id, `host ${id}`);
-    await eventually(() => expect(begun).to.have.length(AT_A_TIME));
     void start(MODEST.id, 'modest');
+    await eventually(() => expect(begun).to.have.length.least(AT_A_TIME));
     fail.get('host 0')?.();
     await eventually(() => expect(begun).to.have.length.above(AT_A_TIME));
     expect(begun[AT_A_TIME]).to.equal('modest');
