@@ -47,6 +47,7 @@ export async function prepareAll(
 /**
  * Has all gateways prepare these handlers, as far as the time is enough for that.
  * @param limitMs after which no more are begun
+ * @param giveUpMs so long a gateway that does not answer is waited for, also beyond that: it may be being started
  * @throws AppError handler_start_failed naming the endpoint; no_gateway
  */
 export async function prepareHandlers(
@@ -54,18 +55,21 @@ export async function prepareHandlers(
   current: ApplyTry,
   handlers: readonly PreparedHandler[],
   limitMs: number = PREPARE_MS,
+  giveUpMs: number = GIVE_UP_MS,
 ): Promise<void> {
   const { signal, log, progress } = current;
   const began = performance.now();
   const isOver = () => performance.now() - began >= limitMs;
   const prepared = new Map<string, number>();
+  /** Since when gateways do not answer. */
+  const failing = new Map<string, number>();
   await progress('preparing', 'prepared', 0, handlers.length);
   for (;;) {
     signal.throwIfAborted();
     const nodes = await context.gateways.nodes();
     const left = nodes.filter(({ id, address }) => address && (prepared.get(id) ?? 0) < handlers.length);
     if (left.length === 0 && prepared.size > 0) break;
-    if (isOver() && prepared.size > 0) {
+    if (isOver() && prepared.size > 0 && !left.some(({ id }) => failing.has(id))) {
       const ready = Math.min(...prepared.values());
       log.warn(
         { handlers: handlers.length, ready },
@@ -74,10 +78,21 @@ export async function prepareHandlers(
       return;
     }
     const results = await Promise.all(
-      left.map((node) => prepareOn(context, current, node, handlers, prepared, isOver)),
+      left.map(async (node) => {
+        // Otherwise it is not known yet whether there is a gateway that answers, or whether this one does.
+        const mayEnd = () => isOver() && prepared.size > 0 && !failing.has(node.id);
+        const hasGoneOn = await prepareOn(context, current, node, handlers, prepared, mayEnd, () =>
+          failing.delete(node.id),
+        );
+        if (!hasGoneOn && !failing.has(node.id)) failing.set(node.id, performance.now());
+        return hasGoneOn;
+      }),
     );
-    const isStuck = performance.now() - began > GIVE_UP_MS && results.every((hasGoneOn) => !hasGoneOn);
-    if (isStuck || (isOver() && results.includes(false)))
+    for (const id of failing.keys()) if (!left.some((node) => node.id === id)) failing.delete(id);
+    const now = performance.now();
+    const isNobody = left.length === 0 && prepared.size === 0 && now - began > giveUpMs;
+    const hasFailed = left.some(({ id }) => now - (failing.get(id) ?? now) > giveUpMs);
+    if (isNobody || (hasFailed && (isOver() || !results.includes(true))))
       throw new AppError(
         'no_gateway',
         'No gateway can be reached that could start the handlers, or one does not answer; nothing was changed.',
@@ -87,20 +102,24 @@ export async function prepareHandlers(
   log.info({ handlers: handlers.length, gateways: prepared.size }, 'handlers of an apply are prepared');
 }
 
-/** @returns false when the gateway has not answered */
+/**
+ * @param mayEnd whether no more need be prepared
+ * @param answered called when the gateway has prepared some
+ * @returns false when the gateway has not answered
+ */
 async function prepareOn(
   { gateways, log }: Pick<ApplyContext, 'gateways' | 'log'>,
   { apply, signal, progress }: ApplyTry,
   { id, address }: AddressedNode,
   handlers: readonly PreparedHandler[],
   prepared: Map<string, number>,
-  isOver: () => boolean,
+  mayEnd: () => boolean,
+  answered: () => void,
 ): Promise<boolean> {
   if (!address) return true;
   for (let at = prepared.get(id) ?? 0; at < handlers.length; at = prepared.get(id) ?? at) {
     signal.throwIfAborted();
-    // Otherwise it is not known yet whether there is a gateway that answers.
-    if (isOver() && prepared.size > 0) return true;
+    if (mayEnd()) return true;
     try {
       await gateways.prepare(address, { applyId: apply.id, handlers: handlers.slice(at, at + BATCH) });
     } catch (thrown) {
@@ -108,6 +127,7 @@ async function prepareOn(
       log.warn({ err: thrown, node_id: id }, 'a gateway has not prepared handlers; trying again');
       return false;
     }
+    answered();
     prepared.set(id, Math.min(at + BATCH, handlers.length));
     const least = Math.min(...prepared.values());
     await progress('preparing', 'prepared', least, handlers.length);

@@ -60,9 +60,36 @@ describe('the preparation of the handlers of an apply', () => {
       current,
       handlers,
       LIMIT_MS,
+      LIMIT_MS,
     ).catch((thrown: unknown) => thrown);
     expect(failed).to.be.instanceOf(AppError).with.property('code', 'no_gateway');
     expect(String(failed)).to.include('nothing was changed');
+  });
+
+  it('an apply waits for a gateway that does not answer when its time is over, as while it is started again', async () => {
+    const tries: string[] = [];
+    const answersLate = async (node: string) => {
+      tries.push(node);
+      if (node === 'g') return;
+      await delay(2 * LIMIT_MS);
+      if (tries.filter((one) => one === 'h').length < 3)
+        throw new AppError('no_gateway', 'The gateway has not answered.');
+    };
+    await prepareHandlers(contextOf(['g', 'h'], answersLate), current, handlers.slice(0, 8), LIMIT_MS);
+    expect(tries.filter((one) => one === 'h')).to.have.length(3);
+    expect(progress.at(-1)).to.equal('8/8');
+  });
+
+  it('an apply does not fail for a gateway that has not answered and is gone', async () => {
+    const ids = ['g', 'h'];
+    const goes = async (node: string) => {
+      if (node === 'g') return;
+      await delay(2 * LIMIT_MS);
+      ids.pop();
+      throw new AppError('no_gateway', 'The gateway has not answered.');
+    };
+    await prepareHandlers(contextOf(ids, goes), current, handlers.slice(0, 8), LIMIT_MS);
+    expect(progress.at(-1)).to.equal('8/8');
   });
 
   it('an apply prepares all of its handlers when they are ready in time', async () => {
