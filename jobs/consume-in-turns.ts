@@ -44,20 +44,21 @@ export function consumeInTurns<T>(
   const beyond = new Set<Promise<void>>();
   /** Owners, by their names. */
   const busy = new ActiveJobs();
-  const doing = async (job: T) => {
-    const owner = await ownerOf?.(job);
-    return owner === undefined ? work(job) : busy.run(owner, () => work(job));
-  };
+  const doing = (job: T, owner: string | undefined) =>
+    owner === undefined ? work(job) : busy.run(owner, () => work(job));
+  /** A look finds all of a job or nothing: that a slot is taken, and for whom. */
   const counted = async (job: T) => {
+    const owner = await ownerOf?.(job);
     active++;
     try {
-      return await doing(job);
+      return await doing(job, owner);
     } finally {
       active--;
     }
   };
-  const begin = (job: T) => {
-    const done = doing(job)
+  const begin = async (job: T) => {
+    const owner = await ownerOf?.(job);
+    const done = doing(job, owner)
       .then(
         () => undefined,
         (thrown: unknown) => {
@@ -69,10 +70,10 @@ export function consumeInTurns<T>(
   };
   const look = async () => {
     if (active < slots) return;
-    for (const job of (await urgent?.(PATIENCE_MS)) ?? []) begin(job);
+    for (const job of (await urgent?.(PATIENCE_MS)) ?? []) await begin(job);
     const free = BEYOND - beyond.size;
     if (free <= 0) return;
-    for (const job of await waiting(PATIENCE_MS, free, busy.ids)) begin(job);
+    for (const job of await waiting(PATIENCE_MS, free, busy.ids)) await begin(job);
   };
   const looking = new PeriodicTask(lookEveryMs, look, (error) =>
     log.warn({ err: error, queue: name }, 'owners that wait for jobs could not be looked for'),

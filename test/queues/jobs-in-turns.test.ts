@@ -93,7 +93,7 @@ describe('jobs of domains that share a worker', () => {
     const consumer = consumeInTurns(location(), alertQueue(context), LOOK_EVERY_MS, logged.log);
     try {
       await eventually(() => expect(answered).to.deep.equal([`/${MODEST}`]));
-      expect(held).to.have.length(WEBHOOKS);
+      await eventually(() => expect(held).to.have.length(WEBHOOKS));
     } finally {
       await store.knex('alerts').where({ id: greedy.id }).delete();
       for (const response of held) response.writeHead(204).end();
