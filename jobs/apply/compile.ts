@@ -9,6 +9,7 @@ import { titleOf } from '../../src/apply/keys.js';
 import type { EndpointObject, ObjectChange } from '../../src/apply/objects.js';
 import { AppError } from '../../src/errors.js';
 import { awaitBuild, requestBuildOf, requireCode } from '../../src/lifecycle/compile.js';
+import { WITHOUT_DOMAIN } from '../../src/model/owner.js';
 import { sourceKey } from '../../src/model/source-key.js';
 import type { CompiledHandler } from '../../src/store/apply-context.js';
 import { findBuild } from '../../src/store/builds.js';
@@ -57,7 +58,7 @@ export async function compileAll(
       slots(async () => {
         signal.throwIfAborted();
         try {
-          compiled.set(id, await compileOne(context, apply.request_id, apply.actor, endpoint, signal));
+          compiled.set(id, await compileOne(context, apply, endpoint, signal));
           await progress('compiling', 'compiled', compiled.size, targets.length);
         } catch (thrown) {
           if (signal.aborted || !(thrown instanceof AppError)) throw thrown;
@@ -87,8 +88,7 @@ export async function compileAll(
 
 async function compileOne(
   { lifecycle, queues, toolchain, log }: ApplyContext,
-  requestId: string,
-  actor: ApplyTry['apply']['actor'],
+  { request_id: requestId, actor, changes }: ApplyTry['apply'],
   endpoint: EndpointObject,
   signal: AbortSignal,
 ): Promise<CompiledHandler> {
@@ -96,7 +96,11 @@ async function compileOne(
   const dependencies = endpoint.dependencies ?? {};
   const source = { sourceKey: sourceKey(code, endpoint.dependencies), code, dependencies };
   const origin = { requestId, actor: (actor ?? { kind: 'internal' }) as never };
-  const request = { endpointId: null, ...source, host: endpoint.host, origin };
+  const owner = newOwnerOf(endpoint.host, changes);
+  const request = {
+    ...{ endpointId: null, ...source, host: endpoint.host, origin },
+    ...(owner !== undefined && { owner }),
+  };
   const { id, attempt, state } = await requestBuildOf(lifecycle, request, {
     toolchains: [toolchain],
     canBuild: true,
@@ -110,4 +114,11 @@ async function compileOne(
   const artifact = (await findBuild(lifecycle.store, id))?.artifact;
   if (!artifact) throw new Error(`the build ${id} has no artifact`);
   return { sourceKey: source.sourceKey, buildId: id, artifact };
+}
+
+/** Who takes turns for a host after these changes; undefined when they make no difference. */
+export function newOwnerOf(host: string, changes: readonly ObjectChange[]): string | undefined {
+  const isDomain = (object: ObjectChange['after']) => object?.kind === 'domain' && object.host === host;
+  if (changes.some(({ after }) => isDomain(after))) return host;
+  return changes.some(({ before }) => isDomain(before)) ? WITHOUT_DOMAIN : undefined;
 }

@@ -61,6 +61,8 @@ export interface BuildRequest extends CompilableSource {
   readonly endpointId: string | null;
   /** The host that its endpoint is served at, or `*`: whose turn it takes follows from it. */
   readonly host: string;
+  /** Whose turn it takes, where that does not follow from the domains that there are: an apply may create one. */
+  readonly owner?: string;
   readonly origin: Origin;
 }
 
@@ -99,7 +101,7 @@ export async function requestBuild(
   request: BuildRequest,
   limit?: number,
 ): Promise<BuildAttempt & { readonly isNew: boolean }> {
-  const owner = await findOwnerOfHost(store, request.host);
+  const owner = request.owner ?? (await findOwnerOfHost(store, request.host));
   const { rows } = await store.knex.raw<{ rows: (BuildAttempt & { isNew: boolean })[] }>(
     `WITH build AS (
        INSERT INTO builds (source_key, code, dependencies, state, owner, request_id, actor)
