@@ -1,10 +1,11 @@
 /** Webhooks and runs of schedules of one domain while those of another take all slots of a worker. */
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'chai';
 import pg from 'pg';
 import { type AlertContext, alertQueue } from '../../jobs/alerts.js';
-import { consumeInTurns } from '../../jobs/consume-in-turns.js';
+import { consumeInTurns, type SharedQueue } from '../../jobs/consume-in-turns.js';
 import { scheduleQueue } from '../../jobs/schedule.js';
 import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/schema.js';
 import { nextRun } from '../../src/queues/cron.js';
@@ -97,6 +98,37 @@ describe('jobs of domains that share a worker', () => {
     } finally {
       await store.knex('alerts').where({ id: greedy.id }).delete();
       for (const response of held) response.writeHead(204).end();
+      await consumer.close();
+    }
+  });
+
+  it('a look for owners that wait knows those of all slots, also while it is read whose jobs they are', async () => {
+    const { queues, logged } = opened;
+    const looks: (readonly string[])[] = [];
+    let end: () => void = () => undefined;
+    const isEnded = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const shared: SharedQueue<object> = {
+      ...{ name: SCHEDULE_QUEUE, slots: 1 },
+      work: () => isEnded,
+      ownerOf: async () => {
+        await delay(10 * LOOK_EVERY_MS);
+        return GREEDY;
+      },
+      waiting: async (_sinceMs, _limit, busy) => {
+        looks.push(busy);
+        return [];
+      },
+    };
+    const queue = queues.all.find(({ name }) => name === SCHEDULE_QUEUE);
+    await queue?.add('schedule', { scheduleId: 'any' });
+    const consumer = consumeInTurns(location(), shared, LOOK_EVERY_MS, logged.log);
+    try {
+      await eventually(() => expect(looks).to.have.length.above(1));
+      expect(looks.flat()).to.deep.equal(looks.map(() => GREEDY));
+    } finally {
+      end();
       await consumer.close();
     }
   });
