@@ -2,6 +2,7 @@
  * Rows of endpoints in little memory: a gateway keeps all of them, and there may be very many that nobody calls. What
  * they have in common with others is in memory once, and what can be made of the rest is made when it is asked for.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { EndpointLimits } from '../model/endpoint-limits.js';
 import type { Deployed, DeployedTarget, RoutedEndpoint, StickyBy } from '../store/endpoint-runs.js';
 import { withoutValidate } from './validate-text.js';
@@ -18,6 +19,17 @@ export interface KnownEndpoint extends RoutedEndpoint {
 /** The same row, without what a driver left in it. */
 export function compactEndpoint(row: RoutedEndpoint): KnownEndpoint {
   return new CompactEndpoint(withoutValidate(row));
+}
+
+/** Whether requests are routed to the same, under the same limits; policies are not compared. */
+export function sameRouting(left: RoutedEndpoint, right: RoutedEndpoint): boolean {
+  return (
+    left.domain === right.domain &&
+    left.method === right.method &&
+    left.route === right.route &&
+    left.routed === right.routed &&
+    isDeepStrictEqual(left.limits, right.limits)
+  );
 }
 
 /** What many endpoints have in common. */

@@ -1,5 +1,4 @@
 /** The supervisor: runs the handlers of this node, and sends the routes to the front. */
-import { isDeepStrictEqual } from 'node:util';
 import pTimeout from 'p-timeout';
 import { Counter, Gauge, type Registry } from 'prom-client';
 import { isKeptAwake, type LimitsInForce, limitsInForce } from '../model/endpoint-limits.js';
@@ -19,7 +18,7 @@ import { saveObservations } from '../store/observations.js';
 import { addRequests } from '../store/request-counters.js';
 import { readRowsDigest } from '../store/rows-digest.js';
 import { PeriodicTask } from '../util/periodic-task.js';
-import { compactEndpoint, type KnownEndpoint } from './compact-endpoint.js';
+import { compactEndpoint, type KnownEndpoint, sameRouting } from './compact-endpoint.js';
 import type { EndpointLog } from './endpoint-log.js';
 import { EndpointRunner } from './endpoint-runner.js';
 import type { Front } from './front.js';
@@ -389,14 +388,4 @@ export class Supervisor {
       throw error;
     }
   }
-}
-
-function sameRouting(left: RoutedEndpoint, right: RoutedEndpoint): boolean {
-  return (
-    left.domain === right.domain &&
-    left.method === right.method &&
-    left.route === right.route &&
-    left.routed === right.routed &&
-    isDeepStrictEqual(left.limits, right.limits)
-  );
 }
