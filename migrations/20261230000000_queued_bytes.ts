@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 
 /**
- * What requests take while they are queued, and schedules: their owners have a limit. It is 0 of what was queued before,
- * and by processes of the version before: it ends.
+ * What requests take while they are queued, and schedules: their owners have a limit. It is 0 of what was queued
+ * before, and by processes of the version before: it ends.
  */
 export async function up(knex: Knex): Promise<void> {
   for (const table of ['jobs', 'schedules'])

@@ -13,8 +13,8 @@ const ROW_BYTES = 8_192;
 
 /**
  * SQL: the owner of an endpoint, and the bytes of its requests that have not ended and of its schedules. Its value is
- * the id of the endpoint. It is read where a request is accepted, without a lock: those that come at the same moment may
- * go beyond the limit, by as much as the API takes at a time.
+ * the id of the endpoint. It is read where a request is accepted, without a lock: those that come at the same moment
+ * may go beyond the limit, by as much as the API takes at a time.
  */
 const QUEUED = `
   SELECT own.owner, queued.bytes
@@ -31,7 +31,9 @@ const QUEUED = `
                 WHERE own.owner = '${WITHOUT_DOMAIN}'
                   AND NOT EXISTS (SELECT FROM domains WHERE host = endpoints.domain)) AS owned) AS queued`;
 
-/** SQL: whether the owner of an endpoint may have so many bytes more. Its values: the endpoint, the bytes, the limit. */
+/**
+ * SQL: whether the owner of an endpoint may have so many bytes more. Its values: the endpoint, the bytes, and the limit.
+ */
 export const HAS_ROOM = `EXISTS (SELECT FROM (${QUEUED}) AS queued WHERE bytes + ? <= ?)`;
 
 /** What a request takes while it is queued, or of a schedule. */

@@ -200,8 +200,8 @@ pub fn install_for_own(sockets: Sockets) -> Result<()> {
     apply_filter(&in_a_row(programs)).context("the filter of system calls")
 }
 
-/// Filters this process, which becomes one of the product that is no root: it may start programs, and types nothing into
-/// the terminal that it was started from. Where the kernel has no filters, there is none.
+/// Filters this process, which becomes one of the product that is no root: it may start programs, and types nothing
+/// into the terminal that it was started from. Where the kernel has no filters, there is none.
 ///
 /// # Errors
 /// None that is known.
