@@ -1,4 +1,4 @@
-/** Entry of the process `worker`: takes jobs from the queues and carries them out. */
+/** The process `worker`: takes jobs from the queues and carries them out. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import pTimeout from 'p-timeout';

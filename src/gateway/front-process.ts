@@ -146,7 +146,7 @@ export class FrontProcess {
 
 /** As root, it is another user, for whom the launcher connects to handlers. @param streams its descriptors */
 function launchedFront(program: string, streams: number): [string, string[]] {
-  if (!HAS_UNTRUSTED_USERS) return launched(ownProgram(streams, null, 'unix'), program, []);
+  if (!HAS_UNTRUSTED_USERS) return launched(ownProgram(streams, null), program, []);
   const identity = { user: FRONT_USER, group: FRONT_USER, groups: [] };
-  return launched(ownProgram(streams, identity, 'unix', UNTRUSTED_USERS), program, [String(streams)]);
+  return launched(ownProgram(streams, identity, UNTRUSTED_USERS), program, [String(streams)]);
 }

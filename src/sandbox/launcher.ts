@@ -42,7 +42,7 @@ export interface LaunchPlan {
     readonly cpuSeconds: number | null;
     readonly processes: number | null;
   } | null;
-  /** null: the user of this process, with its rights if `access` and `own` are null, too. */
+  /** null: the user of this process, with its rights if `access`, `own` and `process` are null, too. */
   readonly identity: Identity | null;
   /** The folder of a cgroup to join. */
   readonly cgroup: string | null;
@@ -67,7 +67,7 @@ export interface LaunchPlan {
    */
   readonly own: {
     /** Which it makes, besides those that it was given. */
-    readonly sockets: 'unix' | 'internet';
+    readonly sockets: 'unix';
     /**
      * The launcher connects to Unix sockets of these users for the program, which asks it through the descriptor after
      * the others. null: the program connects by itself.
@@ -99,12 +99,11 @@ export interface LaunchPlan {
 export function ownProgram(
   streams: number,
   identity: Identity | null,
-  sockets: 'unix' | 'internet',
   connectsTo: IdRange | null = null,
 ): LaunchPlan {
   return {
     ...{ parent: process.pid, streams, cwd: '/', nice: null, limits: null, identity, cgroup: null },
-    ...{ keepsAttributes: false, access: null, namespaces: null, own: { sockets, connectsTo } },
+    ...{ keepsAttributes: false, access: null, namespaces: null, own: { sockets: 'unix', connectsTo } },
   };
 }
 

@@ -7,13 +7,7 @@ import { lchown } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isErrno } from '../util/errno.js';
 import { isRunning, THIS_PROCESS } from '../util/process-liveness.js';
-import {
-  type IdRange,
-  isUserOfProgram,
-  randomUser,
-  UNTRUSTED_GROUP,
-  UNTRUSTED_USERS,
-} from '../util/untrusted-users.js';
+import { isUserOfProgram, randomUser, UNTRUSTED_GROUP, UNTRUSTED_USERS } from '../util/untrusted-users.js';
 import { killAll, processesOfUser, usersWithProcesses } from './kill.js';
 
 /**
@@ -28,19 +22,16 @@ const ATTEMPTS = 1_000;
 export class RunUser {
   readonly #records: string | undefined;
   #id: number | undefined;
-  readonly #users: IdRange;
   #isClaimed = false;
 
   /**
    * @param records folder for one record per user in use, which keeps other programs from using it, and by which
    * `killAbandoned` finds programs of a killed process
    * @param id the user of an earlier run, to reuse its files
-   * @param users of which it is one
    */
-  constructor(records: string | undefined, id?: number, users: IdRange = UNTRUSTED_USERS) {
+  constructor(records: string | undefined, id?: number) {
     this.#records = records;
     this.#id = id;
-    this.#users = users;
   }
 
   get id(): number {
@@ -60,7 +51,7 @@ export class RunUser {
    */
   claim(): void {
     if (this.#isClaimed) return;
-    if (this.#id === undefined) this.#id = claimUnused(this.#records, this.#users);
+    if (this.#id === undefined) this.#id = claimUnused(this.#records);
     else if (!claim(this.#records, this.#id)) throw new Error(`the user ${this.#id} is in use`);
     this.#isClaimed = true;
   }
@@ -83,9 +74,9 @@ export class RunUser {
  * Claims a user that no process runs as: the records are those of one installation, a machine can have several. That
  * two of these choose the same one, of thousands at least, within a second is left to chance.
  */
-function claimUnused(records: string | undefined, users: IdRange): number {
+function claimUnused(records: string | undefined): number {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const id = randomUser(users);
+    const id = randomUser(UNTRUSTED_USERS);
     if (!usersWithProcesses().has(id) && claim(records, id)) return id;
   }
   throw new Error('There is no user id left for an untrusted program.');

@@ -32,7 +32,7 @@ const QUEUED = `
                   AND NOT EXISTS (SELECT FROM domains WHERE host = endpoints.domain)) AS owned) AS queued`;
 
 /**
- * SQL: whether the owner of an endpoint may have so many bytes more. Its values: the endpoint, the bytes, and the limit.
+ * SQL: whether the owner of an endpoint may have so many bytes more. Its values: the endpoint, the bytes, the limit.
  */
 export const HAS_ROOM = `EXISTS (SELECT FROM (${QUEUED}) AS queued WHERE bytes + ? <= ?)`;
 

@@ -25,7 +25,7 @@ const RESERVED = { first: 61_184, end: 65_536 };
 /** Far above the ids that systems assign to people, services and containers. */
 const PREFERRED: IdRange = { first: 1_900_000_000, count: 2 ** 24 };
 const RANGE = mappedRange(readFileSync('/proc/self/uid_map', 'latin1'), PREFERRED);
-/** The last ids are those of programs of the product, one each, and of their group. */
+/** The last ids are those of programs of the product, one each, and of a group of processes, and one of services. */
 const OWN_COUNT = 6;
 const UNTRUSTED_COUNT = RANGE.count - OWN_COUNT;
 /** A group, and users for handlers, builds and services. */

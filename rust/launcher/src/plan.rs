@@ -1,4 +1,4 @@
-//! What the service asks for: `src/sandbox/launcher.ts` writes it.
+//! What the service asks for: `src/sandbox/launcher.ts` writes it, and the starter (`rust/starter/src/process.rs`).
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;

@@ -2,8 +2,9 @@
 //! that no other program has, with folders for its sockets, limits, and a channel to the actor host.
 //!
 //! `edge-starter SETTINGS`, where SETTINGS is JSON, see `messages.rs`; requests come and reports go by the socket with
-//! the descriptor 3. It takes from the actor host which service to start and nothing else: programs, users and
-//! folders are told by whoever starts both. It ends when the actor host does, and with it all that it has started.
+//! the descriptor 3. It takes from the actor host which service to start or end, its memory, and which file of the
+//! folders for sqlite services to look for; programs, users and folders are told by whoever starts both. It ends when
+//! the actor host does, or says what is no request, and with it all that it has started.
 mod folders;
 mod look;
 mod messages;
