@@ -59,7 +59,7 @@ describe('connections that the launcher makes', () => {
   /** The lines that the program prints, which asks for connections to these. */
   async function askedFor(...paths: readonly string[]): Promise<string[]> {
     const identity = { user: FRONT_USER, group: FRONT_USER, groups: [] };
-    const plan = ownProgram(3, identity, 'unix', UNTRUSTED_USERS);
+    const plan = ownProgram(3, identity, UNTRUSTED_USERS);
     const [file, args] = launched(plan, 'python3', ['-c', PROGRAM, ...paths]);
     const { stdout } = await promisify(execFile)(file, args);
     return stdout.trim().split('\n');
