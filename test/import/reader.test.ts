@@ -273,6 +273,8 @@ describe('import reader', () => {
       read(reader, bodyOf({ spec: ENDLESS }), 'greedy').catch((error: unknown) => error),
     );
     await eventually(async () => expect(await readerProcesses()).to.have.lengthOf(2));
+    // However fast this machine is, they do not come to an end.
+    for (const pid of await readerProcesses()) process.kill(pid, 'SIGSTOP');
     const { api } = await read(reader, bodyOf({ spec: documentWith({}) }), 'modest');
     expect(api.title).to.equal('Test');
     await reader.close();
