@@ -154,6 +154,8 @@ function planOf({ identity, capabilities, needs, starter }: Rights, streams: num
 }
 
 function become(rights: Rights, dataDir: string): never {
+  // The parent has ended meanwhile, which Node would not find out once more.
+  if (process.send && !process.connected) process.exit(0);
   const channel = channelDescriptor();
   const streams = Math.max(2, channel ?? 0) + 1;
   const args = [...process.execArgv, ...process.argv.slice(1)];

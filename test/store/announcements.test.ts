@@ -1,9 +1,14 @@
 /** Announcements on their way from who changes a row to who listens. */
 import { expect } from 'chai';
-import { listen } from '../../src/store/announcements.js';
+import { listen, type Topic } from '../../src/store/announcements.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
 import { eventually } from '../support/eventually.js';
 import { createDatabase, type TestDatabase } from '../support/postgres.js';
+
+const TOPICS = [
+  ...(['endpoint', 'audit', 'build', 'import', 'import_end', 'apply', 'observation', 'service'] as const),
+  ...(['service_observation', 'node', 'log', 'certificate', 'acme_challenge'] as const),
+] satisfies readonly Topic[];
 
 describe('announcements', () => {
   let database: TestDatabase;
@@ -40,6 +45,25 @@ describe('announcements', () => {
     for (let change = 0; change < 5; change++) store.announce('build', 'a');
     for (let change = 0; change < 5; change++) store.announce('import', 'b');
     await eventually(() => expect(heard).to.deep.equal(['build a', 'import b']));
+  });
+
+  it('announces changes of each kind', async () => {
+    const others: string[] = [];
+    let connected: () => void = () => undefined;
+    const isConnected = new Promise<void>((resolve) => {
+      connected = resolve;
+    });
+    const listening = listen(database.url, TOPICS, {
+      changed: ({ topic }) => others.push(topic),
+      connected,
+      failed: (error) => {
+        throw error;
+      },
+    });
+    await isConnected;
+    for (const topic of TOPICS) store.announce(topic, 'a');
+    await eventually(() => expect(others).to.have.members([...TOPICS]));
+    await listening.stop();
   });
 
   it('announces the progress of an import also when nothing else changes', async () => {
