@@ -2,6 +2,7 @@
  * The changes that make an installation what a folder says: which objects are created, changed and removed, and what
  * stands against it. Pure.
  */
+import { setImmediate } from 'node:timers/promises';
 import { joinRoute, RouteSyntaxError } from '../model/route-pattern.js';
 import { changedFields } from './compare.js';
 import {
@@ -58,15 +59,18 @@ export interface PlannedChanges {
 
 const ORDER: readonly ObjectKind[] = ['service', 'domain', 'collection', 'endpoint'];
 
+/** Between so many objects, the event loop runs other tasks. */
+const AT_ONCE = 20;
+
 /**
  * @param existing all objects that the folder may concern
  * @param wanted no two with the same key
  */
-export function plannedChanges(
+export async function plannedChanges(
   existing: readonly Existing[],
   wanted: readonly Wanted[],
   options: ChangeOptions,
-): PlannedChanges {
+): Promise<PlannedChanges> {
   const conflicts: Conflict[] = [];
   const problems: string[] = [];
   const written: ObjectChange[] = [];
@@ -81,7 +85,8 @@ export function plannedChanges(
     } else found.set(key, [...(found.get(key) ?? []), one]);
   }
   const matched = new Set<string>();
-  for (const { object, isClaimed, place } of wanted) {
+  for (const [at, { object, isClaimed, place }] of wanted.entries()) {
+    if (at % AT_ONCE === AT_ONCE - 1) await setImmediate();
     const key = keyOf(object);
     const before = likest(found.get(key) ?? [], object);
     if (before) matched.add(before.id);
@@ -104,7 +109,8 @@ export function plannedChanges(
     if (first && second)
       problems.push(`The ${titleOf(second.object)} would get the route of the ${titleOf(first.object)}`);
   }
-  for (const one of staying) {
+  for (const [at, one] of staying.entries()) {
+    if (at % AT_ONCE === AT_ONCE - 1) await setImmediate();
     const moved = movedWithCollection(one, basePaths);
     if (!moved) continue;
     const decided = decide(one, moved, false, options);

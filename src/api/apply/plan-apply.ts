@@ -52,7 +52,7 @@ export async function planApply(
     wanted.map(({ object }) => object),
   );
   requireWithin(principal, wanted, services, stored);
-  const planned = plannedChanges(existingObjects(stored, services), wanted, {
+  const planned = await plannedChanges(existingObjects(stored, services), wanted, {
     ...{ stack, ...options },
     mayRemove: (object) => isOwn(object, principal),
   });
