@@ -1,6 +1,7 @@
 /** What the processes of the Procfile may still do where root has started them. */
 import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { expect } from 'chai';
 import { ACTOR_HOST_USER, HAS_UNTRUSTED_USERS, WEB_USER } from '../../src/util/untrusted-users.js';
 import { eventually } from '../support/eventually.js';
@@ -20,7 +21,7 @@ describe('processes that root has started', function () {
   before(async () => {
     certificates = await tempDir('certificates');
     const file = join(certificates.path, 'authority.pem');
-    await writeFile(file, await readFile('/etc/ssl/certs/ca-certificates.crt'), { mode: 0o600 });
+    await writeFile(file, rootCertificates[0] ?? '', { mode: 0o600 });
     stack = await startStack({
       env: { NODE_EXTRA_CA_CERTS: file, LOG_LEVEL: 'info' },
       // As a folder that root has made with a umask of 077, or restored.
