@@ -153,17 +153,13 @@ export function isolatedEnvironment(environment: Environment = process.env): Rec
 
 /** The variables of certificates, for a process with another working directory. */
 export function certificateEnvironment(environment: Environment = process.env): Record<string, string> {
+  const absolute = (name: (typeof CERTIFICATE_VARIABLES)[number], value: string) =>
+    certificatePaths(name, value)
+      .map((path) => resolve(path))
+      .join(':');
   const entries = CERTIFICATE_VARIABLES.flatMap((name) => {
     const value = environment[name];
-    if (value === undefined) return [];
-    return [
-      [
-        name,
-        certificatePaths(name, value)
-          .map((path) => resolve(path))
-          .join(':'),
-      ] as const,
-    ];
+    return value === undefined ? [] : [[name, absolute(name, value)] as const];
   });
   return Object.fromEntries(entries);
 }

@@ -4,12 +4,11 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { collectionKey, domainKey, keyOf, titleOf } from '../../src/apply/keys.js';
+import { collectionKey, domainKey, keyOf, ownerAmong, titleOf } from '../../src/apply/keys.js';
 import type { EndpointObject, InstallationObject, ObjectChange } from '../../src/apply/objects.js';
 import { AppError } from '../../src/errors.js';
 import type { AddressedNode } from '../../src/internal/addresses.js';
 import type { PreparedHandler } from '../../src/internal/gateway-requests.js';
-import { WITHOUT_DOMAIN } from '../../src/model/owner.js';
 import type { Apply } from '../../src/store/applies.js';
 import type { ExistingObject } from '../../src/store/apply-commit.js';
 import type { CompiledHandler } from '../../src/store/apply-context.js';
@@ -176,7 +175,7 @@ async function handlersToPrepare(
     const artifacts = compiled.has(id)
       ? [compiled.get(id)?.artifact ?? '']
       : targets.map(({ artifact }) => artifact);
-    const owner = after.has(domainKey(object.host)) ? object.host : WITHOUT_DOMAIN;
+    const owner = ownerAmong(after, object.host);
     return artifacts.map((artifact) => ({
       ...{
         endpointId: id,

@@ -1,4 +1,5 @@
 /** Natural keys of objects: what files know them by, and how people read it. */
+import { WITHOUT_DOMAIN } from '../model/owner.js';
 import { routeKey } from '../model/route-pattern.js';
 import type { InstallationObject } from './objects.js';
 
@@ -20,6 +21,11 @@ export function keyOf(object: InstallationObject): string {
 
 export function domainKey(host: string): string {
   return JSON.stringify(['domain', host]);
+}
+
+/** Who takes turns for a host among objects, by their keys: without a domain, all such hosts do together. */
+export function ownerAmong(objects: Pick<ReadonlyMap<string, unknown>, 'has'>, host: string): string {
+  return objects.has(domainKey(host)) ? host : WITHOUT_DOMAIN;
 }
 
 export function collectionKey(host: string, name: string): string {

@@ -91,7 +91,6 @@ export function servedHandlerSocket(runDir: string): string {
 /** Makes the folders that the actor host writes to, and that link, where neither is. */
 export async function makeActorHostFolders(runDir: string): Promise<void> {
   await makeFolder(dirname(actorHostSocket(runDir)), FOR_PRODUCT, [ACTOR_HOST_USER, PRODUCT_GROUP]);
-  await channelFolder(runDir);
   const socket = servedHandlerSocket(runDir);
   await makeFolder(dirname(socket), 0o711, [ACTOR_HOST_USER, ACTOR_HOST_USER]);
   await symlink(relative(join(runDir, 'services'), socket), handlerSocket(runDir));

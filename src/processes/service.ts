@@ -17,6 +17,7 @@ import type {
 } from '../actors/service-process/messages.js';
 import { type ServedService, serveService } from '../actors/service-process/served-service.js';
 import { toError } from '../errors.js';
+import { withErrorText } from '../util/error-text.js';
 import type { Log } from '../util/log.js';
 
 /** How long a process whose last message cannot be sent waits before it ends. */
@@ -109,16 +110,6 @@ function fail(thrown: unknown): void {
 function send(message: FromService, done?: () => void): void {
   // Not connected when the actor host has ended.
   if (process.connected) process.send?.(message, undefined, undefined, () => done?.());
-}
-
-/** An error has no members that a message would carry. */
-function withErrorText(details: object): Record<string, unknown> {
-  const entries = Object.entries(details).map(([name, value]) =>
-    value instanceof Error
-      ? [name, { type: value.name, message: value.message, stack: value.stack }]
-      : [name, value],
-  );
-  return Object.fromEntries(entries);
 }
 
 /** A copy without long texts. */

@@ -1,5 +1,6 @@
 /** A log for what happens before there is one: its lines are written later, by the process that this one becomes. */
 import type { Note } from '../config.js';
+import { withErrorText } from '../util/error-text.js';
 import type { Log } from '../util/log.js';
 
 /** A log, and the lines that it has received. */
@@ -9,14 +10,4 @@ export function noting(): { readonly log: Log; readonly notes: readonly Note[] }
     notes.push({ level, details: withErrorText(details), message });
   };
   return { notes, log: { debug: () => undefined, info: at('info'), warn: at('warn'), error: at('error') } };
-}
-
-/** An error has no members that are passed on. */
-function withErrorText(details: object): object {
-  const entries = Object.entries(details).map(([name, value]) =>
-    value instanceof Error
-      ? [name, { type: value.name, message: value.message, stack: value.stack }]
-      : [name, value],
-  );
-  return Object.fromEntries(entries);
 }

@@ -8,9 +8,18 @@ import { eventually } from '../support/eventually.js';
 import { descendantsOf, rightsOf } from '../support/process-state.js';
 import { must, type ProcessName, type Stack, startStack } from '../support/processes.js';
 import { tempDir } from '../support/temp.js';
+import { activeService } from '../support/test-services.js';
 
 const KILL = 1n << 5n;
 const LOAD_MODULES = 1n << 16n;
+/** To files of others. */
+const ACCESS = 1n << 1n;
+const DOCUMENT = {
+  openapi: '3.0.3',
+  info: { title: 'x', version: '1' },
+  paths: { '/x': { get: { responses: { 200: { description: 'x' } } } } },
+};
+const IMPORT = { domain: '*', spec: JSON.stringify(DOCUMENT) };
 
 describe('processes that root has started', function () {
   if (!HAS_UNTRUSTED_USERS) return;
@@ -90,17 +99,38 @@ describe('processes that root has started', function () {
   });
 
   it('web spools bodies of imports, and reads them in a process of its own user', async () => {
-    const document = {
-      openapi: '3.0.3',
-      info: { title: 'x', version: '1' },
-      paths: { '/x': { get: { responses: { 200: { description: 'x' } } } } },
-    };
-    const target = { domain: '*' };
-    const { status, body } = await stack.api.post('/api/import/openapi?dry_run=true', {
-      spec: JSON.stringify(document),
-      ...target,
-    });
+    const { status, body } = await stack.api.post('/api/import/openapi?dry_run=true', IMPORT);
     expect(status, JSON.stringify(body)).to.equal(200);
+  });
+});
+
+describe('processes that root has started where nothing can be mounted', function () {
+  if (!HAS_UNTRUSTED_USERS) return;
+  this.timeout(180_000);
+  let stack: Stack;
+  before(async () => {
+    stack = await startStack({
+      processes: ['web', 'actor-host'],
+      lacks: 'sys_admin',
+      prepareData: async (data) => {
+        await chmod(data, 0o700);
+        return async () => undefined;
+      },
+    });
+  });
+  after(() => stack?.close());
+
+  it('web and actor-host stay root with access to files alone, say so, and work', async () => {
+    for (const name of ['web', 'actor-host'] as const) {
+      const { pid = 0, printed } = stack.processes.get(name) ?? {};
+      expect(rightsOf(pid), name).to.include({ user: 0, capabilities: ACCESS, noNewPrivs: true });
+      expect(printed?.()).to.include('this process stays root, with access to all files');
+    }
+    const id = await activeService(stack.api, 'sqlite', { path: 'x.db', create_if_missing: true });
+    const { state } = (await must(stack.api.get(`/api/services/${id}`))) as { state: string };
+    expect(state).to.equal('connected');
+    const { status } = await stack.api.post('/api/import/openapi?dry_run=true', IMPORT);
+    expect(status).to.equal(200);
   });
 });
 

@@ -93,6 +93,8 @@ export interface StackOptions {
   readonly inheritedFile?: number;
   /** Limit of open files and connections of each process. By default that of the tests. */
   readonly openFiles?: number;
+  /** A capability that root does not have, as in a container, by its name for setpriv(1); needs root. */
+  readonly lacks?: string;
 }
 
 /**
@@ -245,7 +247,7 @@ const FREE_DESCRIPTORS = Array<'ignore'>(100).fill('ignore');
 function startProcess(
   name: ProcessName,
   env: Record<string, string | undefined>,
-  options: Pick<StackOptions, 'user' | 'hostname' | 'memoryInfo' | 'inheritedFile' | 'openFiles'>,
+  options: Pick<StackOptions, 'user' | 'hostname' | 'memoryInfo' | 'inheritedFile' | 'openFiles' | 'lacks'>,
 ): TestProcess {
   const { inheritedFile, user } = options;
   const logged = createTestLog();
@@ -290,7 +292,8 @@ function throughPrograms({
   memoryInfo,
   openFiles,
   user,
-}: Pick<StackOptions, 'hostname' | 'memoryInfo' | 'openFiles' | 'user'>): {
+  lacks,
+}: Pick<StackOptions, 'hostname' | 'memoryInfo' | 'openFiles' | 'user' | 'lacks'>): {
   execPath: string;
   execArgv: string[];
 } {
@@ -301,6 +304,7 @@ function throughPrograms({
     ...(hostname === undefined ? [] : ['unshare', '--uts', 'sh', '-c', rename, hostname]),
     ...(memoryInfo === undefined ? [] : ['unshare', '--mount', 'sh', '-c', cover, memoryInfo]),
     ...(user === undefined ? [] : asOtherUser(user)),
+    ...(lacks === undefined ? [] : ['setpriv', `--bounding-set=-${lacks}`, '--']),
     process.execPath,
   ];
   return { execPath, execArgv };

@@ -183,8 +183,7 @@ const NETWORK_FAMILIES: [i32; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETL
 /// # Errors
 /// The kernel has no filters.
 pub fn install(plan: &Plan, network: bool) -> Result<()> {
-    let programs = programs(plan, network).context("the filter of system calls")?;
-    apply_filter(&in_a_row(programs)).context("the filter of system calls")
+    apply(programs(plan, network))
 }
 
 /// Filters this process, which becomes a program of the product: it can make no processes, and no other sockets. Where
@@ -193,11 +192,7 @@ pub fn install(plan: &Plan, network: bool) -> Result<()> {
 /// # Errors
 /// None that is known.
 pub fn install_for_own(sockets: Sockets) -> Result<()> {
-    if !has_filters() {
-        return Ok(());
-    }
-    let programs = programs_for_own(sockets).context("the filter of system calls")?;
-    apply_filter(&in_a_row(programs)).context("the filter of system calls")
+    if has_filters() { apply(programs_for_own(sockets)) } else { Ok(()) }
 }
 
 /// Filters this process, which becomes one of the product that is no root: it may start programs, and types nothing
@@ -206,10 +201,11 @@ pub fn install_for_own(sockets: Sockets) -> Result<()> {
 /// # Errors
 /// None that is known.
 pub fn install_for_process() -> Result<()> {
-    if !has_filters() {
-        return Ok(());
-    }
-    let programs = programs_for_process().context("the filter of system calls")?;
+    if has_filters() { apply(programs_for_process()) } else { Ok(()) }
+}
+
+fn apply(programs: Compiled<Vec<BpfProgram>>) -> Result<()> {
+    let programs = programs.context("the filter of system calls")?;
     apply_filter(&in_a_row(programs)).context("the filter of system calls")
 }
 

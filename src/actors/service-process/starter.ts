@@ -2,7 +2,7 @@
  * Starts the processes of services by a native program, `rust/starter`, which has what it takes to run them as other
  * users, and is told the rest by whoever starts it. They end with it, and it ends with this process.
  */
-import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -66,6 +66,8 @@ export class Starter {
   readonly #control: Duplex;
   readonly #server: Server;
   readonly #runs = new Map<number, Run>();
+  /** Those whose channel has not arrived, by the line with which it begins. */
+  readonly #channels = new Map<string, Run>();
   readonly #looks = new Map<number, { resolve(seen: SeenFile): void; reject(error: Error): void }>();
   readonly #ended: Promise<void>;
   /** Of runs, and of looks. */
@@ -102,6 +104,7 @@ export class Starter {
     const number = ++this.#lastNumber;
     const run = new Run(listener);
     this.#runs.set(number, run);
+    this.#channels.set(run.channel, run);
     const program = programName(service.type);
     this.#tell({ start: { run: number, channel: run.channel, program, service: service.id, ...what } });
     return {
@@ -144,11 +147,12 @@ export class Starter {
   }
 
   #end(number: number, how: string, printed: string): void {
+    const run = this.#runs.get(number);
     // Its channel may still arrive.
-    void this.#runs
-      .get(number)
-      ?.end(how, printed)
-      .then(() => this.#runs.delete(number));
+    void run?.end(how, printed).then(() => {
+      this.#runs.delete(number);
+      this.#channels.delete(run.channel);
+    });
   }
 
   /** A channel begins with a line that only its process was given: others may be able to connect, too. */
@@ -161,8 +165,10 @@ export class Starter {
         run.receive(line);
         return;
       }
-      run = [...this.#runs.values()].find(({ channel }) => isSame(channel, line));
-      if (!run?.connected(socket)) socket.destroy();
+      run = this.#channels.get(line);
+      this.#channels.delete(line);
+      if (run) run.connected(socket);
+      else socket.destroy();
     };
     readLines(socket, receive, LONGEST_MESSAGE);
   }
@@ -185,12 +191,9 @@ class Run {
     this.#listener = listener;
   }
 
-  /** @returns false when it has its channel already */
-  connected(socket: Socket): boolean {
-    if (this.#socket) return false;
+  connected(socket: Socket): void {
     this.#socket = socket.once('close', this.#onClosed);
     for (const message of this.#unsent.splice(0)) this.send(message);
-    return true;
   }
 
   started(pid: number, name: string | undefined): void {
@@ -217,9 +220,4 @@ class Run {
     if (this.#hasStarted) await this.#closed;
     this.#listener.onEnd(how, printed);
   }
-}
-
-function isSame(channel: string, line: string): boolean {
-  const [expected, given] = [Buffer.from(channel), Buffer.from(line)];
-  return expected.length === given.length && timingSafeEqual(expected, given);
 }

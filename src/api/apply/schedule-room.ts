@@ -1,8 +1,8 @@
 /** Whether the schedules of an owner fit into what its queued requests and schedules may take. */
-import { domainKey, keyOf } from '../../apply/keys.js';
+import { keyOf, ownerAmong } from '../../apply/keys.js';
 import type { EndpointObject, InstallationObject, ObjectChange } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
-import { titleOfOwner, WITHOUT_DOMAIN } from '../../model/owner.js';
+import { titleOfOwner } from '../../model/owner.js';
 import type { StoredInstallation } from '../../store/installation.js';
 import { queuedBytesOf } from '../../store/queued-bytes.js';
 
@@ -33,7 +33,7 @@ export class ScheduleRoom {
 
   /** Who has too many by another setting may have less of them. @throws AppError invalid_input */
   require({ host }: EndpointObject): void {
-    const owner = ownerIn(this.#after, host);
+    const owner = ownerAmong(this.#after, host);
     const bytes = this.#bytes.after.get(owner) ?? 0;
     if (bytes <= this.#limit || bytes <= (this.#bytes.before.get(owner) ?? 0)) return;
     throw new AppError(
@@ -48,15 +48,11 @@ function scheduledBytes(objects: Objects): ReadonlyMap<string, number> {
   const bytes = new Map<string, number>();
   for (const object of objects.values()) {
     if (object.kind !== 'endpoint' || object.schedules.length === 0) continue;
-    const owner = ownerIn(objects, object.host);
+    const owner = ownerAmong(objects, object.host);
     for (const { path, headers, body } of object.schedules) {
       const own = queuedBytesOf({ path, headers, body: Buffer.from(body ?? '', 'base64') });
       bytes.set(owner, (bytes.get(owner) ?? 0) + own);
     }
   }
   return bytes;
-}
-
-function ownerIn(objects: Objects, host: string): string {
-  return objects.has(domainKey(host)) ? host : WITHOUT_DOMAIN;
 }
