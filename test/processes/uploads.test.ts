@@ -212,8 +212,10 @@ describe('streamed request bodies', () => {
   });
 
   it('answers an upload with 502 when its handler ends', async () => {
-    const connection = await begin('do=hold&mark=crash', long(3 * MEGABYTE));
+    const connection = await begin('do=tell&mark=crash', long(3 * MEGABYTE));
     connection.send(KIB);
+    // Before that, another handler would get the request.
+    await told('crash-begun');
     const pid = await eventually(async () => {
       const endpoint = (await must(stack.api.get(`/api/endpoints/${id}`))) as { pid: number | null };
       return endpoint.pid ?? expect.fail('it is asleep');
