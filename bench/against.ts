@@ -1,13 +1,15 @@
 /**
- * What does a request that streams nothing cost, against another version? `npm run bench -- against <folder>`: a
- * checkout of that version in which `npm ci` and `npm run build` were run. Each runs all of its own: front, supervisor,
- * SDK, and the handlers compiled with it.
+ * What do a request that streams nothing, a query and a compile cost, against another version?
+ * `npm run bench -- against <folder>`: a checkout of that version in which `npm ci` and `npm run build` were run. Each
+ * runs all of its own: front, supervisor, SDK, and the handlers compiled with it.
  */
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Stack } from '../test/support/processes.js';
+import { compileThroughApi, createEndpoint } from './compile.js';
+import { createItems, deployItem, itemsPerSecond } from './services/row-by-key.js';
 import { withStacks } from './support/gateway.js';
-import { ECHO, SMALL_JSON } from './support/handlers.js';
+import { ECHO, jsonHandler, SMALL_JSON, uniqueVariant } from './support/handlers.js';
 import { load } from './support/load.js';
 import { cpuSeconds, frontPid } from './support/process-figures.js';
 import { type Row, round, table } from './support/report.js';
@@ -48,12 +50,18 @@ if (folder === undefined) {
 const gatewayOf = pathToFileURL(resolve(folder, 'dist/bench/support/gateway.js')).href;
 const other = (await import(gatewayOf)) as { withStacks: typeof withStacks };
 const rows = await withStacks(OPTIONS, (ours) =>
-  other.withStacks(OPTIONS, (theirs) => compare(ours, theirs)),
+  other.withStacks(OPTIONS, async (theirs) => {
+    if (!ours || !theirs) throw new Error('no stacks');
+    return [
+      ...(await compareRequests(ours, theirs)),
+      await compareQueries(ours, theirs),
+      await compareCompiles(ours, theirs),
+    ];
+  }),
 );
 process.stdout.write(`${table(rows)}\n`);
 
-async function compare(ours: Stack | undefined, theirs: Stack | undefined): Promise<Row[]> {
-  if (!ours || !theirs) throw new Error('no stacks');
+async function compareRequests(ours: Stack, theirs: Stack): Promise<Row[]> {
   const rows: Row[] = [];
   for (const one of CASES) {
     const [now, before] = [await measurement(ours, one), await measurement(theirs, one)];
@@ -71,6 +79,44 @@ async function compare(ours: Stack | undefined, theirs: Stack | undefined): Prom
     });
   }
   return rows;
+}
+
+async function compareQueries(ours: Stack, theirs: Stack): Promise<Row> {
+  const items = await createItems();
+  try {
+    for (const stack of [ours, theirs]) await deployItem(stack, items);
+    const rounds = await measureInTurn(ROUNDS, {
+      now: () => itemsPerSecond(ours.gatewayUrl),
+      before: () => itemsPerSecond(theirs.gatewayUrl),
+    });
+    const rate = (perSecond: number) => perSecond;
+    return {
+      question: `requests/s of a handler with one \`DbPool.query\` by key on PostgreSQL, against ${folder}`,
+      measured: `${round(medianOf(rounds, 'now', rate))} against ${round(medianOf(rounds, 'before', rate))}/s`,
+      value: ratioOf(rounds, 'now', 'before', rate),
+      unit: 'x',
+      bar: { atLeast: 0.97 },
+    };
+  } finally {
+    await items.drop();
+  }
+}
+
+async function compareCompiles(ours: Stack, theirs: Stack): Promise<Row> {
+  const compiled = async (stack: Stack) => {
+    const id = await createEndpoint(stack);
+    return () => compileThroughApi(stack, id, jsonHandler(uniqueVariant()));
+  };
+  const [now, before] = [await compiled(ours), await compiled(theirs)];
+  const rounds = await measureInTurn(ROUNDS, { now, before });
+  const took = (ms: number) => ms;
+  return {
+    question: `API compile of a new small JSON handler, against ${folder}`,
+    measured: `${round(medianOf(rounds, 'now', took))} against ${round(medianOf(rounds, 'before', took))} ms`,
+    value: ratioOf(rounds, 'now', 'before', took),
+    unit: 'x',
+    bar: { atMost: 1.03 },
+  };
 }
 
 /** Deploys the handler; the returned function measures it. */

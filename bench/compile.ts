@@ -65,12 +65,14 @@ export const compile: Benchmark = () =>
     }
   });
 
-async function createEndpoint({ api }: Stack): Promise<string> {
+/** An endpoint for a handler that is compiled. @returns its id */
+export async function createEndpoint({ api }: Stack): Promise<string> {
   const endpoint = { name: 'bench', path: '/bench', method: 'POST', domain: '*', code: jsonHandler('0') };
   return ((await must(api.post('/api/endpoints', endpoint))) as { id: string }).id;
 }
 
-async function compileThroughApi({ api }: Stack, id: string, code: string): Promise<number> {
+/** @returns milliseconds from the request to the executable */
+export async function compileThroughApi({ api }: Stack, id: string, code: string): Promise<number> {
   await must(api.put(`/api/endpoints/${id}`, { code }));
   return timed(() => must(api.post(`/api/endpoints/${id}/compile`)));
 }

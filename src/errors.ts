@@ -126,6 +126,10 @@ const kinds = {
     429,
     'Whoever sends the request has as many imports and plans that wait to be read, or as large ones, as one may have; `Retry-After`.',
   ],
+  too_many_uploads: [
+    429,
+    'Whoever sends the request uploads as many files to object storages at a time, or as large ones, as one may; `Retry-After`.',
+  ],
   headers_too_large: [431, 'The headers are larger than the server accepts.'],
   internal_error: [500, 'An internal error of the service; the log has the details under the request id.'],
   secret_key_mismatch: [

@@ -2,6 +2,7 @@
 
 import { toError } from '../errors.js';
 import type { ConnectionTest } from '../model/connection-test.js';
+import { ownerOfService } from '../model/owner.js';
 import { secretsIn, withSecrets } from '../model/secret-references.js';
 import { parseServiceConfig, type ServiceConfig, type StoredConfig } from '../model/service-configs.js';
 import type { Changes } from '../reconcile/changes.js';
@@ -216,6 +217,7 @@ export class ActorHost implements SessionHost {
     const { id, service_type: type } = service;
     return new IsolatedService({
       service: { id, type },
+      owner: ownerOfService(service),
       config,
       hadFile: () => this.#hadFile(service, config),
       settings: this.#options.isolation,

@@ -12,6 +12,7 @@ import type { Topic } from '../store/announcements.js';
 import type { Database } from '../store/database.js';
 import type { Threads } from '../threads/threads.js';
 import type { Logger } from '../util/log.js';
+import type { SpoolRoom } from '../util/spool-room.js';
 import type { IdentityProvider } from './identity-provider.js';
 
 /**
@@ -78,6 +79,8 @@ export interface ApiDependencies {
   /** For what one request can make long. */
   readonly threads: Pick<Threads, 'run'>;
   readonly importReader: Pick<ImportReader, 'readRequest' | 'readBundle' | 'readFolder' | 'room'>;
+  /** Of files that are uploaded to object storages. */
+  readonly uploadRoom: SpoolRoom;
   /** Aborted when the process begins to stop: ends event streams. */
   readonly stopping: AbortSignal;
   /** Aborted some time after `stopping`: requests that wait for builds or imports are answered with 504. */

@@ -8,9 +8,9 @@ import { pipeline } from 'node:stream';
 import { type TObject, Type } from '@sinclair/typebox';
 import multer, { MulterError, type StorageEngine } from 'multer';
 import { AppError, toError } from '../errors.js';
-import { counting, type UploadPlace } from '../import/upload-room.js';
 import { describeProblem } from '../model/problems.js';
 import { coercingCheckOf } from '../model/schema-check.js';
+import { counting, type SpoolPlace } from '../util/spool-room.js';
 import { uploadsFolder } from '../util/uploads.js';
 import type { ApiContext } from './context.js';
 import { warnOfUnknown } from './unknown-members.js';
@@ -49,7 +49,7 @@ export interface FormOptions {
   /** By default the number of file parts in the schema. */
   readonly maxFiles?: number;
   /** Takes the place that its files have on the disk, until all of them are deleted. @throws AppError */
-  readonly begin?: (() => UploadPlace) | undefined;
+  readonly begin: () => SpoolPlace;
 }
 
 export type FormReader = (context: ApiContext, options: FormOptions) => Promise<ReadForm>;
@@ -73,16 +73,16 @@ export function formReader(schema: TObject): FormReader {
 
   return async (context, options) => {
     requireForm(context, options.limit);
-    const place = options.begin?.();
+    const place = options.begin();
     const received = await receive(context, options.maxFiles ?? files.length, options, place).catch(
       (thrown: unknown) => {
-        place?.end();
+        place.end();
         throw thrown;
       },
     );
     const remove = async () => {
       await Promise.all(received.files.map(({ path }) => rm(path, { force: true })));
-      place?.end();
+      place.end();
     };
     try {
       const notFile = files.find((name) => Object.hasOwn(received.fields, name));
@@ -132,7 +132,7 @@ async function receive(
   { req, res }: ApiContext,
   maxFiles: number,
   { dataDir, limit }: FormOptions,
-  place: UploadPlace | undefined,
+  place: SpoolPlace,
 ): Promise<Received> {
   const folder = await uploadsFolder(dataDir);
   const take = multer({
@@ -159,9 +159,8 @@ async function receive(
 }
 
 /** Files in a folder, whose bytes are counted as they arrive. */
-function storageIn(folder: string, place: UploadPlace | undefined): StorageEngine {
+function storageIn(folder: string, place: SpoolPlace): StorageEngine {
   const disk = multer.diskStorage({ destination: (_request, _file, use) => use(null, folder) });
-  if (!place) return disk;
   return {
     _handleFile: (request, file, done) => {
       const counted = counting((bytes) => place.take(bytes));

@@ -147,8 +147,8 @@ interface Description {
   readonly otherBodies?: readonly string[];
   /** Maximum number of files; by default that of the file parts in the schema. */
   readonly formFiles?: number;
-  /** True when its files wait for who reads imports, and so take of the room for these. */
-  readonly formWaits?: boolean;
+  /** Whose room its files take on the disk, until the request has been handled. */
+  readonly formRoom?: 'imports' | 'uploads';
   /** Media type of the default response when it is not JSON. */
   readonly produces?: string;
   /** A member of the body or of the response that can also be sent alone, as text of this type. */
@@ -216,6 +216,8 @@ export function defineRoute<
   const kinds = kindsInPath(definition.path);
   const isChange = definition.method !== 'GET' || definition.isReturn === true;
   const formLimit = definition.formLimit ?? 'UPLOAD_LIMIT_BYTES';
+  const formRoom = ({ importReader, uploadRoom }: ApiDependencies) =>
+    definition.formRoom === 'imports' ? importReader.room : uploadRoom;
 
   return {
     ...definition,
@@ -249,7 +251,7 @@ export function defineRoute<
           dataDir: deps.config.DATA_DIR,
           limit: { bytes: deps.config[formLimit], setting: formLimit },
           ...(definition.formFiles !== undefined && { maxFiles: definition.formFiles }),
-          ...(definition.formWaits && { begin: () => deps.importReader.room.begin(ownerOf(context)) }),
+          begin: () => formRoom(deps).begin(ownerOf(context)),
         });
         warnings.push(...(form?.warnings ?? []));
         const result = await definition

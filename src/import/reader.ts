@@ -6,6 +6,7 @@
 import type { Readable } from 'node:stream';
 import type { Config } from '../config.js';
 import type { ValidateMode } from '../model/policies/validate.js';
+import { SpoolRoom } from '../util/spool-room.js';
 import { Turns } from '../util/turns.js';
 import type { Folder } from './folder/folder.js';
 import type { FolderToRead } from './folder/read-folder.js';
@@ -14,7 +15,6 @@ import type { ReadRequest } from './read-request.js';
 import { ReaderChild } from './reader-child.js';
 import type { ReadJob } from './reader-messages.js';
 import { spool } from './spool.js';
-import { UploadRoom } from './upload-room.js';
 
 const CONCURRENT_READS = 2;
 /**
@@ -51,7 +51,7 @@ export type ReaderConfig = Pick<
 export class ImportReader {
   readonly #config: ReaderConfig;
   /** Of what waits to be read. */
-  readonly room: UploadRoom;
+  readonly room: SpoolRoom;
   readonly #reads = new Turns({ places: CONCURRENT_READS, beyond: BEYOND });
   readonly #imports = new Turns({ places: CONCURRENT_IMPORTS, beyond: BEYOND });
   /** All running children, including the idle one. */
@@ -61,9 +61,13 @@ export class ImportReader {
 
   constructor(config: ReaderConfig) {
     this.#config = config;
-    this.room = new UploadRoom({
+    this.room = new SpoolRoom({
+      title: 'imports and plans that have not been read yet',
       bodies: config.IMPORTS_QUEUED_LIMIT,
+      bodiesSetting: 'IMPORTS_QUEUED_LIMIT',
       bytes: config.IMPORTS_SPOOLED_LIMIT_BYTES,
+      bytesSetting: 'IMPORTS_SPOOLED_LIMIT_BYTES',
+      code: 'too_many_imports',
     });
   }
 

@@ -9,8 +9,8 @@ import type { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { AppError, toError } from '../errors.js';
 import { isErrno } from '../util/errno.js';
+import { counting, type SpoolPlace } from '../util/spool-room.js';
 import { uploadsFolder } from '../util/uploads.js';
-import { counting, type UploadPlace } from './upload-room.js';
 
 export interface SpooledBody {
   readonly file: string;
@@ -27,7 +27,7 @@ export async function spool(
   body: Readable,
   dataDir: string,
   limitBytes: number,
-  place: UploadPlace,
+  place: SpoolPlace,
 ): Promise<SpooledBody> {
   const file = join(await uploadsFolder(dataDir), `${randomUUID()}.json`);
   const remove = () => rm(file, { force: true });
@@ -43,7 +43,7 @@ export async function spool(
 }
 
 /** Fails after this many bytes, or when there is no room. */
-function limited(limitBytes: number, place: UploadPlace): Transform {
+function limited(limitBytes: number, place: SpoolPlace): Transform {
   let count = 0;
   return counting((bytes) => {
     count += bytes;

@@ -18,6 +18,14 @@ export function ownerOfEndpoint(endpoint: {
   return endpoint.domain_id === null ? WITHOUT_DOMAIN : endpoint.domain;
 }
 
+/**
+ * Who takes turns for a service: the host whose endpoints may use it. Of several, the first, so that combinations of
+ * hosts give nobody more turns.
+ */
+export function ownerOfService({ domains }: { readonly domains: readonly string[] }): string {
+  return domains.toSorted()[0] ?? WITHOUT_DOMAIN;
+}
+
 /** An owner of endpoints, for people. */
 export function titleOfOwner(owner: string): string {
   return owner === WITHOUT_DOMAIN ? 'hosts without a domain' : `the domain "${owner}"`;

@@ -1,9 +1,11 @@
 /** The process `web`: the management API. */
+
 import { ActorHostClient } from '../actors/client.js';
 import { API_TOPICS } from '../api/api-dependencies.js';
 import { createApp } from '../api/app.js';
 import { identityProviderOf } from '../api/identity-provider.js';
 import { keepKeySets } from '../api/key-sets.js';
+import { uploadRoom } from '../api/objects/upload-room.js';
 import { serveApp } from '../api/server.js';
 import { keyWarning } from '../api/system/warnings.js';
 import { openArtifactStore } from '../artifacts/open.js';
@@ -76,6 +78,7 @@ async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
     gateways,
     threads,
     importReader,
+    uploadRoom: uploadRoom(config),
     stopping: stop.signal,
     waitsEnd: waitsEnd.signal,
   });

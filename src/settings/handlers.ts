@@ -186,4 +186,17 @@ export const SERVICES = {
     'Largest file for an upload to an object storage, bytes.',
     '5 GiB',
   ),
+  UPLOADS_OF_USER_LIMIT: integer(
+    32,
+    1,
+    10_000,
+    'Uploads of one user, or of `API_KEY`, to object storages at a time. More are refused.',
+  ),
+  UPLOADS_SPOOLED_LIMIT_BYTES: integer(
+    20 * 1024 ** 3,
+    1024,
+    Number.MAX_SAFE_INTEGER,
+    'What uploads to object storages may have on the disk of one `web` until they are stored, bytes; several ones of one user half of it. One of each user is let in beyond it.',
+    '20 GiB',
+  ),
 } as const;

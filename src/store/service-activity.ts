@@ -28,6 +28,7 @@ export type HostedService = Pick<
   | 'name'
   | 'service_type'
   | 'config_encrypted'
+  | 'domains'
   | 'file_hosts'
   | 'former_files'
   | 'activated_at'
@@ -98,7 +99,7 @@ export async function serviceVersions(store: Store): Promise<{ id: string; versi
 export async function hostedServices(store: Store, ids: readonly string[]): Promise<HostedService[]> {
   // In one statement: the secrets are those of the version that is read.
   const { rows } = await store.knex.raw<{ rows: HostedService[] }>(
-    `SELECT id, name, service_type, config_encrypted, file_hosts, former_files, activated_at, version,
+    `SELECT id, name, service_type, config_encrypted, domains, file_hosts, former_files, activated_at, version,
             (SELECT coalesce(json_object_agg(secret_name, value_encrypted), '{}')
                FROM service_secrets JOIN installation_secrets ON installation_secrets.name = secret_name
               WHERE service_id = services.id) AS secrets_encrypted

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { request } from 'node:http';
 import { join } from 'node:path';
@@ -38,7 +39,11 @@ describe('object files', () => {
   let database: string;
 
   before(async () => {
-    api = await startApi({ config: { UPLOAD_LIMIT_BYTES: LIMIT } });
+    api = await startApi({
+      config: {
+        ...{ UPLOAD_LIMIT_BYTES: LIMIT, UPLOADS_OF_USER_LIMIT: 2, UPLOADS_SPOOLED_LIMIT_BYTES: LIMIT },
+      },
+    });
     backend = await startS3Backend(['files', 'other']);
     const create = async (name: string, type: string, config: object) =>
       expectData<{ id: string }>(await api.post('/api/services', { name, service_type: type, config }), 201)
@@ -72,13 +77,14 @@ describe('object files', () => {
   const pathOf = (key: string) => `/api/minio/objects/${key.split('/').map(encodeURIComponent).join('/')}`;
   const download = (key: string, headers: Record<string, string> = {}, method = 'GET') =>
     call(new URL(pathOf(key), api.url), { method, headers });
-  const uploadsOnDisk = () =>
+  const uploadsOnDisk = (count = 0, bytes = 0) =>
     eventually(async () => {
       const folder = join(api.config.DATA_DIR, 'uploads');
-      const files = (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) =>
-        entry.isFile(),
-      );
-      expect(files).to.have.length(0);
+      const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+      const files = entries.filter((entry) => entry.isFile());
+      expect(files).to.have.length(count);
+      const sizes = files.map(({ name, parentPath }) => statSync(join(parentPath, name)).size);
+      expect(sizes.reduce((sum, size) => sum + size, 0)).to.be.at.least(bytes);
     });
 
   describe('uploading', () => {
@@ -153,22 +159,44 @@ describe('object files', () => {
       await uploadsOnDisk();
     });
 
-    it('stores nothing of an aborted upload', async () => {
-      const { headers, body } = multipart([field('key', 'up/cut'), file(randomBytes(500_000))]);
+    /** Begins to upload `up/cut`, until that is one of so many files on the disk. */
+    const begin = async (bytes: number, files: number) => {
+      const { headers, body } = multipart([field('key', 'up/cut'), file(randomBytes(bytes))]);
       const outgoing = request(new URL('/api/minio/objects', api.url), {
         method: 'POST',
         headers: { ...headers, 'content-length': body.length },
       });
       outgoing.on('error', () => undefined);
-      outgoing.write(body.subarray(0, 400_000));
-      const folder = join(api.config.DATA_DIR, 'uploads');
-      await eventually(async () => {
-        const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-        expect(entries.filter((entry) => entry.isFile())).to.have.length(1);
-      });
+      outgoing.write(body.subarray(0, -200));
+      await uploadsOnDisk(files, bytes - 1_000);
+      return outgoing;
+    };
+
+    it('stores nothing of an aborted upload', async () => {
+      const outgoing = await begin(500_000, 1);
       outgoing.destroy();
       await uploadsOnDisk();
       expect((await download('up/cut')).status).to.equal(404);
+    });
+
+    it('refuses uploads of a user beyond their number, and beyond their share of the disk, until others have ended', async () => {
+      const large = Buffer.alloc(LIMIT / 2);
+      const first = await begin(400_000, 1);
+      const tooLarge = await upload('up/second', large);
+      expectFailure(tooLarge, 'too_many_uploads', /500000 bytes.*UPLOADS_SPOOLED_LIMIT_BYTES/);
+      expect(tooLarge.status).to.equal(429);
+      expect(tooLarge.headers).to.have.property('retry-after', '5');
+      expect((await upload('up/second', 'small')).status).to.equal(200);
+      const second = await begin(1_000, 2);
+      expectFailure(
+        await upload('up/third', 'small'),
+        'too_many_uploads',
+        /2 uploads.*UPLOADS_OF_USER_LIMIT/,
+      );
+      first.destroy();
+      second.destroy();
+      await uploadsOnDisk();
+      expect((await upload('up/second', large)).status).to.equal(200);
     });
   });
 

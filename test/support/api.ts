@@ -1,8 +1,10 @@
 /** The management API in this process, with a separate port and database. */
+
 import { ActorHostClient } from '../../src/actors/client.js';
 import { API_TOPICS, type ApiDependencies } from '../../src/api/api-dependencies.js';
 import { createApp } from '../../src/api/app.js';
 import { identityProviderOf } from '../../src/api/identity-provider.js';
+import { uploadRoom } from '../../src/api/objects/upload-room.js';
 import { serveApp } from '../../src/api/server.js';
 import { openArtifactStore } from '../../src/artifacts/open.js';
 import { metricsFolders, runDirectory } from '../../src/bootstrap/run-directory.js';
@@ -64,6 +66,7 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
     gateways,
     threads,
     importReader,
+    uploadRoom: uploadRoom(config),
     stopping: stop.signal,
     waitsEnd: stop.signal,
     queues: openQueues({ DATABASE_URL: database.url, REDIS_URL: config.REDIS_URL }, logged.log),

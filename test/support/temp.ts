@@ -11,9 +11,12 @@ export interface TempDir {
 
 const made = new Set<string>();
 
-/** Makes an empty folder that any user of the machine can enter: the database server runs as another one. */
-export async function tempDir(purpose: string): Promise<TempDir> {
-  const path = await mkdtemp(join(tmpdir(), `edge-gateway-${purpose}-`));
+/**
+ * Makes an empty folder that any user of the machine can enter: the database server runs as another one.
+ * @param place the folder that it is in
+ */
+export async function tempDir(purpose: string, place = tmpdir()): Promise<TempDir> {
+  const path = await mkdtemp(join(place, `edge-gateway-${purpose}-`));
   await chmod(path, 0o755);
   made.add(path);
   return {

@@ -5,13 +5,13 @@
  */
 import { availableParallelism } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import pLimit from 'p-limit';
 import pTimeout from 'p-timeout';
 import { toError } from '../../errors.js';
 import { type HandlerInstance, signServiceToken } from '../../secrets/service-token.js';
 import type { HostedBinding } from '../../store/service-activity.js';
 import type { Log } from '../../util/log.js';
 import { LogRateLimiter } from '../../util/log-rate-limiter.js';
+import { Turns } from '../../util/turns.js';
 import type { ConnectionState } from '../reconnecting-connection.js';
 import { ServiceError } from '../service-error.js';
 import type { ActorMetrics, PoolUse } from '../service-metrics.js';
@@ -38,13 +38,18 @@ const MEASURE_TIMEOUT_MS = 1_000;
 const MAX_LOG_LINES_PER_SECOND = 50;
 const NOT_USED: PoolUse = { inUse: 0, waiting: 0 };
 
-/** A start takes a processor for a moment: hundreds at once would not answer in time. */
-const starting = pLimit(availableParallelism());
+/**
+ * A start takes a processor for a moment: hundreds at once would not answer in time. Owners of services take turns; as
+ * many more may start at once for owners that have none.
+ */
+const starts = new Turns({ places: availableParallelism(), beyond: availableParallelism() });
 
 /** The state of an active service. */
 export type ServiceCondition = ConnectionState | { readonly kind: 'failed'; readonly reason: string };
 
 export interface IsolatedServiceOptions extends Pick<ServeRequest, 'service' | 'config' | 'bindings'> {
+  /** Whose turn its starts take. */
+  readonly owner: string;
   readonly settings: IsolationSettings;
   /** Whether the file of a sqlite service was opened before with this path. Rejects when that cannot be read now. */
   readonly hadFile: () => Promise<boolean>;
@@ -183,7 +188,7 @@ export class IsolatedService implements RemoteActor, RunningService {
   async #start(): Promise<void> {
     const work = await this.#place();
     if (!work) return;
-    await starting(async () => {
+    await starts.run(this.#options.owner, async () => {
       if (this.#ending.signal.aborted) return;
       const { service, settings } = this.#options;
       const missing = missingProgram(service.type);

@@ -96,7 +96,7 @@ export const importRoutes = [
     form: BundleForm,
     formLimit: 'BUNDLE_LIMIT_BYTES',
     formFiles: 1,
-    formWaits: true,
+    formRoom: 'imports',
     data: Type.Union([BundleImported, ImportPlan]),
     alternatives: {
       202: { description: 'The import is running; `Location` is its URL', data: ImportAccepted },

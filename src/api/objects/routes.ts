@@ -63,7 +63,10 @@ export const objectRoutes = [
     query: ServiceQuery,
     form: UploadForm,
     data: Uploaded,
-    errors: [...shared.errors, 'invalid_input', 'body_too_large', 'unsupported_media_type'],
+    errors: [
+      ...shared.errors,
+      ...(['invalid_input', 'body_too_large', 'unsupported_media_type', 'too_many_uploads', 'busy'] as const),
+    ],
     handle: async (
       { form: { file, key }, query: { service: asked }, scope, tell },
       { store, actorHosts },

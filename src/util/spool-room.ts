@@ -6,22 +6,28 @@
 import { Transform } from 'node:stream';
 import { AppError, toError } from '../errors.js';
 
-export interface UploadLimits {
-  /** Bodies of one owner that arrive, wait, or are read. */
+export interface SpoolLimits {
+  /** The bodies, for people: "uploads that have not been stored yet". */
+  readonly title: string;
+  /** Bodies of one owner that arrive or wait, and the setting that says so. */
   readonly bodies: number;
-  /** Of all bodies together. Several ones of one owner may have half of it. */
+  readonly bodiesSetting: string;
+  /** Of all bodies together, and the setting. Several ones of one owner may have half of it. */
   readonly bytes: number;
+  readonly bytesSetting: string;
+  /** Of an owner that has too many. */
+  readonly code: 'too_many_imports' | 'too_many_uploads';
 }
 
 /** The place of one body. */
-export interface UploadPlace {
-  /** More of it has arrived. @throws AppError too_many_imports, busy */
+export interface SpoolPlace {
+  /** More of it has arrived. @throws AppError the code of the room, or busy */
   take(bytes: number): void;
   /** It is not on the disk any more; harmless when that was said before. */
   end(): void;
 }
 
-/** Reading a document takes seconds at most. */
+/** What is done with a body mostly takes seconds. */
 const RETRY = { details: { retry_after_seconds: 5 } };
 
 /** Passes on what arrives. @param take called with the bytes of each piece; the stream fails when it throws */
@@ -44,12 +50,12 @@ interface Owner {
   bytes: number;
 }
 
-export class UploadRoom {
-  readonly #limits: UploadLimits;
+export class SpoolRoom {
+  readonly #limits: SpoolLimits;
   readonly #owners = new Map<string, Owner>();
   #bytes = 0;
 
-  constructor(limits: UploadLimits) {
+  constructor(limits: SpoolLimits) {
     this.#limits = limits;
   }
 
@@ -60,15 +66,15 @@ export class UploadRoom {
 
   /**
    * Takes the place of a body that is about to arrive.
-   * @throws AppError too_many_imports when the owner has as many as one may have
+   * @throws AppError the code of the room, when the owner has as many as one may have
    */
-  begin(name: string): UploadPlace {
-    const { bodies } = this.#limits;
+  begin(name: string): SpoolPlace {
+    const { bodies, bodiesSetting, code, title } = this.#limits;
     const owner = this.#owners.get(name) ?? { bodies: 0, bytes: 0 };
     if (owner.bodies >= bodies)
       throw new AppError(
-        'too_many_imports',
-        `You have ${bodies} imports and plans that have not been read yet (IMPORTS_QUEUED_LIMIT); try again when some of them have.`,
+        code,
+        `You have ${bodies} ${title} (${bodiesSetting}); try again when some of them have.`,
         RETRY,
       );
     this.#owners.set(name, owner);
@@ -97,19 +103,19 @@ export class UploadRoom {
 
   #require(owner: Owner, bytes: number): void {
     if (owner.bodies === 1) return;
-    const ofOwner = Math.floor(this.#limits.bytes / 2);
+    const { bytes: limit, bytesSetting, code, title } = this.#limits;
+    const ofOwner = Math.floor(limit / 2);
     if (owner.bytes + bytes > ofOwner)
       throw new AppError(
-        'too_many_imports',
-        `Your imports and plans that have not been read yet have more than ${ofOwner} bytes together (half of ` +
-          'IMPORTS_SPOOLED_LIMIT_BYTES); try again when some of them have.',
+        code,
+        `Your ${title} have more than ${ofOwner} bytes together (half of ${bytesSetting}); try again when some of ` +
+          'them have.',
         RETRY,
       );
-    if (this.#bytes + bytes > this.#limits.bytes)
+    if (this.#bytes + bytes > limit)
       throw new AppError(
         'busy',
-        `All imports and plans that have not been read yet have ${this.#limits.bytes} bytes together ` +
-          '(IMPORTS_SPOOLED_LIMIT_BYTES); send one at a time, or try again in a moment.',
+        `All ${title} have ${limit} bytes together (${bytesSetting}); send one at a time, or try again in a moment.`,
         RETRY,
       );
   }
