@@ -13,7 +13,8 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
-use crate::http::{RequestIds, refuse_connection};
+use crate::http::refuse_connection;
+use crate::request::RequestIds;
 use crate::supervisor::Supervisor;
 use crate::thread::ThreadHandle;
 

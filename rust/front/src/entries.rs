@@ -10,9 +10,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 
-use crate::http::{Refusal, RequestSpan};
 use crate::messages::{EntrySpan, FromFront, RequestEntry};
 use crate::policies::Identity;
+use crate::request::{Refusal, RequestSpan};
 use crate::thread::Thread;
 use crate::upstream::endpoint::Endpoint;
 

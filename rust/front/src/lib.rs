@@ -16,6 +16,7 @@ mod intervals;
 mod memory;
 mod messages;
 mod policies;
+mod request;
 pub mod routes;
 mod scratch;
 mod supervisor;

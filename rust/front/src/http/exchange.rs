@@ -6,32 +6,24 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::client::Client;
+use super::client::{Client, Next};
 use super::failure::refusal_of;
-use super::head::Framing;
-use super::refusal::Refusal;
+use super::handler_head;
 use super::request::{Addressed, Request};
 use super::response::{Persistence, ResponseHead};
 use super::stream::Broken;
-use super::websocket;
 use crate::entries::{self, Finished};
 use crate::intervals;
 use crate::memory::Share;
 use crate::messages::Level;
 use crate::policies::{self, Begun, Unchecked, Verdict, lines_of};
+use crate::request::{Framing, Refusal};
 use crate::thread::Thread;
 use crate::upstream::endpoint::{Answered, Endpoint, Failure};
 use crate::upstream::{Answer, Reply, RequestBody, SWITCHING};
 
 /// What a request may have in memory without asking for it.
 const FREE_BYTES: usize = 4 * 1024;
-
-/// Whether the connection can take another request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    Request,
-    Close,
-}
 
 /// A request with what it takes to answer it.
 pub struct Exchange<'a, C> {
@@ -102,7 +94,7 @@ impl<'a, C: Client> Exchange<'a, C> {
             Err(refusal) => return self.refuse(&request, &refusal).await,
         };
         self.client.give_back();
-        let socket_head = matches!(request.upgrade, Some(Ok(_))).then(|| websocket::asking(head));
+        let socket_head = matches!(request.upgrade, Some(Ok(_))).then(|| handler_head::asking_for_socket(head));
         let outcome = endpoint.request(head, &sent, self.reply, deadline, *place, socket_head.as_deref()).await;
         // A handler that has answered needs no more of it than what is being written.
         drop(sent);

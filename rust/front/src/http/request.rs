@@ -6,17 +6,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::client::Link;
+use super::guard::Phase;
 use super::handler_head;
-use super::head::{self, Framing, Head};
-use super::refusal::Refusal;
-use super::target::host_name;
-use super::trace::RequestSpan;
+use super::stream::Broken;
 use super::upgrade::{self, Upgrade};
 use crate::challenges;
 use crate::client_ip::HTTP;
 use crate::endpoint_state::{EndpointState, Serving};
 use crate::messages::FromFront;
 use crate::policies::{self, Identity, Judged, KeyWait, Patience, Policies};
+use crate::request::{Framing, Head, MAX_HEADERS, Refusal, RequestSpan, host_name, read_head};
 use crate::routes::{Lookup, RouteTable};
 use crate::thread::Thread;
 use crate::upstream::endpoint::Endpoint;
@@ -82,8 +82,8 @@ impl Request {
         is_secure: bool,
         patience: &mut Patience,
     ) -> Result<Self, Refusal> {
-        let mut space = [const { MaybeUninit::uninit() }; head::MAX_HEADERS];
-        let head = head::read(bytes, &mut space)?;
+        let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+        let head = read_head(bytes, &mut space)?;
         let id = head.request_id.map_or_else(|| thread.request_ids.next(), str::to_owned);
         let headers = head.headers.iter().map(|header| (header.name.as_bytes(), header.value));
         let client = thread.proxies.client(peer, is_secure, headers);
@@ -146,6 +146,36 @@ impl Request {
         }
         wait.give_up();
         false
+    }
+}
+
+/// Reads a request; again when its policies have been made ready, when it was counted, and when the key of its token
+/// may have come.
+pub async fn read_request(link: &impl Link, head: &[u8], peer: IpAddr, thread: &Rc<Thread>) -> Result<Request, Broken> {
+    let mut patience = Patience::default();
+    loop {
+        let mut request = Request::read(thread, head, peer, link.is_secure(), &mut patience)?;
+        if let Some(validator) = patience.unprepared.take() {
+            link.watch().begin(Phase::Unwatched);
+            link.unless_reset(patience.prepare(&validator, request.timeout())).await?;
+            continue;
+        }
+        if std::mem::take(&mut patience.counts_first) {
+            link.watch().begin(Phase::Unwatched);
+            if request.is_over_limit(thread, &mut patience).await {
+                return Ok(request);
+            }
+            continue;
+        }
+        let (asks, wait) = patience.take();
+        if asks {
+            request.ask_for_key(thread);
+        }
+        let Some(wait) = wait else { return Ok(request) };
+        link.watch().begin(Phase::Unwatched);
+        if !request.gets_other_policies(thread, &wait).await {
+            return Ok(request);
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
-use super::client::Client;
-use super::exchange::{Exchange, Next};
+use super::client::{Client, Next};
+use super::exchange::Exchange;
 use super::request::Request;
 use super::response::ResponseHead;
 use super::stream::Broken;

@@ -3,9 +3,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 
-use super::head::Head;
-use super::refusal::Refusal;
 use crate::policies::{Policies, Sockets};
+use crate::request::{Head, Refusal};
 
 const VERSION: &[u8] = b"13";
 /// Decoded.
@@ -84,16 +83,16 @@ fn only<'a>(head: &'a Head<'_, '_>, name: &'a str) -> Option<&'a [u8]> {
 mod tests {
     use std::mem::MaybeUninit;
 
-    use super::super::head;
     use super::*;
+    use crate::request::{MAX_HEADERS, read_head};
 
     const KEY: &str = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
     const VERSION: &str = "Sec-WebSocket-Version: 13\r\n";
 
     fn with<T>(lines: &str, look: impl FnOnce(&Head<'_, '_>) -> T) -> T {
         let bytes = format!("GET / HTTP/1.1\r\nHost: own.test:8080\r\n{lines}\r\n");
-        let mut space = [const { MaybeUninit::uninit() }; head::MAX_HEADERS];
-        look(&head::read(bytes.as_bytes(), &mut space).unwrap())
+        let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+        look(&read_head(bytes.as_bytes(), &mut space).unwrap())
     }
 
     fn status(lines: &str) -> u16 {

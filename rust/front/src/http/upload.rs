@@ -4,14 +4,13 @@ use std::time::{Duration, Instant};
 use edge_wire::MAX_DATA_BYTES;
 use tokio::time::{sleep, timeout_at};
 
-use super::client::Client;
-use super::exchange::{Exchange, Next};
+use super::client::{Client, Next};
+use super::exchange::Exchange;
 use super::failure::refusal_of;
 use super::guard::Phase;
-use super::head::Framing;
-use super::refusal::Refusal;
 use super::request::{Addressed, Request};
 use super::stream::Broken;
+use crate::request::{Framing, Refusal};
 use crate::upstream::endpoint::Failure;
 use crate::upstream::{Active, Outcome, Upload};
 

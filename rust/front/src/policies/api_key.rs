@@ -6,7 +6,7 @@ use ring::digest;
 
 use super::auth::{Identity, bytes_of_hex};
 use super::{compiled, header, now};
-use crate::http::Head;
+use crate::request::Head;
 
 #[derive(Debug)]
 pub struct ApiKeys {

@@ -11,7 +11,7 @@ use super::hmac::{Hmac, Signature};
 use super::jwt::{Checked, Jwt};
 use super::key_wait::Patience;
 use super::text_header;
-use crate::http::{Head, Refusal};
+use crate::request::{Head, Refusal};
 
 /// A caller.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::parts::Digests;
-use crate::http::{Head, Refusal};
+use crate::request::{Head, Refusal};
 
 /// The policies of an endpoint.
 #[derive(Deserialize)]

@@ -2,7 +2,7 @@
 use std::io::Write;
 
 use super::{compiled, header};
-use crate::http::Head;
+use crate::request::Head;
 
 const DEFAULT_MIN_BYTES: usize = 1024;
 /// Compressed at a time: other connections of the thread do not wait for all of a long body.

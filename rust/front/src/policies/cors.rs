@@ -1,7 +1,7 @@
 //! Pages of other origins (Fetch standard, "CORS protocol").
 use super::origins::Origins;
 use super::{Policies, compiled, text_header};
-use crate::http::{Head, Refusal};
+use crate::request::{Head, Refusal};
 
 #[derive(Debug)]
 pub struct Cors {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::validate::{Validator, fuzzing::check};
 use super::{CompiledPolicies, Patience, Policies, Texts};
-use crate::http::{MAX_HEADERS, read_head};
+use crate::request::{MAX_HEADERS, read_head};
 
 const HEAD: &[u8] = b"GET /a/b?x=1&y=a%20b HTTP/1.1\r\nHost: a.test\r\nCookie: a=b\r\nOrigin: https://a.test\r\n\
     Authorization: Bearer a.b.c\r\nX-Key: k\r\n\r\n";

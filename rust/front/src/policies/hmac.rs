@@ -4,7 +4,7 @@ use ring::hmac::{self, HMAC_SHA256, Key};
 use super::auth::hex_bytes;
 use super::compiled::{self, Style};
 use super::{now, text_header};
-use crate::http::Head;
+use crate::request::Head;
 
 const GITHUB: &str = "x-hub-signature-256";
 const STRIPE: &str = "stripe-signature";

@@ -44,8 +44,8 @@ pub use shared_rates::{count, take, taken};
 pub use sockets::Sockets;
 pub use validate::{Begun, Unchecked, Verdict};
 
-use crate::http::{Head, Refusal};
 use crate::memory::Share;
+use crate::request::{Head, Refusal};
 use api_key::ApiKeys;
 use auth::{Auth, Outcome};
 use basic::Basic;

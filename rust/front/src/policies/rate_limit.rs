@@ -6,7 +6,7 @@ use super::compiled::OnFailure;
 use super::counts::{COUNTS, hash, now_ms, share_of};
 use super::shared_rates::SharedRule;
 use super::{compiled, header};
-use crate::http::{Head, Refusal};
+use crate::request::{Head, Refusal};
 
 #[derive(Debug)]
 pub struct Rule {

@@ -11,8 +11,8 @@ use tokio::sync::oneshot;
 use super::Judged;
 use super::counts::{COUNTS, Count, now_ms, share_of};
 use super::rate_limit::{self, Told, ToldRule};
-use crate::http::Refusal;
 use crate::messages::{FromFront, RateTaken, RateToTake};
+use crate::request::Refusal;
 use crate::supervisor::Supervisor;
 
 /// The supervisor answers sooner, also when Redis is away.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use self::relay::{Left, Relay};
-use super::client::Client;
-use super::exchange::{Exchange, Next};
+use super::client::{Client, Next};
+use super::exchange::Exchange;
 use super::request::Request;
 use super::response::{Persistence, ResponseHead};
 use super::stream::Broken;
@@ -22,12 +22,6 @@ use crate::upstream::{SWITCHING, Streamed};
 /// Headers of the handshake that only the front sets.
 const OF_HANDSHAKE: [&[u8]; 3] = [b"sec-websocket-accept", b"sec-websocket-extensions", b"sec-websocket-version"];
 const PROTOCOL: &[u8] = b"sec-websocket-protocol";
-
-/// The head of a request, as a handler gets it that is asked for a WebSocket.
-pub fn asking(head: &[u8]) -> Vec<u8> {
-    let members = head.strip_suffix(b"}").unwrap_or(head);
-    [members, b",\"websocket\":true}"].concat()
-}
 
 impl<C: Client> Exchange<'_, C> {
     /// Goes on as a WebSocket, which a handler has accepted, until that ends. It counts as a request until then.
@@ -109,6 +103,5 @@ mod tests {
         let expected = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: a=\r\n\
                         Set-Cookie: a=b\r\nsec-websocket-protocol: v2\r\n";
         assert_eq!(lines, expected);
-        assert_eq!(asking(b"{\"a\":1}"), b"{\"a\":1,\"websocket\":true}");
     }
 }

@@ -7,8 +7,8 @@ use tokio::time::timeout_at;
 
 use super::stop::Waiting;
 use super::{Begun, NAME, Ready, Validator, Verdict};
-use crate::http::Refusal;
 use crate::memory::Share;
+use crate::request::Refusal;
 use crate::workers::{self, Turn};
 
 /// What is read of a body may have so much in memory without asking for it.

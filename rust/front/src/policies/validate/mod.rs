@@ -33,7 +33,7 @@ pub use finish::{Unchecked, finish};
 pub use ready::Begun;
 
 use super::cache::{self, Cached};
-use crate::http::{Head, Refusal};
+use crate::request::{Head, Refusal};
 use crate::workers;
 
 const NAME: &str = "validate";

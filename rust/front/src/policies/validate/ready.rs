@@ -12,8 +12,8 @@ use super::schema::{Pattern, Schema};
 use super::stop::Stop;
 use super::text::{self, TextReader, form_decoded, pairs};
 use super::{NAME, Verdict};
-use crate::http::{Head, Refusal};
 use crate::policies::header;
+use crate::request::{Head, Refusal};
 
 pub const TOO_COMPLEX: &str = "is too complex to be checked";
 

@@ -14,9 +14,9 @@ use super::ready::{BodyKind, TOO_COMPLEX};
 use super::schema::Schema;
 use super::stop::Waiting;
 use super::*;
-use crate::http::{MAX_HEADERS, read_head};
 use crate::memory::{MemoryBudget, Share};
 use crate::policies::Patience;
+use crate::request::{MAX_HEADERS, read_head};
 
 /// A body with what is to be given back.
 struct Held {
