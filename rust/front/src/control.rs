@@ -242,7 +242,7 @@ impl Control {
                 self.request(seq, InternalRequest { endpoint_id, head, body, attempt });
             }
             ToFront::Route { seq, host, method, path } => self.route(seq, RouteQuery { host, method, path }),
-            ToFront::Taken { id, taken } => policies::taken(id, taken),
+            ToFront::Taken { id, taken } => policies::give_counts(id, taken),
             ToFront::Share { gateways, place } => policies::set_share(gateways, place),
             ToFront::HandOver { seq } => {
                 let counts = Some(COUNTS.hand_over(now_ms()));
@@ -254,7 +254,7 @@ impl Control {
                 }
             }
             ToFront::Count { seq, rules } => {
-                let taken = policies::count(&rules);
+                let taken = policies::count_for_replaced_front(&rules);
                 self.supervisor.done(Done { seq, taken, ..Done::default() });
             }
             ToFront::Stop { seq } => self.stop(seq),

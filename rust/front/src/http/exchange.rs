@@ -42,7 +42,7 @@ impl<'a, C: Client> Exchange<'a, C> {
         if let Ok(Addressed { judged: Some(judged), .. }) = &mut request.to {
             begun = judged.begun.take();
             if !judged.shared_rules.is_empty() {
-                policies::take(judged, &self.thread.supervisor).await;
+                judged.count_shared_rates(&self.thread.supervisor).await;
             }
         }
         let addressed = match &request.to {

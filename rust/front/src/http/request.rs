@@ -126,7 +126,7 @@ impl Request {
     pub async fn is_over_limit(&mut self, thread: &Thread, patience: &mut Patience) -> bool {
         let Ok(Addressed { judged: Some(judged), .. }) = &mut self.to else { return false };
         let told = judged.lines.len();
-        policies::take(judged, &thread.supervisor).await;
+        judged.count_shared_rates(&thread.supervisor).await;
         patience.lines.push_str(&judged.lines[told..]);
         judged.refusal.is_some()
     }
@@ -248,16 +248,15 @@ fn without_endpoint(
     host: &str,
     allow: &[&'static str],
 ) -> Refusal {
-    let policies_of = |method: &str| match routes.find(host, method, head.target.path()) {
-        Lookup::Found { target, .. } => target.state().policies.clone(),
+    let cors_of = |method: &str| match routes.find(host, method, head.target.path()) {
+        Lookup::Found { target, .. } => target.state().policies.as_ref()?.cors.clone(),
         _ => None,
     };
-    if let Some(answer) = policies::preflight(head, allow, policies_of) {
+    if let Some(answer) = policies::preflight(head, allow, cors_of) {
         return answer;
     }
     let mut refusal = Refusal::wrong_method(head.method, allow);
-    let policies = allow.first().and_then(|method| policies_of(method));
-    if let Some(cors) = policies.as_ref().and_then(|policies| policies.cors.as_ref()) {
+    if let Some(cors) = allow.first().and_then(|method| cors_of(method)) {
         cors.add_lines(head, refusal.lines.to_mut());
     }
     refusal

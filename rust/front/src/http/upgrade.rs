@@ -26,10 +26,10 @@ pub struct Upgrade {
 /// # Errors
 /// The answer to a request that gets none.
 pub fn read(head: &Head<'_, '_>, scheme: &str, policies: Option<&Policies>) -> Result<Upgrade, Refusal> {
-    if only(head, "sec-websocket-version") != Some(VERSION) {
+    if head.single_header("sec-websocket-version") != Some(VERSION) {
         return Err(Refusal::other_socket_version());
     }
-    let Some(key) = only(head, "sec-websocket-key").filter(|key| is_key(key)) else {
+    let Some(key) = head.single_header("sec-websocket-key").filter(|key| is_key(key)) else {
         return Err(Refusal::malformed("A WebSocket needs one Sec-WebSocket-Key: 16 bytes in base64."));
     };
     if !admits_origin(head, scheme, policies.and_then(Policies::sockets)) {
@@ -71,12 +71,6 @@ fn is_same_host(origin: &str, scheme: &str, authority: &str) -> bool {
 
 fn values<'a>(head: &'a Head<'_, '_>, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
     head.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name)).map(|header| header.value)
-}
-
-/// The value of a header that has to be there once.
-fn only<'a>(head: &'a Head<'_, '_>, name: &'a str) -> Option<&'a [u8]> {
-    let mut values = values(head, name);
-    values.next().filter(|_| values.next().is_none())
 }
 
 #[cfg(test)]

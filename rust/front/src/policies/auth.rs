@@ -2,45 +2,13 @@
 //! that are wrong are refused, whatever else the request has.
 use std::sync::Arc;
 
-use serde_json::json;
-use subtle::ConstantTimeEq;
-
 use super::api_key::ApiKeys;
 use super::basic::Basic;
 use super::hmac::{Hmac, Signature};
+use super::identity::Identity;
 use super::jwt::{Checked, Jwt};
 use super::key_wait::Patience;
-use super::text_header;
 use crate::request::{Head, Refusal};
-
-/// A caller.
-#[derive(Debug, Default)]
-pub struct Identity {
-    pub subject: Option<String>,
-    pub key_id: Option<String>,
-    pub key_label: Option<String>,
-    /// As the handler gets it: JSON.
-    pub json: String,
-}
-
-impl Identity {
-    pub fn of_key(id: String, label: String) -> Self {
-        let json = json!({ "kind": "api_key", "key_id": id, "key_label": label }).to_string();
-        Self { key_id: Some(id), key_label: Some(label), subject: None, json }
-    }
-
-    pub fn of_user(name: String) -> Self {
-        let json = json!({ "kind": "basic", "subject": name }).to_string();
-        Self { subject: Some(name), json, ..Self::default() }
-    }
-
-    /// `claims`: those of a token.
-    pub fn of_token(claims: &serde_json::Value) -> Self {
-        let subject = claims.get("sub").and_then(|subject| subject.as_str()).map(str::to_owned);
-        let json = json!({ "kind": "jwt", "subject": subject, "claims": claims }).to_string();
-        Self { subject, json, ..Self::default() }
-    }
-}
 
 pub enum Outcome {
     Admitted(Arc<Identity>),
@@ -101,7 +69,7 @@ impl Auth {
             return None;
         }
         let (scheme, credentials) =
-            text_header(head, "authorization").and_then(|value| value.split_once(' ')).unwrap_or_default();
+            head.single_text_header("authorization").and_then(|value| value.split_once(' ')).unwrap_or_default();
         let credentials = credentials.trim();
         if let Some(basic) = self.basic.as_ref().filter(|_| scheme.eq_ignore_ascii_case("basic")) {
             let identity = basic.check(credentials);
@@ -134,20 +102,4 @@ impl Auth {
 fn bearer(status: u16, error: &str, message: &'static str) -> Refusal {
     let lines = format!("WWW-Authenticate: Bearer error=\"{error}\"\r\n").into();
     Refusal { lines, ..Refusal::policy("auth", status, message) }
-}
-
-/// Compares without telling by its time where they differ.
-pub fn is_equal(left: &[u8], right: &[u8]) -> bool {
-    left.ct_eq(right).into()
-}
-
-pub fn bytes_of_hex(text: &str) -> Option<[u8; 32]> {
-    hex_bytes(text)?.try_into().ok()
-}
-
-pub fn hex_bytes(text: &str) -> Option<Vec<u8>> {
-    if text.len() % 2 != 0 || text.len() > 128 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
 }

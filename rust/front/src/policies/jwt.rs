@@ -13,10 +13,11 @@ use ring::signature::{
 };
 use serde_json::Value;
 
-use super::auth::Identity;
+use super::clock::unix_seconds;
+use super::compiled;
+use super::identity::Identity;
 use super::key_wait::{KeyWaits, Patience};
 use super::known_tokens::{KnownToken, KnownTokens};
-use super::{compiled, now};
 
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
 const DEFAULT_SKEW_SECONDS: u64 = 30;
@@ -150,7 +151,7 @@ impl Jwt {
         let mut hash = [0; 32];
         hash.copy_from_slice(digest::digest(&digest::SHA256, token.as_bytes()).as_ref());
         if let Some(KnownToken { identity, expires_at }) = self.known.get(&hash) {
-            return match now() < expires_at {
+            return match unix_seconds() < expires_at {
                 true => Checked::Valid(identity),
                 false => Checked::Invalid("The token has expired."),
             };
@@ -229,11 +230,11 @@ impl Jwt {
             }
         };
         let expires_at = time("exp")?.ok_or("The token does not say when it expires.")?.saturating_add(self.skew);
-        if now() >= expires_at {
+        if unix_seconds() >= expires_at {
             return Err("The token has expired.");
         }
         for name in ["nbf", "iat"] {
-            if time(name)?.is_some_and(|at| at > now().saturating_add(self.skew)) {
+            if time(name)?.is_some_and(|at| at > unix_seconds().saturating_add(self.skew)) {
                 return Err("The token is not valid yet.");
             }
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use ring::digest;
 use tokio::time::timeout_at;
 
-use super::now;
+use super::clock::unix_seconds;
 use super::validate::Validator;
 
 /// How long a request waits, and how often keys are asked for.
@@ -81,8 +81,8 @@ impl KeyWaits {
     /// Whether keys are to be asked for now.
     fn asks(&self) -> bool {
         let last = self.asked_at.load(Ordering::Relaxed);
-        now() >= last + ASK_EVERY_SECONDS
-            && self.asked_at.compare_exchange(last, now(), Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        unix_seconds() >= last + ASK_EVERY_SECONDS
+            && self.asked_at.compare_exchange(last, unix_seconds(), Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// None: the request is not to wait.

@@ -7,20 +7,25 @@ mod api_key;
 mod auth;
 mod basic;
 mod cache;
+mod clock;
 mod compiled;
 mod compress;
 mod cors;
 mod counts;
+mod fixed_answers;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod headers;
+mod hex;
 mod hmac;
+mod identity;
 mod ip;
 mod jwt;
 mod key_wait;
 mod known_tokens;
 mod origins;
 mod parts;
+mod rate_headers;
 mod rate_limit;
 mod shared_rates;
 mod sockets;
@@ -32,25 +37,26 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use auth::Identity;
 pub use cache::set_cache_limit;
-pub use compiled::CompiledPolicies;
+pub use compiled::{CompiledPolicies, Texts};
 pub use compress::{Encoding, compressed, lines_of};
 pub use cors::preflight;
 pub use counts::{COUNTS, now_ms, set_seed, set_share};
+pub use identity::Identity;
 pub use key_wait::{KeyWait, Patience};
-pub use parts::Texts;
-pub use shared_rates::{count, take, taken};
+pub use shared_rates::{count_for_replaced_front, give_counts};
 pub use sockets::Sockets;
 pub use validate::{Begun, Unchecked, Verdict};
 
 use crate::memory::Share;
 use crate::request::{Head, Refusal};
+use crate::supervisor::Supervisor;
 use api_key::ApiKeys;
 use auth::{Auth, Outcome};
 use basic::Basic;
 use compress::Compress;
 use cors::Cors;
+use fixed_answers::{Maintenance, Redirect};
 use headers::{HeaderChanges, Headers, NO_CHANGES};
 use hmac::{Hmac, Signature};
 use ip::Networks;
@@ -69,8 +75,8 @@ pub struct Policies {
     auth: Option<Auth>,
     /// Why nobody can be let in.
     broken: Option<Box<str>>,
-    redirect: Option<Arc<compiled::Redirect>>,
-    maintenance: Option<Arc<compiled::Maintenance>>,
+    redirect: Option<Arc<Redirect>>,
+    maintenance: Option<Arc<Maintenance>>,
     headers: Option<Arc<Headers>>,
     pub body_limit: Option<usize>,
     compress: Option<Arc<Compress>>,
@@ -102,6 +108,16 @@ pub struct Judged {
     pub begun: Option<Result<Begun, Unchecked>>,
     /// What is wrong with a request that it lets through.
     pub reported: OnceCell<String>,
+}
+
+impl Judged {
+    /// Counts the request by the rules that others count, and refuses it when one of them has no more.
+    pub async fn count_shared_rates(&mut self, supervisor: &Supervisor) {
+        let rules = std::mem::take(&mut self.shared_rules);
+        if let Some(refusal) = shared_rates::count_shared_rates(&rules, &mut self.lines, supervisor).await {
+            self.refusal = Some(refusal);
+        }
+    }
 }
 
 impl Policies {
@@ -150,8 +166,9 @@ impl Policies {
             rules: read.json("rate_limits", &mut known.rate_limits, whole.rate_limits, |rules| Ok(Rules::new(rules))),
             auth: has_auth.then(|| Auth::new(api_keys, basic, hmac, jwt)),
             broken,
-            redirect: read.json("redirect", &mut known.redirect, whole.redirect, Ok),
-            maintenance: read.json("maintenance", &mut known.maintenance, whole.maintenance, Ok),
+            redirect: read.json("redirect", &mut known.redirect, whole.redirect, |one| Ok(Redirect::new(one))),
+            maintenance: read
+                .json("maintenance", &mut known.maintenance, whole.maintenance, |one| Ok(Maintenance::new(one))),
             headers: read.json("headers", &mut known.headers, whole.headers, |headers| Ok(Headers::new(headers))),
             body_limit,
             compress: read.json("compress", &mut known.compress, whole.compress, |one| Ok(Compress::new(one))),
@@ -345,20 +362,4 @@ impl Policies {
     pub fn sockets(&self) -> Option<&Sockets> {
         self.sockets.as_deref()
     }
-}
-
-/// The value of a header of a request, if it has exactly one.
-fn header<'b>(head: &Head<'_, 'b>, name: &str) -> Option<&'b [u8]> {
-    let mut values = head.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
-    let value = values.next()?.value;
-    values.next().is_none().then_some(value)
-}
-
-fn text_header<'b>(head: &Head<'_, 'b>, name: &str) -> Option<&'b str> {
-    std::str::from_utf8(header(head, name)?).ok()
-}
-
-/// Seconds since 1970.
-fn now() -> u64 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

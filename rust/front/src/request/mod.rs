@@ -1,5 +1,5 @@
-//! What a request says in its head, whichever version of HTTP it came by, and the answer to one that is refused. Nothing
-//! here knows of connections, endpoints or threads.
+//! What a request says in its head, whichever version of HTTP it came by, and the answer to one that is refused.
+//! Nothing here knows of connections, endpoints or threads.
 mod head;
 mod refusal;
 mod request_id;

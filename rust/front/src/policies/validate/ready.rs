@@ -12,7 +12,6 @@ use super::schema::{Pattern, Schema};
 use super::stop::Stop;
 use super::text::{self, TextReader, form_decoded, pairs};
 use super::{NAME, Verdict};
-use crate::policies::header;
 use crate::request::{Head, Refusal};
 
 pub const TOO_COMPLEX: &str = "is too complex to be checked";
@@ -184,7 +183,7 @@ impl Ready {
         let is_plain = |value: &[u8]| value.trim_ascii().eq_ignore_ascii_case(b"identity") || value.is_empty();
         let encodings = head.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("content-encoding"));
         let is_encoded = !encodings.into_iter().all(|header| is_plain(header.value));
-        let value = header(head, "content-type").map(String::from_utf8_lossy).unwrap_or_default();
+        let value = head.single_header("content-type").map(String::from_utf8_lossy).unwrap_or_default();
         let name = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let group = name.split_once('/').map(|(group, _)| format!("{group}/*")).unwrap_or_default();
         let find = |wanted: &str| body.types.iter().position(|media| &*media.name == wanted && !wanted.is_empty());
