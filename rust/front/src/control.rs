@@ -20,11 +20,11 @@ use tokio::task::{JoinHandle, spawn_local};
 use crate::accept::Acceptor;
 use crate::challenges::Challenges;
 use crate::client_ip::TrustedProxies;
-use crate::endpoint_state::{EndpointState, NamedState};
+use crate::endpoint_state::EndpointState;
 use crate::figures::{self, ThreadFigures};
 use crate::internal::{InternalRequest, RouteQuery};
 use crate::memory::MemoryBudget;
-use crate::messages::{Done, FromFront, Level, Settings, ToFront};
+use crate::messages::{Done, EndpointMessage, FromFront, Level, Settings, ToFront};
 use crate::policies::{self, COUNTS, Texts, now_ms};
 use crate::supervisor::{Messages, Supervisor, channel};
 use crate::thread::{Command, Shared, ThreadHandle, Update};
@@ -277,7 +277,7 @@ impl Control {
         Ok(())
     }
 
-    fn apply(&mut self, seq: u64, upserts: Vec<NamedState>, removals: Vec<String>, texts: &Texts) {
+    fn apply(&mut self, seq: u64, upserts: Vec<EndpointMessage>, removals: Vec<String>, texts: &Texts) {
         for id in &removals {
             self.endpoints.remove(id.as_str());
         }
@@ -292,7 +292,11 @@ impl Control {
             (shared, Arc::new(state))
         };
         let update = Arc::new(Update {
-            upserts: upserts.into_iter().map(|state| state.into_parts(texts)).map(with_shared).collect(),
+            upserts: upserts
+                .into_iter()
+                .map(|message| EndpointState::of_message(message, texts))
+                .map(with_shared)
+                .collect(),
             removals,
         });
         self.when_all(seq, |done| Command::Apply(update.clone(), done));
