@@ -58,8 +58,8 @@ impl<C: Client> Exchange<'_, C> {
         let Streamed { head, mut body } = streamed;
         let Ok(addressed) = &request.to else { return Err(Broken::Gone) };
         let mut lines = Cow::Borrowed(&head.lines[..]);
-        if let Some((policies, judged)) = addressed.policies() {
-            lines = policies.response_lines(judged, lines, &head.host_lines);
+        if let Some((policies, outcome)) = addressed.policies() {
+            lines = policies.response_lines(outcome, lines, &head.host_lines);
         }
         let length = head.content_length.filter(|_| head.status != 204 && head.status != 304);
         // HTTP/1.0 has no other way to say where a body of unknown length ends.

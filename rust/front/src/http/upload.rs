@@ -146,7 +146,7 @@ impl<C: Client> Exchange<'_, C> {
         is_long
             // One that is too long is refused before anything of it is read.
             && !matches!((request.framing, limit), (Framing::Length(length), Some(limit)) if length > limit as u64)
-            && addressed.policies().is_none_or(|(policies, judged)| !policies.needs_body(judged))
+            && addressed.policies().is_none_or(|(policies, outcome)| !policies.needs_body(outcome))
     }
 
     /// Sends a request while its body arrives, and the answer to the client. `None` if its handler takes whole requests

@@ -7,10 +7,10 @@ use super::basic::Basic;
 use super::hmac::{Hmac, Signature};
 use super::identity::Identity;
 use super::jwt::{Checked, Jwt};
-use super::key_wait::Patience;
+use super::pending_steps::PendingSteps;
 use crate::request::{Head, Refusal};
 
-pub enum Outcome {
+pub enum AuthOutcome {
     Admitted(Arc<Identity>),
     /// If the signature is that of the body.
     Signed(Signature),
@@ -45,26 +45,26 @@ impl Auth {
         Self { api_keys, basic, hmac, jwt, challenges }
     }
 
-    pub fn check(&self, head: &Head<'_, '_>, patience: &mut Patience) -> Outcome {
+    pub fn check(&self, head: &Head<'_, '_>, pending: &mut PendingSteps) -> AuthOutcome {
         if let Some(checked) = self.api_keys.as_ref().and_then(|keys| keys.check(head)) {
             return match checked {
-                Ok(identity) => Outcome::Admitted(identity),
+                Ok(identity) => AuthOutcome::Admitted(identity),
                 Err(()) => self.refused("The key is not valid, or it has expired."),
             };
         }
         if self.basic.is_some() || self.jwt.is_some() {
-            if let Some(outcome) = self.check_authorization(head, patience) {
+            if let Some(outcome) = self.check_authorization(head, pending) {
                 return outcome;
             }
         }
         match self.hmac.as_ref().and_then(|hmac| hmac.read(head)) {
-            Some(Ok(signature)) => Outcome::Signed(signature),
+            Some(Ok(signature)) => AuthOutcome::Signed(signature),
             Some(Err(())) => self.refused("The signature is not valid."),
             None => self.refused("Credentials are needed to call this endpoint."),
         }
     }
 
-    fn check_authorization(&self, head: &Head<'_, '_>, patience: &mut Patience) -> Option<Outcome> {
+    fn check_authorization(&self, head: &Head<'_, '_>, pending: &mut PendingSteps) -> Option<AuthOutcome> {
         if !head.headers.iter().any(|header| header.name.eq_ignore_ascii_case("authorization")) {
             return None;
         }
@@ -74,23 +74,25 @@ impl Auth {
         if let Some(basic) = self.basic.as_ref().filter(|_| scheme.eq_ignore_ascii_case("basic")) {
             let identity = basic.check(credentials);
             return Some(
-                identity.map_or_else(|| self.refused("The name or the password is not right."), Outcome::Admitted),
+                identity.map_or_else(|| self.refused("The name or the password is not right."), AuthOutcome::Admitted),
             );
         }
         if let Some(jwt) = self.jwt.as_ref().filter(|_| scheme.eq_ignore_ascii_case("bearer")) {
-            return Some(match jwt.check(credentials, patience) {
-                Checked::Valid(identity) => Outcome::Admitted(identity),
-                Checked::Invalid(reason) => Outcome::Refused(bearer(401, "invalid_token", reason)),
-                Checked::Insufficient => {
-                    Outcome::Refused(bearer(403, "insufficient_scope", "The token does not have the scopes needed."))
-                }
+            return Some(match jwt.check(credentials, pending) {
+                Checked::Valid(identity) => AuthOutcome::Admitted(identity),
+                Checked::Invalid(reason) => AuthOutcome::Refused(bearer(401, "invalid_token", reason)),
+                Checked::Insufficient => AuthOutcome::Refused(bearer(
+                    403,
+                    "insufficient_scope",
+                    "The token does not have the scopes needed.",
+                )),
             });
         }
         Some(self.refused("The credentials are not of a kind that this endpoint takes."))
     }
 
-    fn refused(&self, message: &'static str) -> Outcome {
-        Outcome::Refused(Refusal { lines: self.challenges.clone().into(), ..Refusal::policy("auth", 401, message) })
+    fn refused(&self, message: &'static str) -> AuthOutcome {
+        AuthOutcome::Refused(Refusal { lines: self.challenges.clone().into(), ..Refusal::policy("auth", 401, message) })
     }
 
     pub fn refuse_body(&self, signature: &Signature, body: &[u8]) -> Option<Refusal> {

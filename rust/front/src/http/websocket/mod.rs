@@ -32,8 +32,8 @@ impl<C: Client> Exchange<'_, C> {
         let Streamed { head, body } = streamed;
         let (Ok(addressed), Some(Ok(upgrade))) = (&request.to, &request.upgrade) else { return Err(Broken::Gone) };
         let mut lines = handshake(upgrade, &head.lines);
-        if let Some((policies, judged)) = addressed.policies() {
-            lines = policies.response_lines(judged, lines.into(), &head.host_lines).into_owned();
+        if let Some((policies, outcome)) = addressed.policies() {
+            lines = policies.response_lines(outcome, lines.into(), &head.host_lines).into_owned();
         }
         let response = ResponseHead {
             status: SWITCHING,
