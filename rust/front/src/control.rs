@@ -21,13 +21,14 @@ use crate::accept::Acceptor;
 use crate::challenges::Challenges;
 use crate::client_ip::TrustedProxies;
 use crate::endpoint_state::EndpointState;
+use crate::event_loop::{Command, ThreadHandle, Update};
 use crate::figures::{self, ThreadFigures};
 use crate::internal::{InternalRequest, RouteQuery};
 use crate::memory::MemoryBudget;
 use crate::messages::{Done, EndpointMessage, FromFront, Level, Settings, ToFront};
 use crate::policies::{self, COUNTS, Texts, now_ms};
 use crate::supervisor::{Messages, Supervisor, channel};
-use crate::thread::{Command, Shared, ThreadHandle, Update};
+use crate::thread::Shared;
 use crate::tls::Tls;
 use crate::upstream::{ById, Connector, SharedEndpoint};
 

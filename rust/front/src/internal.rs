@@ -59,7 +59,7 @@ pub async fn answer(thread: &Thread, request: InternalRequest) -> Response {
     let answered = ask(thread, &endpoint, &head, &id, &request, started).await;
     let response = match answered {
         Ok(answer) => {
-            thread.handled.set(thread.handled.get() + 1);
+            thread.answered_by_handler();
             // Of a request that was queued, only the outcome is wanted.
             response(&answer, request.attempt.is_none(), id, started)
         }

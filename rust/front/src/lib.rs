@@ -7,6 +7,7 @@ mod control;
 mod durations;
 mod endpoint_state;
 mod entries;
+mod event_loop;
 mod figures;
 #[cfg(fuzzing)]
 pub mod fuzzing;

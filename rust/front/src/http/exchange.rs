@@ -236,7 +236,7 @@ impl<'a, C: Client> Exchange<'a, C> {
             }
             lines = policies.response_lines(outcome, lines, &head.host_lines);
         }
-        self.thread.handled.set(self.thread.handled.get() + 1);
+        self.thread.answered_by_handler();
         self.finished(request, head.status, body.len(), None, None);
         let response = ResponseHead {
             status: head.status,

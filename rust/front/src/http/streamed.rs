@@ -73,7 +73,7 @@ impl<C: Client> Exchange<'_, C> {
             persistence: self.persistence(request, keep_alive),
             content_length: length.map(|length| length as usize),
         };
-        self.thread.handled.set(self.thread.handled.get() + 1);
+        self.thread.answered_by_handler();
         if request.is_head || head.status == 204 || head.status == 304 {
             drop((body, arriving));
             self.finished(request, head.status, 0, None, None);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::connection::{Events, HandlerConnection};
+use super::interval::Interval;
 use super::outgoing::{self, RequestBody};
 use super::pool::HandlerPool;
 use super::reply::{Answer, AnswerBody, Outcome, Reply, Streamed};
@@ -16,7 +17,6 @@ use super::shared::{Active, SharedEndpoint};
 use super::upload::Upload;
 use crate::endpoint_state::EndpointState;
 use crate::figures::Figures;
-use crate::intervals::Interval;
 use crate::memory::{MemoryBudget, Share};
 use crate::messages::{FromFront, Serving, Takes};
 use crate::supervisor::Supervisor;

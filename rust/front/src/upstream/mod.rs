@@ -6,10 +6,12 @@ mod connection;
 mod connector;
 mod counted;
 pub mod endpoint;
+mod entry_limit;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod in_flight;
 mod incoming;
+mod interval;
 mod outgoing;
 mod pool;
 mod reply;

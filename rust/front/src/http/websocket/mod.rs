@@ -45,7 +45,7 @@ impl<C: Client> Exchange<'_, C> {
             content_length: None,
         };
         let bytes = response.bytes(&self.thread.dates, 0);
-        self.thread.handled.set(self.thread.handled.get() + 1);
+        self.thread.answered_by_handler();
         let unlimited = Sockets::default();
         let limits = addressed.state.policies.as_deref().and_then(Policies::sockets).unwrap_or(&unlimited);
         let idle = Duration::from_millis(addressed.state.limits.idle_timeout_ms.into());
