@@ -20,6 +20,7 @@ mod shared;
 mod shared_memory;
 mod socket;
 pub mod sticky;
+mod stream_handle;
 mod upload;
 mod window;
 
