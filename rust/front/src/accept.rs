@@ -13,9 +13,10 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
-use crate::http::{RequestIds, refuse_connection};
+use crate::event_loop::ThreadHandle;
+use crate::http::refuse_connection;
+use crate::request::RequestIds;
 use crate::supervisor::Supervisor;
-use crate::thread::ThreadHandle;
 
 /// Connections that the kernel keeps until they are accepted. Of a burst beyond that, it drops or resets some.
 const BACKLOG: libc::c_int = 4096;

@@ -20,14 +20,15 @@ use tokio::task::{JoinHandle, spawn_local};
 use crate::accept::Acceptor;
 use crate::challenges::Challenges;
 use crate::client_ip::TrustedProxies;
-use crate::endpoint_state::{EndpointState, NamedState};
+use crate::endpoint_state::EndpointState;
+use crate::event_loop::{Command, ThreadHandle, Update};
 use crate::figures::{self, ThreadFigures};
 use crate::internal::{InternalRequest, RouteQuery};
 use crate::memory::MemoryBudget;
-use crate::messages::{Done, FromFront, Level, Settings, ToFront};
+use crate::messages::{Done, EndpointMessage, FromFront, Level, Settings, ToFront};
 use crate::policies::{self, COUNTS, Texts, now_ms};
 use crate::supervisor::{Messages, Supervisor, channel};
-use crate::thread::{Command, Shared, ThreadHandle, Update};
+use crate::thread::Shared;
 use crate::tls::Tls;
 use crate::upstream::{ById, Connector, SharedEndpoint};
 
@@ -242,7 +243,7 @@ impl Control {
                 self.request(seq, InternalRequest { endpoint_id, head, body, attempt });
             }
             ToFront::Route { seq, host, method, path } => self.route(seq, RouteQuery { host, method, path }),
-            ToFront::Taken { id, taken } => policies::taken(id, taken),
+            ToFront::Taken { id, taken } => policies::give_counts(id, taken),
             ToFront::Share { gateways, place } => policies::set_share(gateways, place),
             ToFront::HandOver { seq } => {
                 let counts = Some(COUNTS.hand_over(now_ms()));
@@ -254,7 +255,7 @@ impl Control {
                 }
             }
             ToFront::Count { seq, rules } => {
-                let taken = policies::count(&rules);
+                let taken = policies::count_for_replaced_front(&rules);
                 self.supervisor.done(Done { seq, taken, ..Done::default() });
             }
             ToFront::Stop { seq } => self.stop(seq),
@@ -277,7 +278,7 @@ impl Control {
         Ok(())
     }
 
-    fn apply(&mut self, seq: u64, upserts: Vec<NamedState>, removals: Vec<String>, texts: &Texts) {
+    fn apply(&mut self, seq: u64, upserts: Vec<EndpointMessage>, removals: Vec<String>, texts: &Texts) {
         for id in &removals {
             self.endpoints.remove(id.as_str());
         }
@@ -292,7 +293,11 @@ impl Control {
             (shared, Arc::new(state))
         };
         let update = Arc::new(Update {
-            upserts: upserts.into_iter().map(|state| state.into_parts(texts)).map(with_shared).collect(),
+            upserts: upserts
+                .into_iter()
+                .map(|message| EndpointState::of_message(message, texts))
+                .map(with_shared)
+                .collect(),
             removals,
         });
         self.when_all(seq, |done| Command::Apply(update.clone(), done));

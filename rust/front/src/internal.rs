@@ -13,9 +13,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::entries::{self, Finished};
-use crate::http::{self, Head, Refusal, Target};
+use crate::http;
 use crate::intervals;
 use crate::messages::{Match, Response, Routed};
+use crate::request::{Head, MAX_HEADERS, Refusal, Target, host_name, read_head};
 use crate::routes::{Lookup, Params, RouteTable};
 use crate::thread::Thread;
 use crate::upstream::endpoint::{Answered, Endpoint, Failure};
@@ -46,8 +47,8 @@ pub struct RouteQuery {
 /// Sends a request to its endpoint.
 pub async fn answer(thread: &Thread, request: InternalRequest) -> Response {
     let started = Instant::now();
-    let mut space = [const { MaybeUninit::uninit() }; http::MAX_HEADERS];
-    let head = match http::read_head(request.head.as_bytes(), &mut space) {
+    let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    let head = match read_head(request.head.as_bytes(), &mut space) {
         Ok(head) => head,
         Err(refusal) => return refused(&refusal, String::new(), started),
     };
@@ -58,7 +59,7 @@ pub async fn answer(thread: &Thread, request: InternalRequest) -> Response {
     let answered = ask(thread, &endpoint, &head, &id, &request, started).await;
     let response = match answered {
         Ok(answer) => {
-            thread.handled.set(thread.handled.get() + 1);
+            thread.answered_by_handler();
             // Of a request that was queued, only the outcome is wanted.
             response(&answer, request.attempt.is_none(), id, started)
         }
@@ -205,7 +206,7 @@ pub fn route(thread: &Thread, RouteQuery { host, method, path }: &RouteQuery) ->
         Ok(target) => target,
         Err(refusal) => return not_taken(&refusal),
     };
-    let (host, path) = (http::host_name(target.authority), target.path());
+    let (host, path) = (host_name(target.authority), target.path());
     let mut routes = thread.routes.borrow_mut();
     let (endpoint, found) = match routes.find(&host, method, path) {
         Lookup::Found { target, names, values } => (target.clone(), matched(target, names, values)),

@@ -1,67 +1,14 @@
 //! What became of the requests of each endpoint in the last seconds, by version. The supervisor adds it up to minutes.
-use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use crate::durations::Durations;
 use crate::entries::Finished;
-use crate::messages::{EndpointInterval, FromFront, Settings, VersionInterval};
+use crate::messages::{FromFront, Settings};
 use crate::thread::Thread;
 use crate::upstream::endpoint::Endpoint;
 
 /// Endpoints told of in one message.
 const ENDPOINTS_PER_MESSAGE: usize = 500;
-
-/// An endpoint in the current interval, in one thread.
-#[derive(Default)]
-pub struct Interval {
-    /// The most requests at a time, of all threads.
-    in_flight: Cell<u32>,
-    versions: RefCell<Vec<VersionFigures>>,
-}
-
-struct VersionFigures {
-    /// Of the handler; `None` when none was asked.
-    version: Option<u32>,
-    /// Requests by class of status: at 2 those with 200 to 299, at 0 those of no class.
-    statuses: [u32; 6],
-    durations: Durations,
-}
-
-impl Interval {
-    /// A request has begun; `in_flight` with it.
-    pub fn began(&self, in_flight: u32) {
-        self.in_flight.set(self.in_flight.get().max(in_flight));
-    }
-
-    /// Whether it is the first one that is counted in the interval.
-    fn finished(&self, version: Option<u32>, status: u16, duration: Duration) -> bool {
-        let mut versions = self.versions.borrow_mut();
-        let is_first = versions.is_empty();
-        let at = versions.iter().position(|one| one.version == version).unwrap_or_else(|| {
-            versions.push(VersionFigures { version, statuses: [0; 6], durations: Durations::default() });
-            versions.len() - 1
-        });
-        let VersionFigures { statuses, durations, .. } = &mut versions[at];
-        let class = usize::from(status / 100);
-        statuses[if class < statuses.len() { class } else { 0 }] += 1;
-        durations.add(duration);
-        is_first
-    }
-
-    /// Ends the interval; `in_flight`: those that the next one begins with.
-    fn take(&self, id: &str, in_flight: u32) -> EndpointInterval {
-        let told = |VersionFigures { version, statuses, durations }: VersionFigures| {
-            let (buckets, counts) = durations.counts().unzip();
-            VersionInterval { version, statuses, buckets, counts }
-        };
-        EndpointInterval {
-            id: id.to_owned(),
-            in_flight: self.in_flight.replace(in_flight),
-            versions: self.versions.take().into_iter().map(told).collect(),
-        }
-    }
-}
 
 /// Counts a finished request.
 pub fn count(thread: &Thread, finished: &Finished<'_>) {
@@ -84,28 +31,5 @@ pub fn report(thread: &Thread, at: u64) {
         let told = |endpoint: &Rc<Endpoint>| endpoint.interval().take(&endpoint.shared.id, endpoint.shared.in_flight());
         let endpoints = endpoints.iter().map(told).collect();
         thread.supervisor.send(FromFront::Interval { at, endpoints });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_counted_apart_until_they_are_told() {
-        let interval = Interval::default();
-        interval.began(3);
-        interval.began(1);
-        let finished = |version, status| interval.finished(version, status, Duration::from_millis(1));
-        assert!(finished(Some(1), 200));
-        assert!(!finished(Some(1), 204) && !finished(Some(2), 500) && !finished(None, 999));
-        let told = interval.take("one", 2);
-        assert_eq!((&*told.id, told.in_flight), ("one", 3));
-        let of = |at: usize| (told.versions[at].version, told.versions[at].statuses, &told.versions[at].counts[..]);
-        assert_eq!(of(0), (Some(1), [0, 0, 2, 0, 0, 0], &[2][..]));
-        assert_eq!(of(1), (Some(2), [0, 0, 0, 0, 0, 1], &[1][..]));
-        assert_eq!(of(2), (None, [1, 0, 0, 0, 0, 0], &[1][..]));
-        assert!(finished(Some(1), 200));
-        assert_eq!(interval.take("one", 0).in_flight, 2);
     }
 }

@@ -7,6 +7,7 @@ mod control;
 mod durations;
 mod endpoint_state;
 mod entries;
+mod event_loop;
 mod figures;
 #[cfg(fuzzing)]
 pub mod fuzzing;
@@ -16,6 +17,7 @@ mod intervals;
 mod memory;
 mod messages;
 mod policies;
+mod request;
 pub mod routes;
 mod scratch;
 mod supervisor;

@@ -3,14 +3,17 @@
 //!
 //! The supervisor sends whole states of endpoints, never differences: applying one twice is harmless, and a front that
 //! has just started gets all of them.
+mod endpoint;
+
 use std::collections::BTreeMap;
 
-use crate::challenges::Challenge;
-use crate::endpoint_state::NamedState;
-use crate::policies::Texts;
-use crate::tls::Certificate;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use self::endpoint::{EndpointMessage, HandlerTarget, Instance, Limits, Serving, Sticky, Takes};
+use crate::challenges::Challenge;
+use crate::policies::Texts;
+use crate::tls::Certificate;
 
 /// To the front.
 #[derive(Deserialize)]
@@ -20,7 +23,7 @@ pub enum ToFront {
     Configure(Settings),
     Apply {
         seq: u64,
-        upserts: Vec<NamedState>,
+        upserts: Vec<EndpointMessage>,
         removals: Vec<String>,
         /// Parts of policies of these endpoints, as JSON by their digests.
         #[serde(default)]

@@ -1,43 +1,22 @@
-//! A thread that serves connections: its own routes, its own connections to handlers, and no locks.
+//! A thread that serves connections, as these see it: its own routes, its own connections to handlers, and no locks.
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
-use std::io;
-use std::net::{IpAddr, TcpStream};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
-
-use tokio::runtime::{Builder, LocalOptions};
-use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
-use tokio::sync::oneshot;
-use tokio::task::spawn_local;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::challenges::Challenges;
 use crate::client_ip::TrustedProxies;
-use crate::endpoint_state::EndpointState;
-use crate::entries;
 use crate::figures::ThreadFigures;
-use crate::http::{Dates, Guard, RequestIds, TraceIds, serve};
-use crate::internal::{self, InternalRequest, RouteQuery};
-use crate::intervals;
+use crate::http::{Dates, Guard};
 use crate::memory::MemoryBudget;
-use crate::messages::{Response, Routed, Settings};
+use crate::messages::Settings;
+use crate::request::{RequestIds, TraceIds};
 use crate::routes::RouteTable;
 use crate::supervisor::Supervisor;
-use crate::tls::{Tls, Transport};
+use crate::tls::Tls;
 use crate::upstream::endpoint::{Context, Endpoint};
 use crate::upstream::{ById, HandlerPool, SharedEndpoint};
-
-/// How often deadlines are checked.
-const EXPIRE_EVERY: Duration = Duration::from_millis(100);
-/// How often connections are checked: each so many times that deadlines are.
-const GUARD_EVERY: u32 = 5;
-/// How often it is told how many requests have no entry in the log.
-const LEFT_OUT_EVERY: u32 = 10;
-/// How long a client that keeps its connection busy can delay the exit of a front. Streams end before that, see
-/// `stream_drain_ms`.
-const DRAIN_LIMIT: Duration = Duration::from_secs(35);
 
 /// What all threads share.
 #[derive(Clone)]
@@ -51,117 +30,28 @@ pub struct Shared {
     pub challenges: Arc<Challenges>,
 }
 
-/// Changed endpoints.
-pub struct Update {
-    pub upserts: Vec<(Arc<SharedEndpoint>, Arc<EndpointState>)>,
-    pub removals: Vec<String>,
-}
-
-/// A connection that a client has made.
-pub struct Accepted {
-    tcp: TcpStream,
-    peer: IpAddr,
-    /// Whether it begins with a handshake of TLS.
-    is_secure: bool,
-}
-
-/// What a thread is told. The senders are told when it is done.
-pub enum Command {
-    Serve(Accepted, OpenConnection),
-    Apply(Arc<Update>, oneshot::Sender<()>),
-    /// When no request is in flight in a replaced instance.
-    Drain(u64, oneshot::Sender<()>),
-    Figures(oneshot::Sender<ThreadFigures>),
-    Request(InternalRequest, OpenConnection, oneshot::Sender<Response>),
-    Route(RouteQuery, oneshot::Sender<Routed>),
-    /// When all connections are closed.
-    Stop(oneshot::Sender<()>),
-}
-
-/// A connection of a client, as long as it is open.
-pub struct OpenConnection(Arc<AtomicUsize>);
-
-impl Drop for OpenConnection {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// A running thread.
-pub struct ThreadHandle {
-    commands: UnboundedSender<Command>,
-    connections: Arc<AtomicUsize>,
-}
-
-impl ThreadHandle {
-    /// Starts a thread.
-    ///
-    /// # Errors
-    /// Of the system.
-    pub fn start(shared: Shared) -> io::Result<Self> {
-        let (commands, receiver) = mpsc::unbounded_channel();
-        let connections = Arc::<AtomicUsize>::default();
-        let open = connections.clone();
-        let runtime = || {
-            // That asks for connections, one at a time.
-            Builder::new_current_thread().max_blocking_threads(1).enable_all().build_local(LocalOptions::default())
-        };
-        let request_ids = RequestIds::new()?;
-        let trace_ids = TraceIds::new()?;
-        std::thread::Builder::new().name("front".to_owned()).spawn(move || {
-            let runtime = runtime().unwrap_or_else(|error| panic!("a thread cannot wait for events: {error}"));
-            runtime.block_on(Thread::new(shared, request_ids, trace_ids, open).run(receiver));
-        })?;
-        Ok(Self { commands, connections })
-    }
-
-    /// Connections of clients that are open.
-    pub fn connections(&self) -> usize {
-        self.connections.load(Ordering::Relaxed)
-    }
-
-    pub fn serve(&self, tcp: TcpStream, peer: IpAddr, is_secure: bool) {
-        self.connections.fetch_add(1, Ordering::Relaxed);
-        let accepted = Accepted { tcp, peer, is_secure };
-        self.send(Command::Serve(accepted, OpenConnection(self.connections.clone())));
-    }
-
-    /// Sends a request of the gateway itself; the thread does not stop before it is answered.
-    pub fn request(&self, request: InternalRequest) -> oneshot::Receiver<Response> {
-        let (sender, response) = oneshot::channel();
-        self.connections.fetch_add(1, Ordering::Relaxed);
-        self.send(Command::Request(request, OpenConnection(self.connections.clone()), sender));
-        response
-    }
-
-    pub fn send(&self, command: Command) {
-        // It runs as long as the process does.
-        let _ = self.commands.send(command);
-    }
-}
-
-/// What the connections of a thread use.
+/// What the connections of a thread use. Its event loop (`event_loop.rs`) has made it.
 pub struct Thread {
     pub settings: Arc<Settings>,
     pub proxies: Arc<TrustedProxies>,
     pub memory: Arc<MemoryBudget>,
     pub supervisor: Supervisor,
-    tls: Option<Arc<dyn Tls>>,
+    pub tls: Option<Arc<dyn Tls>>,
     pub challenges: Arc<Challenges>,
     /// A header line of responses over TLS.
     pub strict_transport: Option<Box<str>>,
     pub routes: RefCell<RouteTable<Rc<Endpoint>>>,
-    endpoints: RefCell<HashSet<ById<Rc<Endpoint>>>>,
-    context: Rc<Context>,
+    pub endpoints: RefCell<HashSet<ById<Rc<Endpoint>>>>,
+    pub context: Rc<Context>,
     pub guard: Rc<Guard>,
-    /// Connections of clients that are open.
-    connections: Arc<AtomicUsize>,
     pub request_ids: RequestIds,
     pub trace_ids: TraceIds,
     pub dates: Dates,
     /// Requests that handlers answered and that are not in the count of all threads yet.
-    pub handled: Cell<u64>,
+    handled: Cell<u64>,
+    /// The count of all threads.
     all_handled: Arc<AtomicU64>,
+    /// Requests that belong to no endpoint, by status.
     refused: RefCell<BTreeMap<u16, u64>>,
     /// Requests that policies answered.
     policies: RefCell<BTreeMap<&'static str, u64>>,
@@ -171,12 +61,10 @@ pub struct Thread {
     pub left_out: RefCell<Vec<Arc<SharedEndpoint>>>,
     /// Endpoints that have had requests in the current interval.
     pub counted: RefCell<Vec<Rc<Endpoint>>>,
-    /// When it began, in seconds since 1970.
-    interval: Cell<u64>,
 }
 
 impl Thread {
-    fn new(shared: Shared, request_ids: RequestIds, trace_ids: TraceIds, connections: Arc<AtomicUsize>) -> Rc<Self> {
+    pub fn new(shared: Shared, request_ids: RequestIds, trace_ids: TraceIds) -> Rc<Self> {
         Rc::new(Self {
             guard: Guard::new(&shared.settings),
             context: Rc::new(Context {
@@ -184,7 +72,6 @@ impl Thread {
                 supervisor: shared.supervisor.clone(),
             }),
             strict_transport: strict_transport(&shared.settings),
-            interval: Cell::new(intervals::current(&shared.settings)),
             settings: shared.settings,
             tls: shared.tls,
             challenges: shared.challenges,
@@ -193,7 +80,6 @@ impl Thread {
             supervisor: shared.supervisor,
             routes: RefCell::default(),
             endpoints: RefCell::default(),
-            connections,
             request_ids,
             trace_ids,
             dates: Dates::default(),
@@ -215,6 +101,16 @@ impl Thread {
         self.endpoints.borrow().iter().map(|ById(endpoint)| endpoint.clone()).collect()
     }
 
+    /// Counts a request that a handler answered.
+    pub fn answered_by_handler(&self) {
+        self.handled.set(self.handled.get() + 1);
+    }
+
+    /// Adds the requests that handlers answered to the count of all threads.
+    pub fn sum_handled(&self) {
+        self.all_handled.fetch_add(self.handled.take(), Ordering::Relaxed);
+    }
+
     /// Counts a request that belongs to no endpoint.
     pub fn refused(&self, status: u16) {
         *self.refused.borrow_mut().entry(status).or_default() += 1;
@@ -230,124 +126,8 @@ impl Thread {
         *self.reported.borrow_mut().entry(policy).or_default() += 1;
     }
 
-    async fn run(self: Rc<Self>, mut commands: UnboundedReceiver<Command>) {
-        spawn_local(self.clone().tick());
-        while let Some(command) = commands.recv().await {
-            match command {
-                Command::Serve(accepted, open) => self.clone().serve(accepted, open),
-                Command::Apply(update, done) => self.apply(&update, done),
-                Command::Drain(instance_id, done) => {
-                    let pool = self.context.pool.clone();
-                    spawn_local(async move {
-                        pool.drained(instance_id).await;
-                        let _ = done.send(());
-                    });
-                }
-                Command::Figures(done) => {
-                    let _ = done.send(self.figures());
-                }
-                Command::Request(request, open, done) => {
-                    let thread = self.clone();
-                    spawn_local(async move {
-                        let _ = done.send(internal::answer(&thread, request).await);
-                        drop(open);
-                    });
-                }
-                Command::Route(query, done) => {
-                    let _ = done.send(internal::route(&self, &query));
-                }
-                Command::Stop(done) => {
-                    spawn_local(self.clone().drain(done));
-                }
-            }
-        }
-    }
-
-    fn serve(self: Rc<Self>, Accepted { tcp, peer, is_secure }: Accepted, open: OpenConnection) {
-        // Fails for a connection that the client has closed, and where there are no more descriptors.
-        let Ok(tcp) = tokio::net::TcpStream::from_std(tcp) else { return };
-        spawn_local(async move {
-            let transport = if is_secure { self.secure(tcp).await } else { Some(Transport::Plain(tcp)) };
-            if let Some(transport) = transport {
-                serve(transport, peer, self).await;
-            }
-            drop(open);
-        });
-    }
-
-    /// The handshake; none when it fails, or takes longer than the head of a request may.
-    async fn secure(&self, tcp: tokio::net::TcpStream) -> Option<Transport> {
-        let limit = Duration::from_millis(self.settings.head_timeout_ms);
-        let handshake = self.tls.as_ref()?.accept(tcp);
-        match tokio::time::timeout(limit, handshake).await {
-            Ok(Ok(secure)) => Some(Transport::Secure(secure)),
-            Ok(Err(_)) | Err(_) => None,
-        }
-    }
-
-    fn apply(&self, update: &Update, done: oneshot::Sender<()>) {
-        for id in &update.removals {
-            self.remove(id);
-        }
-        let mut changes = Vec::new();
-        for (shared, state) in &update.upserts {
-            changes.extend(self.upsert(shared, state).map(spawn_local));
-        }
-        if changes.is_empty() {
-            let _ = done.send(());
-            return;
-        }
-        spawn_local(async move {
-            for change in changes {
-                let _ = change.await;
-            }
-            let _ = done.send(());
-        });
-    }
-
-    /// The future resolves when requests go to its handlers.
-    fn upsert(
-        &self,
-        shared: &Arc<SharedEndpoint>,
-        state: &Arc<EndpointState>,
-    ) -> Option<impl Future<Output = ()> + use<>> {
-        let mut endpoints = self.endpoints.borrow_mut();
-        let known = endpoints.get(&*shared.id).map(|ById(endpoint)| endpoint.clone());
-        let endpoint =
-            known.clone().unwrap_or_else(|| Endpoint::new(shared.clone(), state.clone(), self.context.clone()));
-        if known.as_ref().is_none_or(|known| known.state().address != state.address) {
-            if let Some(known) = known {
-                self.unroute(&known);
-            }
-            let address = &state.address;
-            if address.routed {
-                let mut routes = self.routes.borrow_mut();
-                if let Err(error) = routes.add(&address.domain, &address.method, &address.route, endpoint.clone()) {
-                    let fields = serde_json::json!({ "endpoint_id": &*shared.id, "error": error.to_string() });
-                    self.supervisor.warn_rarely(fields, "the route of an endpoint cannot be read; it is not served");
-                }
-            }
-            endpoints.replace(ById(endpoint.clone()));
-        }
-        endpoint.set_state(state.clone())
-    }
-
-    fn remove(&self, id: &str) {
-        let Some(ById(endpoint)) = self.endpoints.borrow_mut().take(id) else { return };
-        self.unroute(&endpoint);
-        endpoint.close();
-    }
-
-    fn unroute(&self, endpoint: &Rc<Endpoint>) {
-        let state = endpoint.state();
-        let address = &state.address;
-        if address.routed {
-            let is_it = |target: &Rc<Endpoint>| Rc::ptr_eq(target, endpoint);
-            self.routes.borrow_mut().remove(&address.domain, &address.method, &address.route, is_it);
-        }
-    }
-
-    fn figures(&self) -> ThreadFigures {
+    /// What was counted so far.
+    pub fn figures(&self) -> ThreadFigures {
         let endpoints = self.endpoints.borrow();
         let with_requests =
             |ById(endpoint): &ById<Rc<Endpoint>>| Some((endpoint.shared.id.clone(), endpoint.figures()?));
@@ -358,47 +138,6 @@ impl Thread {
             reported: self.reported.borrow().clone(),
             endpoints: endpoints.iter().filter_map(with_requests).collect(),
         }
-    }
-
-    /// Checks deadlines and connections, again and again.
-    async fn tick(self: Rc<Self>) {
-        let mut last_guard = Instant::now();
-        let stream_drain = Duration::from_millis(self.settings.stream_drain_ms);
-        for count in 1_u32.. {
-            tokio::time::sleep(EXPIRE_EVERY).await;
-            let now = Instant::now();
-            self.context.pool.expire(now, now.checked_sub(stream_drain));
-            self.all_handled.fetch_add(self.handled.take(), Ordering::Relaxed);
-            if count % LEFT_OUT_EVERY == 0 {
-                entries::report_left_out(&self);
-            }
-            let interval = intervals::current(&self.settings);
-            if interval != self.interval.get() {
-                intervals::report(&self, self.interval.replace(interval));
-            }
-            if count % GUARD_EVERY == 0 {
-                // Bounded: time in which this process was stopped is not the clients' fault.
-                self.guard.check((now - last_guard).min(2 * GUARD_EVERY * EXPIRE_EVERY));
-                last_guard = now;
-            }
-        }
-    }
-
-    /// Finishes what is in flight.
-    async fn drain(self: Rc<Self>, done: oneshot::Sender<()>) {
-        self.guard.drain();
-        let streams_until = Instant::now() + Duration::from_millis(self.settings.stream_drain_ms);
-        let limit = Instant::now() + DRAIN_LIMIT;
-        while self.connections.load(Ordering::Relaxed) > 0 && Instant::now() < limit {
-            if Instant::now() >= streams_until {
-                self.context.pool.end_streams();
-            }
-            tokio::time::sleep(EXPIRE_EVERY / 10).await;
-        }
-        self.all_handled.fetch_add(self.handled.take(), Ordering::Relaxed);
-        entries::report_left_out(&self);
-        intervals::report(&self, self.interval.get());
-        let _ = done.send(());
     }
 }
 

@@ -1,7 +1,6 @@
 //! The body of a request as it arrives.
 use super::chunks::Chunks;
-use super::head::Framing;
-use super::refusal::Refusal;
+use crate::request::{Framing, Refusal};
 
 /// What has not arrived yet.
 pub enum Body {

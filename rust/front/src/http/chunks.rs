@@ -1,6 +1,5 @@
 //! Bodies in chunks (RFC 9112, section 7.1). Extensions and trailers are dropped.
-use super::head::{HeadEnd, MAX_HEAD_BYTES};
-use super::refusal::Refusal;
+use crate::request::{HeadEnd, MAX_HEAD_BYTES, Refusal};
 
 /// Extensions of one chunk.
 const MAX_EXTENSION_BYTES: usize = 16 * 1024;

@@ -1,10 +1,16 @@
 //! The client of one request, as an exchange needs it, whichever version of HTTP it speaks.
 use bytes::Bytes;
 
-use super::exchange::Next;
 use super::guard::Watch;
 use super::response::ResponseHead;
 use super::stream::{Broken, ClientStream};
+
+/// Whether the connection can take another request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    Request,
+    Close,
+}
 
 /// What a request comes over.
 pub trait Link {

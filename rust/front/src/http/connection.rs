@@ -4,17 +4,16 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::task::Poll;
 
-use super::client::Link;
-use super::exchange::{Exchange, Next};
+use super::client::{Link, Next};
+use super::exchange::Exchange;
 use super::guard::Phase;
-use super::head::{HeadEnd, MAX_HEAD_BYTES, check_beginning};
 use super::http1::Http1;
 use super::http2;
-use super::refusal::{Refusal, Unread};
-use super::request::Request;
+use super::request::read_request;
 use super::response::Persistence;
 use super::stream::{Broken, ClientStream};
-use crate::policies::Patience;
+use super::unparsable::UnparsableRequestResponse;
+use crate::request::{HeadEnd, MAX_HEAD_BYTES, Refusal, check_beginning};
 use crate::thread::Thread;
 use crate::tls::Transport;
 use crate::upstream::Reply;
@@ -58,36 +57,6 @@ async fn serve_requests(
     }
 }
 
-/// Reads a request; again when its policies have been made ready, when it was counted, and when the key of its token
-/// may have come.
-pub async fn read_request(link: &impl Link, head: &[u8], peer: IpAddr, thread: &Rc<Thread>) -> Result<Request, Broken> {
-    let mut patience = Patience::default();
-    loop {
-        let mut request = Request::read(thread, head, peer, link.is_secure(), &mut patience)?;
-        if let Some(validator) = patience.unprepared.take() {
-            link.watch().begin(Phase::Unwatched);
-            link.unless_reset(patience.prepare(&validator, request.timeout())).await?;
-            continue;
-        }
-        if std::mem::take(&mut patience.counts_first) {
-            link.watch().begin(Phase::Unwatched);
-            if request.is_over_limit(thread, &mut patience).await {
-                return Ok(request);
-            }
-            continue;
-        }
-        let (asks, wait) = patience.take();
-        if asks {
-            request.ask_for_key(thread);
-        }
-        let Some(wait) = wait else { return Ok(request) };
-        link.watch().begin(Phase::Unwatched);
-        if !request.gets_other_policies(thread, &wait).await {
-            return Ok(request);
-        }
-    }
-}
-
 /// Waits until a head is buffered; returns its length.
 async fn next_head(stream: &mut ClientStream) -> Result<usize, Broken> {
     let mut end = HeadEnd::default();
@@ -126,9 +95,9 @@ fn skip_empty_lines(bytes: &mut Vec<u8>) {
 
 /// Answers what cannot be read, and closes the connection: where the next request would begin is not certain.
 async fn refuse(mut stream: ClientStream, thread: &Thread, refusal: Refusal) {
-    let unread = Unread::new(&refusal, thread);
-    let mut bytes = unread.head(Persistence::Close).bytes(&thread.dates, unread.body.len());
-    bytes.extend_from_slice(&unread.body);
+    let response = UnparsableRequestResponse::new(&refusal, thread);
+    let mut bytes = response.head(Persistence::Close).bytes(&thread.dates, response.body.len());
+    bytes.extend_from_slice(&response.body);
     if stream.write(&bytes).await.is_ok() {
         stream.close().await;
     }

@@ -6,32 +6,24 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::client::Client;
+use super::client::{Client, Next};
 use super::failure::refusal_of;
-use super::head::Framing;
-use super::refusal::Refusal;
+use super::handler_head;
 use super::request::{Addressed, Request};
 use super::response::{Persistence, ResponseHead};
 use super::stream::Broken;
-use super::websocket;
 use crate::entries::{self, Finished};
 use crate::intervals;
 use crate::memory::Share;
 use crate::messages::Level;
-use crate::policies::{self, Begun, Unchecked, Verdict, lines_of};
+use crate::policies::{self, CheckSkipped, PartialCheck, Verdict, lines_of};
+use crate::request::{Framing, Refusal};
 use crate::thread::Thread;
 use crate::upstream::endpoint::{Answered, Endpoint, Failure};
 use crate::upstream::{Answer, Reply, RequestBody, SWITCHING};
 
 /// What a request may have in memory without asking for it.
 const FREE_BYTES: usize = 4 * 1024;
-
-/// Whether the connection can take another request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
-    Request,
-    Close,
-}
 
 /// A request with what it takes to answer it.
 pub struct Exchange<'a, C> {
@@ -46,25 +38,25 @@ impl<'a, C: Client> Exchange<'a, C> {
     /// # Errors
     /// When the connection cannot go on.
     pub async fn answer(mut self, mut request: Request) -> Result<Next, Broken> {
-        let mut begun = None;
-        if let Ok(Addressed { judged: Some(judged), .. }) = &mut request.to {
-            begun = judged.begun.take();
-            if !judged.shared_rules.is_empty() {
-                policies::take(judged, &self.thread.supervisor).await;
+        let mut validation = None;
+        if let Ok(Addressed { policy_outcome: Some(policy_outcome), .. }) = &mut request.to {
+            validation = policy_outcome.validation.take();
+            if !policy_outcome.shared_rules.is_empty() {
+                policy_outcome.count_shared_rates(&self.thread.supervisor).await;
             }
         }
         let addressed = match &request.to {
             Ok(addressed) => addressed,
             Err(refusal) => return self.refuse(&request, refusal).await,
         };
-        let Addressed { endpoint, state, head, place, judged, .. } = addressed;
-        if let Some(refusal) = judged.as_ref().and_then(|judged| judged.refusal.as_ref()) {
+        let Addressed { endpoint, state, head, place, policy_outcome, .. } = addressed;
+        if let Some(refusal) = policy_outcome.as_ref().and_then(|policy_outcome| policy_outcome.refusal.as_ref()) {
             return self.refuse(&request, refusal).await;
         }
         if Self::may_upload(&request, addressed) {
-            let checked = match begun.take() {
+            let checked = match validation.take() {
                 // It looks at the head only.
-                Some(begun) => self.validate(&request, addressed, begun, &Arc::default()).await?,
+                Some(validation) => self.validate(&request, addressed, validation, &Arc::default()).await?,
                 None => Ok(()),
             };
             if let Err(refusal) = checked {
@@ -82,13 +74,13 @@ impl<'a, C: Client> Exchange<'a, C> {
         let timeout = request.timeout();
         let mut deadline = started + timeout;
         let read = read.and_then(|bytes| {
-            let refused = addressed.policies().and_then(|(policies, judged)| policies.refuse_body(judged, &bytes));
+            let refused = addressed.policies().and_then(|(policies, outcome)| policies.refuse_body(outcome, &bytes));
             refused.map_or(Ok(bytes), Err)
         });
         let read = read.map(|bytes| Arc::new(RequestBody::new(bytes, share)));
-        let read = match (read, begun) {
-            (Ok(sent), Some(begun)) => {
-                let checked = self.validate(&request, addressed, begun, &sent).await?;
+        let read = match (read, validation) {
+            (Ok(sent), Some(validation)) => {
+                let checked = self.validate(&request, addressed, validation, &sent).await?;
                 if addressed.policies().is_some_and(|(policies, _)| policies.only_reports()) {
                     // The handler has the time that it has without a check.
                     deadline = Instant::now() + timeout;
@@ -102,7 +94,7 @@ impl<'a, C: Client> Exchange<'a, C> {
             Err(refusal) => return self.refuse(&request, &refusal).await,
         };
         self.client.give_back();
-        let socket_head = matches!(request.upgrade, Some(Ok(_))).then(|| websocket::asking(head));
+        let socket_head = matches!(request.upgrade, Some(Ok(_))).then(|| handler_head::asking_for_socket(head));
         let outcome = endpoint.request(head, &sent, self.reply, deadline, *place, socket_head.as_deref()).await;
         // A handler that has answered needs no more of it than what is being written.
         drop(sent);
@@ -133,39 +125,39 @@ impl<'a, C: Client> Exchange<'a, C> {
         &self,
         request: &Request,
         addressed: &Addressed,
-        begun: Result<Begun, Unchecked>,
+        validation: Result<PartialCheck, CheckSkipped>,
         body: &Arc<RequestBody>,
     ) -> Result<Result<(), Refusal>, Broken> {
-        let Some((policies, judged)) = addressed.policies() else { return Ok(Ok(())) };
+        let Some((policies, outcome)) = addressed.policies() else { return Ok(Ok(())) };
         let Addressed { endpoint, state, .. } = addressed;
         let memory = endpoint.share(&self.thread.memory);
         let only_reports = policies.only_reports();
         let deadline = request.started.get() + policies.check_time(request.timeout());
-        let checked = match begun {
-            Ok(begun) => {
-                let check = policies.validate(begun, body.clone(), memory, &endpoint.shared.id, deadline);
+        let checked = match validation {
+            Ok(check) => {
+                let check = policies.validate(check, body.clone(), memory, &endpoint.shared.id, deadline);
                 self.client.unless_reset(check).await?
             }
-            Err(unchecked) => Err(unchecked),
+            Err(skipped) => Err(skipped),
         };
         // A handler would be taken for one that does not answer.
         let checked = checked.and_then(|verdict| match Instant::now() >= deadline {
-            true if !only_reports => Err(Unchecked::Expired),
+            true if !only_reports => Err(CheckSkipped::Expired),
             _ => Ok(verdict),
         });
         Ok(match checked {
             Ok(Verdict::Fits) => Ok(()),
             Ok(Verdict::Reported(problems)) => {
-                let _ = judged.reported.set(problems);
+                let _ = outcome.reported.set(problems);
                 Ok(())
             }
             Ok(Verdict::Refused(refusal)) => Err(refusal),
-            Err(unchecked) if only_reports => {
-                let _ = judged.reported.set(format!("not checked: {unchecked}"));
+            Err(skipped) if only_reports => {
+                let _ = outcome.reported.set(format!("not checked: {skipped}"));
                 Ok(())
             }
-            Err(unchecked) => {
-                let refusal = unchecked.refusal(state.limits.timeout_ms.into());
+            Err(skipped) => {
+                let refusal = skipped.refusal(state.limits.timeout_ms.into());
                 let (endpoint_id, reason) = (&*endpoint.shared.id, &*refusal.message);
                 let fields = json!({ "request_id": request.id, "endpoint_id": endpoint_id, "reason": reason });
                 self.thread.supervisor.log(Level::Warn, fields, "request was not checked");
@@ -228,8 +220,8 @@ impl<'a, C: Client> Exchange<'a, C> {
         let mut body = if has_body { body.as_slice() } else { b"" };
         let mut lines = Cow::Borrowed(&head.lines[..]);
         let packed;
-        if let Some((policies, judged)) = request.to.as_ref().ok().and_then(Addressed::policies) {
-            let encoding = policies.encoding(judged, head.status, &lines, body.len());
+        if let Some((policies, outcome)) = request.to.as_ref().ok().and_then(Addressed::policies) {
+            let encoding = policies.encoding(outcome, head.status, &lines, body.len());
             // Held beside the body while it is written.
             let room = encoding.and_then(|_| {
                 let mut share = endpoint.answers_share(&self.thread.memory);
@@ -242,9 +234,9 @@ impl<'a, C: Client> Exchange<'a, C> {
                     body = packed;
                 }
             }
-            lines = policies.response_lines(judged, lines, &head.host_lines);
+            lines = policies.response_lines(outcome, lines, &head.host_lines);
         }
-        self.thread.handled.set(self.thread.handled.get() + 1);
+        self.thread.answered_by_handler();
         self.finished(request, head.status, body.len(), None, None);
         let response = ResponseHead {
             status: head.status,
@@ -284,8 +276,8 @@ impl<'a, C: Client> Exchange<'a, C> {
     async fn write_refusal(&mut self, request: &Request, refusal: &Refusal, keep_alive: bool) -> Result<Next, Broken> {
         let body = refusal.body();
         let mut lines = format!("{}{}", refusal.content_type(), refusal.lines);
-        if let Some((policies, judged)) = request.to.as_ref().ok().and_then(Addressed::policies) {
-            lines = policies.own_lines(judged, &lines);
+        if let Some((policies, outcome)) = request.to.as_ref().ok().and_then(Addressed::policies) {
+            lines = policies.own_lines(outcome, &lines);
         }
         let response = ResponseHead {
             status: refusal.status,
@@ -334,7 +326,7 @@ impl<'a, C: Client> Exchange<'a, C> {
         if let Some(policy) = refusal.and_then(|refusal| refusal.policy) {
             self.thread.answered_by(policy);
         }
-        let reported = addressed.judged.as_ref().and_then(|judged| judged.reported.get());
+        let reported = addressed.policy_outcome.as_ref().and_then(|policy_outcome| policy_outcome.reported.get());
         if reported.is_some() {
             self.thread.reported_by("validate");
         }

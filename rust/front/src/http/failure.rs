@@ -1,9 +1,9 @@
 //! Requests whose handler has not answered.
 use serde_json::json;
 
-use super::refusal::Refusal;
 use crate::endpoint_state::EndpointState;
 use crate::messages::Level;
+use crate::request::Refusal;
 use crate::thread::Thread;
 use crate::upstream::endpoint::{Endpoint, Failure};
 

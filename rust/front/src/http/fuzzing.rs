@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 use serde_json::Value;
 
 use super::chunks::Chunks;
-use super::head::{Framing, HeadEnd, check_beginning};
-use super::{MAX_HEADERS, TraceIds, handler_head, host_name, read_head};
+use super::handler_head;
 use crate::client_ip::TrustedProxies;
+use crate::request::{Framing, HeadEnd, MAX_HEADERS, TraceIds, check_beginning, host_name, read_head};
 
 static PROXIES: LazyLock<TrustedProxies> =
     LazyLock::new(|| TrustedProxies::parse(&["10.0.0.0/8", "::1", "192.0.2.1"]).unwrap());

@@ -4,10 +4,8 @@ use std::fmt::Display;
 
 use serde::Serialize;
 
-use super::head::Head;
-use super::session_cookie;
-use super::trace::RequestSpan;
 use crate::policies::Identity;
+use crate::request::{Head, RequestSpan, session_cookie};
 
 /// Writes the head of a request. `params` are names and values. `span` is what the gateway does for it.
 /// `attempt`: how often it was sent, if it is sent again when it fails. `identity`: who sends it, as a policy has
@@ -88,6 +86,12 @@ pub fn write<'p>(
     json.0
 }
 
+/// The head of a request that was written, with the question for a WebSocket added.
+pub fn asking_for_socket(head: &[u8]) -> Vec<u8> {
+    let members = head.strip_suffix(b"}").unwrap_or(head);
+    [members, b",\"websocket\":true}"].concat()
+}
+
 /// The trace has another parent now; what belongs to one that is not valid is left out.
 fn is_replaced(name: &str, span: &RequestSpan) -> bool {
     name.eq_ignore_ascii_case("traceparent") || span.client.is_none() && name.eq_ignore_ascii_case("tracestate")
@@ -134,9 +138,8 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::super::head;
-    use super::super::trace::TraceIds;
     use super::*;
+    use crate::request::{TraceIds, read_head};
 
     #[test]
     fn text_is_escaped_and_decoded() {
@@ -144,7 +147,7 @@ mod tests {
             b"GET http://seen:1/a?b=\"c HTTP/1.1\r\nhost: other\r\nX-Text: a\"\\\t\xc3\xbc\r\nX-Latin: \xfc\r\n\
               Cookie: a=b; egw_session=c\r\ncookie: egw_session=d\r\n\r\n";
         let mut space = [const { MaybeUninit::uninit() }; 100];
-        let head = head::read(bytes, &mut space).unwrap();
+        let head = read_head(bytes, &mut space).unwrap();
         let params = [("id", "a\"b"), ("rest", "x")];
         let mut span = TraceIds::new().unwrap().begin(None, None);
         span.is_recorded = true;
@@ -163,5 +166,9 @@ mod tests {
             "spans": true,
         });
         assert_eq!(json, expected);
+    }
+    #[test]
+    fn a_handler_of_websockets_is_asked_for_one() {
+        assert_eq!(asking_for_socket(b"{\"a\":1}"), b"{\"a\":1,\"websocket\":true}");
     }
 }

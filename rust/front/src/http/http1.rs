@@ -5,14 +5,12 @@ use std::pin::pin;
 use bytes::Bytes;
 
 use super::body::Body;
-use super::client::{Client, Link};
-use super::exchange::Next;
+use super::client::{Client, Link, Next};
 use super::guard::{Phase, Watch};
-use super::head::Framing;
-use super::refusal::Refusal;
 use super::request::Request;
 use super::response::{Dates, Persistence, ResponseHead};
 use super::stream::{Broken, ClientStream};
+use crate::request::{Framing, Refusal};
 
 /// Up to this size a body is written together with the head of the response.
 const SMALL_BODY_BYTES: usize = 16 * 1024;

@@ -6,17 +6,17 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::client::Link;
+use super::guard::Phase;
 use super::handler_head;
-use super::head::{self, Framing, Head};
-use super::refusal::Refusal;
-use super::target::host_name;
-use super::trace::RequestSpan;
+use super::stream::Broken;
 use super::upgrade::{self, Upgrade};
 use crate::challenges;
 use crate::client_ip::HTTP;
-use crate::endpoint_state::{EndpointState, Serving};
-use crate::messages::FromFront;
-use crate::policies::{self, Identity, Judged, KeyWait, Patience, Policies};
+use crate::endpoint_state::EndpointState;
+use crate::messages::{FromFront, Serving};
+use crate::policies::{self, Identity, KeyWait, PendingSteps, Policies, PolicyOutcome};
+use crate::request::{Framing, Head, MAX_HEADERS, Refusal, RequestSpan, host_name, read_head};
 use crate::routes::{Lookup, RouteTable};
 use crate::thread::Thread;
 use crate::upstream::endpoint::Endpoint;
@@ -51,13 +51,13 @@ pub struct Addressed {
     pub span: RequestSpan,
     /// Of a caller that keeps its handler.
     pub place: Option<u32>,
-    /// What its policies have found, if it has some.
-    pub judged: Option<Box<Judged>>,
+    /// What the policies of the endpoint say of it, if there are some.
+    pub policy_outcome: Option<Box<PolicyOutcome>>,
 }
 
 impl Addressed {
-    pub fn policies(&self) -> Option<(&Policies, &Judged)> {
-        Some((self.state.policies.as_deref()?, self.judged.as_deref()?))
+    pub fn policies(&self) -> Option<(&Policies, &PolicyOutcome)> {
+        Some((self.state.policies.as_deref()?, self.policy_outcome.as_deref()?))
     }
 
     /// The longest body that a policy allows, bytes.
@@ -66,7 +66,7 @@ impl Addressed {
     }
 
     pub fn identity(&self) -> Option<&Identity> {
-        self.judged.as_ref()?.identity.as_deref()
+        self.policy_outcome.as_ref()?.identity.as_deref()
     }
 }
 
@@ -80,16 +80,16 @@ impl Request {
         bytes: &[u8],
         peer: IpAddr,
         is_secure: bool,
-        patience: &mut Patience,
+        pending: &mut PendingSteps,
     ) -> Result<Self, Refusal> {
-        let mut space = [const { MaybeUninit::uninit() }; head::MAX_HEADERS];
-        let head = head::read(bytes, &mut space)?;
+        let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+        let head = read_head(bytes, &mut space)?;
         let id = head.request_id.map_or_else(|| thread.request_ids.next(), str::to_owned);
         let headers = head.headers.iter().map(|header| (header.name.as_bytes(), header.value));
         let client = thread.proxies.client(peer, is_secure, headers);
         let to = match to_acme(thread, &head).or_else(|| to_tls(&head, client.scheme, thread.settings.redirect_port)) {
             Some(answer) => Err(answer),
-            None => address(thread, &head, client.ip, &id, patience),
+            None => address(thread, &head, client.ip, &id, pending),
         };
         let policies = to.as_ref().ok().and_then(|to| to.state.policies.as_deref());
         let upgrade = head.asks_for_socket.then(|| upgrade::read(&head, client.scheme, policies));
@@ -98,7 +98,7 @@ impl Request {
             upgrade,
             scheme: client.scheme,
             started: Cell::new(Instant::now()),
-            waited: patience.prepared_for,
+            waited: pending.waited_for_schema,
             framing: head.framing,
             expects_continue: head.expects_continue,
             is_head: head.method == "HEAD",
@@ -115,24 +115,24 @@ impl Request {
         Duration::from_millis(self.to.as_ref().map_or(0, |to| to.state.limits.timeout_ms).into())
     }
 
-    /// Has new keys of the issuer of its token fetched.
-    pub fn ask_for_key(&self, thread: &Thread) {
+    /// Has the supervisor fetch new keys of the issuer of its token.
+    pub fn fetch_keys(&self, thread: &Thread) {
         if let Ok(Addressed { endpoint, .. }) = &self.to {
             thread.supervisor.send(FromFront::UnknownKey { endpoint_id: endpoint.shared.id.to_string() });
         }
     }
 
-    /// Counts it by the rules that do not ask who calls. If there is no more, it is refused.
-    pub async fn is_over_limit(&mut self, thread: &Thread, patience: &mut Patience) -> bool {
-        let Ok(Addressed { judged: Some(judged), .. }) = &mut self.to else { return false };
-        let told = judged.lines.len();
-        policies::take(judged, &thread.supervisor).await;
-        patience.lines.push_str(&judged.lines[told..]);
-        judged.refusal.is_some()
+    /// Has others count it by the rules that do not ask who calls. Returns whether it is refused.
+    pub async fn exceeds_rates(&mut self, thread: &Thread, pending: &mut PendingSteps) -> bool {
+        let Ok(Addressed { policy_outcome: Some(policy_outcome), .. }) = &mut self.to else { return false };
+        let before = policy_outcome.lines.len();
+        policy_outcome.count_shared_rates(&thread.supervisor).await;
+        pending.rate_lines.push_str(&policy_outcome.lines[before..]);
+        policy_outcome.refusal.is_some()
     }
 
     /// Waits for other policies of its endpoint: those with new keys. False when there are none in time.
-    pub async fn gets_other_policies(&self, thread: &Thread, wait: &KeyWait) -> bool {
+    pub async fn other_policies_come(&self, thread: &Thread, wait: &KeyWait) -> bool {
         let Ok(Addressed { endpoint, state, .. }) = &self.to else { return false };
         let policies = |state: &EndpointState| state.policies.as_ref().map(Arc::as_ptr);
         while !wait.is_over() {
@@ -140,12 +140,41 @@ impl Request {
             if policies(&endpoint.state()) != policies(state) {
                 return true;
             }
-            if wait.asks() {
-                self.ask_for_key(thread);
+            if wait.is_time_to_fetch() {
+                self.fetch_keys(thread);
             }
         }
         wait.give_up();
         false
+    }
+}
+
+/// Reads a request, and does what its policies need before they can be evaluated to their end: it is read again after
+/// each of these steps.
+pub async fn read_request(link: &impl Link, head: &[u8], peer: IpAddr, thread: &Rc<Thread>) -> Result<Request, Broken> {
+    let mut pending = PendingSteps::default();
+    loop {
+        let mut request = Request::read(thread, head, peer, link.is_secure(), &mut pending)?;
+        if let Some(validator) = pending.prepare_schema.take() {
+            link.watch().begin(Phase::Unwatched);
+            link.unless_reset(pending.prepare(&validator, request.timeout())).await?;
+            continue;
+        }
+        if std::mem::take(&mut pending.count_rates) {
+            link.watch().begin(Phase::Unwatched);
+            if request.exceeds_rates(thread, &mut pending).await {
+                return Ok(request);
+            }
+            continue;
+        }
+        if std::mem::take(&mut pending.fetch_keys) {
+            request.fetch_keys(thread);
+        }
+        let Some(wait) = pending.wait_for_key.take() else { return Ok(request) };
+        link.watch().begin(Phase::Unwatched);
+        if !request.other_policies_come(thread, &wait).await {
+            return Ok(request);
+        }
     }
 }
 
@@ -172,7 +201,7 @@ fn address(
     head: &Head<'_, '_>,
     client_ip: IpAddr,
     id: &str,
-    patience: &mut Patience,
+    pending: &mut PendingSteps,
 ) -> Result<Addressed, Refusal> {
     let path = head.target.path();
     let routes = thread.routes.borrow();
@@ -186,12 +215,12 @@ fn address(
             let timeout_ms = state.limits.timeout_ms.into();
             let Some(policies) = &state.policies else {
                 let head = handler_head::write(head, params, client_ip, id, &span, timeout_ms, None, None);
-                return Ok(Addressed { endpoint: endpoint.clone(), state, head, span, place, judged: None });
+                return Ok(Addressed { endpoint: endpoint.clone(), state, head, span, place, policy_outcome: None });
             };
             let params: Vec<_> = params.collect();
             let shares_rates = thread.settings.shares_rates;
-            let judged = Box::new(policies.judge(head, &params, client_ip, patience, shares_rates));
-            let identity = judged.identity.as_deref();
+            let policy_outcome = Box::new(policies.evaluate(head, &params, client_ip, pending, shares_rates));
+            let identity = policy_outcome.identity.as_deref();
             let write = |head: &Head<'_, '_>| {
                 handler_head::write(head, params.into_iter(), client_ip, id, &span, timeout_ms, None, identity)
             };
@@ -200,8 +229,8 @@ fn address(
             } else {
                 write(head)
             };
-            let judged = Some(judged);
-            Ok(Addressed { endpoint: endpoint.clone(), state, head: written, span, place, judged })
+            let policy_outcome = Some(policy_outcome);
+            Ok(Addressed { endpoint: endpoint.clone(), state, head: written, span, place, policy_outcome })
         }
         // OPTIONS of the server as a whole.
         _ if path == "*" => Err(Refusal::unknown()),
@@ -218,16 +247,15 @@ fn without_endpoint(
     host: &str,
     allow: &[&'static str],
 ) -> Refusal {
-    let policies_of = |method: &str| match routes.find(host, method, head.target.path()) {
-        Lookup::Found { target, .. } => target.state().policies.clone(),
+    let cors_of = |method: &str| match routes.find(host, method, head.target.path()) {
+        Lookup::Found { target, .. } => target.state().policies.as_ref()?.cors.clone(),
         _ => None,
     };
-    if let Some(answer) = policies::preflight(head, allow, policies_of) {
+    if let Some(answer) = policies::preflight(head, allow, cors_of) {
         return answer;
     }
     let mut refusal = Refusal::wrong_method(head.method, allow);
-    let policies = allow.first().and_then(|method| policies_of(method));
-    if let Some(cors) = policies.as_ref().and_then(|policies| policies.cors.as_ref()) {
+    if let Some(cors) = allow.first().and_then(|method| cors_of(method)) {
         cors.add_lines(head, refusal.lines.to_mut());
     }
     refusal

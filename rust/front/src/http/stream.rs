@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use super::client::Link;
 use super::guard::{Phase, Verdict, Watch, Watched};
-use super::refusal::Refusal;
+use crate::request::Refusal;
 use crate::scratch;
 use crate::tls::Transport;
 

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 
-use super::client::Client;
-use super::exchange::{Exchange, Next};
+use super::client::{Client, Next};
+use super::exchange::Exchange;
 use super::request::Request;
 use super::response::ResponseHead;
 use super::stream::Broken;
@@ -58,8 +58,8 @@ impl<C: Client> Exchange<'_, C> {
         let Streamed { head, mut body } = streamed;
         let Ok(addressed) = &request.to else { return Err(Broken::Gone) };
         let mut lines = Cow::Borrowed(&head.lines[..]);
-        if let Some((policies, judged)) = addressed.policies() {
-            lines = policies.response_lines(judged, lines, &head.host_lines);
+        if let Some((policies, outcome)) = addressed.policies() {
+            lines = policies.response_lines(outcome, lines, &head.host_lines);
         }
         let length = head.content_length.filter(|_| head.status != 204 && head.status != 304);
         // HTTP/1.0 has no other way to say where a body of unknown length ends.
@@ -73,7 +73,7 @@ impl<C: Client> Exchange<'_, C> {
             persistence: self.persistence(request, keep_alive),
             content_length: length.map(|length| length as usize),
         };
-        self.thread.handled.set(self.thread.handled.get() + 1);
+        self.thread.answered_by_handler();
         if request.is_head || head.status == 204 || head.status == 304 {
             drop((body, arriving));
             self.finished(request, head.status, 0, None, None);

@@ -3,9 +3,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 
-use super::head::Head;
-use super::refusal::Refusal;
 use crate::policies::{Policies, Sockets};
+use crate::request::{Head, Refusal};
 
 const VERSION: &[u8] = b"13";
 /// Decoded.
@@ -27,10 +26,10 @@ pub struct Upgrade {
 /// # Errors
 /// The answer to a request that gets none.
 pub fn read(head: &Head<'_, '_>, scheme: &str, policies: Option<&Policies>) -> Result<Upgrade, Refusal> {
-    if only(head, "sec-websocket-version") != Some(VERSION) {
+    if head.single_header("sec-websocket-version") != Some(VERSION) {
         return Err(Refusal::other_socket_version());
     }
-    let Some(key) = only(head, "sec-websocket-key").filter(|key| is_key(key)) else {
+    let Some(key) = head.single_header("sec-websocket-key").filter(|key| is_key(key)) else {
         return Err(Refusal::malformed("A WebSocket needs one Sec-WebSocket-Key: 16 bytes in base64."));
     };
     if !admits_origin(head, scheme, policies.and_then(Policies::sockets)) {
@@ -74,26 +73,20 @@ fn values<'a>(head: &'a Head<'_, '_>, name: &'a str) -> impl Iterator<Item = &'a
     head.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name)).map(|header| header.value)
 }
 
-/// The value of a header that has to be there once.
-fn only<'a>(head: &'a Head<'_, '_>, name: &'a str) -> Option<&'a [u8]> {
-    let mut values = values(head, name);
-    values.next().filter(|_| values.next().is_none())
-}
-
 #[cfg(test)]
 mod tests {
     use std::mem::MaybeUninit;
 
-    use super::super::head;
     use super::*;
+    use crate::request::{MAX_HEADERS, read_head};
 
     const KEY: &str = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
     const VERSION: &str = "Sec-WebSocket-Version: 13\r\n";
 
     fn with<T>(lines: &str, look: impl FnOnce(&Head<'_, '_>) -> T) -> T {
         let bytes = format!("GET / HTTP/1.1\r\nHost: own.test:8080\r\n{lines}\r\n");
-        let mut space = [const { MaybeUninit::uninit() }; head::MAX_HEADERS];
-        look(&head::read(bytes.as_bytes(), &mut space).unwrap())
+        let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+        look(&read_head(bytes.as_bytes(), &mut space).unwrap())
     }
 
     fn status(lines: &str) -> u16 {

@@ -4,14 +4,13 @@ use std::time::{Duration, Instant};
 use edge_wire::MAX_DATA_BYTES;
 use tokio::time::{sleep, timeout_at};
 
-use super::client::Client;
-use super::exchange::{Exchange, Next};
+use super::client::{Client, Next};
+use super::exchange::Exchange;
 use super::failure::refusal_of;
 use super::guard::Phase;
-use super::head::Framing;
-use super::refusal::Refusal;
 use super::request::{Addressed, Request};
 use super::stream::Broken;
+use crate::request::{Framing, Refusal};
 use crate::upstream::endpoint::Failure;
 use crate::upstream::{Active, Outcome, Upload};
 
@@ -147,7 +146,7 @@ impl<C: Client> Exchange<'_, C> {
         is_long
             // One that is too long is refused before anything of it is read.
             && !matches!((request.framing, limit), (Framing::Length(length), Some(limit)) if length > limit as u64)
-            && addressed.policies().is_none_or(|(policies, judged)| !policies.needs_body(judged))
+            && addressed.policies().is_none_or(|(policies, outcome)| !policies.needs_body(outcome))
     }
 
     /// Sends a request while its body arrives, and the answer to the client. `None` if its handler takes whole requests

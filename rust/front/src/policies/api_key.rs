@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use ring::digest;
 
-use super::auth::{Identity, bytes_of_hex};
-use super::{compiled, header, now};
-use crate::http::Head;
+use super::clock::unix_seconds;
+use super::compiled;
+use super::hex::bytes_of_hex;
+use super::identity::Identity;
+use crate::request::Head;
 
 #[derive(Debug)]
 pub struct ApiKeys {
@@ -34,9 +36,9 @@ impl ApiKeys {
         if !head.headers.iter().any(|header| header.name.eq_ignore_ascii_case(&self.header)) {
             return None;
         }
-        let found = header(head, &self.header).and_then(|key| {
+        let found = head.single_header(&self.header).and_then(|key| {
             let hash = digest::digest(&digest::SHA256, key);
-            self.keys.get(hash.as_ref()).filter(|key| key.expires_at.is_none_or(|at| now() < at))
+            self.keys.get(hash.as_ref()).filter(|key| key.expires_at.is_none_or(|at| unix_seconds() < at))
         });
         Some(found.map(|key| key.identity.clone()).ok_or(()))
     }

@@ -2,47 +2,15 @@
 //! that are wrong are refused, whatever else the request has.
 use std::sync::Arc;
 
-use serde_json::json;
-use subtle::ConstantTimeEq;
-
 use super::api_key::ApiKeys;
 use super::basic::Basic;
 use super::hmac::{Hmac, Signature};
+use super::identity::Identity;
 use super::jwt::{Checked, Jwt};
-use super::key_wait::Patience;
-use super::text_header;
-use crate::http::{Head, Refusal};
+use super::pending_steps::PendingSteps;
+use crate::request::{Head, Refusal};
 
-/// A caller.
-#[derive(Debug, Default)]
-pub struct Identity {
-    pub subject: Option<String>,
-    pub key_id: Option<String>,
-    pub key_label: Option<String>,
-    /// As the handler gets it: JSON.
-    pub json: String,
-}
-
-impl Identity {
-    pub fn of_key(id: String, label: String) -> Self {
-        let json = json!({ "kind": "api_key", "key_id": id, "key_label": label }).to_string();
-        Self { key_id: Some(id), key_label: Some(label), subject: None, json }
-    }
-
-    pub fn of_user(name: String) -> Self {
-        let json = json!({ "kind": "basic", "subject": name }).to_string();
-        Self { subject: Some(name), json, ..Self::default() }
-    }
-
-    /// `claims`: those of a token.
-    pub fn of_token(claims: &serde_json::Value) -> Self {
-        let subject = claims.get("sub").and_then(|subject| subject.as_str()).map(str::to_owned);
-        let json = json!({ "kind": "jwt", "subject": subject, "claims": claims }).to_string();
-        Self { subject, json, ..Self::default() }
-    }
-}
-
-pub enum Outcome {
+pub enum AuthOutcome {
     Admitted(Arc<Identity>),
     /// If the signature is that of the body.
     Signed(Signature),
@@ -77,52 +45,54 @@ impl Auth {
         Self { api_keys, basic, hmac, jwt, challenges }
     }
 
-    pub fn check(&self, head: &Head<'_, '_>, patience: &mut Patience) -> Outcome {
+    pub fn check(&self, head: &Head<'_, '_>, pending: &mut PendingSteps) -> AuthOutcome {
         if let Some(checked) = self.api_keys.as_ref().and_then(|keys| keys.check(head)) {
             return match checked {
-                Ok(identity) => Outcome::Admitted(identity),
+                Ok(identity) => AuthOutcome::Admitted(identity),
                 Err(()) => self.refused("The key is not valid, or it has expired."),
             };
         }
         if self.basic.is_some() || self.jwt.is_some() {
-            if let Some(outcome) = self.check_authorization(head, patience) {
+            if let Some(outcome) = self.check_authorization(head, pending) {
                 return outcome;
             }
         }
         match self.hmac.as_ref().and_then(|hmac| hmac.read(head)) {
-            Some(Ok(signature)) => Outcome::Signed(signature),
+            Some(Ok(signature)) => AuthOutcome::Signed(signature),
             Some(Err(())) => self.refused("The signature is not valid."),
             None => self.refused("Credentials are needed to call this endpoint."),
         }
     }
 
-    fn check_authorization(&self, head: &Head<'_, '_>, patience: &mut Patience) -> Option<Outcome> {
+    fn check_authorization(&self, head: &Head<'_, '_>, pending: &mut PendingSteps) -> Option<AuthOutcome> {
         if !head.headers.iter().any(|header| header.name.eq_ignore_ascii_case("authorization")) {
             return None;
         }
         let (scheme, credentials) =
-            text_header(head, "authorization").and_then(|value| value.split_once(' ')).unwrap_or_default();
+            head.single_text_header("authorization").and_then(|value| value.split_once(' ')).unwrap_or_default();
         let credentials = credentials.trim();
         if let Some(basic) = self.basic.as_ref().filter(|_| scheme.eq_ignore_ascii_case("basic")) {
             let identity = basic.check(credentials);
             return Some(
-                identity.map_or_else(|| self.refused("The name or the password is not right."), Outcome::Admitted),
+                identity.map_or_else(|| self.refused("The name or the password is not right."), AuthOutcome::Admitted),
             );
         }
         if let Some(jwt) = self.jwt.as_ref().filter(|_| scheme.eq_ignore_ascii_case("bearer")) {
-            return Some(match jwt.check(credentials, patience) {
-                Checked::Valid(identity) => Outcome::Admitted(identity),
-                Checked::Invalid(reason) => Outcome::Refused(bearer(401, "invalid_token", reason)),
-                Checked::Insufficient => {
-                    Outcome::Refused(bearer(403, "insufficient_scope", "The token does not have the scopes needed."))
-                }
+            return Some(match jwt.check(credentials, pending) {
+                Checked::Valid(identity) => AuthOutcome::Admitted(identity),
+                Checked::Invalid(reason) => AuthOutcome::Refused(bearer(401, "invalid_token", reason)),
+                Checked::Insufficient => AuthOutcome::Refused(bearer(
+                    403,
+                    "insufficient_scope",
+                    "The token does not have the scopes needed.",
+                )),
             });
         }
         Some(self.refused("The credentials are not of a kind that this endpoint takes."))
     }
 
-    fn refused(&self, message: &'static str) -> Outcome {
-        Outcome::Refused(Refusal { lines: self.challenges.clone().into(), ..Refusal::policy("auth", 401, message) })
+    fn refused(&self, message: &'static str) -> AuthOutcome {
+        AuthOutcome::Refused(Refusal { lines: self.challenges.clone().into(), ..Refusal::policy("auth", 401, message) })
     }
 
     pub fn refuse_body(&self, signature: &Signature, body: &[u8]) -> Option<Refusal> {
@@ -134,20 +104,4 @@ impl Auth {
 fn bearer(status: u16, error: &str, message: &'static str) -> Refusal {
     let lines = format!("WWW-Authenticate: Bearer error=\"{error}\"\r\n").into();
     Refusal { lines, ..Refusal::policy("auth", status, message) }
-}
-
-/// Compares without telling by its time where they differ.
-pub fn is_equal(left: &[u8], right: &[u8]) -> bool {
-    left.ct_eq(right).into()
-}
-
-pub fn bytes_of_hex(text: &str) -> Option<[u8; 32]> {
-    hex_bytes(text)?.try_into().ok()
-}
-
-pub fn hex_bytes(text: &str) -> Option<Vec<u8>> {
-    if text.len() % 2 != 0 || text.len() > 128 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
 }

@@ -1,11 +1,13 @@
 //! Policies as the supervisor sends them; the other end is `src/gateway/compiled-policies.ts`.
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::parts::Digests;
-use crate::http::{Head, Refusal};
+/// Texts of parts of policies by their digests.
+pub type Texts = HashMap<Box<str>, Box<str>>;
+/// Digests of the parts that an endpoint has, by the names of policies.
+pub type Digests = BTreeMap<Box<str>, Box<str>>;
 
 /// The policies of an endpoint.
 #[derive(Deserialize)]
@@ -168,52 +170,16 @@ pub struct Changes {
 
 #[derive(Debug, Deserialize)]
 pub struct Redirect {
-    to: String,
-    status: Option<u16>,
+    pub to: String,
+    pub status: Option<u16>,
     #[serde(default)]
-    keep_path: bool,
-}
-
-impl Redirect {
-    pub fn answer(&self, head: &Head<'_, '_>) -> Refusal {
-        let path = if self.keep_path { &*head.target.path_and_query } else { "" };
-        let to = if self.keep_path { self.to.trim_end_matches('/') } else { &self.to };
-        let to = visible(to);
-        let lines = format!("Location: {to}{path}\r\n").into();
-        Refusal { lines, ..Refusal::policy("redirect", self.status.unwrap_or(307), "") }
-    }
-}
-
-/// What can stand in a header line, and in the URL that it is: the management API once took others, too.
-fn visible(url: &str) -> String {
-    let mut text = String::with_capacity(url.len());
-    for byte in url.bytes() {
-        if byte.is_ascii_graphic() {
-            text.push(char::from(byte));
-        } else {
-            text.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    text
+    pub keep_path: bool,
 }
 
 #[derive(Debug, Deserialize)]
 pub struct Maintenance {
-    message: Option<String>,
-    retry_after_seconds: Option<u32>,
-}
-
-impl Maintenance {
-    pub fn answer(&self) -> Refusal {
-        let mut refusal = Refusal::policy("maintenance", 503, "This endpoint is under maintenance.");
-        if let Some(message) = &self.message {
-            refusal.message = message.clone().into();
-        }
-        if let Some(seconds) = self.retry_after_seconds {
-            refusal.lines = format!("Retry-After: {seconds}\r\n").into();
-        }
-        refusal
-    }
+    pub message: Option<String>,
+    pub retry_after_seconds: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -228,15 +194,4 @@ pub struct Sockets {
     pub allowed_origins: Vec<String>,
     pub max_message_bytes: Option<usize>,
     pub messages_per_second: Option<u32>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_redirect_is_one_header_line() {
-        assert_eq!(visible("https://a.test/x?y=%20#z"), "https://a.test/x?y=%20#z");
-        assert_eq!(visible("https://a.test/\r\nX: 1\u{e4}"), "https://a.test/%0D%0AX:%201%C3%A4");
-    }
 }

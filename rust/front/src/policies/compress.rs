@@ -1,8 +1,8 @@
 //! Compresses answers that are long enough, and not compressed yet, for clients that accept it.
 use std::io::Write;
 
-use super::{compiled, header};
-use crate::http::Head;
+use super::compiled;
+use crate::request::Head;
 
 const DEFAULT_MIN_BYTES: usize = 1024;
 /// Compressed at a time: other connections of the thread do not wait for all of a long body.
@@ -62,7 +62,7 @@ impl Compress {
 
     /// The one that the client likes best, and of several the first of ours.
     pub fn encoding_for(&self, head: &Head<'_, '_>) -> Option<Encoding> {
-        let accepted = header(head, "accept-encoding").and_then(|value| std::str::from_utf8(value).ok())?;
+        let accepted = head.single_text_header("accept-encoding")?;
         let weight = |encoding: Encoding| weight_of(accepted, encoding.name());
         let mut best = None;
         for &encoding in &self.encodings {

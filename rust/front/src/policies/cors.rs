@@ -1,7 +1,9 @@
 //! Pages of other origins (Fetch standard, "CORS protocol").
+use std::ops::Deref;
+
+use super::compiled;
 use super::origins::Origins;
-use super::{Policies, compiled, text_header};
-use crate::http::{Head, Refusal};
+use crate::request::{Head, Refusal};
 
 #[derive(Debug)]
 pub struct Cors {
@@ -51,7 +53,7 @@ impl Cors {
         }
         // Also without an origin: a cache must not give this answer to a page of another.
         lines.push_str("Vary: Origin\r\n");
-        let origin = text_header(head, "origin").filter(|origin| is_allowed && self.origins.allow(origin));
+        let origin = head.single_text_header("origin").filter(|origin| is_allowed && self.origins.allow(origin));
         let Some(origin) = origin else { return false };
         lines.push_str("Access-Control-Allow-Origin: ");
         lines.push_str(origin);
@@ -75,7 +77,7 @@ impl Cors {
         }
         lines.push_str(&self.preflight_lines);
         lines.push_str(&format!("Access-Control-Allow-Methods: {}\r\n", methods.join(", ")));
-        let asked = || text_header(head, "access-control-request-headers").filter(|names| is_list(names));
+        let asked = || head.single_text_header("access-control-request-headers").filter(|names| is_list(names));
         if let Some(names) = self.headers.as_deref().or_else(asked) {
             lines.push_str(&format!("Access-Control-Allow-Headers: {names}\r\n"));
         }
@@ -87,7 +89,8 @@ impl Cors {
     /// answer, with credentials and headers, and does not ask for them one by one.
     fn admits(&self, method: &str, head: &Head<'_, '_>, answered: &Self) -> bool {
         self.allows_method(method)
-            && (self.origins.allows_any || text_header(head, "origin").is_some_and(|origin| self.origins.allow(origin)))
+            && (self.origins.allows_any
+                || head.single_text_header("origin").is_some_and(|origin| self.origins.allow(origin)))
             && self.preflight_lines == answered.preflight_lines
             && self.headers == answered.headers
     }
@@ -99,23 +102,20 @@ fn is_list(text: &str) -> bool {
 }
 
 /// The answer to a question of a browser whether a page may call an endpoint; none when this is no such question.
-/// `policies_of` has those of a method of this path.
-pub fn preflight<P: std::ops::Deref<Target = Policies>>(
+/// `cors_of` has the policy of a method of this path.
+pub fn preflight<P: Deref<Target = Cors>>(
     head: &Head<'_, '_>,
     methods: &[&'static str],
-    policies_of: impl Fn(&str) -> Option<P>,
+    cors_of: impl Fn(&str) -> Option<P>,
 ) -> Option<Refusal> {
-    if head.method != "OPTIONS" || text_header(head, "origin").is_none() {
+    if head.method != "OPTIONS" || head.single_text_header("origin").is_none() {
         return None;
     }
-    let asked = text_header(head, "access-control-request-method")?;
+    let asked = head.single_text_header("access-control-request-method")?;
     // What does not exist is told by the methods that do.
     let method = if methods.contains(&asked) { asked } else { methods.first()? };
-    let policies = policies_of(method)?;
-    let cors = policies.cors.as_ref()?;
-    let admits = |method: &&&str| {
-        policies_of(method).is_some_and(|own| own.cors.as_ref().is_some_and(|own| own.admits(method, head, cors)))
-    };
+    let cors = cors_of(method)?;
+    let admits = |method: &&&str| cors_of(method).is_some_and(|own| own.admits(method, head, &cors));
     let admitted: Vec<_> = methods.iter().filter(admits).copied().collect();
     Some(cors.answer(head, &admitted, asked != method || cors.allows_method(method)))
 }

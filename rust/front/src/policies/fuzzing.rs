@@ -5,13 +5,13 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Value, json};
 
 use super::validate::{Validator, fuzzing::check};
-use super::{CompiledPolicies, Patience, Policies, Texts};
-use crate::http::{MAX_HEADERS, read_head};
+use super::{CompiledPolicies, PendingSteps, Policies, Texts};
+use crate::request::{MAX_HEADERS, read_head};
 
 const HEAD: &[u8] = b"GET /a/b?x=1&y=a%20b HTTP/1.1\r\nHost: a.test\r\nCookie: a=b\r\nOrigin: https://a.test\r\n\
     Authorization: Bearer a.b.c\r\nX-Key: k\r\n\r\n";
 
-/// Policies that can be read judge any request.
+/// Policies that can be read can be evaluated for any request.
 pub fn policies(bytes: &[u8]) {
     let Ok(compiled) = serde_json::from_slice::<CompiledPolicies>(bytes) else { return };
     let policies = Policies::interned(compiled, &Texts::default(), &"a.test".into());
@@ -19,9 +19,9 @@ pub fn policies(bytes: &[u8]) {
     let head = read_head(HEAD, &mut space).unwrap_or_else(|refusal| panic!("{}", refusal.message));
     // The second time after it would have been waited for.
     for is_unprepared in [false, true] {
-        let mut patience = Patience::default();
-        patience.is_unprepared = is_unprepared;
-        policies.judge(&head, &[("id", "b")], std::net::Ipv4Addr::LOCALHOST.into(), &mut patience, false);
+        let mut pending = PendingSteps::default();
+        pending.gave_up_schema = is_unprepared;
+        policies.evaluate(&head, &[("id", "b")], std::net::Ipv4Addr::LOCALHOST.into(), &mut pending, false);
     }
 }
 

@@ -1,10 +1,10 @@
 //! Signatures of bodies, as GitHub and Stripe send them with webhooks.
 use ring::hmac::{self, HMAC_SHA256, Key};
 
-use super::auth::hex_bytes;
+use super::clock::unix_seconds;
 use super::compiled::{self, Style};
-use super::{now, text_header};
-use crate::http::Head;
+use super::hex::hex_bytes;
+use crate::request::Head;
 
 const GITHUB: &str = "x-hub-signature-256";
 const STRIPE: &str = "stripe-signature";
@@ -44,7 +44,7 @@ impl Hmac {
         if !head.headers.iter().any(|header| header.name.eq_ignore_ascii_case(name)) {
             return None;
         }
-        let signature = text_header(head, name).and_then(|text| match self.style {
+        let signature = head.single_text_header(name).and_then(|text| match self.style {
             Style::Github => {
                 let tag = hex_bytes(text.trim().strip_prefix("sha256=")?)?;
                 Some(Signature { tags: vec![tag], prefix: String::new() })
@@ -66,7 +66,7 @@ impl Hmac {
             }
         }
         let time = time?;
-        let is_recent = time.parse::<u64>().ok()?.abs_diff(now()) <= self.tolerance_seconds;
+        let is_recent = time.parse::<u64>().ok()?.abs_diff(unix_seconds()) <= self.tolerance_seconds;
         (is_recent && !tags.is_empty()).then(|| Signature { tags, prefix: format!("{time}.") })
     }
 

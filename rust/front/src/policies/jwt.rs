@@ -13,10 +13,12 @@ use ring::signature::{
 };
 use serde_json::Value;
 
-use super::auth::Identity;
-use super::key_wait::{KeyWaits, Patience};
+use super::clock::unix_seconds;
+use super::compiled;
+use super::identity::Identity;
+use super::key_wait::KeyWaits;
 use super::known_tokens::{KnownToken, KnownTokens};
-use super::{compiled, now};
+use super::pending_steps::PendingSteps;
 
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
 const DEFAULT_SKEW_SECONDS: u64 = 30;
@@ -143,19 +145,19 @@ impl Jwt {
         }
     }
 
-    pub fn check(&self, token: &str, patience: &mut Patience) -> Checked {
+    pub fn check(&self, token: &str, pending: &mut PendingSteps) -> Checked {
         if token.len() > MAX_TOKEN_BYTES {
             return Checked::Invalid("The token is too long.");
         }
         let mut hash = [0; 32];
         hash.copy_from_slice(digest::digest(&digest::SHA256, token.as_bytes()).as_ref());
         if let Some(KnownToken { identity, expires_at }) = self.known.get(&hash) {
-            return match now() < expires_at {
+            return match unix_seconds() < expires_at {
                 true => Checked::Valid(identity),
                 false => Checked::Invalid("The token has expired."),
             };
         }
-        let claims = match self.verified(token, patience) {
+        let claims = match self.verified(token, pending) {
             Ok(claims) => claims,
             Err(reason) => return Checked::Invalid(reason),
         };
@@ -172,7 +174,7 @@ impl Jwt {
     }
 
     /// The claims of a token whose signature is right.
-    fn verified(&self, token: &str, patience: &mut Patience) -> Result<Value, &'static str> {
+    fn verified(&self, token: &str, pending: &mut PendingSteps) -> Result<Value, &'static str> {
         const MALFORMED: &str = "The token is not a signed JWT.";
         let (signed, signature) = token.rsplit_once('.').ok_or(MALFORMED)?;
         let (head, claims) = signed.split_once('.').filter(|(_, claims)| !claims.contains('.')).ok_or(MALFORMED)?;
@@ -201,7 +203,7 @@ impl Jwt {
         }
         let is_known = kid.is_some() && self.keys.iter().any(|key| key.kid.as_deref() == kid);
         if let Some(waits) = self.waits.as_ref().filter(|_| !is_known && is_supported(alg)) {
-            patience.wants_key(waits, kid);
+            pending.key_is_missing(waits, kid);
         }
         Err("The signature of the token is not valid.")
     }
@@ -229,11 +231,11 @@ impl Jwt {
             }
         };
         let expires_at = time("exp")?.ok_or("The token does not say when it expires.")?.saturating_add(self.skew);
-        if now() >= expires_at {
+        if unix_seconds() >= expires_at {
             return Err("The token has expired.");
         }
         for name in ["nbf", "iat"] {
-            if time(name)?.is_some_and(|at| at > now().saturating_add(self.skew)) {
+            if time(name)?.is_some_and(|at| at > unix_seconds().saturating_add(self.skew)) {
                 return Err("The token is not valid yet.");
             }
         }

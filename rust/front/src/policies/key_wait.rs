@@ -7,14 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ring::digest;
-use tokio::time::timeout_at;
 
-use super::now;
-use super::validate::Validator;
+use super::clock::unix_seconds;
 
-/// How long a request waits, and how often keys are asked for.
-const KEY_WAIT: Duration = Duration::from_secs(2);
-const ASK_EVERY_SECONDS: u64 = 1;
+/// How long a request waits.
+pub const KEY_WAIT: Duration = Duration::from_secs(2);
+/// How often keys are fetched.
+const FETCH_EVERY_SECONDS: u64 = 1;
 /// Requests of a policy that wait at a time.
 const MAX_WAITING: usize = 256;
 /// For how long a key counts as missing, and how many are remembered.
@@ -23,70 +22,25 @@ const MAX_MISSING: usize = 10_000;
 
 type KeyId = [u8; 32];
 
-/// What a request still does before it is judged to the end. It is judged again afterwards.
-#[derive(Debug, Default)]
-pub struct Patience {
-    since: Option<Instant>,
-    /// For the key of its token.
-    wait: Option<KeyWait>,
-    /// The management side is to be asked for new keys.
-    asks: bool,
-    /// It was counted by the rules that do not ask who calls, or is to be, before anything else is looked at.
-    pub is_counted: bool,
-    pub counts_first: bool,
-    /// What its answer says of that.
-    pub lines: String,
-    /// The policy `validate`, which is to be made ready before anything is counted.
-    pub unprepared: Option<Arc<Validator>>,
-    /// How long that was waited for.
-    pub prepared_for: Duration,
-    /// It was not ready in time, and is not waited for any more.
-    pub is_unprepared: bool,
-}
-
-impl Patience {
-    /// Waits until a policy is ready, as long as checks of a request with this time may take.
-    pub async fn prepare(&mut self, validator: &Arc<Validator>, timeout: Duration) {
-        let began = Instant::now();
-        let deadline = began + validator.check_time(timeout).saturating_sub(self.prepared_for);
-        self.is_unprepared = !timeout_at(deadline.into(), validator.prepare()).await.unwrap_or(false);
-        self.prepared_for += began.elapsed();
-    }
-
-    /// Whether new keys are to be asked for, and what the request is to wait for before it is judged again.
-    pub fn take(&mut self) -> (bool, Option<KeyWait>) {
-        (std::mem::take(&mut self.asks), self.wait.take())
-    }
-
-    /// No key verifies the token. `kid`: that of a key which is not known, if it names one.
-    pub fn wants_key(&mut self, waits: &Arc<KeyWaits>, kid: Option<&str>) {
-        self.asks = waits.asks();
-        if let Some(kid) = kid {
-            let until = *self.since.get_or_insert_with(Instant::now) + KEY_WAIT;
-            self.wait = KeyWaits::begin(waits, kid, until);
-        }
-    }
-}
-
 /// The requests of a policy that wait.
 #[derive(Debug, Default)]
 pub struct KeyWaits {
-    asked_at: AtomicU64,
+    fetched_at: AtomicU64,
     waiting: AtomicUsize,
     /// Keys that could not be had, and until when they count as missing.
     missing: Mutex<HashMap<KeyId, Instant, foldhash::fast::RandomState>>,
 }
 
 impl KeyWaits {
-    /// Whether keys are to be asked for now.
-    fn asks(&self) -> bool {
-        let last = self.asked_at.load(Ordering::Relaxed);
-        now() >= last + ASK_EVERY_SECONDS
-            && self.asked_at.compare_exchange(last, now(), Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    /// Whether it is time to fetch keys. It is not again for the next second.
+    pub fn is_time_to_fetch(&self) -> bool {
+        let last = self.fetched_at.load(Ordering::Relaxed);
+        unix_seconds() >= last + FETCH_EVERY_SECONDS
+            && self.fetched_at.compare_exchange(last, unix_seconds(), Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     /// None: the request is not to wait.
-    fn begin(waits: &Arc<Self>, kid: &str, until: Instant) -> Option<KeyWait> {
+    pub fn begin(waits: &Arc<Self>, kid: &str, until: Instant) -> Option<KeyWait> {
         let mut id = [0; 32];
         id.copy_from_slice(digest::digest(&digest::SHA256, kid.as_bytes()).as_ref());
         if waits.is_missing(&id) {
@@ -112,9 +66,9 @@ pub struct KeyWait {
 }
 
 impl KeyWait {
-    /// Whether keys are to be asked for again.
-    pub fn asks(&self) -> bool {
-        self.waits.asks()
+    /// Whether it is time to fetch keys again.
+    pub fn is_time_to_fetch(&self) -> bool {
+        self.waits.is_time_to_fetch()
     }
 
     pub fn is_over(&self) -> bool {
@@ -147,16 +101,6 @@ mod tests {
 
     fn begin(waits: &Arc<KeyWaits>, kid: &str) -> Option<KeyWait> {
         KeyWaits::begin(waits, kid, Instant::now() + KEY_WAIT)
-    }
-
-    #[test]
-    fn a_request_waits_only_for_a_key_that_its_token_names_and_all_have_it_asked_for() {
-        for (kid, waits) in [(None, false), (Some("new"), true)] {
-            let mut patience = Patience::default();
-            patience.wants_key(&Arc::default(), kid);
-            let (asks, wait) = patience.take();
-            assert_eq!((asks, wait.is_some()), (true, waits));
-        }
     }
 
     #[test]

@@ -3,9 +3,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::auth::Identity;
 use super::cache::{self, Cached};
-use super::now;
+use super::clock::unix_seconds;
+use super::identity::Identity;
 use crate::workers;
 
 /// For each policy.
@@ -102,7 +102,7 @@ impl Tokens {
     }
 
     fn forget_expired(&mut self) {
-        let now = now();
+        let now = unix_seconds();
         self.by_hash.retain(|_, token| now < token.expires_at);
         self.bytes = self.by_hash.values().map(KnownToken::bytes).sum();
     }

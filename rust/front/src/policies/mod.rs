@@ -7,20 +7,26 @@ mod api_key;
 mod auth;
 mod basic;
 mod cache;
+mod clock;
 mod compiled;
 mod compress;
 mod cors;
 mod counts;
+mod fixed_answers;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod headers;
+mod hex;
 mod hmac;
+mod identity;
 mod ip;
 mod jwt;
 mod key_wait;
 mod known_tokens;
 mod origins;
 mod parts;
+mod pending_steps;
+mod rate_headers;
 mod rate_limit;
 mod shared_rates;
 mod sockets;
@@ -32,25 +38,27 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-pub use auth::Identity;
 pub use cache::set_cache_limit;
-pub use compiled::CompiledPolicies;
+pub use compiled::{CompiledPolicies, Texts};
 pub use compress::{Encoding, compressed, lines_of};
 pub use cors::preflight;
 pub use counts::{COUNTS, now_ms, set_seed, set_share};
-pub use key_wait::{KeyWait, Patience};
-pub use parts::Texts;
-pub use shared_rates::{count, take, taken};
+pub use identity::Identity;
+pub use key_wait::KeyWait;
+pub use pending_steps::PendingSteps;
+pub use shared_rates::{count_for_replaced_front, give_counts};
 pub use sockets::Sockets;
-pub use validate::{Begun, Unchecked, Verdict};
+pub use validate::{CheckSkipped, PartialCheck, Verdict};
 
-use crate::http::{Head, Refusal};
 use crate::memory::Share;
+use crate::request::{Head, Refusal};
+use crate::supervisor::Supervisor;
 use api_key::ApiKeys;
-use auth::{Auth, Outcome};
+use auth::{Auth, AuthOutcome};
 use basic::Basic;
 use compress::Compress;
 use cors::Cors;
+use fixed_answers::{Maintenance, Redirect};
 use headers::{HeaderChanges, Headers, NO_CHANGES};
 use hmac::{Hmac, Signature};
 use ip::Networks;
@@ -67,10 +75,10 @@ pub struct Policies {
     ip: Option<Arc<Networks>>,
     rules: Option<Arc<Rules>>,
     auth: Option<Auth>,
-    /// Why nobody can be let in.
+    /// Why no request is let in.
     broken: Option<Box<str>>,
-    redirect: Option<Arc<compiled::Redirect>>,
-    maintenance: Option<Arc<compiled::Maintenance>>,
+    redirect: Option<Arc<Redirect>>,
+    maintenance: Option<Arc<Maintenance>>,
     headers: Option<Arc<Headers>>,
     pub body_limit: Option<usize>,
     compress: Option<Arc<Compress>>,
@@ -85,23 +93,33 @@ struct KnownPolicies {
     parts: KnownParts,
 }
 
-/// What policies have found about a request.
+/// What the policies of an endpoint say of a request.
 #[derive(Default)]
-pub struct Judged {
+pub struct PolicyOutcome {
     /// Header lines for its answer, whoever gives that.
     pub lines: String,
     pub identity: Option<Arc<Identity>>,
     /// The answer of a policy, instead of that of the handler.
     pub refusal: Option<Refusal>,
-    /// To be checked when the body is there.
+    /// A signature that is to be checked when the body is there.
     signature: Option<Signature>,
-    /// By these the request is counted by all machines together, or by the front that replaces this one.
+    /// Rules by which all machines count the request together, or the front that replaces this one does.
     pub shared_rules: Vec<SharedRule>,
     pub encoding: Option<Encoding>,
-    /// What `validate` has found in the head, or why it has not looked.
-    pub begun: Option<Result<Begun, Unchecked>>,
+    /// What `validate` has found in the head, or why it has not checked that.
+    pub validation: Option<Result<PartialCheck, CheckSkipped>>,
     /// What is wrong with a request that it lets through.
     pub reported: OnceCell<String>,
+}
+
+impl PolicyOutcome {
+    /// Counts the request by the rules that others count, and refuses it when one of them has no more.
+    pub async fn count_shared_rates(&mut self, supervisor: &Supervisor) {
+        let rules = std::mem::take(&mut self.shared_rules);
+        if let Some(refusal) = shared_rates::count_shared_rates(&rules, &mut self.lines, supervisor).await {
+            self.refusal = Some(refusal);
+        }
+    }
 }
 
 impl Policies {
@@ -150,8 +168,9 @@ impl Policies {
             rules: read.json("rate_limits", &mut known.rate_limits, whole.rate_limits, |rules| Ok(Rules::new(rules))),
             auth: has_auth.then(|| Auth::new(api_keys, basic, hmac, jwt)),
             broken,
-            redirect: read.json("redirect", &mut known.redirect, whole.redirect, Ok),
-            maintenance: read.json("maintenance", &mut known.maintenance, whole.maintenance, Ok),
+            redirect: read.json("redirect", &mut known.redirect, whole.redirect, |one| Ok(Redirect::new(one))),
+            maintenance: read
+                .json("maintenance", &mut known.maintenance, whole.maintenance, |one| Ok(Maintenance::new(one))),
             headers: read.json("headers", &mut known.headers, whole.headers, |headers| Ok(Headers::new(headers))),
             body_limit,
             compress: read.json("compress", &mut known.compress, whole.compress, |one| Ok(Compress::new(one))),
@@ -164,70 +183,70 @@ impl Policies {
         (policies, read.finish())
     }
 
-    /// Judges a request by its head; again after what `patience` says is to be done first. `params`: names and values
-    /// of its path. `shares_rates`: what is to be counted is told instead.
-    pub fn judge(
+    /// Evaluates all that the head of a request decides; again after each of the `pending` steps. `params`: names and
+    /// values of its path. `shares_rates`: all rules are added to the outcome, to be counted by others.
+    pub fn evaluate(
         &self,
         head: &Head<'_, '_>,
         params: &[(&str, &str)],
         client_ip: IpAddr,
-        patience: &mut Patience,
+        pending: &mut PendingSteps,
         shares_rates: bool,
-    ) -> Judged {
-        let mut judged = Judged::default();
-        // Before anything is counted: it is judged again.
-        if !patience.is_unprepared {
-            patience.unprepared = self.validator.as_ref().filter(|validator| !validator.is_ready()).cloned();
-            if patience.unprepared.is_some() {
-                return judged;
+    ) -> PolicyOutcome {
+        let mut outcome = PolicyOutcome::default();
+        // Before anything is counted: policies are evaluated again.
+        if !pending.gave_up_schema {
+            pending.prepare_schema = self.validator.as_ref().filter(|validator| !validator.is_ready()).cloned();
+            if pending.prepare_schema.is_some() {
+                return outcome;
             }
         }
         if let Some(cors) = &self.cors {
-            cors.add_lines(head, &mut judged.lines);
+            cors.add_lines(head, &mut outcome.lines);
         }
-        judged.refusal = self.refusal(head, client_ip, patience, shares_rates, &mut judged);
-        if patience.counts_first {
-            return judged;
+        outcome.refusal = self.refusal(head, client_ip, pending, shares_rates, &mut outcome);
+        if pending.count_rates {
+            return outcome;
         }
-        if let (Some(validator), None) = (&self.validator, &judged.refusal) {
+        if let (Some(validator), None) = (&self.validator, &outcome.refusal) {
             match validator.begin(head, params) {
-                Some(Ok(begun)) => judged.begun = Some(Ok(begun)),
-                Some(Err(refusal)) => judged.refusal = Some(refusal),
-                None => judged.begun = Some(Err(Unchecked::Expired)),
+                Some(Ok(check)) => outcome.validation = Some(Ok(check)),
+                Some(Err(refusal)) => outcome.refusal = Some(refusal),
+                None => outcome.validation = Some(Err(CheckSkipped::Expired)),
             }
         }
-        if judged.refusal.is_none() {
-            judged.encoding = self.compress.as_ref().and_then(|compress| compress.encoding_for(head));
+        if outcome.refusal.is_none() {
+            outcome.encoding = self.compress.as_ref().and_then(|compress| compress.encoding_for(head));
         }
-        judged
+        outcome
     }
 
     fn refusal(
         &self,
         head: &Head<'_, '_>,
         client_ip: IpAddr,
-        patience: &mut Patience,
+        pending: &mut PendingSteps,
         shares_rates: bool,
-        judged: &mut Judged,
+        outcome: &mut PolicyOutcome,
     ) -> Option<Refusal> {
         if self.ip.as_ref().is_some_and(|networks| !networks.admit(client_ip)) {
             return Some(Refusal::policy("ip", 403, "This address may not call this endpoint."));
         }
-        // One that is judged again was counted.
+        // A request whose policies are evaluated again was counted.
         let mut refused = None;
-        if !std::mem::replace(&mut patience.is_counted, true) {
+        if !std::mem::replace(&mut pending.are_rates_counted, true) {
             let rules = self.rules.as_deref().map_or(&[][..], |rules| &rules.early);
-            let shared = &mut judged.shared_rules;
+            let shared = &mut outcome.shared_rules;
             if shares_rates {
                 shared.extend(rules.iter().map(|rule| rule.shared(head, client_ip, None)));
             } else {
-                refused = rate_limit::check(rules, head, client_ip, None, &mut patience.lines, shared);
+                refused = rate_limit::check(rules, head, client_ip, None, &mut pending.rate_lines, shared);
             }
             // Who has no more costs no check of credentials.
-            patience.counts_first = refused.is_none() && self.auth.is_some() && !shared.is_empty();
+            pending.count_rates = refused.is_none() && self.auth.is_some() && !shared.is_empty();
         }
-        judged.lines.push_str(&patience.lines);
-        if refused.is_some() || patience.counts_first {
+        outcome.lines.push_str(&pending.rate_lines);
+        if refused.is_some() || pending.count_rates {
             return refused;
         }
         if let Some(reason) = &self.broken {
@@ -236,13 +255,13 @@ impl Policies {
             return Some(Refusal { reason: Some(reason.clone()), ..refusal });
         }
         if let Some(auth) = &self.auth {
-            match auth.check(head, patience) {
-                Outcome::Admitted(identity) => judged.identity = Some(identity),
-                Outcome::Signed(signature) => judged.signature = Some(signature),
-                Outcome::Refused(refusal) => return Some(refusal),
+            match auth.check(head, pending) {
+                AuthOutcome::Admitted(identity) => outcome.identity = Some(identity),
+                AuthOutcome::Signed(signature) => outcome.signature = Some(signature),
+                AuthOutcome::Refused(refusal) => return Some(refusal),
             }
         }
-        let Judged { identity, lines, shared_rules, .. } = judged;
+        let PolicyOutcome { identity, lines, shared_rules, .. } = outcome;
         let identity = identity.as_deref();
         let rules = self.rules.as_deref().map_or(&[][..], |rules| &rules.late);
         let refused = if shares_rates {
@@ -257,30 +276,30 @@ impl Policies {
     }
 
     /// Whether the body of a request is to be there before a handler gets anything of it.
-    pub fn needs_body(&self, judged: &Judged) -> bool {
-        judged.signature.is_some() || self.validator.as_ref().is_some_and(|validator| validator.checks_bodies())
+    pub fn needs_body(&self, outcome: &PolicyOutcome) -> bool {
+        outcome.signature.is_some() || self.validator.as_ref().is_some_and(|validator| validator.checks_bodies())
     }
 
     /// Checks a signature of the body, if the head has one and nothing else lets the caller in.
-    pub fn refuse_body(&self, judged: &Judged, body: &[u8]) -> Option<Refusal> {
-        let signature = judged.signature.as_ref()?;
+    pub fn refuse_body(&self, outcome: &PolicyOutcome, body: &[u8]) -> Option<Refusal> {
+        let signature = outcome.signature.as_ref()?;
         self.auth.as_ref()?.refuse_body(signature, body)
     }
 
-    /// Checks what `validate` says of a request, with its body. `memory` is for that, `owner` is its endpoint.
+    /// Completes what `validate` checks of a request, with its body. `memory` is for that, `owner` is its endpoint.
     ///
     /// # Errors
     /// When it cannot be checked.
     pub async fn validate<B: AsRef<[u8]> + Send + Sync + 'static>(
         &self,
-        begun: Begun,
+        check: PartialCheck,
         body: Arc<B>,
         memory: Share,
         owner: &Arc<str>,
         deadline: Instant,
-    ) -> Result<Verdict, Unchecked> {
+    ) -> Result<Verdict, CheckSkipped> {
         match &self.validator {
-            Some(validator) => validate::finish(validator, begun, body, memory, owner, deadline).await,
+            Some(validator) => validate::finish(validator, check, body, memory, owner, deadline).await,
             None => Ok(Verdict::Fits),
         }
     }
@@ -311,14 +330,19 @@ impl Policies {
     }
 
     /// The header lines of an answer of the handler. `host_lines`: what it has said of the whole host.
-    pub fn response_lines<'a>(&self, judged: &Judged, lines: Cow<'a, [u8]>, host_lines: &[u8]) -> Cow<'a, [u8]> {
+    pub fn response_lines<'a>(
+        &self,
+        outcome: &PolicyOutcome,
+        lines: Cow<'a, [u8]>,
+        host_lines: &[u8],
+    ) -> Cow<'a, [u8]> {
         let mut lines = lines;
         if !host_lines.is_empty() {
             lines.to_mut().extend_from_slice(&self.response_changes().allowed_lines(host_lines));
         }
-        if !judged.lines.is_empty() || !self.response_changes().is_empty() || self.cors.is_some() {
+        if !outcome.lines.is_empty() || !self.response_changes().is_empty() || self.cors.is_some() {
             let mut changed = self.response_changes().applied_to_lines(&lines, self.cors.is_some());
-            changed.extend_from_slice(judged.lines.as_bytes());
+            changed.extend_from_slice(outcome.lines.as_bytes());
             lines = changed.into();
         }
         if self.compress.is_some() {
@@ -329,15 +353,15 @@ impl Policies {
     }
 
     /// Those of an answer of the gateway itself.
-    pub fn own_lines(&self, judged: &Judged, lines: &str) -> String {
+    pub fn own_lines(&self, outcome: &PolicyOutcome, lines: &str) -> String {
         let mut changed = self.response_changes().applied_to_lines(lines.as_bytes(), false);
-        changed.extend_from_slice(judged.lines.as_bytes());
+        changed.extend_from_slice(outcome.lines.as_bytes());
         String::from_utf8_lossy(&changed).into_owned()
     }
 
     /// The encoding for an answer of the handler; none when it is sent as it is.
-    pub fn encoding(&self, judged: &Judged, status: u16, lines: &[u8], length: usize) -> Option<Encoding> {
-        let encoding = judged.encoding?;
+    pub fn encoding(&self, outcome: &PolicyOutcome, status: u16, lines: &[u8], length: usize) -> Option<Encoding> {
+        let encoding = outcome.encoding?;
         self.compress.as_ref()?.suits(status, lines, length).then_some(encoding)
     }
 
@@ -345,20 +369,4 @@ impl Policies {
     pub fn sockets(&self) -> Option<&Sockets> {
         self.sockets.as_deref()
     }
-}
-
-/// The value of a header of a request, if it has exactly one.
-fn header<'b>(head: &Head<'_, 'b>, name: &str) -> Option<&'b [u8]> {
-    let mut values = head.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
-    let value = values.next()?.value;
-    values.next().is_none().then_some(value)
-}
-
-fn text_header<'b>(head: &Head<'_, 'b>, name: &str) -> Option<&'b str> {
-    std::str::from_utf8(header(head, name)?).ok()
-}
-
-/// Seconds since 1970.
-fn now() -> u64 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

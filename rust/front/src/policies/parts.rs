@@ -1,15 +1,16 @@
 //! Parts of policies. What is equal for several endpoints of a domain, such as the headers that the domain sets, is in
 //! memory once: a message has its text once, and endpoints name it by its digest.
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use serde::de::DeserializeOwned;
 
 use super::api_key::ApiKeys;
 use super::basic::Basic;
-use super::compiled;
+use super::compiled::{Digests, Texts};
 use super::compress::Compress;
 use super::cors::Cors;
+use super::fixed_answers::{Maintenance, Redirect};
 use super::headers::Headers;
 use super::hmac::Hmac;
 use super::ip::Networks;
@@ -17,11 +18,6 @@ use super::jwt::Jwt;
 use super::rate_limit::Rules;
 use super::sockets::Sockets;
 use super::validate::Validator;
-
-/// Texts of parts by their digests.
-pub type Texts = HashMap<Box<str>, Box<str>>;
-/// What an endpoint has: digests by the names of policies.
-pub type Digests = BTreeMap<Box<str>, Box<str>>;
 
 /// Values that endpoints share while there are some that have them, by the domain and a digest.
 pub struct Known<T> {
@@ -61,8 +57,8 @@ pub struct KnownParts {
     pub hmac: Known<Hmac>,
     pub jwt: Known<Jwt>,
     pub headers: Known<Headers>,
-    pub redirect: Known<compiled::Redirect>,
-    pub maintenance: Known<compiled::Maintenance>,
+    pub redirect: Known<Redirect>,
+    pub maintenance: Known<Maintenance>,
     pub compress: Known<Compress>,
     pub validate: Known<Validator>,
     pub websocket: Known<Sockets>,
@@ -130,7 +126,7 @@ mod tests {
 
     fn read(known: &mut KnownParts, domain: &Arc<str>, texts: &[(&str, &str)]) -> (Option<Arc<Basic>>, Option<String>) {
         let texts = texts.iter().map(|&(digest, text)| (digest.into(), text.into())).collect();
-        let digests = BTreeMap::from([("basic".into(), "d".into())]);
+        let digests = Digests::from([("basic".into(), "d".into())]);
         let mut reader = PartReader { texts: &texts, domain, digests, problem: None };
         let part = reader.json("basic", &mut known.basic, None, |basic| Ok(Basic::new(basic)));
         (part, reader.finish())
@@ -156,7 +152,7 @@ mod tests {
     fn a_part_that_cannot_be_read_is_a_problem() {
         let (part, problem) = read(&mut KnownParts::default(), &Arc::from("a.test"), &[("d", r#"{ "realm": 5 }"#)]);
         assert!(part.is_none() && problem.is_some());
-        let digests = BTreeMap::from([("later".into(), "d".into())]);
+        let digests = Digests::from([("later".into(), "d".into())]);
         let reader = PartReader { texts: &Texts::new(), domain: &Arc::from("a.test"), digests, problem: None };
         assert_eq!(reader.finish().unwrap(), "the policy later is not known here");
     }

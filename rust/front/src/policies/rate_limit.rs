@@ -1,12 +1,12 @@
 //! How many requests a caller may send in a window of time. A window begins with the first request of a caller.
 use std::net::IpAddr;
 
-use super::auth::Identity;
-use super::compiled::OnFailure;
+use super::compiled::{self, OnFailure};
 use super::counts::{COUNTS, hash, now_ms, share_of};
+use super::identity::Identity;
+use super::rate_headers::{RateHeaders, RuleHeaders, refusal};
 use super::shared_rates::SharedRule;
-use super::{compiled, header};
-use crate::http::{Head, Refusal};
+use crate::request::{Head, Refusal};
 
 #[derive(Debug)]
 pub struct Rule {
@@ -14,7 +14,7 @@ pub struct Rule {
     requests: u32,
     window_seconds: u32,
     by: By,
-    told: ToldRule,
+    headers: RuleHeaders,
     on_failure: OnFailure,
 }
 
@@ -50,8 +50,8 @@ impl Rule {
             "subject" => By::Subject,
             by => by.strip_prefix("header:").map_or(By::Address, |name| By::Header(name.to_owned())),
         };
-        let told = ToldRule::new(&name, requests, window_seconds);
-        Self { id, requests, window_seconds, by, told, on_failure }
+        let headers = RuleHeaders::new(&name, requests, window_seconds);
+        Self { id, requests, window_seconds, by, headers, on_failure }
     }
 
     /// Whether the caller has to be known.
@@ -73,7 +73,7 @@ impl Rule {
             key,
             id: self.id.clone(),
             caller,
-            told: self.told.clone(),
+            headers: self.headers.clone(),
             requests: self.requests,
             window_seconds: self.window_seconds,
             is_open: self.on_failure == OnFailure::Open,
@@ -92,7 +92,7 @@ impl Rule {
         match &self.by {
             By::Key => identity.and_then(|identity| identity.key_id.as_deref()).map(str::as_bytes),
             By::Subject => identity.and_then(|identity| identity.subject.as_deref()).map(str::as_bytes),
-            By::Header(name) => header(head, name),
+            By::Header(name) => head.single_header(name),
             By::Address => None,
         }
     }
@@ -121,7 +121,7 @@ pub fn check(
     }
     let now = now_ms();
     let mut refused = None;
-    let mut told = Told::default();
+    let mut headers = RateHeaders::default();
     for rule in rules {
         let caller = rule.caller(head, address, identity);
         let share = share_of(rule.requests);
@@ -130,61 +130,12 @@ pub fn check(
             continue;
         };
         let seconds = count.ends_ms.div_ceil(1000);
-        told.add(&rule.told, share.saturating_sub(count.taken), seconds);
+        headers.add(&rule.headers, share.saturating_sub(count.taken), seconds);
         if !count.is_admitted {
             refused = Some(seconds);
             break;
         }
     }
-    told.write(lines);
+    headers.write(lines);
     Some(refusal(refused?))
-}
-
-pub fn refusal(seconds: u64) -> Refusal {
-    let refusal = Refusal::policy("rate_limit", 429, "Too many requests; try again later.");
-    Refusal { lines: format!("Retry-After: {seconds}\r\n").into(), ..refusal }
-}
-
-/// What all clients are told of a rule.
-#[derive(Clone, Debug)]
-pub struct ToldRule {
-    /// For `RateLimit-Policy`.
-    policy: Box<str>,
-    /// The beginning of its part of `RateLimit`.
-    state: Box<str>,
-}
-
-impl ToldRule {
-    pub fn new(name: &str, requests: u32, window_seconds: u32) -> Self {
-        Self {
-            policy: format!("\"{name}\";q={requests};w={window_seconds}").into(),
-            state: format!("\"{name}\";r=").into(),
-        }
-    }
-}
-
-/// What a client is told of the rules that apply to it.
-#[derive(Default)]
-pub struct Told {
-    policies: String,
-    states: String,
-}
-
-impl Told {
-    /// `left`: of what this gateway lets through.
-    pub fn add(&mut self, rule: &ToldRule, left: u32, ends_in_seconds: u64) {
-        let comma = if self.policies.is_empty() { "" } else { ", " };
-        self.policies.extend([comma, &rule.policy]);
-        let (mut left_digits, mut seconds_digits) = (itoa::Buffer::new(), itoa::Buffer::new());
-        let (left, seconds) = (left_digits.format(left), seconds_digits.format(ends_in_seconds));
-        self.states.extend([comma, &rule.state, left, ";t=", seconds]);
-    }
-
-    pub fn write(&self, lines: &mut String) {
-        if !self.policies.is_empty() {
-            for part in ["RateLimit-Policy: ", &self.policies, "\r\nRateLimit: ", &self.states, "\r\n"] {
-                lines.push_str(part);
-            }
-        }
-    }
 }

@@ -8,11 +8,10 @@ use std::time::Duration;
 use ring::digest;
 use tokio::sync::oneshot;
 
-use super::Judged;
 use super::counts::{COUNTS, Count, now_ms, share_of};
-use super::rate_limit::{self, Told, ToldRule};
-use crate::http::Refusal;
+use super::rate_headers::{RateHeaders, RuleHeaders, refusal};
 use crate::messages::{FromFront, RateTaken, RateToTake};
+use crate::request::Refusal;
 use crate::supervisor::Supervisor;
 
 /// The supervisor answers sooner, also when Redis is away.
@@ -36,13 +35,14 @@ static USED_UP: LazyLock<Mutex<HashMap<String, (u32, u64)>>> = LazyLock::new(Mut
 
 /// A rule, for one caller.
 pub struct SharedRule {
-    /// Of both.
+    /// The name of the rule and the caller together.
     pub key: String,
-    /// Of the rule.
+    /// The name of the rule.
     pub id: String,
-    /// Of both, among the counts of this process, where it may count instead of Redis.
+    /// The number of the rule and the caller together among the counts of this process, where that may count instead of
+    /// Redis.
     pub caller: Option<u128>,
-    pub told: ToldRule,
+    pub headers: RuleHeaders,
     pub requests: u32,
     pub window_seconds: u32,
     /// Whether requests that cannot be counted are let through.
@@ -62,54 +62,48 @@ impl SharedRule {
     }
 }
 
-/// Counts a request by its rules, and adds what is found to `judged`.
-pub async fn take(judged: &mut Judged, supervisor: &Supervisor) {
-    let rules = std::mem::take(&mut judged.shared_rules);
-    let mut told = Told::default();
+/// Counts a request by its rules, and adds header lines for its answer. Returns the answer to one that is refused.
+pub async fn count_shared_rates(rules: &[SharedRule], lines: &mut String, supervisor: &Supervisor) -> Option<Refusal> {
+    let mut headers = RateHeaders::default();
     let now = now_ms();
-    if let Some((rule, seconds)) = used_up(&rules, now) {
-        told.add(&rule.told, 0, seconds);
-        told.write(&mut judged.lines);
-        judged.refusal = Some(rate_limit::refusal(seconds));
-        return;
+    if let Some((rule, seconds)) = used_up(rules, now) {
+        headers.add(&rule.headers, 0, seconds);
+        headers.write(lines);
+        return Some(refusal(seconds));
     }
-    let place = Place::take(&WAITING, &rules);
+    let place = Place::take(&WAITING, rules);
     let is_crowded = matches!(place, Err(Full::All));
     let counted = match place {
-        Ok((place, taken)) => ask(&place, taken, &rules, supervisor).await,
+        Ok((place, taken)) => ask(&place, taken, rules, supervisor).await,
         Err(_) if IS_AWAY.load(Ordering::Relaxed) => None,
-        Err(Full::Caller) => {
-            judged.refusal = Some(rate_limit::refusal(1));
-            return;
-        }
+        Err(Full::Caller) => return Some(refusal(1)),
         Err(Full::All) => rules.iter().all(|rule| rule.is_open).then(|| rules.iter().map(|_| None).collect()),
     };
     let Some(counted) = counted else {
-        if rules.iter().any(|rule| !rule.is_open) {
-            judged.refusal = Some(uncounted());
-        }
-        return;
+        return rules.iter().any(|rule| !rule.is_open).then(uncounted);
     };
+    let mut refused = None;
     for (rule, counted) in rules.iter().zip(counted) {
         let Some(RateTaken { is_admitted, taken, ends_ms }) = counted.or_else(|| rule.count_here()) else {
             if rule.is_open {
                 continue;
             }
-            judged.refusal = Some(uncounted());
+            refused = Some(uncounted());
             break;
         };
         let seconds = ends_ms.div_ceil(1000);
         let left = share_of(rule.requests).saturating_sub(taken);
-        told.add(&rule.told, left, seconds);
+        headers.add(&rule.headers, left, seconds);
         if !is_admitted {
             if !is_crowded {
                 remember(rule, now + ends_ms);
             }
-            judged.refusal = Some(rate_limit::refusal(seconds));
+            refused = Some(refusal(seconds));
             break;
         }
     }
-    told.write(&mut judged.lines);
+    headers.write(lines);
+    refused
 }
 
 /// A rule of which the caller is known to have no more, and the seconds until its window ends. Windows do not move, so
@@ -155,8 +149,8 @@ async fn ask(
     tokio::time::timeout(TIMEOUT, taken).await.ok()?.ok()?
 }
 
-/// The supervisor has counted.
-pub fn taken(id: u64, taken: Taken) {
+/// Gives the counts that the supervisor has sent to the request that waits for them.
+pub fn give_counts(id: u64, taken: Taken) {
     IS_AWAY.store(taken.is_none(), Ordering::Relaxed);
     let waiting = lock(&WAITING).senders.remove(&id);
     if let Some(waiting) = waiting {
@@ -189,7 +183,7 @@ enum Full {
     All,
 }
 
-/// Of a request that waits, until this is dropped.
+/// The place of a request that waits, until this is dropped.
 struct Place<'a> {
     waiting: &'a Mutex<Waiting>,
     id: u64,
@@ -240,7 +234,7 @@ fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
 }
 
 /// Counts a request for the front that this one replaces. None when it cannot.
-pub fn count(rules: &[RateToTake]) -> Taken {
+pub fn count_for_replaced_front(rules: &[RateToTake]) -> Taken {
     let mut all = Vec::new();
     for RateToTake { key, requests, window_ms, .. } in rules {
         let caller = u128::from_str_radix(key, 16).ok()?;
@@ -264,9 +258,9 @@ mod tests {
     use super::*;
 
     fn rule(id: &str, key: &str, requests: u32, caller: Option<u128>) -> SharedRule {
-        let told = ToldRule::new("address-60s", requests, 60);
+        let headers = RuleHeaders::new("address-60s", requests, 60);
         let (key, id) = (key.to_owned(), id.to_owned());
-        SharedRule { key, id, caller, told, requests, window_seconds: 60, is_open: true }
+        SharedRule { key, id, caller, headers, requests, window_seconds: 60, is_open: true }
     }
 
     #[test]

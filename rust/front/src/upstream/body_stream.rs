@@ -6,7 +6,7 @@ use bytes::Bytes;
 use edge_wire::{Kind, cost};
 
 use super::arrived::{Arrived, End};
-use super::connection::HandlerConnection;
+use super::stream_handle::StreamHandle;
 use super::upload::Wanted;
 
 /// Pieces that are taken together.
@@ -15,8 +15,7 @@ const MAX_PIECES: usize = 16;
 /// The handler is told when this is dropped before its end.
 pub struct BodyStream {
     pub arrived: Rc<Arrived>,
-    pub connection: Rc<HandlerConnection>,
-    pub number: u32,
+    pub handle: StreamHandle,
     /// What the handler takes, of a WebSocket.
     pub wanted: Option<Rc<Wanted>>,
 }
@@ -68,7 +67,7 @@ impl BodyStream {
         if let Some(wanted) = &self.wanted {
             wanted.spend(cost(kind, payload.len()));
         }
-        self.connection.send_frame(self.number, kind, payload);
+        self.handle.carrier.send_frame(self.handle.number, kind, payload);
     }
 
     /// Its handler may be given memory that the kernel sends large pieces from. They may change at any time: nothing
@@ -79,22 +78,22 @@ impl BodyStream {
 
     /// Gives the handler memory, if that is worth it by now.
     pub fn give_memory(&self) {
-        if !self.arrived.is_worth_memory() || !self.connection.is_streaming(self.number) {
+        if !self.arrived.is_worth_memory() || !self.handle.carrier.is_streaming(self.handle.number) {
             return;
         }
-        if let Some(given) = self.arrived.take_memory(&self.connection.memories) {
-            self.connection.give_memory(self.number, given);
+        if let Some(given) = self.arrived.take_memory(self.handle.carrier.memories()) {
+            self.handle.carrier.give_memory(self.handle.number, given);
         }
     }
 
     /// So many bytes are not needed any more: the handler may send as many.
     pub fn taken(&self, bytes: usize) {
-        self.connection.give_credit(self.number, self.arrived.taken(bytes) as u32);
+        self.handle.carrier.give_credit(self.handle.number, self.arrived.taken(bytes) as u32);
     }
 }
 
 impl Drop for BodyStream {
     fn drop(&mut self) {
-        self.connection.drop_stream(self.number);
+        self.handle.carrier.drop_stream(self.handle.number);
     }
 }

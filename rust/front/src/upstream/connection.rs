@@ -1,4 +1,5 @@
 //! The connection of a thread to one handler process. It carries many requests at a time, and enforces their deadlines.
+mod carrier;
 mod sockets;
 mod streams;
 mod uploads;
@@ -64,7 +65,7 @@ pub struct HandlerConnection {
     /// For what has arrived of streams.
     memory: Share,
     /// Where its handler may put large streams.
-    pub memories: Memories,
+    pub(super) memories: Memories,
     may_close: Notify,
     closed: Notify,
 }

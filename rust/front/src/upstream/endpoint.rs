@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use super::connection::{Events, HandlerConnection};
+use super::interval::Interval;
 use super::outgoing::{self, RequestBody};
 use super::pool::HandlerPool;
 use super::reply::{Answer, AnswerBody, Outcome, Reply, Streamed};
 use super::shared::{Active, SharedEndpoint};
 use super::upload::Upload;
-use crate::endpoint_state::{EndpointState, Serving, Takes};
+use crate::endpoint_state::EndpointState;
 use crate::figures::Figures;
-use crate::intervals::Interval;
 use crate::memory::{MemoryBudget, Share};
-use crate::messages::FromFront;
+use crate::messages::{FromFront, Serving, Takes};
 use crate::supervisor::Supervisor;
 
 /// How long requests wait for a handler that is being started. For one that was asleep they wait as long as they may:

@@ -6,10 +6,12 @@ mod connection;
 mod connector;
 mod counted;
 pub mod endpoint;
+mod entry_limit;
 #[cfg(fuzzing)]
 pub mod fuzzing;
 mod in_flight;
 mod incoming;
+mod interval;
 mod outgoing;
 mod pool;
 mod reply;
@@ -18,6 +20,7 @@ mod shared;
 mod shared_memory;
 mod socket;
 pub mod sticky;
+mod stream_handle;
 mod upload;
 mod window;
 

@@ -1,7 +1,7 @@
 //! The head of a handler's response. Handlers may be written without the SDK, so nothing is taken on trust.
 use serde_json::Value;
 
-use crate::http::is_session_set_by;
+use crate::request::session_cookie;
 
 /// Larger heads are more than clients accept, and cost time to parse.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -85,7 +85,7 @@ impl ResponseHead {
             if name.eq_ignore_ascii_case("content-length") {
                 parsed.content_length = value.parse().ok();
             }
-            let is_session = name.eq_ignore_ascii_case("set-cookie") && is_session_set_by(value.as_bytes());
+            let is_session = name.eq_ignore_ascii_case("set-cookie") && session_cookie::is_set_by(value.as_bytes());
             if is_session || NOT_FORWARDED.iter().any(|one| one.eq_ignore_ascii_case(name)) {
                 continue;
             }

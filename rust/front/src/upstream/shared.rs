@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use super::counted::Counted;
-use crate::entries::EntryLimit;
+use super::entry_limit::EntryLimit;
 use crate::memory::{MemoryBudget, Share};
 
 /// Requests of an endpoint that may wait for a handler.

@@ -16,9 +16,9 @@ use tokio::task::{JoinHandle, spawn_local, yield_now};
 use super::endpoint::{Answered, Context, Endpoint, Failure};
 use super::reply::Reply;
 use super::{HandlerPool, RequestBody, SharedEndpoint};
-use crate::endpoint_state::{Address, EndpointState, Instance, Limits, Serving, Takes, Target};
+use crate::endpoint_state::{Address, EndpointState};
 use crate::memory::MemoryBudget;
-use crate::messages::FromFront;
+use crate::messages::{FromFront, HandlerTarget, Instance, Limits, Serving, Takes};
 use crate::supervisor::{Messages, channel};
 
 fn run(test: impl Future<Output = ()>) {
@@ -90,7 +90,7 @@ fn state(serving: Serving) -> Arc<EndpointState> {
 
 fn running(socket: PathBuf) -> Serving {
     Serving::Running {
-        targets: Box::new([Target {
+        targets: Box::new([HandlerTarget {
             weight: 100,
             version: 1,
             instance: Instance { id: 1, socket, takes: Takes::Whole },

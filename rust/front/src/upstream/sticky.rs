@@ -1,5 +1,5 @@
 //! Callers that keep their handler while several share the requests of an endpoint.
-use crate::endpoint_state::Sticky;
+use crate::messages::Sticky;
 
 /// Where a caller stands among all, of 2^32; `None` when it does not say who it is. Equal values have equal places, on
 /// every machine and after every restart.

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use edge_wire::{HEADER_BYTES, INITIAL_CREDIT, Kind, MAX_DATA_BYTES, header};
 
-use super::connection::HandlerConnection;
 use super::outgoing::RequestBody;
+use super::stream_handle::StreamHandle;
 use crate::memory::Share;
 
 const LEFT: &str = "the client has left";
@@ -77,8 +77,7 @@ impl Wanted {
 /// A request that was sent without its body, and that body. The handler is told when this is dropped before there is
 /// an answer: then it is one that nobody waits for.
 pub struct Upload {
-    pub connection: Rc<HandlerConnection>,
-    pub number: u32,
+    pub handle: StreamHandle,
     pub wanted: Rc<Wanted>,
     /// For what waits to be written.
     pub memory: Share,
@@ -87,8 +86,8 @@ pub struct Upload {
 }
 
 impl Upload {
-    pub fn new(connection: Rc<HandlerConnection>, number: u32, wanted: Rc<Wanted>, memory: Share) -> Self {
-        Self { connection, number, wanted, memory, reason: LEFT }
+    pub fn new(handle: StreamHandle, wanted: Rc<Wanted>, memory: Share) -> Self {
+        Self { handle, wanted, memory, reason: LEFT }
     }
 
     /// How many bytes may be sent; none when nobody wants more.
@@ -109,26 +108,26 @@ impl Upload {
         if !share.set(PIECE_OVERHEAD + HEADER_BYTES + length) {
             return None;
         }
-        let frame = [&header(Kind::Data, self.number, 0, length)[..], &bytes[..length]].concat();
+        let frame = [&header(Kind::Data, self.handle.number, 0, length)[..], &bytes[..length]].concat();
         self.wanted.credit.set(self.wanted.credit.get() - length);
-        self.connection.send_piece(RequestBody::new(frame, Some(share)));
+        self.handle.carrier.send_piece(RequestBody::new(frame, Some(share)));
         Some(length)
     }
 
     /// The body is complete. The time of the handler begins.
     pub fn end(&self, deadline: Instant) {
-        self.connection.end_body(self.number, deadline);
+        self.handle.carrier.end_body(self.handle.number, deadline);
     }
 
     /// The handler has taken nothing for too long.
     pub fn expire(&mut self) {
         self.reason = "the handler has not read it in time";
-        self.connection.expire_request();
+        self.handle.carrier.expire_request();
     }
 }
 
 impl Drop for Upload {
     fn drop(&mut self) {
-        self.connection.leave(self.number, self.reason);
+        self.handle.carrier.leave(self.handle.number, self.reason);
     }
 }

@@ -17,7 +17,7 @@ impl Ends {
     async fn uploaded(&mut self, reply: &std::rc::Rc<Reply>) -> Upload {
         let memory = Share::new(Arc::new(MemoryBudget::new(1 << 20)), None);
         let upload = self.connection.open_request(b"{}", reply, memory).unwrap();
-        assert_eq!(self.arrived().await, (Kind::Open, upload.number, b"{}".to_vec()));
+        assert_eq!(self.arrived().await, (Kind::Open, upload.handle.number, b"{}".to_vec()));
         upload
     }
 
@@ -49,15 +49,15 @@ fn no_more_is_sent_than_there_is_credit_for() {
             assert_eq!(ends.arrived().await.0, Kind::Data);
         }
         assert_eq!(sent, INITIAL_CREDIT);
-        ends.handler.write_all(&credit(upload.number, 5)).await.unwrap();
+        ends.handler.write_all(&credit(upload.handle.number, 5)).await.unwrap();
         upload.has_room().await;
         assert_eq!(upload.send(&[7; 100]), Some(5));
-        assert_eq!(ends.arrived().await, (Kind::Data, upload.number, vec![7; 5]));
+        assert_eq!(ends.arrived().await, (Kind::Data, upload.handle.number, vec![7; 5]));
         upload.end(later());
-        assert_eq!(ends.arrived().await, (Kind::End, upload.number, Vec::new()));
+        assert_eq!(ends.arrived().await, (Kind::End, upload.handle.number, Vec::new()));
         // Some that was on its way is none too many.
-        ends.handler.write_all(&credit(upload.number, 5)).await.unwrap();
-        ends.says(Kind::Response, upload.number, ANSWER).await;
+        ends.handler.write_all(&credit(upload.handle.number, 5)).await.unwrap();
+        ends.says(Kind::Response, upload.handle.number, ANSWER).await;
         assert!(matches!(reply.outcome().await, Outcome::Answered(_)));
         assert_eq!(ends.connection.in_flight(), 0);
         drop(upload);
@@ -86,14 +86,14 @@ fn a_handler_that_answers_early_gets_no_more() {
         let mut ends = Ends::open().await;
         let reply = reply().await;
         let upload = ends.uploaded(&reply).await;
-        ends.says(Kind::Response, upload.number, ANSWER).await;
+        ends.says(Kind::Response, upload.handle.number, ANSWER).await;
         assert!(matches!(reply.outcome().await, Outcome::Answered(_)));
         assert_eq!(upload.room(), None);
         // Before anything else is sent by its number.
-        assert_eq!(ends.arrived().await, (Kind::Reset, upload.number, Vec::new()));
+        assert_eq!(ends.arrived().await, (Kind::Reset, upload.handle.number, Vec::new()));
         drop(upload);
         let next = ends.uploaded(&reply).await;
-        ends.says(Kind::Response, next.number, ANSWER).await;
+        ends.says(Kind::Response, next.handle.number, ANSWER).await;
         assert!(matches!(reply.outcome().await, Outcome::Answered(_)));
     });
 }
@@ -105,7 +105,7 @@ fn a_client_that_leaves_is_told_and_its_late_answer_is_none_of_another() {
         let reply = reply().await;
         for has_ended in [false, true] {
             let upload = ends.uploaded(&reply).await;
-            let number = upload.number;
+            let number = upload.handle.number;
             if has_ended {
                 upload.end(later());
                 assert_eq!(ends.arrived().await.0, Kind::End);
@@ -114,9 +114,9 @@ fn a_client_that_leaves_is_told_and_its_late_answer_is_none_of_another() {
             assert_eq!(ends.arrived().await, (Kind::Reset, number, b"the client has left".to_vec()));
             assert_eq!(ends.connection.in_flight(), 0);
             let next = ends.uploaded(&reply).await;
-            assert_ne!(next.number as u16, number as u16);
+            assert_ne!(next.handle.number as u16, number as u16);
             ends.says(Kind::Response, number, ANSWER).await;
-            ends.says(Kind::Response, next.number, ANSWER).await;
+            ends.says(Kind::Response, next.handle.number, ANSWER).await;
             assert!(matches!(reply.outcome().await, Outcome::Answered(_)));
             assert_eq!(ends.arrived().await.0, Kind::Reset);
         }
@@ -130,19 +130,19 @@ fn both_directions_have_an_end_each() {
         let mut ends = Ends::open().await;
         let reply = reply().await;
         let upload = ends.uploaded(&reply).await;
-        ends.says(Kind::Stream, upload.number, ANSWER).await;
+        ends.says(Kind::Stream, upload.handle.number, ANSWER).await;
         let Outcome::Streamed(streamed) = reply.outcome().await else { panic!("it is streamed") };
         assert_eq!(upload.send(b"more"), Some(4));
         assert_eq!(ends.arrived().await.0, Kind::Data);
         upload.end(later());
         assert_eq!(ends.arrived().await.0, Kind::End);
         assert_eq!(ends.connection.in_flight(), 1);
-        ends.says(Kind::End, upload.number, b"").await;
+        ends.says(Kind::End, upload.handle.number, b"").await;
         until(|| ends.connection.in_flight() == 0).await;
         drop((streamed, upload));
         // One reset ends both.
         let upload = ends.uploaded(&reply).await;
-        ends.says(Kind::Stream, upload.number, ANSWER).await;
+        ends.says(Kind::Stream, upload.handle.number, ANSWER).await;
         let Outcome::Streamed(streamed) = reply.outcome().await else { panic!("it is streamed") };
         drop(streamed);
         assert_eq!(ends.arrived().await.0, Kind::Reset);

@@ -3,7 +3,7 @@
 use http::header::{COOKIE, EXPECT, HOST};
 use http::request::Parts;
 
-use super::super::refusal::Refusal;
+use crate::request::Refusal;
 
 /// Writes the head. `h2` has checked its grammar: pseudo-headers, names, and that there is nothing in it that is about
 /// the connection.

@@ -31,8 +31,6 @@ const MAX_STREAMS: usize = 100;
 /// What a client may send of a body, and of all bodies of a connection, before it is taken.
 const STREAM_WINDOW: u32 = 128 * 1024;
 const CONNECTION_WINDOW: u32 = 256 * 1024;
-/// What is copied of a response before the connection takes it.
-const SEND_BYTES: usize = 32 * 1024;
 /// As RFC 9113 counts them, which is 32 bytes more for each header than in HTTP/1. Larger heads have an answer without
 /// a body, and those of four times the size end the connection.
 const MAX_HEADER_LIST_BYTES: u32 = 24 * 1024;
@@ -86,7 +84,7 @@ fn builder() -> Builder {
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_concurrent_streams(MAX_STREAMS as u32)
         .max_header_list_size(MAX_HEADER_LIST_BYTES)
-        .max_send_buffer_size(SEND_BYTES)
+        .max_send_buffer_size(stream::SEND_BYTES)
         .max_concurrent_reset_streams(MAX_RESET_STREAMS)
         .max_pending_accept_reset_streams(MAX_RESET_STREAMS)
         .max_local_error_reset_streams(Some(MAX_VIOLATIONS));

@@ -10,18 +10,21 @@ use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use http::{Request, Response, StatusCode};
 
-use super::super::client::{Client, Link};
-use super::super::connection::read_request;
-use super::super::exchange::{Exchange, Next};
+use super::super::client::{Client, Link, Next};
+use super::super::exchange::Exchange;
 use super::super::guard::{Phase, Watch, Watched};
-use super::super::head::Framing;
-use super::super::refusal::{Refusal, Unread};
+use super::super::request::read_request;
 use super::super::response::{Persistence, ResponseHead};
 use super::super::stream::{Broken, ClientStream};
+use super::super::unparsable::UnparsableRequestResponse;
+use super::head;
 use super::wire::OpenStream;
-use super::{SEND_BYTES, head};
+use crate::request::{Framing, Refusal};
 use crate::thread::Thread;
 use crate::upstream::Reply;
+
+/// What is copied of a response before the connection takes it.
+pub const SEND_BYTES: usize = 32 * 1024;
 
 /// Answers a request.
 pub async fn answer(
@@ -90,8 +93,8 @@ impl Http2<'_> {
 
     /// Answers what cannot be read. Other streams go on.
     async fn refuse(&mut self, refusal: &Refusal) -> Result<Next, Broken> {
-        let unread = Unread::new(refusal, self.thread);
-        self.send(unread.head(Persistence::Default), &unread.body).await
+        let response = UnparsableRequestResponse::new(refusal, self.thread);
+        self.send(response.head(Persistence::Default), &response.body).await
     }
 
     /// What has arrived counts before what the guard says.

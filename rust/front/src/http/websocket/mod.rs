@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use self::relay::{Left, Relay};
-use super::client::Client;
-use super::exchange::{Exchange, Next};
+use super::client::{Client, Next};
+use super::exchange::Exchange;
 use super::request::Request;
 use super::response::{Persistence, ResponseHead};
 use super::stream::Broken;
@@ -23,12 +23,6 @@ use crate::upstream::{SWITCHING, Streamed};
 const OF_HANDSHAKE: [&[u8]; 3] = [b"sec-websocket-accept", b"sec-websocket-extensions", b"sec-websocket-version"];
 const PROTOCOL: &[u8] = b"sec-websocket-protocol";
 
-/// The head of a request, as a handler gets it that is asked for a WebSocket.
-pub fn asking(head: &[u8]) -> Vec<u8> {
-    let members = head.strip_suffix(b"}").unwrap_or(head);
-    [members, b",\"websocket\":true}"].concat()
-}
-
 impl<C: Client> Exchange<'_, C> {
     /// Goes on as a WebSocket, which a handler has accepted, until that ends. It counts as a request until then.
     ///
@@ -38,8 +32,8 @@ impl<C: Client> Exchange<'_, C> {
         let Streamed { head, body } = streamed;
         let (Ok(addressed), Some(Ok(upgrade))) = (&request.to, &request.upgrade) else { return Err(Broken::Gone) };
         let mut lines = handshake(upgrade, &head.lines);
-        if let Some((policies, judged)) = addressed.policies() {
-            lines = policies.response_lines(judged, lines.into(), &head.host_lines).into_owned();
+        if let Some((policies, outcome)) = addressed.policies() {
+            lines = policies.response_lines(outcome, lines.into(), &head.host_lines).into_owned();
         }
         let response = ResponseHead {
             status: SWITCHING,
@@ -51,7 +45,7 @@ impl<C: Client> Exchange<'_, C> {
             content_length: None,
         };
         let bytes = response.bytes(&self.thread.dates, 0);
-        self.thread.handled.set(self.thread.handled.get() + 1);
+        self.thread.answered_by_handler();
         let unlimited = Sockets::default();
         let limits = addressed.state.policies.as_deref().and_then(Policies::sockets).unwrap_or(&unlimited);
         let idle = Duration::from_millis(addressed.state.limits.idle_timeout_ms.into());
@@ -109,6 +103,5 @@ mod tests {
         let expected = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: a=\r\n\
                         Set-Cookie: a=b\r\nsec-websocket-protocol: v2\r\n";
         assert_eq!(lines, expected);
-        assert_eq!(asking(b"{\"a\":1}"), b"{\"a\":1,\"websocket\":true}");
     }
 }

@@ -1,13 +1,13 @@
 //! Checks what is left of a request when its body is there, in its turn where that may take long.
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::time::timeout_at;
 
+use super::ready::{PartialCheck, Ready};
 use super::stop::Waiting;
-use super::{Begun, NAME, Ready, Validator, Verdict};
-use crate::http::Refusal;
+use super::validator::Validator;
+use super::verdict::{CheckSkipped, Verdict};
 use crate::memory::Share;
 use crate::workers::{self, Turn};
 
@@ -15,47 +15,6 @@ use crate::workers::{self, Turn};
 const FREE_BYTES: usize = 4 * 1024;
 /// How often a check looks whether there is memory for it.
 pub(super) const MEMORY_LOOK: Duration = Duration::from_millis(25);
-
-/// Why a request is not checked.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Unchecked {
-    /// Its time is over.
-    Expired,
-    /// So many requests of its endpoint are being checked already.
-    Busy,
-    /// There is no memory for what is read of its body.
-    OutOfMemory,
-    /// There is never so much.
-    TooLarge,
-}
-
-impl Unchecked {
-    /// What the client gets. `limit_ms`: the time of a request.
-    pub fn refusal(&self, limit_ms: u64) -> Refusal {
-        match self {
-            Self::Expired => {
-                let message = format!("The request could not be checked within {limit_ms} ms.").into();
-                Refusal { message, ..Refusal::policy(NAME, 504, "") }
-            }
-            Self::Busy => Refusal::busy(NAME, "Too many requests of this endpoint are being checked."),
-            Self::OutOfMemory => Refusal::out_of_memory(),
-            Self::TooLarge => {
-                let message = "The body has more values than this gateway has memory to check at a time.";
-                Refusal::policy(NAME, 413, message)
-            }
-        }
-    }
-}
-
-impl fmt::Display for Unchecked {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Expired => "it takes too long",
-            Self::Busy => "too many requests are being checked",
-            Self::OutOfMemory | Self::TooLarge => "there is no memory for it",
-        })
-    }
-}
 
 /// Which thread checks a request.
 enum By {
@@ -70,14 +29,14 @@ enum By {
 /// When it cannot be checked.
 pub async fn finish<B: AsRef<[u8]> + Send + Sync + 'static>(
     validator: &Arc<Validator>,
-    begun: Begun,
+    partial: PartialCheck,
     body: Arc<B>,
     mut memory: Share,
     owner: &Arc<str>,
     deadline: Instant,
-) -> Result<Verdict, Unchecked> {
-    let (kind, length) = (begun.body, (*body).as_ref().len());
-    let (head_room, has_kept) = (begun.room(), begun.kept.is_some());
+) -> Result<Verdict, CheckSkipped> {
+    let (kind, length) = (partial.body, (*body).as_ref().len());
+    let (head_room, has_kept) = (partial.room(), partial.kept.is_some());
     let (_waiting, stop) = Waiting::new();
     let mut lacks_memory = false;
     let check = async {
@@ -86,12 +45,13 @@ pub async fn finish<B: AsRef<[u8]> + Send + Sync + 'static>(
             // Looked at anew each time, and not held while memory is waited for: others may need what it takes.
             let by = match validator.ready_for(length).filter(|_| !has_kept) {
                 Some(ready) => By::This(ready),
-                None => By::Worker(workers::turn(owner).await.ok_or(Unchecked::Busy)?),
+                None => By::Worker(workers::turn(owner).await.ok_or(CheckSkipped::Busy)?),
             };
             let by = match (room, by) {
                 (None, By::Worker(turn)) => {
                     let body = body.clone();
-                    let (found, turn) = turn.run(move || kind.room((*body).as_ref())).await.ok_or(Unchecked::Busy)?;
+                    let (found, turn) =
+                        turn.run(move || kind.room((*body).as_ref())).await.ok_or(CheckSkipped::Busy)?;
                     room = Some(found);
                     By::Worker(turn)
                 }
@@ -101,7 +61,7 @@ pub async fn finish<B: AsRef<[u8]> + Send + Sync + 'static>(
             room = Some(known);
             let needed = known + head_room;
             if !memory.may_hold(length + needed) {
-                return Err(Unchecked::TooLarge);
+                return Err(CheckSkipped::TooLarge);
             }
             lacks_memory = needed > FREE_BYTES && !memory.set(needed);
             if lacks_memory {
@@ -111,18 +71,18 @@ pub async fn finish<B: AsRef<[u8]> + Send + Sync + 'static>(
                 continue;
             }
             let turn = match by {
-                By::This(ready) => return Ok(ready.finish(begun, (*body).as_ref(), &stop)),
+                By::This(ready) => return Ok(ready.finish(partial, (*body).as_ref(), &stop)),
                 By::Worker(turn) => turn,
             };
             let validator = validator.clone();
             let check = turn.run(move || {
-                let verdict = validator.finish(begun, (*body).as_ref(), &stop);
+                let verdict = validator.finish(partial, (*body).as_ref(), &stop);
                 drop((body, memory));
                 verdict
             });
-            return check.await.map(|(verdict, _)| verdict).ok_or(Unchecked::Busy);
+            return check.await.map(|(verdict, _)| verdict).ok_or(CheckSkipped::Busy);
         }
     };
     let checked = timeout_at(deadline.into(), check).await;
-    checked.unwrap_or(Err(if lacks_memory { Unchecked::OutOfMemory } else { Unchecked::Expired }))
+    checked.unwrap_or(Err(if lacks_memory { CheckSkipped::OutOfMemory } else { CheckSkipped::Expired }))
 }

@@ -2,7 +2,8 @@
 use std::sync::Arc;
 
 use super::stop::Stop;
-use super::{Head, Validator};
+use super::validator::Validator;
+use crate::request::Head;
 
 pub fn check(validator: &Arc<Validator>, head: &Head<'_, '_>, body: &[u8]) {
     let ready = validator.made().unwrap_or_else(|problem| panic!("{problem}"));

@@ -11,9 +11,8 @@ use super::problems::{Place, Problems};
 use super::schema::{Pattern, Schema};
 use super::stop::Stop;
 use super::text::{self, TextReader, form_decoded, pairs};
-use super::{NAME, Verdict};
-use crate::http::{Head, Refusal};
-use crate::policies::header;
+use super::verdict::{NAME, Verdict};
+use crate::request::{Head, Refusal};
 
 pub const TOO_COMPLEX: &str = "is too complex to be checked";
 
@@ -29,15 +28,15 @@ pub struct Ready {
     patterns: Vec<Arc<Pattern>>,
 }
 
-/// What is known of a request before its body is there.
-pub struct Begun {
+/// A check of a request whose head has been looked at: what is known before its body is there.
+pub struct PartialCheck {
     pub(super) problems: Problems,
     pub(super) body: BodyKind,
     /// Where its parameters are still to be checked, beside other requests; and what that may cost.
     pub(super) kept: Option<(KeptHead, Budget)>,
 }
 
-impl Begun {
+impl PartialCheck {
     /// Bytes of memory.
     pub(super) fn room(&self) -> usize {
         self.kept.as_ref().map_or(0, |(head, _)| head.room())
@@ -90,23 +89,23 @@ impl Ready {
         self.own_bytes + self.patterns.iter().map(part).sum::<usize>()
     }
 
-    pub(super) fn begin(&self, head: &Head<'_, '_>, params: &[(&str, &str)]) -> Begun {
+    pub(super) fn begin(&self, head: &Head<'_, '_>, params: &[(&str, &str)]) -> PartialCheck {
         let body = self.body_kind(head);
         let path_and_query = &*head.target.path_and_query;
         let mut problems = Problems::default();
         let sources = Sources::new(path_and_query, head.headers, params, &mut problems);
         if self.check_parameters(&sources, Budget::LEAST, Stop::default(), &mut problems).is_ok() {
-            return Begun { problems, body, kept: None };
+            return PartialCheck { problems, body, kept: None };
         }
         let kept = KeptHead::of(path_and_query, head.headers, params);
         let budget = self.budget(kept.bytes());
-        Begun { problems: Problems::default(), body, kept: Some((kept, budget)) }
+        PartialCheck { problems: Problems::default(), body, kept: Some((kept, budget)) }
     }
 
     /// Checks what is left of the head, and the body. What it says once it was stopped is of no use.
-    pub(super) fn finish(&self, mut begun: Begun, body: &[u8], stop: &Stop) -> Verdict {
-        if let Some((head, budget)) = begun.kept {
-            let problems = &mut begun.problems;
+    pub(super) fn finish(&self, mut partial: PartialCheck, body: &[u8], stop: &Stop) -> Verdict {
+        if let Some((head, budget)) = partial.kept {
+            let problems = &mut partial.problems;
             head.with_sources(problems, |sources, problems| {
                 if let Err(parameter) = self.check_parameters(sources, budget, stop.clone(), problems) {
                     let root = Place::root(parameter.source.name());
@@ -117,30 +116,30 @@ impl Ready {
         let mut status = 400;
         let place = Place::root("body");
         if let Some(described) = &self.body {
-            match begun.body {
+            match partial.body {
                 _ if body.is_empty() => {
                     if described.required {
-                        begun.problems.add(&place, "is required");
+                        partial.problems.add(&place, "is required");
                     }
                 }
                 BodyKind::Any => {}
                 BodyKind::Of(at, _) => {
-                    if self.check_body(&described.types[at], body, &mut begun.problems, stop).is_err() {
-                        begun.problems.add(&place, TOO_COMPLEX);
+                    if self.check_body(&described.types[at], body, &mut partial.problems, stop).is_err() {
+                        partial.problems.add(&place, TOO_COMPLEX);
                     }
                 }
                 BodyKind::Unknown => {
                     status = 415;
                     let names: Vec<&str> = described.types.iter().map(|media| &*media.name).collect();
-                    begun.problems.add(&place, format!("must have the Content-Type {}", names.join(" or ")));
+                    partial.problems.add(&place, format!("must have the Content-Type {}", names.join(" or ")));
                 }
                 BodyKind::Encoded => {
                     status = 415;
-                    begun.problems.add(&place, "must not have a Content-Encoding: it is checked here");
+                    partial.problems.add(&place, "must not have a Content-Encoding: it is checked here");
                 }
             }
         }
-        let problems = begun.problems;
+        let problems = partial.problems;
         if problems.is_empty() {
             return Verdict::Fits;
         }
@@ -184,7 +183,7 @@ impl Ready {
         let is_plain = |value: &[u8]| value.trim_ascii().eq_ignore_ascii_case(b"identity") || value.is_empty();
         let encodings = head.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("content-encoding"));
         let is_encoded = !encodings.into_iter().all(|header| is_plain(header.value));
-        let value = header(head, "content-type").map(String::from_utf8_lossy).unwrap_or_default();
+        let value = head.single_header("content-type").map(String::from_utf8_lossy).unwrap_or_default();
         let name = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let group = name.split_once('/').map(|(group, _)| format!("{group}/*")).unwrap_or_default();
         let find = |wanted: &str| body.types.iter().position(|media| &*media.name == wanted && !wanted.is_empty());

@@ -2,21 +2,25 @@
 //! HTTP.
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::super::cache::Cached;
 use super::compiled::Reading;
 use super::finish::MEMORY_LOOK;
 use super::json::{Json, MAX_VALUES};
 use super::problems::{Place, Problems};
-use super::ready::{BodyKind, TOO_COMPLEX};
+use super::ready::{BodyKind, Ready, TOO_COMPLEX};
 use super::schema::Schema;
-use super::stop::Waiting;
-use super::*;
-use crate::http::{MAX_HEADERS, read_head};
+use super::stop::{Stop, Waiting};
+use super::validator::REPORTS_WITHIN;
+use super::{CheckSkipped, PartialCheck, Validator, Verdict, finish};
 use crate::memory::{MemoryBudget, Share};
-use crate::policies::Patience;
+use crate::policies::PendingSteps;
+use crate::request::{MAX_HEADERS, read_head};
+use crate::workers;
 
 /// A body with what is to be given back.
 struct Held {
@@ -197,12 +201,12 @@ fn validator(policy: &Value) -> Arc<Validator> {
     Arc::new(Validator::new(policy.to_string().into(), "*".into()))
 }
 
-fn begin(validator: &Validator, target: &str, lines: &str) -> Begun {
+fn begin(validator: &Validator, target: &str, lines: &str) -> PartialCheck {
     let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let bytes = format!("GET {target} HTTP/1.1\r\nHost: a\r\n{lines}\r\n");
     let head = read_head(bytes.as_bytes(), &mut space).unwrap();
-    let begun = validator.begin(&head, &[("id", "7")]).unwrap();
-    begun.unwrap_or_else(|refusal| panic!("{}", refusal.message))
+    let partial = validator.begin(&head, &[("id", "7")]).unwrap();
+    partial.unwrap_or_else(|refusal| panic!("{}", refusal.message))
 }
 
 fn parameter(source: &str, name: &str, schema: usize, kind: &str) -> Value {
@@ -230,11 +234,11 @@ async fn parameters_are_checked_at_once_where_that_costs_little_and_else_in_thei
     let validator = of_parameters(parameters, schemas);
     let long = "x".repeat(3_000);
     for (word, is_kept) in [("a", false), (&*long, true)] {
-        let begun = begin(&validator, &format!("/7?n=10&word={word}"), "X-A: abc\r\n");
-        assert_eq!(begun.kept.is_some(), is_kept);
+        let partial = begin(&validator, &format!("/7?n=10&word={word}"), "X-A: abc\r\n");
+        assert_eq!(partial.kept.is_some(), is_kept);
         let memory = Share::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
         let later = Instant::now() + Duration::from_secs(600);
-        let checked = finish(&validator, begun, Arc::new(Vec::new()), memory, &"endpoint".into(), later).await;
+        let checked = finish(&validator, partial, Arc::new(Vec::new()), memory, &"endpoint".into(), later).await;
         let Ok(Verdict::Refused(refusal)) = checked else { panic!("it was let through") };
         let body: Value = serde_json::from_str(refusal.problems.as_deref().unwrap()).unwrap();
         let places: Vec<_> = body.as_array().unwrap().iter().map(|one| one["place"].as_str().unwrap()).collect();
@@ -252,9 +256,9 @@ fn many_parameters_with_many_places_to_look_at_cost_something() {
     });
     let validator = of_parameters(parameters.collect(), json!([{}]));
     assert!(begin(&validator, "/?a&b", "").kept.is_none());
-    let begun = begin(&validator, &format!("/?{}", "a&".repeat(6_000)), "");
-    assert!(begun.kept.is_some());
-    let Verdict::Refused(refusal) = validator.finish(begun, b"", &Stop::default()) else {
+    let partial = begin(&validator, &format!("/?{}", "a&".repeat(6_000)), "");
+    assert!(partial.kept.is_some());
+    let Verdict::Refused(refusal) = validator.finish(partial, b"", &Stop::default()) else {
         panic!("it was let through")
     };
     assert!(refusal.message.ends_with("is too complex to be checked"), "{}", refusal.message);
@@ -270,20 +274,20 @@ async fn policies_are_waited_for_only_so_long_and_get_ready_all_the_same() {
         Arc::new(Validator::new(policy.to_string().into(), domain.clone()))
     };
     let enforcing = validator("enforce");
-    let mut patience = Patience::default();
+    let mut pending = PendingSteps::default();
     for (timeout, validator) in [(1, &enforcing), (600_000, &validator("report"))] {
-        patience = Patience::default();
-        patience.prepare(validator, Duration::from_millis(timeout)).await;
-        assert!(patience.is_unprepared && !validator.is_ready());
+        pending = PendingSteps::default();
+        pending.prepare(validator, Duration::from_millis(timeout)).await;
+        assert!(pending.gave_up_schema && !validator.is_ready());
         // It has had its time.
-        patience.prepare(validator, Duration::from_millis(timeout)).await;
-        assert!(patience.is_unprepared);
+        pending.prepare(validator, Duration::from_millis(timeout)).await;
+        assert!(pending.gave_up_schema);
     }
-    assert!(patience.prepared_for >= REPORTS_WITHIN && patience.prepared_for < Duration::from_secs(600));
+    assert!(pending.waited_for_schema >= REPORTS_WITHIN && pending.waited_for_schema < Duration::from_secs(600));
     drop(others);
-    let mut patience = Patience::default();
-    patience.prepare(&enforcing, Duration::from_secs(600)).await;
-    assert!(!patience.is_unprepared && enforcing.is_ready() && !enforcing.only_reports());
+    let mut pending = PendingSteps::default();
+    pending.prepare(&enforcing, Duration::from_secs(600)).await;
+    assert!(!pending.gave_up_schema && enforcing.is_ready() && !enforcing.only_reports());
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -296,12 +300,12 @@ async fn a_check_that_outlasts_the_deadline_is_not_waited_for_and_gives_back_wha
     let body = format!("{}1{}{}", r#"{"a":"#.repeat(100), "}".repeat(100), " ".repeat(1_000_000));
     let validator = validator(&policy(schemas));
     validator.prepare().await;
-    let begun = Begun { problems: Problems::default(), body: BodyKind::Of(0, Reading::Json), kept: None };
+    let partial = PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, Reading::Json), kept: None };
     let (held, freed) = tokio::sync::oneshot::channel::<()>();
     let body = Arc::new(Held { bytes: body.into(), _held: held });
     let memory = Share::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
-    let checked = finish(&validator, begun, body, memory, &"endpoint".into(), Instant::now()).await;
-    assert_eq!(checked.err(), Some(Unchecked::Expired));
+    let checked = finish(&validator, partial, body, memory, &"endpoint".into(), Instant::now()).await;
+    assert_eq!(checked.err(), Some(CheckSkipped::Expired));
     assert!(freed.await.is_err());
 }
 
@@ -316,24 +320,25 @@ async fn a_check_waits_for_memory_and_is_refused_where_there_is_never_enough() {
         let check = |memory: &Arc<MemoryBudget>, deadline| {
             let (validator, body, memory) = (validator.clone(), body.clone(), Share::new(memory.clone(), None));
             async move {
-                let begun = Begun { problems: Problems::default(), body: BodyKind::Of(0, Reading::Json), kept: None };
-                finish(&validator, begun, body, memory, &"endpoint".into(), deadline).await
+                let partial =
+                    PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, Reading::Json), kept: None };
+                finish(&validator, partial, body, memory, &"endpoint".into(), deadline).await
             }
         };
         let later = Instant::now() + Duration::from_secs(600);
         let never = check(&Arc::new(MemoryBudget::new(room)), later).await;
-        assert_eq!(never.err(), Some(Unchecked::TooLarge));
+        assert_eq!(never.err(), Some(CheckSkipped::TooLarge));
         let mut others = Share::new(whole.clone(), None);
         assert!(others.set(whole_of(&body)));
         // On a busy machine its time may be over before it has found out what it needs.
         let mut time = 4 * MEMORY_LOOK;
         let lacking = loop {
             match check(&whole, Instant::now() + time).await.err() {
-                Some(Unchecked::Expired) if time < Duration::from_secs(60) => time *= 2,
+                Some(CheckSkipped::Expired) if time < Duration::from_secs(60) => time *= 2,
                 other => break other,
             }
         };
-        assert_eq!(lacking, Some(Unchecked::OutOfMemory));
+        assert_eq!(lacking, Some(CheckSkipped::OutOfMemory));
         let waiting = tokio::spawn(check(&whole, later));
         tokio::time::sleep(MEMORY_LOOK).await;
         assert!(!waiting.is_finished());
@@ -353,14 +358,14 @@ fn forms_have_bounded_members_and_ask_for_the_memory_of_these() {
         policy["body"]["types"][0]["read"] = json!(read);
         validator(&policy)
     };
-    let begun = || Begun { problems: Problems::default(), body: BodyKind::Of(0, Reading::Form), kept: None };
+    let partial = || PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, Reading::Form), kept: None };
     let form = of("form");
     let room = |read: Reading, body: &str| BodyKind::Of(0, read).room(body.as_bytes());
     let of_fields = room(Reading::Form, &"a&".repeat(100_000));
     assert!(of_fields >= 100_000 * 2 * size_of::<(Cow<'_, str>, Cow<'_, str>)>());
     assert!(room(Reading::Form, "text=[[[[[[[[[[{{{{{{{{{{,,,,,,,,,,") < 1_000);
     assert_eq!(room(Reading::Text, &"[{,:".repeat(1_000)), 0);
-    let Verdict::Refused(refusal) = form.finish(begun(), "a&".repeat(MAX_VALUES + 1).as_bytes(), &Stop::default())
+    let Verdict::Refused(refusal) = form.finish(partial(), "a&".repeat(MAX_VALUES + 1).as_bytes(), &Stop::default())
     else {
         panic!("it was let through")
     };
@@ -408,14 +413,14 @@ async fn what_is_forgotten_between_head_and_body_is_made_again() {
     let validator = validator(&policy(json!([{ "type": ["array"] }])));
     for forgets in [false, true] {
         assert!(validator.prepare().await && validator.is_ready() && validator.bytes() > 0);
-        let begun = Begun { problems: Problems::default(), body: BodyKind::Of(0, Reading::Json), kept: None };
+        let partial = PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, Reading::Json), kept: None };
         if forgets {
             validator.forget();
             assert!(!validator.is_ready() && validator.bytes() == 0 && validator.checks_bodies());
         }
         let memory = Share::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
         let later = Instant::now() + Duration::from_secs(600);
-        let checked = finish(&validator, begun, Arc::new(b"{}".to_vec()), memory, &"endpoint".into(), later).await;
+        let checked = finish(&validator, partial, Arc::new(b"{}".to_vec()), memory, &"endpoint".into(), later).await;
         assert!(matches!(checked, Ok(Verdict::Refused(_))));
     }
 }

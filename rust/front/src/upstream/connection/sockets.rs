@@ -2,9 +2,7 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use edge_wire::{Kind, header};
-
-use super::super::in_flight::{Pending, Stream};
+use super::super::in_flight::Pending;
 use super::super::reply::Reply;
 use super::super::upload::Wanted;
 use super::HandlerConnection;
@@ -25,12 +23,5 @@ impl HandlerConnection {
         self.outgoing.borrow_mut().add_head(number, head);
         self.has_outgoing.notify_one();
         true
-    }
-
-    /// Sends a frame of a WebSocket, unless the handler has ended it.
-    pub fn send_frame(&self, number: u32, kind: Kind, payload: &[u8]) {
-        if matches!(self.in_flight.borrow_mut().stream(number), Some(Stream::Wanted(_))) {
-            self.tell(&[&header(kind, number, 0, payload.len())[..], payload].concat());
-        }
     }
 }

@@ -1,13 +1,13 @@
 //! Streamed answers on a connection: their pieces, credit for more of them, and their end.
 use std::rc::Rc;
 
-use edge_wire::{INITIAL_CREDIT, Kind, MEMORY_BYTES, cost, credit, header, memory, two_numbers};
+use edge_wire::{INITIAL_CREDIT, Kind, cost, header, two_numbers};
 
 use super::super::arrived::{End, NotTaken, Payload};
 use super::super::body_stream::BodyStream;
 use super::super::in_flight::{Pending, Stream};
 use super::super::reply::{Outcome, Streamed};
-use super::super::shared_memory::Given;
+use super::super::stream_handle::{StreamCarrier, StreamHandle};
 use super::sockets::{SWITCHING, UNASKED_SOCKET};
 use super::{HandlerConnection, UNASKED, violated};
 
@@ -27,41 +27,6 @@ impl HandlerConnection {
         for (number, arrived) in streams {
             arrived.end(End::Drained(reason));
             self.drop_stream(number);
-        }
-    }
-
-    /// The handler may send so many more bytes of a stream.
-    pub fn give_credit(&self, number: u32, bytes: u32) {
-        // It knows of none that has ended.
-        if bytes > 0 && matches!(self.in_flight.borrow_mut().stream(number), Some(Stream::Wanted(_))) {
-            self.tell(&credit(number, bytes));
-        }
-    }
-
-    /// Whether the handler is still sending a stream that is wanted.
-    pub fn is_streaming(&self, number: u32) -> bool {
-        self.is_open() && matches!(self.in_flight.borrow_mut().stream(number), Some(Stream::Wanted(_)))
-    }
-
-    /// Gives the handler memory for what follows of a stream.
-    pub fn give_memory(&self, number: u32, Given { which, file }: Given) {
-        let frame = memory(number, which, MEMORY_BYTES as u32);
-        match file {
-            Some(file) => self.outgoing.borrow_mut().add_with_file(&frame, file),
-            None => self.outgoing.borrow_mut().add_frame(&frame),
-        }
-        self.has_outgoing.notify_one();
-    }
-
-    /// Nobody wants the rest of a stream, if there is any.
-    pub fn drop_stream(&self, number: u32) {
-        if self.in_flight.borrow_mut().drop_stream(number) {
-            // The end of both directions.
-            if let Some(wanted) = self.in_flight.borrow_mut().take_body(number) {
-                wanted.end();
-            }
-            self.tell(&header(Kind::Reset, number, 0, 0));
-            self.close_if_done();
         }
     }
 
@@ -111,7 +76,7 @@ impl HandlerConnection {
         let wanted = if is_socket { in_flight.body(number).cloned() } else { None };
         drop(in_flight);
         // Dropped with its reply, should nobody want it.
-        let body = BodyStream { arrived, connection: self.clone(), number, wanted };
+        let body = BodyStream { arrived, handle: StreamHandle { carrier: self.clone(), number }, wanted };
         reply.set(match self.parse_head(head) {
             Ok(head) if head.status == SWITCHING && !is_socket => Outcome::Aborted(UNASKED_SOCKET.into()),
             Ok(head) => Outcome::Streamed(Streamed { head, body }),

@@ -1,12 +1,11 @@
 //! Requests whose body follows, on a connection: what is sent of them, and credit for more.
 use std::rc::Rc;
-use std::time::Instant;
 
 use edge_wire::{Kind, credited, header};
 
 use super::super::in_flight::Pending;
-use super::super::outgoing::RequestBody;
 use super::super::reply::{Outcome, Reply};
+use super::super::stream_handle::StreamHandle;
 use super::super::upload::{Upload, Wanted};
 use super::{HandlerConnection, violated};
 use crate::memory::Share;
@@ -23,43 +22,7 @@ impl HandlerConnection {
         let number = self.in_flight.borrow_mut().add_opened(pending, wanted.clone())?;
         self.outgoing.borrow_mut().add_head(number, head);
         self.has_outgoing.notify_one();
-        Some(Upload::new(self.clone(), number, wanted, memory))
-    }
-
-    /// Sends a piece of a body; a whole frame.
-    pub fn send_piece(&self, frame: RequestBody) {
-        if self.is_open() {
-            self.outgoing.borrow_mut().add_piece(frame);
-            self.has_outgoing.notify_one();
-        }
-    }
-
-    /// A body is complete.
-    pub fn end_body(&self, number: u32, deadline: Instant) {
-        let mut in_flight = self.in_flight.borrow_mut();
-        if in_flight.take_body(number).is_some() {
-            in_flight.set_deadline(number, deadline);
-            self.tell(&header(Kind::End, number, 0, 0));
-        }
-    }
-
-    /// Nobody waits for the answer to a request any more, if there is none yet, or sends any more of its body.
-    pub fn leave(&self, number: u32, reason: &str) {
-        let mut in_flight = self.in_flight.borrow_mut();
-        let is_pending = in_flight.abandon(number).is_some();
-        let has_body = in_flight.take_body(number).is_some();
-        drop(in_flight);
-        if is_pending || has_body {
-            self.reset(number, reason);
-            // The end of both directions.
-            self.in_flight.borrow_mut().drop_stream(number);
-            self.close_if_done();
-        }
-    }
-
-    /// A request has not been read in time.
-    pub fn expire_request(&self) {
-        self.events.deadline_exceeded(self.instance_id);
+        Some(Upload::new(StreamHandle { carrier: self.clone(), number }, wanted, memory))
     }
 
     /// The handler has answered, or its answer has come to its end: it wants no more of the request.
@@ -93,7 +56,7 @@ impl HandlerConnection {
         Ok(())
     }
 
-    fn reset(&self, number: u32, reason: &str) {
+    pub(super) fn reset(&self, number: u32, reason: &str) {
         self.tell(&[&header(Kind::Reset, number, 0, reason.len())[..], reason.as_bytes()].concat());
     }
 }

@@ -9,17 +9,17 @@ use serde_json::json;
 use super::super::connection::HandlerConnection;
 use super::super::socket::is_out_of_descriptors;
 use super::{Endpoint, Upstream};
-use crate::endpoint_state::{EndpointState, Instance, Serving, Target};
-use crate::messages::FromFront;
+use crate::endpoint_state::EndpointState;
+use crate::messages::{FromFront, HandlerTarget, Instance, Serving};
 
 /// A front that is out of file descriptors tries to connect again after this.
 const DESCRIPTORS_RETRY: Duration = Duration::from_millis(100);
 
 impl Endpoint {
     /// Whether requests go to these handlers already.
-    pub(super) fn serves(&self, targets: &[Target]) -> bool {
+    pub(super) fn serves(&self, targets: &[HandlerTarget]) -> bool {
         let upstreams = self.traffic().upstreams.borrow();
-        let is_same = |(upstream, target): (&Upstream, &Target)| {
+        let is_same = |(upstream, target): (&Upstream, &HandlerTarget)| {
             upstream.connection.instance_id == target.instance.id && upstream.connection.is_open()
         };
         upstreams.len() == targets.len() && upstreams.iter().zip(targets).all(is_same)
@@ -28,7 +28,7 @@ impl Endpoint {
     pub(super) async fn connect(self: Rc<Self>, number: u64, state: Arc<EndpointState>) {
         let Serving::Running { targets, .. } = &state.serving else { return };
         let mut upstreams = Vec::with_capacity(targets.len());
-        for Target { weight, version, instance } in targets {
+        for HandlerTarget { weight, version, instance } in targets {
             let connection = match self.open_connection(instance.id) {
                 Some(connection) => Ok(connection),
                 None => self.connect_to(number, instance).await,

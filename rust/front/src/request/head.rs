@@ -101,6 +101,18 @@ impl<'b> Head<'_, 'b> {
             asks_for_socket,
         }
     }
+
+    /// The value of a header, if the request has exactly one of this name.
+    pub fn single_header(&self, name: &str) -> Option<&'b [u8]> {
+        let mut values = self.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name));
+        let value = values.next()?.value;
+        values.next().is_none().then_some(value)
+    }
+
+    /// The same, if it is UTF-8.
+    pub fn single_text_header(&self, name: &str) -> Option<&'b str> {
+        std::str::from_utf8(self.single_header(name)?).ok()
+    }
 }
 
 /// Finds the end of a head. Each line has to end with CR and LF: others would take a bare LF as an end, or not.

@@ -1,12 +1,7 @@
-//! Responses of the front itself: a request that no handler gets, or whose handler does not answer.
+//! Answers of the front itself: to a request that no handler gets, or whose handler does not answer.
 use std::borrow::Cow;
-use std::io::Write;
-use std::net::TcpStream;
 
 use serde_json::json;
-
-use super::response::{Persistence, ResponseHead, reason};
-use crate::thread::Thread;
 
 /// Why a request gets an error, and which.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,7 +21,7 @@ pub struct Refusal {
 }
 
 const RETRY_AFTER: Cow<'static, str> = Cow::Borrowed("Retry-After: 1\r\n");
-/// Of the only version there is.
+/// They name the only version of WebSockets that the front speaks.
 const SOCKET_LINES: Cow<'static, str> =
     Cow::Borrowed("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
 const METHODS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
@@ -134,7 +129,7 @@ impl Refusal {
         Self::new(504, format!("The handler did not answer within {limit_ms} ms.").into())
     }
 
-    fn many_connections(limit: usize) -> Self {
+    pub fn many_connections(limit: usize) -> Self {
         Self { lines: RETRY_AFTER, ..Self::new(503, format!("All {limit} connections are in use.").into()) }
     }
 
@@ -181,54 +176,4 @@ impl Refusal {
         }
         body.into_bytes()
     }
-}
-
-/// The response to what cannot be read as a request.
-pub struct Unread {
-    status: u16,
-    lines: String,
-    request_id: String,
-    pub body: Vec<u8>,
-}
-
-impl Unread {
-    /// Counts as a request that the thread has refused.
-    pub fn new(refusal: &Refusal, thread: &Thread) -> Self {
-        thread.refused(refusal.status);
-        Self {
-            status: refusal.status,
-            lines: format!("{}{}", refusal.content_type(), refusal.lines),
-            request_id: thread.request_ids.next(),
-            body: refusal.body(),
-        }
-    }
-
-    pub fn head(&self, persistence: Persistence) -> ResponseHead<'_> {
-        ResponseHead {
-            status: self.status,
-            lines: self.lines.as_bytes(),
-            has_date: false,
-            request_id: &self.request_id,
-            transport_lines: "",
-            persistence,
-            content_length: Some(self.body.len()),
-        }
-    }
-}
-
-/// Answers a connection beyond the limit, and closes it without reading the request.
-pub fn refuse_connection(mut connection: TcpStream, limit: usize, request_id: &str) -> u16 {
-    let refusal = Refusal::many_connections(limit);
-    let body = refusal.body();
-    let head = format!(
-        "HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nX-Request-Id: {request_id}\r\n{}Connection: close\r\n\
-         Content-Length: {}\r\n\r\n",
-        refusal.status,
-        reason(refusal.status),
-        refusal.lines,
-        body.len()
-    );
-    // It fits into the socket buffer; a client that has left gets nothing.
-    let _ = connection.write_all(&[head.as_bytes(), &body].concat());
-    refusal.status
 }
