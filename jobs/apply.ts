@@ -1,6 +1,6 @@
 /**
  * The job `apply`: takes one apply from its plan to where everything is changed, or nothing. The state of its row says
- * how far it is; another worker that gets it goes on from there.
+ * how far it is; another worker that gets it resumes there.
  */
 import { AppError, toError } from '../src/errors.js';
 import { nextRun } from '../src/queues/cron.js';
@@ -24,7 +24,7 @@ import { awaitTurn } from './apply/await-turn.js';
 import { compileAll } from './apply/compile.js';
 import type { ApplyContext, ApplyTry } from './apply/context.js';
 import { awaitConvergence } from './apply/converge.js';
-import { configSealer, readObjects, SecretsChangedSince } from './apply/now.js';
+import { configSealer, readObjects, SecretsChangedSince } from './apply/installation-snapshot.js';
 import { prepareAll } from './apply/prepare.js';
 
 /**
@@ -46,7 +46,7 @@ async function carryOut(job: ApplyJob, context: ApplyContext, signal: AbortSigna
     return;
   }
   try {
-    await takeOn(context, tryOf(apply, context, log, signal));
+    await resume(context, tryOf(apply, context, log, signal));
   } catch (thrown) {
     if (signal.aborted) {
       // Recovery queues it again.
@@ -76,8 +76,8 @@ function tryOf(apply: Apply, context: ApplyContext, log: ApplyTry['log'], signal
   };
 }
 
-/** From where it is to its end. */
-async function takeOn(context: ApplyContext, current: ApplyTry): Promise<void> {
+/** Carries the apply from the state of its row to its end. */
+async function resume(context: ApplyContext, current: ApplyTry): Promise<void> {
   const { apply } = current;
   if (apply.state === 'undoing') return undo(context, current, failureOfRow(apply));
   const written = apply.state === 'converging' ? apply.written : await commit(context, current);
@@ -129,8 +129,8 @@ async function converge(context: ApplyContext, current: ApplyTry): Promise<void>
   const { lifecycle } = context;
   const written = apply.written ?? { endpoints: [], services: [] };
   const of = written.endpoints.length;
-  const told = (left: number) => progress('converging', 'converged', of - left, of);
-  const { refusals, isLate } = await awaitConvergence(lifecycle, written, signal, told);
+  const onProgress = (left: number) => progress('converging', 'converged', of - left, of);
+  const { refusals, isLate } = await awaitConvergence(lifecycle, written, signal, onProgress);
   const [first] = refusals;
   if (!first && !isLate) {
     const away = await awayServices(lifecycle.store, written.services);

@@ -35,7 +35,7 @@ export function targetOf(path: string, params: Members): Target {
 export async function audited(
   store: Database,
   path: string,
-  { params, query, told }: { readonly [part in 'params' | 'query' | 'told']: Members },
+  { params, query, details }: { readonly [part in 'params' | 'query' | 'details']: Members },
 ): Promise<Audited> {
   const { kind, id, named: above } = targetOf(path, params);
   const inQuery = Object.keys(KIND_OF_MEMBER).flatMap((name) => {
@@ -43,9 +43,9 @@ export async function audited(
     return typeof value === 'string' ? [[name, value.slice(0, MAX_HOST)]] : [];
   });
   const named = { ...above, ...Object.fromEntries(inQuery) };
-  if (id === undefined || 'name' in params) return { kind, ...(id !== undefined && { id }), named, told };
+  if (id === undefined || 'name' in params) return { kind, ...(id !== undefined && { id }), named, details };
   const before = await auditedRow(store, kind, id);
-  return { kind, id, ...(before && { before }), named, told };
+  return { kind, id, ...(before && { before }), named, details };
 }
 
 /** The kind of what a segment of a path is about. */

@@ -13,8 +13,8 @@ export interface Audited {
   readonly before?: Readonly<Record<string, unknown>>;
   /** The other objects that the request names. */
   readonly named: Readonly<Record<string, unknown>>;
-  /** What else it says that it has changed; nothing secret. */
-  readonly told: Record<string, unknown>;
+  /** What else it changes, as its route says; nothing secret. */
+  readonly details: Record<string, unknown>;
 }
 
 export interface ApiState {
@@ -28,7 +28,7 @@ export interface ApiState {
   principal?: Principal;
   /** Finds out who sends it, at a route for everybody, or anew. @param isUse whether that counts as a use */
   identify?: (how?: { readonly isUse: boolean }) => Promise<Principal | undefined>;
-  /** What the audit tells of it. */
+  /** What its audit entry will say. */
   audited?: Audited;
   /** True when it changes nothing, though its route can. */
   isTrial?: boolean;

@@ -83,7 +83,7 @@ function within(permissions: ReadonlySet<Permission>, scope: Scope): ReadonlySet
 }
 
 /** Nobody gives a role, or takes over an account, that may do more than they may. */
-export function requireMightier({ permissions, scope }: Principal, ...roles: (Role | undefined)[]): void {
+export function requireRoleAtLeast({ permissions, scope }: Principal, ...roles: (Role | undefined)[]): void {
   const isWithinOwn = roles.every(
     (role) => role === undefined || [...PERMISSIONS_OF_ROLE[role]].every((one) => permissions.has(one)),
   );

@@ -51,10 +51,10 @@ export interface ApiRequest<Params, Query, Body, Form, Content> {
   identify(): Promise<Principal | undefined>;
   /** Whether the same person may still send this request and sees the same; for answers that go on for long. */
   isStillAllowed(): Promise<boolean>;
-  /** Tells the audit what else the request changes; nothing secret. */
-  tell(facts: Readonly<Record<string, unknown>>): void;
-  /** Tells the audit that the request changes nothing, though its route can. */
-  tryOnly(): void;
+  /** Adds to the audit entry of the request what else it changes; nothing secret. */
+  addAuditDetails(facts: Readonly<Record<string, unknown>>): void;
+  /** Keeps the request out of the audit: it changes nothing, though its route can. */
+  markAsDryRun(): void;
   readonly log: Logger;
   /** Which of these media types the client prefers. */
   prefers<T extends string>(...mediaTypes: readonly T[]): T | undefined;
@@ -227,9 +227,9 @@ export function defineRoute<
       requireValid('path', pathParameters, checkParams);
       const principal = context.state.principal ?? nobody(context.state.client.address);
       const { scope } = principal;
-      const told: Record<string, unknown> = {};
+      const auditDetails: Record<string, unknown> = {};
       const queryInput: Record<string, unknown> = { ...context.query };
-      const parts = { params: pathParameters, query: queryInput, told };
+      const parts = { params: pathParameters, query: queryInput, details: auditDetails };
       if (isChange) context.state.audited = await audited(deps.store, definition.path, parts);
       await requireInPath(deps.store, kinds, pathParameters, isChange, scope);
       const seesNamed = () => seesAll(deps.store, kinds, pathParameters, queryInput, scope);
@@ -271,8 +271,8 @@ export function defineRoute<
                 const now = await context.state.identify?.({ isUse: false });
                 return now !== undefined && isSamePrincipal(now, principal) && (await seesNamed());
               },
-              tell: (facts) => void Object.assign(told, facts),
-              tryOnly: () => {
+              addAuditDetails: (facts) => void Object.assign(auditDetails, facts),
+              markAsDryRun: () => {
                 delete context.state.audited;
                 context.state.isTrial = true;
               },

@@ -47,7 +47,7 @@ function requireReachable(
   );
 }
 
-/** A config of a service as somebody writes it, by a request for one service, an apply or the way back of one. */
+/** A config of a service as somebody writes it, by a request for one service, an apply or its rollback. */
 export interface ConfigWrite {
   readonly type: ServiceType;
   /** What is stored; undefined: the service is new, or comes back. */

@@ -209,7 +209,7 @@ function waitingFor(counted: Progress['progress'][string] | undefined, [first]: 
 /** What is there after an apply that has changed something, and did not succeed. */
 const HOW_IT_ENDED: Partial<Record<Apply['state'], string>> = {
   undone: 'All is as before, but for what its warnings name.',
-  not_undone: 'What it has changed is there.',
+  not_undone: 'Its changes remain.',
 };
 
 /** Files of handlers by the names of their endpoints, as far as edge.yaml alone says them. */

@@ -1,4 +1,4 @@
-/** Applies: what came of them, how far they are, and their way back. */
+/** Applies: what came of them, how far they are, and their rollback. */
 import { Type } from '@sinclair/typebox';
 import { requireFound } from '../../errors.js';
 import { findApply, listApplies } from '../../store/applies.js';
@@ -9,7 +9,7 @@ import { Flag, IdParams, isSet } from '../schemas.js';
 import { applySource } from './events.js';
 import { requireReadable } from './permissions.js';
 import { ApplySummaryView, ApplyView, presentApplySummary, showApply } from './present-apply.js';
-import { planRollback } from './rollback.js';
+import { planRollbackOf } from './rollback.js';
 import { NoWait, PlanHash, PlanView } from './schema.js';
 import { shownInFull } from './show-plan.js';
 import { requireSamePlan, startApply } from './start-apply.js';
@@ -94,15 +94,15 @@ export const appliesRoutes = [
     data: Type.Union([ApplyView, PlanView]),
     alternatives: ACCEPTED,
     errors: ['apply_not_committed', 'apply_conflict', ...APPLY_ERRORS],
-    handle: async ({ params: { id }, query, principal, tryOnly, ...request }, deps) => {
+    handle: async ({ params: { id }, query, principal, markAsDryRun, ...request }, deps) => {
       const apply = requireFound(await findApply(deps.store, id), 'apply', id);
-      const plan = await planRollback(deps, apply, principal);
+      const plan = await planRollbackOf(deps, apply, principal);
       requireReadable(
         principal,
         plan.changes.flatMap(({ before, after }) => [before, after].filter((object) => object !== null)),
       );
       if (isSet(query.dry_run)) {
-        tryOnly();
+        markAsDryRun();
         return shownInFull(plan, deps);
       }
       requireSamePlan(plan, query.plan_hash);

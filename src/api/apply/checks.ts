@@ -29,7 +29,7 @@ import { requireSendable } from './schedules.js';
 
 export interface ToCheck {
   readonly changes: readonly ObjectChange[];
-  /** The objects of a folder; null on a way back, where nothing is said anew. */
+  /** The objects of a folder; null in a rollback, which has no folder. */
   readonly wanted: readonly (Wanted & Pick<Placed, 'members'>)[] | null;
   /** Configs with the secrets that are stored, or come back, by the names of services. */
   readonly configs: ReadonlyMap<string, object>;

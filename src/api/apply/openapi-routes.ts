@@ -36,7 +36,7 @@ export const openApiExportRoutes = [
   }),
 ];
 
-/** Documents tell of them. @throws AppError forbidden */
+/** Their documents show these. @throws AppError forbidden */
 function requireTold({ permissions }: Principal, permission: Permission, what: string): void {
   if (permissions.has(permission)) return;
   throw new AppError('forbidden', `${what}: the permission ${permission} is missing`, {

@@ -15,7 +15,7 @@ const KINDS = {
   service: 'services',
 } as const;
 
-/** Plans and exports tell of what is there. @throws AppError forbidden */
+/** Plans and exports show these objects. @throws AppError forbidden */
 export function requireReadable(principal: Principal, objects: readonly InstallationObject[]): void {
   for (const object of objects)
     for (const permission of readPermissions(object)) requirePermission(principal, permission, object);

@@ -24,7 +24,7 @@ const summary = {
       '`succeeded`; `failed`: nothing was changed; `undone`: it was changed, not all gateways took it, and all is as before; `not_undone`: the undoing has failed again and again, and what was changed is there',
   }),
   plan_hash: Type.String(),
-  rollback_of: nullable(Type.String({ format: 'uuid', description: 'The apply whose way back it is' })),
+  rollback_of: nullable(Type.String({ format: 'uuid', description: 'The apply that it rolls back' })),
   actor: nullable(Type.Record(Type.String(), Type.Unknown(), { description: 'Who asked for it' })),
   request_id: Type.String(),
   progress: Progress,

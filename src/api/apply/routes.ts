@@ -56,9 +56,9 @@ export const applyRoutes = [
       ...(['invalid_folder', 'apply_conflict', 'body_too_large', 'import_timeout', 'import_memory'] as const),
       ...(['no_disk_space', 'too_many_imports'] as const),
     ],
-    handle: async ({ query, content: folder, principal, tryOnly, ...request }, deps) => {
+    handle: async ({ query, content: folder, principal, markAsDryRun, ...request }, deps) => {
       const isDryRun = isSet(query.dry_run);
-      if (isDryRun) tryOnly();
+      if (isDryRun) markAsDryRun();
       const options = { prune: isSet(query.prune), adopt: isSet(query.adopt) };
       const plan = await planApply(deps, folder, options, principal);
       if (isDryRun) return shownInFull(plan, deps);

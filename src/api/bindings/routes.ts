@@ -39,9 +39,9 @@ export const bindingRoutes = [
     status: 201,
     data: BindingView,
     errors: ['pool_id_taken'],
-    handle: async ({ params: { id }, body, tell }, deps) => {
+    handle: async ({ params: { id }, body, addAuditDetails }, deps) => {
       const { binding, service } = await createBinding(deps.store, { endpoint_id: id, ...body });
-      tell({ service_id: service.id, pool_id: binding.pool_id });
+      addAuditDetails({ service_id: service.id, pool_id: binding.pool_id });
       await awaitBindings(deps, [service]);
       return presentBinding(binding);
     },
@@ -55,7 +55,7 @@ export const bindingRoutes = [
     tag,
     params: UnbindParams,
     data: Unbound,
-    handle: async ({ params: { endpoint_id, service_id }, tell }, deps) => {
+    handle: async ({ params: { endpoint_id, service_id }, addAuditDetails }, deps) => {
       const { store } = deps;
       const deleted = await deleteBindings(store, endpoint_id, service_id);
       if (!deleted) {
@@ -66,7 +66,7 @@ export const bindingRoutes = [
           `The service ${service_id} is not bound to the endpoint ${endpoint_id}`,
         );
       }
-      tell({ unbound: deleted.poolIds });
+      addAuditDetails({ unbound: deleted.poolIds });
       await awaitBindings(deps, [deleted.service]);
       return { endpoint_id, service_id, unbound: true as const, pool_ids: deleted.poolIds };
     },

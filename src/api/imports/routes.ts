@@ -69,18 +69,18 @@ export const importRoutes = [
       'busy',
     ],
     handle: async (
-      { query, body, content: api, id: request_id, principal, tell, tryOnly },
+      { query, body, content: api, id: request_id, principal, addAuditDetails, markAsDryRun },
       { store, config },
     ) => {
       const target = targetOf('body', body, body.create_collection ?? false);
       requireMayImport(principal, 'body', { ...target, compile: false });
       if (isSet(query.dry_run)) {
-        tryOnly();
+        markAsDryRun();
         return planned(await planImport(store, target, api, policyLimit(config)));
       }
       const record = { id: randomUUID(), compile: false, start: false, request_id };
       const { outcome } = await applyImport(store, target, api, record, policyLimit(config));
-      tell(auditedImport(record.id, target, outcome));
+      addAuditDetails(auditedImport(record.id, target, outcome));
       return new Reply(200, presentOpenApiImport(record.id, outcome), {}, presentWarnings(outcome));
     },
   }),
@@ -120,7 +120,10 @@ export const importRoutes = [
       'no_gateway',
       'wait_timeout',
     ],
-    handle: async ({ query, form, id: requestId, header, log, principal, tell, tryOnly }, deps) => {
+    handle: async (
+      { query, form, id: requestId, header, log, principal, addAuditDetails, markAsDryRun },
+      deps,
+    ) => {
       const target = targetOf('query', query, isSet(query.create_collection));
       const compile = isSet(query.compile);
       const start = isSet(query.start);
@@ -135,7 +138,7 @@ export const importRoutes = [
       const owner = ownerOfActor(principal.actor);
       const validation = validationOf(query.validate);
       if (isSet(query.dry_run)) {
-        tryOnly();
+        markAsDryRun();
         return planned(
           await deps.importReader.readBundle(
             owner,
@@ -147,7 +150,7 @@ export const importRoutes = [
       }
       const isAwaited = !(compile && prefersAsync(header));
       const options = { compile, start, isAwaited };
-      const request = { id: requestId, log, tell };
+      const request = { id: requestId, log, addAuditDetails };
       const id = await deps.importReader.readBundle(
         owner,
         file.path,

@@ -1,4 +1,4 @@
-/** Versions of an endpoint, which of them serve, and the way back. */
+/** Versions of an endpoint, which of them serve, and rollback. */
 import { Type } from '@sinclair/typebox';
 import { AppError, requireFound } from '../../errors.js';
 import { listDeployments } from '../../store/deployments.js';

@@ -54,9 +54,9 @@ export function audit({ store, log }: Pick<ApiDependencies, 'store' | 'log'>) {
         outcome === 'changed' && id && audited ? await auditedRow(store, audited.kind, id) : undefined;
       const compared =
         outcome === 'changed' ? differences(audited?.before, after) : { before: null, after: null };
-      const isUnchanged = ![compared.before, compared.after, audited?.told].some(hasMembers);
+      const isUnchanged = ![compared.before, compared.after, audited?.details].some(hasMembers);
       if (unlessUnchanged && isUnchanged) return;
-      const said = { ...target?.named, ...audited?.told };
+      const details = { ...target?.named, ...audited?.details };
       await addToAudit(store, {
         actor: actorOf(context),
         address,
@@ -68,7 +68,7 @@ export function audit({ store, log }: Pick<ApiDependencies, 'store' | 'log'>) {
         object_kind: target?.kind ?? null,
         object_id: id ?? null,
         before: compared.before,
-        after: hasMembers(said) ? { ...compared.after, ...said } : compared.after,
+        after: hasMembers(details) ? { ...compared.after, ...details } : compared.after,
       });
     } catch (thrown) {
       context.state.log.error({ err: toError(thrown), outcome, status }, 'the audit could not be written');

@@ -65,11 +65,11 @@ export const objectRoutes = [
     data: Uploaded,
     errors: [...shared.errors, 'invalid_input', 'body_too_large', 'unsupported_media_type'],
     handle: async (
-      { form: { file, key }, query: { service: asked }, scope, tell },
+      { form: { file, key }, query: { service: asked }, scope, addAuditDetails },
       { store, actorHosts },
     ) => {
       requireKey('form.key', key);
-      tell({ key });
+      addAuditDetails({ key });
       const service = await storageOf(store, asked, scope);
       const { bucket } = await actorHosts.writeObject(service, key, {
         size: file.size,

@@ -32,7 +32,7 @@ const presentCreated = presenter(CreatedDomainKey);
 /** How keys begin, so that scanners for secrets know them. */
 const KEY_PREFIX = 'egk_';
 const KEY_BYTES = 32;
-/** Of a key, so much is shown to tell it from others. */
+/** Of a key, so much is shown to distinguish it from others. */
 const SHOWN_CHARACTERS = 10;
 
 export const policyRoutes = [
@@ -85,7 +85,7 @@ export const policyRoutes = [
     body: CreateDomainKey,
     status: 201,
     data: CreatedDomainKey,
-    handle: async ({ params: { id }, body: { label, expires_at }, origin, tell }, deps) => {
+    handle: async ({ params: { id }, body: { label, expires_at }, origin, addAuditDetails }, deps) => {
       const expiresAt = expiryOf(expires_at);
       const key = KEY_PREFIX + randomBytes(KEY_BYTES).toString('base64url');
       const row = {
@@ -95,7 +95,7 @@ export const policyRoutes = [
         expires_at: expiresAt,
       };
       const created = requireFound(await createDomainKey(deps.store, id, row, origin.actor), 'domain', id);
-      tell({ key_id: created.key.id, label });
+      addAuditDetails({ key_id: created.key.id, label });
       const warnings = await awaitRouting(deps, { host: created.host });
       return new Reply(201, presentCreated({ ...created.key, key }), {}, warnings);
     },

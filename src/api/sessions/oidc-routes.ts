@@ -68,7 +68,7 @@ export const oidcRoutes = [
       ...(['oidc_failed', 'oidc_no_role', 'email_taken', 'last_admin', 'too_many_logins'] as const),
       'oidc_unavailable',
     ],
-    handle: async ({ query, client, header, raw, tell, log }, deps) => {
+    handle: async ({ query, client, header, raw, addAuditDetails, log }, deps) => {
       const { identityProvider, secrets, store, config } = deps;
       const provider = requireProvider(identityProvider);
       const isSecure = cameByTls(client, header('host'), config);
@@ -87,8 +87,8 @@ export const oidcRoutes = [
         log.warn({ err: toError(thrown.cause ?? thrown) }, 'a sign-in with OpenID Connect failed');
         throw thrown;
       });
-      const user = await userOf(store, person, tell);
-      const cookie = await beginSession({ client, header, tell }, deps, user, attempt.before);
+      const user = await userOf(store, person, addAuditDetails);
+      const cookie = await beginSession({ client, header, addAuditDetails }, deps, user, attempt.before);
       await succeeded();
       return pageTo(attempt.returnTo, [cookie, endedAttemptHeader(isSecure)]);
     },
@@ -101,14 +101,18 @@ function requireProvider(provider: IdentityProvider | undefined): IdentityProvid
 }
 
 /** The row of a person, with what the provider says about them now. Who has no role any more has no user either. */
-async function userOf(store: Database, person: KnownPerson, tell: SessionRequest['tell']): Promise<User> {
+async function userOf(
+  store: Database,
+  person: KnownPerson,
+  addAuditDetails: SessionRequest['addAuditDetails'],
+): Promise<User> {
   const { grant, issuer, subject, email, name } = person;
   if (grant) {
-    tell({ role: grant.role, domains: grant.domains });
+    addAuditDetails({ role: grant.role, domains: grant.domains });
     return signInUser(store, { ...grant, issuer, subject, email, name });
   }
   const before = await userBySubject(store, issuer, subject);
-  if (before && (await deleteUser(store, before.id))) tell({ deleted_user_id: before.id });
+  if (before && (await deleteUser(store, before.id))) addAuditDetails({ deleted_user_id: before.id });
   throw new AppError('oidc_no_role', `No role is mapped to ${email}; ask an administrator of the provider`);
 }
 

@@ -6,7 +6,7 @@ import { endSession, type Session, sessionsOf } from '../../store/sessions.js';
 import { findUser, userByEmail } from '../../store/users.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { countLogin } from '../login-limits.js';
-import { ofUser, type Principal, requireMightier } from '../principal.js';
+import { ofUser, type Principal, requireRoleAtLeast } from '../principal.js';
 import { defineRoute, Reply } from '../route.js';
 import { Deleted, Id, IdParams, nullable, Timestamp } from '../schemas.js';
 import { cameByTls, endedCookieHeader, sessionLimits } from '../session-cookie.js';
@@ -57,7 +57,7 @@ export const sessionRoutes = [
       const succeeded = await countLogin(store, email, request.client.address);
       const user = await userByEmail(store, email);
       // Of nobody's it may be anything, a password typed at the wrong place for example.
-      if (user) request.tell({ email });
+      if (user) request.addAuditDetails({ email });
       // The same work and the same answer, whether there is such a user or not.
       const isRight = await isPassword(user?.password_hash, body.password);
       if (!user || !isRight) throw new AppError('login_failed', 'The email or the password is wrong');
@@ -75,12 +75,12 @@ export const sessionRoutes = [
     summary: 'Sign out: ends the session of the cookie, if there is one',
     tag,
     data: Me,
-    handle: async ({ client, header, tell, tryOnly }, deps) => {
+    handle: async ({ client, header, addAuditDetails, markAsDryRun }, deps) => {
       const hash = sessionHash({ client, header }, deps.config);
       const user_id = hash === undefined ? undefined : await endSession(deps.store, { hash });
       // Strangers do not fill the audit with what changes nothing.
-      if (user_id === undefined) tryOnly();
-      else tell({ user_id });
+      if (user_id === undefined) markAsDryRun();
+      else addAuditDetails({ user_id });
       const isSecure = cameByTls(client, header('host'), deps.config);
       return new Reply(200, presentMe(undefined, deps), { 'Set-Cookie': endedCookieHeader(isSecure) });
     },
@@ -122,7 +122,7 @@ export const sessionRoutes = [
     data: Deleted,
     handle: async ({ params: { id }, principal }, { store }) => {
       const { role } = requireFound(await findUser(store, id), 'user', id);
-      if (principal.user?.id !== id) requireMightier(principal, role);
+      if (principal.user?.id !== id) requireRoleAtLeast(principal, role);
       await endSession(store, { user_id: id });
       return { id, deleted: true as const };
     },

@@ -5,7 +5,7 @@ import { hashPassword, isPassword } from '../../secrets/passwords.js';
 import { createUser, deleteUser, findUser, listUsers, type User, updateUser } from '../../store/users.js';
 import { countLogin } from '../login-limits.js';
 import { presenter } from '../present.js';
-import { requireMightier } from '../principal.js';
+import { requireRoleAtLeast } from '../principal.js';
 import { defineRoute } from '../route.js';
 import { Deleted, IdParams } from '../schemas.js';
 import { NewUserBody, UserChange, UserView } from './schema.js';
@@ -37,7 +37,7 @@ export const userRoutes = [
     errors: ['email_taken', 'last_admin'],
     handle: async ({ body, principal }, { store }) => {
       const { email, name, password, role, domains = [] } = body;
-      requireMightier(principal, role);
+      requireRoleAtLeast(principal, role);
       const password_hash = await hashPassword(password);
       return present(
         await createUser(store, {
@@ -80,9 +80,9 @@ export const userRoutes = [
       if (!isAdmin && [domains, email, role].some((member) => member !== undefined))
         throw new AppError(
           'forbidden',
-          'Who has not the permission users:write changes name and password only',
+          'Without the permission users:write you can change only your name and password',
         );
-      if (isAdmin) requireMightier(principal, before.role, role);
+      if (isAdmin) requireRoleAtLeast(principal, before.role, role);
       const isOwn = principal.user?.id === id;
       if (password !== undefined && isOwn && before.issuer === null) {
         // Whoever has got hold of a session does not guess the password with it.
@@ -112,7 +112,7 @@ export const userRoutes = [
     data: Deleted,
     errors: ['last_admin'],
     handle: async ({ params: { id }, principal }, { store }) => {
-      requireMightier(principal, requireFound(await findUser(store, id), 'user', id).role);
+      requireRoleAtLeast(principal, requireFound(await findUser(store, id), 'user', id).role);
       if (!(await deleteUser(store, id))) throw notFound('user', id);
       return { id, deleted: true as const };
     },

@@ -80,12 +80,12 @@ export const variableRoutes = [
         body: SetVariables,
         data: Variables,
         errors: ['name_is_secret'],
-        handle: async ({ params: { id }, body, origin, tell }, deps) => {
+        handle: async ({ params: { id }, body, origin, addAuditDetails }, deps) => {
           const variables = body as Readonly<Record<string, string>>;
           requireAllAccepted(variables);
           const affected = await replaceVariables(deps.store, owner(id), variables, origin.actor);
           const ids = requireFound(affected, scope, id);
-          tell({ variables: Object.keys(variables) });
+          addAuditDetails({ variables: Object.keys(variables) });
           return changed(deps, owner(id), ids);
         },
       }),
@@ -100,12 +100,12 @@ export const variableRoutes = [
         body: ChangeVariables,
         data: Variables,
         errors: ['name_is_secret'],
-        handle: async ({ params: { id }, body, origin, tell }, deps) => {
+        handle: async ({ params: { id }, body, origin, addAuditDetails }, deps) => {
           const changes = body as Readonly<Record<string, string | null>>;
           requireAllAccepted(changes);
           const affected = await changeVariables(deps.store, owner(id), changes, origin.actor);
           const ids = requireFound(affected, scope, id);
-          tell({ variables: Object.keys(changes) });
+          addAuditDetails({ variables: Object.keys(changes) });
           return changed(deps, owner(id), ids);
         },
       }),

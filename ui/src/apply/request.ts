@@ -1,4 +1,4 @@
-/** The requests of applies and of their way back. */
+/** The requests of applies and of their rollback. */
 import { type Answer, call, send, target } from '../api/client.js';
 import { toApiError } from '../api/query.js';
 import { upload } from '../api/upload.js';
@@ -58,13 +58,13 @@ function apply({ source, options }: Wanted, step: object, more: UploadOptions): 
 }
 
 /** What taking an apply back would do. @throws ApiError */
-export async function planWayBack(id: string, signal: AbortSignal): Promise<Answer<Plan>> {
+export async function planRollback(id: string, signal: AbortSignal): Promise<Answer<Plan>> {
   const input = { params: { id }, query: { dry_run: 'true' as const } };
   return (await call('POST /api/applies/{id}/rollback', input, signal)) as Answer<Plan>;
 }
 
 /** Takes an apply back, as its plan says. @returns the id of the apply that does. @throws ApiError */
-export async function startWayBack(id: string, planHash: string): Promise<string> {
+export async function startRollback(id: string, planHash: string): Promise<string> {
   const input = { params: { id }, query: { plan_hash: planHash } };
   const { method, path } = target('POST /api/applies/{id}/rollback', input);
   const { data } = await send(method, path, undefined, { headers: NOT_WAITING });

@@ -98,7 +98,7 @@ function EndpointFrame({ endpoint, tab }: { readonly endpoint: Endpoint; readonl
     >
       <Trouble endpoint={endpoint} tab={current?.name} />
       <Tabs
-        label="Of this endpoint"
+        label="Sections of the endpoint"
         tabs={tabs.map(({ name, label }) => ({
           to: addressOf(endpoint, name),
           label,

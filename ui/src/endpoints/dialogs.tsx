@@ -41,7 +41,7 @@ function NewDomain({ onClose }: Closable) {
   const create = async () => {
     const body = { host: host.trim(), name: name.trim() || nameFrom(host) };
     await call('POST /api/domains', { body });
-    done(`${body.host} is there.`);
+    done(`Created ${body.host}.`);
   };
   return (
     <FormDialog title="New domain" action="Create" onSubmit={create} onClose={onClose}>
@@ -143,7 +143,7 @@ function NewCollection({ domain, onClose }: { readonly domain: Domain } & Closab
   const create = async () => {
     const body = { name: name.trim(), base_path: base.trim() || null, domain_id: domain.id };
     await call('POST /api/collections', { body });
-    done(`${body.name} is there.`);
+    done(`Created ${body.name}.`);
   };
   return (
     <FormDialog

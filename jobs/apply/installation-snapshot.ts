@@ -28,10 +28,10 @@ export async function readObjects(store: Store, secrets: SecretBox): Promise<Map
 }
 
 /**
- * How configs are encrypted. Values that stay are those that are stored; on a way back, those that were stored before
- * the apply, unless others have changed them after it.
- * @param before the apply whose way back this is; null: none
- * @param since on a way back: what was changed since somebody decided about it
+ * How configs are encrypted. A value that stays is the one that is stored; in a rollback, the one that was stored
+ * before the apply, unless others have changed it after that.
+ * @param before the apply that is rolled back; null: none
+ * @param since in a rollback: what was changed since somebody decided about it
  */
 export async function configSealer(
   store: Store,
@@ -49,8 +49,8 @@ export async function configSealer(
       now: stored,
     };
     try {
-      const { config, ...told } = configToWrite(id, service, history, secrets, since);
-      if (told.places.length > 0) warnings.add(changedSecretsWarning(service.name, told));
+      const { config, ...restored } = configToWrite(id, service, history, secrets, since);
+      if (restored.places.length > 0) warnings.add(changedSecretsWarning(service.name, restored));
       return { sealed: secrets.seal(JSON.stringify(config)), secrets: secretsIn(config) };
     } catch (thrown) {
       if (!(thrown instanceof AppError)) throw thrown;

@@ -1,6 +1,6 @@
 /**
- * The way back of all changes of an apply, against what is now. What others have made of its objects, or put into them,
- * is theirs: what cannot be taken back because of that is named. Pure.
+ * Plans the rollback of an apply: the inverse of all its changes, against the objects that exist now. What others have
+ * made of these objects, or put into them, is theirs: the plan names what cannot be rolled back because of that. Pure.
  */
 import { joinRoute, RouteSyntaxError } from '../model/route-pattern.js';
 import { type Conflict, containersOf, type Existing } from './changes.js';
@@ -9,16 +9,16 @@ import { inverseOf } from './inverse.js';
 import { collectionKey, endpointKey, keyOf, serviceKey, titleOf } from './keys.js';
 import type { CollectionObject, EndpointObject, InstallationObject, ObjectChange } from './objects.js';
 
-/** What is to be written, and what stays. */
-export interface WayBack {
+/** What a rollback writes, and what it leaves alone. */
+export interface RollbackPlan {
   readonly changes: readonly ObjectChange[];
   /** What others have changed, or taken away, since. */
   readonly warnings: readonly string[];
-  /** Something of others depends on these, which are not among the changes. */
+  /** Objects that something of others depends on: they are not among the changes. */
   readonly blocked: readonly Conflict[];
 }
 
-export interface WayBackOptions {
+export interface RollbackOptions {
   readonly stack: string;
   /** Whether what an endpoint served before, an older version or several, can serve again. */
   canServe?(id: string): boolean;
@@ -28,11 +28,11 @@ export interface WayBackOptions {
  * @param made the changes of the apply
  * @param existing all objects
  */
-export function wayBackOf(
+export function planRollback(
   made: readonly ObjectChange[],
   existing: readonly Existing[],
-  { stack, canServe = () => true }: WayBackOptions,
-): WayBack {
+  { stack, canServe = () => true }: RollbackOptions,
+): RollbackPlan {
   const byId = new Map(existing.map((one) => [one.id, one.object]));
   const byKey = new Map(existing.map(({ object }) => [keyOf(object), object]));
   const warnings: string[] = [];
@@ -42,25 +42,25 @@ export function wayBackOf(
     const now = change.id === null ? undefined : byId.get(change.id);
     const inverse = inverseOf(change, now, byKey.get(keyOf(object)));
     warnings.push(...inverse.warnings);
-    return inverse.change ? withWhatServes(inverse.change, canServe, warnings) : [];
+    return inverse.change ? keepCurrentIfGone(inverse.change, canServe, warnings) : [];
   });
   const mine = new Set(made.map(({ id }) => id));
   const others = existing.filter(({ id, object }) => !mine.has(id) && object.stack !== stack);
-  changes = changes.flatMap((change) => withoutMovesOf(others, change, blocked));
-  changes.push(...movedAlong(existing, changes));
+  changes = changes.flatMap((change) => keepBasePathOf(others, change, blocked));
+  changes.push(...endpointsMovedByCollection(existing, changes));
   for (let left = -1; left !== changes.length; ) {
     left = changes.length;
     const known = new Set([...byKey.keys(), ...createdKeys(changes)]);
-    changes = changes.flatMap((change) => withoutWhatIsGone(change, known, warnings));
+    changes = changes.flatMap((change) => withoutDeletedReferences(change, known, warnings));
     changes = withRoutes(existing, changes);
-    changes = withoutTakenKeys(existing, changes, warnings);
+    changes = withoutOccupiedKeys(existing, changes, warnings);
     changes = withoutContainers(existing, changes, blocked);
   }
   return { changes, warnings, blocked };
 }
 
-/** Where versions are not there any more, what serves now stays. */
-function withWhatServes(
+/** Keeps what an endpoint serves now when a version that it served before was deleted. */
+function keepCurrentIfGone(
   change: ObjectChange,
   canServe: (id: string) => boolean,
   warnings: string[],
@@ -76,8 +76,8 @@ function withWhatServes(
   return changeTo(change, { ...after, running: now });
 }
 
-/** A base path stays when endpoints of others would move with it. */
-function withoutMovesOf(
+/** Keeps the base path of a collection when endpoints of others would move with it. */
+function keepBasePathOf(
   others: readonly Existing[],
   change: ObjectChange,
   blocked: Conflict[],
@@ -96,8 +96,11 @@ function isIn(object: InstallationObject, { host, name }: CollectionObject): obj
   return object.kind === 'endpoint' && object.collection === name && object.collection_host === host;
 }
 
-/** Endpoints that nothing else changes, and that move with the base path of their collection. */
-function movedAlong(existing: readonly Existing[], changes: readonly ObjectChange[]): ObjectChange[] {
+/** Endpoints that no other change touches, and that move with the base path of their collection. */
+function endpointsMovedByCollection(
+  existing: readonly Existing[],
+  changes: readonly ObjectChange[],
+): ObjectChange[] {
   const changed = new Set(changes.map(({ id }) => id));
   const basePaths = finalBasePaths(existing, changes);
   return existing.flatMap(({ id, object }) => {
@@ -108,7 +111,7 @@ function movedAlong(existing: readonly Existing[], changes: readonly ObjectChang
   });
 }
 
-/** Endpoints that come back are where their collections are now. */
+/** Puts recreated endpoints where their collections are now. */
 function withRoutes(existing: readonly Existing[], changes: readonly ObjectChange[]): ObjectChange[] {
   const basePaths = finalBasePaths(existing, changes);
   return changes.flatMap((change) => {
@@ -120,7 +123,7 @@ function withRoutes(existing: readonly Existing[], changes: readonly ObjectChang
 
 type BasePaths = ReadonlyMap<string, string | null>;
 
-/** By the keys of collections, once these are as they are to be. */
+/** The base paths after the rollback, by the keys of collections. */
 function finalBasePaths(existing: readonly Existing[], changes: readonly ObjectChange[]): BasePaths {
   const all = [...existing.map(({ object }) => object), ...changes.map(({ after }) => after)];
   return new Map(
@@ -149,8 +152,8 @@ function createdKeys(changes: readonly ObjectChange[]): string[] {
   return changes.flatMap(({ action, after }) => (action === 'create' && after ? [keyOf(after)] : []));
 }
 
-/** What refers to something that others have removed is put back without that. */
-function withoutWhatIsGone(
+/** Drops references to objects that others have deleted, and objects that cannot be without these. */
+function withoutDeletedReferences(
   change: ObjectChange,
   known: ReadonlySet<string>,
   warnings: string[],
@@ -192,8 +195,8 @@ function placeOf({ collection, collection_host, path, route }: EndpointObject) {
   return { collection, collection_host, path, route };
 }
 
-/** What others have made with the same key stays, and what had the key does not get it back. */
-function withoutTakenKeys(
+/** Leaves out what would get a key that an object of others has by now. */
+function withoutOccupiedKeys(
   existing: readonly Existing[],
   changes: readonly ObjectChange[],
   warnings: string[],
@@ -227,7 +230,7 @@ function withoutTakenKeys(
   });
 }
 
-/** What has something in it that stays is not removed. */
+/** Leaves out the removal of objects that still contain others. */
 function withoutContainers(
   existing: readonly Existing[],
   changes: readonly ObjectChange[],

@@ -1,4 +1,4 @@
-/** Takes back what an apply has changed, when one has seen what that means now. */
+/** Shows what the rollback of an apply would change now, and starts it. */
 import { useLocation } from 'wouter-preact';
 import { usePlan } from '../api/plan.js';
 import { invalidate } from '../api/query.js';
@@ -6,20 +6,20 @@ import { FormDialog } from '../base/dialog.js';
 import { Skeleton } from '../base/notices.js';
 import { PlanChanges, summaryOf } from './plan-view.js';
 import { Refusal } from './refusal.js';
-import { isOutOfDate, planWayBack, startWayBack } from './request.js';
+import { isOutOfDate, planRollback, startRollback } from './request.js';
 
-interface WayBackProps {
+interface RollbackDialogProps {
   readonly id: string;
   readonly onClose: () => void;
 }
 
-export function WayBack({ id, onClose }: WayBackProps) {
+export function RollbackDialog({ id, onClose }: RollbackDialogProps) {
   const [, navigate] = useLocation();
-  const { data, error, isLoading, refresh } = usePlan((signal) => planWayBack(id, signal), id);
+  const { data, error, isLoading, refresh } = usePlan((signal) => planRollback(id, signal), id);
   const run = async () => {
     if (!data) return;
     try {
-      const started = await startWayBack(id, data.plan_hash);
+      const started = await startRollback(id, data.plan_hash);
       invalidate('/api/applies');
       navigate(`/ui/applies/${started}`);
     } catch (thrown) {
