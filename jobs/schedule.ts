@@ -60,11 +60,11 @@ export async function startOverdueRuns(context: ScheduleContext): Promise<void> 
 export async function restoreSchedules({ store, queues }: ScheduleContext): Promise<void> {
   // In this order: one that is made meanwhile is not taken for one that was deleted.
   const known = await queues.schedules();
-  const wanted = await enabledSchedules(store);
-  for (const { id, cron, timezone } of wanted) {
+  const enabled = await enabledSchedules(store);
+  for (const { id, cron, timezone } of enabled) {
     const is = known.get(id);
     if (is?.cron !== cron || is.timezone !== timezone) await queues.setSchedule(id, { cron, timezone });
   }
-  const ids = new Set(wanted.map(({ id }) => id));
+  const ids = new Set(enabled.map(({ id }) => id));
   for (const id of known.keys()) if (!ids.has(id)) await queues.setSchedule(id, null);
 }

@@ -19,8 +19,8 @@ import type { ApplyContext, ApplyTry } from './context.js';
 const AT_A_TIME = 32;
 /** A build may be queued behind many others, and be queued again after its worker ended. */
 const BUILD_WAIT_MS = 3600_000;
-/** Of endpoints whose code does not compile, so many are told of. */
-const MAX_TOLD = 50;
+/** The error lists so many of the endpoints whose code does not compile. */
+const MAX_LISTED = 50;
 
 interface Target {
   readonly id: string;
@@ -75,7 +75,7 @@ export async function compileAll(
     `${more}The ${titleOf(first.endpoint)}: ${first.error.message}`,
     {
       details: {
-        endpoints: failures.slice(0, MAX_TOLD).map(({ endpoint, error }) => ({
+        endpoints: failures.slice(0, MAX_LISTED).map(({ endpoint, error }) => ({
           endpoint: titleOf(endpoint),
           ...{ code: error.code, error: error.message },
           diagnostics: error.extras.diagnostics ?? [],

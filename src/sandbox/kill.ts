@@ -58,8 +58,8 @@ export function processesOfUser(user: number): number[] {
   return running(readProcessesOfUser(user));
 }
 
-function running(processes: Processes, isWanted: (entry: ProcessEntry) => boolean = () => true): number[] {
-  return [...processes].flatMap(([pid, entry]) => (!entry.hasEnded && isWanted(entry) ? [pid] : []));
+function running(processes: Processes, isIncluded: (entry: ProcessEntry) => boolean = () => true): number[] {
+  return [...processes].flatMap(([pid, entry]) => (!entry.hasEnded && isIncluded(entry) ? [pid] : []));
 }
 
 const KNOWN_MS = 1_000;

@@ -297,7 +297,8 @@ interface EndpointRow {
 }
 
 function outcomeOf(changes: readonly ObjectChange[], written: Written | null) {
-  const count = (wanted: ObjectChange['action']) => changes.filter(({ action }) => action === wanted).length;
+  const count = (counted: ObjectChange['action']) =>
+    changes.filter(({ action }) => action === counted).length;
   const deployed = (written?.endpoints ?? []).filter(({ deployment }) => deployment !== null).length;
   return {
     ...{ created: count('create'), updated: count('update'), deleted: count('delete') },

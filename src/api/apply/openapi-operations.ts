@@ -100,11 +100,11 @@ export class DocumentSchemas {
       for (const [name, schema] of Object.entries(schemas)) if (isOther(name, schema)) others.add(name);
     }
     const names = new Map(Object.keys(schemas).map((name) => [name, name]));
-    for (const wanted of others) {
-      const taken = new Set([...this.#schemas.keys(), ...names.values()]);
-      let name = wanted;
-      for (let count = 2; taken.has(name); count++) name = `${wanted}-${count}`;
-      names.set(wanted, name);
+    for (const preferred of others) {
+      const usedNames = new Set([...this.#schemas.keys(), ...names.values()]);
+      let name = preferred;
+      for (let count = 2; usedNames.has(name); count++) name = `${preferred}-${count}`;
+      names.set(preferred, name);
     }
     return names;
   }

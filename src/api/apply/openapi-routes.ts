@@ -23,21 +23,21 @@ export const openApiExportRoutes = [
     handle: async ({ query, principal }, deps) => {
       const host = query.domain.toLowerCase();
       const domain = await findDomainOfHost(deps.store, host);
-      if (domain) requireTold(principal, 'domains:read', `The domain ${host}`);
+      if (domain) requireVisible(principal, 'domains:read', `The domain ${host}`);
       const reading = { ...deps, owner: ownerOfActor(principal.actor) };
       const { documents, warnings } = await exportedDocuments(reading, host, {
         info: { title: domain?.name ?? host, description: domain?.description ?? null },
         part: query,
       });
       if (documents.some(({ collection }) => collection))
-        requireTold(principal, 'collections:read', `The collections of ${host}`);
+        requireVisible(principal, 'collections:read', `The collections of ${host}`);
       return new Reply(200, { documents }, {}, warnings);
     },
   }),
 ];
 
 /** Their documents show these. @throws AppError forbidden */
-function requireTold({ permissions }: Principal, permission: Permission, what: string): void {
+function requireVisible({ permissions }: Principal, permission: Permission, what: string): void {
   if (permissions.has(permission)) return;
   throw new AppError('forbidden', `${what}: the permission ${permission} is missing`, {
     details: { permission },

@@ -48,7 +48,7 @@ export async function planRollbackOf(
   requirePermissions(principal, changes, stored);
   await requireMayRestoreSecrets(deps.store, apply, changes, principal);
   const checked = await checkChanges(deps, principal, {
-    ...{ changes, wanted: null, configs, stored, services },
+    ...{ changes, declared: null, configs, stored, services },
   });
   requireNoConflicts([...rollback.blocked, ...withoutSecrets(changes, stored)], principal);
   const inTheWay = [...problems, ...checked.problems];

@@ -47,8 +47,8 @@ export const objectRoutes = [
     summary: 'List objects',
     query: ObjectsQuery,
     data: ObjectList,
-    handle: async ({ query: { prefix = '', service: asked }, scope }, { store, actorHosts }) => {
-      const service = await storageOf(store, asked, scope);
+    handle: async ({ query: { prefix = '', service: serviceId }, scope }, { store, actorHosts }) => {
+      const service = await storageOf(store, serviceId, scope);
       const { bucket, objects } = await actorHosts.listObjects(service, prefix);
       return { bucket, prefix, objects };
     },
@@ -65,12 +65,12 @@ export const objectRoutes = [
     data: Uploaded,
     errors: [...shared.errors, 'invalid_input', 'body_too_large', 'unsupported_media_type'],
     handle: async (
-      { form: { file, key }, query: { service: asked }, scope, addAuditDetails },
+      { form: { file, key }, query: { service: serviceId }, scope, addAuditDetails },
       { store, actorHosts },
     ) => {
       requireKey('form.key', key);
       addAuditDetails({ key });
-      const service = await storageOf(store, asked, scope);
+      const service = await storageOf(store, serviceId, scope);
       const { bucket } = await actorHosts.writeObject(service, key, {
         size: file.size,
         type: contentType(key),
@@ -92,11 +92,11 @@ export const objectRoutes = [
     produces: '*/*',
     alternatives: CONDITIONAL_RESPONSES,
     handle: async (
-      { params: { key }, query: { service: asked }, raw, header, scope },
+      { params: { key }, query: { service: serviceId }, raw, header, scope },
       { store, actorHosts },
     ) => {
       requireKey('path.key', key);
-      const service = await storageOf(store, asked, scope);
+      const service = await storageOf(store, serviceId, scope);
       const method = raw.method === 'HEAD' ? 'HEAD' : 'GET';
       const forwarded = Object.fromEntries(FORWARDED_HEADERS.map((name) => [name, header(name)]));
       const { status, headers, content } = await actorHosts.readObject(service, key, method, forwarded);
@@ -119,9 +119,9 @@ export const objectRoutes = [
     params: KeyParams,
     query: ServiceQuery,
     data: ObjectDeleted,
-    handle: async ({ params: { key }, query: { service: asked }, scope }, { store, actorHosts }) => {
+    handle: async ({ params: { key }, query: { service: serviceId }, scope }, { store, actorHosts }) => {
       requireKey('path.key', key);
-      const service = await storageOf(store, asked, scope);
+      const service = await storageOf(store, serviceId, scope);
       const { bucket, deleted } = await actorHosts.deleteObject(service, key);
       return { key, bucket, deleted };
     },

@@ -1,7 +1,7 @@
 /** Figures over time: what became of requests, and what handlers used. */
 import { readSeries } from '../../store/figures.js';
 import { defineRoute } from '../route.js';
-import { presentSeries, Series, SeriesQuery, wantedSeries } from './schema.js';
+import { presentSeries, Series, SeriesQuery, seriesRequest } from './schema.js';
 
 export const seriesRoutes = [
   defineRoute({
@@ -13,8 +13,8 @@ export const seriesRoutes = [
     query: SeriesQuery,
     data: Series,
     handle: async (request, deps) => {
-      const wanted = { ...wantedSeries(request.query), scope: request.scope };
-      return presentSeries(wanted, await readSeries(deps.store, wanted));
+      const filter = { ...seriesRequest(request.query), scope: request.scope };
+      return presentSeries(filter, await readSeries(deps.store, filter));
     },
   }),
 ];

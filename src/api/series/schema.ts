@@ -57,12 +57,12 @@ const MAX_POINTS = 1_500;
 const STEPS = ['1m', '10m', '1h', '1d'] as const;
 
 /** A request for figures. */
-export interface WantedSeries extends SeriesFilter {
+export interface SeriesRequest extends SeriesFilter {
   readonly stepName: string;
 }
 
 /** @throws AppError invalid_input when there are no such figures */
-export function wantedSeries(query: Static<typeof SeriesQuery>): WantedSeries {
+export function seriesRequest(query: Static<typeof SeriesQuery>): SeriesRequest {
   const { endpoint_id: endpointId, domain, version } = query;
   if (endpointId !== undefined && domain !== undefined)
     throw new AppError('invalid_input', 'query.domain: cannot be given together with endpoint_id');
@@ -113,7 +113,7 @@ function secondsOf(step: string): number {
 
 /** All points of a series, also those of which nothing is known. */
 export function presentSeries(
-  { since, until, step, stepName }: WantedSeries,
+  { since, until, step, stepName }: SeriesRequest,
   known: readonly SeriesPoint[],
 ): Static<typeof Series> {
   const byTime = new Map(known.map((point) => [point.at, point]));

@@ -49,12 +49,12 @@ const titleOf = ({ stack, rollback_of = null }: Titled) =>
 function useApply(id: string) {
   const result = useQuery('GET /api/applies/{id}', { params: { id } });
   const [progress, setProgress] = useState<Progress>();
-  const isGoingOn = result.data?.finished_at === null;
+  const isUnfinished = result.data?.finished_at === null;
   useProgressEvents<Progress>({
-    ...{ path: `/api/applies/${encodeURIComponent(id)}/events`, isGoingOn, refresh: result.refresh },
+    ...{ path: `/api/applies/${encodeURIComponent(id)}/events`, isUnfinished, refresh: result.refresh },
     onProgress: setProgress,
   });
-  if (!result.data || !isGoingOn || !progress) return result;
+  if (!result.data || !isUnfinished || !progress) return result;
   return { ...result, data: { ...result.data, ...progress } };
 }
 

@@ -16,7 +16,7 @@ export interface Options {
   readonly adopt: boolean;
 }
 
-export interface Wanted {
+export interface ApplyRequest {
   readonly source: Source;
   readonly options: Options;
 }
@@ -26,23 +26,27 @@ const FILE = 'edge.yaml';
 const NOT_WAITING = { prefer: 'respond-async' };
 
 /** What an apply would do. @throws ApiError */
-export async function planApply(wanted: Wanted, signal: AbortSignal): Promise<Answer<Plan>> {
-  return (await apply(wanted, { dry_run: true }, { signal })) as Answer<Plan>;
+export async function planApply(request: ApplyRequest, signal: AbortSignal): Promise<Answer<Plan>> {
+  return (await apply(request, { dry_run: true }, { signal })) as Answer<Plan>;
 }
 
 /** Carries out the plan with this hash. @returns the id of the apply. @throws ApiError */
 export async function startApply(
-  wanted: Wanted,
+  request: ApplyRequest,
   planHash: string,
   onProgress: (part: number) => void,
 ): Promise<string> {
-  const { data } = await apply(wanted, { plan_hash: planHash }, { headers: NOT_WAITING, onProgress });
+  const { data } = await apply(request, { plan_hash: planHash }, { headers: NOT_WAITING, onProgress });
   return (data as Apply).id;
 }
 
 type UploadOptions = Pick<Parameters<typeof upload>[0], 'signal' | 'headers' | 'onProgress'>;
 
-function apply({ source, options }: Wanted, step: object, more: UploadOptions): Promise<Answer<unknown>> {
+function apply(
+  { source, options }: ApplyRequest,
+  step: object,
+  more: UploadOptions,
+): Promise<Answer<unknown>> {
   const { env, prune, adopt } = options;
   const query = {
     ...step,

@@ -37,9 +37,9 @@ function exampleOf(operation: Json, shared: readonly unknown[], document: Json):
     byName.set(`${parameter['in']} ${parameter['name']}`, parameter);
   }
   const parameters = [...byName.values()];
-  const inPlace = (place: string, wanted: (parameter: Json) => boolean = () => true) =>
+  const inPlace = (place: string, isIncluded: (parameter: Json) => boolean = () => true) =>
     parameters
-      .filter((parameter) => parameter['in'] === place && wanted(parameter))
+      .filter((parameter) => parameter['in'] === place && isIncluded(parameter))
       .map((parameter) => ({
         name: String(parameter['name']),
         value: text(valueIn(parameter, document, new Set())),

@@ -1,8 +1,8 @@
-/** What a folder says, as objects: every list item is validated by itself, so that all problems are told at once. */
+/** The objects that a folder declares: every list item is validated by itself, so that all problems are reported. */
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Static } from '@sinclair/typebox';
-import type { Wanted } from '../../apply/changes.js';
+import type { DeclaredObject } from '../../apply/changes.js';
 import { collectionKey, endpointKey, keyOf, titleOf } from '../../apply/keys.js';
 import { someOrNull, sortedSchedules } from '../../apply/normal.js';
 import type {
@@ -38,9 +38,9 @@ export interface KnownObjects {
   readonly secrets: ReadonlySet<string>;
 }
 
-export interface WantedObjects {
+export interface DeclaredObjects {
   readonly stack: string;
-  readonly wanted: readonly (Wanted & Pick<Placed, 'members'>)[];
+  readonly declared: readonly (DeclaredObject & Pick<Placed, 'members'>)[];
   /** Configs of services with the secrets that are stored, by name. */
   readonly configs: ReadonlyMap<string, object>;
   /** All that is wrong, each with its place. */
@@ -57,7 +57,7 @@ const OBJECTS_AT_ONCE = 50;
 
 /** Reads objects from the lists of a folder. */
 class Reading {
-  readonly wanted: (Wanted & Pick<Placed, 'members'>)[] = [];
+  readonly declared: (DeclaredObject & Pick<Placed, 'members'>)[] = [];
   readonly configs = new Map<string, object>();
   readonly problems: string[] = [];
   readonly #basePaths: Map<string, string | null>;
@@ -98,7 +98,7 @@ class Reading {
         if (twin !== undefined)
           throw new AppError('invalid_input', `the ${titleOf(object)} is at ${twin} too`);
         this.#seen.set(key, place);
-        this.wanted.push({ object, place, members, isClaimed: input.stack === undefined });
+        this.declared.push({ object, place, members, isClaimed: input.stack === undefined });
       } catch (thrown) {
         if (!(thrown instanceof AppError)) throw thrown;
         this.problems.push(
@@ -256,7 +256,7 @@ class Reading {
 }
 
 /** @throws AppError invalid_folder when not even the stack is known */
-export async function wantedObjects(folder: Folder, known: KnownObjects): Promise<WantedObjects> {
+export async function declaredObjects(folder: Folder, known: KnownObjects): Promise<DeclaredObjects> {
   const head = Object.fromEntries(folder.head.map(({ name, value }) => [name, value]));
   const problems: string[] = [];
   const problem = checkHead(head);
@@ -273,8 +273,8 @@ export async function wantedObjects(folder: Folder, known: KnownObjects): Promis
   }
   const reading = new Reading(folder, known, String(stack));
   await reading.read();
-  const { wanted, configs } = reading;
-  return { stack: String(stack), wanted, configs, problems: [...problems, ...reading.problems] };
+  const { declared, configs } = reading;
+  return { stack: String(stack), declared, configs, problems: [...problems, ...reading.problems] };
 }
 
 /** The config of a stored service with the defaults of today; as it is, when it would not be accepted any more. */
