@@ -7,7 +7,7 @@ import pg from 'pg';
 import { type AlertContext, alertQueue } from '../../jobs/alerts.js';
 import { consumeInTurns, type SharedQueue } from '../../jobs/consume-in-turns.js';
 import { scheduleQueue } from '../../jobs/schedule.js';
-import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/schema.js';
+import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/endpoints.schema.js';
 import { nextRun } from '../../src/queues/cron.js';
 import { SCHEDULE_QUEUE } from '../../src/queues/jobs.js';
 import { createSecretBox } from '../../src/secrets/secret-box.js';

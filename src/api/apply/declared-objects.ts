@@ -28,7 +28,7 @@ import {
   FileHead,
   type FileList,
   type FileServiceInput,
-} from '../edge-file.js';
+} from './edge-file.js';
 import { scheduleObject } from './schedules.js';
 
 /** What is there, as far as a folder refers to it. */

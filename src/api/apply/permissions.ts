@@ -6,7 +6,7 @@ import { AppError } from '../../errors.js';
 import type { OpenedService } from '../../lifecycle/stored-services.js';
 import type { Permission } from '../../model/permission.js';
 import type { StoredInstallation } from '../../store/installation.js';
-import type { Principal } from '../principal.js';
+import type { Principal } from '../access/principal.js';
 
 const KINDS = {
   domain: 'domains',

@@ -14,7 +14,7 @@ import type { Apply } from '../../store/applies.js';
 import { savedObjects, savedVariables, servedBefore, writtenConfigs } from '../../store/apply-rows.js';
 import type { Store } from '../../store/database.js';
 import { readInstallation, type StoredInstallation } from '../../store/installation.js';
-import type { Principal } from '../principal.js';
+import type { Principal } from '../access/principal.js';
 import { checkChanges } from './checks.js';
 import { requirePermissions } from './permissions.js';
 import { existingObjects, type PlanDependencies, requireNoConflicts } from './plan-apply.js';

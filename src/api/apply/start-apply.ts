@@ -10,10 +10,10 @@ import type { Origin } from '../../model/actor.js';
 import { type ApplyState, applyProgress, findApply, insertApply } from '../../store/applies.js';
 import { liveNodes } from '../../store/nodes.js';
 import type { Logger } from '../../util/log.js';
+import type { Principal } from '../access/principal.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import type { Principal } from '../principal.js';
-import { acceptedHeaders, prefersAsync, Reply } from '../route.js';
-import { presentApply, showApply } from './present-apply.js';
+import { acceptedHeaders, prefersAsync, Reply } from '../response/reply.js';
+import { presentApply, showApply } from './apply.present.js';
 
 /** What of the request it needs. */
 export interface ApplyRequest {

@@ -13,8 +13,8 @@ import { liveNodes } from '../../store/nodes.js';
 import { settleHandlers, unchangedHandlers } from '../../store/unchanged-handlers.js';
 import type { Logger } from '../../util/log.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import { awaitBindings } from '../service-hosts.js';
-import { presentResult, presentWarnings } from './present.js';
+import { awaitBindings } from '../services/service-hosts.js';
+import { presentResult, presentWarnings } from './imports.present.js';
 
 export interface BundleOptions {
   readonly compile: boolean;

@@ -13,9 +13,9 @@ import {
   type WriterPosition,
 } from '../../store/logs.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import { event, eventId, KEEPALIVE, KEEPALIVE_MS } from '../event-stream.js';
+import { event, eventId, KEEPALIVE, KEEPALIVE_MS } from '../response/event-stream.js';
+import { presentEntry } from './logs.schema.js';
 import { positionBehind, positionsWithin, readOf, textOf } from './position.js';
-import { presentEntry } from './schema.js';
 
 /** Entries of one gateway that are read at a time. */
 const READ_AT_ONCE = 500;

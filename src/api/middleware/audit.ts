@@ -2,11 +2,11 @@
 import { AppError, toError } from '../../errors.js';
 import { addToAudit, auditedRow, differences } from '../../store/audit.js';
 import { isUnavailable } from '../../store/database.js';
-import { actorOf } from '../actor.js';
+import { actorOf } from '../access/actor.js';
+import { targetOf } from '../access/audited.js';
+import { HiddenError } from '../access/references.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import { targetOf } from '../audited.js';
-import type { ApiContext, Next } from '../context.js';
-import { HiddenError } from '../references.js';
+import type { ApiContext, Next } from '../route/context.js';
 import { RefusalQuota } from './refusal-quota.js';
 
 const REFUSED = new Set([401, 403, 429]);

@@ -12,11 +12,11 @@ import { useToken } from '../../store/tokens.js';
 import { hasUsers } from '../../store/users.js';
 import { CoalescingTask } from '../../util/coalescing-task.js';
 import { isLoopback } from '../../util/loopback.js';
+import { CredentialLimits } from '../access/credential-limits.js';
+import { ofSession, ofToken, type Principal, unlimited } from '../access/principal.js';
+import { cameByTls, sessionCookie, sessionLimits } from '../access/session-cookie.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import type { ApiContext, Next } from '../context.js';
-import { CredentialLimits } from '../credential-limits.js';
-import { ofSession, ofToken, type Principal, unlimited } from '../principal.js';
-import { cameByTls, sessionCookie, sessionLimits } from '../session-cookie.js';
+import type { ApiContext, Next } from '../route/context.js';
 
 type Dependencies = Pick<ApiDependencies, 'config' | 'secrets' | 'store'>;
 type WithLimits = Dependencies & { readonly limits: CredentialLimits };

@@ -3,9 +3,9 @@ import type { Config } from '../../config.js';
 import { digestOf, newSessionSecret } from '../../secrets/credentials.js';
 import { createSession, endSession } from '../../store/sessions.js';
 import type { User } from '../../store/users.js';
+import { cameByTls, sessionCookie, sessionCookieHeader } from '../access/session-cookie.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import type { ApiRequest } from '../route.js';
-import { cameByTls, sessionCookie, sessionCookieHeader } from '../session-cookie.js';
+import type { ApiRequest } from '../route/route.js';
 
 const AGENT_CHARACTERS = 200;
 
