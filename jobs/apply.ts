@@ -18,7 +18,7 @@ import {
 } from '../src/store/applies.js';
 import { commitApply, settleApply, undoApply } from '../src/store/apply-commit.js';
 import { awayServices } from '../src/store/apply-convergence.js';
-import { takeTurn } from '../src/store/apply-turns.js';
+import { appliesOfWaitingOwners, lostTurns, type QueuedApply, takeTurn } from '../src/store/apply-turns.js';
 import { schedulesByIds } from '../src/store/schedules.js';
 import { awaitTurn } from './apply/await-turn.js';
 import { compileAll } from './apply/compile.js';
@@ -26,6 +26,27 @@ import type { ApplyContext, ApplyTry } from './apply/context.js';
 import { awaitConvergence } from './apply/converge.js';
 import { configSealer, readObjects, SecretsChangedSince } from './apply/installation-snapshot.js';
 import { prepareAll } from './apply/prepare.js';
+import type { SharedQueue } from './consume-in-turns.js';
+
+/** These jobs wait for compilers, for their turn, and for gateways. */
+const APPLIES_AT_A_TIME = 8;
+
+/** The queue of applies, as a worker consumes it. */
+export function applyQueue(
+  context: ApplyContext & { readonly interrupt: AbortSignal },
+): SharedQueue<'apply'> {
+  const { store } = context.lifecycle;
+  return {
+    ...{ name: 'apply', slots: APPLIES_AT_A_TIME },
+    work: (job) => runApply(job, context, context.interrupt),
+    urgent: async (sinceMs) => (await lostTurns(store, sinceMs)).map(jobOf),
+    waiting: async (sinceMs, limit) => (await appliesOfWaitingOwners(store, sinceMs, limit)).map(jobOf),
+  };
+}
+
+function jobOf({ id: applyId, attempt, request_id: requestId }: QueuedApply): ApplyJob {
+  return { applyId, attempt, requestId };
+}
 
 /**
  * Carries out a try. Running it twice is harmless: the second run finds nothing to claim. When the service itself

@@ -11,6 +11,7 @@ import { AppError } from '../../src/errors.js';
 import { awaitBuild, requestBuildOf, requireCode } from '../../src/lifecycle/compile.js';
 import { WITHOUT_DOMAIN } from '../../src/model/owner.js';
 import { sourceKey } from '../../src/model/source-key.js';
+import { compileJob } from '../../src/queues/jobs.js';
 import type { CompiledHandler } from '../../src/store/apply-context.js';
 import { findBuild } from '../../src/store/builds.js';
 import type { ApplyContext, ApplyTry } from './context.js';
@@ -106,10 +107,12 @@ async function compileOne(
     canBuild: true,
   });
   if (state === 'new')
-    await queues.enqueueCompile({ id, attempt }, requestId, endpoint.name).catch((error: unknown) => {
-      // Recovery finds it.
-      log.warn({ err: error, build_id: id }, 'a build of an apply could not be queued yet');
-    });
+    await queues
+      .enqueue('compile', compileJob({ id, attempt }, requestId, endpoint.name))
+      .catch((error: unknown) => {
+        // Recovery finds it.
+        log.warn({ err: error, build_id: id }, 'a build of an apply could not be queued yet');
+      });
   if (state !== 'known') await awaitBuild(lifecycle, id, null, BUILD_WAIT_MS, signal);
   const artifact = (await findBuild(lifecycle.store, id))?.artifact;
   if (!artifact) throw new Error(`the build ${id} has no artifact`);

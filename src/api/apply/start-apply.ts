@@ -85,7 +85,7 @@ function auditDetailsOf(changes: readonly ObjectChange[]) {
 
 async function enqueue({ queues }: ApiDependencies, applyId: string, { origin, log }: ApplyRequest) {
   try {
-    await queues.enqueueApply({ applyId, attempt: 1, requestId: origin.requestId });
+    await queues.enqueue('apply', { applyId, attempt: 1, requestId: origin.requestId });
   } catch (error) {
     // The row is there; the recovery of a worker enqueues it.
     log.warn({ err: error, apply_id: applyId }, 'an apply could not be enqueued; a worker will enqueue it');

@@ -55,7 +55,7 @@ export const jobRoutes = [
       }
       // The row counts: a worker finds it also when the queue does not have it.
       if (job.isNew) {
-        await queues.enqueueInvoke(job, delayMs).catch((thrown: unknown) => {
+        await queues.enqueue('invoke', job, delayMs).catch((thrown: unknown) => {
           log.warn({ err: toError(thrown), job_id: job.id }, 'a request could not be put on the queue');
         });
       }

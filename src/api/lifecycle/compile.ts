@@ -8,6 +8,7 @@ import {
   requestCompile,
 } from '../../lifecycle/compile.js';
 import type { Origin } from '../../model/actor.js';
+import { compileJob } from '../../queues/jobs.js';
 import { awaitLiveNodes } from '../../reconcile/nodes.js';
 import { finishBuild } from '../../store/build-attempts.js';
 import type { Build, CompilableSource } from '../../store/builds.js';
@@ -67,7 +68,8 @@ async function enqueued(
 ): Promise<string> {
   if (build.state !== 'new') return build.id;
   try {
-    await deps.queues.enqueueCompile(build, origin.requestId, await endpointName(deps.store, endpointId));
+    const endpoint = await endpointName(deps.store, endpointId);
+    await deps.queues.enqueue('compile', compileJob(build, origin.requestId, endpoint));
   } catch (error) {
     await finishBuild(deps.store, build, {
       state: 'failed',

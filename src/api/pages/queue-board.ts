@@ -4,7 +4,6 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { KoaAdapter } from '@bull-board/koa';
 import type { Queue } from 'bullmq';
 import type { Middleware } from 'koa';
-import { APPLY_QUEUE, INVOKE_QUEUE } from '../../queues/jobs.js';
 import type { Queues } from '../../queues/queues.js';
 import type { ApiState } from '../route/context.js';
 
@@ -28,9 +27,9 @@ function adapterOf(queue: Queue): BullMQAdapter {
   const adapter = new BullMQAdapter(queue, {
     externalJobUrl: ({ data }: ShownJob) => {
       if (data?.buildId !== undefined) return { displayText: 'Build', href: `/api/builds/${data.buildId}` };
-      if (queue.name === APPLY_QUEUE)
+      if (queue.name === 'apply')
         return { displayText: 'Apply', href: `/api/applies/${data?.applyId ?? ''}` };
-      if (queue.name === INVOKE_QUEUE) return { displayText: 'Job', href: `/api/jobs/${data?.id ?? ''}` };
+      if (queue.name === 'invoke') return { displayText: 'Job', href: `/api/jobs/${data?.id ?? ''}` };
       return { displayText: 'API', href: '/api/openapi.json' };
     },
   });
