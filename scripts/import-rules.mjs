@@ -30,7 +30,9 @@ const MAY_IMPORT = {
   import: ['src', 'util', 'model'],
   build: ['src', 'util', 'model', 'bootstrap', 'sandbox', 'artifacts'],
   threads: ['src'],
-  lifecycle: ['src', 'util', 'model', 'apply', 'secrets', 'store', 'reconcile', 'internal', 'artifacts'],
+  lifecycle: [
+    ...['src', 'util', 'model', 'apply', 'secrets', 'store', 'queues', 'reconcile', 'internal', 'artifacts'],
+  ],
   api: [
     ...['src', 'util', 'model', 'secrets', 'http', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
     ...['reconcile', 'internal', 'import', 'threads', 'lifecycle', 'webhooks', 'apply'],

@@ -1,6 +1,6 @@
 /** Compile, start and stop: the explicit steps from source to a live endpoint. */
 import { Type } from '@sinclair/typebox';
-import { awaitBuild } from '../../lifecycle/compile.js';
+import { awaitBuild, startCompile } from '../../lifecycle/compile.js';
 import { startEndpoint, stopEndpoint } from '../../lifecycle/run.js';
 import { Preparation } from '../../model/preparation.js';
 import { findEndpoint, needsCompile } from '../../store/endpoints.js';
@@ -8,7 +8,6 @@ import { livePreparations } from '../../store/nodes.js';
 import { acceptedHeaders, prefersAsync, Reply } from '../response/reply.js';
 import { defineRoute } from '../route/route.js';
 import { Id, IdParams } from '../route/schemas.js';
-import { startCompile } from './compile.js';
 import { unboundPools, unboundPoolsOf } from './unbound-pools.js';
 
 const tag = 'Endpoints';
