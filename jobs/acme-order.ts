@@ -129,8 +129,8 @@ async function settled<T extends Order | Authorization>(
   signal: AbortSignal,
 ): Promise<T> {
   for (let pauseMs = LEAST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-    const found = await look();
-    if (!['pending', 'ready', 'processing'].includes(found.status)) return found;
+    const current = await look();
+    if (!['pending', 'ready', 'processing'].includes(current.status)) return current;
     await delay(pauseMs, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 }

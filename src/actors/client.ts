@@ -173,11 +173,11 @@ export class ActorHostClient {
     if (!('socketPath' in host.address) || !path.startsWith('/objects')) return undefined;
     const lookup = { method: 'GET', path: '/objects/address', query: { service: query?.['service'] } };
     const answer = await this.#send(host, lookup);
-    const found = (await readJson(answer)) as Partial<ForwardAddress>;
+    const forward = (await readJson(answer)) as Partial<ForwardAddress>;
     // Otherwise the host says what is wrong when it is asked for the files.
-    if (answer.status !== 200 || found.socketPath === undefined || found.token === undefined)
+    if (answer.status !== 200 || forward.socketPath === undefined || forward.token === undefined)
       return undefined;
-    return { address: { socketPath: found.socketPath }, token: found.token };
+    return { address: { socketPath: forward.socketPath }, token: forward.token };
   }
 
   async #send(server: Server, exchange: Exchange): Promise<Answer> {

@@ -25,12 +25,12 @@ const LIMIT_MS = 10_000;
 export async function killAll(find: () => number[], limitMs = LIMIT_MS): Promise<boolean> {
   const deadline = performance.now() + limitMs;
   for (let empty = 0; ; ) {
-    const found = tryToFind(find);
-    empty = found?.length === 0 ? empty + 1 : 0;
+    const pids = tryToFind(find);
+    empty = pids?.length === 0 ? empty + 1 : 0;
     if (empty === EMPTY_ROUNDS) return true;
-    for (const pid of found ?? []) killProcess(pid);
+    for (const pid of pids ?? []) killProcess(pid);
     if (empty === 0 && performance.now() > deadline) {
-      process.emitWarning(`processes were killed and have not ended: ${found?.join(', ') ?? 'unknown'}`);
+      process.emitWarning(`processes were killed and have not ended: ${pids?.join(', ') ?? 'unknown'}`);
       return false;
     }
     // Those that were killed need a while to end; otherwise others only get their turn.

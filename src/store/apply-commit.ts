@@ -241,12 +241,12 @@ function requireAsPlanned(changes: readonly ObjectChange[], now: ReadonlyMap<str
   );
   for (const { before, after, id } of changes) {
     const object = (before ?? after) as InstallationObject;
-    const found = now.get(keyOf(object));
+    const current = now.get(keyOf(object));
     const isSame = before
-      ? found?.id === id && isDeepStrictEqual(found?.object, before)
-      : !found || leaving.has(found.id);
+      ? current?.id === id && isDeepStrictEqual(current?.object, before)
+      : !current || leaving.has(current.id);
     if (isSame) continue;
-    const how = before ? (found ? 'has been changed' : 'is gone') : 'has been made by others';
+    const how = before ? (current ? 'has been changed' : 'is gone') : 'has been made by others';
     const text = `The ${titleOf(object)} ${how} since the plan was made; nothing was changed. Plan again.`;
     throw new AppError('plan_changed', text, { details: { kind: object.kind } });
   }

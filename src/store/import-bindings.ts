@@ -61,16 +61,16 @@ async function serviceNamed(
   domain: string,
   { poolId, service: name }: ServiceBinding,
 ): Promise<string> {
-  const found = await tx
+  const row = await tx
     .knex<{ id: string; name: string }>('services')
     .where({ name })
     .whereRaw("(domains = '{}' OR ? = ANY(domains))", [domain])
     .first('id');
-  if (!found) {
+  if (!row) {
     throw new AppError(
       'invalid_bundle',
       `bindings.${poolId}: there is no service with the name "${name}"; create it first, or remove the binding`,
     );
   }
-  return found.id;
+  return row.id;
 }

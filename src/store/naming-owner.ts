@@ -26,13 +26,13 @@ export async function namingOwner<T, Owner>(
     return await write();
   } catch (thrown) {
     if (violatedConstraint(thrown) !== constraint) throw thrown;
-    const { code, message, details } = error(await found(owner));
+    const { code, message, details } = error(await ownerIfKnown(owner));
     throw new AppError(code, message, details ? { details } : {}, { cause: thrown });
   }
 }
 
 /** Nothing can be looked up in a transaction that the write is a part of, and has broken. */
-async function found<Owner>(owner: () => Promise<Owner | undefined>): Promise<Owner | undefined> {
+async function ownerIfKnown<Owner>(owner: () => Promise<Owner | undefined>): Promise<Owner | undefined> {
   try {
     return await owner();
   } catch (thrown) {

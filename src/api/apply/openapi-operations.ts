@@ -119,15 +119,15 @@ function encoded(name: string): string {
 }
 
 /** Names of components to which something in a value leads. */
-function referencesIn(value: unknown, found = new Set<string>()): ReadonlySet<string> {
-  if (Array.isArray(value)) for (const item of value) referencesIn(item, found);
+function referencesIn(value: unknown, references = new Set<string>()): ReadonlySet<string> {
+  if (Array.isArray(value)) for (const item of value) referencesIn(item, references);
   else if (isObject(value))
     for (const [key, member] of Object.entries(value)) {
       const name = key === '$ref' ? nameIn(member) : undefined;
-      if (name !== undefined) found.add(name);
-      referencesIn(member, found);
+      if (name !== undefined) references.add(name);
+      referencesIn(member, references);
     }
-  return found;
+  return references;
 }
 
 function nameIn(reference: unknown): string | undefined {

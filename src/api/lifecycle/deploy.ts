@@ -140,8 +140,8 @@ async function availableTarget(
   { version, percent }: { readonly version: number; readonly percent: number },
   origin: Origin,
 ): Promise<DeployedTarget> {
-  const found = await requireVersion(deps.store, endpointId, version);
-  return { version, percent, artifact: await executableOf(deps, found, origin) };
+  const storedVersion = await requireVersion(deps.store, endpointId, version);
+  return { version, percent, artifact: await executableOf(deps, storedVersion, origin) };
 }
 
 /** The artifact of a version. It is compiled again when that was deleted. */

@@ -78,8 +78,8 @@ async function invoke(
   const version = input.version ?? endpoint.latest_version;
   if (version === null)
     throw new AppError('endpoint_not_compiled', 'The endpoint has no version; compile it first.');
-  const found = await requireVersion(store, endpointId, version);
-  const artifact = await executableOf(deps, found, origin);
+  const storedVersion = await requireVersion(store, endpointId, version);
+  const artifact = await executableOf(deps, storedVersion, origin);
   const { body, ...rest } = request;
   const sent = { ...rest, endpointId, bodyBase64: body.toString('base64'), requestId: origin.requestId };
   return present(await gateways.invoke({ ...sent, artifact }), version);

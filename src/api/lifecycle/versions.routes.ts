@@ -191,8 +191,8 @@ async function diffOf(
   const patch = async (file: string, before: string, after: string) => {
     if (before === after) return '';
     const names = [`version ${from.version}`, `version ${to.version}`] as const;
-    const found = await threads.run('patch', { file, names, before, after, timeoutMs: DIFF_TIMEOUT_MS });
-    if (found !== undefined) return found;
+    const patch = await threads.run('patch', { file, names, before, after, timeoutMs: DIFF_TIMEOUT_MS });
+    if (patch !== undefined) return patch;
     throw new AppError(
       'invalid_input',
       `The versions ${from.version} and ${to.version} differ too much to be compared; read the code of both.`,

@@ -51,20 +51,20 @@ export const nameRoutes = [
     errors: ['ambiguous_name'],
     handle: async ({ query: { kind, name }, scope, principal }, { store }) => {
       requirePermission(principal, PERMISSION[kind]);
-      const found = await objectsNamed(store, kind, name, scope);
-      const [first] = found;
-      if (first && found.length === 1) return { kind, ...first };
-      if (first) throw ambiguous(kind, name, found);
+      const matches = await objectsNamed(store, kind, name, scope);
+      const [first] = matches;
+      if (first && matches.length === 1) return { kind, ...first };
+      if (first) throw ambiguous(kind, name, matches);
       throw unknown(kind, name, isObjectId(name) ? [] : await namesLike(store, kind, name, scope));
     },
   }),
 ];
 
-function ambiguous(kind: NamedKind, name: string, found: readonly NamedObject[]): AppError {
-  const list = found.map((one) => `${shown(one)} (${one.id})`).join(', ');
+function ambiguous(kind: NamedKind, name: string, matches: readonly NamedObject[]): AppError {
+  const list = matches.map((one) => `${shown(one)} (${one.id})`).join(', ');
   const unique = kind === 'endpoint' ? 'method and route, or the id,' : 'id';
   const message = `${name} can be several ${kind}s: ${list}. Give the ${unique} of one.`;
-  return new AppError('ambiguous_name', message, { details: { ids: found.map(({ id }) => id) } });
+  return new AppError('ambiguous_name', message, { details: { ids: matches.map(({ id }) => id) } });
 }
 
 function unknown(kind: NamedKind, name: string, like: readonly NamedObject[]): AppError {

@@ -104,15 +104,15 @@ export class ConvertedSchemas {
 
   /** All schemas that references in a value lead to, by their names, and those that these lead to. */
   named(value: unknown): Record<string, Converted> {
-    const found: Record<string, Converted> = {};
+    const schemas: Record<string, Converted> = {};
     const pending: unknown[] = [value];
     for (let one = pending.pop(); pending.length > 0 || one !== undefined; one = pending.pop()) {
       if (typeof one !== 'object' || one === null) continue;
       const target = referenceOf(one);
       const name = target === undefined ? undefined : componentName(target);
       const schema = name === undefined ? undefined : this.#named.get(name);
-      if (name !== undefined && schema !== undefined && !Object.hasOwn(found, name)) {
-        Object.defineProperty(found, name, {
+      if (name !== undefined && schema !== undefined && !Object.hasOwn(schemas, name)) {
+        Object.defineProperty(schemas, name, {
           value: schema,
           enumerable: true,
           configurable: true,
@@ -122,7 +122,7 @@ export class ConvertedSchemas {
       }
       pending.push(...Object.values(one).filter((member) => typeof member === 'object'));
     }
-    return found;
+    return schemas;
   }
 
   #keywords(schema: JsonObject): Record<string, unknown> {

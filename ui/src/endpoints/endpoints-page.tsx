@@ -93,16 +93,16 @@ function Tree({ search, failing, isFiltered, ask }: TreeProps) {
     <>
       {failed && <ErrorNotice error={failed} onRetry={domains.refresh} />}
       <Loaded result={endpoints} lines={8}>
-        {(found) => {
+        {(loaded) => {
           const rows = rowsOf({
-            endpoints: found,
+            endpoints: loaded,
             domains: domains.data ?? [],
             collections: collections.data ?? [],
             isWhole: !endpoints.hasMore,
             hasEmpty: !isFiltered,
             isClosed: (host) => closed.has(host) && !isFiltered,
           });
-          if (rows.length === 0) return <NothingFound isFiltered={isFiltered} ask={ask} />;
+          if (rows.length === 0) return <NoMatches isFiltered={isFiltered} ask={ask} />;
           return (
             <div class="card">
               <VirtualList
@@ -129,7 +129,7 @@ function Tree({ search, failing, isFiltered, ask }: TreeProps) {
   );
 }
 
-function NothingFound({ isFiltered, ask }: Pick<TreeProps, 'isFiltered' | 'ask'>) {
+function NoMatches({ isFiltered, ask }: Pick<TreeProps, 'isFiltered' | 'ask'>) {
   if (isFiltered)
     return (
       <Empty title="No endpoint is like this">
