@@ -72,7 +72,7 @@ export async function orderCertificate(
 }
 
 /** An authorization that an order needs. */
-interface Wanted {
+interface PendingAuthorization {
   readonly acme: Acme;
   readonly client: Client;
   readonly order: ClaimedOrder;
@@ -83,7 +83,15 @@ interface Wanted {
 }
 
 /** Has the gateways answer a challenge of the server. @throws Error in words of the server when it is not satisfied */
-async function authorize({ acme, client, order, placed, authorization, context, signal }: Wanted) {
+async function authorize({
+  acme,
+  client,
+  order,
+  placed,
+  authorization,
+  context,
+  signal,
+}: PendingAuthorization) {
   const { store, challengeType } = context;
   const offered = authorization.challenges.find(({ type }) => type === challengeType);
   if (!offered) throw new Error(`The ACME server does not offer ${challengeType} for ${order.host}`);
@@ -98,8 +106,8 @@ async function authorize({ acme, client, order, placed, authorization, context, 
     isWithServer = true;
     const look = async () =>
       (await client.getAuthorizations(placed)).find(({ url }) => url === authorization.url) ?? authorization;
-    const judged = await settled(look, signal);
-    if (judged.status !== 'valid') throw new Error(problemOf(judged, challengeType));
+    const result = await settled(look, signal);
+    if (result.status !== 'valid') throw new Error(problemOf(result, challengeType));
   } catch (thrown) {
     // It would stay pending, of which servers allow few.
     if (!isWithServer) await client.deactivateAuthorization(authorization).catch(() => undefined);
@@ -121,8 +129,8 @@ async function settled<T extends Order | Authorization>(
   signal: AbortSignal,
 ): Promise<T> {
   for (let pauseMs = LEAST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-    const found = await look();
-    if (!['pending', 'ready', 'processing'].includes(found.status)) return found;
+    const current = await look();
+    if (!['pending', 'ready', 'processing'].includes(current.status)) return current;
     await delay(pauseMs, undefined, { signal }).catch(() => signal.throwIfAborted());
   }
 }

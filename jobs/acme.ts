@@ -2,6 +2,7 @@
  * Certificates by ACME: finds domains that need one, and orders it. Rows say what is due, and when; the queue only
  * spreads the work.
  */
+import type { Config } from '../src/config.js';
 import { toError } from '../src/errors.js';
 import { checkCertificate } from '../src/model/certificate.js';
 import type { AcmeJob } from '../src/queues/jobs.js';
@@ -16,11 +17,14 @@ import {
 } from '../src/store/acme.js';
 import { dropExpiredChallenges } from '../src/store/acme-challenges.js';
 import { type AcmeOrderContext, type Issued, orderCertificate } from './acme-order.js';
+import type { ConsumedQueue } from './consume-in-turns.js';
 
 /** Orders that are put on the queue in one look. */
 const AT_A_TIME = 100;
+/** These jobs wait for ACME servers. */
+const ORDERS_AT_A_TIME = 4;
 /** All of an order; it is given up long before another worker takes it. */
-export const ORDER_LIMIT_MS = 4 * 60_000;
+const ORDER_LIMIT_MS = 4 * 60_000;
 const LEASE_MS = 6 * 60_000;
 /**
  * Pauses after a failure, the last one again and again: public servers take few failed orders of a host in an hour, and
@@ -33,8 +37,24 @@ export interface OrderContext extends AcmeOrderContext {
   readonly orderLimitMs: number;
 }
 
+type AcmeSettings = Pick<Config, 'ACME_DIRECTORY_URL' | 'ACME_EMAIL' | 'ACME_CHALLENGE'>;
+
 export interface AcmeContext extends OrderContext {
   readonly queues: Queues;
+}
+
+/** What ordering needs; undefined when the configuration names no server. */
+export function acmeContext(
+  { ACME_DIRECTORY_URL: directory, ACME_EMAIL: email, ACME_CHALLENGE: challengeType }: AcmeSettings,
+  common: Pick<AcmeContext, 'store' | 'changes' | 'queues' | 'secrets' | 'log'>,
+): AcmeContext | undefined {
+  if (directory === undefined) return undefined;
+  return { ...common, directory, email, challengeType, orderLimitMs: ORDER_LIMIT_MS };
+}
+
+/** The queue of orders, as a worker consumes it. */
+export function acmeQueue(context: OrderContext): ConsumedQueue<'acme'> {
+  return { name: 'acme', slots: ORDERS_AT_A_TIME, work: (job) => runOrder(job, context) };
 }
 
 /** Queues orders for the domains that need a certificate now. */
@@ -42,7 +62,7 @@ export async function orderDue({ store, queues, directory }: AcmeContext): Promi
   await dropExpiredChallenges(store);
   // Those that are on the queue already are not put on it again: a try is one job.
   for (const { domain_id, ticket } of await dueOrders(store, directory, AT_A_TIME))
-    await queues.enqueueAcme({ domainId: domain_id, ticket });
+    await queues.enqueue('acme', { domainId: domain_id, ticket });
 }
 
 /** The job `acme`: tries once to order a certificate. It is due again later, should this worker be lost meanwhile. */

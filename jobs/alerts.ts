@@ -1,7 +1,7 @@
 /** Alerts: finds out what has begun and what is over, and tells it with webhooks. */
 
 import { toError } from '../src/errors.js';
-import { ALERT_QUEUE, type AlertJob } from '../src/queues/jobs.js';
+import type { AlertJob } from '../src/queues/jobs.js';
 import type { Queues } from '../src/queues/queues.js';
 import type { SecretBox } from '../src/secrets/secret-box.js';
 import {
@@ -36,10 +36,10 @@ export interface AlertContext {
 }
 
 /** The queue of webhooks, as a worker consumes it. */
-export function alertQueue(context: AlertContext): SharedQueue<AlertJob> {
+export function alertQueue(context: AlertContext): SharedQueue<'alert'> {
   const { store } = context;
   return {
-    ...{ name: ALERT_QUEUE, slots: WEBHOOKS_AT_A_TIME },
+    ...{ name: 'alert', slots: WEBHOOKS_AT_A_TIME },
     work: (job) => sendAlert(job, context),
     ownerOf: ({ deliveryId }) => ownerOfDelivery(store, deliveryId),
     waiting: async (sinceMs, limit, busy) => {
@@ -55,7 +55,7 @@ export async function watchAlerts({ store, queues, log }: AlertContext): Promise
   if (began > 0 || ended > 0) log.info({ began, ended }, 'alerts have changed');
   // Those that are on the queue already are not put on it again: an attempt is one job.
   for (const { id, attempts } of await dueDeliveries(store, AT_A_TIME))
-    await queues.enqueueAlert({ deliveryId: id, attempts });
+    await queues.enqueue('alert', { deliveryId: id, attempts });
   await deleteOldAlertEvents(store);
 }
 

@@ -1,6 +1,6 @@
 /**
  * The job `apply`: takes one apply from its plan to where everything is changed, or nothing. The state of its row says
- * how far it is; another worker that gets it goes on from there.
+ * how far it is; another worker that gets it resumes there.
  */
 import { AppError, toError } from '../src/errors.js';
 import { nextRun } from '../src/queues/cron.js';
@@ -18,14 +18,35 @@ import {
 } from '../src/store/applies.js';
 import { commitApply, settleApply, undoApply } from '../src/store/apply-commit.js';
 import { awayServices } from '../src/store/apply-convergence.js';
-import { takeTurn } from '../src/store/apply-turns.js';
+import { appliesOfWaitingOwners, lostTurns, type QueuedApply, takeTurn } from '../src/store/apply-turns.js';
 import { schedulesByIds } from '../src/store/schedules.js';
 import { awaitTurn } from './apply/await-turn.js';
 import { compileAll } from './apply/compile.js';
 import type { ApplyContext, ApplyTry } from './apply/context.js';
 import { awaitConvergence } from './apply/converge.js';
-import { configSealer, readObjects, SecretsChangedSince } from './apply/now.js';
+import { configSealer, readObjects, SecretsChangedSince } from './apply/installation-snapshot.js';
 import { prepareAll } from './apply/prepare.js';
+import type { SharedQueue } from './consume-in-turns.js';
+
+/** These jobs wait for compilers, for their turn, and for gateways. */
+const APPLIES_AT_A_TIME = 8;
+
+/** The queue of applies, as a worker consumes it. */
+export function applyQueue(
+  context: ApplyContext & { readonly interrupt: AbortSignal },
+): SharedQueue<'apply'> {
+  const { store } = context.lifecycle;
+  return {
+    ...{ name: 'apply', slots: APPLIES_AT_A_TIME },
+    work: (job) => runApply(job, context, context.interrupt),
+    urgent: async (sinceMs) => (await lostTurns(store, sinceMs)).map(jobOf),
+    waiting: async (sinceMs, limit) => (await appliesOfWaitingOwners(store, sinceMs, limit)).map(jobOf),
+  };
+}
+
+function jobOf({ id: applyId, attempt, request_id: requestId }: QueuedApply): ApplyJob {
+  return { applyId, attempt, requestId };
+}
 
 /**
  * Carries out a try. Running it twice is harmless: the second run finds nothing to claim. When the service itself
@@ -46,7 +67,7 @@ async function carryOut(job: ApplyJob, context: ApplyContext, signal: AbortSigna
     return;
   }
   try {
-    await takeOn(context, tryOf(apply, context, log, signal));
+    await resume(context, tryOf(apply, context, log, signal));
   } catch (thrown) {
     if (signal.aborted) {
       // Recovery queues it again.
@@ -76,8 +97,8 @@ function tryOf(apply: Apply, context: ApplyContext, log: ApplyTry['log'], signal
   };
 }
 
-/** From where it is to its end. */
-async function takeOn(context: ApplyContext, current: ApplyTry): Promise<void> {
+/** Carries the apply from the state of its row to its end. */
+async function resume(context: ApplyContext, current: ApplyTry): Promise<void> {
   const { apply } = current;
   if (apply.state === 'undoing') return undo(context, current, failureOfRow(apply));
   const written = apply.state === 'converging' ? apply.written : await commit(context, current);
@@ -129,8 +150,8 @@ async function converge(context: ApplyContext, current: ApplyTry): Promise<void>
   const { lifecycle } = context;
   const written = apply.written ?? { endpoints: [], services: [] };
   const of = written.endpoints.length;
-  const told = (left: number) => progress('converging', 'converged', of - left, of);
-  const { refusals, isLate } = await awaitConvergence(lifecycle, written, signal, told);
+  const onProgress = (left: number) => progress('converging', 'converged', of - left, of);
+  const { refusals, isLate } = await awaitConvergence(lifecycle, written, signal, onProgress);
   const [first] = refusals;
   if (!first && !isLate) {
     const away = await awayServices(lifecycle.store, written.services);

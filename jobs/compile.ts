@@ -5,15 +5,30 @@ import type { Histogram } from 'prom-client';
 import type { ArtifactStore } from '../src/artifacts/artifact-store.js';
 import type { Builder, Built } from '../src/build/builder.js';
 import { renderDiagnostics } from '../src/build/diagnostics.js';
+import type { Config } from '../src/config.js';
 import { AppError, type ErrorCode } from '../src/errors.js';
-import { buildJobId, type CompileJob } from '../src/queues/jobs.js';
+import { buildJobId, type CompileJob, compileJob } from '../src/queues/jobs.js';
+import { FailedJob } from '../src/queues/queues.js';
 import type { Changes } from '../src/reconcile/changes.js';
 import { findArtifact, saveArtifact } from '../src/store/artifacts.js';
-import { CANCELLED, type ClaimedBuild, claimBuild, finishBuild } from '../src/store/build-attempts.js';
+import {
+  buildsOfWaitingOwners,
+  CANCELLED,
+  type ClaimedBuild,
+  claimBuild,
+  finishBuild,
+} from '../src/store/build-attempts.js';
 import { type BuildAttempt, type BuildResult, findBuild } from '../src/store/builds.js';
 import type { Store } from '../src/store/database.js';
 import { isDiskFull } from '../src/util/disk-full.js';
 import type { ThisWorker } from './active-jobs.js';
+import type { SharedQueue } from './consume-in-turns.js';
+
+/**
+ * While some builds compile, others access the database or wait for their crates to be built, which can take minutes,
+ * and must not keep a compiler idle. Another limit bounds how many compile at a time.
+ */
+const JOBS_PER_COMPILER = 16;
 
 /** The dependencies of the processor. */
 export interface CompileContext extends ThisWorker {
@@ -26,6 +41,29 @@ export interface CompileContext extends ThisWorker {
   readonly log: Logger;
   /** Seconds of builds by result. */
   readonly durations: Histogram<'result'>;
+}
+
+/** What consuming a queue of builds needs besides. */
+export interface CompilerContext extends CompileContext {
+  readonly config: Pick<Config, 'WORKER_CONCURRENCY'>;
+  /** Aborted when the worker has to stop. */
+  readonly interrupt: AbortSignal;
+}
+
+/** The queue of builds, as a worker consumes it. */
+export function compileQueue(context: CompilerContext): SharedQueue<'compile'> {
+  const { store, config, interrupt } = context;
+  return {
+    ...{ name: 'compile', slots: config.WORKER_CONCURRENCY * JOBS_PER_COMPILER },
+    work: async (job) => {
+      const result = await compile(job, context, interrupt);
+      if (result?.state === 'failed') throw new FailedJob(result.error);
+    },
+    waiting: async (sinceMs, limit) => {
+      const builds = await buildsOfWaitingOwners(store, sinceMs, limit);
+      return builds.map((build) => compileJob(build, build.request_id));
+    },
+  };
 }
 
 /**

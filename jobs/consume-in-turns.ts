@@ -4,27 +4,36 @@
  * for whom nothing is being done. The job of the queue finds nothing to do, when its time comes.
  */
 import { toError } from '../src/errors.js';
+import type { Jobs, QueueName } from '../src/queues/jobs.js';
 import { type Consumer, consume, FailedJob, type QueueConfig } from '../src/queues/queues.js';
 import type { Logger } from '../src/util/log.js';
 import { PeriodicTask } from '../src/util/periodic-task.js';
 import { ActiveJobs } from './active-jobs.js';
 
-/** A queue, and the rows that its jobs are of. */
-export interface SharedQueue<T> {
-  readonly name: string;
+/** A queue, as a worker consumes it. */
+export interface ConsumedQueue<Name extends QueueName> {
+  readonly name: Name;
   /** Jobs at a time. */
   readonly slots: number;
   /** Does a job, or nothing when that is done or was claimed already. */
-  readonly work: (job: T) => Promise<unknown>;
+  readonly work: (job: Jobs[Name]) => Promise<unknown>;
+}
+
+/** A queue of several owners, and the rows that its jobs are of. */
+export interface SharedQueue<Name extends QueueName> extends ConsumedQueue<Name> {
   /** Whose a job is, where no row says for whom something is being done; undefined: it is not there any more. */
-  readonly ownerOf?: (job: T) => Promise<string | undefined>;
+  readonly ownerOf?: (job: Jobs[Name]) => Promise<string | undefined>;
   /** What others wait for, whoever it is of: it is done beyond all slots. */
-  readonly urgent?: (sinceMs: number) => Promise<readonly T[]>;
+  readonly urgent?: (sinceMs: number) => Promise<readonly Jobs[Name][]>;
   /**
    * Of each owner for whom nothing is being done, what has waited longest, if it has waited for so long.
    * @param busy owners for whom this worker is doing something, with `ownerOf`
    */
-  readonly waiting: (sinceMs: number, limit: number, busy: readonly string[]) => Promise<readonly T[]>;
+  readonly waiting: (
+    sinceMs: number,
+    limit: number,
+    busy: readonly string[],
+  ) => Promise<readonly Jobs[Name][]>;
 }
 
 /** An owner waits so long, and until the next look. */
@@ -34,9 +43,9 @@ export const LOOK_EVERY_MS = 1_000;
 const BEYOND = 16;
 
 /** @param lookEveryMs about `LOOK_EVERY_MS` */
-export function consumeInTurns<T>(
+export function consumeInTurns<Name extends QueueName>(
   config: QueueConfig,
-  { name, slots, work, ownerOf, urgent, waiting }: SharedQueue<T>,
+  { name, slots, work, ownerOf, urgent, waiting }: SharedQueue<Name>,
   lookEveryMs: number,
   log: Logger,
 ): Consumer {
@@ -44,10 +53,10 @@ export function consumeInTurns<T>(
   const beyond = new Set<Promise<void>>();
   /** Owners, by their names. */
   const busy = new ActiveJobs();
-  const doing = (job: T, owner: string | undefined) =>
+  const doing = (job: Jobs[Name], owner: string | undefined) =>
     owner === undefined ? work(job) : busy.run(owner, () => work(job));
   /** A look finds all of a job or nothing: that a slot is taken, and for whom. */
-  const counted = async (job: T) => {
+  const counted = async (job: Jobs[Name]) => {
     const owner = await ownerOf?.(job);
     active++;
     try {
@@ -56,7 +65,7 @@ export function consumeInTurns<T>(
       active--;
     }
   };
-  const begin = async (job: T) => {
+  const begin = async (job: Jobs[Name]) => {
     const owner = await ownerOf?.(job);
     const done = doing(job, owner)
       .then(
@@ -78,7 +87,7 @@ export function consumeInTurns<T>(
   const looking = new PeriodicTask(lookEveryMs, look, (error) =>
     log.warn({ err: error, queue: name }, 'owners that wait for jobs could not be looked for'),
   );
-  const consumer = consume<T>(config, name, (job) => counted(job.data), slots, log);
+  const consumer = consume(config, name, (job) => counted(job.data), slots, log);
   return {
     close: async () => {
       await Promise.all([looking.stop(), consumer.close()]);

@@ -10,11 +10,13 @@ import {
   claimJob,
   finishJob,
   type Job,
+  jobsOfWaitingOwners,
   type QueuedJob,
   requeueJob,
 } from '../src/store/jobs.js';
 import type { Logger } from '../src/util/log.js';
 import type { ThisWorker } from './active-jobs.js';
+import type { SharedQueue } from './consume-in-turns.js';
 
 /** What the delivery of requests needs. */
 export interface DeliveryContext extends ThisWorker {
@@ -24,6 +26,8 @@ export interface DeliveryContext extends ThisWorker {
   readonly log: Logger;
 }
 
+/** These jobs wait for handlers. */
+const REQUESTS_AT_A_TIME = 32;
 /** Longest pause before another attempt. */
 const MAX_BACKOFF_MS = 3600_000;
 
@@ -32,6 +36,15 @@ const NO_GATEWAY_MS = 2_000;
 
 /** What becomes of a job after an attempt. */
 type Verdict = 'succeeded' | 'failed' | 'again' | 'not sent';
+
+/** The queue of requests, as a worker consumes it. */
+export function invokeQueue(context: DeliveryContext): SharedQueue<'invoke'> {
+  return {
+    ...{ name: 'invoke', slots: REQUESTS_AT_A_TIME },
+    work: (job) => deliver(job, context),
+    waiting: (sinceMs, limit) => jobsOfWaitingOwners(context.store, sinceMs, limit),
+  };
+}
 
 /**
  * Makes an attempt, and says for the dashboard what came of it. Running it twice for one generation is harmless: the
@@ -77,7 +90,7 @@ export async function sendAgain(
 ): Promise<void> {
   const next = await requeueJob(store, job, delayMs, result, counts);
   if (!next) return;
-  await queues.enqueueInvoke(next, delayMs).catch((thrown: unknown) => {
+  await queues.enqueue('invoke', next, delayMs).catch((thrown: unknown) => {
     // Recovery finds it when its time has come.
     log.warn({ err: toError(thrown), job_id: job.id }, 'a request could not be put on the queue');
   });

@@ -12,15 +12,31 @@ import {
   finishHandler,
   type HandlerResult,
   type HandlerStage,
+  handlersOfWaitingOwners,
 } from '../src/store/import-handlers.js';
 import { finishImport } from '../src/store/imports.js';
-import { type CompileContext, compile } from './compile.js';
+import { type CompileContext, type CompilerContext, compile } from './compile.js';
+import type { SharedQueue } from './consume-in-turns.js';
 
+/** Some handlers of a bundle compile while others are started. A low number, so that other workers get a share. */
+const HANDLERS_PER_COMPILER = 4;
 /**
  * A build may be queued behind many others, and be queued again after its worker ended; beyond this time, waiting
  * longer does not help.
  */
 const BUILD_WAIT_MS = 3600_000;
+
+/** The queue of handlers, as a worker consumes it. */
+export function handlerQueue(
+  context: CompilerContext & { readonly lifecycle: LifecycleDependencies },
+): SharedQueue<'handler'> {
+  const { store, lifecycle, config, interrupt } = context;
+  return {
+    ...{ name: 'handler', slots: config.WORKER_CONCURRENCY * HANDLERS_PER_COMPILER },
+    work: (job) => runHandler(job, context, lifecycle, interrupt),
+    waiting: (sinceMs, limit) => handlersOfWaitingOwners(store, sinceMs, limit),
+  };
+}
 
 /**
  * Processes a handler. Running it twice for one attempt is harmless: the second run finds nothing to claim. When the

@@ -1,11 +1,19 @@
 /** Reports to the other processes, and the log, what this worker is still preparing. */
-import { describePreparation, type Preparation } from '../src/model/preparation.js';
-
+import { describePreparation, type Preparation, TOOLCHAIN } from '../src/model/preparation.js';
 import type { Logger } from '../src/util/log.js';
 import { PeriodicTask } from '../src/util/periodic-task.js';
 
 const CHECK_EVERY_MS = 1_000;
 const LOG_EVERY_MS = 5_000;
+
+/** Reads how far the copy of the toolchain is that begins now. */
+export function toolchainCopy(): () => Preparation[] {
+  const startedAt = performance.now();
+  return () => {
+    const seconds = Math.floor((performance.now() - startedAt) / 1000);
+    return [{ what: TOOLCHAIN, crates: 0, of: null, seconds, problem: null }];
+  };
+}
 
 /**
  * Checks every second until stopped.

@@ -45,7 +45,7 @@ async function isLost(
   const job = { applyId, attempt };
   if (worker_id === workerId) return !activeJobs.has(applyJobId(job));
   if (worker_id !== null) return !alive.has(worker_id);
-  return queued_ms > LOST_AFTER_MS && !(await queues.hasApplyJob(job));
+  return queued_ms > LOST_AFTER_MS && !(await queues.hasJob('apply', applyJobId(job)));
 }
 
 async function recover(context: ApplyContext, apply: UnfinishedApply): Promise<void> {
@@ -77,7 +77,7 @@ async function recover(context: ApplyContext, apply: UnfinishedApply): Promise<v
     const next = await requeueApply(store, apply);
     if (!next) return;
     log.warn({ ...facts, attempt: next.attempt }, 'apply was lost and is queued again');
-    await queues.enqueueApply({ applyId: next.id, attempt: next.attempt, requestId: apply.request_id });
+    await queues.enqueue('apply', { applyId: next.id, attempt: next.attempt, requestId: apply.request_id });
   } catch (thrown) {
     if (!(thrown instanceof AttemptLost)) throw thrown;
   }

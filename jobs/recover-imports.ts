@@ -43,7 +43,7 @@ export async function recoverImports(
   const others = (await awaitLiveNodes(store, 'worker')).map(({ id }) => id);
   const workers = [...others, workerId];
   for (const handler of await unfinishedHandlers(store, workers, LOST_AFTER_MS, BATCH_SIZE)) {
-    const isLost = handler.isAbandoned || !(await queues.hasHandlerJob(handler));
+    const isLost = handler.isAbandoned || !(await queues.hasJob('handler', handlerJobId(handler)));
     if (isLost) await enqueueAgain(store, queues, handler, log);
   }
   for (const id of await finishImports(store)) log.warn({ import_id: id }, 'import finished late');
@@ -70,5 +70,5 @@ async function enqueueAgain(
   const next = await requeueHandler(store, handler);
   if (!next) return;
   log.warn({ ...facts, attempt: next.attempt }, 'handler was lost and is queued again');
-  await queues.enqueueHandler(next, requestId);
+  await queues.enqueue('handler', { ...next, requestId });
 }

@@ -22,7 +22,7 @@ export async function recoverJobs(context: DeliveryContext): Promise<void> {
     else await finishJob(store, job, 'failed', lost);
   }
   for (const job of await overdueJobs(store, LOST_AFTER_MS, AT_A_TIME)) {
-    if (!(await queues.hasInvokeJob(job))) await queueAgain(job, context);
+    if (!(await queues.hasJob('invoke', invokeJobId(job)))) await queueAgain(job, context);
   }
 }
 

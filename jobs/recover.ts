@@ -1,6 +1,6 @@
 /** Finds accepted builds whose job or worker was lost, and queues them again. */
 import type { Logger } from 'pino';
-import { buildJobId } from '../src/queues/jobs.js';
+import { buildJobId, compileJob } from '../src/queues/jobs.js';
 import type { Queues } from '../src/queues/queues.js';
 import { awaitLiveNodes } from '../src/reconcile/nodes.js';
 import {
@@ -40,7 +40,7 @@ export async function recoverBuilds(
     if (!activeJobs.has(buildJobId(build))) lost.push(build);
   }
   for (const build of await longQueuedBuilds(store, LOST_AFTER_MS, AT_A_TIME)) {
-    if (!(await queues.hasCompileJob(build))) lost.push(build);
+    if (!(await queues.hasJob('compile', buildJobId(build)))) lost.push(build);
   }
   for (const build of lost) await enqueueAgain(store, queues, build, log);
   await pruneBuilds(store, KEEP_BUILDS_MS);
@@ -63,5 +63,5 @@ async function enqueueAgain(store: Store, queues: Queues, build: BuildAttempt, l
   if (!next) return;
   const { id, attempt, request_id } = next;
   log.warn({ request_id, build_id: id, attempt }, 'build was lost and is queued again');
-  await queues.enqueueCompile(next, request_id);
+  await queues.enqueue('compile', compileJob(next, request_id));
 }

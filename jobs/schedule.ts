@@ -1,7 +1,7 @@
 /** The job `schedule`: queues the run of a schedule that is due. */
 import { toError } from '../src/errors.js';
 import { nextRun } from '../src/queues/cron.js';
-import { SCHEDULE_QUEUE, type ScheduleJob } from '../src/queues/jobs.js';
+import type { ScheduleJob } from '../src/queues/jobs.js';
 import {
   enabledSchedules,
   overdueSchedules,
@@ -24,10 +24,10 @@ const RUNS_AT_A_TIME = 1;
 const LATE_MS = 5_000;
 
 /** The queue of schedules, as a worker consumes it. */
-export function scheduleQueue(context: ScheduleContext): SharedQueue<ScheduleJob> {
+export function scheduleQueue(context: ScheduleContext): SharedQueue<'schedule'> {
   const { store } = context;
   return {
-    ...{ name: SCHEDULE_QUEUE, slots: RUNS_AT_A_TIME },
+    ...{ name: 'schedule', slots: RUNS_AT_A_TIME },
     work: (job) => startRun(job, context),
     ownerOf: ({ scheduleId }) => ownerOfSchedule(store, scheduleId),
     waiting: async (sinceMs, limit, busy) => {
@@ -42,7 +42,7 @@ export async function startRun({ scheduleId }: ScheduleJob, context: ScheduleCon
   const { store, queues, log, maxQueuedBytes: maxBytes } = context;
   const run = await runSchedule(store, scheduleId, nextRun, { ...RUN_SETTINGS, maxBytes });
   if (!run) return;
-  await queues.enqueueInvoke(run, 0).catch((thrown: unknown) => {
+  await queues.enqueue('invoke', run).catch((thrown: unknown) => {
     // Recovery finds it.
     log.warn({ err: toError(thrown), schedule_id: scheduleId }, 'the run of a schedule could not be queued');
   });
@@ -60,11 +60,11 @@ export async function startOverdueRuns(context: ScheduleContext): Promise<void> 
 export async function restoreSchedules({ store, queues }: ScheduleContext): Promise<void> {
   // In this order: one that is made meanwhile is not taken for one that was deleted.
   const known = await queues.schedules();
-  const wanted = await enabledSchedules(store);
-  for (const { id, cron, timezone } of wanted) {
+  const enabled = await enabledSchedules(store);
+  for (const { id, cron, timezone } of enabled) {
     const is = known.get(id);
     if (is?.cron !== cron || is.timezone !== timezone) await queues.setSchedule(id, { cron, timezone });
   }
-  const ids = new Set(wanted.map(({ id }) => id));
+  const ids = new Set(enabled.map(({ id }) => id));
   for (const id of known.keys()) if (!ids.has(id)) await queues.setSchedule(id, null);
 }

@@ -30,7 +30,9 @@ const MAY_IMPORT = {
   import: ['src', 'util', 'model'],
   build: ['src', 'util', 'model', 'bootstrap', 'sandbox', 'artifacts'],
   threads: ['src'],
-  lifecycle: ['src', 'util', 'model', 'apply', 'secrets', 'store', 'reconcile', 'internal', 'artifacts'],
+  lifecycle: [
+    ...['src', 'util', 'model', 'apply', 'secrets', 'store', 'queues', 'reconcile', 'internal', 'artifacts'],
+  ],
   api: [
     ...['src', 'util', 'model', 'secrets', 'http', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
     ...['reconcile', 'internal', 'import', 'threads', 'lifecycle', 'webhooks', 'apply'],
@@ -58,11 +60,37 @@ const MAY_IMPORT = {
 const SQL_PACKAGES = { knex: ['store'], pg: ['store'] };
 /** Packages of their own; with the packages that each loads only when it needs them: it starts quickly. */
 const WORKSPACES = { cli: ['undici', 'yaml'], ui: [] };
-/** Folders of src/api must not import each other; shared code is in src/api itself. */
-const SEPARATE_FOLDERS = 'src/api/';
+/** What all resources of the API share, also lowest first. */
+const SHARED = ['access', 'request', 'response', 'route', 'pages'];
+/**
+ * The same for the folders of src/api: which names which others. A folder that is not here is a resource, and names the
+ * shared ones. Files in src/api itself put all of them together.
+ */
+const API_MAY_IMPORT = {
+  access: [],
+  request: [],
+  response: [],
+  route: ['access', 'request', 'response'],
+  pages: ['route'],
+  middleware: SHARED,
+  policies: SHARED,
+  services: SHARED,
+  jobs: SHARED,
+  variables: [...SHARED, 'services'],
+  bindings: [...SHARED, 'services'],
+  domains: [...SHARED, 'policies'],
+  collections: [...SHARED, 'policies'],
+  endpoints: [...SHARED, 'policies'],
+  lifecycle: [...SHARED, 'jobs'],
+  imports: [...SHARED, 'services'],
+  apply: [
+    ...[...SHARED, 'policies', 'services', 'jobs', 'variables'],
+    ...['bindings', 'domains', 'collections', 'endpoints'],
+  ],
+};
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const problems = [...orderProblems(), ...importProblems(ROOT)];
+  const problems = [...orderProblems(), ...orderProblems(API_MAY_IMPORT), ...importProblems(ROOT)];
   if (problems.length > 0) {
     fail(`Imports against the rules of scripts/import-rules.mjs:\n${problems.join('\n')}`);
   }
@@ -106,8 +134,9 @@ function ruleAgainst(file, from, name) {
   const target = normalize(join(dirname(file), name)).replace(/\.js$/, '.ts');
   const to = folderOf(target);
   if (to === from) {
-    const [own, other] = [resourceOf(file), resourceOf(target)];
-    return own && other && own !== other ? 'resources do not import each other' : '';
+    const [own, other] = [apiFolderOf(file), apiFolderOf(target)];
+    if (!own || !other || own === other || (API_MAY_IMPORT[own] ?? SHARED).includes(other)) return '';
+    return SHARED.includes(own) ? `${own} may not import ${other}` : 'resources do not import each other';
   }
   return MAY_IMPORT[from]?.includes(to) ? '' : `${from} may not import ${to}`;
 }
@@ -143,9 +172,9 @@ function folderOf(path) {
   return folder === 'actors' && rest[0] === 'drivers' ? 'actors/drivers' : folder;
 }
 
-/** The folder of a resource of the API: `src/api/domains/routes.ts` -> `domains`. */
-function resourceOf(path) {
-  if (!path.startsWith(SEPARATE_FOLDERS)) return '';
-  const [folder, file] = path.slice(SEPARATE_FOLDERS.length).split('/');
+/** The folder of src/api: `src/api/alerts/alerts.routes.ts` -> `alerts`. */
+function apiFolderOf(path) {
+  if (!path.startsWith('src/api/')) return '';
+  const [folder, file] = path.slice('src/api/'.length).split('/');
   return file === undefined ? '' : folder;
 }

@@ -118,7 +118,7 @@ export const AREAS = {
   'jobs/acme': ['acme'],
   'jobs/apply': ['apply-kills'],
   'jobs/reseal.ts': ['machines/key-rotation'],
-  'jobs/worker-process.ts': ALL,
+  'jobs/worker': ALL,
   // What everyday tests show, and what no torture test uses, or only some.
   'cli/': ['faults/first-start', 'local-gateway', 'node-versions', 'packed-cli'],
   'ui/': NOTHING,

@@ -3,7 +3,7 @@ import { CliError, type CompilerMessage } from './errors.js';
 import type { Deployed } from './generated/routes.js';
 import { isStillPreparing } from './preparing.js';
 import { type ProjectEndpoint, readHandler } from './project.js';
-import { goingOn, type Session } from './session.js';
+import { type Session, withInterruptHint } from './session.js';
 
 export interface DeployOptions {
   readonly message?: string;
@@ -20,11 +20,11 @@ export async function deployHandler(
 ): Promise<Deployed> {
   const code = readHandler(endpoint, file);
   const body = { code, dependencies: endpoint.dependencies as never, ...options };
-  const afterwards = `The deployment goes on at the gateway; \`edge versions ${id}\` shows what becomes of it.`;
+  const interruptHint = `The deployment goes on at the gateway; \`edge versions ${id}\` shows what becomes of it.`;
   for (;;)
     try {
       const call = session.api.call('POST /api/endpoints/{id}/deploy', { params: { id }, body });
-      const { data, warnings } = await goingOn(session, afterwards, call);
+      const { data, warnings } = await withInterruptHint(session, interruptHint, call);
       session.out.warnings(warnings);
       return data;
     } catch (thrown) {

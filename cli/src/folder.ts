@@ -18,9 +18,9 @@ export function filesOf(folder: string, environment: string | undefined): Readon
   if (!statSync(given, { throwIfNoEntry: false })?.isDirectory())
     throw new UsageError(`There is no folder ${folder}`);
   const overlay = environment === undefined ? undefined : `edge.${environment}.yaml`;
-  const isWanted = (path: string) =>
+  const isIncluded = (path: string) =>
     path === PROJECT_FILE || path === overlay || /^edge\/[^/]+\.yaml$/.test(path) || path.endsWith('.rs');
-  const pathsOf = (root: string) => [...pathsBelow(root, root)].filter(isWanted).sort();
+  const pathsOf = (root: string) => [...pathsBelow(root, root)].filter(isIncluded).sort();
   const own = pathsOf(given);
   const root = own.some((path) => path.endsWith('.yaml')) ? given : folderWithProject(given);
   if (root === undefined)

@@ -1,4 +1,4 @@
-/** Follows what goes on at the gateway, over connections that break and while the API is started again. */
+/** Follows work at the gateway, over connections that break and while the API is started again. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { CONNECTION_LOST } from './client.js';
 import { CliError, Interrupted } from './errors.js';
@@ -52,9 +52,9 @@ export class Retries {
 
 /**
  * Follows work that has begun.
- * @param work.look asks what has become of it; undefined while it goes on
+ * @param work.look asks what has become of it; undefined until it has ended
  * @param work.events its events after the one with this id, until it or the process that serves them ends
- * @param afterwards what becomes of the work when the API stays away
+ * @param hint for the error: what becomes of the work when the API stays away
  */
 export async function followToEnd<T>(
   session: Session,
@@ -63,7 +63,7 @@ export async function followToEnd<T>(
     events(last: string | undefined): AsyncIterable<ServerEvent>;
     show(event: ServerEvent): void;
   },
-  afterwards: string,
+  hint: string,
 ): Promise<T> {
   const retries = new Retries(session, AWAY_LIMIT_MS);
   retries.answered();
@@ -78,7 +78,7 @@ export async function followToEnd<T>(
         work.show(event);
       }
     } catch (thrown) {
-      if (!retries.canHelp(thrown)) throw saying(thrown, afterwards);
+      if (!retries.canHelp(thrown)) throw saying(thrown, hint);
       await retries.pause();
     }
   }

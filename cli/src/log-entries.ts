@@ -19,7 +19,7 @@ export function showEntry(out: Output, entry: LogEntry): void {
   const { at, level, kind, version, request_id, message, fields } = entry;
   const head = `${out.paint('dim', timeOf(at))} ${out.paint(COLOURS[level], level.padEnd(5))}`;
   const place = fields?.['place'];
-  const told =
+  const content =
     kind === 'request'
       ? `${entry.method} ${entry.path} ${out.paint(colourOf(entry.status), String(entry.status))} ${milliseconds(entry.duration_ms)} ms ${safeLine(message)}`
       : `${safeText(message)}${typeof place === 'string' ? ` (${safeLine(place)})` : ''}`;
@@ -31,7 +31,7 @@ export function showEntry(out: Output, entry: LogEntry): void {
     ...(version === null ? [] : [`v${version}`]),
     ...(request_id === null ? [] : [request_id]),
   ];
-  const safe = kind === 'request' ? told.trimEnd() : told.replaceAll('\n', '\n    ');
+  const safe = kind === 'request' ? content.trimEnd() : content.replaceAll('\n', '\n    ');
   out.line(`${head} ${safe}  ${out.paint('dim', safeLine(tail.join(' ')))}`.trimEnd());
 }
 

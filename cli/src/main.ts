@@ -45,8 +45,8 @@ function report(thrown: unknown, argv: readonly string[], program: Command): num
     session?.out ?? new Output({ json, colour: !argv.includes('--no-color') && !isWithoutColour() });
   const error = interruption.signal.aborted ? new Interrupted() : errorOf(thrown, helpOf(program, argv));
   if (error instanceof Interrupted && !out.json)
-    out.note(`Interrupted.${session?.afterwards ? ` ${session.afterwards}` : ''}`);
-  else out.failure(withAfterwards(error, session?.afterwards));
+    out.note(`Interrupted.${session?.interruptHint ? ` ${session.interruptHint}` : ''}`);
+  else out.failure(withInterruptHint(error, session?.interruptHint));
   return error.exitCode;
 }
 
@@ -72,9 +72,9 @@ function helpOf(program: Command, argv: readonly string[]): string {
     : `\`${path} --help\` says what it takes.`;
 }
 
-function withAfterwards(error: CliError, afterwards: string | undefined): CliError {
-  if (!(error instanceof Interrupted) || afterwards === undefined) return error;
-  return new CliError(error.message, { ...error.facts, hint: afterwards }, error.exitCode);
+function withInterruptHint(error: CliError, interruptHint: string | undefined): CliError {
+  if (!(error instanceof Interrupted) || interruptHint === undefined) return error;
+  return new CliError(error.message, { ...error.facts, hint: interruptHint }, error.exitCode);
 }
 
 /** `edge help endpoint list` and `edge endpoint help list` are `edge endpoint list --help`. */

@@ -125,8 +125,8 @@ function endpointOf(
 ): ProjectEndpoint | undefined {
   if (!isRecord(value)) throw invalid(file, `${place} must have names and values`);
   const text = (name: string): string => {
-    const found = value[name];
-    if (typeof found === 'string' && found !== '') return found;
+    const entry = value[name];
+    if (typeof entry === 'string' && entry !== '') return entry;
     throw invalid(file, `${place}.${name} must be a text`);
   };
   const method = text('method').toUpperCase();
@@ -189,10 +189,10 @@ function joined(basePath: string, path: string): string {
 
 /** Of a collection that the same file describes; the others have none that is known here. */
 function basePathOf(collections: readonly unknown[], host: string, name: string): string {
-  const found = collections.find(
+  const entry = collections.find(
     (one) => isRecord(one) && one['name'] === name && String(one['host']).toLowerCase() === host,
   );
-  const basePath = isRecord(found) ? found['base_path'] : undefined;
+  const basePath = isRecord(entry) ? entry['base_path'] : undefined;
   return typeof basePath === 'string' ? basePath.replace(/\/$/, '') : '';
 }
 

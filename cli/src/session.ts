@@ -21,7 +21,7 @@ export class Session {
   readonly signal: AbortSignal;
   #access: Access | undefined;
   #api: ApiClient | undefined;
-  #afterwards: string | undefined;
+  #interruptHint: string | undefined;
 
   constructor(options: CommonOptions, signal: AbortSignal) {
     this.out = new Output({
@@ -54,23 +54,23 @@ export class Session {
     return new ApiClient(access, signal);
   }
 
-  /** Says what goes on on the server when the user ends the command now; undefined: nothing. */
-  whenInterrupted(text: string | undefined): void {
-    this.#afterwards = text;
+  /** Sets what the command says when the user interrupts it now: what the server continues; undefined: nothing. */
+  setInterruptHint(text: string | undefined): void {
+    this.#interruptHint = text;
   }
 
-  get afterwards(): string | undefined {
-    return this.#afterwards;
+  get interruptHint(): string | undefined {
+    return this.#interruptHint;
   }
 }
 
-/** A request that goes on on the server when the command is ended. */
-export async function goingOn<T>(session: Session, text: string, work: Promise<T>): Promise<T> {
-  session.whenInterrupted(text);
+/** Awaits a request that the server continues when the user interrupts the command. */
+export async function withInterruptHint<T>(session: Session, text: string, work: Promise<T>): Promise<T> {
+  session.setInterruptHint(text);
   try {
     return await sayingPreparations(session, work);
   } finally {
-    if (!session.signal.aborted) session.whenInterrupted(undefined);
+    if (!session.signal.aborted) session.setInterruptHint(undefined);
   }
 }
 

@@ -25,18 +25,18 @@ export async function ensurePlace(
   project: Project,
   endpoint: ProjectEndpoint,
 ): Promise<Place> {
-  const found = await idIfKnown(session, 'endpoint', routeName(endpoint));
-  if (found !== undefined) await requireOwn(session, project, endpoint, found);
-  if (found === undefined && endpoint.collection !== undefined)
+  const existingId = await idIfKnown(session, 'endpoint', routeName(endpoint));
+  if (existingId !== undefined) await requireOwn(session, project, endpoint, existingId);
+  if (existingId === undefined && endpoint.collection !== undefined)
     throw new UsageError(
       `There is no endpoint "${routeName(endpoint)}" yet, and it is in the collection "${endpoint.collection}"`,
       '`edge apply` makes collections and what is in them.',
     );
   const isNewDomain = await ensureDomain(session, project, endpoint.host);
   return {
-    ...(found === undefined
+    ...(existingId === undefined
       ? await makeEndpoint(session, project.file, endpoint)
-      : { id: found, isNew: false }),
+      : { id: existingId, isNew: false }),
     isNewDomain,
   };
 }

@@ -11,6 +11,7 @@ import { AppError } from '../../src/errors.js';
 import { awaitBuild, requestBuildOf, requireCode } from '../../src/lifecycle/compile.js';
 import { WITHOUT_DOMAIN } from '../../src/model/owner.js';
 import { sourceKey } from '../../src/model/source-key.js';
+import { compileJob } from '../../src/queues/jobs.js';
 import type { CompiledHandler } from '../../src/store/apply-context.js';
 import { findBuild } from '../../src/store/builds.js';
 import type { ApplyContext, ApplyTry } from './context.js';
@@ -19,8 +20,8 @@ import type { ApplyContext, ApplyTry } from './context.js';
 const AT_A_TIME = 32;
 /** A build may be queued behind many others, and be queued again after its worker ended. */
 const BUILD_WAIT_MS = 3600_000;
-/** Of endpoints whose code does not compile, so many are told of. */
-const MAX_TOLD = 50;
+/** The error lists so many of the endpoints whose code does not compile. */
+const MAX_LISTED = 50;
 
 interface Target {
   readonly id: string;
@@ -75,7 +76,7 @@ export async function compileAll(
     `${more}The ${titleOf(first.endpoint)}: ${first.error.message}`,
     {
       details: {
-        endpoints: failures.slice(0, MAX_TOLD).map(({ endpoint, error }) => ({
+        endpoints: failures.slice(0, MAX_LISTED).map(({ endpoint, error }) => ({
           endpoint: titleOf(endpoint),
           ...{ code: error.code, error: error.message },
           diagnostics: error.extras.diagnostics ?? [],
@@ -106,10 +107,12 @@ async function compileOne(
     canBuild: true,
   });
   if (state === 'new')
-    await queues.enqueueCompile({ id, attempt }, requestId, endpoint.name).catch((error: unknown) => {
-      // Recovery finds it.
-      log.warn({ err: error, build_id: id }, 'a build of an apply could not be queued yet');
-    });
+    await queues
+      .enqueue('compile', compileJob({ id, attempt }, requestId, endpoint.name))
+      .catch((error: unknown) => {
+        // Recovery finds it.
+        log.warn({ err: error, build_id: id }, 'a build of an apply could not be queued yet');
+      });
   if (state !== 'known') await awaitBuild(lifecycle, id, null, BUILD_WAIT_MS, signal);
   const artifact = (await findBuild(lifecycle.store, id))?.artifact;
   if (!artifact) throw new Error(`the build ${id} has no artifact`);

@@ -22,13 +22,13 @@ export interface Converged {
 
 /**
  * Waits until all have taken everything, one of them cannot, or time is up.
- * @param told how many endpoints are left
+ * @param onProgress gets the number of endpoints that are left
  */
 export async function awaitConvergence(
   { store, changes, config }: LifecycleDependencies,
   written: Written,
   signal: AbortSignal,
-  told: (left: number) => Promise<void> = async () => undefined,
+  onProgress: (left: number) => Promise<void> = async () => undefined,
 ): Promise<Converged> {
   const deadline = performance.now() + config.START_TIMEOUT_MS + config.REQUEST_TIMEOUT_MS + NOTICE_MS;
   const waits = [
@@ -40,7 +40,7 @@ export async function awaitConvergence(
       const { pending, refusals, left } = await read();
       if (refusals.length > 0) return { refusals, isLate: false };
       if (pending === undefined) break;
-      if (topic === 'observation') await told(left);
+      if (topic === 'observation') await onProgress(left);
       const remaining = deadline - performance.now();
       if (remaining <= 0) return { refusals: [], isLate: true };
       const hasChanged = async () => {

@@ -189,7 +189,7 @@ async function handlersToPrepare(
   });
 }
 
-/** On a way back: what served before, an older version or several, serves again. */
+/** In a rollback: what served before, an older version or several, serves again. */
 function isServedAgain({ before, after }: ObjectChange): boolean {
   return (
     after?.kind === 'endpoint' &&

@@ -68,7 +68,7 @@ export function checkOf(schema: TSchema): Check {
   return (value) => {
     if (value === null && schema['nullable'] === true) return undefined;
     const type = typeOf(value);
-    if (types && !types.some((wanted) => fits(value, type, wanted)))
+    if (types && !types.some((expected) => fits(value, type, expected)))
       return { path: [], message: reason({ keyword: 'type', schema: schema['type'], data: value }) };
     for (const { about, check } of checks) {
       const problem = about.includes(type) ? check(value) : undefined;
@@ -138,8 +138,8 @@ function typeOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value;
 }
 
-function fits(value: unknown, type: string, wanted: unknown): boolean {
-  return wanted === 'integer' ? Number.isInteger(value) : type === wanted;
+function fits(value: unknown, type: string, expected: unknown): boolean {
+  return expected === 'integer' ? Number.isInteger(value) : type === expected;
 }
 
 /** In characters, not in UTF-16 units. */

@@ -171,13 +171,13 @@ export class ActorHostClient {
   /** The process that serves the files of an exchange, if there is one on this machine. */
   async #processOf(host: Server, { path, query }: Exchange): Promise<Server | undefined> {
     if (!('socketPath' in host.address) || !path.startsWith('/objects')) return undefined;
-    const asked = { method: 'GET', path: '/objects/address', query: { service: query?.['service'] } };
-    const answer = await this.#send(host, asked);
-    const found = (await readJson(answer)) as Partial<ForwardAddress>;
+    const lookup = { method: 'GET', path: '/objects/address', query: { service: query?.['service'] } };
+    const answer = await this.#send(host, lookup);
+    const forward = (await readJson(answer)) as Partial<ForwardAddress>;
     // Otherwise the host says what is wrong when it is asked for the files.
-    if (answer.status !== 200 || found.socketPath === undefined || found.token === undefined)
+    if (answer.status !== 200 || forward.socketPath === undefined || forward.token === undefined)
       return undefined;
-    return { address: { socketPath: found.socketPath }, token: found.token };
+    return { address: { socketPath: forward.socketPath }, token: forward.token };
   }
 
   async #send(server: Server, exchange: Exchange): Promise<Answer> {

@@ -107,9 +107,9 @@ export class HandlerSession {
         if (limit <= 0) throw new ProtocolError('its first frame is no token');
         this.#reserve(this.#decoder.reservedNext);
         const space = this.#decoder.space();
-        const taken = chunk.copy(space, 0, at, at + Math.min(space.length, limit));
-        at += taken;
-        const frames = this.#decoder.filled(taken);
+        const copied = chunk.copy(space, 0, at, at + Math.min(space.length, limit));
+        at += copied;
+        const frames = this.#decoder.filled(copied);
         this.#reserve(this.#decoder.reserved);
         this.#limitIncomplete();
         for (const frame of frames) this.#take(frame);

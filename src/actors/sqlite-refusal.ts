@@ -32,7 +32,7 @@ export async function hadFile(
 }
 
 /** A config by which no file is made. */
-export function withFileThatIsThere(config: ServiceConfig): ServiceConfig {
+export function requiringExistingFile(config: ServiceConfig): ServiceConfig {
   return 'create_if_missing' in config ? { ...config, create_if_missing: false } : config;
 }
 

@@ -97,9 +97,9 @@ function routesOf(host: ActorHostView, idleLimitMs: number): (method: string, pa
   const withFiles =
     (use: Transfer): Handler =>
     async (request, response, url) => {
-      const found = host.objectFiles(url.searchParams.get('service') ?? undefined);
-      if ('address' in found) await forwardRequest(request, response, await found.address());
-      else await use(found.files, request, response, url);
+      const source = host.objectFiles(url.searchParams.get('service') ?? undefined);
+      if ('address' in source) await forwardRequest(request, response, await source.address());
+      else await use(source.files, request, response, url);
     };
   /** Aborts a stalled transfer, so that it does not occupy a connection of the storage. */
   const limited =
@@ -140,8 +140,8 @@ async function testService(
 
 /** Where a process of this machine serves the files itself; empty when they are served here. */
 async function sendAddress(host: ActorHostView, response: ServerResponse, url: URL): Promise<void> {
-  const found = host.objectFiles(url.searchParams.get('service') ?? undefined);
-  answerJson(response, 200, 'address' in found ? await found.address() : {});
+  const source = host.objectFiles(url.searchParams.get('service') ?? undefined);
+  answerJson(response, 200, 'address' in source ? await source.address() : {});
 }
 
 const listObjects: Transfer = async (files, _request, response, url) => {

@@ -13,7 +13,7 @@ import type { Database } from '../store/database.js';
 import type { Threads } from '../threads/threads.js';
 import type { Logger } from '../util/log.js';
 import type { SpoolRoom } from '../util/spool-room.js';
-import type { IdentityProvider } from './identity-provider.js';
+import type { IdentityProvider } from './access/identity-provider.js';
 
 /**
  * The API's client of the actor hosts. Every method rejects with an AppError: no_actor_host, no_object_storage,

@@ -4,8 +4,8 @@ import type { Config } from '../config.js';
 import { drain } from '../http/drain.js';
 import { createHttpServer, type ServerConfig } from '../http/server.js';
 import type { Logger } from '../util/log.js';
-import type { ApiState } from './context.js';
-import { wrapFailure } from './envelope.js';
+import { wrapFailure } from './response/envelope.js';
+import type { ApiState } from './route/context.js';
 
 /** Time to receive a request, including an upload of gigabytes over a slow connection. */
 const REQUEST_TIMEOUT_MS = 3_600_000;

@@ -22,8 +22,8 @@ export interface Existing<T extends InstallationObject = InstallationObject> {
   readonly object: T;
 }
 
-/** An object of a folder. */
-export interface Wanted<T extends InstallationObject = InstallationObject> {
+/** An object as a folder declares it. */
+export interface DeclaredObject<T extends InstallationObject = InstallationObject> {
   /** Where it stands, for messages: `edge.yaml:12`. */
   readonly place: string;
   readonly object: T;
@@ -64,31 +64,31 @@ const AT_ONCE = 20;
 
 /**
  * @param existing all objects that the folder may concern
- * @param wanted no two with the same key
+ * @param declared no two with the same key
  */
 export async function plannedChanges(
   existing: readonly Existing[],
-  wanted: readonly Wanted[],
+  declared: readonly DeclaredObject[],
   options: ChangeOptions,
 ): Promise<PlannedChanges> {
   const conflicts: Conflict[] = [];
   const problems: string[] = [];
   const written: ObjectChange[] = [];
-  const basePaths = newBasePaths(wanted);
-  const found = new Map<string, Existing[]>();
+  const basePaths = newBasePaths(declared);
+  const byKey = new Map<string, Existing[]>();
   for (const one of existing) {
     const key = keyAfterMove(one, basePaths);
     if (key instanceof RouteSyntaxError) {
       problems.push(
         `The base path of its collection makes a route of the ${titleOf(one.object)} that ${key.message}`,
       );
-    } else found.set(key, [...(found.get(key) ?? []), one]);
+    } else byKey.set(key, [...(byKey.get(key) ?? []), one]);
   }
   const matched = new Set<string>();
-  for (const [at, { object, isClaimed, place }] of wanted.entries()) {
+  for (const [at, { object, isClaimed, place }] of declared.entries()) {
     if (at % AT_ONCE === AT_ONCE - 1) await setImmediate();
     const key = keyOf(object);
-    const before = likest(found.get(key) ?? [], object);
+    const before = likest(byKey.get(key) ?? [], object);
     if (before) matched.add(before.id);
     const decided = decide(before, object, isClaimed, options);
     if ('conflict' in decided) {
@@ -104,7 +104,7 @@ export async function plannedChanges(
     : [];
   const removedIds = new Set(removed.map(({ id }) => id));
   const staying = others.filter(({ id }) => !removedIds.has(id));
-  for (const same of found.values()) {
+  for (const same of byKey.values()) {
     const [first, second] = same.filter(({ id }) => !removedIds.has(id));
     if (first && second)
       problems.push(`The ${titleOf(second.object)} would get the route of the ${titleOf(first.object)}`);
@@ -124,7 +124,7 @@ export async function plannedChanges(
   conflicts.push(
     ...inTheWayOfRemoval(removed, [
       ...staying.map(({ object }) => object),
-      ...wanted.map(({ object }) => object),
+      ...declared.map(({ object }) => object),
     ]),
   );
   return {
@@ -135,11 +135,11 @@ export async function plannedChanges(
   };
 }
 
-/** Of objects that get the same key, when collections move, the one that is in the collection that is wanted. */
-function likest(found: readonly Existing[], wanted: InstallationObject): Existing | undefined {
+/** Of objects that get the same key, when collections move, the one in the collection that the folder names. */
+function likest(candidates: readonly Existing[], declared: InstallationObject): Existing | undefined {
   const isAlike = ({ object }: Existing) =>
-    object.kind === 'endpoint' && wanted.kind === 'endpoint' && object.collection === wanted.collection;
-  return found.find(isAlike) ?? found[0];
+    object.kind === 'endpoint' && declared.kind === 'endpoint' && object.collection === declared.collection;
+  return candidates.find(isAlike) ?? candidates[0];
 }
 
 /** What becomes of one object: a change, none, or a conflict. */
@@ -149,15 +149,15 @@ function decide(
   isClaimed: boolean,
   { stack, adopt }: ChangeOptions,
 ): { readonly change: ObjectChange | null } | { readonly conflict: string } {
-  const wanted = withRunning(given, before?.object);
+  const declared = withRunning(given, before?.object);
   if (!before) {
-    const fields = changedFields(null, wanted);
-    return { change: { action: 'create', id: null, before: null, after: wanted, fields } };
+    const fields = changedFields(null, declared);
+    return { change: { action: 'create', id: null, before: null, after: declared, fields } };
   }
   const owner = before.object.stack;
   const isAdopted = owner === null && adopt;
   if (isClaimed && owner !== stack && !isAdopted) return { conflict: belongsTo(owner) };
-  const after = { ...wanted, stack: isClaimed || isAdopted ? stack : owner } as InstallationObject;
+  const after = { ...declared, stack: isClaimed || isAdopted ? stack : owner } as InstallationObject;
   const fields = changedFields(before.object, after);
   if (fields.length === 0) return { change: null };
   if (owner !== stack && !isAdopted)
@@ -218,9 +218,11 @@ export function containersOf(object: InstallationObject): { readonly key: string
 }
 
 /** Base paths that collections are to have, by their keys. */
-function newBasePaths(wanted: readonly Wanted[]): ReadonlyMap<string, CollectionObject['base_path']> {
+function newBasePaths(
+  declared: readonly DeclaredObject[],
+): ReadonlyMap<string, CollectionObject['base_path']> {
   return new Map(
-    wanted.flatMap(({ object }) =>
+    declared.flatMap(({ object }) =>
       object.kind === 'collection' ? [[keyOf(object), object.base_path] as const] : [],
     ),
   );

@@ -1,4 +1,4 @@
-/** The way back of changes, against what is now: what others have changed since stays. */
+/** The inverse of a change, against the object that exists now: what others have changed since stays. */
 import { isDeepStrictEqual } from 'node:util';
 import { changedFields } from './compare.js';
 import { titleOf } from './keys.js';

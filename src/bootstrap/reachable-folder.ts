@@ -38,9 +38,9 @@ export async function folderOutside(dataDir: string): Promise<string> {
  */
 export async function makeFolderOfRoot(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o755 });
-  const found = await lstat(path);
-  const isWritable = (found.mode & (constants.S_IWGRP | constants.S_IWOTH)) !== 0;
-  if (!found.isDirectory() || found.uid !== 0 || isWritable) {
+  const stats = await lstat(path);
+  const isWritable = (stats.mode & (constants.S_IWGRP | constants.S_IWOTH)) !== 0;
+  if (!stats.isDirectory() || stats.uid !== 0 || isWritable) {
     throw new Error(
       `${path} is not a folder that belongs to root and that only root can write to: check who made it, and remove it.`,
     );

@@ -53,8 +53,8 @@ async function shortFolder(dataDir: string): Promise<string> {
   } catch (error) {
     if (!isErrno(error, 'EEXIST')) throw error;
     // Every user of the machine can make this folder, and links of this name.
-    const found = await lstat(folder);
-    if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o077) !== 0) {
+    const stats = await lstat(folder);
+    if (!stats.isDirectory() || stats.uid !== process.getuid?.() || (stats.mode & 0o077) !== 0) {
       throw new Error(
         `${folder}, for the sockets of ${dataDir}, is not a private folder of this user: check who made it, and ` +
           'remove it, or set DATA_DIR to a shorter path.',

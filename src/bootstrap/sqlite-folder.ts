@@ -47,12 +47,12 @@ export async function makeSqliteFolder(
 
 /** Moves a folder to a place, and leaves a link to it. Goes on where an earlier start was interrupted. */
 async function moveOutside(own: string, place: string, log: Log): Promise<void> {
-  const found = await ifThere(lstat(own));
+  const stats = await ifThere(lstat(own));
   const [unfinished, old] = [`${place}.new`, `${own}.moved`];
   // What an interrupted start has left behind the link is a copy.
-  if (found?.isSymbolicLink()) await rm(old, { recursive: true, force: true });
-  if (place === own || found?.isSymbolicLink() || place === (await ifThere(realpath(own)))) return;
-  if (found) {
+  if (stats?.isSymbolicLink()) await rm(old, { recursive: true, force: true });
+  if (place === own || stats?.isSymbolicLink() || place === (await ifThere(realpath(own)))) return;
+  if (stats) {
     if (await ifThere(lstat(place)))
       throw new Error(
         `Files of sqlite services are in ${own} and in ${place}: keep what is newer, remove the other`,
@@ -92,13 +92,13 @@ async function give(path: string): Promise<number> {
   });
   if (!file) return 0;
   try {
-    const found = await file.stat();
+    const stats = await file.stat();
     const folder = `/proc/self/fd/${file.fd}`;
     let given = 0;
-    if (found.isDirectory())
+    if (stats.isDirectory())
       for (const name of await readdir(folder)) given += await give(join(folder, name));
-    const isOwn = found.isDirectory() || (found.isFile() && found.nlink === 1);
-    if (found.uid !== 0 || !isOwn) return given;
+    const isOwn = stats.isDirectory() || (stats.isFile() && stats.nlink === 1);
+    if (stats.uid !== 0 || !isOwn) return given;
     await file.chown(SQLITE_USER, SQLITE_USER);
     return given + 1;
   } finally {

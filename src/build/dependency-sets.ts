@@ -132,14 +132,14 @@ export class DependencySets {
   #share(key: string, begin: () => Promise<PreparedSet>): Promise<PreparedSet> {
     const shared = this.#inProgress.get(key);
     if (shared !== undefined) return shared;
-    const begun = begin();
-    this.#inProgress.set(key, begun);
+    const preparation = begin();
+    this.#inProgress.set(key, preparation);
     // A failure is not remembered: the registry may have been unreachable.
-    void begun.then(
+    void preparation.then(
       ({ ok }) => ok || this.#inProgress.delete(key),
       () => this.#inProgress.delete(key),
     );
-    return begun;
+    return preparation;
   }
 
   /** The parts of the SDK that are being built. */

@@ -69,8 +69,11 @@ function asTable(dependency: Dependency | undefined): Partial<DependencyTable> {
   return typeof dependency === 'string' ? { version: dependency } : (dependency ?? {});
 }
 
-function preludeCrate(asked: Dependency | undefined, needed: readonly string[]): Partial<DependencyTable> {
-  const { version = '1', features = [] } = asTable(asked);
+function preludeCrate(
+  requested: Dependency | undefined,
+  needed: readonly string[],
+): Partial<DependencyTable> {
+  const { version = '1', features = [] } = asTable(requested);
   const all = [...new Set([...needed, ...features])];
   return { version, ...(all.length > 0 && { features: all }) };
 }

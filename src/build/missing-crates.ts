@@ -14,7 +14,7 @@ export function withCrateHelp(diagnostic: Diagnostic): Diagnostic {
   const { code, labels, message, rendered, suggestions } = diagnostic;
   if (code === null || !CODES.includes(code)) return diagnostic;
   const texts = [...labels.filter(({ is_primary }) => is_primary).map(({ text }) => text ?? ''), message];
-  const name = texts.map((text) => MISSING.exec(text)?.[1]).find((found) => found !== undefined);
+  const name = texts.map((text) => MISSING.exec(text)?.[1]).find((one) => one !== undefined);
   if (name === undefined) return diagnostic;
   const help = `if \`${name}\` is a crate, add it to the endpoint's "dependencies": {"${name}": "<version>"}`;
   const kept = rendered.replace(RUSTC_HELP, '').trimEnd();

@@ -155,17 +155,17 @@ async function compileIn({ own, work }: CompileFolders, request: CompileRequest)
  * @returns its path; undefined when it is not an executable that a compiler makes
  */
 async function takeExecutable(made: string, folder: string): Promise<string | undefined> {
-  const taken = join(folder, EXECUTABLE);
+  const moved = join(folder, EXECUTABLE);
   try {
-    await rename(made, taken);
+    await rename(made, moved);
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return undefined;
     throw error;
   }
-  const status = await lstat(taken);
+  const status = await lstat(moved);
   // A link, symbolic or hard, could be used to read another file.
   const isOne = status.isFile() && status.nlink === 1 && status.size > 0;
-  return isOne && status.size <= MAX_EXECUTABLE_BYTES ? taken : undefined;
+  return isOne && status.size <= MAX_EXECUTABLE_BYTES ? moved : undefined;
 }
 
 const NO_EXECUTABLE = plain(

@@ -47,7 +47,7 @@ export async function findToolchain(profile: readonly string[]): Promise<Toolcha
     toolOutput('rustc', ['--print', 'sysroot']),
     toolOutput('cargo', ['--version']),
   ]);
-  for (const found of [versionIn(verbose), cargo]) await requireVersion(found);
+  for (const installed of [versionIn(verbose), cargo]) await requireVersion(installed);
   const fingerprint = createHash('sha256')
     .update(JSON.stringify([verbose, cargo, profile, await sourceDigest(SDK_FOLDER)]))
     .digest('hex');
@@ -82,15 +82,15 @@ function versionIn(verbose: string): string {
 }
 
 /** @param found e.g. `cargo 1.95.0 (f2d3ce0bd 2026-03-21)` */
-async function requireVersion(found: string): Promise<void> {
-  const version = /^\w+ (\d+\.\d+\.\d+)/.exec(found)?.[1] ?? '0';
+async function requireVersion(installed: string): Promise<void> {
+  const version = /^\w+ (\d+\.\d+\.\d+)/.exec(installed)?.[1] ?? '0';
   const isOlder = version.localeCompare(await neededVersion(), 'en', { numeric: true }) < 0;
-  if (isOlder) throw await toolchainError(found);
+  if (isOlder) throw await toolchainError(installed);
 }
 
-async function toolchainError(found: string, cause?: unknown): Promise<ToolchainError> {
+async function toolchainError(installed: string, cause?: unknown): Promise<ToolchainError> {
   return new ToolchainError(
-    `Handlers are compiled with rustc and cargo ${await neededVersion()} or newer. Found: ${found}. ` +
+    `Handlers are compiled with rustc and cargo ${await neededVersion()} or newer. Found: ${installed}. ` +
       'Install a current toolchain with rustup (https://rustup.rs) and put it at the front of the PATH; the packages ' +
       'of many distributions are too old.',
     { cause },

@@ -27,8 +27,8 @@ export class Certificates {
   readonly #options: CertificatesOptions;
   #reading: Rereading | undefined;
   #known: readonly CertificateOfHost[] = [];
-  /** What the front has been told. */
-  #told: readonly HostCertificate[] | undefined;
+  /** What the front has. */
+  #sent: readonly HostCertificate[] | undefined;
 
   constructor(options: CertificatesOptions) {
     this.#options = options;
@@ -65,9 +65,9 @@ export class Certificates {
     this.#known = all.filter(({ host, names }) => isForHost(names, host));
     const certificates = this.#known.flatMap((certificate) => this.#opened(certificate));
     // It forgets the sessions of its clients when it is told.
-    if (isDeepStrictEqual(certificates, this.#told)) return;
+    if (isDeepStrictEqual(certificates, this.#sent)) return;
     await front.setCertificates(certificates);
-    this.#told = certificates;
+    this.#sent = certificates;
   }
 
   async stop(): Promise<void> {

@@ -196,8 +196,8 @@ export class EndpointRunner implements Runner {
   #isCurrent(desired: DesiredState): boolean {
     if (!desired.deployment) return this.#running.length === 0 && this.#routed === undefined;
     if (!this.#isAwake) return this.#running.length === 0 && this.#routed === 'asleep';
-    const wanted = routedTo(this.#running, desired, desired.deployment);
-    return this.#running.length === wanted.targets.length && isDeepStrictEqual(wanted, this.#routed);
+    const target = routedTo(this.#running, desired, desired.deployment);
+    return this.#running.length === target.targets.length && isDeepStrictEqual(target, this.#routed);
   }
 
   /** Whether requests go to a process: one may run and not be told of, because it is to be replaced already. */
@@ -336,9 +336,9 @@ export class EndpointRunner implements Runner {
     this.#host.failed(version, error.message);
     // The previous handlers keep running; without one, requests need not wait. Those that wait for one that slept when
     // another deployment came get that one, because a deployment that fails at once is taken back.
-    const isTakenBack =
+    const willBeReverted =
       this.#routed === 'asleep' && this.#proven !== desired.deployment?.id && this.#crashes === 1;
-    if (!this.#isServing && !isTakenBack) await this.#routeNowhere('none');
+    if (!this.#isServing && !willBeReverted) await this.#routeNowhere('none');
     if (this.#desired !== desired) return;
     // A start that fails is an error of the endpoint; it is tried again.
     this.#isInError = true;

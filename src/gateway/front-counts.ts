@@ -71,8 +71,8 @@ export class FrontCounts {
   take(rules: readonly RateToTake[]): Promise<RatesTaken | null> {
     return new Promise((resolve, reject) => {
       this.#inTurn(async () => {
-        const asked = this.#holder?.request({ type: 'count', rules });
-        Promise.resolve(asked).then((answer) => resolve(answer?.taken ?? null), reject);
+        const answering = this.#holder?.request({ type: 'count', rules });
+        Promise.resolve(answering).then((answer) => resolve(answer?.taken ?? null), reject);
       });
     });
   }

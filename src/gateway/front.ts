@@ -133,17 +133,17 @@ export class Front {
     for (const id of removals) this.#trials.delete(id);
     for (const state of upserts) if (state.id.startsWith(TRIAL)) this.#trials.set(state.id, state);
     const [first = NOTHING, ...more] = messagesOf(upserts);
-    const asked = [...this.#processes].map(([process, stage]) => {
+    const answers = [...this.#processes].map(([process, stage]) => {
       // All are written at once, in this order.
-      const answers = [
+      const parts = [
         process.request({ type: 'apply', ...first, removals }),
         ...more.map((next) => process.request({ type: 'apply', ...next, removals: [] })),
       ];
-      const answer = Promise.all(answers);
-      // What has been replaced is told, but nobody waits for it.
+      const answer = Promise.all(parts);
+      // What has been replaced gets it, but nobody waits for it.
       return stage === 'retired' ? undefined : answer;
     });
-    await Promise.all(asked);
+    await Promise.all(answers);
   }
 
   /** Tells the front which part of the limits of rates it lets through. */

@@ -95,19 +95,19 @@ export function captureOutput(
 class ReadThrottle {
   readonly #perSecond: number;
   #since = performance.now();
-  #taken = 0;
+  #read = 0;
 
   constructor(perSecond: number) {
     this.#perSecond = perSecond;
   }
 
   async take(characters: number): Promise<void> {
-    this.#taken += characters;
-    if (this.#taken <= this.#perSecond) return;
+    this.#read += characters;
+    if (this.#read <= this.#perSecond) return;
     const passed = performance.now() - this.#since;
     if (passed < 1_000) await delay(1_000 - passed);
     this.#since = performance.now();
-    this.#taken = 0;
+    this.#read = 0;
   }
 }
 

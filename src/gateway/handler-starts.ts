@@ -44,7 +44,7 @@ export interface HandlerStartsOptions {
 }
 
 /** A handler that is to be started. */
-export interface WantedHandler {
+export interface HandlerToStart {
   readonly endpointId: string;
   readonly artifact: string;
   readonly settings: ProcessSettings;
@@ -56,7 +56,7 @@ export interface WantedHandler {
 }
 
 /** Of one start: where it logs, and how. */
-type Launch = Pick<WantedHandler, 'listeners' | 'level' | 'abandoned'> & { readonly log: Logger };
+type Launch = Pick<HandlerToStart, 'listeners' | 'level' | 'abandoned'> & { readonly log: Logger };
 
 export class HandlerStarts {
   readonly #options: HandlerStartsOptions;
@@ -68,9 +68,9 @@ export class HandlerStarts {
   constructor(options: HandlerStartsOptions) {
     this.#options = options;
     this.prepared = new PreparedHandlers({
-      start: (owner, wanted, listeners, abandoned) => {
-        const log = this.#logOf(wanted.endpointId, options.endpointOf(wanted.endpointId));
-        const launch = () => this.#launch(wanted, { listeners, level: 'info', abandoned, log });
+      start: (owner, handler, listeners, abandoned) => {
+        const log = this.#logOf(handler.endpointId, options.endpointOf(handler.endpointId));
+        const launch = () => this.#launch(handler, { listeners, level: 'info', abandoned, log });
         return this.#inTurn(owner, launch, abandoned);
       },
       limitsOf: (limits) => limitsInForce(limits, options.limits),
@@ -83,14 +83,14 @@ export class HandlerStarts {
    * Starts a handler that is to serve, or takes the one that was prepared for that.
    * @throws when it does not become ready
    */
-  start(wanted: WantedHandler): Promise<HandlerProcess> {
-    const { endpointId, artifact, listeners, level, abandoned } = wanted;
+  start(handler: HandlerToStart): Promise<HandlerProcess> {
+    const { endpointId, artifact, listeners, level, abandoned } = handler;
     const begin = async () => {
       const endpoint = this.#options.endpointOf(endpointId);
       const log = this.#logOf(endpointId, endpoint);
-      const start = await this.#startOf(wanted, endpoint, log);
+      const start = await this.#startOf(handler, endpoint, log);
       const prepared = this.prepared.take(start, listeners);
-      if (!prepared) return await this.#launch(start, { ...wanted, log });
+      if (!prepared) return await this.#launch(start, { ...handler, log });
       log[level]({ handler_pid: prepared.pid, artifact }, 'handler ready, prepared before');
       return prepared;
     };
@@ -103,13 +103,16 @@ export class HandlerStarts {
    * @param endpoint its own, as the caller knows it
    * @throws when it does not become ready
    */
-  startBeside(endpoint: RoutedEndpoint, wanted: Omit<WantedHandler, 'endpointId'>): Promise<HandlerProcess> {
+  startBeside(
+    endpoint: RoutedEndpoint,
+    handler: Omit<HandlerToStart, 'endpointId'>,
+  ): Promise<HandlerProcess> {
     const begin = async () => {
       const log = this.#logOf(endpoint.id, endpoint);
-      const start = await this.#startOf({ ...wanted, endpointId: endpoint.id }, endpoint, log);
-      return await this.#launch(start, { ...wanted, log });
+      const start = await this.#startOf({ ...handler, endpointId: endpoint.id }, endpoint, log);
+      return await this.#launch(start, { ...handler, log });
     };
-    return this.#inTurn(ownerOfEndpoint(endpoint), begin, wanted.abandoned);
+    return this.#inTurn(ownerOfEndpoint(endpoint), begin, handler.abandoned);
   }
 
   /**
@@ -134,7 +137,7 @@ export class HandlerStarts {
   }
 
   async #startOf(
-    { endpointId, artifact, settings: { limits, environment } }: WantedHandler,
+    { endpointId, artifact, settings: { limits, environment } }: HandlerToStart,
     endpoint: RoutedEndpoint | undefined,
     log: Logger,
   ): Promise<HandlerStart> {

@@ -57,9 +57,9 @@ export class IdleHandlers {
     const memory = await this.#host.readMemory();
     if (!memory.some(isScarce)) return;
     const mayBeIdle = [...this.#host.runners].filter(([, { idleLimitMs }]) => idleLimitMs !== Infinity);
-    const asked = await this.#askFront(mayBeIdle);
+    const candidates = await this.#askFront(mayBeIdle);
     const now = performance.now();
-    const idle = asked.map(([endpointId, runner]) => ({
+    const idle = candidates.map(([endpointId, runner]) => ({
       ...{ endpointId, runner, idleMs: runner.idle.at(now), bytes: this.#host.bytesOf(endpointId) },
     }));
     const chosen = new Set(handlersToEnd(memory, idle).map(({ endpointId }) => endpointId));
@@ -79,12 +79,12 @@ export class IdleHandlers {
   }
 
   /** Has their clocks set to what the front knows. */
-  async #askFront(asked: readonly [string, IdleRunner][]): Promise<readonly [string, IdleRunner][]> {
-    if (asked.length === 0) return asked;
-    const idle = await this.#host.idleMs(asked.map(([id]) => id));
+  async #askFront(candidates: readonly [string, IdleRunner][]): Promise<readonly [string, IdleRunner][]> {
+    if (candidates.length === 0) return candidates;
+    const idle = await this.#host.idleMs(candidates.map(([id]) => id));
     const now = performance.now();
-    for (const [at, [, runner]] of asked.entries()) runner.idle.used(now - (idle[at] ?? 0));
-    return asked;
+    for (const [at, [, runner]] of candidates.entries()) runner.idle.used(now - (idle[at] ?? 0));
+    return candidates;
   }
 
   #sleep(endpointId: string, runner: IdleRunner, idleMs: number): boolean {

@@ -137,13 +137,13 @@ export class LogBuffer {
 
   /** Takes the oldest entries; behind the last one, what was lost. */
   take(limit: number): LogEntry[] {
-    const taken: LogEntry[] = [];
+    const entries: LogEntry[] = [];
     for (const number of this.#entries.keys()) {
-      if (taken.length === limit) break;
+      if (entries.length === limit) break;
       const entry = this.#remove(number);
-      if (entry) taken.push(entry);
+      if (entry) entries.push(entry);
     }
-    return this.#entries.size === 0 ? [...taken, ...this.#takeLost()] : taken;
+    return this.#entries.size === 0 ? [...entries, ...this.#takeLost()] : entries;
   }
 
   #remove(number: number): LogEntry | undefined {

@@ -35,9 +35,9 @@ export class LogRoom {
   #bytes = 0;
   #gateways = 1;
   #endpoints = new Map<string, EndpointRoom>();
-  /** What was taken of the reserve: by all, and by each domain. */
-  #taken = new Written();
-  #takenByDomain = new Map<string, Written>();
+  /** How much of the reserve is used: by all, and by each domain. */
+  #used = new Written();
+  #usedByDomain = new Map<string, Written>();
   #hasWarned = false;
 
   /**
@@ -58,8 +58,8 @@ export class LogRoom {
     const left = this.takeNotes(Number.POSITIVE_INFINITY);
     this.#hour = hour;
     this.#endpoints = new Map();
-    this.#taken = new Written();
-    this.#takenByDomain = new Map();
+    this.#used = new Written();
+    this.#usedByDomain = new Map();
     this.#hasWarned = false;
     return left;
   }
@@ -86,14 +86,14 @@ export class LogRoom {
   #takeOfReserve(entry: LogEntry, endpoint: EndpointRoom, kind: keyof Written): boolean {
     const characters = lengthOf(entry);
     const name = this.#domainOf(entry.endpointId);
-    const domain = this.#takenByDomain.get(name) ?? new Written();
+    const domain = this.#usedByDomain.get(name) ?? new Written();
     const reserve = (RESERVE * this.#hourBytes) / this.#gateways;
-    const leftToAll = reserve - this.#taken[kind] - characters;
+    const leftToAll = reserve - this.#used[kind] - characters;
     const leftToDomain = leftToAll - domain[kind] - characters;
     if (endpoint.written[kind] + characters > leftToDomain) return false;
-    this.#takenByDomain.set(name, domain);
+    this.#usedByDomain.set(name, domain);
     domain[kind] += characters;
-    this.#taken[kind] += characters;
+    this.#used[kind] += characters;
     return true;
   }
 

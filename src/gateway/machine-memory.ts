@@ -44,14 +44,14 @@ export function cgroupMemory(max: string, current: string, stat: string): Memory
 export async function cgroupsMemory(root: string, membership: string): Promise<Memory[]> {
   const own = /^0::(\/.*)$/m.exec(membership)?.[1];
   if (own === undefined) return [];
-  const found: Memory[] = [];
+  const memories: Memory[] = [];
   for (let path = own; ; path = dirname(path)) {
     const [max = '', current = '', stat = ''] = await Promise.all(
       ['memory.max', 'memory.current', 'memory.stat'].map((name) => readIfThere(join(root, path, name))),
     );
     const memory = cgroupMemory(max.trim() === '' ? 'max' : max, current, stat);
-    if (memory) found.push(memory);
-    if (path === dirname(path)) return found;
+    if (memory) memories.push(memory);
+    if (path === dirname(path)) return memories;
   }
 }
 

@@ -53,28 +53,28 @@ export class PoliciesInForce {
     const compiled: {
       endpoint: KnownEndpoint;
       before: InForce | undefined;
-      wanted: CompiledPolicies | undefined;
+      next: CompiledPolicies | undefined;
     }[] = [];
     for (const endpoint of endpoints) {
       const before = this.#inForce.get(endpoint.id);
       if (hasPolicies(endpoint) || before)
-        compiled.push({ endpoint, before, wanted: await compiler.compile(endpoint) });
+        compiled.push({ endpoint, before, next: await compiler.compile(endpoint) });
     }
     // What they had makes room for what they get. Those first that stay as they are, then those that had room.
     const isRefused = ({ domain, id }: KnownEndpoint) => this.#refused.has(domain, id);
-    const rank = ({ endpoint, before, wanted }: (typeof compiled)[number]) =>
-      isRefused(endpoint) ? 2 : Number(before?.policies.digest !== wanted?.digest);
+    const rank = ({ endpoint, before, next }: (typeof compiled)[number]) =>
+      isRefused(endpoint) ? 2 : Number(before?.policies.digest !== next?.digest);
     const inOrder = compiled
       .map((one) => ({ ...one, rank: rank(one) }))
       .sort((left, right) => left.rank - right.rank);
     for (const { before } of inOrder) if (before) this.#room.leave(before.domain, before.policies);
     /** Domains that may have room for others now. */
     const changed = new Set<string>();
-    for (const { endpoint, before, wanted } of inOrder) {
+    for (const { endpoint, before, next } of inOrder) {
       const { id, domain } = endpoint;
       const had = before && !this.#refused.has(before.domain, id);
       if (before) this.#refused.remove(before.domain, id);
-      const after = wanted && this.#admit(endpoint, wanted);
+      const after = next && this.#admit(endpoint, next);
       if (after) this.#inForce.set(id, { domain, policies: after });
       else this.#inForce.delete(id);
       if (had && (before.domain !== domain || before.policies.digest !== after?.digest))
@@ -89,7 +89,7 @@ export class PoliciesInForce {
     for (const domain of new Set(
       compiled.flatMap(({ endpoint, before }) => [endpoint.domain, before?.domain ?? []].flat()),
     ))
-      this.#refused.goOn(domain);
+      this.#refused.readNext(domain);
     return new Set(endpoints.flatMap(({ id }) => (this.#unsent.has(id) ? id : [])));
   }
 
@@ -118,14 +118,14 @@ export class PoliciesInForce {
     const had = !this.#refused.has(domain, endpointId);
     this.#refused.remove(domain, endpointId);
     if (had) this.#refused.tryAgain(domain, new Set());
-    else this.#refused.goOn(domain);
+    else this.#refused.readNext(domain);
   }
 
-  #admit({ id, domain }: KnownEndpoint, wanted: CompiledPolicies): CompiledPolicies {
-    const taken = this.#room.take(domain, wanted);
-    if (taken) return taken;
+  #admit({ id, domain }: KnownEndpoint, next: CompiledPolicies): CompiledPolicies {
+    const admitted = this.#room.take(domain, next);
+    if (admitted) return admitted;
     this.#refused.add(domain, id);
-    const { timeout } = wanted;
+    const { timeout } = next;
     const broken = tooLargeForDomain(domain, this.#options.policyBytes);
     return withDigest({ parts: {}, broken, ...(timeout !== undefined && { timeout }) });
   }

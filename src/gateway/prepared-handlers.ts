@@ -105,14 +105,14 @@ export class PreparedHandlers {
     const { limitsOf, decrypted, start, log } = this.#options;
     const { endpointId, artifact } = handler;
     const variables = Object.fromEntries(handler.variables.map((one) => [one.name, decrypted(one)]));
-    const wanted = { endpointId, artifact, limits: limitsOf(handler.limits), variables };
+    const spec = { endpointId, artifact, limits: limitsOf(handler.limits), variables };
     const output = new LaterListeners();
-    const process = await start(handler.owner, wanted, output.listeners, signal);
+    const process = await start(handler.owner, spec, output.listeners, signal);
     const timer = setTimeout(() => this.#end(one), KEPT_MS);
     timer.unref();
-    const one: Waiting = { ...wanted, applyId, process, output, timer };
+    const one: Waiting = { ...spec, applyId, process, output, timer };
     // The same may be prepared again, by another try of the apply.
-    for (const other of this.#waiting) if (isSameStart(other, wanted)) this.#end(other);
+    for (const other of this.#waiting) if (isSameStart(other, spec)) this.#end(other);
     this.#waiting.add(one);
     void process.ended.then((reason) => {
       if (!this.#waiting.has(one)) return;

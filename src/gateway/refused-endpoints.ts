@@ -12,7 +12,7 @@ interface Refused {
   /** Those that are still to be read again. */
   untried: Set<string>;
   /** Those that are being read. */
-  readonly asked: Set<string>;
+  readonly rereading: Set<string>;
 }
 
 export class RefusedEndpoints {
@@ -28,7 +28,7 @@ export class RefusedEndpoints {
   }
 
   add(domain: string, id: string): void {
-    const refused = this.#domains.get(domain) ?? { ids: new Set(), untried: new Set(), asked: new Set() };
+    const refused = this.#domains.get(domain) ?? { ids: new Set(), untried: new Set(), rereading: new Set() };
     refused.ids.add(id);
     this.#domains.set(domain, refused);
   }
@@ -37,7 +37,7 @@ export class RefusedEndpoints {
   remove(domain: string, id: string): void {
     const refused = this.#domains.get(domain);
     if (!refused) return;
-    for (const set of [refused.ids, refused.untried, refused.asked]) set.delete(id);
+    for (const set of [refused.ids, refused.untried, refused.rereading]) set.delete(id);
     if (refused.ids.size === 0) this.#domains.delete(domain);
   }
 
@@ -45,20 +45,20 @@ export class RefusedEndpoints {
   tryAgain(domain: string, tried: ReadonlySet<string>): void {
     const refused = this.#domains.get(domain);
     if (!refused) return;
-    const { ids, asked } = refused;
-    refused.untried = new Set([...ids].filter((id) => !asked.has(id) && !tried.has(id)));
-    this.goOn(domain);
+    const { ids, rereading } = refused;
+    refused.untried = new Set([...ids].filter((id) => !rereading.has(id) && !tried.has(id)));
+    this.readNext(domain);
   }
 
   /** Reads further ones in place of those that have been tried. */
-  goOn(domain: string): void {
+  readNext(domain: string): void {
     const refused = this.#domains.get(domain);
     if (!refused) return;
-    const { untried, asked } = refused;
-    const next = [...untried].slice(0, Math.max(0, READ_AGAIN - asked.size));
+    const { untried, rereading } = refused;
+    const next = [...untried].slice(0, Math.max(0, READ_AGAIN - rereading.size));
     for (const id of next) {
       untried.delete(id);
-      asked.add(id);
+      rereading.add(id);
     }
     for (const id of next) this.#readAgain(id);
   }

@@ -276,8 +276,8 @@ export class Supervisor {
   /** Starts a handler beside those that serve. */
   readonly startBeside: InvocationsOptions['start'] = (endpoint, artifact, onLine, abandoned) => {
     const settings = { limits: this.#limitsOf(endpoint), environment: endpoint.environment };
-    const wanted = { artifact, settings, listeners: { onLine }, level: 'info', abandoned } as const;
-    return this.#starts.startBeside(endpoint, wanted);
+    const handler = { artifact, settings, listeners: { onLine }, level: 'info', abandoned } as const;
+    return this.#starts.startBeside(endpoint, handler);
   };
 
   /** Of all endpoints. */

@@ -42,27 +42,27 @@ export class TrustedProxies {
     const of = (name: string) =>
       rawHeaders.filter((_value, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name);
     const addresses = of('x-forwarded-for');
-    const found =
+    const client =
       addresses.length > 0
         ? this.#walk(from, elements(addresses), (text) => ({ address: readAddress(text) }))
         : this.#walk(from, elements(of('forwarded')), readForwarded);
     // A proxy that adds to this list does so with each request, like to the other: what it says about the client is as
     // far from the end. Most proxies replace the list instead, and it has one value.
-    const schemes = [...elements(of('x-forwarded-proto'))].slice(0, found.hop + 1);
-    const scheme = found.scheme ?? readScheme(schemes.at(-1) ?? '') ?? 'http';
-    return { address: found.address.toString(), scheme };
+    const schemes = [...elements(of('x-forwarded-proto'))].slice(0, client.hop + 1);
+    const scheme = client.scheme ?? readScheme(schemes.at(-1) ?? '') ?? 'http';
+    return { address: client.address.toString(), scheme };
   }
 
   /** Follows hops from here towards the client, to the first that no trusted proxy has added. */
   #walk(peer: Address, texts: Iterable<string>, read: (text: string) => Hop) {
-    let found = { address: peer, hop: 0, scheme: undefined as Scheme | undefined };
+    let client = { address: peer, hop: 0, scheme: undefined as Scheme | undefined };
     let at = 0;
     for (const text of texts) {
       const { address, scheme } = read(text);
-      found = { address: address ?? found.address, hop: at++, scheme };
+      client = { address: address ?? client.address, hop: at++, scheme };
       if (!address || !this.#trusts(address)) break;
     }
-    return found;
+    return client;
   }
 
   #trusts(address: Address): boolean {

@@ -160,17 +160,17 @@ function offsetOf(contents: unknown, path: readonly string[]): number {
   let offset = startOf(contents) ?? 0;
   let node = contents;
   for (const key of path) {
-    let found: unknown;
+    let child: unknown;
     if (isMap(node)) {
       const pair = node.items.find((item) => isScalar(item.key) && String(item.key.value) === key);
       offset = startOf(pair?.key) ?? offset;
-      found = pair?.value;
+      child = pair?.value;
     } else if (isSeq(node)) {
-      found = node.items[Number(key)];
-      offset = startOf(found) ?? offset;
+      child = node.items[Number(key)];
+      offset = startOf(child) ?? offset;
     }
-    if (found === undefined) break;
-    node = found;
+    if (child === undefined) break;
+    node = child;
   }
   return offset;
 }

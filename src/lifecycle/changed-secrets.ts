@@ -1,5 +1,5 @@
 /**
- * Configs of services as applies write them. On a way back, secrets that others have changed since stay; where nobody
+ * Configs of services as applies write them. In a rollback, secrets that others have changed since stay; where nobody
  * has decided about that, because an apply is undone, they are not sent where older ones were either.
  */
 import { isDeepStrictEqual } from 'node:util';
@@ -11,7 +11,7 @@ import type { SecretBox } from '../secrets/secret-box.js';
 import { openConfig } from './open-config.js';
 import { completedConfig, openService } from './stored-services.js';
 
-/** A config at three moments, as it is stored. Of a new service there is none, and but on a way back only the last. */
+/** A stored config at three moments. A new service has none of them; only a rollback has the first two. */
 export interface ConfigHistory {
   readonly beforeApply?: string | undefined;
   readonly afterApply?: string | undefined;
@@ -30,16 +30,16 @@ export interface ChangedSince {
 export interface WrittenConfig {
   /** With the values of secrets. */
   readonly config: StoredConfig;
-  /** On a way back: where secrets were changed since; they stay. */
+  /** In a rollback: where secrets were changed since; they stay. */
   readonly places: readonly string[];
   /** Whether all of the config stays as it is: the changed secrets would be sent to where older ones were. */
   readonly stays: boolean;
 }
 
 /**
- * The config that an apply writes, with the values that are stored, on a way back with those of before the apply.
+ * The config that an apply writes, with the values that are stored, in a rollback with those from before the apply.
  * @param service as it is to be
- * @param since on a way back: what was changed since somebody decided about it
+ * @param since in a rollback: what was changed since somebody decided about it
  * @throws AppError secret_key_mismatch; invalid_config naming the setting
  */
 export function configToWrite(

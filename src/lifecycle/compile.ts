@@ -1,11 +1,17 @@
-/** The operation compile: reuses a known artifact or requests a build, and waits for the outcome. */
+/** The operation compile: reuses a known artifact or puts a build on the queue, and waits for the outcome. */
+import type { Config } from '../config.js';
 import { AppError, requireFound } from '../errors.js';
 import type { Origin } from '../model/actor.js';
 import { describePreparation } from '../model/preparation.js';
+import { compileJob } from '../queues/jobs.js';
+import type { Queues } from '../queues/queues.js';
+import { awaitLiveNodes } from '../reconcile/nodes.js';
 import { findArtifact } from '../store/artifacts.js';
+import { finishBuild } from '../store/build-attempts.js';
 import {
   type Build,
   type BuildRequest,
+  type CompilableSource,
   findBuild,
   recordCachedBuild,
   requestBuild,
@@ -31,6 +37,85 @@ export interface BuildCapacity {
   readonly canBuild: boolean;
   /** Of builds of an owner that have not ended; undefined where the caller has a limit of its own. */
   readonly limit?: number;
+}
+
+/** What compiling by way of the queue needs besides. */
+export interface CompileDependencies extends LifecycleDependencies {
+  readonly config: LifecycleDependencies['config'] & Pick<Config, 'BUILDS_QUEUED_LIMIT' | 'COMPILE_WAIT_MS'>;
+  readonly queues: Pick<Queues, 'enqueue'>;
+  /** Ends waiting early. */
+  readonly waitsEnd: AbortSignal;
+}
+
+/**
+ * Puts a build of an endpoint's draft on the queue, unless the same code was already compiled.
+ * @param isAwaited whether the caller will wait, which fails without a worker; otherwise the build may be queued for a
+ *   worker that starts later
+ * @returns the id of the build, which may have ended already
+ */
+export async function startCompile(
+  deps: CompileDependencies,
+  endpointId: string,
+  origin: Origin,
+  isAwaited: boolean,
+): Promise<string> {
+  const capacity = await buildCapacity(deps, isAwaited);
+  return enqueued(deps, await requestCompile(deps, endpointId, origin, capacity), endpointId, origin);
+}
+
+/** Builds a source whose outcome is written to no endpoint, and waits for it. @throws AppError when that fails */
+export async function buildSource(
+  deps: CompileDependencies,
+  source: CompilableSource,
+  endpointId: string,
+  origin: Origin,
+): Promise<Build & { readonly artifact: string }> {
+  const { domain: host } = requireFound(await findSource(deps.store, endpointId), 'endpoint', endpointId);
+  const capacity = await buildCapacity(deps, true);
+  const requested = await requestBuildOf(deps, { ...source, endpointId: null, host, origin }, capacity);
+  const id = await enqueued(deps, requested, endpointId, origin);
+  const build = await awaitBuild(deps, id, endpointId, deps.config.COMPILE_WAIT_MS, deps.waitsEnd);
+  const { artifact } = build;
+  if (artifact === null) throw new Error(`build ${id} has succeeded without an executable`);
+  return { ...build, artifact };
+}
+
+async function buildCapacity(
+  { store, config }: CompileDependencies,
+  isAwaited: boolean,
+): Promise<BuildCapacity> {
+  const workers = await awaitLiveNodes(store, 'worker');
+  return {
+    toolchains: workers.flatMap(({ info: { toolchain } }) =>
+      typeof toolchain === 'string' ? toolchain : [],
+    ),
+    canBuild: !isAwaited || workers.length > 0,
+    limit: config.BUILDS_QUEUED_LIMIT,
+  };
+}
+
+/** Puts a new build on the queue. @returns its id */
+async function enqueued(
+  { store, queues }: CompileDependencies,
+  build: RequestedBuild,
+  endpointId: string,
+  origin: Origin,
+): Promise<string> {
+  if (build.state !== 'new') return build.id;
+  try {
+    const endpoint = await endpointName(store, endpointId);
+    await queues.enqueue('compile', compileJob(build, origin.requestId, endpoint));
+  } catch (error) {
+    await finishBuild(store, build, {
+      state: 'failed',
+      errorCode: 'queue_unavailable',
+      error: 'The job queue could not be reached; compile again.',
+      diagnostics: [],
+      timings: {},
+    });
+    throw error;
+  }
+  return build.id;
 }
 
 /** Requests a build of an endpoint's code, unless the same code was already compiled. */

@@ -169,14 +169,14 @@ function timeoutOf(config: LifecycleDependencies['config']): number {
 
 /**
  * Waits until all live gateways have observed the desired state; undefined after the timeout.
- * @param wanted the desired deployment, null when nothing should run
+ * @param deployment the desired deployment, null when nothing should run
  * @throws AppError when, meanwhile, the endpoint is deleted or another deployment is desired
  */
 function awaitGateways(
   { changes, store, config }: LifecycleDependencies,
   endpointId: string,
   isDone: (observation: RunObservation) => boolean,
-  wanted: string | null,
+  deployment: string | null,
   signal?: AbortSignal,
 ): Promise<readonly RunObservation[] | undefined> {
   let isRepeatedRead = false;
@@ -184,7 +184,7 @@ function awaitGateways(
     const run = await observedRun(store, endpointId);
     if (!run) throw notFound('endpoint', endpointId);
     const { observations, deployment_id } = run;
-    if (wanted !== null && deployment_id !== wanted) {
+    if (deployment !== null && deployment_id !== deployment) {
       throw new AppError(
         'start_overtaken',
         'The endpoint was stopped, or something else was started, before it ran.',

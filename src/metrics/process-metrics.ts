@@ -56,9 +56,9 @@ export async function collectMetrics(
   own: MetricSource,
   log: Logger,
 ): Promise<string> {
-  const found = await Promise.all(folders.map(socketsIn));
+  const sockets = await Promise.all(folders.map(socketsIn));
   const snapshots = await Promise.all(
-    found.flat().map(async (socket) => {
+    sockets.flat().map(async (socket) => {
       try {
         return await fetchSnapshot(socket);
       } catch (thrown) {

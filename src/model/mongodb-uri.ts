@@ -50,6 +50,6 @@ export function mongodbUriProblem(uri: string): string | undefined {
 /** Whether a connection string asks for TLS; with `mongodb+srv` it is the default. */
 export function usesTls(uri: string): boolean {
   const options = new URLSearchParams(uri.slice(uri.indexOf('?') + 1).toLowerCase());
-  const asked = options.get('tls') ?? options.get('ssl');
-  return asked === null ? uri.startsWith('mongodb+srv:') : asked === 'true';
+  const option = options.get('tls') ?? options.get('ssl');
+  return option === null ? uri.startsWith('mongodb+srv:') : option === 'true';
 }

@@ -23,12 +23,12 @@ export function changeSecrets(
 
 /** The secrets of a config by where they are: `password`, `headers.X-Token`. */
 export function secretsOf(type: ServiceType, config: object): Map<string, unknown> {
-  const found = new Map<string, unknown>();
+  const secrets = new Map<string, unknown>();
   changeSecrets(type, config, (place, value) => {
-    found.set(place, value);
+    secrets.set(place, value);
     return value;
   });
-  return found;
+  return secrets;
 }
 
 /**

@@ -237,8 +237,8 @@ async function sandboxInForce(api: ApiClient): Promise<string> {
 /** DATA_DIR, and the folders of the database and of sqlite services where these are elsewhere. */
 function dataFolders({ DATA_DIR, DATABASE_URL }: Config): string {
   const names = DATABASE_URL === undefined ? ['postgres', 'sqlite'] : ['sqlite'];
-  const found = names.map((name) => join(DATA_DIR, name)).filter((folder) => existsSync(folder));
-  const elsewhere = found
+  const folders = names.map((name) => join(DATA_DIR, name)).filter((folder) => existsSync(folder));
+  const elsewhere = folders
     .map((folder) => realpathSync(folder))
     .filter((folder) => dirname(folder) !== realpathSync(DATA_DIR));
   return [DATA_DIR, ...elsewhere].join(' and ');

@@ -1,11 +1,10 @@
 /** The process `web`: the management API. */
-
 import { ActorHostClient } from '../actors/client.js';
+import { identityProviderOf } from '../api/access/identity-provider.js';
 import { API_TOPICS } from '../api/api-dependencies.js';
 import { createApp } from '../api/app.js';
-import { identityProviderOf } from '../api/identity-provider.js';
-import { keepKeySets } from '../api/key-sets.js';
 import { uploadRoom } from '../api/objects/upload-room.js';
+import { keepKeySets } from '../api/policies/key-sets.js';
 import { serveApp } from '../api/server.js';
 import { keyWarning } from '../api/system/warnings.js';
 import { openArtifactStore } from '../artifacts/open.js';

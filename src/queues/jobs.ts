@@ -3,44 +3,7 @@ import type { BuildAttempt } from '../store/builds.js';
 import type { HandlerAttempt } from '../store/import-handlers.js';
 import type { QueuedJob } from '../store/jobs.js';
 
-/** The queue of builds. */
-export const COMPILE_QUEUE = 'compile';
-/** The queue of handlers of imported bundles: each is compiled and, if requested, started. */
-export const HANDLER_QUEUE = 'handler';
-/** The queue of imports: each is the parent of the jobs of its handlers. */
-export const IMPORT_QUEUE = 'import';
-/** The queue of requests that are sent to handlers. */
-export const INVOKE_QUEUE = 'invoke';
-/** The queue of schedules: a job for each time that a run of one is due. */
-export const SCHEDULE_QUEUE = 'schedule';
-/** The queue of webhooks of alerts. */
-export const ALERT_QUEUE = 'alert';
-
-/** The queue of applies. */
-export const APPLY_QUEUE = 'apply';
-
-/** The queue of certificates that are ordered by ACME. */
-export const ACME_QUEUE = 'acme';
-
-/** A job of the ACME queue: one try to order a certificate. */
-export interface AcmeJob {
-  readonly domainId: string;
-  /** Of this try. */
-  readonly ticket: string;
-}
-
-/** A job of the apply queue: one try. */
-export interface ApplyJob {
-  readonly applyId: string;
-  readonly attempt: number;
-  readonly requestId: string;
-}
-
-export function applyJobId({ applyId, attempt }: Pick<ApplyJob, 'applyId' | 'attempt'>): string {
-  return `${applyId}-${attempt}`;
-}
-
-/** A job of the compile queue. */
+/** A build. */
 export interface CompileJob {
   readonly buildId: string;
   readonly attempt: number;
@@ -50,45 +13,136 @@ export interface CompileJob {
   readonly requestId: string;
 }
 
-/** A job of the handler queue. */
-export interface HandlerJob extends HandlerAttempt {
-  readonly requestId: string;
-}
-
-/** A job of the import queue. */
+/** An import: the parent of the jobs of its handlers. */
 export interface ImportJob {
   readonly importId: string;
   readonly requestId: string;
 }
 
-/** A job of the invoke queue. */
+/** A handler of an imported bundle: it is compiled and, if requested, started. */
+export interface HandlerJob extends HandlerAttempt {
+  readonly requestId: string;
+}
+
+/** A request that is sent to a handler. */
 export type InvokeJob = QueuedJob;
 
-/** A job of the schedule queue. */
+/** One of the times at which a run of a schedule is due. */
 export interface ScheduleJob {
   readonly scheduleId: string;
 }
 
-/** A job of the alert queue: one attempt to send a webhook. */
+/** One attempt to send a webhook. */
 export interface AlertJob {
   readonly deliveryId: string;
   /** Attempts before this one. */
   readonly attempts: number;
 }
 
-export function alertJobId({ deliveryId, attempts }: AlertJob): string {
-  return `${deliveryId}-${attempts}`;
+/** One try of an apply. */
+export interface ApplyJob {
+  readonly applyId: string;
+  readonly attempt: number;
+  readonly requestId: string;
 }
 
-export function invokeJobId({ id, generation }: QueuedJob): string {
-  return `${id}-${generation}`;
+/** One try to order a certificate by ACME. */
+export interface AcmeJob {
+  readonly domainId: string;
+  /** Of this try. */
+  readonly ticket: string;
 }
 
-// BullMQ rejects job ids that contain ":" or are numbers.
+/** What the jobs of each queue contain. */
+export interface Jobs {
+  readonly compile: CompileJob;
+  readonly import: ImportJob;
+  readonly handler: HandlerJob;
+  readonly invoke: InvokeJob;
+  readonly schedule: ScheduleJob;
+  readonly alert: AlertJob;
+  readonly apply: ApplyJob;
+  readonly acme: AcmeJob;
+}
+
+export type QueueName = keyof Jobs;
+
+interface QueueDefinition<Job> {
+  /** What is put on the queue of a job, or of a row that has more. */
+  readonly members: readonly (keyof Job & string)[];
+  /** The same for what is to be done once. BullMQ rejects ids that contain ":" or are numbers. */
+  readonly jobId: (job: Job) => string;
+  /** Whether operators see finished jobs for a while. Otherwise rows say what is due, and may have it queued again. */
+  readonly keepsFinished: boolean;
+}
+
+/** All queues, in the order of the dashboard. */
+export const QUEUES: { readonly [Name in QueueName]: QueueDefinition<Jobs[Name]> } = {
+  compile: {
+    members: ['buildId', 'attempt', 'endpoint', 'requestId'],
+    jobId: ({ buildId: id, attempt }) => buildJobId({ id, attempt }),
+    keepsFinished: true,
+  },
+  import: {
+    members: ['importId', 'requestId'],
+    jobId: ({ importId }) => importId,
+    keepsFinished: true,
+  },
+  handler: {
+    members: ['importId', 'endpointId', 'attempt', 'endpoint', 'requestId'],
+    jobId: handlerJobId,
+    keepsFinished: true,
+  },
+  invoke: {
+    members: ['id', 'generation', 'endpoint'],
+    jobId: invokeJobId,
+    keepsFinished: true,
+  },
+  schedule: {
+    members: ['scheduleId'],
+    jobId: ({ scheduleId }) => scheduleId,
+    keepsFinished: true,
+  },
+  alert: {
+    members: ['deliveryId', 'attempts'],
+    jobId: ({ deliveryId, attempts }) => `${deliveryId}-${attempts}`,
+    keepsFinished: false,
+  },
+  apply: {
+    members: ['applyId', 'attempt', 'requestId'],
+    jobId: applyJobId,
+    keepsFinished: true,
+  },
+  acme: {
+    members: ['domainId', 'ticket'],
+    jobId: ({ ticket }) => ticket,
+    keepsFinished: false,
+  },
+};
+
+export const QUEUE_NAMES = Object.keys(QUEUES) as readonly QueueName[];
+
+/** The job of a build. @param endpoint the name of the one that asked for it */
+export function compileJob(
+  { id: buildId, attempt }: BuildAttempt,
+  requestId: string,
+  endpoint?: string,
+): CompileJob {
+  return { buildId, attempt, requestId, ...(endpoint !== undefined && { endpoint }) };
+}
+
 export function buildJobId({ id, attempt }: BuildAttempt): string {
   return `${id}-${attempt}`;
 }
 
 export function handlerJobId({ importId, endpointId, attempt }: HandlerAttempt): string {
   return `${importId}-${endpointId}-${attempt}`;
+}
+
+export function invokeJobId({ id, generation }: QueuedJob): string {
+  return `${id}-${generation}`;
+}
+
+export function applyJobId({ applyId, attempt }: Pick<ApplyJob, 'applyId' | 'attempt'>): string {
+  return `${applyId}-${attempt}`;
 }

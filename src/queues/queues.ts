@@ -2,35 +2,11 @@
 import { type Job, type Processor, type Queue, runMigrations, UnrecoverableError } from 'bullmq';
 import pTimeout from 'p-timeout';
 import { AppError, toError } from '../errors.js';
-import type { BuildAttempt } from '../store/builds.js';
 import type { HandlerAttempt } from '../store/import-handlers.js';
-import type { QueuedJob } from '../store/jobs.js';
 import { openQueuePool } from '../store/queue-pool.js';
 import type { Logger } from '../util/log.js';
 import { JOB_RETENTION, NO_RETENTION, openBackend, type QueueConfig, rateLimited } from './backend.js';
-import {
-  ACME_QUEUE,
-  type AcmeJob,
-  ALERT_QUEUE,
-  type AlertJob,
-  APPLY_QUEUE,
-  type ApplyJob,
-  alertJobId,
-  applyJobId,
-  buildJobId,
-  COMPILE_QUEUE,
-  type CompileJob,
-  HANDLER_QUEUE,
-  type HandlerJob,
-  handlerJobId,
-  IMPORT_QUEUE,
-  type ImportJob,
-  INVOKE_QUEUE,
-  type InvokeJob,
-  invokeJobId,
-  SCHEDULE_QUEUE,
-  type ScheduleJob,
-} from './jobs.js';
+import { type HandlerJob, type ImportJob, type Jobs, QUEUE_NAMES, QUEUES, type QueueName } from './jobs.js';
 
 export type { QueueConfig } from './backend.js';
 
@@ -52,49 +28,18 @@ export interface Queues {
   /** For the dashboard. */
   readonly all: readonly Queue[];
   /**
-   * Puts an attempt of a build on the queue. Idempotent.
-   * @param endpoint the name of the one that asked for it
+   * Puts a job on its queue. Idempotent.
+   * @param delayMs before which nobody takes it
    * @throws AppError `queue_unavailable` when the queue cannot be reached.
    */
-  enqueueCompile(build: BuildAttempt, requestId: string, endpoint?: string): Promise<void>;
-  /** True while the queue knows a job for this attempt that is not finished. */
-  hasCompileJob(build: BuildAttempt): Promise<boolean>;
+  enqueue<Name extends QueueName>(queue: Name, job: Jobs[Name], delayMs?: number): Promise<void>;
   /**
    * Puts an import on the queue: a job for each handler, and one that is their parent.
    * @throws AppError `queue_unavailable` when the queue cannot be reached: then there is no job at all.
    */
   enqueueImport(job: ImportJob, handlers: readonly HandlerAttempt[]): Promise<void>;
-  /**
-   * Puts an attempt of one handler on the queue, without a parent. Idempotent.
-   * @throws AppError `queue_unavailable` when the queue cannot be reached.
-   */
-  enqueueHandler(handler: HandlerAttempt, requestId: string): Promise<void>;
-  /** True while the queue knows a job for this attempt that is not finished. */
-  hasHandlerJob(handler: HandlerAttempt): Promise<boolean>;
-  /**
-   * Puts a request for a handler on the queue. Idempotent.
-   * @throws AppError `queue_unavailable` when the queue cannot be reached.
-   */
-  enqueueInvoke(job: QueuedJob, delayMs: number): Promise<void>;
-  /** True while the queue knows a job for this request that is not finished. */
-  hasInvokeJob(job: QueuedJob): Promise<boolean>;
-  /**
-   * Puts an attempt to send a webhook on the queue. Idempotent.
-   * @throws AppError `queue_unavailable` when the queue cannot be reached.
-   */
-  enqueueAlert(job: AlertJob): Promise<void>;
-  /**
-   * Puts a try to order a certificate on the queue. Idempotent.
-   * @throws AppError `queue_unavailable` when the queue cannot be reached.
-   */
-  enqueueAcme(job: AcmeJob): Promise<void>;
-  /**
-   * Puts a try of an apply on the queue. Idempotent.
-   * @throws AppError `queue_unavailable` when the queue cannot be reached.
-   */
-  enqueueApply(job: ApplyJob): Promise<void>;
-  /** True while the queue knows a job for this try that is not finished. */
-  hasApplyJob(job: Pick<ApplyJob, 'applyId' | 'attempt'>): Promise<boolean>;
+  /** True while the queue knows the job with this id, and it is not finished. */
+  hasJob(queue: QueueName, id: string): Promise<boolean>;
   /**
    * Has a job made whenever a run of a schedule is due; null: never again. Idempotent.
    * @throws AppError `queue_unavailable` when the queue cannot be reached.
@@ -111,80 +56,53 @@ export interface Queues {
 export function openQueues(config: QueueConfig, log: Logger): Queues {
   const backend = openBackend(config, { failFast: true });
   backend.onError(rateLimited((error) => log.warn({ err: error }, 'queue connection failed')));
-  const open = (name: string): Queue => {
+  const open = (name: QueueName): Queue => {
     const queue = backend.queue(name);
     queue.on('error', rateLimited(warnFailed(log, name)));
     return queue;
   };
-  const compiling = open(COMPILE_QUEUE);
-  const handlers = open(HANDLER_QUEUE);
-  const invoking = open(INVOKE_QUEUE);
-  const scheduling = open(SCHEDULE_QUEUE);
-  const alerting = open(ALERT_QUEUE);
-  const applying = open(APPLY_QUEUE);
-  const ordering = open(ACME_QUEUE);
-  const all = [compiling, open(IMPORT_QUEUE), handlers, invoking, scheduling, alerting, applying, ordering];
+  const opened = Object.fromEntries(QUEUE_NAMES.map((name) => [name, open(name)])) as Record<
+    QueueName,
+    Queue
+  >;
+  const all = Object.values(opened);
   const flows = backend.flowProducer();
-  flows.on('error', rateLimited(warnFailed(log, IMPORT_QUEUE)));
+  flows.on('error', rateLimited(warnFailed(log, 'import')));
   const warnUncounted = rateLimited((error) =>
     log.warn({ err: error }, 'jobs of the queue could not be counted'),
   );
   return {
     all,
-    enqueueCompile: async (build, requestId, endpoint) => {
-      const job: CompileJob = {
-        ...{ buildId: build.id, attempt: build.attempt, requestId },
-        ...(endpoint !== undefined && { endpoint }),
-      };
-      await reaching(compiling.add('compile', job, { ...JOB_RETENTION, jobId: buildJobId(build) }));
+    enqueue: async (name, job, delayMs) => {
+      const opts = { ...optionsOf(name, job), ...(delayMs !== undefined && { delay: delayMs }) };
+      await reaching(opened[name].add(name, dataOf(name, job), opts));
     },
-    hasCompileJob: (build) => hasJob(compiling, buildJobId(build)),
-    enqueueImport: async (job, attempts) => {
-      const children = attempts.map((handler) => {
+    enqueueImport: async (job, handlers) => {
+      const children = handlers.map((handler) => {
         const data: HandlerJob = { ...handler, requestId: job.requestId };
         // The outcome of a handler is in its row; a failed job must not block its parent.
-        const opts = { ...JOB_RETENTION, jobId: handlerJobId(handler), ignoreDependencyOnFailure: true };
-        return { name: 'handler', queueName: HANDLER_QUEUE, data, opts };
+        const opts = { ...optionsOf('handler', data), ignoreDependencyOnFailure: true };
+        return { name: 'handler', queueName: 'handler', data: dataOf('handler', data), opts };
       });
-      const opts = { ...JOB_RETENTION, jobId: job.importId };
-      const flow = { name: 'import', queueName: IMPORT_QUEUE, data: job, opts, children };
+      const opts = optionsOf('import', job);
+      const flow = { name: 'import', queueName: 'import', data: dataOf('import', job), opts, children };
       await reaching(flows.add(flow), ANSWER_TIMEOUT_MS + children.length * ANSWER_TIMEOUT_OF_CHILD_MS);
     },
-    enqueueHandler: async (handler, requestId) => {
-      const job: HandlerJob = { ...handler, requestId };
-      await reaching(handlers.add('handler', job, { ...JOB_RETENTION, jobId: handlerJobId(handler) }));
-    },
-    hasHandlerJob: (handler) => hasJob(handlers, handlerJobId(handler)),
-    enqueueInvoke: async ({ id, generation, endpoint }, delayMs) => {
-      const job: InvokeJob = { id, generation, ...(endpoint !== undefined && { endpoint }) };
-      const opts = { ...JOB_RETENTION, jobId: invokeJobId(job), delay: delayMs };
-      await reaching(invoking.add('invoke', job, opts));
-    },
-    hasInvokeJob: (job) => hasJob(invoking, invokeJobId(job)),
-    enqueueAlert: async (job) => {
-      await reaching(alerting.add('alert', job, { ...NO_RETENTION, jobId: alertJobId(job) }));
-    },
-    enqueueAcme: async (job) => {
-      await reaching(ordering.add('acme', job, { ...NO_RETENTION, jobId: job.ticket }));
-    },
-    enqueueApply: async (job) => {
-      await reaching(applying.add('apply', job, { ...JOB_RETENTION, jobId: applyJobId(job) }));
-    },
-    hasApplyJob: (job) => hasJob(applying, applyJobId(job)),
+    hasJob: (name, id) => hasJob(opened[name], id),
     setSchedule: async (id, when) => {
-      const job: ScheduleJob = { scheduleId: id };
+      const { schedule } = opened;
       await reaching(
         when === null
-          ? scheduling.removeJobScheduler(id)
-          : scheduling.upsertJobScheduler(
+          ? schedule.removeJobScheduler(id)
+          : schedule.upsertJobScheduler(
               id,
               { pattern: when.cron, tz: when.timezone },
-              { name: 'schedule', data: job, opts: JOB_RETENTION },
+              { name: 'schedule', data: dataOf('schedule', { scheduleId: id }), opts: JOB_RETENTION },
             ),
       );
     },
     schedules: async () => {
-      const known = await scheduling.getJobSchedulers();
+      const known = await opened.schedule.getJobSchedulers();
       return new Map(
         known.map(({ key, pattern = '', tz = '' }) => [key, { cron: pattern, timezone: tz }] as const),
       );
@@ -203,6 +121,18 @@ export function openQueues(config: QueueConfig, log: Logger): Queues {
       await backend.close();
     },
   };
+}
+
+function dataOf<Name extends QueueName>(name: Name, job: Jobs[Name]): Partial<Jobs[Name]> {
+  const entries = QUEUES[name].members.flatMap((member) =>
+    job[member] === undefined ? [] : [[member, job[member]] as const],
+  );
+  return Object.fromEntries(entries) as Partial<Jobs[Name]>;
+}
+
+function optionsOf<Name extends QueueName>(name: Name, job: Jobs[Name]) {
+  const { jobId, keepsFinished } = QUEUES[name];
+  return { ...(keepsFinished ? JOB_RETENTION : NO_RETENTION), jobId: jobId(job) };
 }
 
 /** A running consumer of one queue. */
@@ -224,10 +154,10 @@ export class FailedJob extends UnrecoverableError {
 const MAX_REASON_CHARACTERS = 16 * 1024;
 
 /** Consumes a queue, `concurrency` jobs at a time. */
-export function consume<T>(
+export function consume<Name extends QueueName>(
   config: QueueConfig,
-  queueName: string,
-  processor: Processor<T, unknown>,
+  queueName: Name,
+  processor: Processor<Jobs[Name], unknown>,
   concurrency: number,
   log: Logger,
 ): Consumer {
@@ -236,7 +166,7 @@ export function consume<T>(
     log.error({ err: error, queue: queueName, job_id: job?.id }, 'job failed');
   const failures = new WeakSet<Error>();
   // Logged at once: BullMQ reports a failure after recording it, which an outage of its server delays.
-  const logged: Processor<T, unknown> = async (job, ...rest) => {
+  const logged: Processor<Jobs[Name], unknown> = async (job, ...rest) => {
     try {
       return await processor(job, ...rest);
     } catch (thrown) {

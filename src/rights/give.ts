@@ -73,14 +73,14 @@ async function makeReadable(): Promise<boolean> {
 
 /** Lets the group of the product read what is root's. What belongs to somebody else is left as it is. */
 async function letRead(path: string, mode: number, log: Log): Promise<void> {
-  const found = await stat(path);
-  const isReadable = found.gid === PRODUCT_GROUP && (found.mode & mode) === mode;
+  const stats = await stat(path);
+  const isReadable = stats.gid === PRODUCT_GROUP && (stats.mode & mode) === mode;
   // By all users, perhaps.
   const bits = (mode >> 3) & 0o7;
-  if (isReadable || found.uid !== 0 || (found.mode & bits) === bits) return;
+  if (isReadable || stats.uid !== 0 || (stats.mode & bits) === bits) return;
   try {
     await chown(path, 0, PRODUCT_GROUP);
-    await chmod(path, (found.mode & 0o777) | mode);
+    await chmod(path, (stats.mode & 0o777) | mode);
     log.info({ path, group: PRODUCT_GROUP }, 'web and actor-host may read this now');
   } catch (error) {
     // As a file that is mounted read-only: the process gets a copy of it.

@@ -25,12 +25,12 @@ const LIMIT_MS = 10_000;
 export async function killAll(find: () => number[], limitMs = LIMIT_MS): Promise<boolean> {
   const deadline = performance.now() + limitMs;
   for (let empty = 0; ; ) {
-    const found = tryToFind(find);
-    empty = found?.length === 0 ? empty + 1 : 0;
+    const pids = tryToFind(find);
+    empty = pids?.length === 0 ? empty + 1 : 0;
     if (empty === EMPTY_ROUNDS) return true;
-    for (const pid of found ?? []) killProcess(pid);
+    for (const pid of pids ?? []) killProcess(pid);
     if (empty === 0 && performance.now() > deadline) {
-      process.emitWarning(`processes were killed and have not ended: ${found?.join(', ') ?? 'unknown'}`);
+      process.emitWarning(`processes were killed and have not ended: ${pids?.join(', ') ?? 'unknown'}`);
       return false;
     }
     // Those that were killed need a while to end; otherwise others only get their turn.
@@ -58,8 +58,8 @@ export function processesOfUser(user: number): number[] {
   return running(readProcessesOfUser(user));
 }
 
-function running(processes: Processes, isWanted: (entry: ProcessEntry) => boolean = () => true): number[] {
-  return [...processes].flatMap(([pid, entry]) => (!entry.hasEnded && isWanted(entry) ? [pid] : []));
+function running(processes: Processes, isIncluded: (entry: ProcessEntry) => boolean = () => true): number[] {
+  return [...processes].flatMap(([pid, entry]) => (!entry.hasEnded && isIncluded(entry) ? [pid] : []));
 }
 
 const KNOWN_MS = 1_000;

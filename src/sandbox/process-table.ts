@@ -37,9 +37,9 @@ export function readProcesses(): Processes {
  * @throws when this process has no file descriptor left
  */
 export function readProcessesOf(users: ReadonlySet<number>): ReadonlyMap<number, Processes> {
-  const found = new Map<number, number[]>([...users].map((user) => [user, []]));
-  for (const pid of processIds()) found.get(userOf(pid) ?? -1)?.push(pid);
-  return new Map([...found].map(([user, pids]) => [user, readEach(pids)]));
+  const byUser = new Map<number, number[]>([...users].map((user) => [user, []]));
+  for (const pid of processIds()) byUser.get(userOf(pid) ?? -1)?.push(pid);
+  return new Map([...byUser].map(([user, pids]) => [user, readEach(pids)]));
 }
 
 /** The same of one user. */

@@ -74,8 +74,8 @@ export function readServiceToken(
 }
 
 function isSame(token: string, expected: string): boolean {
-  const [given, wanted] = [Buffer.from(token), Buffer.from(expected)];
-  return given.length === wanted.length && timingSafeEqual(given, wanted);
+  const [given, right] = [Buffer.from(token), Buffer.from(expected)];
+  return given.length === right.length && timingSafeEqual(given, right);
 }
 
 /** The nonces of the handler processes that run. */

@@ -69,6 +69,6 @@ export const APPLIES = {
     90,
     1,
     36_500,
-    'How long applies are kept after they have ended, with what their way back needs, days.',
+    'How long applies are kept after they have ended, with what their rollback needs, days.',
   ),
 } as const;

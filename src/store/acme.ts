@@ -172,8 +172,8 @@ export async function findOrMakeAccount(
   newKey: () => string,
 ): Promise<AcmeAccount> {
   const find = () => store.knex<AcmeAccount>('acme_accounts').where({ directory_url }).first();
-  const found = await find();
-  if (found) return found;
+  const existing = await find();
+  if (existing) return existing;
   await store
     .knex('acme_accounts')
     .insert({ directory_url, key_encrypted: newKey() })

@@ -139,7 +139,7 @@ export async function updateAlertEvents(store: Store): Promise<ChangedEvents> {
                   SELECT FROM (SELECT alert_id, subject_id FROM current UNION ALL SELECT * FROM held) AS going_on
                    WHERE going_on.alert_id = alert_events.alert_id AND going_on.subject_id = alert_events.subject_id)
          RETURNING id),
-       told AS (
+       deliveries AS (
          INSERT INTO alert_deliveries (event_id, status)
          SELECT id, 'firing' FROM began UNION ALL SELECT id, 'resolved' FROM ended)
        SELECT (SELECT count(*) FROM began) AS began, (SELECT count(*) FROM ended) AS ended`,

@@ -183,7 +183,7 @@ export async function listApplies(store: Store, options: ListOptions): Promise<P
 }
 
 /**
- * Claims an attempt for a worker, which goes on where the one before has ended.
+ * Claims an attempt for a worker, which resumes where the one before has ended.
  * @returns undefined when it has ended, another worker has claimed it, or it is not current any more
  */
 export async function claimApply(
@@ -248,7 +248,7 @@ export async function advanceApply(
   tx.announce('apply', id);
 }
 
-/** @throws AttemptLost when another attempt goes on with the apply, or it has ended */
+/** @throws AttemptLost when another attempt continues the apply, or it has ended */
 export async function requireCurrent(store: Store, { id, attempt }: ApplyAttempt): Promise<void> {
   const current = await store.knex('applies').where({ id, attempt, finished_at: null }).first('id');
   if (!current) throw new AttemptLost(`the attempt ${attempt} of the apply ${id} is not current any more`);
@@ -297,7 +297,7 @@ export async function requeueApply(
   return next;
 }
 
-/** Deletes applies that ended long ago, with what their way back needs. @returns how many */
+/** Deletes applies that ended long ago, with what their rollback needs. @returns how many */
 export async function pruneApplies(store: Store, days: number): Promise<number> {
   return (
     store

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { keyOf, titleOf } from '../apply/keys.js';
 import type { InstallationObject, ObjectChange } from '../apply/objects.js';
-import { wayBackOf } from '../apply/way-back.js';
+import { planRollback } from '../apply/rollback-plan.js';
 import { AppError } from '../errors.js';
 import { secretsIn } from '../model/secret-references.js';
 import {
@@ -17,7 +17,7 @@ import type { WriteContext } from './apply-context.js';
 import {
   forgetJobs,
   restoreRows,
-  runAgain,
+  restoreRunning,
   savedObjects,
   saveRows,
   saveWrittenConfigs,
@@ -118,11 +118,11 @@ export async function undoApply(
     const { tx, announced } = recording(outer);
     await lockObjects(tx, apply.changes);
     const now = await readObjects(tx);
-    const back = wayBackOf(apply.changes, [...now.values()], apply);
-    const { changes } = back;
+    const rollback = planRollback(apply.changes, [...now.values()], apply);
+    const { changes } = rollback;
     const warnings = [
-      ...back.warnings,
-      ...back.blocked.map(({ message }) => `${message}; nothing of that changes`),
+      ...rollback.warnings,
+      ...rollback.blocked.map(({ message }) => `${message}; nothing of that changes`),
     ];
     for (const { id, deployment } of apply.written?.endpoints ?? [])
       if (deployment !== null) await revertDeployment(tx, id, deployment, failure.message);
@@ -133,7 +133,7 @@ export async function undoApply(
       () => restoreRows(tx, apply.id, createdIds(changes), true),
     );
     const stopped = (apply.written?.endpoints ?? []).filter(({ isStopped }) => isStopped);
-    await runAgain(
+    await restoreRunning(
       tx,
       apply.id,
       stopped.map(({ id }) => id),
@@ -241,12 +241,12 @@ function requireAsPlanned(changes: readonly ObjectChange[], now: ReadonlyMap<str
   );
   for (const { before, after, id } of changes) {
     const object = (before ?? after) as InstallationObject;
-    const found = now.get(keyOf(object));
+    const current = now.get(keyOf(object));
     const isSame = before
-      ? found?.id === id && isDeepStrictEqual(found?.object, before)
-      : !found || leaving.has(found.id);
+      ? current?.id === id && isDeepStrictEqual(current?.object, before)
+      : !current || leaving.has(current.id);
     if (isSame) continue;
-    const how = before ? (found ? 'has been changed' : 'is gone') : 'has been made by others';
+    const how = before ? (current ? 'has been changed' : 'is gone') : 'has been made by others';
     const text = `The ${titleOf(object)} ${how} since the plan was made; nothing was changed. Plan again.`;
     throw new AppError('plan_changed', text, { details: { kind: object.kind } });
   }
@@ -297,7 +297,8 @@ interface EndpointRow {
 }
 
 function outcomeOf(changes: readonly ObjectChange[], written: Written | null) {
-  const count = (wanted: ObjectChange['action']) => changes.filter(({ action }) => action === wanted).length;
+  const count = (counted: ObjectChange['action']) =>
+    changes.filter(({ action }) => action === counted).length;
   const deployed = (written?.endpoints ?? []).filter(({ deployment }) => deployment !== null).length;
   return {
     ...{ created: count('create'), updated: count('update'), deleted: count('delete') },

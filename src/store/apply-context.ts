@@ -24,7 +24,7 @@ export interface WriteContext {
   readonly origin: Origin;
   /** By the ids of the endpoints whose newest code is to serve. */
   readonly compiled: ReadonlyMap<string, CompiledHandler>;
-  /** Of a way back: what endpoints served before the apply, by their ids. */
+  /** In a rollback: what endpoints served before the apply, by their ids. */
   readonly served?: ReadonlyMap<string, Pick<Deployed, 'targets' | 'sticky'>>;
   /** Of an apply that is undone: secrets of the installation that were changed since it began. */
   readonly changedSecrets?: () => ReadonlySet<string>;

@@ -215,7 +215,7 @@ export async function restoreRows(
     // Gateways read all there are.
     if (table === 'certificates' && rowCount > 0) tx.announce('certificate', applyId);
   }
-  if (runs) await runAgain(tx, applyId, ids);
+  if (runs) await restoreRunning(tx, applyId, ids);
   for (const topic of ['service', 'endpoint'] as const)
     for (const [id] of await savedObjects(tx, applyId, topic)) if (ids.includes(id)) tx.announce(topic, id);
 }
@@ -240,8 +240,12 @@ const FORGOTTEN: Readonly<Record<string, readonly (readonly [column: string, tab
   jobs: [['schedule_id', 'schedules']],
 };
 
-/** Endpoints serve what they served, from the rows of their deployments. */
-export async function runAgain(tx: Store, applyId: string, endpointIds: readonly string[]): Promise<void> {
+/** Has endpoints serve again what they served before the apply. */
+export async function restoreRunning(
+  tx: Store,
+  applyId: string,
+  endpointIds: readonly string[],
+): Promise<void> {
   const { rows } = await tx.knex.raw<{ rows: { id: string }[] }>(
     `UPDATE endpoints SET desired_deployment_id = (row->>'desired_deployment_id')::uuid,
             confirmed_deployment_id = (row->>'confirmed_deployment_id')::uuid,

@@ -101,8 +101,8 @@ export async function lostTurns(store: Store, sinceMs: number): Promise<QueuedAp
 /** @returns how many of the same owner have not ended */
 export async function countUnfinishedOf(store: Store, actor: Apply['actor']): Promise<number> {
   const { rows } = await store.knex.raw<{ rows: { count: number }[] }>(
-    `SELECT count(*)::int AS count FROM applies, (SELECT ?::jsonb AS actor) AS asked
-      WHERE finished_at IS NULL AND ${OWNER('applies')} = ${OWNER('asked')}`,
+    `SELECT count(*)::int AS count FROM applies, (SELECT ?::jsonb AS actor) AS request
+      WHERE finished_at IS NULL AND ${OWNER('applies')} = ${OWNER('request')}`,
     [JSON.stringify(actor)],
   );
   return rows[0]?.count ?? 0;

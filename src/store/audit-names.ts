@@ -61,19 +61,19 @@ export async function namesInAudit(
     );
     return rows.flatMap(({ id, kind, name }) => (name === null ? [] : [[id, { kind, name }] as const]));
   };
-  const found = new Map<string, NamedInAudit>(
+  const byId = new Map<string, NamedInAudit>(
     await read(
       NOW,
       Object.keys(NAMES).map(() => ids),
     ),
   );
-  const gone = ids.filter((id) => !found.has(id));
-  if (gone.length > 0) for (const [id, named] of await read(BEFORE, [gone])) found.set(id, named);
-  return found;
+  const gone = ids.filter((id) => !byId.has(id));
+  if (gone.length > 0) for (const [id, named] of await read(BEFORE, [gone])) byId.set(id, named);
+  return byId;
 }
 
 /** All ids that an entry has. */
 export function idsIn({ object_id, actor, before, after }: AuditEntry): readonly string[] {
-  const found = [object_id, ...[actor, before, after].flatMap((members) => Object.values(members ?? {}))];
-  return found.flat().filter((value): value is string => typeof value === 'string' && isObjectId(value));
+  const values = [object_id, ...[actor, before, after].flatMap((members) => Object.values(members ?? {}))];
+  return values.flat().filter((value): value is string => typeof value === 'string' && isObjectId(value));
 }

@@ -172,15 +172,15 @@ export async function addDeployment(
     `WITH endpoint AS (
        SELECT endpoints.id, endpoints.version AS revision, status, desired_deployment_id, deployments.targets AS desired,
               coalesce(?::jsonb, CASE WHEN artifact IS NOT NULL THEN jsonb_build_array(jsonb_build_object(
-                'version', latest_version, 'percent', 100, 'artifact', artifact)) END) AS wanted
+                'version', latest_version, 'percent', 100, 'artifact', artifact)) END) AS requested
          FROM endpoints LEFT JOIN deployments ON deployments.id = desired_deployment_id
         WHERE endpoints.id = ? FOR UPDATE OF endpoints),
      added AS (
        INSERT INTO deployments (endpoint_id, kind, targets, sticky, message, request_id, actor, outcome, revision,
                                 deployed_version, is_new_version, build_id, draft_source_key, apply_id)
-       SELECT id, ?, wanted, ?::jsonb, ?, ?, ?::jsonb, 'pending', revision + 1, ?::integer, ?::boolean, ?::uuid, ?::text, ?::uuid
+       SELECT id, ?, requested, ?::jsonb, ?, ?, ?::jsonb, 'pending', revision + 1, ?::integer, ?::boolean, ?::uuid, ?::text, ?::uuid
          FROM endpoint
-        WHERE wanted IS NOT NULL AND (?::text <> 'start' OR desired IS DISTINCT FROM wanted OR status = 'error' OR EXISTS (
+        WHERE requested IS NOT NULL AND (?::text <> 'start' OR desired IS DISTINCT FROM requested OR status = 'error' OR EXISTS (
                 -- Asleep since the last change: a gateway that has not seen that yet may be starting it.
                 SELECT FROM observations JOIN nodes ON nodes.id = node_id
                  WHERE endpoint_id = endpoint.id AND observations.version >= endpoint.revision
@@ -195,7 +195,7 @@ export async function addDeployment(
               -- For gateways from before there were versions, which run until they are upgraded, too.
               desired_artifact = added.targets->0->>'artifact'
          FROM added WHERE endpoints.id = ?)
-     SELECT endpoint.wanted, added.id IS NOT NULL AS is_new, coalesce(added.id, desired_deployment_id) AS id,
+     SELECT endpoint.requested, added.id IS NOT NULL AS is_new, coalesce(added.id, desired_deployment_id) AS id,
             coalesce(added.targets, desired) AS targets, coalesce(added.revision, endpoint.revision) AS revision,
             (SELECT max(unserved) FROM overtaken) AS unserved
        FROM endpoint LEFT JOIN added ON true`,
@@ -214,7 +214,7 @@ export async function addDeployment(
   );
   const row = rows[0];
   if (!row) return undefined;
-  if (row.wanted === null) return 'not_compiled';
+  if (row.requested === null) return 'not_compiled';
   const { id, targets: deployed, revision, unserved } = row;
   if (row.is_new) tx.announce('endpoint', endpointId);
   if (unserved !== null && deployed.some(({ version }) => version === unserved)) {
@@ -225,7 +225,7 @@ export async function addDeployment(
 }
 
 interface RequestRow extends RequestedDeployment {
-  readonly wanted: readonly DeployedTarget[] | null;
+  readonly requested: readonly DeployedTarget[] | null;
   readonly is_new: boolean;
   /** The version that was made for the deployment that this one overtakes. */
   readonly unserved: number | null;

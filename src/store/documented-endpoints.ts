@@ -28,13 +28,13 @@ export async function documentedEndpoints(
     .where({ domain: host, ...(collection_id && { collection_id }), ...(id && { id }) })
     .orderBy(['route', 'method'])
     .select<{ id: string; enabled: boolean }[]>('id', 'enabled');
-  const found = new Map<string, ExistingEndpoint>();
+  const byId = new Map<string, ExistingEndpoint>();
   for (let at = 0; at < rows.length; at += ROWS) {
     const ids = rows.slice(at, at + ROWS).map(({ id }) => id);
-    for (const endpoint of await existingEndpoints(store, ids)) found.set(endpoint.id, endpoint);
+    for (const endpoint of await existingEndpoints(store, ids)) byId.set(endpoint.id, endpoint);
   }
   return rows.flatMap(({ id, enabled }) => {
-    const endpoint = found.get(id);
+    const endpoint = byId.get(id);
     return endpoint ? [{ ...endpoint, enabled }] : [];
   });
 }

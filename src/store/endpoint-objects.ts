@@ -49,12 +49,12 @@ export async function writeEndpoint(
 async function collectionIdOf(tx: Store, endpoint: EndpointObject): Promise<string | null> {
   const { collection, collection_host: host } = endpoint;
   if (collection === null || host === null) return null;
-  const found = await tx
+  const existing = await tx
     .knex('collections')
     .join('domains', 'domains.id', 'domain_id')
     .where({ 'collections.name': collection, 'domains.host': host })
     .first<{ id: string } | undefined>('collections.id');
-  if (found) return found.id;
+  if (existing) return existing.id;
   const text = `The ${titleOf(endpoint)}: there is no collection "${collection}" any more. Plan again.`;
   throw new AppError('plan_changed', text);
 }

@@ -27,11 +27,13 @@ export async function bindServices(
 ): Promise<ImportedBindings> {
   const bound: BoundService[] = [];
   const warnings: string[] = [];
-  const wanted: (ServiceBinding & { readonly serviceId: string })[] = [];
+  const resolved: (ServiceBinding & { readonly serviceId: string })[] = [];
   for (const binding of bindings)
-    wanted.push({ ...binding, serviceId: await serviceNamed(tx, domain, binding) });
+    resolved.push({ ...binding, serviceId: await serviceNamed(tx, domain, binding) });
   // In the order of their ids, so that two imports do not wait for each other.
-  for (const { poolId, service, serviceId } of wanted.sort((a, b) => (a.serviceId < b.serviceId ? -1 : 1))) {
+  for (const { poolId, service, serviceId } of resolved.sort((a, b) =>
+    a.serviceId < b.serviceId ? -1 : 1,
+  )) {
     const { rowCount } = await tx.knex.raw<{ rowCount: number }>(
       `INSERT INTO endpoint_services (endpoint_id, service_id, pool_id)
          SELECT endpoint_id, ?, ? FROM unnest(?::uuid[]) AS endpoint_id ON CONFLICT (endpoint_id, pool_id) DO NOTHING`,
@@ -59,16 +61,16 @@ async function serviceNamed(
   domain: string,
   { poolId, service: name }: ServiceBinding,
 ): Promise<string> {
-  const found = await tx
+  const row = await tx
     .knex<{ id: string; name: string }>('services')
     .where({ name })
     .whereRaw("(domains = '{}' OR ? = ANY(domains))", [domain])
     .first('id');
-  if (!found) {
+  if (!row) {
     throw new AppError(
       'invalid_bundle',
       `bindings.${poolId}: there is no service with the name "${name}"; create it first, or remove the binding`,
     );
   }
-  return found.id;
+  return row.id;
 }

@@ -69,12 +69,12 @@ export interface EndpointChange extends Pick<ImportableEndpoint, 'id' | (typeof 
 export async function lockRoutes(
   tx: Store,
   domain: string,
-  wanted: readonly { readonly endpoint: { readonly method: string }; readonly route_key: string }[],
+  routes: readonly { readonly endpoint: { readonly method: string }; readonly route_key: string }[],
 ): Promise<readonly string[]> {
   const { rows } = await tx.knex.raw<{ rows: { id: string }[] }>(
-    `SELECT id FROM endpoints JOIN unnest(?::text[], ?::text[]) AS wanted (method, route_key) USING (method, route_key)
+    `SELECT id FROM endpoints JOIN unnest(?::text[], ?::text[]) AS routes (method, route_key) USING (method, route_key)
       WHERE domain = ? ORDER BY id FOR UPDATE OF endpoints`,
-    [wanted.map(({ endpoint }) => endpoint.method), wanted.map(({ route_key }) => route_key), domain],
+    [routes.map(({ endpoint }) => endpoint.method), routes.map(({ route_key }) => route_key), domain],
   );
   return rows.map(({ id }) => id);
 }

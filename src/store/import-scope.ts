@@ -85,12 +85,12 @@ async function collectionOf(
 async function lockDomain(tx: Store, domain: string, id: string, exclusively: boolean): Promise<void> {
   const row = tx.knex('domains').where({ id });
   const locked = exclusively ? row.forNoKeyUpdate() : row.forShare();
-  const found = await locked.first<{ host: string } | undefined>('host');
-  if (!found) throw new AppError('not_found', `The domain ${id} does not exist`);
-  if (domain !== '*' && domain !== found.host) {
+  const existing = await locked.first<{ host: string } | undefined>('host');
+  if (!existing) throw new AppError('not_found', `The domain ${id} does not exist`);
+  if (domain !== '*' && domain !== existing.host) {
     throw new AppError(
       'domain_mismatch',
-      `\`domain\` is "${domain}", but the domain ${id} has the host "${found.host}"; they must be the same, or \`domain\` "*"`,
+      `\`domain\` is "${domain}", but the domain ${id} has the host "${existing.host}"; they must be the same, or \`domain\` "*"`,
     );
   }
 }

@@ -81,8 +81,8 @@ export async function endpointsOfSources(
 }
 
 function byBuild(rows: readonly (BuiltEndpoint & { readonly build_id: string })[]) {
-  const found = new Map<string, BuiltEndpoint[]>();
+  const endpoints = new Map<string, BuiltEndpoint[]>();
   for (const { build_id, ...endpoint } of rows)
-    found.set(build_id, [...(found.get(build_id) ?? []), endpoint]);
-  return found;
+    endpoints.set(build_id, [...(endpoints.get(build_id) ?? []), endpoint]);
+  return endpoints;
 }

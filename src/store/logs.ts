@@ -90,16 +90,16 @@ export async function listLogs(
       [writers, numbers] as never[],
     );
   }
-  const found = await query.then(
+  const candidates = await query.then(
     (rows) => rows as (LogRow & { page_key: string })[],
     (error: { code?: string }) => {
       throw after && error.code?.startsWith('22') ? noCursor() : error;
     },
   );
-  const rows = found.slice(0, limit);
+  const rows = candidates.slice(0, limit);
   const last = rows.at(-1);
   const next =
-    found.length > limit && last
+    candidates.length > limit && last
       ? { key: last.page_key, tie: `${last.writer_id}.${last.number}` }
       : undefined;
   return { rows: rows.map(({ page_key: _, ...row }) => row), next };

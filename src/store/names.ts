@@ -77,8 +77,8 @@ async function endpointsNamed(store: Store, name: string, scope: Scope): Promise
         });
       }
     });
-    const found: NamedObject[] = await query.limit(MEANT);
-    if (found.length > 0) return found;
+    const matches: NamedObject[] = await query.limit(MEANT);
+    if (matches.length > 0) return matches;
   }
   return [];
 }

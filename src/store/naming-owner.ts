@@ -3,7 +3,7 @@ import { AppError, type ErrorCode } from '../errors.js';
 import { isBrokenTransaction, violatedConstraint } from './database.js';
 
 /** The error of a write that something stands against. */
-interface Taken {
+interface WriteConflict {
   readonly code: ErrorCode;
   readonly message: string;
   readonly details?: Readonly<Record<string, unknown>>;
@@ -14,7 +14,7 @@ export interface UniqueWrite<Owner> {
   readonly constraint: string;
   /** Looks for what has it; by now it may be gone. */
   owner(): Promise<Owner | undefined>;
-  error(owner: Owner | undefined): Taken;
+  error(owner: Owner | undefined): WriteConflict;
 }
 
 /** Runs a write. @throws AppError that names what has the value */
@@ -26,13 +26,13 @@ export async function namingOwner<T, Owner>(
     return await write();
   } catch (thrown) {
     if (violatedConstraint(thrown) !== constraint) throw thrown;
-    const { code, message, details } = error(await found(owner));
+    const { code, message, details } = error(await ownerIfKnown(owner));
     throw new AppError(code, message, details ? { details } : {}, { cause: thrown });
   }
 }
 
 /** Nothing can be looked up in a transaction that the write is a part of, and has broken. */
-async function found<Owner>(owner: () => Promise<Owner | undefined>): Promise<Owner | undefined> {
+async function ownerIfKnown<Owner>(owner: () => Promise<Owner | undefined>): Promise<Owner | undefined> {
   try {
     return await owner();
   } catch (thrown) {

@@ -10,7 +10,7 @@ export function ownerOfHost(host: string): string {
 /** The owner of what is served at a host. @param host in lower case */
 export async function findOwnerOfHost({ knex }: Store, host: string): Promise<string> {
   const { rows } = await knex.raw<{ rows: { owner: string }[] }>(
-    `SELECT ${ownerOfHost('asked.host')} AS owner FROM (SELECT ?::text AS host) AS asked`,
+    `SELECT ${ownerOfHost('request.host')} AS owner FROM (SELECT ?::text AS host) AS request`,
     [host],
   );
   return rows[0]?.owner ?? WITHOUT_DOMAIN;

@@ -88,16 +88,16 @@ export async function readPage<T>(
     ]);
   }
   query.select(knex.raw('?? ::text AS page_key, ?? ::text AS page_tie', [key.column, tie.column]));
-  const found = await query.limit(limit + 1).then(
+  const candidates = await query.limit(limit + 1).then(
     (rows) => rows as (T & { page_key: string; page_tie: string })[],
     (error: { code?: string }) => {
       // What the cursor has is none of these types (class 22 of PostgreSQL: data exception).
       throw after && error.code?.startsWith('22') ? noCursor() : error;
     },
   );
-  const rows = found.slice(0, limit);
+  const rows = candidates.slice(0, limit);
   const last = rows.at(-1);
-  const hasMore = found.length > limit && last !== undefined;
+  const hasMore = candidates.length > limit && last !== undefined;
   return {
     rows: rows.map(({ page_key: _key, page_tie: _tie, ...row }) => row as T),
     next: hasMore ? { key: last.page_key, tie: last.page_tie } : undefined,

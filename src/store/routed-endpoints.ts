@@ -148,6 +148,6 @@ async function collisionOfClaims(
 async function twin(store: Store, claim: RouteClaim | undefined): Promise<Collision | undefined> {
   if (!claim?.id) return undefined;
   const { id, domain, method, route } = claim;
-  const found = await store.knex<{ id: string; name: string }>('endpoints').where({ id }).first('name');
-  return found && { id, name: found.name, domain, method, route };
+  const row = await store.knex<{ id: string; name: string }>('endpoints').where({ id }).first('name');
+  return row && { id, name: row.name, domain, method, route };
 }

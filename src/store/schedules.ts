@@ -127,10 +127,10 @@ export async function updateSchedule(
 export async function replaceSchedules(
   tx: Store,
   endpointId: string,
-  wanted: readonly ScheduleSettings[],
+  schedules: readonly ScheduleSettings[],
   nextRun: NextRun,
 ): Promise<string[]> {
-  const left = [...wanted];
+  const left = [...schedules];
   const changed: string[] = [];
   for (const schedule of await schedulesOf(tx, endpointId)) {
     const at = left.findIndex((settings) => isSameSchedule(schedule, settings));
@@ -156,13 +156,13 @@ function isSameSchedule(
   { cron, timezone, enabled, method, path, headers, body }: Schedule,
   { request, ...times }: ScheduleSettings,
 ): boolean {
-  const is = { cron, timezone, enabled, method, path, headers, body: textOf(body) };
-  const wanted = {
+  const stored = { cron, timezone, enabled, method, path, headers, body: textOf(body) };
+  const given = {
     ...{ cron: times.cron, timezone: times.timezone, enabled: times.enabled },
     ...{ method: request.method, path: request.path, headers: request.headers },
     body: textOf(request.body),
   };
-  return isDeepStrictEqual(is, wanted);
+  return isDeepStrictEqual(stored, given);
 }
 
 /** Null for none. */

@@ -44,12 +44,12 @@ export async function useSession(
        FROM sessions JOIN users ON users.id = sessions.user_id WHERE hash = ? AND ${IS_VALID}`,
     [hash, idleMinutes, maxHours],
   );
-  const found = rows[0] as { session: Session; user: User; stale: boolean } | undefined;
-  if (isUse && found?.stale)
+  const row = rows[0] as { session: Session; user: User; stale: boolean } | undefined;
+  if (isUse && row?.stale)
     await knex('sessions')
       .where({ hash })
       .update({ seen_at: knex.raw('clock_timestamp()') as never });
-  return found;
+  return row;
 }
 
 /** The valid sessions of a user, the newest first. */

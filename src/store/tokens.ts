@@ -70,10 +70,10 @@ export async function useToken(
       WHERE hash = ? AND (expires_at IS NULL OR expires_at > clock_timestamp())`,
     [hash],
   );
-  const [found] = rows;
-  if (isUse && found?.stale)
+  const [row] = rows;
+  if (isUse && row?.stale)
     await knex('tokens')
       .where({ hash })
       .update({ last_used_at: knex.raw('clock_timestamp()') as never });
-  return found;
+  return row;
 }

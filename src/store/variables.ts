@@ -277,12 +277,12 @@ async function changing(
 ): Promise<string[] | undefined> {
   return transaction(store, async (tx) => {
     // Of two changes of one owner, the second waits for the first.
-    const [found] = await tx
+    const [row] = await tx
       .knex(TABLES[owner.scope])
       .where({ id: owner.id })
       .forUpdate()
       .select<{ id: string }[]>('id');
-    if (!found) return undefined;
+    if (!row) return undefined;
     // Locked before they are looked at: their other owners may be changed at the same time.
     const affected = await endpointsOf(tx, owner);
     const [bytesBefore, fullBefore] = [await bytesOfOwner(tx, owner), await fullEndpoints(tx, affected)];

@@ -171,7 +171,7 @@ export async function replaceArtifact(
   await store.knex('endpoint_versions').where({ endpoint_id, version }).update({ artifact });
 }
 
-/** SQL: digests of the executables that versions, deployments and the way back of applies need, for `IN`. */
+/** SQL: digests of the executables that versions, deployments and rollbacks of applies need, for `IN`. */
 export const PINNED_ARTIFACTS = `
   SELECT endpoint_versions.artifact FROM endpoint_versions JOIN endpoints ON endpoints.id = endpoint_id
    WHERE endpoint_versions.version > latest_version - ${PINNED_VERSIONS}

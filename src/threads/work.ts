@@ -28,8 +28,8 @@ export function hunks({
   maxEdits,
 }: Comparison & { readonly maxEdits: number }): string | undefined {
   const options = { context: 3, timeout: timeoutMs, maxEditLength: maxEdits };
-  const found = structuredPatch('before', 'after', before, after, undefined, undefined, options);
-  return found?.hunks
+  const patch = structuredPatch('before', 'after', before, after, undefined, undefined, options);
+  return patch?.hunks
     .map(({ oldStart, oldLines, newStart, newLines, lines }) =>
       [`@@ -${oldStart},${oldLines} +${newStart},${newLines} @@`, ...lines].join('\n'),
     )

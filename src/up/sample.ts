@@ -135,10 +135,10 @@ async function readResources(api: ApiClient) {
 export async function samplePath(api: ApiClient): Promise<string | undefined> {
   const sample = await readSample();
   const endpoints = (await api.get('/api/endpoints')) as Endpoint[];
-  const found = endpoints.find(({ name, running }) => name === sample.endpoint['name'] && running);
-  if (!found) return undefined;
-  const { base_path: basePath } = found.collection_id
-    ? ((await api.get(`/api/collections/${found.collection_id}`)) as { base_path: string | null })
+  const endpoint = endpoints.find(({ name, running }) => name === sample.endpoint['name'] && running);
+  if (!endpoint) return undefined;
+  const { base_path: basePath } = endpoint.collection_id
+    ? ((await api.get(`/api/collections/${endpoint.collection_id}`)) as { base_path: string | null })
     : { base_path: null };
-  return joinRoute(basePath, found.path).replace('{name}', 'Ada');
+  return joinRoute(basePath, endpoint.path).replace('{name}', 'Ada');
 }

@@ -7,7 +7,7 @@ export class LogRateLimiter {
   readonly #perSecond: number;
   readonly #onDropped: (lines: number) => void;
   #since = Number.NEGATIVE_INFINITY;
-  #taken = 0;
+  #passed = 0;
   #dropped = 0;
   #report: NodeJS.Timeout | undefined;
 
@@ -23,10 +23,10 @@ export class LogRateLimiter {
     if (now - this.#since >= SECOND_MS) {
       this.reportDropped();
       this.#since = now;
-      this.#taken = 0;
+      this.#passed = 0;
     }
-    if (this.#taken < this.#perSecond) {
-      this.#taken++;
+    if (this.#passed < this.#perSecond) {
+      this.#passed++;
       return true;
     }
     this.#dropped++;

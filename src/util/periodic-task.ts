@@ -10,7 +10,7 @@ export class PeriodicTask {
   #stopped = false;
   #isRunning = false;
   /** Something has changed since the run began. */
-  #isWanted = false;
+  #isDueAgain = false;
 
   /** @param onError called for each failed run; the next run is not affected */
   constructor(intervalMs: number, work: () => Promise<void>, onError: (error: Error) => void) {
@@ -29,7 +29,7 @@ export class PeriodicTask {
 
   /** Does the work at once, or again when a run that is in progress has ended. */
   runSoon(): void {
-    if (this.#isRunning) this.#isWanted = true;
+    if (this.#isRunning) this.#isDueAgain = true;
     else this.#run();
   }
 
@@ -42,12 +42,12 @@ export class PeriodicTask {
     if (this.#stopped) return;
     clearTimeout(this.#timer);
     this.#isRunning = true;
-    this.#isWanted = false;
+    this.#isDueAgain = false;
     this.#running = this.#work()
       .catch((thrown) => this.#onError(toError(thrown)))
       .finally(() => {
         this.#isRunning = false;
-        if (this.#isWanted) this.#run();
+        if (this.#isDueAgain) this.#run();
         else this.#schedule();
       });
   }

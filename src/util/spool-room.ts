@@ -79,14 +79,14 @@ export class SpoolRoom {
       );
     this.#owners.set(name, owner);
     owner.bodies++;
-    let taken = 0;
+    let reserved = 0;
     let hasEnded = false;
     return {
       take: (bytes) => {
         // What still arrives then is not kept.
         if (hasEnded) return;
         this.#require(owner, bytes);
-        taken += bytes;
+        reserved += bytes;
         owner.bytes += bytes;
         this.#bytes += bytes;
       },
@@ -94,8 +94,8 @@ export class SpoolRoom {
         if (hasEnded) return;
         hasEnded = true;
         owner.bodies--;
-        owner.bytes -= taken;
-        this.#bytes -= taken;
+        owner.bytes -= reserved;
+        this.#bytes -= reserved;
         if (owner.bodies === 0) this.#owners.delete(name);
       },
     };

@@ -97,20 +97,20 @@ export class FrameEncoder {
   /** Returns the collected frames, as pieces to be written in order, and starts empty. */
   take(): Uint8Array[] {
     this.#endPart();
-    const taken = this.#parts;
+    const parts = this.#parts;
     this.#parts = [];
     this.#buffer = this.#spare ?? Buffer.allocUnsafeSlow(this.#bufferBytes);
     this.#spare = undefined;
     this.#start = 0;
     this.#end = 0;
-    return taken;
+    return parts;
   }
 
   /**
    * Returns the memory that `take` handed over, once it is written. New memory for each turn would be more garbage.
    */
-  recycle(taken: readonly Uint8Array[]): void {
-    const { buffer } = taken[0] ?? {};
+  recycle(parts: readonly Uint8Array[]): void {
+    const { buffer } = parts[0] ?? {};
     if (buffer?.byteLength === this.#bufferBytes) this.#spare = Buffer.from(buffer);
   }
 

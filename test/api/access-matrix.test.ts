@@ -1,8 +1,8 @@
 /** All routes x all roles x own and foreign domains, from the definitions of the routes. */
 import { expect } from 'chai';
+import { kindsInPath } from '../../src/api/access/references.js';
 import { ROUTES } from '../../src/api/app.js';
 import { PAGES } from '../../src/api/middleware/authorize.js';
-import { kindsInPath } from '../../src/api/references.js';
 import { PERMISSIONS, PERMISSIONS_OF_ROLE, type Permission, ROLES } from '../../src/model/permission.js';
 import { ADMIN, addUser, type Person } from '../support/access.js';
 import { startApi, type TestApi } from '../support/api.js';

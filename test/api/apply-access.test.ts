@@ -1,7 +1,7 @@
 /** Who may plan and export what: names that are taken, permissions, and hosts. */
 import { expect } from 'chai';
+import type { Principal } from '../../src/api/access/principal.js';
 import { requirePermissions } from '../../src/api/apply/permissions.js';
-import type { Principal } from '../../src/api/principal.js';
 import type { EndpointObject } from '../../src/apply/objects.js';
 import type { Permission } from '../../src/model/permission.js';
 import { ADMIN, addUser, makeToken, type Person } from '../support/access.js';

@@ -1,8 +1,8 @@
 import type { Static } from '@sinclair/typebox';
 import { expect } from 'chai';
-import type { CollectionView } from '../../src/api/collections/schema.js';
-import { DomainView } from '../../src/api/domains/schema.js';
-import type { EndpointView } from '../../src/api/endpoints/schema.js';
+import type { CollectionView } from '../../src/api/collections/collections.schema.js';
+import { DomainView } from '../../src/api/domains/domains.schema.js';
+import type { EndpointView } from '../../src/api/endpoints/endpoints.schema.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure, NO_ID, TIMESTAMP, UUID } from '../support/expect.js';
 import { uniqueName } from '../support/names.js';

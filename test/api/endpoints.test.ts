@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import { expect } from 'chai';
-import { ENDPOINT_DEFAULTS, EndpointView } from '../../src/api/endpoints/schema.js';
+import { ENDPOINT_DEFAULTS, EndpointView } from '../../src/api/endpoints/endpoints.schema.js';
 import type { ErrorCode } from '../../src/errors.js';
 import { sourceKey } from '../../src/model/source-key.js';
 import { startApi, type TestApi } from '../support/api.js';

@@ -3,8 +3,8 @@
  * imports. What is of others does not exist, and stays as it is.
  */
 import { expect } from 'chai';
+import { KIND_OF_MEMBER, kindsInPath } from '../../src/api/access/references.js';
 import { ROUTES } from '../../src/api/app.js';
-import { KIND_OF_MEMBER, kindsInPath } from '../../src/api/references.js';
 import { PERMISSIONS_OF_ROLE, type Permission } from '../../src/model/permission.js';
 import { ADMIN, addUser, makeToken, type Person } from '../support/access.js';
 import { startApi, type TestApi } from '../support/api.js';

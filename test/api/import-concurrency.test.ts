@@ -1,7 +1,7 @@
 /** Imports beside each other, and beside other changes of what they touch. */
 import { expect } from 'chai';
 import pg from 'pg';
-import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/schema.js';
+import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/endpoints.schema.js';
 import { AppError } from '../../src/errors.js';
 import type { ImportToApply } from '../../src/store/apply-import.js';
 import { createCollection, deleteCollection, updateCollection } from '../../src/store/collections.js';

@@ -1,7 +1,7 @@
 /** Dry runs of imports, what is kept of imports, and the services that a bundle binds. */
 import type { Static } from '@sinclair/typebox';
 import { expect } from 'chai';
-import type { ImportPlan, ImportView, OpenApiImported } from '../../src/api/imports/schema.js';
+import type { ImportPlan, ImportView, OpenApiImported } from '../../src/api/imports/imports.schema.js';
 import { startApi, type TestApi } from '../support/api.js';
 import type { HttpResponse } from '../support/client.js';
 import { expectData, expectFailure } from '../support/expect.js';

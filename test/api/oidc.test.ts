@@ -1,6 +1,6 @@
 /** Sign-in with OpenID Connect, with a real provider, and attacks on it. */
 import { expect } from 'chai';
-import { identityProviderOf } from '../../src/api/identity-provider.js';
+import { identityProviderOf } from '../../src/api/access/identity-provider.js';
 import { loadConfig } from '../../src/config.js';
 import { createSecretBox } from '../../src/secrets/secret-box.js';
 import { ADMIN, addUser, PASSWORD, type Person } from '../support/access.js';

@@ -1,6 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import { expect } from 'chai';
-import type { ServiceView } from '../../src/api/services/schema.js';
+import type { ServiceView } from '../../src/api/services/services.schema.js';
 import { SERVICE_TYPES } from '../../src/model/service-configs.js';
 import { createSecretBox } from '../../src/secrets/secret-box.js';
 import { findService } from '../../src/store/services.js';

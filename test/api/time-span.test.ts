@@ -1,6 +1,6 @@
 /** Times of queries. */
 import { expect } from 'chai';
-import { timeSpan } from '../../src/api/time-span.js';
+import { timeSpan } from '../../src/api/request/time-span.js';
 
 describe('a time of a query', () => {
   const zone = process.env.TZ;

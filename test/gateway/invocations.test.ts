@@ -1,7 +1,7 @@
 /** Trials of versions that wait for their turn. */
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/schema.js';
+import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/endpoints.schema.js';
 import { HandlerStarts, type HandlerStartsOptions } from '../../src/gateway/handler-starts.js';
 import { Invocations, type InvocationsOptions } from '../../src/gateway/invocations.js';
 import type { Invocation } from '../../src/internal/gateway-requests.js';

@@ -1,7 +1,7 @@
 /** Bundles from ZIP to live endpoints, by real workers, gateways and the real compiler. */
 import type { Static } from '@sinclair/typebox';
 import { expect } from 'chai';
-import type { BundleImported, ImportView } from '../../src/api/imports/schema.js';
+import type { BundleImported, ImportView } from '../../src/api/imports/imports.schema.js';
 import type { HttpResponse } from '../support/client.js';
 import { eventually } from '../support/eventually.js';
 import { expectData, expectFailure } from '../support/expect.js';

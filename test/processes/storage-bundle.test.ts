@@ -1,7 +1,7 @@
 /** A bundle of handlers for SDK 0.1 that keep records in a storage: it runs as it stands, once its pool is bound. */
 import type { Static } from '@sinclair/typebox';
 import { expect } from 'chai';
-import type { BundleImported } from '../../src/api/imports/schema.js';
+import type { BundleImported } from '../../src/api/imports/imports.schema.js';
 import { expectData } from '../support/expect.js';
 import { multipart } from '../support/form.js';
 import { call } from '../support/http.js';

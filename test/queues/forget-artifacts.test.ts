@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { ArtifactSweep } from '../../jobs/forget-artifacts.js';
-import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/schema.js';
+import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/endpoints.schema.js';
 import { type ArtifactStore, digestFile } from '../../src/artifacts/artifact-store.js';
 import { DirectoryStore } from '../../src/artifacts/directory-store.js';
 import { type Artifact, findArtifact, saveArtifact } from '../../src/store/artifacts.js';

@@ -7,9 +7,8 @@ import pg from 'pg';
 import { type AlertContext, alertQueue } from '../../jobs/alerts.js';
 import { consumeInTurns, type SharedQueue } from '../../jobs/consume-in-turns.js';
 import { scheduleQueue } from '../../jobs/schedule.js';
-import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/schema.js';
+import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/endpoints.schema.js';
 import { nextRun } from '../../src/queues/cron.js';
-import { SCHEDULE_QUEUE } from '../../src/queues/jobs.js';
 import { createSecretBox } from '../../src/secrets/secret-box.js';
 import { dueDeliveries } from '../../src/store/alert-events.js';
 import { createAlert } from '../../src/store/alerts.js';
@@ -87,8 +86,8 @@ describe('jobs of domains that share a worker', () => {
     const last = await store.knex('alert_deliveries').orderBy('next_at', 'desc').first<{ id: string }>('id');
     expect(second?.id).to.equal(last.id);
     for (const { id: deliveryId, attempts } of all.filter(({ id }) => id !== last.id))
-      await queues.enqueueAlert({ deliveryId, attempts });
-    await queues.enqueueAlert({ deliveryId: last.id, attempts: 0 });
+      await queues.enqueue('alert', { deliveryId, attempts });
+    await queues.enqueue('alert', { deliveryId: last.id, attempts: 0 });
 
     const context: AlertContext = { store, queues, secrets, allowsPrivate: true, log: logged.log };
     const consumer = consumeInTurns(location(), alertQueue(context), LOOK_EVERY_MS, logged.log);
@@ -109,8 +108,8 @@ describe('jobs of domains that share a worker', () => {
     const isEnded = new Promise<void>((resolve) => {
       end = resolve;
     });
-    const shared: SharedQueue<object> = {
-      ...{ name: SCHEDULE_QUEUE, slots: 1 },
+    const shared: SharedQueue<'schedule'> = {
+      ...{ name: 'schedule', slots: 1 },
       work: () => isEnded,
       ownerOf: async () => {
         await delay(10 * LOOK_EVERY_MS);
@@ -121,7 +120,7 @@ describe('jobs of domains that share a worker', () => {
         return [];
       },
     };
-    const queue = queues.all.find(({ name }) => name === SCHEDULE_QUEUE);
+    const queue = queues.all.find(({ name }) => name === 'schedule');
     await queue?.add('schedule', { scheduleId: 'any' });
     const consumer = consumeInTurns(location(), shared, LOOK_EVERY_MS, logged.log);
     try {
@@ -156,7 +155,7 @@ describe('jobs of domains that share a worker', () => {
     await client.connect();
     await client.query('BEGIN');
     await client.query('SELECT id FROM schedules WHERE id = ANY($1) FOR UPDATE', [greedy]);
-    const queue = queues.all.find(({ name }) => name === SCHEDULE_QUEUE);
+    const queue = queues.all.find(({ name }) => name === 'schedule');
     for (const scheduleId of [...greedy, modest]) await queue?.add('schedule', { scheduleId });
     const context = { store, queues, maxQueuedBytes: LIMITS.bytes, log: logged.log };
     const consumer = consumeInTurns(location(), scheduleQueue(context), LOOK_EVERY_MS, logged.log);

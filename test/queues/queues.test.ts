@@ -2,17 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { AppError } from '../../src/errors.js';
 import {
-  ACME_QUEUE,
-  ALERT_QUEUE,
-  APPLY_QUEUE,
-  COMPILE_QUEUE,
+  buildJobId,
   type CompileJob,
-  HANDLER_QUEUE,
+  compileJob,
   type HandlerJob,
-  IMPORT_QUEUE,
+  handlerJobId,
   type ImportJob,
-  INVOKE_QUEUE,
-  SCHEDULE_QUEUE,
 } from '../../src/queues/jobs.js';
 import { type Consumer, consume, openQueues, type Queues } from '../../src/queues/queues.js';
 import { eventually } from '../support/eventually.js';
@@ -33,14 +28,16 @@ describe('job queues in PostgreSQL that cannot be reached at first', function ()
     const { log } = createTestLog();
     const done: string[] = [];
     const work = async ({ data }: { data: CompileJob }) => void done.push(data.buildId);
-    const consumer = consume<CompileJob>(location, COMPILE_QUEUE, work, 2, log);
+    const consumer = consume(location, 'compile', work, 2, log);
     const queues = openQueues(location, log);
     try {
       const build = { id: randomUUID(), attempt: 1 };
-      const refused = await queues.enqueueCompile(build, 'r').catch((error: unknown) => error);
+      const refused = await queues
+        .enqueue('compile', compileJob(build, 'r'))
+        .catch((error: unknown) => error);
       expect(refused).to.be.instanceOf(AppError).with.property('code', 'queue_unavailable');
       await proxy.up();
-      await eventually(async () => queues.enqueueCompile(build, 'r'));
+      await eventually(async () => queues.enqueue('compile', compileJob(build, 'r')));
       await eventually(() => expect(done).to.deep.equal([build.id]));
     } finally {
       await consumer.close();
@@ -62,13 +59,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
   const consumers: Consumer[] = [];
 
   const work = (process: (job: CompileJob) => Promise<void>, concurrency = 2) => {
-    const consumer = consume<CompileJob>(
-      location,
-      COMPILE_QUEUE,
-      ({ data }) => process(data),
-      concurrency,
-      logged.log,
-    );
+    const consumer = consume(location, 'compile', ({ data }) => process(data), concurrency, logged.log);
     consumers.push(consumer);
     return consumer;
   };
@@ -91,8 +82,8 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
 
   it('delivers a job to a consumer, with its ids', async () => {
     const build = attempt();
-    await queues.enqueueCompile(build, 'request-1');
-    expect(await queues.hasCompileJob(build)).to.equal(true);
+    await queues.enqueue('compile', compileJob(build, 'request-1'));
+    expect(await queues.hasJob('compile', buildJobId(build))).to.equal(true);
     const seen: CompileJob[] = [];
     work(async (job) => {
       seen.push(job);
@@ -100,13 +91,14 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
     await eventually(() =>
       expect(seen).to.deep.equal([{ buildId: build.id, attempt: 1, requestId: 'request-1' }]),
     );
-    await eventually(async () => expect(await queues.hasCompileJob(build)).to.equal(false));
+    await eventually(async () => expect(await queues.hasJob('compile', buildJobId(build))).to.equal(false));
   });
 
   it('runs the same attempt of a build only once', async () => {
     const build = attempt();
-    for (let time = 0; time < 3; time++) await queues.enqueueCompile(build, `request-${time}`);
-    await queues.enqueueCompile({ ...build, attempt: 2 }, 'again');
+    for (let time = 0; time < 3; time++)
+      await queues.enqueue('compile', compileJob(build, `request-${time}`));
+    await queues.enqueue('compile', compileJob({ ...build, attempt: 2 }, 'again'));
     const seen: string[] = [];
     work(async ({ requestId }) => {
       seen.push(requestId);
@@ -126,7 +118,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
       running--;
       done.add(buildId);
     }, 4);
-    await Promise.all(builds.map((build) => queues.enqueueCompile(build, 'many')));
+    await Promise.all(builds.map((build) => queues.enqueue('compile', compileJob(build, 'many'))));
     await eventually(() => expect(done.size).to.equal(builds.length));
     expect(most).to.be.within(1, 4);
   });
@@ -143,9 +135,9 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
       if (failed < 2) throw new Error(`lost ${++failed}`);
       done.push(data);
     };
-    for (const queue of [ALERT_QUEUE, ACME_QUEUE])
-      consumers.push(consume<object>(location, queue, failFirst, 1, logged.log));
-    const enqueue = () => Promise.all([queues.enqueueAlert(alert), queues.enqueueAcme(order)]);
+    for (const queue of ['alert', 'acme'] as const)
+      consumers.push(consume(location, queue, failFirst, 1, logged.log));
+    const enqueue = () => Promise.all([queues.enqueue('alert', alert), queues.enqueue('acme', order)]);
     await enqueue();
     await eventually(() => expect(failed).to.equal(2));
     await eventually(async () => {
@@ -165,7 +157,7 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
       });
       finished = true;
     });
-    await queues.enqueueCompile(attempt(), 'slow');
+    await queues.enqueue('compile', compileJob(attempt(), 'slow'));
     await eventually(() => expect(started).to.equal(true));
     consumers.splice(consumers.indexOf(consumer), 1);
     const closing = consumer.close();
@@ -181,8 +173,8 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
       if (requestId === 'bad') throw new Error('this one fails');
       seen.push(requestId);
     }, 1);
-    await queues.enqueueCompile(attempt(), 'bad');
-    await queues.enqueueCompile(attempt(), 'good');
+    await queues.enqueue('compile', compileJob(attempt(), 'bad'));
+    await queues.enqueue('compile', compileJob(attempt(), 'good'));
     await eventually(() => expect(seen).to.deep.equal(['good']));
     expect(logged.lines.some(({ msg }) => msg === 'job failed')).to.equal(true);
   });
@@ -202,8 +194,8 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
         seen.push(`${data.importId} ${data.requestId}`);
       };
       consumers.push(
-        consume<HandlerJob>(location, HANDLER_QUEUE, handler, 3, logged.log),
-        consume<ImportJob>(location, IMPORT_QUEUE, parent, 3, logged.log),
+        consume(location, 'handler', handler, 3, logged.log),
+        consume(location, 'import', parent, 3, logged.log),
       );
       return seen;
     };
@@ -214,12 +206,14 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
       await queues.enqueueImport({ importId, requestId: 'r' }, handlers);
       const [first] = handlers;
       if (!first) throw new Error('no handlers');
-      expect(await queues.hasHandlerJob(first)).to.equal(true);
-      expect(await queues.hasHandlerJob({ ...first, attempt: 2 })).to.equal(false);
+      expect(await queues.hasJob('handler', handlerJobId(first))).to.equal(true);
+      expect(await queues.hasJob('handler', handlerJobId({ ...first, attempt: 2 }))).to.equal(false);
       const seen = workOnImports();
       await eventually(() => expect(seen).to.include(`${importId} r`));
       expect(seen.slice(0, -1)).to.have.members(handlers.map(({ endpointId }) => endpointId));
-      await eventually(async () => expect(await queues.hasHandlerJob(first)).to.equal(false));
+      await eventually(async () =>
+        expect(await queues.hasJob('handler', handlerJobId(first))).to.equal(false),
+      );
     });
 
     it('runs the job of an import even if some or all of its handlers fail', async () => {
@@ -239,8 +233,9 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
       const importId = randomUUID();
       const [handler] = handlersOf(importId, 1);
       if (!handler) throw new Error('no handler');
-      for (let time = 0; time < 3; time++) await queues.enqueueHandler({ ...handler, attempt: 2 }, 'again');
-      expect(await queues.hasHandlerJob({ ...handler, attempt: 2 })).to.equal(true);
+      for (let time = 0; time < 3; time++)
+        await queues.enqueue('handler', { ...handler, attempt: 2, requestId: 'again' });
+      expect(await queues.hasJob('handler', handlerJobId({ ...handler, attempt: 2 }))).to.equal(true);
       const seen = workOnImports();
       await queues.enqueueImport({ importId, requestId: 'r' }, [handler]);
       await eventually(() => expect(seen).to.include(`${importId} r`));
@@ -252,24 +247,15 @@ function queueSuite(open: () => Promise<{ location: Location; close(): Promise<v
       const handlers = handlersOf(importId, 1_500);
       await queues.enqueueImport({ importId, requestId: 'r' }, handlers);
       const last = handlers.at(-1);
-      expect(last && (await queues.hasHandlerJob(last))).to.equal(true);
+      expect(last && (await queues.hasJob('handler', handlerJobId(last)))).to.equal(true);
       const depths = await queues.depths();
-      expect(depths).to.deep.include({ queue: HANDLER_QUEUE, state: 'waiting', jobs: 1_500 });
+      expect(depths).to.deep.include({ queue: 'handler', state: 'waiting', jobs: 1_500 });
     });
   });
 
   it('shows all queues and their counts to operators', async () => {
-    await queues.enqueueCompile(attempt(), 'waiting');
-    const names = [
-      COMPILE_QUEUE,
-      IMPORT_QUEUE,
-      HANDLER_QUEUE,
-      INVOKE_QUEUE,
-      SCHEDULE_QUEUE,
-      ALERT_QUEUE,
-      APPLY_QUEUE,
-      ACME_QUEUE,
-    ];
+    await queues.enqueue('compile', compileJob(attempt(), 'waiting'));
+    const names = ['compile', 'import', 'handler', 'invoke', 'schedule', 'alert', 'apply', 'acme'];
     expect(queues.all.map(({ name }) => name)).to.deep.equal(names);
     const counts = await queues.all[0]?.getJobCounts('waiting');
     expect(counts?.['waiting']).to.equal(1);
@@ -297,7 +283,9 @@ describe('queues on Redis', () => {
     const queues = openQueues({ DATABASE_URL: 'postgres://unused', REDIS_URL: redis.url }, logged.log);
     const build = { id: randomUUID(), attempt: 1 };
     try {
-      const failure = await queues.enqueueCompile(build, 'away').catch((error: unknown) => error);
+      const failure = await queues
+        .enqueue('compile', compileJob(build, 'away'))
+        .catch((error: unknown) => error);
       expect(failure).to.be.instanceOf(AppError);
       expect(failure).to.include({ code: 'queue_unavailable', status: 503 });
       const job = { importId: randomUUID(), requestId: 'away' };
@@ -305,8 +293,8 @@ describe('queues on Redis', () => {
       const other = await queues.enqueueImport(job, handlers).catch((error: unknown) => error);
       expect(other).to.include({ code: 'queue_unavailable' });
       await redis.start();
-      await eventually(() => queues.enqueueCompile(build, 'back'));
-      expect(await queues.hasCompileJob(build)).to.equal(true);
+      await eventually(() => queues.enqueue('compile', compileJob(build, 'back')));
+      expect(await queues.hasJob('compile', buildJobId(build))).to.equal(true);
     } finally {
       await queues.close();
       await redis.remove();
@@ -320,7 +308,7 @@ describe('queues on PostgreSQL that is down', () => {
     const url = `postgres://nobody@127.0.0.1:${await freePort()}/none`;
     const queues = openQueues({ DATABASE_URL: url, REDIS_URL: undefined }, logged.log);
     const failure = await queues
-      .enqueueCompile({ id: randomUUID(), attempt: 1 }, 'away')
+      .enqueue('compile', compileJob({ id: randomUUID(), attempt: 1 }, 'away'))
       .catch((error: unknown) => error);
     expect(failure).to.include({ code: 'queue_unavailable' });
     await queues.close();

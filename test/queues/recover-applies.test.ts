@@ -70,7 +70,7 @@ describe('lost applies', () => {
     await age(id);
     await look();
     expect((await rowOf(id)).attempt).to.equal(2);
-    expect(await queues.hasApplyJob({ applyId: id, attempt: 2 })).to.equal(true);
+    expect(await queues.hasJob('apply', applyJobId({ applyId: id, attempt: 2 }))).to.equal(true);
     await age(id);
     await look();
     expect((await rowOf(id)).attempt).to.equal(2);

@@ -100,7 +100,7 @@ describe('lost builds', () => {
     await look();
     const next = { ...build, attempt: 2 };
     expect(await findBuild(store, build.id)).to.include({ state: 'queued', attempt: 2, worker_id: null });
-    expect(await queues.hasCompileJob(next)).to.equal(true);
+    expect(await queues.hasJob('compile', buildJobId(next))).to.equal(true);
     expect(await finishBuild(store, build, FAILED)).to.equal(false);
     expect(await finishBuild(store, next, FAILED)).to.equal(true);
   });

@@ -80,7 +80,8 @@ describe('lost imports', () => {
     await age(id);
     await look();
     expect(await attempts(id)).to.deep.equal([2, 2]);
-    for (const handler of handlers) expect(await queues.hasHandlerJob(next(handler))).to.equal(true);
+    for (const handler of handlers)
+      expect(await queues.hasJob('handler', handlerJobId(next(handler)))).to.equal(true);
     // Known now, however long they wait.
     await age(id);
     await look();
@@ -124,7 +125,7 @@ describe('lost imports', () => {
       for (const handler of handlers) await claimHandler(store, handler, own.workerId);
       await look();
       expect(await attempts(first.importId)).to.deep.equal([1, 2]);
-      expect(await queues.hasHandlerJob(next(second))).to.equal(true);
+      expect(await queues.hasJob('handler', handlerJobId(next(second)))).to.equal(true);
     });
     await look();
     expect(await attempts(first.importId)).to.deep.equal([2, 2]);

@@ -1,7 +1,7 @@
 /** Builds that need no compiler: what is recorded of them. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/schema.js';
+import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/endpoints.schema.js';
 import { type Artifact, findArtifact, saveArtifact } from '../../src/store/artifacts.js';
 import { findBuild, recordCachedBuild } from '../../src/store/builds.js';
 import type { Database } from '../../src/store/database.js';

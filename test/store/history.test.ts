@@ -1,7 +1,7 @@
 /** The history of endpoints does not grow for ever. */
 import { expect } from 'chai';
 import { tidyHistory } from '../../jobs/recover-deployments.js';
-import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/schema.js';
+import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/endpoints.schema.js';
 import type { Database } from '../../src/store/database.js';
 import { confirmDeployment } from '../../src/store/deployment-outcomes.js';
 import { listDeployments, requestDeployment } from '../../src/store/deployments.js';

@@ -1,6 +1,6 @@
 /** Writes of what is unique, by themselves and within a transaction that a conflict breaks. */
 import { expect } from 'chai';
-import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/schema.js';
+import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/endpoints.schema.js';
 import { createCollection } from '../../src/store/collections.js';
 import { type Store, transaction } from '../../src/store/database.js';
 import { createDomain } from '../../src/store/domains.js';

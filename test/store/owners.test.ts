@@ -1,7 +1,7 @@
 /** Who takes turns: a host that has a domain, and all others together. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/schema.js';
+import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/endpoints.schema.js';
 import { AppError } from '../../src/errors.js';
 import { buildsOfWaitingOwners } from '../../src/store/build-attempts.js';
 import { type BuildRequest, requestBuild } from '../../src/store/builds.js';

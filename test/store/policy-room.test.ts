@@ -1,7 +1,7 @@
 /** What a domain, with its collections and endpoints, may have of policies. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { changesWithoutRoom, type PolicyWrite, withPolicyRoom } from '../../src/api/policy-room.js';
+import { changesWithoutRoom, type PolicyWrite, withPolicyRoom } from '../../src/api/policies/policy-room.js';
 import type { DomainObject, ObjectChange } from '../../src/apply/objects.js';
 import { loadConfig } from '../../src/config.js';
 import type { Policies } from '../../src/model/policies/policies.js';

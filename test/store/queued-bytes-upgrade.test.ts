@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import knex from 'knex';
-import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/schema.js';
+import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/endpoints.schema.js';
 import { nextRun } from '../../src/queues/cron.js';
 import { restoreRows } from '../../src/store/apply-rows.js';
 import { knexConfig, migrate, openDatabase } from '../../src/store/database.js';

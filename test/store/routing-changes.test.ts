@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/schema.js';
+import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/endpoints.schema.js';
 import { createCollection, deleteCollection, updateCollection } from '../../src/store/collections.js';
 import type { Store } from '../../src/store/database.js';
 import { createDomain, type Domain, deleteDomain, updateDomain } from '../../src/store/domains.js';

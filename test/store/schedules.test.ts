@@ -1,6 +1,6 @@
 /** Runs of schedules: which are due, and which were missed. */
 import { expect } from 'chai';
-import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/schema.js';
+import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/endpoints.schema.js';
 import { nextRun } from '../../src/queues/cron.js';
 import type { Database } from '../../src/store/database.js';
 import { createEndpoint } from '../../src/store/endpoints.js';

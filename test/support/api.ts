@@ -1,9 +1,8 @@
 /** The management API in this process, with a separate port and database. */
-
 import { ActorHostClient } from '../../src/actors/client.js';
+import { identityProviderOf } from '../../src/api/access/identity-provider.js';
 import { API_TOPICS, type ApiDependencies } from '../../src/api/api-dependencies.js';
 import { createApp } from '../../src/api/app.js';
-import { identityProviderOf } from '../../src/api/identity-provider.js';
 import { uploadRoom } from '../../src/api/objects/upload-room.js';
 import { serveApp } from '../../src/api/server.js';
 import { openArtifactStore } from '../../src/artifacts/open.js';

@@ -1,7 +1,7 @@
 /** Checks responses against `/api/openapi.json`, so that every test of the API also tests its description. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { ROUTES } from '../../src/api/app.js';
-import { describeApi } from '../../src/api/openapi.js';
+import { describeApi } from '../../src/api/route/openapi.js';
 import type { HttpResponse } from './client.js';
 
 interface Operation {

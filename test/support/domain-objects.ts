@@ -1,6 +1,6 @@
 /** One object of every kind in a domain, for tests of who may see and change what. */
 import { randomUUID } from 'node:crypto';
-import { kindsInPath } from '../../src/api/references.js';
+import { kindsInPath } from '../../src/api/access/references.js';
 import type { Person } from './access.js';
 import type { TestApi } from './api.js';
 import { expectData, NO_ID } from './expect.js';

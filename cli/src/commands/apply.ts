@@ -9,7 +9,7 @@ import type { Apply, Plan } from '../generated/routes.js';
 import { routeName } from '../names.js';
 import { showPlan, summaryOf } from '../plan.js';
 import { readProject } from '../project.js';
-import { type CommonOptions, goingOn, type Session } from '../session.js';
+import { type CommonOptions, type Session, withInterruptHint } from '../session.js';
 import { safeLine, timeOf } from '../text.js';
 import { actorOf } from './variables.js';
 
@@ -54,7 +54,7 @@ export async function apply(
   // Sent twice as it is now: what is saved meanwhile is not applied.
   const files = filesOf(folder, options.env);
   const plan = await planOfFiles(session, files, options);
-  if (!(await isWanted(session, plan, options.yes))) return;
+  if (!(await isConfirmed(session, plan, options.yes))) return;
   const query = { ...queryOf(options), ...startOf(plan, options) };
   const { data } = await session.api.call('POST /api/apply', {
     query,
@@ -76,7 +76,7 @@ export async function rollbackApply(
   const plan = data as Plan;
   session.out.warnings([...warnings, ...plan.warnings]);
   const nothing = 'Nothing to change: all is as it was before this apply.';
-  if (!(await isWanted(session, plan, options.yes, nothing))) return;
+  if (!(await isConfirmed(session, plan, options.yes, nothing))) return;
   const query = startOf(plan, options);
   const started = await session.api.call(route, { params, query, headers: ASYNC });
   await finish(session, started.data as Apply);
@@ -132,7 +132,7 @@ function queryOf({ env, prune, adopt }: ChangeOptions) {
 }
 
 /** Shows a plan, and asks. @returns false when there is nothing to do */
-async function isWanted(
+async function isConfirmed(
   session: Session,
   plan: Plan,
   isSure: boolean | undefined,
@@ -150,8 +150,8 @@ async function isWanted(
 
 /** Follows an apply to its end. @throws CliError with its error */
 async function finish(session: Session, started: Apply, folder?: string): Promise<void> {
-  const afterwards = `The apply goes on at the gateway, all or nothing; \`edge applies\` shows what becomes of it (${started.id}).`;
-  const ended = await goingOn(session, afterwards, follow(session, started, afterwards));
+  const interruptHint = `The apply goes on at the gateway, all or nothing; \`edge applies\` shows what becomes of it (${started.id}).`;
+  const ended = await withInterruptHint(session, interruptHint, follow(session, started, interruptHint));
   session.out.warnings(ended.outcome?.warnings ?? []);
   if (ended.state !== 'succeeded') throw failed(ended, await handlersOf(folder));
   session.out.result(ended, () =>
@@ -159,7 +159,7 @@ async function finish(session: Session, started: Apply, folder?: string): Promis
   );
 }
 
-function follow(session: Session, { id }: Apply, afterwards: string): Promise<Apply> {
+function follow(session: Session, { id }: Apply, interruptHint: string): Promise<Apply> {
   const { api, out } = session;
   const params = { id };
   return followToEnd(
@@ -175,7 +175,7 @@ function follow(session: Session, { id }: Apply, afterwards: string): Promise<Ap
         if (text !== undefined) out.progress(text);
       },
     },
-    afterwards,
+    interruptHint,
   );
 }
 
@@ -209,7 +209,7 @@ function waitingFor(counted: Progress['progress'][string] | undefined, [first]: 
 /** What is there after an apply that has changed something, and did not succeed. */
 const HOW_IT_ENDED: Partial<Record<Apply['state'], string>> = {
   undone: 'All is as before, but for what its warnings name.',
-  not_undone: 'What it has changed is there.',
+  not_undone: 'Its changes remain.',
 };
 
 /** Files of handlers by the names of their endpoints, as far as edge.yaml alone says them. */

@@ -15,11 +15,11 @@ export async function deploy(
 ): Promise<void> {
   const project = await requireProject(path);
   const { file, endpoints } = project;
-  const wanted = path.endsWith('.rs')
+  const selected = path.endsWith('.rs')
     ? endpoints.filter(({ handler }) => handler === resolve(path))
     : endpoints;
   requireSome(
-    wanted,
+    selected,
     path.endsWith('.rs')
       ? `No endpoint in ${file} has the handler ${path}`
       : `${file} has no endpoints with a handler`,
@@ -27,9 +27,9 @@ export async function deploy(
   );
   const options = { ...(message !== undefined && { message }), ...(percent !== undefined && { percent }) };
   // Before anything is made on the gateway.
-  for (const endpoint of wanted) readHandler(endpoint, file);
+  for (const endpoint of selected) readHandler(endpoint, file);
   const results: object[] = [];
-  for (const endpoint of wanted) {
+  for (const endpoint of selected) {
     const name = routeName(endpoint);
     const target = await ensurePlace(session, project, endpoint);
     session.out.progress(`${name}: compiling ${endpoint.shown}`);

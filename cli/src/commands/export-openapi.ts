@@ -68,7 +68,7 @@ function requireOne(documents: readonly Exported[]): void {
 /** One file each, named as people know it. */
 function named(documents: readonly Exported[]): Record<string, string> {
   const files: Record<string, string> = {};
-  const taken = new Set<string>();
+  const usedPaths = new Set<string>();
   for (const document of documents) {
     const name =
       titleOf(document)
@@ -76,8 +76,9 @@ function named(documents: readonly Exported[]): Record<string, string> {
         .replace(/^[.-]+|[.-]+$/g, '') || 'openapi';
     let path = `${name.slice(0, 100)}.json`;
     // On some file systems, names differ by more than their case.
-    for (let count = 2; taken.has(path.toLowerCase()); count++) path = `${name.slice(0, 100)}-${count}.json`;
-    taken.add(path.toLowerCase());
+    for (let count = 2; usedPaths.has(path.toLowerCase()); count++)
+      path = `${name.slice(0, 100)}-${count}.json`;
+    usedPaths.add(path.toLowerCase());
     files[path] = jsonOf(document.document);
   }
   return files;

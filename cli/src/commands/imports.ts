@@ -5,7 +5,7 @@ import { readInput } from '../files.js';
 import { followToEnd } from '../following.js';
 import type { BundleImported, Import, ImportPlan, OpenApiImported } from '../generated/routes.js';
 import { idOf } from '../names.js';
-import { type CommonOptions, goingOn, type Session } from '../session.js';
+import { type CommonOptions, type Session, withInterruptHint } from '../session.js';
 import { safeLine } from '../text.js';
 
 interface ImportOptions extends CommonOptions {
@@ -56,8 +56,8 @@ export async function bundle(session: Session, options: ImportOptions, file: str
   session.out.warnings(warnings);
   if (status !== 202) return show(session, data as BundleImported | ImportPlan);
   const { import_id: id } = data as { import_id: string };
-  const afterwards = `The import goes on at the gateway: GET /api/imports/${id} shows it.`;
-  const imported = await goingOn(session, afterwards, follow(session, id, afterwards));
+  const interruptHint = `The import goes on at the gateway: GET /api/imports/${id} shows it.`;
+  const imported = await withInterruptHint(session, interruptHint, follow(session, id, interruptHint));
   session.out.warnings(imported.warnings);
   show(session, imported.result);
 }
@@ -65,7 +65,7 @@ export async function bundle(session: Session, options: ImportOptions, file: str
 type Ended = Import & { readonly result: NonNullable<Import['result']> };
 
 /** Shows the progress until the import has ended. */
-function follow(session: Session, id: string, afterwards: string): Promise<Ended> {
+function follow(session: Session, id: string, interruptHint: string): Promise<Ended> {
   const { api, out } = session;
   const params = { id };
   return followToEnd(
@@ -80,7 +80,7 @@ function follow(session: Session, id: string, afterwards: string): Promise<Ended
         if (name === 'progress') out.progress(progressOf(data as Pick<Import, 'counts'>));
       },
     },
-    afterwards,
+    interruptHint,
   );
 }
 

@@ -29,9 +29,9 @@ export async function init(session: Session, { template, host }: InitOptions, fo
   const target = resolve(folder);
   const name = nameOf(target);
   const files = filesOf(name, host, readTemplate(template));
-  const taken = [...Object.keys(files), COPIED_SDK].find((file) => existsSync(join(target, file)));
-  if (taken !== undefined)
-    throw new UsageError(`${join(target, taken)} exists; nothing was written`, 'Choose another folder.');
+  const existing = [...Object.keys(files), COPIED_SDK].find((file) => existsSync(join(target, file)));
+  if (existing !== undefined)
+    throw new UsageError(`${join(target, existing)} exists; nothing was written`, 'Choose another folder.');
   for (const [file, content] of Object.entries(files)) {
     mkdirSync(dirname(join(target, file)), { recursive: true });
     writeFileSync(join(target, file), content, { flag: 'wx' });

@@ -1,7 +1,7 @@
 /** `edge versions`, `rollback` and `promote`. */
 import { UsageError } from '../errors.js';
 import { endpointId } from '../names.js';
-import { type CommonOptions, goingOn, type Session } from '../session.js';
+import { type CommonOptions, type Session, withInterruptHint } from '../session.js';
 import { timeOf } from '../text.js';
 import { rollbackApply } from './apply.js';
 import { actorOf } from './variables.js';
@@ -11,7 +11,7 @@ interface VersionOptions extends CommonOptions {
   readonly message?: string;
 }
 
-const GOES_ON = 'It goes on at the gateway; `edge versions` shows what becomes of it.';
+const CONTINUES = 'It goes on at the gateway; `edge versions` shows what becomes of it.';
 
 export async function versions(
   session: Session,
@@ -60,7 +60,7 @@ export async function rollback(
   session.out.progress('Rolling back');
   const body = { ...(version !== undefined && { version }), ...(message !== undefined && { message }) };
   const call = session.api.call('POST /api/endpoints/{id}/rollback', { params: { id }, body });
-  const { data, warnings } = await goingOn(session, GOES_ON, call);
+  const { data, warnings } = await withInterruptHint(session, CONTINUES, call);
   session.out.warnings(warnings);
   session.out.result(data, () => session.out.line(`Version ${data.version} serves`));
 }
@@ -71,13 +71,13 @@ export async function promote(
   name?: string,
 ): Promise<void> {
   const id = await endpointId(session, name);
-  const wanted = version ?? (await newerOfTwo(session, id));
-  session.out.progress(`Giving version ${wanted} all requests`);
-  const body = { targets: [{ version: wanted, percent: 100 }], ...(message !== undefined && { message }) };
+  const promoted = version ?? (await newerOfTwo(session, id));
+  session.out.progress(`Giving version ${promoted} all requests`);
+  const body = { targets: [{ version: promoted, percent: 100 }], ...(message !== undefined && { message }) };
   const call = session.api.call('PUT /api/endpoints/{id}/deployment', { params: { id }, body });
-  const { data, warnings } = await goingOn(session, GOES_ON, call);
+  const { data, warnings } = await withInterruptHint(session, CONTINUES, call);
   session.out.warnings(warnings);
-  session.out.result(data, () => session.out.line(`Version ${wanted} serves all requests`));
+  session.out.result(data, () => session.out.line(`Version ${promoted} serves all requests`));
 }
 
 async function newerOfTwo({ api }: Session, id: string): Promise<number> {

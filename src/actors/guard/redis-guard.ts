@@ -47,9 +47,9 @@ export class RedisGuard implements Guard {
     let from = 0;
     for (let at = 0; at < bytes.length; ) {
       if (this.#missing > 0) {
-        const taken = Math.min(this.#missing, bytes.length - at);
-        this.#missing -= taken;
-        at += taken;
+        const count = Math.min(this.#missing, bytes.length - at);
+        this.#missing -= count;
+        at += count;
         if (this.#isSkipping) from = at;
         if (this.#missing === 0) this.#isSkipping = false;
         continue;

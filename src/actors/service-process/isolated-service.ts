@@ -17,7 +17,7 @@ import { ServiceError } from '../service-error.js';
 import type { ActorMetrics, PoolUse } from '../service-metrics.js';
 import type { RunningService } from '../service-runner.js';
 import { Moved, type RemoteActor, type ServiceAddress } from '../session-host.js';
-import { withFileThatIsThere } from '../sqlite-refusal.js';
+import { requiringExistingFile } from '../sqlite-refusal.js';
 import { addFigures, type Figures } from './figures.js';
 import type { FromService, ServeRequest } from './messages.js';
 import { missingProgram } from './programs.js';
@@ -231,7 +231,7 @@ export class IsolatedService implements RemoteActor, RunningService {
         // The connection is closed while it drains, which is no news.
         if (!this.#ending.signal.aborted) this.#setState(message.state);
         // A later process finds its file, or does not start with a new one.
-        if (message.state.kind === 'connected') this.#config = withFileThatIsThere(this.#config);
+        if (message.state.kind === 'connected') this.#config = requiringExistingFile(this.#config);
         break;
       case 'figures':
         this.#add(message.figures);

@@ -3,7 +3,7 @@ import { isAbsolute, join, relative } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { ServiceConfig } from '../../model/service-configs.js';
 import { pathOf, sqliteFile, sqliteFolder } from '../../model/sqlite-folders.js';
-import { sqliteRefusal, withFileThatIsThere } from '../sqlite-refusal.js';
+import { requiringExistingFile, sqliteRefusal } from '../sqlite-refusal.js';
 import type { WorkRequest } from './messages.js';
 import type { SeenFile, Starter } from './starter.js';
 
@@ -31,7 +31,7 @@ export async function place<T extends Work>(
   const hasFile = seen.exists || (await hadFile());
   const refusal = sqliteRefusal(work.config as ServiceConfig<'sqlite'>, hasFile, work.sqliteFolders, seen);
   if (refusal !== undefined) return { refusal };
-  return atRealPaths(hasFile ? { ...work, config: withFileThatIsThere(work.config) } : work, seen);
+  return atRealPaths(hasFile ? { ...work, config: requiringExistingFile(work.config) } : work, seen);
 }
 
 /** What there is of the file of a sqlite service; undefined for another one. */

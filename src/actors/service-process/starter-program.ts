@@ -49,14 +49,14 @@ export async function starterCommand(settings: StarterSettings): Promise<[string
     ...{ first, count, group: UNTRUSTED_GROUP, groups: [UNTRUSTED_GROUP, SERVICE_GROUP] },
     ...{ sqlite: SQLITE_USER, product: PRODUCT_GROUP },
   };
-  const told = {
+  const starterSettings = {
     ...{ launcher: LAUNCHER, users: HAS_UNTRUSTED_USERS ? users : null, records: runDir, sqliteFolders },
     channels: await channelSocket(runDir),
     handlerFolder: await serviceFolder(runDir),
     objectFolder: await objectFolder(runDir),
     ...{ programs: programs(node), environment: isolatedEnvironment() },
   };
-  return [STARTER, JSON.stringify(told)];
+  return [STARTER, JSON.stringify(starterSettings)];
 }
 
 /** Starts it as a child of this process. @returns the channel to it, which closes when it has ended */

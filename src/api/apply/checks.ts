@@ -5,7 +5,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
-import type { Wanted } from '../../apply/changes.js';
+import type { DeclaredObject } from '../../apply/changes.js';
 import { domainKey, keyOf, serviceKey, titleOf } from '../../apply/keys.js';
 import type { EndpointObject, InstallationObject, ObjectChange, ServiceObject } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
@@ -18,19 +18,19 @@ import { secretsIn } from '../../model/secret-references.js';
 import type { StoredConfig } from '../../model/service-configs.js';
 import type { StoredInstallation } from '../../store/installation.js';
 import { requireSecrets } from '../../store/service-secrets.js';
-import { admitPolicies } from '../policy-input.js';
-import { changesWithoutRoom } from '../policy-room.js';
-import type { Principal } from '../principal.js';
-import { domainsFor, requireMayWrite } from '../service-input.js';
-import { requireVariables } from '../variable-input.js';
+import type { Principal } from '../access/principal.js';
+import { admitPolicies } from '../policies/policy-input.js';
+import { changesWithoutRoom } from '../policies/policy-room.js';
+import { domainsFor, requireMayWrite } from '../services/service-input.js';
+import { requireVariables } from '../variables/variable-input.js';
 import type { PlanDependencies } from './plan-apply.js';
 import { ScheduleRoom } from './schedule-room.js';
 import { requireSendable } from './schedules.js';
 
 export interface ToCheck {
   readonly changes: readonly ObjectChange[];
-  /** The objects of a folder; null on a way back, where nothing is said anew. */
-  readonly wanted: readonly (Wanted & Pick<Placed, 'members'>)[] | null;
+  /** The objects of a folder; null in a rollback, which has no folder. */
+  readonly declared: readonly (DeclaredObject & Pick<Placed, 'members'>)[] | null;
   /** Configs with the secrets that are stored, or come back, by the names of services. */
   readonly configs: ReadonlyMap<string, object>;
   readonly stored: StoredInstallation;
@@ -53,7 +53,7 @@ export async function checkChanges(
   const problems: string[] = [];
   const warnings: string[] = [];
   const places = new Map(
-    (input.wanted ?? []).map(({ object, place, members }) => [keyOf(object), { place, members }]),
+    (input.declared ?? []).map(({ object, place, members }) => [keyOf(object), { place, members }]),
   );
   const after = objectsAfter(input);
   const withoutRoom = changesWithoutRoom(input.changes, input.stored, policyLimit(deps.config));
@@ -77,7 +77,7 @@ export async function checkChanges(
             cause: thrown,
           });
         const place = at?.members[member] ?? at?.place ?? 'The folder';
-        problems.push(`${input.wanted ? `${place}:` : 'The'} ${titleOf(object)}: ${message}`);
+        problems.push(`${input.declared ? `${place}:` : 'The'} ${titleOf(object)}: ${message}`);
       }
     };
     const changes = new Set(change.fields.map(({ path }) => path.split('.')[0] ?? ''));
@@ -96,7 +96,7 @@ export async function checkChanges(
     if (object.kind === 'collection' && !after.has(domainKey(object.host)))
       await check('host', () => invalid(`host: there is no domain with the host "${object.host}"`));
     if (object.kind === 'endpoint') await checkEndpoint(deps, change, object, changes, after, check);
-    if (object.kind === 'endpoint' && changes.has('schedules') && input.wanted)
+    if (object.kind === 'endpoint' && changes.has('schedules') && input.declared)
       await check('schedules', () => schedules.require(object));
   };
   await Promise.all(
@@ -156,7 +156,7 @@ async function checkEndpoint(
 async function checkService(
   deps: PlanDependencies,
   principal: Principal,
-  { configs, services, stored, wanted }: ToCheck,
+  { configs, services, stored, declared }: ToCheck,
   { id, before: former }: ObjectChange,
   object: ServiceObject,
   check: CheckMember,
@@ -168,7 +168,7 @@ async function checkService(
     await check('domains', () => void domainsFor(principal, object.domains));
   if (before && isDeepStrictEqual(before.object.config, object.config)) return;
   await check('config', () => {
-    const given = wanted ? withoutStored(object.config) : undefined;
+    const given = declared ? withoutStored(object.config) : undefined;
     requireMayWrite(deps, principal, { type, before: before?.config, after: config, given });
     requireSecrets(stored.secrets, secretsIn(config));
   });

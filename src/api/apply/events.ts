@@ -3,9 +3,9 @@ import { requireFound } from '../../errors.js';
 import { type Apply, applyProgress } from '../../store/applies.js';
 import { earlierApplies } from '../../store/apply-turns.js';
 import type { Store } from '../../store/database.js';
-import type { Principal } from '../principal.js';
-import type { ProgressSource } from '../progress-events.js';
-import { showApply } from './present-apply.js';
+import type { Principal } from '../access/principal.js';
+import type { ProgressSource } from '../response/progress-events.js';
+import { showApply } from './apply.present.js';
 
 type Progress = Pick<Apply, 'state' | 'progress' | 'version' | 'finished_at'>;
 

@@ -100,11 +100,11 @@ export class DocumentSchemas {
       for (const [name, schema] of Object.entries(schemas)) if (isOther(name, schema)) others.add(name);
     }
     const names = new Map(Object.keys(schemas).map((name) => [name, name]));
-    for (const wanted of others) {
-      const taken = new Set([...this.#schemas.keys(), ...names.values()]);
-      let name = wanted;
-      for (let count = 2; taken.has(name); count++) name = `${wanted}-${count}`;
-      names.set(wanted, name);
+    for (const preferred of others) {
+      const usedNames = new Set([...this.#schemas.keys(), ...names.values()]);
+      let name = preferred;
+      for (let count = 2; usedNames.has(name); count++) name = `${preferred}-${count}`;
+      names.set(preferred, name);
     }
     return names;
   }
@@ -119,15 +119,15 @@ function encoded(name: string): string {
 }
 
 /** Names of components to which something in a value leads. */
-function referencesIn(value: unknown, found = new Set<string>()): ReadonlySet<string> {
-  if (Array.isArray(value)) for (const item of value) referencesIn(item, found);
+function referencesIn(value: unknown, references = new Set<string>()): ReadonlySet<string> {
+  if (Array.isArray(value)) for (const item of value) referencesIn(item, references);
   else if (isObject(value))
     for (const [key, member] of Object.entries(value)) {
       const name = key === '$ref' ? nameIn(member) : undefined;
-      if (name !== undefined) found.add(name);
-      referencesIn(member, found);
+      if (name !== undefined) references.add(name);
+      referencesIn(member, references);
     }
-  return found;
+  return references;
 }
 
 function nameIn(reference: unknown): string | undefined {

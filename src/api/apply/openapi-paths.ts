@@ -98,11 +98,11 @@ export class DocumentPaths {
   }
 
   #resolve(value: unknown): unknown {
-    let found = value;
+    let current = value;
     for (let length = 0; length < MAX_CHAIN; length++) {
-      const target = referenceOf(found);
-      if (target === undefined) return found;
-      found = this.#at(target);
+      const target = referenceOf(current);
+      if (target === undefined) return current;
+      current = this.#at(target);
     }
     return undefined;
   }

@@ -1,12 +1,12 @@
 /** Who may apply what: the permission of each object that changes, and only what is of one's own hosts. */
-import type { Wanted } from '../../apply/changes.js';
+import type { DeclaredObject } from '../../apply/changes.js';
 import { domainKey, keyOf, titleOf } from '../../apply/keys.js';
 import type { EndpointObject, InstallationObject, ObjectChange, ServiceObject } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
 import type { OpenedService } from '../../lifecycle/stored-services.js';
 import type { Permission } from '../../model/permission.js';
 import type { StoredInstallation } from '../../store/installation.js';
-import type { Principal } from '../principal.js';
+import type { Principal } from '../access/principal.js';
 
 const KINDS = {
   domain: 'domains',
@@ -15,7 +15,7 @@ const KINDS = {
   service: 'services',
 } as const;
 
-/** Plans and exports tell of what is there. @throws AppError forbidden */
+/** Plans and exports show these objects. @throws AppError forbidden */
 export function requireReadable(principal: Principal, objects: readonly InstallationObject[]): void {
   for (const object of objects)
     for (const permission of readPermissions(object)) requirePermission(principal, permission, object);
@@ -98,7 +98,7 @@ function requireUnused({ scope }: Principal, object: InstallationObject, stored:
  */
 export function requireWithin(
   principal: Principal,
-  wanted: readonly Wanted[],
+  declared: readonly DeclaredObject[],
   services: readonly OpenedService[],
   stored: StoredInstallation,
 ): void {
@@ -107,9 +107,9 @@ export function requireWithin(
   const unchanged = new Map(services.map((service) => [keyOf(service.object), service.object]));
   const domains = new Set([
     ...stored.domains.map(({ object }) => keyOf(object)),
-    ...wanted.map(({ object }) => keyOf(object)),
+    ...declared.map(({ object }) => keyOf(object)),
   ]);
-  for (const { object } of wanted) {
+  for (const { object } of declared) {
     // One that is shared may be named; whether it changes is found out later.
     if (object.kind === 'service' && unchanged.get(keyOf(object))?.domains.length === 0) continue;
     if (!isOwn(object, principal)) throw notOfYours(object, principal);

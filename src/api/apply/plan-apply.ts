@@ -12,11 +12,11 @@ import { folderError } from '../../import/folder/errors.js';
 import type { Folder } from '../../import/folder/folder.js';
 import { type OpenedService, openService } from '../../lifecycle/stored-services.js';
 import { readInstallation, type StoredInstallation } from '../../store/installation.js';
+import type { Principal } from '../access/principal.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import type { Principal } from '../principal.js';
 import { checkChanges } from './checks.js';
+import { declaredObjects } from './declared-objects.js';
 import { isOwn, requirePermissions, requireReadable, requireWithin } from './permissions.js';
-import { wantedObjects } from './wanted.js';
 
 export interface ApplyOptions {
   /** Whether objects of the stack that the folder does not have are removed. */
@@ -42,23 +42,23 @@ export async function planApply(
 ): Promise<Plan> {
   const stored = await readInstallation(deps.store);
   const services = stored.services.map((service) => openService(service, deps.secrets));
-  const { stack, wanted, configs, problems } = await wantedObjects(folder, {
+  const { stack, declared, configs, problems } = await declaredObjects(folder, {
     collections: stored.collections.map(({ object }) => object),
     services: services.filter(({ object }) => isOwn(object, principal) || !isHidden(object, principal)),
     secrets: stored.secrets,
   });
   requireReadable(
     principal,
-    wanted.map(({ object }) => object),
+    declared.map(({ object }) => object),
   );
-  requireWithin(principal, wanted, services, stored);
-  const planned = await plannedChanges(existingObjects(stored, services), wanted, {
+  requireWithin(principal, declared, services, stored);
+  const planned = await plannedChanges(existingObjects(stored, services), declared, {
     ...{ stack, ...options },
     mayRemove: (object) => isOwn(object, principal),
   });
   requirePermissions(principal, planned.changes, stored);
   const checked = await checkChanges(deps, principal, {
-    ...{ changes: planned.changes, wanted, configs, stored, services },
+    ...{ changes: planned.changes, declared, configs, stored, services },
   });
   const all = [...problems, ...planned.problems, ...checked.problems];
   if (all.length > 0) throw folderError(all);

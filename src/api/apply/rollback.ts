@@ -1,10 +1,10 @@
-/** Plans the way back of an apply: the inverse of what it has changed, against what is now. */
+/** Plans the rollback of an apply, and checks that this principal may carry it out. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Conflict } from '../../apply/changes.js';
 import { hashOf } from '../../apply/compare.js';
 import { titleOf } from '../../apply/keys.js';
 import type { ObjectChange, Plan } from '../../apply/objects.js';
-import { wayBackOf } from '../../apply/way-back.js';
+import { planRollback } from '../../apply/rollback-plan.js';
 import { AppError } from '../../errors.js';
 import { changedSecretsWarning, configToWrite } from '../../lifecycle/changed-secrets.js';
 import { openService } from '../../lifecycle/stored-services.js';
@@ -14,7 +14,7 @@ import type { Apply } from '../../store/applies.js';
 import { savedObjects, savedVariables, servedBefore, writtenConfigs } from '../../store/apply-rows.js';
 import type { Store } from '../../store/database.js';
 import { readInstallation, type StoredInstallation } from '../../store/installation.js';
-import type { Principal } from '../principal.js';
+import type { Principal } from '../access/principal.js';
 import { checkChanges } from './checks.js';
 import { requirePermissions } from './permissions.js';
 import { existingObjects, type PlanDependencies, requireNoConflicts } from './plan-apply.js';
@@ -25,7 +25,7 @@ import { existingObjects, type PlanDependencies, requireNoConflicts } from './pl
  * @throws AppError apply_not_committed, forbidden; apply_conflict when something of others would go with it, or move,
  *   or when something cannot be as it was
  */
-export async function planRollback(
+export async function planRollbackOf(
   deps: PlanDependencies,
   apply: Apply,
   principal: Principal,
@@ -40,24 +40,24 @@ export async function planRollback(
   const stored = await readInstallation(deps.store);
   const services = stored.services.map((service) => openService(service, deps.secrets));
   const served = await servedBefore(deps.store, apply.id);
-  const wayBack = wayBackOf(apply.changes, existingObjects(stored, services), {
+  const rollback = planRollback(apply.changes, existingObjects(stored, services), {
     stack: apply.stack,
     canServe: (id) => served.has(id),
   });
-  const { changes, configs, warnings, problems } = await withConfigs(deps, apply, wayBack.changes, stored);
+  const { changes, configs, warnings, problems } = await withConfigs(deps, apply, rollback.changes, stored);
   requirePermissions(principal, changes, stored);
   await requireMayRestoreSecrets(deps.store, apply, changes, principal);
   const checked = await checkChanges(deps, principal, {
-    ...{ changes, wanted: null, configs, stored, services },
+    ...{ changes, declared: null, configs, stored, services },
   });
-  requireNoConflicts([...wayBack.blocked, ...withoutSecrets(changes, stored)], principal);
+  requireNoConflicts([...rollback.blocked, ...withoutSecrets(changes, stored)], principal);
   const inTheWay = [...problems, ...checked.problems];
   if (inTheWay.length > 0) throw new AppError('apply_conflict', inTheWay.join('\n'));
   return {
     stack: apply.stack,
     hash: await hashOf(apply.stack, changes),
     changes,
-    warnings: [...wayBack.warnings, ...warnings, ...checked.warnings],
+    warnings: [...rollback.warnings, ...warnings, ...checked.warnings],
   };
 }
 
@@ -126,9 +126,9 @@ async function withConfigs(
       now: services.find((one) => one.id === id)?.object.config_encrypted,
     };
     try {
-      const { config, ...told } = configToWrite(id, after, history, secrets);
+      const { config, ...restored } = configToWrite(id, after, history, secrets);
       configs.set(after.name, config);
-      if (told.places.length > 0) warnings.push(changedSecretsWarning(after.name, told));
+      if (restored.places.length > 0) warnings.push(changedSecretsWarning(after.name, restored));
       return [change];
     } catch (thrown) {
       if (!(thrown instanceof AppError) || thrown.code !== 'invalid_config') throw thrown;

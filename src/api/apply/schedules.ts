@@ -3,7 +3,7 @@ import type { EndpointObject, ScheduleObject } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
 import { toHandlerRequest } from '../../model/handler-request.js';
 import { cronProblem, spelledTimezone, timezoneProblem } from '../../queues/cron.js';
-import type { FileEndpointInput } from '../edge-file.js';
+import type { FileEndpointInput } from './edge-file.js';
 
 type ScheduleInput = NonNullable<FileEndpointInput['schedules']>[number];
 

@@ -3,7 +3,7 @@ import type { Static } from '@sinclair/typebox';
 import type { Plan } from '../../apply/objects.js';
 import { shownPlanWithDiffs } from '../../apply/show-plan.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import type { PlanView } from './schema.js';
+import type { PlanView } from './apply.schema.js';
 
 export async function shownInFull(
   plan: Plan,

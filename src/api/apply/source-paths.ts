@@ -8,9 +8,9 @@ const ALL_HOSTS = 'all-hosts';
 const RESERVED = /^(?:con|prn|aux|nul|com\d|lpt\d)$/i;
 
 export class SourcePaths {
-  /** In lower case: file systems may not tell cases apart. */
-  readonly #taken = new Set<string>();
-  /** The number to try next for a path that is taken. */
+  /** In lower case: file systems may ignore case. */
+  readonly #used = new Set<string>();
+  /** The number to try next for a path that another endpoint has. */
   readonly #next = new Map<string, number>();
 
   /** A path that no other endpoint has; the same ones for the same endpoints in the same order. */
@@ -23,9 +23,9 @@ export class SourcePaths {
     const first = [...folder, base].join('/');
     for (let number = this.#next.get(first.toLowerCase()) ?? 1; ; number++) {
       const path = `${number === 1 ? first : `${first}-${number}`}.rs`;
-      if (this.#taken.has(path.toLowerCase())) continue;
+      if (this.#used.has(path.toLowerCase())) continue;
       this.#next.set(first.toLowerCase(), number + 1);
-      this.#taken.add(path.toLowerCase());
+      this.#used.add(path.toLowerCase());
       return path;
     }
   }

@@ -10,10 +10,10 @@ import type { Origin } from '../../model/actor.js';
 import { type ApplyState, applyProgress, findApply, insertApply } from '../../store/applies.js';
 import { liveNodes } from '../../store/nodes.js';
 import type { Logger } from '../../util/log.js';
+import type { Principal } from '../access/principal.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import type { Principal } from '../principal.js';
-import { acceptedHeaders, prefersAsync, Reply } from '../route.js';
-import { presentApply, showApply } from './present-apply.js';
+import { acceptedHeaders, prefersAsync, Reply } from '../response/reply.js';
+import { presentApply, showApply } from './apply.present.js';
 
 /** What of the request it needs. */
 export interface ApplyRequest {
@@ -21,7 +21,7 @@ export interface ApplyRequest {
   readonly principal: Principal;
   readonly log: Logger;
   readonly header: (name: string) => string | undefined;
-  tell(facts: Readonly<Record<string, unknown>>): void;
+  addAuditDetails(facts: Readonly<Record<string, unknown>>): void;
 }
 
 /**
@@ -45,7 +45,7 @@ export function requireSamePlan(plan: Plan, planHash: string | undefined): void 
 
 /**
  * Carries out a plan, and waits until it has ended.
- * @param how the apply whose way back it is, and whether it fails rather than wait for others
+ * @param how the apply that it rolls back, and whether it fails rather than wait for others
  * @throws AppError with the outcome when it has failed or was undone; apply_busy, no_worker, no_gateway
  */
 export async function startApply(
@@ -59,7 +59,7 @@ export async function startApply(
   if (plan.changes.some(({ after }) => after?.kind === 'endpoint' && after.running !== false))
     await requireGateways(deps);
   const id = randomUUID();
-  const { origin, tell } = request;
+  const { origin, addAuditDetails } = request;
   await insertApply(store, {
     ...{ id, stack: plan.stack, plan_hash: plan.hash, rollback_of: rollbackOf, no_wait: noWait },
     ...{ actor: { ...origin.actor }, request_id: origin.requestId },
@@ -67,7 +67,7 @@ export async function startApply(
     changes: plan.changes.map((change) => ({ ...change, id: change.id ?? randomUUID() })),
     hosts: hostsOf(plan.changes),
   });
-  tell({ apply_id: id, stack: plan.stack, plan_hash: plan.hash, ...told(plan.changes) });
+  addAuditDetails({ apply_id: id, stack: plan.stack, plan_hash: plan.hash, ...auditDetailsOf(plan.changes) });
   await enqueue(deps, id, request);
   return prefersAsync(request.header) ? accepted(deps, id, request) : awaitApply(deps, id, request);
 }
@@ -75,7 +75,7 @@ export async function startApply(
 /** Of so many objects the audit tells the names. */
 const TOLD = 200;
 
-function told(changes: readonly ObjectChange[]) {
+function auditDetailsOf(changes: readonly ObjectChange[]) {
   const names = changes.flatMap(({ action, before, after }) => {
     const object = after ?? before;
     return object ? [`${action} ${titleOf(object)}`] : [];
@@ -85,7 +85,7 @@ function told(changes: readonly ObjectChange[]) {
 
 async function enqueue({ queues }: ApiDependencies, applyId: string, { origin, log }: ApplyRequest) {
   try {
-    await queues.enqueueApply({ applyId, attempt: 1, requestId: origin.requestId });
+    await queues.enqueue('apply', { applyId, attempt: 1, requestId: origin.requestId });
   } catch (error) {
     // The row is there; the recovery of a worker enqueues it.
     log.warn({ err: error, apply_id: applyId }, 'an apply could not be enqueued; a worker will enqueue it');
@@ -116,7 +116,7 @@ async function awaitApply(deps: ApiDependencies, id: string, request: ApplyReque
 /** What is there after an apply that has changed something, and did not succeed. */
 const HOW_IT_ENDED: Partial<Record<ApplyState, string>> = {
   undone: ' All is as before, but for what its warnings name.',
-  not_undone: ' What it has changed is there.',
+  not_undone: ' Its changes remain.',
 };
 
 async function accepted({ store }: ApiDependencies, id: string, { principal }: ApplyRequest): Promise<Reply> {

@@ -13,8 +13,8 @@ import { liveNodes } from '../../store/nodes.js';
 import { settleHandlers, unchangedHandlers } from '../../store/unchanged-handlers.js';
 import type { Logger } from '../../util/log.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import { awaitBindings } from '../service-hosts.js';
-import { presentResult, presentWarnings } from './present.js';
+import { awaitBindings } from '../services/service-hosts.js';
+import { presentResult, presentWarnings } from './imports.present.js';
 
 export interface BundleOptions {
   readonly compile: boolean;
@@ -37,7 +37,7 @@ export async function startBundleImport(
   request: {
     readonly id: string;
     readonly log: Logger;
-    tell(facts: Readonly<Record<string, unknown>>): void;
+    addAuditDetails(facts: Readonly<Record<string, unknown>>): void;
   },
 ): Promise<string> {
   const { store } = deps;
@@ -49,7 +49,7 @@ export async function startBundleImport(
   const id = randomUUID();
   const record = { id, compile, start, request_id: request.id };
   const { outcome, bound } = await applyImport(store, target, api, record, policyLimit(deps.config));
-  request.tell(auditedImport(id, target, outcome));
+  request.addAuditDetails(auditedImport(id, target, outcome));
   await awaitBindings(deps, bound);
   if (hasJobs) {
     const settled = start ? await settleUnchanged(deps, id) : new Set<string>();

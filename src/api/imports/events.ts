@@ -3,9 +3,9 @@ import { requireFound } from '../../errors.js';
 import type { Store } from '../../store/database.js';
 import { countHandlers, handlersOf } from '../../store/import-handlers.js';
 import { findImport, type Import, importProgress } from '../../store/imports.js';
-import type { ProgressSource } from '../progress-events.js';
-import { presentHandler, presentResult } from './present.js';
-import type { ProgressEvent } from './schema.js';
+import type { ProgressSource } from '../response/progress-events.js';
+import { presentHandler, presentResult } from './imports.present.js';
+import type { ProgressEvent } from './imports.schema.js';
 
 type ImportProgress = Pick<Import, 'state' | 'version' | 'finished_at'>;
 

@@ -2,7 +2,7 @@
 import { AppError } from '../../errors.js';
 import type { Permission } from '../../model/permission.js';
 import type { ImportTarget } from '../../store/import-scope.js';
-import type { Principal } from '../principal.js';
+import type { Principal } from '../access/principal.js';
 
 interface TargetInput {
   readonly domain: string;

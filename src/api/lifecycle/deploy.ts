@@ -1,6 +1,6 @@
 /** Deploying from the API: makes sure that versions are compiled, and runs them. */
 import { AppError, requireFound } from '../../errors.js';
-import { requireCode } from '../../lifecycle/compile.js';
+import { buildSource, requireCode } from '../../lifecycle/compile.js';
 import {
   awaitDeployment,
   type RunningDeployment,
@@ -16,7 +16,6 @@ import type { DeployedTarget, StickyBy } from '../../store/endpoint-runs.js';
 import { findEndpoint } from '../../store/endpoints.js';
 import { type EndpointVersion, replaceArtifact, versionNumbers } from '../../store/versions.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import { buildSource } from './compile.js';
 import { requireVersion } from './find-version.js';
 import { versionToRollBackTo } from './rollback-target.js';
 
@@ -141,8 +140,8 @@ async function availableTarget(
   { version, percent }: { readonly version: number; readonly percent: number },
   origin: Origin,
 ): Promise<DeployedTarget> {
-  const found = await requireVersion(deps.store, endpointId, version);
-  return { version, percent, artifact: await executableOf(deps, found, origin) };
+  const storedVersion = await requireVersion(deps.store, endpointId, version);
+  return { version, percent, artifact: await executableOf(deps, storedVersion, origin) };
 }
 
 /** The artifact of a version. It is compiled again when that was deleted. */

@@ -9,8 +9,8 @@ export async function requireVersion(
   endpointId: string,
   version: number,
 ): Promise<EndpointVersion> {
-  const found = await findVersion(store, endpointId, version);
-  if (found) return found;
+  const stored = await findVersion(store, endpointId, version);
+  if (stored) return stored;
   const list = `GET /api/endpoints/${endpointId}/versions lists those that do, as does \`edge versions\``;
   throw new AppError('not_found', `The version ${version} does not exist; ${list}.`);
 }

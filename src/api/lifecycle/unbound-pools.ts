@@ -10,8 +10,8 @@ export async function unboundPoolsOf(
   endpointId: string,
   version: number | null | undefined,
 ): Promise<string[]> {
-  const found = typeof version === 'number' ? await findVersion(store, endpointId, version) : undefined;
-  return unboundPools(store, endpointId, found?.code);
+  const stored = typeof version === 'number' ? await findVersion(store, endpointId, version) : undefined;
+  return unboundPools(store, endpointId, stored?.code);
 }
 
 /** The same for a source. */

@@ -13,16 +13,16 @@ import {
   type WriterPosition,
 } from '../../store/logs.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import { event, eventId, KEEPALIVE, KEEPALIVE_MS } from '../event-stream.js';
+import { event, eventId, KEEPALIVE, KEEPALIVE_MS } from '../response/event-stream.js';
+import { presentEntry } from './logs.schema.js';
 import { positionBehind, positionsWithin, readOf, textOf } from './position.js';
-import { presentEntry } from './schema.js';
 
 /** Entries of one gateway that are read at a time. */
 const READ_AT_ONCE = 500;
 
 /**
- * The entries after a position; without one, the newest that there are and those that come. The position is told first
- * of all, and when it moves while no entry is wanted: a client that is cut off goes on from there.
+ * The entries after a position; without one, the newest that there are and those that come. The position is sent first
+ * of all, and when it moves without an entry for the client: one that is cut off continues from there.
  * @param newest how many that is
  */
 export async function* logEvents(
@@ -35,14 +35,14 @@ export async function* logEvents(
   let seen = after ?? (await logPosition(store));
   const newestRows = after ? [] : (await listLogs(store, filter, newest, undefined, seen)).rows.toReversed();
   const [first, ...positions] = positionsWithin(newestRows, seen);
-  let told = first ?? textOf(seen);
-  let toldAt = performance.now();
+  let sent = first ?? textOf(seen);
+  let sentAt = performance.now();
   let unreadFrom = Number.POSITIVE_INFINITY;
   // In one piece: they are there at once.
-  let newestEvents = eventId(told);
+  let newestEvents = eventId(sent);
   for (const [place, row] of newestRows.entries()) {
-    told = positions[place] ?? told;
-    newestEvents += event('entry', told, presentEntry(row));
+    sent = positions[place] ?? sent;
+    newestEvents += event('entry', sent, presentEntry(row));
   }
   yield newestEvents;
   for (;;) {
@@ -50,24 +50,24 @@ export async function* logEvents(
       const written = await logPosition(store);
       return hasMore(written, seen) ? written : undefined;
     };
-    const idle = KEEPALIVE_MS - (performance.now() - toldAt);
+    const idle = KEEPALIVE_MS - (performance.now() - sentAt);
     const written = await changes.waitFor('log', ALL_LOGS, Math.max(idle, 0), read, closed);
     if (written) {
       const { rows, reached, unread } = await readUpTo(store, filter, seen, written);
       const passed = new Map(seen);
       for (const [place, row] of rows.entries()) {
         passed.set(row.writer_id, positionBehind(row));
-        told = textOf(passed, Math.min(unread, rows[place + 1]?.at.getTime() ?? unread));
-        toldAt = performance.now();
-        yield event('entry', told, presentEntry(row));
+        sent = textOf(passed, Math.min(unread, rows[place + 1]?.at.getTime() ?? unread));
+        sentAt = performance.now();
+        yield event('entry', sent, presentEntry(row));
       }
       [seen, unreadFrom] = [reached, unread];
     }
-    if (performance.now() - toldAt < KEEPALIVE_MS) continue;
+    if (performance.now() - sentAt < KEEPALIVE_MS) continue;
     const now = textOf(seen, unreadFrom);
-    toldAt = performance.now();
-    yield now === told ? KEEPALIVE : eventId(now);
-    told = now;
+    sentAt = performance.now();
+    yield now === sent ? KEEPALIVE : eventId(now);
+    sent = now;
   }
 }
 

@@ -1,6 +1,6 @@
 /** Logs one line per request. The query is left out, as it may contain data. */
 import type { Logger } from '../../util/log.js';
-import type { ApiContext, Next } from '../context.js';
+import type { ApiContext, Next } from '../route/context.js';
 
 export function accessLog(log: Logger) {
   // These members contain no secrets, and redaction would cost more than writing the line.

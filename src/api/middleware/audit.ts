@@ -2,11 +2,11 @@
 import { AppError, toError } from '../../errors.js';
 import { addToAudit, auditedRow, differences } from '../../store/audit.js';
 import { isUnavailable } from '../../store/database.js';
-import { actorOf } from '../actor.js';
+import { actorOf } from '../access/actor.js';
+import { targetOf } from '../access/audited.js';
+import { HiddenError } from '../access/references.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import { targetOf } from '../audited.js';
-import type { ApiContext, Next } from '../context.js';
-import { HiddenError } from '../references.js';
+import type { ApiContext, Next } from '../route/context.js';
 import { RefusalQuota } from './refusal-quota.js';
 
 const REFUSED = new Set([401, 403, 429]);
@@ -54,9 +54,9 @@ export function audit({ store, log }: Pick<ApiDependencies, 'store' | 'log'>) {
         outcome === 'changed' && id && audited ? await auditedRow(store, audited.kind, id) : undefined;
       const compared =
         outcome === 'changed' ? differences(audited?.before, after) : { before: null, after: null };
-      const isUnchanged = ![compared.before, compared.after, audited?.told].some(hasMembers);
+      const isUnchanged = ![compared.before, compared.after, audited?.details].some(hasMembers);
       if (unlessUnchanged && isUnchanged) return;
-      const said = { ...target?.named, ...audited?.told };
+      const details = { ...target?.named, ...audited?.details };
       await addToAudit(store, {
         actor: actorOf(context),
         address,
@@ -68,7 +68,7 @@ export function audit({ store, log }: Pick<ApiDependencies, 'store' | 'log'>) {
         object_kind: target?.kind ?? null,
         object_id: id ?? null,
         before: compared.before,
-        after: hasMembers(said) ? { ...compared.after, ...said } : compared.after,
+        after: hasMembers(details) ? { ...compared.after, ...details } : compared.after,
       });
     } catch (thrown) {
       context.state.log.error({ err: toError(thrown), outcome, status }, 'the audit could not be written');

@@ -12,11 +12,11 @@ import { useToken } from '../../store/tokens.js';
 import { hasUsers } from '../../store/users.js';
 import { CoalescingTask } from '../../util/coalescing-task.js';
 import { isLoopback } from '../../util/loopback.js';
+import { CredentialLimits } from '../access/credential-limits.js';
+import { ofSession, ofToken, type Principal, unlimited } from '../access/principal.js';
+import { cameByTls, sessionCookie, sessionLimits } from '../access/session-cookie.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import type { ApiContext, Next } from '../context.js';
-import { CredentialLimits } from '../credential-limits.js';
-import { ofSession, ofToken, type Principal, unlimited } from '../principal.js';
-import { cameByTls, sessionCookie, sessionLimits } from '../session-cookie.js';
+import type { ApiContext, Next } from '../route/context.js';
 
 type Dependencies = Pick<ApiDependencies, 'config' | 'secrets' | 'store'>;
 type WithLimits = Dependencies & { readonly limits: CredentialLimits };
@@ -72,13 +72,13 @@ async function principalOf(
   let given: string | undefined;
   if (authorization !== '') {
     given = keyFrom(authorization, isPage(context.path));
-    const found = given === undefined ? undefined : await byCredential(deps, given, address, isUse);
-    if (found) return found;
+    const known = given === undefined ? undefined : await byCredential(deps, given, address, isUse);
+    if (known) return known;
   } else {
     const isSecure = cameByTls(context.state.client, context.get('Host'), config);
     const cookie = sessionCookie(context.get('Cookie'), isSecure);
-    const found = cookie && (await useSession(store, digestOf(cookie), sessionLimits(config), isUse));
-    if (found) return ofSession(found.user, found.session);
+    const known = cookie && (await useSession(store, digestOf(cookie), sessionLimits(config), isUse));
+    if (known) return ofSession(known.user, known.session);
   }
   if (await isOpen(context.req)) return unlimited({ kind: 'anonymous', address });
   if (given !== undefined) await deps.limits.failed(given, address);
@@ -93,15 +93,15 @@ async function byCredential(
   isUse: boolean,
 ): Promise<Principal | undefined> {
   const { config, secrets, limits } = deps;
-  const found =
+  const known =
     config.API_KEY !== undefined && isSame(given, config.API_KEY)
       ? unlimited({ kind: 'api_key' })
       : isToken(given)
         ? await byToken(deps, given, isUse)
         : undefined;
-  if (found) {
+  if (known) {
     await limits.succeeded(given, address);
-    return found;
+    return known;
   }
   // Long, and made of SECRET_KEY: nobody guesses it.
   const isOfProduct = !isToken(given) && productTokens(secrets).some((token) => isSame(given, token));
@@ -113,12 +113,12 @@ async function byToken(
   token: string,
   isUse: boolean,
 ): Promise<Principal | undefined> {
-  const found = await useToken(store, digestOf(token), isUse);
-  if (!found) return undefined;
+  const known = await useToken(store, digestOf(token), isUse);
+  if (!known) return undefined;
   // Made with API_KEY, and as long as it is the same.
   const { API_KEY } = config;
-  if (!found.user && (API_KEY === undefined || found.token.key_hash !== digestOf(API_KEY))) return undefined;
-  return ofToken(found.token, found.user);
+  if (!known.user && (API_KEY === undefined || known.token.key_hash !== digestOf(API_KEY))) return undefined;
+  return ofToken(known.token, known.user);
 }
 
 async function refusal(

@@ -1,8 +1,8 @@
 /** The one place that decides whether somebody may send a request: each route, and each page, names its permission. */
 import { AppError } from '../../errors.js';
 import type { RoutePermission } from '../../model/permission.js';
-import type { ApiContext, Next } from '../context.js';
-import { requirePermission } from '../principal.js';
+import { requirePermission } from '../access/principal.js';
+import type { ApiContext, Next } from '../route/context.js';
 
 /** What is served besides the routes of the API. All other paths answer 404 to whoever is known. */
 export const PAGES: readonly { readonly path: string; readonly permission: RoutePermission }[] = [

@@ -2,8 +2,8 @@
 import { AppError, toError } from '../../errors.js';
 import { isUnavailable } from '../../store/database.js';
 import { isDiskFull } from '../../util/disk-full.js';
-import type { ApiContext, Next } from '../context.js';
-import { wrapFailure } from '../envelope.js';
+import { wrapFailure } from '../response/envelope.js';
+import type { ApiContext, Next } from '../route/context.js';
 
 export async function errors(context: ApiContext, next: Next): Promise<void> {
   try {

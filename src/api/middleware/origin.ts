@@ -5,7 +5,7 @@
 import { isIP } from 'node:net';
 import type { Config } from '../../config.js';
 import { AppError } from '../../errors.js';
-import type { ApiContext, Next } from '../context.js';
+import type { ApiContext, Next } from '../route/context.js';
 
 type OriginConfig = Pick<Config, 'HOST' | 'ALLOWED_HOSTS' | 'API_KEY' | 'PUBLIC_URL'>;
 

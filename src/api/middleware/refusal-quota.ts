@@ -7,8 +7,8 @@
 import type { ErrorCode } from '../../errors.js';
 import { networkOf } from '../../util/client-network.js';
 import type { Logger } from '../../util/log.js';
-import { actorOf } from '../actor.js';
-import type { ApiContext } from '../context.js';
+import { actorOf } from '../access/actor.js';
+import type { ApiContext } from '../route/context.js';
 
 /** Of one address; of one user or token; of all strangers. */
 const KEPT = { address: 60, principal: 300, strangers: 600 };

@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { isUsableRequestId } from '../../http/request-id.js';
 import type { Logger } from '../../util/log.js';
-import type { ApiContext, Next } from '../context.js';
+import type { ApiContext, Next } from '../route/context.js';
 
 export function requestId(log: Logger) {
   return (context: ApiContext, next: Next): Promise<unknown> => {

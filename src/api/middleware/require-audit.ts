@@ -4,7 +4,7 @@ import { canWriteAudit } from '../../store/audit.js';
 import { isUnavailable } from '../../store/database.js';
 import { CoalescingTask } from '../../util/coalescing-task.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import type { ApiContext, Next } from '../context.js';
+import type { ApiContext, Next } from '../route/context.js';
 
 /** @returns a middleware that refuses changes with `audit_unavailable` */
 export function requireAudit({ store }: Pick<ApiDependencies, 'store'>) {

@@ -3,7 +3,7 @@
  * people to click on them, and content is never taken for something else than its type says. What the API answers is
  * kept by nobody on the way: it depends on who asks, and some of it is shown only once.
  */
-import type { ApiContext, Next } from '../context.js';
+import type { ApiContext, Next } from '../route/context.js';
 
 /** The queue dashboard, which the web UI shows within its page; not what asks before jobs are removed. */
 const FRAMED = /^\/queues(?!\/confirm(\/|$))(\/|$)/i;

@@ -5,7 +5,7 @@ import { AppError, requireFound } from '../../errors.js';
 import { type ServiceObservation, setActive, setInactive } from '../../store/service-activity.js';
 import { findService, type Service } from '../../store/services.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import { awaitHosts, liveActorHosts } from '../service-hosts.js';
+import { awaitHosts, liveActorHosts } from './service-hosts.js';
 
 /** An actor host tries to connect for up to 5 s before it reports a failure. */
 const ACTIVATION_MS = 15_000;

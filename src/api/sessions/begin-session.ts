@@ -3,16 +3,16 @@ import type { Config } from '../../config.js';
 import { digestOf, newSessionSecret } from '../../secrets/credentials.js';
 import { createSession, endSession } from '../../store/sessions.js';
 import type { User } from '../../store/users.js';
+import { cameByTls, sessionCookie, sessionCookieHeader } from '../access/session-cookie.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import type { ApiRequest } from '../route.js';
-import { cameByTls, sessionCookie, sessionCookieHeader } from '../session-cookie.js';
+import type { ApiRequest } from '../route/route.js';
 
 const AGENT_CHARACTERS = 200;
 
 /** The part of a request that a session depends on. */
 export type SessionRequest = Pick<
   ApiRequest<unknown, unknown, unknown, unknown, unknown>,
-  'client' | 'header' | 'tell'
+  'client' | 'header' | 'addAuditDetails'
 >;
 
 /** The session that a browser has, valid or not; undefined when it has none. */
@@ -33,7 +33,7 @@ export function sessionHash(
  * @returns `Set-Cookie` for it
  */
 export async function beginSession(
-  { client, header, tell }: SessionRequest,
+  { client, header, addAuditDetails }: SessionRequest,
   { store, config }: Pick<ApiDependencies, 'store' | 'config'>,
   user: User,
   before: string | undefined,
@@ -44,6 +44,6 @@ export async function beginSession(
   await createSession(store, {
     ...{ hash: digestOf(secret), user_id: user.id, address: client.address, agent },
   });
-  tell({ user_id: user.id });
+  addAuditDetails({ user_id: user.id });
   return sessionCookieHeader(secret, cameByTls(client, header('host'), config));
 }

@@ -1,9 +1,9 @@
 /** Who one is, and what one may do. */
 import { Type } from '@sinclair/typebox';
 import { PERMISSIONS, ROLES } from '../../model/permission.js';
+import type { Principal } from '../access/principal.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import type { Principal } from '../principal.js';
-import { Id, nullable, oneOf } from '../schemas.js';
+import { Id, nullable, oneOf } from '../route/schemas.js';
 
 export const Me = Type.Object(
   {

@@ -3,8 +3,8 @@
  * this installation can read or make. It is `Lax`, not `Strict`, because the provider sends the browser back.
  */
 import type { SecretBox } from '../../secrets/secret-box.js';
-import type { SignInChecks } from '../identity-provider.js';
-import { cookieNamed, hostCookie } from '../session-cookie.js';
+import type { SignInChecks } from '../access/identity-provider.js';
+import { cookieNamed, hostCookie } from '../access/session-cookie.js';
 
 /** A sign-in that has begun. */
 export interface SignInAttempt extends SignInChecks {

@@ -86,14 +86,14 @@ function withoutSingleFolder(files: readonly ArchiveFile[]): readonly ArchiveFil
 function collectHandlers(files: readonly ArchiveFile[], warn: Warn): HandlerFile[] {
   const sources = files.filter(({ path }) => path.endsWith(HANDLER_SUFFIX));
   const folders = handlerFolders(sources);
-  const taken = new Map<string, HandlerFile>();
+  const handlers = new Map<string, HandlerFile>();
   for (const folder of folders) {
     for (const file of sources.filter(({ path }) => folderOf(path) === folder)) {
       const base = file.path.slice(folder.length, -HANDLER_SUFFIX.length);
-      const earlier = taken.get(base);
+      const earlier = handlers.get(base);
       if (earlier)
         warn('files', `${file.path} is not read: ${earlier.path} has the same name and takes precedence.`);
-      else taken.set(base, { ...file, base });
+      else handlers.set(base, { ...file, base });
     }
   }
   for (const { path } of sources) {
@@ -103,7 +103,7 @@ function collectHandlers(files: readonly ArchiveFile[], warn: Warn): HandlerFile
       `${path} is not read: handlers must be in handlers/, in src/ or at the root, or all in one folder.`,
     );
   }
-  return [...taken.values()];
+  return [...handlers.values()];
 }
 
 /** The known folders; where these have no handlers, the only one that has. */

@@ -97,11 +97,11 @@ async function readDocument(
 /** The title of a bundle without a document, which needs routes in its manifest. */
 function titleOf(manifest: Manifest | null, { misnamed }: Contents): string {
   if (!manifest || manifest.routes.length === 0) {
-    const found =
+    const hint =
       misnamed.length === 0 ? '' : ` It has ${misnamed.join(', ')}, which is not read under this name.`;
     throw bundleError(
       `The bundle has no OpenAPI document and no routes: put ${SPEC_NAMES.slice(0, 4).join(', ')} at its root, ` +
-        `or list routes in ${MANIFEST_NAMES[0]}.${found}`,
+        `or list routes in ${MANIFEST_NAMES[0]}.${hint}`,
     );
   }
   return manifest.name ?? DEFAULT_TITLE;

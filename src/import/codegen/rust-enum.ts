@@ -55,12 +55,12 @@ export class RustEnums {
 }
 
 function enumOf(name: string, texts: readonly string[]): string[] {
-  const taken = new Set<string>();
+  const usedNames = new Set<string>();
   return [
     '#[derive(Deserialize, Serialize)]',
     `enum ${name} {`,
     ...texts.flatMap((text) => {
-      const variant = unique(variantName(text), taken);
+      const variant = unique(variantName(text), usedNames);
       return [
         ...(variant === text ? [] : [`    #[serde(rename = ${stringLiteral(text)})]`]),
         `    ${variant},`,
@@ -119,9 +119,9 @@ function variantName(text: string): string {
   return name === '' || name === 'Self' || /^\d/.test(name) ? `Value${name}` : name;
 }
 
-function unique(base: string, taken: Set<string>): string {
+function unique(base: string, usedNames: Set<string>): string {
   let name = base;
-  for (let number = 2; taken.has(name); number++) name = `${base}${number}`;
-  taken.add(name);
+  for (let number = 2; usedNames.has(name); number++) name = `${base}${number}`;
+  usedNames.add(name);
   return name;
 }

@@ -15,15 +15,15 @@ const MAX_LENGTH = 60;
 /** The identifiers of one scope. */
 export class RustNames {
   readonly #fallback: string;
-  readonly #taken: Set<string>;
+  readonly #used: Set<string>;
 
   /**
    * @param fallback identifier of a text without ASCII letters and digits
-   * @param taken identifiers that exist in the scope already
+   * @param existing identifiers that exist in the scope already
    */
-  constructor(fallback: string, taken: Iterable<string> = []) {
+  constructor(fallback: string, existing: Iterable<string> = []) {
     this.#fallback = fallback;
-    this.#taken = new Set(taken);
+    this.#used = new Set(existing);
   }
 
   /**
@@ -33,8 +33,8 @@ export class RustNames {
   unique(text: string): string {
     const base = this.#identifier(text);
     let name = base;
-    for (let number = 2; this.#taken.has(name); number++) name = `${base.replace(/_$/, '')}_${number}`;
-    this.#taken.add(name);
+    for (let number = 2; this.#used.has(name); number++) name = `${base.replace(/_$/, '')}_${number}`;
+    this.#used.add(name);
     return name;
   }
 

@@ -74,8 +74,8 @@ function shapeOf({ type, itemType, style, explode }: TextValue): Shape {
   if (type === 'object') return 'object';
   if (type !== 'array') return 'one';
   // The text of an object or array may contain the separator.
-  const isTakenApart = style !== 'deepObject' && !(style === 'form' && explode);
-  return isTakenApart && isComplex(itemType) ? 'one' : 'list';
+  const isSplit = style !== 'deepObject' && !(style === 'form' && explode);
+  return isSplit && isComplex(itemType) ? 'one' : 'list';
 }
 
 function isComplex(type: ValueType): boolean {
@@ -93,7 +93,7 @@ function valuesOf(value: TextValue, source: TextSource, shape: Shape, constants:
   const key = stringLiteral(value.name);
   return source.kind === 'pairs'
     ? valuesOfPairs(value, source, shape, constants)
-    : `req.${source.kind}_values(${key})${takenApart(value, shape)}`;
+    : `req.${source.kind}_values(${key})${splitting(value, shape)}`;
 }
 
 function valuesOfPairs(
@@ -118,7 +118,7 @@ function valuesOfPairs(
 }
 
 /** What takes the one text of a path parameter or header apart. */
-function takenApart({ style, explode }: TextValue, shape: Shape): string {
+function splitting({ style, explode }: TextValue, shape: Shape): string {
   if (style === 'label') return label(explode, shape);
   if (style === 'matrix') return matrix(explode, shape);
   if (shape === 'one') return '';

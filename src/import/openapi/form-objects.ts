@@ -56,17 +56,17 @@ export class FormObjects {
 
   /** A schema, and all that are applied to the same value. */
   #inPlace(schema: unknown): readonly JsonObject[] {
-    const found = new Set<JsonObject>();
+    const objects = new Set<JsonObject>();
     const pending = [schema];
     while (pending.length > 0) {
       const one = pending.pop();
-      if (!isObject(one) || found.has(one)) continue;
-      found.add(one);
+      if (!isObject(one) || objects.has(one)) continue;
+      objects.add(one);
       if (referenceOf(one) !== undefined) pending.push(this.#references.findTarget(one));
       for (const keyword of LISTS) pending.push(...itemsOf(own(one, keyword)));
       for (const keyword of SCHEMAS) pending.push(own(one, keyword));
       pending.push(...entriesOf(own(one, 'dependentSchemas')).map(([, inner]) => inner));
     }
-    return [...found];
+    return [...objects];
   }
 }

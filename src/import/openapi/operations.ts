@@ -50,9 +50,11 @@ export function readOperations(
   options: { readonly operations: number; readonly validation?: ValidateMode },
   warn: Warn,
 ): readonly Operation[] {
-  const found = findOperations(document, references, options.operations, warn);
+  const documented = findOperations(document, references, options.operations, warn);
   if (
-    found.some(({ item, operation }) => Object.hasOwn(item, 'servers') || Object.hasOwn(operation, 'servers'))
+    documented.some(
+      ({ item, operation }) => Object.hasOwn(item, 'servers') || Object.hasOwn(operation, 'servers'),
+    )
   ) {
     warn(
       'servers',
@@ -66,7 +68,7 @@ export function readOperations(
   const isOld = /^3(\.0|$)/.test(String(own(document, 'openapi')));
   const sources = { references, parameters, schemas, isOld };
   const validation = new RequestValidation(options.validation ?? 'off', sources, warn);
-  const readable = found.flatMap((one) =>
+  const readable = documented.flatMap((one) =>
     orLeftOut(one.label, warn, (): UnnamedOperation => {
       const { label, path, item, operation } = one;
       const method = methodOf(one);
@@ -96,7 +98,7 @@ function findOperations(
   limit: number,
   warn: Warn,
 ): readonly DocumentedOperation[] {
-  const found: DocumentedOperation[] = [];
+  const documented: DocumentedOperation[] = [];
   const items = new PathItems(references);
   for (const [path, value] of entriesOf(own(document, 'paths'))) {
     if (path.startsWith('x-')) continue;
@@ -110,13 +112,13 @@ function findOperations(
         warn('left-out', `${label}: left out: is not an object`);
         continue;
       }
-      found.push({ label, method, path, item, operation });
-      if (found.length > limit) {
+      documented.push({ label, method, path, item, operation });
+      if (documented.length > limit) {
         throw documentError('/paths', `has more than ${limit} operations (IMPORT_OPERATIONS_LIMIT)`);
       }
     }
   }
-  return found;
+  return documented;
 }
 
 function methodOf({ label, method }: DocumentedOperation): EndpointMethod {

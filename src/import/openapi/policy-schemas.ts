@@ -36,27 +36,27 @@ export class ConvertedSchemas {
   readonly #widened: WidenedSchemas;
   readonly #readOnly: ReadOnlyMembers;
   readonly #isOld: boolean;
-  readonly #tell: (text: string) => void;
+  readonly #warn: (text: string) => void;
   /** Names of the schemas that references lead to. */
   readonly #names = new Map<unknown, string>();
-  readonly #taken = new Set<string>();
+  readonly #usedNames = new Set<string>();
   readonly #named = new Map<string, Converted>();
 
   /**
    * @param sources `isOld` of a document of OpenAPI 3.0, where `nullable` means something
-   * @param tell called for what is left out
+   * @param warn called for what is left out
    */
   constructor(
     { references, isOld }: { readonly references: References; readonly isOld: boolean },
     widened: WidenedSchemas,
     readOnly: ReadOnlyMembers,
-    tell: (text: string) => void,
+    warn: (text: string) => void,
   ) {
     this.#references = references;
     this.#widened = widened;
     this.#readOnly = readOnly;
     this.#isOld = isOld;
-    this.#tell = tell;
+    this.#warn = warn;
   }
 
   /** The schema of a value; true for one that is not described. */
@@ -85,10 +85,10 @@ export class ConvertedSchemas {
     const { type, enum: values } = converted;
     if (typeof type === 'string' && type !== 'null') converted['type'] = [type, 'null'];
     const hasNull = !Array.isArray(values) || values.includes(null);
-    if (!hasNull) this.#tell('nullable of a schema does not allow null: its enum has no null');
+    if (!hasNull) this.#warn('nullable of a schema does not allow null: its enum has no null');
     const isBare = own(schema, 'type') === undefined && values === undefined;
     if (isBare && Object.keys(converted).length > 0)
-      this.#tell(
+      this.#warn(
         'nullable of a schema does not allow null: it has no type beside it, as OpenAPI 3.0.3 demands',
       );
   }
@@ -104,15 +104,15 @@ export class ConvertedSchemas {
 
   /** All schemas that references in a value lead to, by their names, and those that these lead to. */
   named(value: unknown): Record<string, Converted> {
-    const found: Record<string, Converted> = {};
+    const schemas: Record<string, Converted> = {};
     const pending: unknown[] = [value];
     for (let one = pending.pop(); pending.length > 0 || one !== undefined; one = pending.pop()) {
       if (typeof one !== 'object' || one === null) continue;
       const target = referenceOf(one);
       const name = target === undefined ? undefined : componentName(target);
       const schema = name === undefined ? undefined : this.#named.get(name);
-      if (name !== undefined && schema !== undefined && !Object.hasOwn(found, name)) {
-        Object.defineProperty(found, name, {
+      if (name !== undefined && schema !== undefined && !Object.hasOwn(schemas, name)) {
+        Object.defineProperty(schemas, name, {
           value: schema,
           enumerable: true,
           configurable: true,
@@ -122,7 +122,7 @@ export class ConvertedSchemas {
       }
       pending.push(...Object.values(one).filter((member) => typeof member === 'object'));
     }
-    return found;
+    return schemas;
   }
 
   #keywords(schema: JsonObject): Record<string, unknown> {
@@ -133,7 +133,7 @@ export class ConvertedSchemas {
       // Nothing fits, whatever else it says.
       if (reference === false) return { not: {} };
       if (reference === undefined) {
-        this.#tell(`$ref "${shortened(target)}" has no target, and is not validated`);
+        this.#warn(`$ref "${shortened(target)}" has no target, and is not validated`);
         this.#widened.add(converted, '$ref');
       } else Object.assign(converted, reference);
       if (this.#isOld) {
@@ -166,7 +166,7 @@ export class ConvertedSchemas {
     const ignored = Object.keys(schema).filter((keyword) => SAYING.includes(keyword));
     if (ignored.length === 0) return;
     const names = ignored.join(', ');
-    this.#tell(
+    this.#warn(
       `${names} beside $ref "${shortened(target)}" is ignored, as OpenAPI 3.0 says: put them into an allOf`,
     );
   }
@@ -206,10 +206,10 @@ export class ConvertedSchemas {
     if (!isObject(target)) return undefined;
     const known = this.#names.get(target);
     if (known !== undefined) return { $ref: `${COMPONENTS}${encoded(known)}` };
-    const wanted = /(?:^|[/#])([^/#]+)$/.exec(referenceOf(schema) ?? '')?.[1] ?? 'schema';
-    let name = wanted.slice(0, 100);
-    for (let count = 2; this.#taken.has(name); count++) name = `${wanted.slice(0, 100)}-${count}`;
-    this.#taken.add(name);
+    const preferred = /(?:^|[/#])([^/#]+)$/.exec(referenceOf(schema) ?? '')?.[1] ?? 'schema';
+    let name = preferred.slice(0, 100);
+    for (let count = 2; this.#usedNames.has(name); count++) name = `${preferred.slice(0, 100)}-${count}`;
+    this.#usedNames.add(name);
     // Before it is converted: it may lead to itself.
     this.#names.set(target, name);
     this.#named.set(name, this.#convert(target));
@@ -218,7 +218,7 @@ export class ConvertedSchemas {
 
   #left(converted: object, keyword: string, reason: string): void {
     this.#widened.add(converted, keyword);
-    this.#tell(`${keyword} of a schema is not validated: it ${reason}`);
+    this.#warn(`${keyword} of a schema is not validated: it ${reason}`);
   }
 }
 

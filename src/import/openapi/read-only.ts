@@ -66,25 +66,26 @@ export class ReadOnlyMembers {
     if (names.size === 0) return;
     // What extends a schema has all of its members, too.
     const extended = new Set(schemas.flatMap((schema) => basesOf(schema, named)));
-    for (const [schema, found] of names) if (!extended.has(schema)) this.#relax(schema, found, names, named);
+    for (const [schema, members] of names)
+      if (!extended.has(schema)) this.#relax(schema, members, names, named);
   }
 
   /** Of each schema that has some, with those of the schemas that it extends. */
   #namesIn(schemas: readonly JsonObject[], named: JsonObject): ReadonlyMap<JsonObject, Names> {
-    const found = new Map<JsonObject, Names>();
+    const namesOf = new Map<JsonObject, Names>();
     const find = (schema: JsonObject): Names => {
-      const known = found.get(schema);
+      const known = namesOf.get(schema);
       if (known) return known;
-      found.set(schema, NONE);
+      namesOf.set(schema, NONE);
       const all = [this.#names.get(schema) ?? NONE, ...basesOf(schema, named).map(find)];
       const [first = NONE, ...others] = all.filter(({ size }) => size > 0);
       // Long chains share one set.
       const names = others.length === 0 ? first : new Set([first, ...others].flatMap((one) => [...one]));
-      found.set(schema, names);
+      namesOf.set(schema, names);
       return names;
     };
     for (const schema of schemas) find(schema);
-    return new Map([...found].filter(([, { size }]) => size > 0));
+    return new Map([...namesOf].filter(([, { size }]) => size > 0));
   }
 
   #relax(root: JsonObject, names: Names, all: ReadonlyMap<JsonObject, Names>, named: JsonObject): void {

@@ -129,8 +129,8 @@ function versionOf(document: JsonObject, warn: Warn): SpecificationVersion {
 }
 
 function readInfo(document: JsonObject, warn: Warn) {
-  const found = own(document, 'info');
-  const info = isObject(found) ? found : {};
+  const value = own(document, 'info');
+  const info = isObject(value) ? value : {};
   const described = own(info, 'description');
   return {
     title: titleFrom(own(info, 'title'), warn),

@@ -99,9 +99,9 @@ export class References {
   #targetOf(target: string, file: string, location: string, length: number): Position {
     if (length > MAX_CHAIN) throw specError(location, `$ref "${shortened(target)}" is circular`);
     const key = `${file}\n${target}`;
-    const found = this.#targets.get(key) ?? this.#find(target, file, location, length + 1);
-    this.#targets.set(key, found);
-    return found;
+    const resolved = this.#targets.get(key) ?? this.#find(target, file, location, length + 1);
+    this.#targets.set(key, resolved);
+    return resolved;
   }
 
   #find(target: string, from: string, location: string, length: number): Position {

@@ -66,8 +66,8 @@ export class Schemas {
     const values = itemsOf(this.#enumIn(one));
     if (values.length === 0) return undefined;
     if (!this.#enums.has(values)) this.#enums.set(values, enumOf(values));
-    const found = this.#enums.get(values);
-    return found?.type === this.typeOf(one) ? found : undefined;
+    const result = this.#enums.get(values);
+    return result?.type === this.typeOf(one) ? result : undefined;
   }
 
   /** The members of an object that clients send, in the order of the document. */
@@ -179,11 +179,11 @@ export class Schemas {
       if (known.has(schema)) return known.get(schema);
       // The result within a cycle of schemas.
       known.set(schema, undefined);
-      let found: T | undefined;
-      for (const base of this.#basesOf(schema)) found ??= find(base);
-      found ??= lookUp(schema);
-      known.set(schema, found);
-      return found;
+      let result: T | undefined;
+      for (const base of this.#basesOf(schema)) result ??= find(base);
+      result ??= lookUp(schema);
+      known.set(schema, result);
+      return result;
     };
     return find;
   }

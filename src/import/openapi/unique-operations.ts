@@ -38,12 +38,12 @@ export function withoutSameRoutes<T extends UnnamedOperation>(all: readonly T[],
 export function withNames(all: readonly UnnamedOperation[], warn: Warn): readonly Operation[] {
   // A path as an operationId is only unique if it is that of its own operation.
   const owners = new Map(all.map(({ label, method, path }) => [`${method} ${path}`, label]));
-  const taken: string[] = [];
+  const renamed: string[] = [];
   const operations = all.flatMap(({ label, routeKey: _, operationId, ...operation }): Operation[] => {
     const id = nameFrom(operationId, label, warn);
     const route = `${operation.method} ${operation.path}`;
     const owner = id === null ? label : (owners.get(id) ?? label);
-    if (owner !== label) taken.push(`${label} (that of ${owner})`);
+    if (owner !== label) renamed.push(`${label} (that of ${owner})`);
     if (id !== null && owner === label) {
       owners.set(id, label);
       return [{ operationId: id, name: id, ...operation }];
@@ -55,10 +55,10 @@ export function withNames(all: readonly UnnamedOperation[], warn: Warn): readonl
     );
     return [];
   });
-  if (taken.length > 0) {
+  if (renamed.length > 0) {
     warn(
       'names',
-      `Named by method and path, because the operationId is that of another operation: ${taken.join(', ')}`,
+      `Named by method and path, because the operationId is that of another operation: ${renamed.join(', ')}`,
     );
   }
   return operations;

@@ -40,7 +40,7 @@ export class RequestValidation {
   readonly #readOnly: ReadOnlyMembers;
   readonly #converted: ConvertedSchemas;
   readonly #warn: Warn;
-  readonly #told = new Set<string>();
+  readonly #warned = new Set<string>();
 
   constructor(
     mode: ValidateMode,
@@ -177,8 +177,8 @@ export class RequestValidation {
   }
 
   #tell(text: string): void {
-    if (this.#told.has(text)) return;
-    this.#told.add(text);
+    if (this.#warned.has(text)) return;
+    this.#warned.add(text);
     this.#warn('validation', text);
   }
 }

@@ -145,12 +145,12 @@ function leadingTo(
       else above.set(below, [node.schema]);
     }
   const pending: object[] = nodes.map(({ schema }) => schema).filter((schema) => marked.has(schema));
-  const found = new Set<object>(pending);
+  const all = new Set<object>(pending);
   for (let one = pending.pop(); one; one = pending.pop())
     for (const schema of above.get(one) ?? []) {
-      if (found.has(schema)) continue;
-      found.add(schema);
+      if (all.has(schema)) continue;
+      all.add(schema);
       pending.push(schema);
     }
-  return found;
+  return all;
 }

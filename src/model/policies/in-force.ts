@@ -23,9 +23,9 @@ export interface PolicyInForce {
 
 /** @param layers the farthest first: domain, collection, endpoint */
 export function policiesInForce(layers: readonly PolicyLayer[]): PolicyInForce[] {
-  const found = new Map<string, PolicyInForce>();
+  const nearest = new Map<string, PolicyInForce>();
   for (const { scope, ownerId, policies } of layers)
     for (const [name, policy] of Object.entries(policies ?? {}))
-      found.set(name, { name: name as PolicyName, policy: policy ?? null, scope, ownerId });
-  return [...found.values()].sort((left, right) => (left.name < right.name ? -1 : 1));
+      nearest.set(name, { name: name as PolicyName, policy: policy ?? null, scope, ownerId });
+  return [...nearest.values()].sort((left, right) => (left.name < right.name ? -1 : 1));
 }

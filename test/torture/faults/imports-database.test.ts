@@ -1,7 +1,7 @@
 /** The import of a bundle while PostgreSQL goes away and comes back. */
 import type { Static } from '@sinclair/typebox';
 import { expect } from 'chai';
-import type { ImportView } from '../../../src/api/imports/schema.js';
+import type { ImportView } from '../../../src/api/imports/imports.schema.js';
 import { eventually } from '../../support/eventually.js';
 import { expectData, expectFailure } from '../../support/expect.js';
 import { multipart } from '../../support/form.js';

@@ -156,12 +156,14 @@ function sentenceOf({ method, action, outcome, before, object_kind, object_id }:
 
 /** A name by which one knows the object; its id where it has none. */
 function Subject({ entry: { before, after, object_id, names } }: { readonly entry: AuditEntry }) {
-  const told = ['name', 'email', 'host', 'title', 'path', 'key'].map(
+  const candidates = ['name', 'email', 'host', 'title', 'path', 'key'].map(
     (member) => after?.[member] ?? before?.[member],
   );
   const made = names[String(after?.['import_id'] ?? after?.['apply_id'])]?.name;
   const name =
-    names[object_id ?? '']?.name ?? made ?? told.find((value): value is string => typeof value === 'string');
+    names[object_id ?? '']?.name ??
+    made ??
+    candidates.find((value): value is string => typeof value === 'string');
   return (
     <span class="muted" title={object_id ?? undefined}>
       {name === undefined ? (

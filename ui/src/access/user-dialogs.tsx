@@ -46,7 +46,7 @@ export function UserDialog({ user, isDeleted = false, isFirst, onClose }: UserDi
     await loadSession();
     if (user) done('The user is saved.');
     else if (isFirst) done('You are the first admin, and signed in.');
-    else done('The user is there. Tell them the password; it is not sent by email.');
+    else done('Created the user. Tell them the password; it is not sent by email.');
     onClose();
   };
   const cancel = () => {

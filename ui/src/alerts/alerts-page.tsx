@@ -24,7 +24,7 @@ export function AlertsPage() {
   const [params, change] = useAddress();
   const [deleted, setDeleted] = useState<Alert>();
   const lastSeen = useLastSeen(result.data);
-  const [edited, told] = [lastSeen(params.get('edit')), lastSeen(params.get('events'))];
+  const [edited, followed] = [lastSeen(params.get('edit')), lastSeen(params.get('events'))];
   const close = () => change({ new: undefined, edit: undefined, events: undefined });
   const add = (
     <Button look="primary" onClick={() => change({ new: 'alert' })}>
@@ -52,7 +52,7 @@ export function AlertsPage() {
       {edited && may('alerts:write') && (
         <AlertDialog alert={edited.one} isDeleted={edited.isDeleted} onClose={close} />
       )}
-      {told && <AlertEvents alert={told.one} onClose={close} />}
+      {followed && <AlertEvents alert={followed.one} onClose={close} />}
       {deleted && (
         <FormDialog
           title="Delete the alert?"

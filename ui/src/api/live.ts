@@ -39,9 +39,9 @@ let hasMissed = false;
 
 /** Connected while the API knows who this is: others are refused. */
 effect(() => {
-  const isWanted = Boolean(me.value?.kind) && !isExpired.value;
-  if (isWanted && !source) connect();
-  else if (!isWanted) leave();
+  const isNeeded = Boolean(me.value?.kind) && !isExpired.value;
+  if (isNeeded && !source) connect();
+  else if (!isNeeded) leave();
 });
 addEventListener('online', () => source && reconnect());
 addEventListener('offline', () => source && lost());

@@ -1,24 +1,24 @@
-/** Follows something that goes on by its events, until it has ended. */
+/** Follows work by its events, until it has ended. */
 import { useEffect, useState } from 'preact/hooks';
 import { isExpired } from './session.js';
 
 interface FollowOptions<P> {
   /** Of the events `progress` and `done`. */
   readonly path: string;
-  /** Whether it goes on. */
-  readonly isGoingOn: boolean;
-  readonly onProgress: (told: P) => void;
+  /** Whether the work has not ended. */
+  readonly isUnfinished: boolean;
+  readonly onProgress: (progress: P) => void;
   /** It has ended, or the events have: it is to be read again. */
   readonly refresh: () => void;
 }
 
 const AGAIN_AFTER_MS = 2_000;
 
-/** Follows the events while it goes on and the component is shown. */
-export function useProgressEvents<P>({ path, isGoingOn, onProgress, refresh }: FollowOptions<P>): void {
+/** Follows the events while the work is unfinished and the component is shown. */
+export function useProgressEvents<P>({ path, isUnfinished, onProgress, refresh }: FollowOptions<P>): void {
   const [attempt, setAttempt] = useState(0);
   useEffect(() => {
-    if (!isGoingOn || isExpired.value) return;
+    if (!isUnfinished || isExpired.value) return;
     const source = new EventSource(path);
     source.addEventListener('progress', ({ data }: MessageEvent<string>) =>
       onProgress(JSON.parse(data) as P),
@@ -38,5 +38,5 @@ export function useProgressEvents<P>({ path, isGoingOn, onProgress, refresh }: F
       clearTimeout(timer);
       source.close();
     };
-  }, [path, isGoingOn, isExpired.value, attempt]);
+  }, [path, isUnfinished, isExpired.value, attempt]);
 }

@@ -16,7 +16,14 @@ import { failed } from '../base/toasts.js';
 import type { Plan } from '../generated/routes.js';
 import { countOf, PlanChanges, summaryOf } from './plan-view.js';
 import { Refusal } from './refusal.js';
-import { isOutOfDate, type Options, planApply, type Source, startApply, type Wanted } from './request.js';
+import {
+  type ApplyRequest,
+  isOutOfDate,
+  type Options,
+  planApply,
+  type Source,
+  startApply,
+} from './request.js';
 
 /** While one types, nothing is planned. */
 const SETTLED_AFTER_MS = 500;
@@ -46,16 +53,16 @@ export function ApplyForm() {
     JSON.stringify({ options, text, bundle: bundle && [bundle.name, bundle.size, bundle.lastModified] }),
     SETTLED_AFTER_MS,
   );
-  const wanted: Wanted | undefined = source && { source, options };
-  const plan = usePlan(wanted && ((signal) => planApply(wanted, signal)), settled);
+  const request: ApplyRequest | undefined = source && { source, options };
+  const plan = usePlan(request && ((signal) => planApply(request, signal)), settled);
   const { data } = plan;
   const deletes = data ? countOf(data, 'delete') : 0;
 
   const run = async () => {
-    if (!wanted || !data) return;
+    if (!request || !data) return;
     setSent(0);
     try {
-      const id = await startApply(wanted, data.plan_hash, setSent);
+      const id = await startApply(request, data.plan_hash, setSent);
       forgetText();
       forgetOptions();
       invalidate('/api/applies');

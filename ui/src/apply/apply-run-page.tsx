@@ -1,4 +1,4 @@
-/** How an apply goes, what came of it, and the way back. */
+/** How an apply goes, what came of it, and its rollback. */
 import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { useProgressEvents } from '../api/progress.js';
@@ -15,8 +15,8 @@ import { Texts } from '../base/texts.js';
 import { Visible } from '../base/visible.js';
 import type { Apply } from '../generated/routes.js';
 import { PlanChanges } from './plan-view.js';
+import { RollbackDialog } from './rollback-dialog.js';
 import { currentStep, STATES } from './states.js';
-import { WayBack } from './way-back.js';
 
 type Progress = Pick<Apply, 'state' | 'progress' | 'earlier'>;
 
@@ -36,25 +36,25 @@ export function ApplyRunPage({ params: { id = '' } }: PageProps) {
       <Loaded result={result} lines={6} subject={SUBJECT}>
         {(loaded) => <Content apply={loaded} />}
       </Loaded>
-      {isGoingBack && <WayBack id={id} onClose={() => setGoingBack(false)} />}
+      {isGoingBack && <RollbackDialog id={id} onClose={() => setGoingBack(false)} />}
     </Page>
   );
 }
 
 type Titled = Pick<Apply, 'stack'> & Partial<Pick<Apply, 'rollback_of'>>;
 const titleOf = ({ stack, rollback_of = null }: Titled) =>
-  rollback_of === null ? `Apply of ${stack}` : `Way back of ${stack}`;
+  rollback_of === null ? `Apply of ${stack}` : `Rollback of ${stack}`;
 
 /** The apply with what its events have told since. */
 function useApply(id: string) {
   const result = useQuery('GET /api/applies/{id}', { params: { id } });
   const [progress, setProgress] = useState<Progress>();
-  const isGoingOn = result.data?.finished_at === null;
+  const isUnfinished = result.data?.finished_at === null;
   useProgressEvents<Progress>({
-    ...{ path: `/api/applies/${encodeURIComponent(id)}/events`, isGoingOn, refresh: result.refresh },
+    ...{ path: `/api/applies/${encodeURIComponent(id)}/events`, isUnfinished, refresh: result.refresh },
     onProgress: setProgress,
   });
-  if (!result.data || !isGoingOn || !progress) return result;
+  if (!result.data || !isUnfinished || !progress) return result;
   return { ...result, data: { ...result.data, ...progress } };
 }
 

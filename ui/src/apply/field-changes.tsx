@@ -7,12 +7,12 @@ import type { Plan } from '../generated/routes.js';
 type Change = Plan['changes'][number];
 
 export function FieldChanges({ action, fields }: Pick<Change, 'action' | 'fields'>) {
-  const told = fields.filter(({ diff }) => diff === undefined);
+  const plain = fields.filter(({ diff }) => diff === undefined);
   const side = (which: 'before' | 'after') =>
-    Object.fromEntries(told.map((field) => [field.path, field[which]]));
+    Object.fromEntries(plain.map((field) => [field.path, field[which]]));
   return (
     <div class="stack tight">
-      {told.length > 0 && (
+      {plain.length > 0 && (
         <ChangeTable
           before={action === 'create' ? null : side('before')}
           after={action === 'delete' ? null : side('after')}

@@ -1,4 +1,4 @@
-/** The requests of applies and of their way back. */
+/** The requests of applies and of their rollback. */
 import { type Answer, call, send, target } from '../api/client.js';
 import { toApiError } from '../api/query.js';
 import { upload } from '../api/upload.js';
@@ -16,7 +16,7 @@ export interface Options {
   readonly adopt: boolean;
 }
 
-export interface Wanted {
+export interface ApplyRequest {
   readonly source: Source;
   readonly options: Options;
 }
@@ -26,23 +26,27 @@ const FILE = 'edge.yaml';
 const NOT_WAITING = { prefer: 'respond-async' };
 
 /** What an apply would do. @throws ApiError */
-export async function planApply(wanted: Wanted, signal: AbortSignal): Promise<Answer<Plan>> {
-  return (await apply(wanted, { dry_run: true }, { signal })) as Answer<Plan>;
+export async function planApply(request: ApplyRequest, signal: AbortSignal): Promise<Answer<Plan>> {
+  return (await apply(request, { dry_run: true }, { signal })) as Answer<Plan>;
 }
 
 /** Carries out the plan with this hash. @returns the id of the apply. @throws ApiError */
 export async function startApply(
-  wanted: Wanted,
+  request: ApplyRequest,
   planHash: string,
   onProgress: (part: number) => void,
 ): Promise<string> {
-  const { data } = await apply(wanted, { plan_hash: planHash }, { headers: NOT_WAITING, onProgress });
+  const { data } = await apply(request, { plan_hash: planHash }, { headers: NOT_WAITING, onProgress });
   return (data as Apply).id;
 }
 
 type UploadOptions = Pick<Parameters<typeof upload>[0], 'signal' | 'headers' | 'onProgress'>;
 
-function apply({ source, options }: Wanted, step: object, more: UploadOptions): Promise<Answer<unknown>> {
+function apply(
+  { source, options }: ApplyRequest,
+  step: object,
+  more: UploadOptions,
+): Promise<Answer<unknown>> {
   const { env, prune, adopt } = options;
   const query = {
     ...step,
@@ -58,13 +62,13 @@ function apply({ source, options }: Wanted, step: object, more: UploadOptions): 
 }
 
 /** What taking an apply back would do. @throws ApiError */
-export async function planWayBack(id: string, signal: AbortSignal): Promise<Answer<Plan>> {
+export async function planRollback(id: string, signal: AbortSignal): Promise<Answer<Plan>> {
   const input = { params: { id }, query: { dry_run: 'true' as const } };
   return (await call('POST /api/applies/{id}/rollback', input, signal)) as Answer<Plan>;
 }
 
 /** Takes an apply back, as its plan says. @returns the id of the apply that does. @throws ApiError */
-export async function startWayBack(id: string, planHash: string): Promise<string> {
+export async function startRollback(id: string, planHash: string): Promise<string> {
   const input = { params: { id }, query: { plan_hash: planHash } };
   const { method, path } = target('POST /api/applies/{id}/rollback', input);
   const { data } = await send(method, path, undefined, { headers: NOT_WAITING });

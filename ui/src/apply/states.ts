@@ -16,7 +16,7 @@ export const STATES: Readonly<Record<State, readonly [word: string, tone: Tone, 
   failed: ['failed', 'bad', 'Nothing was changed.'],
   undoing: ['undoing', 'warn', 'Not all gateways could take it. Everything is taken back.'],
   undone: ['undone', 'bad', 'Not all gateways could take it. Everything is as before.'],
-  not_undone: ['not undone', 'bad', 'It could not be taken back: what was changed is there.'],
+  not_undone: ['not undone', 'bad', 'It could not be undone: its changes remain.'],
 };
 
 /** What is counted while it goes on. */

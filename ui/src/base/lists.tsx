@@ -31,16 +31,16 @@ interface SearchFieldProps {
 export function SearchField({ label, value, onInput, placeholder = label }: SearchFieldProps) {
   const [text, setText] = useState(value);
   const settled = useSettled(text, SETTLED_AFTER_MS);
-  const told = useRef(value);
+  const reported = useRef(value);
   useEffect(() => {
-    if (settled === told.current) return;
-    told.current = settled;
+    if (settled === reported.current) return;
+    reported.current = settled;
     onInput(settled.trim());
   }, [settled]);
   // The address has changed by itself: the back button.
   useEffect(() => {
-    if (value === told.current.trim()) return;
-    told.current = value;
+    if (value === reported.current.trim()) return;
+    reported.current = value;
     setText(value);
   }, [value]);
   return (

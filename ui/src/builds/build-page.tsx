@@ -19,14 +19,14 @@ const SUBJECT = { kind: 'build', list: '/ui/builds', listName: 'All builds' } as
 export function BuildPage({ params: { id = '' } }: PageProps) {
   const result = useQuery('GET /api/builds/{id}', { params: { id } });
   const [endpoint] = result.data ? endpointsOf(result.data) : [];
-  const isGoingOn = result.data?.state === 'queued' || result.data?.state === 'running';
+  const isUnfinished = result.data?.state === 'queued' || result.data?.state === 'running';
   return (
     <Page
       title={`Build ${id.slice(0, 8)}`}
       crumbs={<Link href="/ui/builds">Builds</Link>}
       actions={
         <>
-          {isGoingOn && may('endpoints:deploy') && <Cancel id={id} />}
+          {isUnfinished && may('endpoints:deploy') && <Cancel id={id} />}
           {endpoint && result.data?.state === 'failed' && (
             <Link class="button primary" href={`/ui/endpoints/${endpoint.id}/code`}>
               {may('endpoints:write') ? 'Mend the code' : 'See the code'}

@@ -74,13 +74,13 @@ export const EndpointPage: LaterPage = Object.assign(keyed(OneEndpoint), {
 });
 
 /** The tab of this name, or the first one. */
-function tabOf(wanted: string): Tab | undefined {
+function tabOf(name: string): Tab | undefined {
   const tabs = visibleTabs();
-  return tabs.find(({ name }) => name === wanted) ?? tabs[0];
+  return tabs.find((tab) => tab.name === name) ?? tabs[0];
 }
 
-function partOf(wanted: string): TabPart | undefined {
-  const tab = tabOf(wanted);
+function partOf(name: string): TabPart | undefined {
+  const tab = tabOf(name);
   return tab && PARTS[tab.name];
 }
 
@@ -98,7 +98,7 @@ function EndpointFrame({ endpoint, tab }: { readonly endpoint: Endpoint; readonl
     >
       <Trouble endpoint={endpoint} tab={current?.name} />
       <Tabs
-        label="Of this endpoint"
+        label="Sections of the endpoint"
         tabs={tabs.map(({ name, label }) => ({
           to: addressOf(endpoint, name),
           label,

@@ -1,4 +1,4 @@
-/** Which versions serve: what is said of it, and a way back to what served before. */
+/** Chooses which versions serve, and offers to undo that. */
 import { call, get } from '../api/client.js';
 import { done, warned } from '../base/toasts.js';
 import type { Endpoint, Target } from '../generated/routes.js';
@@ -13,7 +13,7 @@ export function servingVersion({ running, running_version, deployment }: Endpoin
 /** @throws ApiError */
 export async function serve(endpoint: Endpoint, targets: readonly Target[]): Promise<void> {
   const made = await set(endpoint, targets);
-  done(textOf(targets), wayBack(endpoint, made));
+  done(textOf(targets), undoTo(endpoint, made));
 }
 
 /** Rolls back to a version; without one, to that which served before. @throws ApiError */
@@ -22,13 +22,13 @@ export async function rollBack(endpoint: Endpoint, version?: number): Promise<vo
     params: { id: endpoint.id },
     body: version === undefined ? {} : { version },
   });
-  done(`Version ${data.version} serves again.`, wayBack(endpoint, data.deployment_id));
+  done(`Version ${data.version} serves again.`, undoTo(endpoint, data.deployment_id));
 }
 
 /** Has nothing serve. @throws ApiError */
 export async function stop(endpoint: Endpoint): Promise<void> {
   await call('POST /api/endpoints/{id}/stop', { params: { id: endpoint.id } });
-  done('It is stopped.', wayBack(endpoint, undefined));
+  done('It is stopped.', undoTo(endpoint, undefined));
 }
 
 /** @returns the id of the deployment */
@@ -40,10 +40,10 @@ async function set({ id, deployment }: Endpoint, targets: readonly Target[]): Pr
 }
 
 /**
- * Back to what served when an endpoint was read; not over what others have deployed since.
+ * Offers to restore what served when the endpoint was read; not over what others have deployed since.
  * @param made the id of the deployment that is undone; undefined when it was stopped
  */
-function wayBack(before: Endpoint, made: string | undefined) {
+function undoTo(before: Endpoint, made: string | undefined) {
   const targets = before.deployment?.targets.map(({ version, percent }) => ({ version, percent })) ?? [];
   const run = async () => {
     const now = await get('GET /api/endpoints/{id}', { params: { id: before.id } });

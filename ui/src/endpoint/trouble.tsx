@@ -43,8 +43,8 @@ export function Trouble({ endpoint, tab }: TroubleProps) {
         <span>The draft is being compiled again.</span>
       </div>
     );
-  const told = status === 'error' ? compilerErrorOf(last_error) : undefined;
-  if (told) return <Uncompiled endpoint={endpoint} told={told} tab={tab} />;
+  const compilerError = status === 'error' ? compilerErrorOf(last_error) : undefined;
+  if (compilerError) return <Uncompiled endpoint={endpoint} error={compilerError} tab={tab} />;
   if (status === 'error')
     return (
       <div class="notice bad">
@@ -83,11 +83,11 @@ export function Trouble({ endpoint, tab }: TroubleProps) {
 }
 
 interface UncompiledProps extends TroubleProps {
-  readonly told: CompilerError;
+  readonly error: CompilerError;
 }
 
 /** The draft does not compile, and of its build there is only the text. */
-function Uncompiled({ endpoint, told: { message, place }, tab }: UncompiledProps) {
+function Uncompiled({ endpoint, error: { message, place }, tab }: UncompiledProps) {
   const at = place && `handler.rs:${place.line}:${place.column}`;
   return (
     <div class="notice bad">

@@ -10,7 +10,7 @@ import { done } from '../base/toasts.js';
 import type { Collection, Domain } from '../generated/routes.js';
 
 /** What somebody wants to do. */
-export type Asked =
+export type EndpointsAction =
   | { readonly what: 'new domain' }
   | { readonly what: 'delete domain' | 'new collection'; readonly domain: Domain }
   | { readonly what: 'delete collection'; readonly collection: Collection }
@@ -20,18 +20,18 @@ interface Closable {
   readonly onClose: () => void;
 }
 
-export function EndpointsDialog({ asked, onClose }: { readonly asked: Asked } & Closable) {
-  switch (asked.what) {
+export function EndpointsDialog({ action, onClose }: { readonly action: EndpointsAction } & Closable) {
+  switch (action.what) {
     case 'new domain':
       return <NewDomain onClose={onClose} />;
     case 'delete domain':
-      return <DeleteDomain domain={asked.domain} onClose={onClose} />;
+      return <DeleteDomain domain={action.domain} onClose={onClose} />;
     case 'new collection':
-      return <NewCollection domain={asked.domain} onClose={onClose} />;
+      return <NewCollection domain={action.domain} onClose={onClose} />;
     case 'delete collection':
-      return <DeleteCollection collection={asked.collection} onClose={onClose} />;
+      return <DeleteCollection collection={action.collection} onClose={onClose} />;
     case 'new endpoint':
-      return <NewEndpoint {...asked} onClose={onClose} />;
+      return <NewEndpoint {...action} onClose={onClose} />;
   }
 }
 
@@ -41,7 +41,7 @@ function NewDomain({ onClose }: Closable) {
   const create = async () => {
     const body = { host: host.trim(), name: name.trim() || nameFrom(host) };
     await call('POST /api/domains', { body });
-    done(`${body.host} is there.`);
+    done(`Created ${body.host}.`);
   };
   return (
     <FormDialog title="New domain" action="Create" onSubmit={create} onClose={onClose}>
@@ -87,7 +87,7 @@ function DeleteDomain({ domain, onClose }: { readonly domain: Domain } & Closabl
       onSubmit={remove}
       onClose={onClose}
     >
-      <TakenAlong collections={collections.data?.length} endpoints={endpoints} />
+      <DeletedWithIt collections={collections.data?.length} endpoints={endpoints} />
     </FormDialog>
   );
 }
@@ -103,24 +103,24 @@ function useWhole<T>(result: Result<readonly T[]> & { readonly more: () => Promi
   return hasMore ? undefined : data;
 }
 
-interface TakenAlongProps {
+interface DeletedWithItProps {
   /** Undefined: not known yet, or not to be read. */
   readonly collections: number | undefined;
   readonly endpoints: readonly { readonly id: string; readonly running?: boolean }[] | undefined;
 }
 
-function TakenAlong({ collections = 0, endpoints }: TakenAlongProps) {
+function DeletedWithIt({ collections = 0, endpoints }: DeletedWithItProps) {
   if (!endpoints)
     return <p>All its endpoints are deleted with it, with their versions. This cannot be undone.</p>;
   const running = endpoints.filter((endpoint) => endpoint.running === true).length;
-  const taken = [
+  const lost = [
     ...(collections > 0 ? [numbered(collections, 'collection')] : []),
     ...(endpoints.length > 0 ? [numbered(endpoints.length, 'endpoint')] : []),
   ];
-  if (taken.length === 0) return <p>There are no endpoints in it. This cannot be undone.</p>;
+  if (lost.length === 0) return <p>There are no endpoints in it. This cannot be undone.</p>;
   return (
     <p>
-      Deleted with it: {taken.join(' and ')}
+      Deleted with it: {lost.join(' and ')}
       {endpoints.length > 0 && ', with their versions. What runs of them ends'}.{' '}
       {running > 0 && `${count(running)} of the endpoints ${running === 1 ? 'runs' : 'run'} now. `}
       This cannot be undone.
@@ -143,7 +143,7 @@ function NewCollection({ domain, onClose }: { readonly domain: Domain } & Closab
   const create = async () => {
     const body = { name: name.trim(), base_path: base.trim() || null, domain_id: domain.id };
     await call('POST /api/collections', { body });
-    done(`${body.name} is there.`);
+    done(`Created ${body.name}.`);
   };
   return (
     <FormDialog
@@ -192,7 +192,7 @@ function DeleteCollection({ collection, onClose }: { readonly collection: Collec
       onSubmit={remove}
       onClose={onClose}
     >
-      <TakenAlong collections={0} endpoints={endpoints} />
+      <DeletedWithIt collections={0} endpoints={endpoints} />
     </FormDialog>
   );
 }
@@ -207,7 +207,7 @@ fn handle(req: Request) -> Response {
 handler_loop!(handle);
 `;
 
-type NewEndpointProps = Omit<Extract<Asked, { what: 'new endpoint' }>, 'what'> & Closable;
+type NewEndpointProps = Omit<Extract<EndpointsAction, { what: 'new endpoint' }>, 'what'> & Closable;
 
 function NewEndpoint({ host: known = '', collection, onClose }: NewEndpointProps) {
   const domains = useQuery('GET /api/domains', {});

@@ -14,7 +14,7 @@ import { count, Method } from '../base/text.js';
 import { VirtualList } from '../base/virtual-list.js';
 import { Visible } from '../base/visible.js';
 import type { BriefEndpoint, Collection, Domain } from '../generated/routes.js';
-import { type Asked, EndpointsDialog } from './dialogs.js';
+import { type EndpointsAction, EndpointsDialog } from './dialogs.js';
 import { type Row, rowKey, rowsOf } from './rows.js';
 
 const ROW_HEIGHT = 42;
@@ -24,7 +24,7 @@ const SETTLED_AFTER_MS = 200;
 export function EndpointsPage() {
   const [search, setSearch] = useAddressValue('search');
   const [failing, setFailing] = useAddressValue('failing');
-  const [asked, ask] = useState<Asked>();
+  const [action, ask] = useState<EndpointsAction>();
   const [isNew, setNew] = useAddressValue('new');
   const settled = useSettled(search.trim(), SETTLED_AFTER_MS);
   const isFiltered = settled !== '' || failing !== '';
@@ -62,9 +62,9 @@ export function EndpointsPage() {
       </search>
       <Tree search={settled} failing={failing !== ''} isFiltered={isFiltered} ask={ask} />
       {isNew === 'endpoint' && may('endpoints:write') && (
-        <EndpointsDialog asked={{ what: 'new endpoint' }} onClose={() => setNew('')} />
+        <EndpointsDialog action={{ what: 'new endpoint' }} onClose={() => setNew('')} />
       )}
-      {asked && <EndpointsDialog asked={asked} onClose={() => ask(undefined)} />}
+      {action && <EndpointsDialog action={action} onClose={() => ask(undefined)} />}
     </Page>
   );
 }
@@ -73,7 +73,7 @@ interface TreeProps {
   readonly search: string;
   readonly failing: boolean;
   readonly isFiltered: boolean;
-  readonly ask: (asked: Asked) => void;
+  readonly ask: (action: EndpointsAction) => void;
 }
 
 function Tree({ search, failing, isFiltered, ask }: TreeProps) {
@@ -93,16 +93,16 @@ function Tree({ search, failing, isFiltered, ask }: TreeProps) {
     <>
       {failed && <ErrorNotice error={failed} onRetry={domains.refresh} />}
       <Loaded result={endpoints} lines={8}>
-        {(found) => {
+        {(loaded) => {
           const rows = rowsOf({
-            endpoints: found,
+            endpoints: loaded,
             domains: domains.data ?? [],
             collections: collections.data ?? [],
             isWhole: !endpoints.hasMore,
             hasEmpty: !isFiltered,
             isClosed: (host) => closed.has(host) && !isFiltered,
           });
-          if (rows.length === 0) return <NothingFound isFiltered={isFiltered} ask={ask} />;
+          if (rows.length === 0) return <NoMatches isFiltered={isFiltered} ask={ask} />;
           return (
             <div class="card">
               <VirtualList
@@ -129,7 +129,7 @@ function Tree({ search, failing, isFiltered, ask }: TreeProps) {
   );
 }
 
-function NothingFound({ isFiltered, ask }: Pick<TreeProps, 'isFiltered' | 'ask'>) {
+function NoMatches({ isFiltered, ask }: Pick<TreeProps, 'isFiltered' | 'ask'>) {
   if (isFiltered)
     return (
       <Empty title="No endpoint is like this">
@@ -159,7 +159,7 @@ interface TreeRowProps {
   readonly row: Row;
   readonly isClosed: boolean;
   readonly toggle: (host: string) => void;
-  readonly ask: (asked: Asked) => void;
+  readonly ask: (action: EndpointsAction) => void;
 }
 
 function TreeRow({ row, isClosed, toggle, ask }: TreeRowProps) {
@@ -219,7 +219,7 @@ function EndpointRow({ endpoint }: { readonly endpoint: BriefEndpoint }) {
   );
 }
 
-function domainMenu(domain: Domain, ask: (asked: Asked) => void): readonly MenuItem[] {
+function domainMenu(domain: Domain, ask: (action: EndpointsAction) => void): readonly MenuItem[] {
   return [
     ...(may('endpoints:write')
       ? [{ label: 'New endpoint', onClick: () => ask({ what: 'new endpoint', host: domain.host }) }]
@@ -237,7 +237,7 @@ function domainMenu(domain: Domain, ask: (asked: Asked) => void): readonly MenuI
 function collectionMenu(
   collection: Collection,
   host: string,
-  ask: (asked: Asked) => void,
+  ask: (action: EndpointsAction) => void,
 ): readonly MenuItem[] {
   return [
     ...(may('endpoints:write')

@@ -14,7 +14,14 @@ import { useSettled } from '../base/settled.js';
 import { SourceField, type SourceWords } from '../base/source-field.js';
 import type { Domain } from '../generated/routes.js';
 import { changes, PlanView, SPEC } from './plan-view.js';
-import { type Options, planImport, type Source, startImport, type Target, type Wanted } from './request.js';
+import {
+  type ImportRequest,
+  type Options,
+  planImport,
+  type Source,
+  startImport,
+  type Target,
+} from './request.js';
 import { type Chosen, TargetFields } from './target-fields.js';
 
 export function ImportPage() {
@@ -67,21 +74,21 @@ function ImportForm({ domains }: { readonly domains: readonly Domain[] }) {
     validate: chosen.validate,
     deploys: chosen.deploys && may('endpoints:deploy'),
   };
-  const asked = JSON.stringify({
+  const inputs = JSON.stringify({
     ...{ target, options, text },
     bundle: bundle && [bundle.name, bundle.size, bundle.lastModified],
   });
-  const settled = useSettled(asked, SETTLED_AFTER_MS);
-  const wanted: Wanted | undefined = source && target && { source, target, options };
-  const plan = usePlan(wanted && ((signal) => planImport(wanted, signal)), settled);
+  const settled = useSettled(inputs, SETTLED_AFTER_MS);
+  const request: ImportRequest | undefined = source && target && { source, target, options };
+  const plan = usePlan(request && ((signal) => planImport(request, signal)), settled);
   /** What is shown is what would be imported. */
-  const isPlanned = settled === asked && !plan.isLoading;
+  const isPlanned = settled === inputs && !plan.isLoading;
 
   const run = async () => {
-    if (!wanted) return;
+    if (!request) return;
     setSent(0);
     try {
-      const id = await startImport({ ...wanted, target: await existing(wanted.target) }, setSent);
+      const id = await startImport({ ...request, target: await existing(request.target) }, setSent);
       forgetText();
       forgetChosen();
       invalidate('/api/endpoints', '/api/collections', '/api/domains');
@@ -136,11 +143,11 @@ function firstChoice(domains: readonly Domain[]): Chosen {
 
 /** Undefined: not chosen yet. */
 function targetOf({ host, newHost, collection }: Chosen, domains: readonly Domain[]): Target | undefined {
-  const wanted = host === '' ? newHost.trim().toLowerCase() : host;
-  if (wanted === '') return undefined;
-  const domainId = domains.find((domain) => domain.host === wanted)?.id;
+  const chosen = host === '' ? newHost.trim().toLowerCase() : host;
+  if (chosen === '') return undefined;
+  const domainId = domains.find((domain) => domain.host === chosen)?.id;
   const isNamed = collection !== 'title' && collection !== 'none';
-  return { host: wanted, domainId, collection: isNamed ? { id: collection } : collection };
+  return { host: chosen, domainId, collection: isNamed ? { id: collection } : collection };
 }
 
 /** Makes the domain where there is none of a host. @throws ApiError */

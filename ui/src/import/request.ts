@@ -21,25 +21,28 @@ export interface Options {
   readonly deploys: boolean;
 }
 
-export interface Wanted {
+export interface ImportRequest {
   readonly source: Source;
   readonly target: Target;
   readonly options: Options;
 }
 
 /** What an import would do. @throws ApiError */
-export async function planImport(wanted: Wanted, signal: AbortSignal): Promise<Answer<ImportPlan>> {
-  return (await send(wanted, true, signal)) as Answer<ImportPlan>;
+export async function planImport(request: ImportRequest, signal: AbortSignal): Promise<Answer<ImportPlan>> {
+  return (await send(request, true, signal)) as Answer<ImportPlan>;
 }
 
 /** @returns the id of the import, which may still go on. @throws ApiError */
-export async function startImport(wanted: Wanted, onProgress: (part: number) => void): Promise<string> {
-  const { data } = await send(wanted, false, undefined, onProgress);
+export async function startImport(
+  request: ImportRequest,
+  onProgress: (part: number) => void,
+): Promise<string> {
+  const { data } = await send(request, false, undefined, onProgress);
   return (data as OpenApiImported | BundleImported | ImportAccepted).import_id;
 }
 
 function send(
-  { source, target: { host, domainId, collection }, options: { validate, deploys } }: Wanted,
+  { source, target: { host, domainId, collection }, options: { validate, deploys } }: ImportRequest,
   isTrial: boolean,
   signal?: AbortSignal,
   onProgress?: (part: number) => void,

@@ -11,17 +11,17 @@ interface Progress {
   readonly handlers: readonly ImportHandler[];
 }
 
-/** The import with what its events have told since. */
+/** The import with what its events have reported since. */
 export function useImport(id: string) {
   const result = useQuery('GET /api/imports/{id}', { params: { id } });
   const [progress, setProgress] = useState<Progress>();
-  const isGoingOn = result.data?.finished_at === null;
+  const isUnfinished = result.data?.finished_at === null;
   useProgressEvents<Progress>({
-    ...{ path: `/api/imports/${encodeURIComponent(id)}/events`, isGoingOn, refresh: result.refresh },
-    onProgress: (told) =>
-      setProgress((before) => ({ ...told, handlers: merged(before?.handlers ?? [], told.handlers) })),
+    ...{ path: `/api/imports/${encodeURIComponent(id)}/events`, isUnfinished, refresh: result.refresh },
+    onProgress: (next) =>
+      setProgress((before) => ({ ...next, handlers: merged(before?.handlers ?? [], next.handlers) })),
   });
-  if (!result.data || !isGoingOn || !progress) return result;
+  if (!result.data || !isUnfinished || !progress) return result;
   const handlers = merged(result.data.handlers, progress.handlers);
   return { ...result, data: { ...result.data, state: progress.state, counts: progress.counts, handlers } };
 }

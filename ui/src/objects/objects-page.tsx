@@ -34,10 +34,10 @@ function Storages({ services }: { readonly services: readonly Service[] }) {
   // It stays the one that is shown: what is on its way to a storage is not for another one.
   const first = useRef<string | undefined>(undefined);
   first.current ??= active[0]?.id;
-  const wanted = params.get('service') ?? first.current;
-  const chosen = active.find(({ id }) => id === wanted);
+  const selected = params.get('service') ?? first.current;
+  const chosen = active.find(({ id }) => id === selected);
   if (!chosen && active.length > 0)
-    return <Missing storage={storages.find(({ id }) => id === wanted)} active={active} />;
+    return <Missing storage={storages.find(({ id }) => id === selected)} active={active} />;
   if (!chosen)
     return (
       <Empty title={storages.length > 0 ? 'No object storage is active' : 'There is no object storage yet'}>

@@ -148,10 +148,10 @@ async function deploy(): Promise<void> {
 
 /** The endpoint, also where an earlier attempt has made it. */
 async function draft(): Promise<{ readonly id: string }> {
-  const [found] = await get('GET /api/overview/endpoints', {
+  const [endpoint] = await get('GET /api/overview/endpoints', {
     query: { search: `GET *${ROUTE.path}`, limit: 1 },
   });
-  if (found) return found;
+  if (endpoint) return endpoint;
   return get('POST /api/endpoints', { body: { ...ROUTE, name: 'hello', code: CODE } });
 }
 

@@ -29,7 +29,7 @@ export function Operations({ document, destination }: OperationsProps) {
           value={search}
           onInput={(text) => change({ search: text }, true)}
         />
-        <List operations={found(operations, search)} chosen={chosen} />
+        <List operations={matchingOperations(operations, search)} chosen={chosen} />
       </div>
       {chosen ? (
         <OperationView key={chosen.id} document={document} operation={chosen} destination={destination} />
@@ -101,7 +101,7 @@ function Path({ path }: { readonly path: string }) {
   );
 }
 
-function found(operations: readonly Operation[], search: string): readonly Operation[] {
+function matchingOperations(operations: readonly Operation[], search: string): readonly Operation[] {
   const words = search.toLowerCase().split(/\s+/);
   return operations.filter(({ id, method, path, summary, tag }) => {
     const text = `${method} ${path} ${id} ${summary} ${tag}`.toLowerCase();

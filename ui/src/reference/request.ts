@@ -37,7 +37,7 @@ export function pathOf({ path, parameters }: Operation, typed: Typed): string {
   return query.length > 0 ? `${filled}?${new URLSearchParams(query)}` : filled;
 }
 
-/** @param onText told while an answer goes on. @throws ApiError, or what `fetch` throws */
+/** @param onText gets what has come of the answer so far. @throws ApiError, or what `fetch` throws */
 export async function send(
   destination: Destination,
   operation: Operation,
@@ -141,9 +141,9 @@ async function invoke(
 
 /** The endpoint of an operation. @throws Error when there is none any more */
 export async function endpointOf(host: string, base: string, { method, path }: Operation): Promise<string> {
-  const found = await get('GET /api/endpoints', { query: { domain: host, search: path, limit: 100 } });
-  const wanted = [base + path, path];
-  const endpoint = found.find((one) => one.method === method && wanted.includes(one.path));
+  const candidates = await get('GET /api/endpoints', { query: { domain: host, search: path, limit: 100 } });
+  const paths = [base + path, path];
+  const endpoint = candidates.find((one) => one.method === method && paths.includes(one.path));
   if (!endpoint) throw new Error(`There is no endpoint for ${method} ${path} any more. Reload the page.`);
   return endpoint.id;
 }

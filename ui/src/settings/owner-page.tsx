@@ -76,7 +76,7 @@ interface OwnerPageProps<T> {
   readonly result: Result<T> & { readonly refresh: () => void };
   readonly name: string;
   readonly crumbs: ComponentChildren;
-  readonly general: (found: T) => ComponentChildren;
+  readonly general: (loaded: T) => ComponentChildren;
 }
 
 function OwnerPage<T>({ owner, section, result, name, crumbs, general }: OwnerPageProps<T>) {
@@ -107,7 +107,7 @@ function OwnerPage<T>({ owner, section, result, name, crumbs, general }: OwnerPa
         lines={6}
         subject={{ kind: KINDS[owner.kind], list: '/ui/endpoints', listName: 'All endpoints' }}
       >
-        {(found) => (
+        {(loaded) => (
           <Sections
             label={`Settings of ${name}`}
             sections={parts.map((part) => ({
@@ -116,7 +116,7 @@ function OwnerPage<T>({ owner, section, result, name, crumbs, general }: OwnerPa
               isCurrent: part === current,
             }))}
           >
-            {current?.name === 'general' && general(found)}
+            {current?.name === 'general' && general(loaded)}
             {current?.name === 'variables' && (
               <>
                 <VariablesSection key={owner.id} owner={owner} />

@@ -113,9 +113,9 @@ export function PolicyEditor({ owner, name, own }: PolicyEditorProps) {
               isChecked={isJson}
               isDisabled={why !== undefined}
               hint={why}
-              onChange={(wanted) => {
-                if (!wanted) toFields();
-                setWantsJson(wanted);
+              onChange={(isJson) => {
+                if (!isJson) toFields();
+                setWantsJson(isJson);
               }}
             />
           )}

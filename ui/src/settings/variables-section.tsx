@@ -160,8 +160,8 @@ const isGiven = ({ name, value }: Row) => name !== '' || value !== '';
 
 /** Null for what was taken away. */
 function changesOf(before: Variables, rows: readonly Row[]): Record<string, string | null> {
-  const wanted = new Map(rows.filter(isGiven).map(({ name, value }) => [name, value]));
-  const removed = Object.keys(before).filter((name) => !wanted.has(name));
-  const changed = [...wanted].filter(([name, value]) => before[name] !== value);
+  const given = new Map(rows.filter(isGiven).map(({ name, value }) => [name, value]));
+  const removed = Object.keys(before).filter((name) => !given.has(name));
+  const changed = [...given].filter(([name, value]) => before[name] !== value);
   return { ...Object.fromEntries(removed.map((name) => [name, null])), ...Object.fromEntries(changed) };
 }

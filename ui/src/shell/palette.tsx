@@ -58,7 +58,7 @@ function Search() {
   const [location, navigate] = useLocation();
   const search = useSettled(text.trim(), SETTLED_AFTER_MS);
   const canSearch = search !== '' && may('endpoints:read');
-  const found = useQuery(
+  const results = useQuery(
     'GET /api/overview/endpoints',
     canSearch ? { query: { search, limit: MOST_SHOWN } } : undefined,
   );
@@ -72,7 +72,7 @@ function Search() {
     'GET /api/route',
     url && may('endpoints:read') ? { query: { host: url.host, path: url.pathname } } : undefined,
   );
-  const isPending = search !== text.trim() || (canSearch && found.data === undefined && !found.error);
+  const isPending = search !== text.trim() || (canSearch && results.data === undefined && !results.error);
 
   const words = text.trim().toLowerCase();
   const choices: readonly Choice[] = [
@@ -80,7 +80,7 @@ function Search() {
       words === '' ? kind !== 'Command' : `${name} ${also}`.toLowerCase().includes(words),
     ),
     ...(url && routed.data?.match ? [routeChoice(routed.data.match)] : []),
-    ...(canSearch ? (found.data ?? []) : []).map(({ id, method, domain, route, name }) => ({
+    ...(canSearch ? (results.data ?? []) : []).map(({ id, method, domain, route, name }) => ({
       key: `/ui/endpoints/${id}`,
       name: `${method} ${domain === '*' ? '' : domain}${route}`,
       ...(name !== route && { also: name }),

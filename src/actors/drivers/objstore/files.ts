@@ -206,9 +206,9 @@ async function* exactParts(
     for await (const chunk of chunks) {
       received += chunk.length;
       if (received > size) throw new ServiceError('invalid', `the content is longer than ${size} bytes`);
-      for (let taken = 0; taken < chunk.length; ) {
-        const count = chunk.copy(part, filled, taken);
-        taken += count;
+      for (let copied = 0; copied < chunk.length; ) {
+        const count = chunk.copy(part, filled, copied);
+        copied += count;
         filled += count;
         if (filled === part.length) {
           filled = 0;

@@ -112,21 +112,21 @@ function stateOf({ isDirty, checked, theirs }: Draft, endpoint: Endpoint, mayWri
 function useSaving(draft: Draft, mayCompile: boolean, onConflict: () => void) {
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<{ readonly error: ApiError; readonly draft: Draft }>();
-  const asked = useRef(0);
+  const requested = useRef(0);
   const save = async () => {
-    asked.current++;
-    if (asked.current > 1) return;
+    requested.current++;
+    if (requested.current > 1) return;
     setBusy(true);
     setFailure(undefined);
     try {
-      for (let done = 0; done < asked.current; ) {
-        done = asked.current;
+      for (let done = 0; done < requested.current; ) {
+        done = requested.current;
         if ((await (mayCompile ? draft.compile() : draft.save())) === 'changed') onConflict();
       }
     } catch (thrown) {
       setFailure({ error: toApiError(thrown), draft });
     }
-    asked.current = 0;
+    requested.current = 0;
     setBusy(false);
   };
   useEffect(() => {

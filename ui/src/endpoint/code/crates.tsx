@@ -60,7 +60,7 @@ export function Crates({ draft, isReadOnly, error }: CratesProps) {
         ))}
         {double !== undefined && (
           <p class="problem" role="alert">
-            {double} is there twice; only the last one counts.
+            {double} is listed twice; only the last one counts.
           </p>
         )}
       </div>

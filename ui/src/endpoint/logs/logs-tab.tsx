@@ -10,12 +10,12 @@ import { Badge, count, type Tone } from '../../base/text.js';
 import { useMedia } from '../../base/use-media.js';
 import { Visible } from '../../base/visible.js';
 import type { Endpoint, LogEntry } from '../../generated/routes.js';
-import { beginLog, openLog } from './ahead.js';
 import type { FeedState, LogFeed } from './feed.js';
 import { filterOf, type LogFilter, withFilter } from './filter.js';
 import { LogEntryDetails } from './log-entry-details.js';
 import { isAtFilter, LogFilters } from './log-filters.js';
 import { LogLine, type LogLineProps } from './log-line.js';
+import { beginLog, openLog } from './prefetch.js';
 import { RequestSummary } from './request-summary.js';
 
 const ROW = 28;

@@ -27,8 +27,8 @@ const SECTIONS: Readonly<Record<string, readonly [string, FunctionComponent<Sect
 
 export function SettingsTab({ endpoint }: SectionProps) {
   const [address] = useSearchParams();
-  const asked = address.get('section') ?? '';
-  const current = asked in SECTIONS ? asked : 'general';
+  const section = address.get('section') ?? '';
+  const current = section in SECTIONS ? section : 'general';
   const [, Current = GeneralSection] = SECTIONS[current] ?? [];
   return (
     <Sections

@@ -37,9 +37,9 @@ function exampleOf(operation: Json, shared: readonly unknown[], document: Json):
     byName.set(`${parameter['in']} ${parameter['name']}`, parameter);
   }
   const parameters = [...byName.values()];
-  const inPlace = (place: string, wanted: (parameter: Json) => boolean = () => true) =>
+  const inPlace = (place: string, isIncluded: (parameter: Json) => boolean = () => true) =>
     parameters
-      .filter((parameter) => parameter['in'] === place && wanted(parameter))
+      .filter((parameter) => parameter['in'] === place && isIncluded(parameter))
       .map((parameter) => ({
         name: String(parameter['name']),
         value: text(valueIn(parameter, document, new Set())),
@@ -140,21 +140,21 @@ function ownMembers(schema: Json, document: Json, next: (schema: unknown) => unk
 
 /** What a reference within the document leads to. */
 function resolved(value: unknown, document: Json): Json {
-  let found = isJson(value) ? value : {};
-  for (let steps = 0; steps < MOST_DEPTH && typeof found['$ref'] === 'string'; steps++) {
-    const { $ref: reference } = found;
+  let schema = isJson(value) ? value : {};
+  for (let steps = 0; steps < MOST_DEPTH && typeof schema['$ref'] === 'string'; steps++) {
+    const { $ref: reference } = schema;
     if (!reference.startsWith('#/')) return {};
     let at: Json | undefined = document;
     for (const part of reference.slice(2).split('/'))
       at = member(at, decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~'));
-    found = at ?? {};
+    schema = at ?? {};
   }
-  return found;
+  return schema;
 }
 
 function member(value: unknown, name: string): Json | undefined {
-  const found = isJson(value) && Object.hasOwn(value, name) ? value[name] : undefined;
-  return isJson(found) ? found : undefined;
+  const member = isJson(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  return isJson(member) ? member : undefined;
 }
 
 function isJson(value: unknown): value is Json {

@@ -126,14 +126,14 @@ interface CanaryProps {
 }
 
 function Canary({ endpoint, stable, canary, percent }: CanaryProps) {
-  const [wanted, setWanted] = useState(percent);
-  useEffect(() => setWanted(percent), [percent]);
+  const [chosen, setChosen] = useState(percent);
+  useEffect(() => setChosen(percent), [percent]);
   return (
     <div class="stack canary">
-      <Slider percent={wanted} version={canary} onInput={setWanted} />
+      <Slider percent={chosen} version={canary} onInput={setChosen} />
       <div class="actions">
-        <Button isDisabled={wanted === percent} onClick={() => share(endpoint, stable, canary, wanted)}>
-          Send {wanted} % to version {canary}
+        <Button isDisabled={chosen === percent} onClick={() => share(endpoint, stable, canary, chosen)}>
+          Send {chosen} % to version {canary}
         </Button>
         <Button look="primary" onClick={() => serve(endpoint, [{ version: canary, percent: 100 }])}>
           Promote version {canary}

@@ -1,0 +1,92 @@
+/** Who sends a request to the API, and what they may do. */
+import { AppError } from '../../errors.js';
+import type { Actor } from '../../model/actor.js';
+import {
+  isWithin,
+  narrowed,
+  PERMISSIONS,
+  PERMISSIONS_OF_ROLE,
+  type Permission,
+  type Role,
+  type Scope,
+  scopeOf,
+} from '../../model/permission.js';
+import type { Session } from '../../store/sessions.js';
+import type { Token } from '../../store/tokens.js';
+import type { User } from '../../store/users.js';
+
+export interface Principal {
+  readonly actor: Actor;
+  readonly permissions: ReadonlySet<Permission>;
+  readonly scope: Scope;
+  /** With a session: whose it is. */
+  readonly user?: User;
+  /** With a token: who made it. None of one that API_KEY made. */
+  readonly maker?: User;
+  readonly session?: Session;
+}
+
+/** What is of the whole installation: nobody who is limited to certain domains has it. */
+const OF_INSTALLATION: readonly Permission[] = [
+  ...(['users:read', 'users:write', 'audit:read', 'metrics:read', 'queues:write'] as const),
+];
+const EVERYTHING: ReadonlySet<Permission> = new Set(PERMISSIONS);
+
+/** Somebody without a credential, at a route for everybody. */
+export function nobody(address: string): Principal {
+  return { actor: { kind: 'anonymous', address }, permissions: new Set(), scope: [] };
+}
+
+/** An admin of everything without a name. */
+export function unlimited(actor: Actor): Principal {
+  return { actor, permissions: EVERYTHING, scope: undefined };
+}
+
+export function ofUser(user: User): Pick<Principal, 'permissions' | 'scope'> {
+  const scope = scopeOf(user.domains);
+  return { scope, permissions: within(PERMISSIONS_OF_ROLE[user.role], scope) };
+}
+
+export function ofSession(user: User, session: Session): Principal {
+  return { ...ofUser(user), actor: { kind: 'user', id: user.id, email: user.email }, user, session };
+}
+
+/** What a token was given, as far as who made it still has it. @param user who made it; null: API_KEY */
+export function ofToken({ id, name, user_id, permissions, domains }: Token, user: User | null): Principal {
+  const maker = user ? ofUser(user) : { permissions: EVERYTHING, scope: undefined };
+  const scope = narrowed(scopeOf(domains), maker.scope);
+  const granted = permissions.filter((permission) => maker.permissions.has(permission));
+  return {
+    actor: { kind: 'token', id, name, user_id },
+    permissions: within(new Set(granted), scope),
+    scope,
+    ...(user && { maker: user }),
+  };
+}
+
+/** @throws AppError forbidden */
+export function requirePermission({ permissions }: Pick<Principal, 'permissions'>, needed: Permission): void {
+  if (!permissions.has(needed))
+    throw new AppError('forbidden', `The permission ${needed} is missing`, {
+      details: { permission: needed },
+    });
+}
+
+/** Whether they see secrets in configs of services: shared services have secrets of others. */
+export function maySeeSecrets({ permissions, scope }: Principal): boolean {
+  return permissions.has('secrets:write') && scope === undefined;
+}
+
+function within(permissions: ReadonlySet<Permission>, scope: Scope): ReadonlySet<Permission> {
+  if (!scope) return permissions;
+  return new Set([...permissions].filter((permission) => !OF_INSTALLATION.includes(permission)));
+}
+
+/** Nobody gives a role, or takes over an account, that may do more than they may. */
+export function requireRoleAtLeast({ permissions, scope }: Principal, ...roles: (Role | undefined)[]): void {
+  const isWithinOwn = roles.every(
+    (role) => role === undefined || [...PERMISSIONS_OF_ROLE[role]].every((one) => permissions.has(one)),
+  );
+  if (!isWithinOwn || !isWithin(scopeOf([]), scope))
+    throw new AppError('forbidden', 'The user has, or would have, permissions that you have not');
+}

@@ -1,0 +1,298 @@
+/** The objects that a folder declares: every list item is validated by itself, so that all problems are reported. */
+import { setImmediate } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import type { Static } from '@sinclair/typebox';
+import type { DeclaredObject } from '../../apply/changes.js';
+import { collectionKey, endpointKey, keyOf, titleOf } from '../../apply/keys.js';
+import { someOrNull, sortedSchedules } from '../../apply/normal.js';
+import type {
+  CollectionObject,
+  DomainObject,
+  EndpointObject,
+  InstallationObject,
+  ServiceObject,
+} from '../../apply/objects.js';
+import { AppError } from '../../errors.js';
+import type { Folder, Placed } from '../../import/folder/folder.js';
+import { handlerPath } from '../../import/folder/read-folder.js';
+import { completedConfig, type OpenedService } from '../../lifecycle/stored-services.js';
+import { textProblem } from '../../model/formats.js';
+import { type Check, describeProblem } from '../../model/problems.js';
+import { joinRoute, normalizeBasePath, RouteSyntaxError } from '../../model/route-pattern.js';
+import { checkOf } from '../../model/schema-check.js';
+import {
+  FILE_LISTS,
+  type FileCollectionInput,
+  type FileDomainInput,
+  type FileEndpointInput,
+  FileHead,
+  type FileList,
+  type FileServiceInput,
+} from './edge-file.js';
+import { scheduleObject } from './schedules.js';
+
+/** What is there, as far as a folder refers to it. */
+export interface KnownObjects {
+  readonly collections: readonly CollectionObject[];
+  readonly services: readonly OpenedService[];
+  readonly secrets: ReadonlySet<string>;
+}
+
+export interface DeclaredObjects {
+  readonly stack: string;
+  readonly declared: readonly (DeclaredObject & Pick<Placed, 'members'>)[];
+  /** Configs of services with the secrets that are stored, by name. */
+  readonly configs: ReadonlyMap<string, object>;
+  /** All that is wrong, each with its place. */
+  readonly problems: readonly string[];
+}
+
+const checkHead = checkOf(FileHead);
+const CHECKS = Object.fromEntries(
+  Object.entries(FILE_LISTS).map(([name, schema]) => [name, checkOf(schema)]),
+) as Readonly<Record<FileList, Check>>;
+
+/** Between so many, the event loop runs other tasks. */
+const OBJECTS_AT_ONCE = 50;
+
+/** Reads objects from the lists of a folder. */
+class Reading {
+  readonly declared: (DeclaredObject & Pick<Placed, 'members'>)[] = [];
+  readonly configs = new Map<string, object>();
+  readonly problems: string[] = [];
+  readonly #basePaths: Map<string, string | null>;
+  readonly #seen = new Map<string, string>();
+
+  constructor(
+    private readonly folder: Folder,
+    private readonly known: KnownObjects,
+    private readonly stack: string,
+  ) {
+    this.#basePaths = new Map(known.collections.map((object) => [keyOf(object), object.base_path]));
+  }
+
+  async read(): Promise<void> {
+    await this.#each<FileDomainInput>('domains', (input) => this.#domain(input));
+    await this.#each<FileCollectionInput>('collections', (input) => this.#collection(input));
+    await this.#each<FileServiceInput>('services', (input) => this.#service(input));
+    await this.#each<FileEndpointInput>('endpoints', (input) => this.#endpoint(input));
+  }
+
+  async #each<T extends { stack?: string | null }>(
+    list: FileList,
+    objectOf: (input: T) => InstallationObject,
+  ): Promise<void> {
+    for (const [at, { value, place, members }] of (this.folder.lists[list] ?? []).entries()) {
+      if (at % OBJECTS_AT_ONCE === 0) await setImmediate();
+      const problem = CHECKS[list](value);
+      if (problem) {
+        const [member = ''] = problem.path;
+        this.problems.push(`${members[member] ?? place}: ${describeProblem(`${list}.${at}`, problem)}`);
+        continue;
+      }
+      try {
+        const input = value as T;
+        const object = objectOf(input);
+        const key = keyOf(object);
+        const twin = this.#seen.get(key);
+        if (twin !== undefined)
+          throw new AppError('invalid_input', `the ${titleOf(object)} is at ${twin} too`);
+        this.#seen.set(key, place);
+        this.declared.push({ object, place, members, isClaimed: input.stack === undefined });
+      } catch (thrown) {
+        if (!(thrown instanceof AppError)) throw thrown;
+        this.problems.push(
+          `${memberPlace(thrown.message, members) ?? place}: ${list}.${at}: ${thrown.message}`,
+        );
+      }
+    }
+  }
+
+  #domain({
+    host: given,
+    name,
+    description,
+    enabled,
+    policies,
+    variables,
+    stack,
+  }: FileDomainInput): DomainObject {
+    const host = given.toLowerCase();
+    return {
+      kind: 'domain',
+      host,
+      name: name ?? host,
+      description: description ?? null,
+      enabled: enabled ?? true,
+      policies: someOrNull(policies),
+      variables: variables ?? {},
+      stack: this.#owner(stack),
+    };
+  }
+
+  #collection(input: FileCollectionInput): CollectionObject {
+    const { host, name, description, base_path, enabled, policies, variables, stack } = input;
+    const object: CollectionObject = {
+      kind: 'collection',
+      host: host.toLowerCase(),
+      name,
+      description: description ?? null,
+      base_path: normalizeBasePath(base_path ?? ''),
+      enabled: enabled ?? true,
+      policies: someOrNull(policies),
+      variables: variables ?? {},
+      stack: this.#owner(stack),
+    };
+    this.#basePaths.set(keyOf(object), object.base_path);
+    return object;
+  }
+
+  #service({ name, service_type, config, enabled, domains, active, stack }: FileServiceInput): ServiceObject {
+    const before = this.known.services.find(({ object }) => object.name === name);
+    if (before && before.object.service_type !== service_type)
+      throw invalid(
+        'service_type',
+        `must stay "${before.object.service_type}": the type of a service cannot change`,
+      );
+    // What is stored may have been accepted by an earlier release only.
+    const isUnchanged = before && isDeepStrictEqual(before.object.config, config);
+    const { shown, whole } = isUnchanged
+      ? { shown: before.object.config, whole: before.config }
+      : completedConfig(service_type, config, before);
+    this.configs.set(name, whole);
+    const isEnabled = enabled ?? true;
+    if (active === true && !isEnabled) throw invalid('active', 'must not be true: the service is disabled');
+    return {
+      kind: 'service',
+      name,
+      service_type,
+      // A default that a later release has added is no change.
+      config: before && isDeepStrictEqual(shown, completeAsStored(before)) ? before.object.config : shown,
+      enabled: isEnabled,
+      domains: [...new Set((domains ?? []).map((host) => host.toLowerCase()))].sort(),
+      active: active ?? isEnabled,
+      stack: this.#owner(stack),
+    };
+  }
+
+  #endpoint(input: FileEndpointInput): EndpointObject {
+    const host = input.host.toLowerCase();
+    const { method, collection } = input;
+    const place = this.#placeOf(input, host);
+    const code = this.#code(input.handler);
+    if (input.running === true && code === null)
+      throw invalid('running', 'must not be true without a handler');
+    const object = {
+      kind: 'endpoint',
+      host,
+      method,
+      ...place,
+      name: input.name ?? `${method} ${place.route}`,
+      collection: collection ?? null,
+      description: input.description ?? null,
+      enabled: input.enabled ?? true,
+      code,
+      dependencies: someOrNull(input.dependencies),
+      limits: someOrNull(input.limits),
+      policies: someOrNull(input.policies),
+      variables: input.variables ?? {},
+      bindings: input.bindings ?? {},
+      running: input.running ?? code !== null,
+      stack: this.#owner(input.stack),
+    } as const;
+    endpointKey(host, method, object.route);
+    const schedules = (input.schedules ?? []).map((schedule) => scheduleObject(object, schedule));
+    return { ...object, schedules: sortedSchedules(schedules) };
+  }
+
+  /** Route and path of an endpoint, and the domain of its collection. */
+  #placeOf(
+    { route, path, collection, collection_host: given }: FileEndpointInput,
+    host: string,
+  ): Pick<EndpointObject, 'route' | 'path' | 'collection_host'> {
+    if (collection === undefined) {
+      if (route === undefined || path !== undefined)
+        throw invalid('route', 'is needed, and no path, because there is no collection');
+      if (given !== undefined) throw invalid('collection_host', 'is only for an endpoint with a collection');
+      return { route, path: route, collection_host: null };
+    }
+    if (path === undefined || route !== undefined)
+      throw invalid('path', 'is needed, and no route, because there is a collection');
+    const isForAll = host === '*';
+    if (isForAll !== (given !== undefined))
+      throw invalid(
+        'collection_host',
+        isForAll
+          ? 'is needed, because the host is "*"'
+          : 'is only for the host "*": a collection is of the same host',
+      );
+    const collection_host = (given ?? host).toLowerCase();
+    const basePath = this.#basePaths.get(collectionKey(collection_host, collection));
+    if (basePath === undefined)
+      throw invalid(
+        'collection',
+        `there is no collection "${collection_host}/${collection}", neither here nor in the installation`,
+      );
+    try {
+      return { route: joinRoute(basePath, path), path, collection_host };
+    } catch (thrown) {
+      if (!(thrown instanceof RouteSyntaxError)) throw thrown;
+      throw invalid('path', `with the base path ${basePath ?? '/'} of the collection, it ${thrown.message}`);
+    }
+  }
+
+  #code(handler: string | undefined): string | null {
+    if (handler === undefined) return null;
+    const code = this.folder.sources.get(handlerPath(handler));
+    if (code === undefined) throw invalid('handler', `there is no file ${handler} in the folder`);
+    const problem = textProblem(code);
+    if (problem !== undefined) throw invalid('handler', `the file ${handler} ${problem}`);
+    return code;
+  }
+
+  #owner(stack: string | null | undefined): string | null {
+    return stack === undefined ? this.stack : stack;
+  }
+}
+
+/** @throws AppError invalid_folder when not even the stack is known */
+export async function declaredObjects(folder: Folder, known: KnownObjects): Promise<DeclaredObjects> {
+  const head = Object.fromEntries(folder.head.map(({ name, value }) => [name, value]));
+  const problems: string[] = [];
+  const problem = checkHead(head);
+  if (problem) {
+    const place = folder.head.find(({ name }) => name === problem.path[0])?.place ?? 'edge.yaml:1';
+    problems.push(`${place}: ${describeProblem('', problem).replace(/^\./, '')}`);
+  }
+  const { stack, secrets = [] } = head as Partial<Static<typeof FileHead>>;
+  if (!problem) {
+    const place = folder.head.find(({ name }) => name === 'secrets')?.place ?? '';
+    const missing = secrets.filter((name) => !known.secrets.has(name));
+    if (missing.length > 0)
+      problems.push(`${place}: secrets: ${missing.join(', ')} must be set first (PUT /api/secrets/NAME)`);
+  }
+  const reading = new Reading(folder, known, String(stack));
+  await reading.read();
+  const { declared, configs } = reading;
+  return { stack: String(stack), declared, configs, problems: [...problems, ...reading.problems] };
+}
+
+/** The config of a stored service with the defaults of today; as it is, when it would not be accepted any more. */
+function completeAsStored(before: OpenedService): object {
+  try {
+    return completedConfig(before.object.service_type, before.object.config, before).shown;
+  } catch (thrown) {
+    if (thrown instanceof AppError) return before.object.config;
+    throw thrown;
+  }
+}
+
+/** Where the member stands that a message begins with. */
+function memberPlace(message: string, members: Placed['members']): string | undefined {
+  const name = /^(\w+)/.exec(message)?.[1];
+  return name !== undefined && Object.hasOwn(members, name) ? members[name] : undefined;
+}
+
+function invalid(member: string, problem: string): AppError {
+  return new AppError('invalid_input', `${member}: ${problem}`);
+}

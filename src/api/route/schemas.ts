@@ -1,0 +1,98 @@
+/** Schemas shared by several resources. */
+import { type Static, type TProperties, type TSchema, Type } from '@sinclair/typebox';
+import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../model/crates.js';
+import type { Policies } from '../../model/policies/policies.js';
+import { POLICIES_SCHEMA } from '../../model/policies/schema.js';
+
+/** A value or null, as a list of types instead of `anyOf`, for short validation messages. */
+export function nullable<T extends TSchema>(schema: T) {
+  const { type, enum: values } = schema as { readonly type?: unknown; readonly enum?: readonly unknown[] };
+  return Type.Unsafe<Static<T> | null>({
+    ...schema,
+    type: [type, 'null'],
+    ...(values && { enum: [...values, null] }),
+  });
+}
+
+/** Makes members optional. */
+export function optional<T extends TProperties>(members: T) {
+  return Type.Partial(Type.Object(members)).properties;
+}
+
+export const Id = Type.String({ format: 'uuid' });
+export const Name = Type.String({ format: 'line', maxLength: 255, description: 'Display name' });
+export const Description = nullable(Type.String({ format: 'text', maxLength: 65_536 }));
+export const Enabled = Type.Boolean({ default: true });
+/** Of what is for certain domains. */
+export const Hosts = Type.Array(Type.String({ format: 'hostname' }), {
+  maxItems: 1_000,
+  description: 'Hosts; none: all',
+});
+/** The name of a stack of files. */
+export const StackName = Type.String({
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$',
+  description: 'Letters, digits, ".", "_" and "-"; at most 63',
+});
+/** Of a new object; views show it. */
+export const Owner = nullable(
+  Type.String({
+    ...StackName,
+    description: 'The stack of files that it belongs to (docs/APPLY.md); null: none',
+  }),
+);
+export const Timestamp = Type.String({ format: 'date-time', description: 'ISO 8601, UTC' });
+
+/** The source of a handler. */
+export const Code = nullable(Type.String({ format: 'text', description: 'Handler source code (Rust)' }));
+export const DraftDependencies = Type.Unsafe<Dependencies | null>({
+  ...DEPENDENCIES_SCHEMA,
+  type: ['object', 'null'],
+});
+
+/** Of a domain, a collection or an endpoint. */
+export const PoliciesField = Type.Unsafe<Policies | null>({ ...POLICIES_SCHEMA, type: ['object', 'null'] });
+
+/** A version that serves, and its share of the requests. */
+export const Target = Type.Object(
+  {
+    version: Type.Integer({ minimum: 1, maximum: 2_147_483_647 }),
+    percent: Type.Integer({ minimum: 1, maximum: 100 }),
+  },
+  { title: 'Target' },
+);
+
+const TokenName = Type.String({ pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$", maxLength: 128 });
+
+/** What tells callers apart that keep their version while two share the requests. */
+export const Sticky = Type.Unsafe<{ readonly header: string } | { readonly cookie: string }>(
+  Type.Object(
+    { header: Type.Optional(TokenName), cookie: Type.Optional(TokenName) },
+    {
+      title: 'Sticky',
+      description: 'The name of a header or of a cookie: callers with the same value keep their version',
+      minProperties: 1,
+      maxProperties: 1,
+      additionalProperties: false,
+    },
+  ),
+);
+
+/** The path parameter of most routes. */
+export const IdParams = Type.Object({ id: Id });
+
+/** The "deletion result" of the contract. */
+export const Deleted = Type.Object({ id: Id, deleted: Type.Literal(true) }, { title: 'Deleted' });
+
+/** A flag in a query. */
+export const Flag = (description: string) =>
+  Type.Optional(oneOf(['true', '1', 'false', '0'], { description }));
+
+/** Whether a flag of a query is set. */
+export function isSet(flag: 'true' | '1' | 'false' | '0' | undefined): boolean {
+  return flag === 'true' || flag === '1';
+}
+
+/** One of several strings, as an `enum` instead of `anyOf`: validation messages list the values. */
+export function oneOf<const T extends readonly string[]>(values: T, options: { description?: string } = {}) {
+  return Type.Unsafe<T[number]>({ type: 'string', enum: values, ...options });
+}
