@@ -75,7 +75,7 @@ async function carryOut(job: ApplyJob, context: ApplyContext, signal: AbortSigna
       return;
     }
     if (!(thrown instanceof AttemptLost)) throw thrown;
-    log.info({ attempt }, 'another worker goes on with the apply');
+    log.info({ attempt }, 'another worker continues the apply');
     return;
   }
   await releaseAll(context, id);

@@ -150,7 +150,7 @@ async function isConfirmed(
 
 /** Follows an apply to its end. @throws CliError with its error */
 async function finish(session: Session, started: Apply, folder?: string): Promise<void> {
-  const interruptHint = `The apply goes on at the gateway, all or nothing; \`edge applies\` shows what becomes of it (${started.id}).`;
+  const interruptHint = `The apply continues at the gateway, all or nothing; \`edge applies\` shows its outcome (${started.id}).`;
   const ended = await withInterruptHint(session, interruptHint, follow(session, started, interruptHint));
   session.out.warnings(ended.outcome?.warnings ?? []);
   if (ended.state !== 'succeeded') throw failed(ended, await handlersOf(folder));

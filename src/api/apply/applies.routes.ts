@@ -33,7 +33,7 @@ export const APPLY_ERRORS = [
 ] as const;
 
 export const ACCEPTED = {
-  202: { description: 'The apply goes on; `Location` is its URL', data: ApplyView },
+  202: { description: 'The apply continues; `Location` is its URL', data: ApplyView },
 } as const;
 
 export const appliesRoutes = [
