@@ -1,6 +1,5 @@
 /** `edge validate`, `diff`, `apply`, `applies` and `rollback --apply`. The server plans; this shows and confirms. */
 import { resolve } from 'node:path';
-import { confirm } from '../ask.js';
 import { inFile } from '../deploying.js';
 import { CliError, type CompilerMessage, EXIT } from '../errors.js';
 import { filesOf } from '../folder.js';
@@ -9,6 +8,7 @@ import type { Apply, Plan } from '../generated/routes.js';
 import { routeName } from '../names.js';
 import { showPlan, summaryOf } from '../plan.js';
 import { readProject } from '../project.js';
+import { confirm } from '../prompt.js';
 import { type CommonOptions, type Session, withInterruptHint } from '../session.js';
 import { safeLine, timeOf } from '../text.js';
 import { actorOf } from './variables.js';
