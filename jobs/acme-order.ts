@@ -98,19 +98,19 @@ async function authorize({
   const answer = await client.getChallengeKeyAuthorization(offered);
   const challenge = await challengeOf(acme, order, authorization, offered.token, answer, context);
   await addChallenge(store, challenge);
-  let isWithServer = false;
+  let isSubmitted = false;
   try {
     await answeredByGateways(challenge, context);
     signal.throwIfAborted();
     await client.completeChallenge(offered);
-    isWithServer = true;
+    isSubmitted = true;
     const look = async () =>
       (await client.getAuthorizations(placed)).find(({ url }) => url === authorization.url) ?? authorization;
     const result = await settled(look, signal);
     if (result.status !== 'valid') throw new Error(problemOf(result, challengeType));
   } catch (thrown) {
     // It would stay pending, of which servers allow few.
-    if (!isWithServer) await client.deactivateAuthorization(authorization).catch(() => undefined);
+    if (!isSubmitted) await client.deactivateAuthorization(authorization).catch(() => undefined);
     throw thrown;
   } finally {
     await removeChallenge(store, challenge);

@@ -75,7 +75,7 @@ async function carryOut(job: ApplyJob, context: ApplyContext, signal: AbortSigna
       return;
     }
     if (!(thrown instanceof AttemptLost)) throw thrown;
-    log.info({ attempt }, 'another worker goes on with the apply');
+    log.info({ attempt }, 'another worker continues the apply');
     return;
   }
   await releaseAll(context, id);
@@ -136,7 +136,7 @@ async function commit(context: ApplyContext, current: ApplyTry): Promise<Written
         for (const id of ids) scheduled.add(id);
       },
     });
-    await tellQueue(context, [...scheduled]);
+    await updateQueue(context, [...scheduled]);
     return written;
   } catch (thrown) {
     if (signal.aborted || !(thrown instanceof AppError)) throw thrown;
@@ -200,7 +200,7 @@ async function undo(context: ApplyContext, current: ApplyTry, failure: ApplyFail
         },
       },
     );
-    await tellQueue(context, [...scheduled]);
+    await updateQueue(context, [...scheduled]);
   }
   // What was there before may have been in error before: there is nothing else to go back to.
   if (written) await awaitConvergence(lifecycle, written, signal);
@@ -215,8 +215,8 @@ function failureOfRow({ error_code, error }: Apply): ApplyFailure {
   return { code: error_code ?? 'internal_error', message: error ?? 'It was undone.' };
 }
 
-/** Schedules that have come, gone or changed. A periodic task finds those that are not told of here. */
-async function tellQueue({ lifecycle, queues, log }: ApplyContext, ids: readonly string[]): Promise<void> {
+/** Tells the queue of schedules that were made, changed or deleted. A periodic task finds those that it misses. */
+async function updateQueue({ lifecycle, queues, log }: ApplyContext, ids: readonly string[]): Promise<void> {
   try {
     const known = await schedulesByIds(lifecycle.store, ids);
     for (const id of ids) {

@@ -88,7 +88,7 @@ async function giveUp(context: ApplyContext, apply: UnfinishedApply): Promise<vo
   const { lifecycle, log } = context;
   const message =
     `The apply could not be undone in ${apply.attempt} attempts; the log of the workers says why. ` +
-    'What it has changed is there: apply what should be instead.';
+    'Its changes remain: apply what should be there instead.';
   log.error({ request_id: apply.request_id, apply_id: apply.id }, 'the undoing of an apply was given up');
   const failure = { code: 'internal_error', message } as const;
   await advanceApply(lifecycle.store, apply, 'undoing', { state: 'not_undone', failure, hasEnded: true });

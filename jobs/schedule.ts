@@ -62,8 +62,9 @@ export async function restoreSchedules({ store, queues }: ScheduleContext): Prom
   const known = await queues.schedules();
   const enabled = await enabledSchedules(store);
   for (const { id, cron, timezone } of enabled) {
-    const is = known.get(id);
-    if (is?.cron !== cron || is.timezone !== timezone) await queues.setSchedule(id, { cron, timezone });
+    const current = known.get(id);
+    if (current?.cron !== cron || current.timezone !== timezone)
+      await queues.setSchedule(id, { cron, timezone });
   }
   const ids = new Set(enabled.map(({ id }) => id));
   for (const id of known.keys()) if (!ids.has(id)) await queues.setSchedule(id, null);

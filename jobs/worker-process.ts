@@ -29,7 +29,7 @@ import { Turns } from '../src/util/turns.js';
 import { HAS_UNTRUSTED_USERS } from '../src/util/untrusted-users.js';
 import { acmeContext } from './acme.js';
 import { ActiveJobs } from './active-jobs.js';
-import { ArtifactSweep } from './forget-artifacts.js';
+import { ArtifactSweep } from './artifact-sweep.js';
 import { reportPreparation, toolchainCopy } from './preparation-progress.js';
 import { Reseal } from './reseal.js';
 import { openBuildTools } from './worker/build-tools.js';

@@ -29,7 +29,7 @@ const kinds = {
   login_failed: [401, 'The email or the password is wrong.'],
   oidc_failed: [
     401,
-    'The sign-in with OpenID Connect was not begun in this browser, took too long, or was refused; begin it again.',
+    'The sign-in with OpenID Connect was not started in this browser, took too long, or was refused; start it again.',
   ],
   forbidden: [403, 'Whoever sends the request may not do this; the message has what is missing.'],
   oidc_no_role: [

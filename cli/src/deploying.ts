@@ -20,7 +20,7 @@ export async function deployHandler(
 ): Promise<Deployed> {
   const code = readHandler(endpoint, file);
   const body = { code, dependencies: endpoint.dependencies as never, ...options };
-  const interruptHint = `The deployment goes on at the gateway; \`edge versions ${id}\` shows what becomes of it.`;
+  const interruptHint = `The deployment continues at the gateway; \`edge versions ${id}\` shows its outcome.`;
   for (;;)
     try {
       const call = session.api.call('POST /api/endpoints/{id}/deploy', { params: { id }, body });
@@ -39,7 +39,7 @@ function notDeployed(error: CliError): CliError {
   const { code, details } = error.facts;
   if (code !== 'wait_timeout' || !(details as { readonly build_id?: string } | undefined)?.build_id)
     return error;
-  const hint = 'Nothing was deployed. Run it again: it goes on with this build.';
+  const hint = 'Nothing was deployed. Run it again: it continues with this build.';
   return new CliError(error.message, { ...error.facts, hint }, error.exitCode);
 }
 

@@ -66,7 +66,7 @@ const HINTS: Readonly<Record<string, string>> = {
     '--adopt makes what belongs to no stack a part of this one; what another stack has made stays its own.',
   nothing_to_roll_back_to: '`edge versions` lists them; --version names one.',
   plan_changed: 'Run `edge diff` to see what the plan is now.',
-  wait_timeout: 'It goes on: look again in a while.',
+  wait_timeout: 'It continues: look again in a while.',
   start_overtaken: 'Look at `edge versions` before you deploy again.',
 };
 

@@ -78,13 +78,13 @@ export async function followToEnd<T>(
         work.show(event);
       }
     } catch (thrown) {
-      if (!retries.canHelp(thrown)) throw saying(thrown, hint);
+      if (!retries.canHelp(thrown)) throw withHint(thrown, hint);
       await retries.pause();
     }
   }
 }
 
-function saying(thrown: unknown, hint: string): unknown {
+function withHint(thrown: unknown, hint: string): unknown {
   if (!(thrown instanceof CliError) || thrown instanceof Interrupted) return thrown;
   return new CliError(thrown.message, { ...thrown.facts, hint }, thrown.exitCode);
 }

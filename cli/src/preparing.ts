@@ -11,9 +11,9 @@ const FIRST_LOOK_MS = 2_000;
 const LOOK_EVERY_MS = 5_000;
 
 /** Waits for work of the gateway, and says meanwhile what that has to wait for. */
-export async function sayingPreparations<T>(session: Session, work: Promise<T>): Promise<T> {
+export async function withPreparationProgress<T>(session: Session, work: Promise<T>): Promise<T> {
   const done = new AbortController();
-  void sayPreparations(session, AbortSignal.any([session.signal, done.signal]));
+  void reportPreparations(session, AbortSignal.any([session.signal, done.signal]));
   try {
     return await work;
   } finally {
@@ -22,7 +22,7 @@ export async function sayingPreparations<T>(session: Session, work: Promise<T>):
 }
 
 /** Never rejects: the work itself fails with what is wrong. */
-async function sayPreparations(session: Session, ended: AbortSignal): Promise<void> {
+async function reportPreparations(session: Session, ended: AbortSignal): Promise<void> {
   for (let pause = FIRST_LOOK_MS; !ended.aborted; pause = LOOK_EVERY_MS)
     try {
       await delay(pause, undefined, { signal: ended });

@@ -4,7 +4,7 @@ import { type Access, accessOf } from './config.js';
 import { isWithoutColour } from './environment.js';
 import { CliError } from './errors.js';
 import { Output } from './output.js';
-import { sayingPreparations } from './preparing.js';
+import { withPreparationProgress } from './preparing.js';
 
 /** Options that all commands have. */
 export interface CommonOptions {
@@ -68,7 +68,7 @@ export class Session {
 export async function withInterruptHint<T>(session: Session, text: string, work: Promise<T>): Promise<T> {
   session.setInterruptHint(text);
   try {
-    return await sayingPreparations(session, work);
+    return await withPreparationProgress(session, work);
   } finally {
     if (!session.signal.aborted) session.setInterruptHint(undefined);
   }

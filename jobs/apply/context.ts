@@ -22,7 +22,7 @@ export interface ApplyContext extends ThisWorker {
 export interface ApplyTry {
   readonly apply: Apply;
   readonly log: Logger;
-  /** Aborts when the worker has to stop: another one goes on. */
+  /** Aborts when the worker has to stop: another one resumes the apply. */
   readonly signal: AbortSignal;
   /** Records how far a step is; resolves at once when that is not the last of it. */
   progress(state: ApplyState, step: string, done: number, of: number): Promise<void>;

@@ -6,9 +6,9 @@ import type { Database } from '../../src/store/database.js';
 import type { AcmeContext } from '../acme.js';
 import type { AlertContext } from '../alerts.js';
 import type { ApplyContext } from '../apply/context.js';
+import type { ArtifactSweep } from '../artifact-sweep.js';
 import type { CompileContext } from '../compile.js';
 import type { DeliveryContext } from '../deliver.js';
-import type { ArtifactSweep } from '../forget-artifacts.js';
 import type { Reseal } from '../reseal.js';
 
 /** Of one process: each job and each task takes of it what it needs. */

@@ -88,7 +88,7 @@ export async function plannedChanges(
   for (const [at, { object, isClaimed, place }] of declared.entries()) {
     if (at % AT_ONCE === AT_ONCE - 1) await setImmediate();
     const key = keyOf(object);
-    const before = likest(byKey.get(key) ?? [], object);
+    const before = closestMatch(byKey.get(key) ?? [], object);
     if (before) matched.add(before.id);
     const decided = decide(before, object, isClaimed, options);
     if ('conflict' in decided) {
@@ -136,7 +136,7 @@ export async function plannedChanges(
 }
 
 /** Of objects that get the same key, when collections move, the one in the collection that the folder names. */
-function likest(candidates: readonly Existing[], declared: InstallationObject): Existing | undefined {
+function closestMatch(candidates: readonly Existing[], declared: InstallationObject): Existing | undefined {
   const isAlike = ({ object }: Existing) =>
     object.kind === 'endpoint' && declared.kind === 'endpoint' && object.collection === declared.collection;
   return candidates.find(isAlike) ?? candidates[0];

@@ -63,7 +63,7 @@ export const APPLIES = {
     600_000,
     1,
     3_600_000,
-    'How long a request waits for its apply before it answers 202, while the apply goes on, milliseconds.',
+    'How long a request waits for its apply before it answers 202, while the apply continues, milliseconds.',
   ),
   APPLIES_KEPT_DAYS: integer(
     90,

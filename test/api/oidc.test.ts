@@ -264,8 +264,8 @@ describe('OpenID Connect', () => {
       const [victims, attackers] = [await goThere(victim), await goThere(attacker)];
       const exchanges = () => provider.exchanges;
       // Signs a victim in as the attacker: without a cookie, and with that of another sign-in.
-      expectFailure(await new Browser().open(attackers), 'oidc_failed', /not begun in this browser/);
-      expectFailure(await victim.open(attackers), 'oidc_failed', /not begun in this browser/);
+      expectFailure(await new Browser().open(attackers), 'oidc_failed', /not started in this browser/);
+      expectFailure(await victim.open(attackers), 'oidc_failed', /not started in this browser/);
       for (const state of ['', 'x', 'a'.repeat(43)]) {
         const url = new URL(victims);
         url.searchParams.set('state', state);
@@ -279,7 +279,7 @@ describe('OpenID Connect', () => {
       expectFailure(await victim.open(injected.href), 'oidc_failed', /not valid/);
       const replaying = victim.copy();
       expect((await victim.open(victims)).status).to.equal(200);
-      expectFailure(await victim.open(victims), 'oidc_failed', /not begun in this browser/);
+      expectFailure(await victim.open(victims), 'oidc_failed', /not started in this browser/);
       expectFailure(await replaying.open(victims), 'oidc_failed', /used before/);
       expect((await meIn(replaying)).user).to.equal(null);
     });
@@ -317,7 +317,7 @@ describe('OpenID Connect', () => {
       ]) {
         const tampering = browser.copy();
         tampering.tamper(`${api.url}/`, 'egw_sign_in', change);
-        expectFailure(await tampering.open(address), 'oidc_failed', /not begun in this browser/);
+        expectFailure(await tampering.open(address), 'oidc_failed', /not started in this browser/);
       }
       // Who has the key makes one, which is how it is shown that the others fail for one reason each.
       const box = createSecretBox('a key for the tests');

@@ -135,7 +135,7 @@ describe('edge apply', function () {
     expect(await served('/hello')).to.equal('hello again');
     const refused = await applied('hello', 'another key');
     expect(refused.code).to.equal(1);
-    expect(refused.stderr).to.match(/\(unauthorized\)\n {2}The apply goes on .*`edge applies`/);
+    expect(refused.stderr).to.match(/\(unauthorized\)\n {2}The apply continues .*`edge applies`/);
     await stack.processes.get('web')?.end();
     await stack.start('web');
     await eventually(async () => expect(await served('/hello')).to.equal('hello'));

@@ -322,7 +322,7 @@ handler_loop!(handle);
       });
       const { code, stdout, stderr } = await deploying.end('SIGINT');
       expect([code, stdout]).to.deep.equal([130, '']);
-      expect(stderr).to.include('Interrupted. The deployment goes on at the gateway; `edge versions ');
+      expect(stderr).to.include('Interrupted. The deployment continues at the gateway; `edge versions ');
     } finally {
       await held.release();
     }

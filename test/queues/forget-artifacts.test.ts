@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { ArtifactSweep } from '../../jobs/forget-artifacts.js';
+import { ArtifactSweep } from '../../jobs/artifact-sweep.js';
 import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/endpoints.schema.js';
 import { type ArtifactStore, digestFile } from '../../src/artifacts/artifact-store.js';
 import { DirectoryStore } from '../../src/artifacts/directory-store.js';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { ActiveJobs } from '../../jobs/active-jobs.js';
-import { recoverBuilds } from '../../jobs/recover.js';
+import { recoverBuilds } from '../../jobs/recover-builds.js';
 import { buildJobId } from '../../src/queues/jobs.js';
 import type { Queues } from '../../src/queues/queues.js';
 import { claimBuild, finishBuild, requeueBuild } from '../../src/store/build-attempts.js';

@@ -55,7 +55,7 @@ describe('UI: alerts', () => {
     expect(alert).to.deep.include({ percent: 30, scope: { endpoint_id: id } });
     const changed = page.getByRole('row', { name: /30 %/ });
     await changed.getByRole('button', { name: 'Events' }).click();
-    await page.getByText('It has not told of anything yet').waitFor();
+    await page.getByText('It has reported nothing yet').waitFor();
     await page.keyboard.press('Escape');
     await changed.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('button', { name: 'Delete the alert' }).click();

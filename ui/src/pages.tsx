@@ -2,32 +2,32 @@
 import type { FunctionComponent } from 'preact';
 import { useLayoutEffect } from 'preact/hooks';
 import { Link, Route, Switch } from 'wouter-preact';
-import { type LaterPage, later, type PageProps } from './base/later.js';
+import { type LazyPage, lazyPage, type PageProps } from './base/lazy.js';
 import { Empty } from './base/notices.js';
 import { Page } from './base/page.js';
 import { EndpointPage } from './endpoint/endpoint-page.js';
 import { EndpointsPage } from './endpoints/endpoints-page.js';
 import { OverviewPage } from './overview/overview-page.js';
 
-const DomainPage = later(async () => (await import('./settings/owner-page.js')).DomainPage);
-const CollectionPage = later(async () => (await import('./settings/owner-page.js')).CollectionPage);
-const ServicesPage = later(async () => (await import('./services/services-page.js')).ServicesPage);
-const ServicePage = later(async () => (await import('./services/service-page.js')).ServicePage);
-const ObjectsPage = later(async () => (await import('./objects/objects-page.js')).ObjectsPage);
-const ImportPage = later(async () => (await import('./import/import-page.js')).ImportPage);
-const ImportRunPage = later(async () => (await import('./import/import-run-page.js')).ImportRunPage);
-const ApplyPage = later(async () => (await import('./apply/apply-page.js')).ApplyPage);
-const ApplyRunPage = later(async () => (await import('./apply/apply-run-page.js')).ApplyRunPage);
-const ExportPage = later(async () => (await import('./export/export-page.js')).ExportPage);
-const BuildsPage = later(async () => (await import('./builds/builds-page.js')).BuildsPage);
-const BuildPage = later(async () => (await import('./builds/build-page.js')).BuildPage);
-const QueuesPage = later(async () => (await import('./builds/queues-page.js')).QueuesPage);
-const LogsPage = later(async () => (await import('./endpoint/logs/logs-page.js')).LogsPage);
-const AlertsPage = later(async () => (await import('./alerts/alerts-page.js')).AlertsPage);
-const AccessPage = later(async () => (await import('./access/access-page.js')).AccessPage);
-const ReferencePage = later(async () => (await import('./reference/reference-page.js')).ReferencePage);
+const DomainPage = lazyPage(async () => (await import('./settings/owner-page.js')).DomainPage);
+const CollectionPage = lazyPage(async () => (await import('./settings/owner-page.js')).CollectionPage);
+const ServicesPage = lazyPage(async () => (await import('./services/services-page.js')).ServicesPage);
+const ServicePage = lazyPage(async () => (await import('./services/service-page.js')).ServicePage);
+const ObjectsPage = lazyPage(async () => (await import('./objects/objects-page.js')).ObjectsPage);
+const ImportPage = lazyPage(async () => (await import('./import/import-page.js')).ImportPage);
+const ImportRunPage = lazyPage(async () => (await import('./import/import-run-page.js')).ImportRunPage);
+const ApplyPage = lazyPage(async () => (await import('./apply/apply-page.js')).ApplyPage);
+const ApplyRunPage = lazyPage(async () => (await import('./apply/apply-run-page.js')).ApplyRunPage);
+const ExportPage = lazyPage(async () => (await import('./export/export-page.js')).ExportPage);
+const BuildsPage = lazyPage(async () => (await import('./builds/builds-page.js')).BuildsPage);
+const BuildPage = lazyPage(async () => (await import('./builds/build-page.js')).BuildPage);
+const QueuesPage = lazyPage(async () => (await import('./builds/queues-page.js')).QueuesPage);
+const LogsPage = lazyPage(async () => (await import('./endpoint/logs/logs-page.js')).LogsPage);
+const AlertsPage = lazyPage(async () => (await import('./alerts/alerts-page.js')).AlertsPage);
+const AccessPage = lazyPage(async () => (await import('./access/access-page.js')).AccessPage);
+const ReferencePage = lazyPage(async () => (await import('./reference/reference-page.js')).ReferencePage);
 
-const PAGES: readonly (readonly [path: string, Content: FunctionComponent<PageProps> | LaterPage])[] = [
+const PAGES: readonly (readonly [path: string, Content: FunctionComponent<PageProps> | LazyPage])[] = [
   ['/ui', OverviewPage],
   ['/ui/endpoints', EndpointsPage],
   ['/ui/endpoints/:id/:tab?', EndpointPage],
@@ -80,7 +80,7 @@ export function PreloadedPage() {
   );
 }
 
-function Preloaded({ content, params }: PageProps & { readonly content: LaterPage }) {
+function Preloaded({ content, params }: PageProps & { readonly content: LazyPage }) {
   useLayoutEffect(() => content.preload({ params }), [content]);
   return null;
 }

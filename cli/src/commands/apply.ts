@@ -1,6 +1,5 @@
 /** `edge validate`, `diff`, `apply`, `applies` and `rollback --apply`. The server plans; this shows and confirms. */
 import { resolve } from 'node:path';
-import { confirm } from '../ask.js';
 import { inFile } from '../deploying.js';
 import { CliError, type CompilerMessage, EXIT } from '../errors.js';
 import { filesOf } from '../folder.js';
@@ -9,6 +8,7 @@ import type { Apply, Plan } from '../generated/routes.js';
 import { routeName } from '../names.js';
 import { showPlan, summaryOf } from '../plan.js';
 import { readProject } from '../project.js';
+import { confirm } from '../prompt.js';
 import { type CommonOptions, type Session, withInterruptHint } from '../session.js';
 import { safeLine, timeOf } from '../text.js';
 import { actorOf } from './variables.js';
@@ -150,7 +150,7 @@ async function isConfirmed(
 
 /** Follows an apply to its end. @throws CliError with its error */
 async function finish(session: Session, started: Apply, folder?: string): Promise<void> {
-  const interruptHint = `The apply goes on at the gateway, all or nothing; \`edge applies\` shows what becomes of it (${started.id}).`;
+  const interruptHint = `The apply continues at the gateway, all or nothing; \`edge applies\` shows its outcome (${started.id}).`;
   const ended = await withInterruptHint(session, interruptHint, follow(session, started, interruptHint));
   session.out.warnings(ended.outcome?.warnings ?? []);
   if (ended.state !== 'succeeded') throw failed(ended, await handlersOf(folder));

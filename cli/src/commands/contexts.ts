@@ -1,6 +1,7 @@
 /** `edge context`: the gateways that are kept. */
-import { confirm } from '../ask.js';
+
 import { readConfig, unknownContext, writeConfig } from '../config.js';
+import { confirm } from '../prompt.js';
 import type { CommonOptions, Session } from '../session.js';
 
 export async function listContexts(session: Session): Promise<void> {

@@ -56,7 +56,7 @@ export async function bundle(session: Session, options: ImportOptions, file: str
   session.out.warnings(warnings);
   if (status !== 202) return show(session, data as BundleImported | ImportPlan);
   const { import_id: id } = data as { import_id: string };
-  const interruptHint = `The import goes on at the gateway: GET /api/imports/${id} shows it.`;
+  const interruptHint = `The import continues at the gateway: GET /api/imports/${id} shows it.`;
   const imported = await withInterruptHint(session, interruptHint, follow(session, id, interruptHint));
   session.out.warnings(imported.warnings);
   show(session, imported.result);

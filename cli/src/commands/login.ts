@@ -1,8 +1,9 @@
 /** `edge login` and `edge whoami`. */
-import { secretFrom } from '../ask.js';
+
 import { type Access, normalUrl, readConfig, writeConfig } from '../config.js';
 import { CliError, signInHint } from '../errors.js';
 import type { Me } from '../generated/routes.js';
+import { secretFrom } from '../prompt.js';
 import type { CommonOptions, Session } from '../session.js';
 
 const LOOPBACK = /^(localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;

@@ -1,8 +1,9 @@
 /** `edge endpoint|collection|domain|service list|show|delete`. */
-import { confirm } from '../ask.js';
+
 import type { ApiClient } from '../client.js';
 import type { Collection, Domain, Endpoint, Service } from '../generated/routes.js';
 import { idOf, type Kind, requireHost } from '../names.js';
+import { confirm } from '../prompt.js';
 import type { CommonOptions, Session } from '../session.js';
 import { isCode } from '../session.js';
 import { safeText, timeOf } from '../text.js';

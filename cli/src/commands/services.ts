@@ -1,8 +1,9 @@
 /** `edge service create|test|activate|deactivate|bind`. */
-import { secretFrom } from '../ask.js';
+
 import { CliError, UsageError } from '../errors.js';
 import { readInput } from '../files.js';
 import { idOf } from '../names.js';
+import { secretFrom } from '../prompt.js';
 import type { CommonOptions, Session } from '../session.js';
 import { safeLine } from '../text.js';
 

@@ -1,7 +1,8 @@
 /** `edge token`. */
-import { confirm } from '../ask.js';
+
 import { CliError } from '../errors.js';
 import type { Me } from '../generated/routes.js';
+import { confirm } from '../prompt.js';
 import { type CommonOptions, isCode, type Session } from '../session.js';
 import { timeOf } from '../text.js';
 import { timeIn } from '../times.js';

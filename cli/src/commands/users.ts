@@ -1,7 +1,8 @@
 /** `edge user`. */
-import { confirm, secretFrom } from '../ask.js';
+
 import { CliError } from '../errors.js';
 import type { User } from '../generated/routes.js';
+import { confirm, secretFrom } from '../prompt.js';
 import type { CommonOptions, Session } from '../session.js';
 import { safeLine } from '../text.js';
 

@@ -1,7 +1,8 @@
 /** `edge variable` and `edge secret`. */
-import { confirm, secretFrom } from '../ask.js';
+
 import { CliError, UsageError } from '../errors.js';
 import { ownerOf, requireOwner } from '../names.js';
+import { confirm, secretFrom } from '../prompt.js';
 import type { CommonOptions, Session } from '../session.js';
 import { safeLine, timeOf } from '../text.js';
 

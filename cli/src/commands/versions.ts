@@ -11,7 +11,7 @@ interface VersionOptions extends CommonOptions {
   readonly message?: string;
 }
 
-const CONTINUES = 'It goes on at the gateway; `edge versions` shows what becomes of it.';
+const CONTINUES = 'It continues at the gateway; `edge versions` shows its outcome.';
 
 export async function versions(
   session: Session,

@@ -88,5 +88,5 @@ export function requireRoleAtLeast({ permissions, scope }: Principal, ...roles: 
     (role) => role === undefined || [...PERMISSIONS_OF_ROLE[role]].every((one) => permissions.has(one)),
   );
   if (!isWithinOwn || !isWithin(scopeOf([]), scope))
-    throw new AppError('forbidden', 'The user has, or would have, permissions that you have not');
+    throw new AppError('forbidden', 'The user has, or would have, permissions that you do not have');
 }

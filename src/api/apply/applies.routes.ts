@@ -10,7 +10,7 @@ import { ApplySummaryView, ApplyView, presentApplySummary, showApply } from './a
 import { NoWait, PlanHash, PlanView } from './apply.schema.js';
 import { applySource } from './events.js';
 import { requireReadable } from './permissions.js';
-import { planRollbackOf } from './rollback.js';
+import { planCheckedRollback } from './rollback.js';
 import { shownInFull } from './show-plan.js';
 import { requireSamePlan, startApply } from './start-apply.js';
 
@@ -33,7 +33,7 @@ export const APPLY_ERRORS = [
 ] as const;
 
 export const ACCEPTED = {
-  202: { description: 'The apply goes on; `Location` is its URL', data: ApplyView },
+  202: { description: 'The apply continues; `Location` is its URL', data: ApplyView },
 } as const;
 
 export const appliesRoutes = [
@@ -96,7 +96,7 @@ export const appliesRoutes = [
     errors: ['apply_not_committed', 'apply_conflict', ...APPLY_ERRORS],
     handle: async ({ params: { id }, query, principal, markAsDryRun, ...request }, deps) => {
       const apply = requireFound(await findApply(deps.store, id), 'apply', id);
-      const plan = await planRollbackOf(deps, apply, principal);
+      const plan = await planCheckedRollback(deps, apply, principal);
       requireReadable(
         principal,
         plan.changes.flatMap(({ before, after }) => [before, after].filter((object) => object !== null)),

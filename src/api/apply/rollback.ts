@@ -25,7 +25,7 @@ import { existingObjects, type PlanDependencies, requireNoConflicts } from './pl
  * @throws AppError apply_not_committed, forbidden; apply_conflict when something of others would go with it, or move,
  *   or when something cannot be as it was
  */
-export async function planRollbackOf(
+export async function planCheckedRollback(
   deps: PlanDependencies,
   apply: Apply,
   principal: Principal,

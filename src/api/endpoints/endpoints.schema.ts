@@ -59,7 +59,7 @@ export const TargetInForce = Type.Object(
     ...Target.properties,
     state: nullable(
       oneOf(['starting', 'running', 'failed'], {
-        description: 'Null while its handlers are asleep, and before a gateway has told',
+        description: 'Null while its handlers are asleep, and before a gateway has reported it',
       }),
     ),
     error: nullable(Type.String({ description: 'Why it cannot be started or kept running' })),

@@ -77,7 +77,7 @@ export const oidcRoutes = [
       if (!attempt || query.state !== attempt.state)
         throw new AppError(
           'oidc_failed',
-          'This sign-in was not begun in this browser, or took too long; begin it again at /api/session/oidc',
+          'This sign-in was not started in this browser, or took too long; start it again at /api/session/oidc',
         );
       const succeeded = await countReturn(store, client.address);
       const { search } = new URL(raw.url ?? '', 'http://localhost');

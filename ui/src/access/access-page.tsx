@@ -1,6 +1,6 @@
 /** Who may do what, and who has done what. */
 import { may, me } from '../api/session.js';
-import type { PageProps } from '../base/later.js';
+import type { PageProps } from '../base/lazy.js';
 import { Empty } from '../base/notices.js';
 import { Page, Tabs } from '../base/page.js';
 import { AccountTab } from './account-tab.js';

@@ -1,4 +1,4 @@
-/** What an alert has told of, and what became of its webhooks. */
+/** The events of an alert, and the outcome of their webhooks. */
 import { useQuery } from '../api/query.js';
 import { Dialog } from '../base/dialog.js';
 import { Loaded } from '../base/notices.js';
@@ -19,7 +19,7 @@ export function AlertEvents({ alert, onClose }: AlertEventsProps) {
       <Loaded result={result}>
         {(events) =>
           events.length === 0 ? (
-            <p class="muted">It has not told of anything yet.</p>
+            <p class="muted">It has reported nothing yet.</p>
           ) : (
             <ul class="entries">
               {events.map((event) => (
@@ -60,7 +60,7 @@ function Event({
         <div class="small muted">
           began <Ago at={began_at} />,{' '}
           {ended_at === null ? (
-            'goes on'
+            'ongoing'
           ) : (
             <>
               over <Ago at={ended_at} />

@@ -65,7 +65,7 @@ export function AlertsPage() {
             done('The alert is deleted.');
           }}
         >
-          <p>Nobody is told any more: {sentenceOf(deleted)}. What it has told of goes with it.</p>
+          <p>Nobody is notified any more: {sentenceOf(deleted)}. Its events are deleted with it.</p>
         </FormDialog>
       )}
     </Page>

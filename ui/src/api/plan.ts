@@ -13,7 +13,7 @@ export interface Planned<T> {
 
 /**
  * @param ask undefined: there is nothing to plan yet
- * @param version changes when `ask` is for another plan, and settled
+ * @param version changes when `ask` is for another plan; debounced
  */
 export function usePlan<T>(
   ask: ((signal: AbortSignal) => Promise<Answer<T>>) | undefined,

@@ -9,10 +9,10 @@ import { FormDialog } from '../base/dialog.js';
 import { useDraft } from '../base/draft.js';
 import { Empty, Skeleton } from '../base/notices.js';
 import { isAtOneOf, problemAt } from '../base/problems.js';
-import { useSettled } from '../base/settled.js';
 import { SourceField, type SourceWords } from '../base/source-field.js';
 import { count } from '../base/text.js';
 import { failed } from '../base/toasts.js';
+import { useDebounced } from '../base/use-debounced.js';
 import type { Plan } from '../generated/routes.js';
 import { countOf, PlanChanges, summaryOf } from './plan-view.js';
 import { Refusal } from './refusal.js';
@@ -49,12 +49,12 @@ export function ApplyForm() {
   const change = (part: Partial<Options>) => setOptions({ ...options, ...part });
 
   const source: Source | undefined = bundle ? { bundle } : text.trim() === '' ? undefined : { text };
-  const settled = useSettled(
+  const debounced = useDebounced(
     JSON.stringify({ options, text, bundle: bundle && [bundle.name, bundle.size, bundle.lastModified] }),
     SETTLED_AFTER_MS,
   );
   const request: ApplyRequest | undefined = source && { source, options };
-  const plan = usePlan(request && ((signal) => planApply(request, signal)), settled);
+  const plan = usePlan(request && ((signal) => planApply(request, signal)), debounced);
   const { data } = plan;
   const deletes = data ? countOf(data, 'delete') : 0;
 

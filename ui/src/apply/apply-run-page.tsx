@@ -7,7 +7,7 @@ import { may } from '../api/session.js';
 import { whoOf } from '../base/actor.js';
 import { Columns } from '../base/columns.js';
 import { Button } from '../base/controls.js';
-import type { PageProps } from '../base/later.js';
+import type { PageProps } from '../base/lazy.js';
 import { Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import { Ago, Badge, count } from '../base/text.js';

@@ -1,7 +1,7 @@
 /** What has been typed and not sent yet: kept in this tab, so that a reload loses nothing. */
 import { useEffect, useState } from 'preact/hooks';
-import { keepInTab } from './kept.js';
-import { useSettled } from './settled.js';
+import { storeInTab } from './tab-storage.js';
+import { useDebounced } from './use-debounced.js';
 
 const KEPT_AFTER_MS = 300;
 /** More is not kept: the storage of a tab has 5 MB for all. */
@@ -20,12 +20,12 @@ export function useDraft<T>(
   const key = `edge-draft-${name}`;
   const [value, setValue] = useState<T>(() => stored(key) ?? initial);
   const [isForgotten, setForgotten] = useState(true);
-  const settled = useSettled(value, KEPT_AFTER_MS);
+  const debounced = useDebounced(value, KEPT_AFTER_MS);
   useEffect(() => {
     if (isForgotten) return;
-    const text = JSON.stringify(kept(settled));
-    if (text.length <= MOST_CHARACTERS) keepInTab(key, text);
-  }, [settled, isForgotten]);
+    const text = JSON.stringify(kept(debounced));
+    if (text.length <= MOST_CHARACTERS) storeInTab(key, text);
+  }, [debounced, isForgotten]);
   const change = (next: T | ((before: T) => T)) => {
     setForgotten(false);
     setValue(next);

@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Result } from '../api/query.js';
 import { Button } from './controls.js';
-import { useSettled } from './settled.js';
+import { useDebounced } from './use-debounced.js';
 
 /** Shows the next rows of a list that has more. */
 export function MoreButton({
@@ -30,13 +30,13 @@ interface SearchFieldProps {
 
 export function SearchField({ label, value, onInput, placeholder = label }: SearchFieldProps) {
   const [text, setText] = useState(value);
-  const settled = useSettled(text, SETTLED_AFTER_MS);
+  const debounced = useDebounced(text, SETTLED_AFTER_MS);
   const reported = useRef(value);
   useEffect(() => {
-    if (settled === reported.current) return;
-    reported.current = settled;
-    onInput(settled.trim());
-  }, [settled]);
+    if (debounced === reported.current) return;
+    reported.current = debounced;
+    onInput(debounced.trim());
+  }, [debounced]);
   // The address has changed by itself: the back button.
   useEffect(() => {
     if (value === reported.current.trim()) return;

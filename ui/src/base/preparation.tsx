@@ -1,14 +1,14 @@
 /** What workers make before they can compile: the SDK, and the crates of handlers. */
 import { useQuery } from '../api/query.js';
 import type { Health } from '../generated/routes.js';
-import { useEvery } from './every.js';
+import { useInterval } from './use-interval.js';
 
 const REFRESH_MS = 2_000;
 
 /** How far they are now; nothing once it is there. */
 export function Preparation() {
   const health = useQuery('GET /api/health', {});
-  useEvery(REFRESH_MS, health.refresh);
+  useInterval(REFRESH_MS, health.refresh);
   return <Preparing preparing={health.data?.preparing ?? []} />;
 }
 

@@ -6,7 +6,7 @@ import { invalidate, useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
 import { Columns } from '../base/columns.js';
 import { Button } from '../base/controls.js';
-import type { PageProps } from '../base/later.js';
+import type { PageProps } from '../base/lazy.js';
 import { Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import { Ago, At, Badge, duration } from '../base/text.js';

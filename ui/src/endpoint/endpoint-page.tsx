@@ -3,7 +3,7 @@ import { useLayoutEffect } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
-import { keyed, type Later, type LaterPage, laterPart, type PageProps } from '../base/later.js';
+import { keyed, type Lazy, type LazyPage, lazyPart, type PageProps } from '../base/lazy.js';
 import { Loaded } from '../base/notices.js';
 import { Page, Tabs } from '../base/page.js';
 import { Badge, Method } from '../base/text.js';
@@ -19,16 +19,16 @@ import { type Tab, type TabName, visibleTabs } from './tabs.js';
 import { Trouble } from './trouble.js';
 
 interface TabPart {
-  readonly Content: Later<{ readonly endpoint: Endpoint }>;
+  readonly Content: Lazy<{ readonly endpoint: Endpoint }>;
   /** Begins to read what it shows, while the endpoint is read. A failure is said when it is shown. */
   readonly ahead?: (endpointId: string, left: AbortSignal) => void;
 }
 
 const PARTS: Readonly<Record<TabName, TabPart>> = {
-  code: { Content: laterPart(async () => (await import('./code/code-tab.js')).CodeTab) },
-  try: { Content: laterPart(async () => (await import('./try/try-tab.js')).TryTab) },
+  code: { Content: lazyPart(async () => (await import('./code/code-tab.js')).CodeTab) },
+  try: { Content: lazyPart(async () => (await import('./try/try-tab.js')).TryTab) },
   logs: {
-    Content: laterPart(async () => (await import('./logs/logs-tab.js')).LogsTab),
+    Content: lazyPart(async () => (await import('./logs/logs-tab.js')).LogsTab),
     ahead: (id, left) => {
       import('./logs/logs-tab.js').then(
         ({ LogsTab }) => LogsTab.ahead(id, left),
@@ -36,9 +36,9 @@ const PARTS: Readonly<Record<TabName, TabPart>> = {
       );
     },
   },
-  figures: { Content: laterPart(async () => (await import('./figures/figures-tab.js')).FiguresTab) },
-  versions: { Content: laterPart(async () => (await import('./versions/versions-tab.js')).VersionsTab) },
-  settings: { Content: laterPart(async () => (await import('./settings/settings-tab.js')).SettingsTab) },
+  figures: { Content: lazyPart(async () => (await import('./figures/figures-tab.js')).FiguresTab) },
+  versions: { Content: lazyPart(async () => (await import('./versions/versions-tab.js')).VersionsTab) },
+  settings: { Content: lazyPart(async () => (await import('./settings/settings-tab.js')).SettingsTab) },
 };
 
 const SUBJECT = { kind: 'endpoint', list: '/ui/endpoints', listName: 'All endpoints' } as const;
@@ -65,7 +65,7 @@ function OneEndpoint({ params: { id = '', tab = 'code' } }: PageProps) {
   );
 }
 
-export const EndpointPage: LaterPage = Object.assign(keyed(OneEndpoint), {
+export const EndpointPage: LazyPage = Object.assign(keyed(OneEndpoint), {
   // Before it is known who looks, and which tabs there are.
   preload: (props: PageProps) => {
     const name = Object.keys(PARTS).find((name) => name === props.params['tab']) ?? 'code';

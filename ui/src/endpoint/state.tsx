@@ -2,8 +2,8 @@
 import { useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
 import { ASLEEP, FailingState, STATES } from '../base/endpoint-state.js';
-import { useEvery } from '../base/every.js';
 import { Badge } from '../base/text.js';
+import { useInterval } from '../base/use-interval.js';
 import type { Endpoint, Series } from '../generated/routes.js';
 
 interface StateProps {
@@ -41,7 +41,7 @@ function Failures({ endpoint: { id, recent_errors, last_failure, deployment } }:
   const mayRead = may('statistics:read');
   const query = { endpoint_id: id, ...(version !== undefined && { version }) };
   const series = useQuery('GET /api/series', mayRead ? { query } : undefined);
-  useEvery(REFRESH_MS, () => {
+  useInterval(REFRESH_MS, () => {
     if (mayRead) series.refresh();
   });
   if (targets.some(({ state }) => state === 'failed')) return <FailingState errors={1} requests={1} />;

@@ -31,7 +31,7 @@ export function Trouble({ endpoint, tab }: TroubleProps) {
         <ErrorText>
           The draft does not compile{error ? ': ' : '.'}
           {error && <Visible text={error.message} />}
-          {running && <div class="small muted">What served before goes on serving.</div>}
+          {running && <div class="small muted">What served before continues to serve.</div>}
         </ErrorText>
         <Link href={addressOf(endpoint, 'code')}>See the place</Link>
       </div>
@@ -95,7 +95,7 @@ function Uncompiled({ endpoint, error: { message, place }, tab }: UncompiledProp
         <ErrorText>
           The draft does not compile: <Visible text={message} />
           <Place endpoint={endpoint} place={at ?? null} />
-          {endpoint.running && <div class="small muted">What served before goes on serving.</div>}
+          {endpoint.running && <div class="small muted">What served before continues to serve.</div>}
         </ErrorText>
         <details>
           <summary class="small muted">As in a terminal</summary>

@@ -9,8 +9,8 @@ import { EndpointState } from '../base/endpoint-state.js';
 import { Menu, type MenuItem } from '../base/menu.js';
 import { Empty, ErrorNotice, Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
-import { useSettled } from '../base/settled.js';
 import { count, Method } from '../base/text.js';
+import { useDebounced } from '../base/use-debounced.js';
 import { VirtualList } from '../base/virtual-list.js';
 import { Visible } from '../base/visible.js';
 import type { BriefEndpoint, Collection, Domain } from '../generated/routes.js';
@@ -26,8 +26,8 @@ export function EndpointsPage() {
   const [failing, setFailing] = useAddressValue('failing');
   const [action, ask] = useState<EndpointsAction>();
   const [isNew, setNew] = useAddressValue('new');
-  const settled = useSettled(search.trim(), SETTLED_AFTER_MS);
-  const isFiltered = settled !== '' || failing !== '';
+  const debounced = useDebounced(search.trim(), SETTLED_AFTER_MS);
+  const isFiltered = debounced !== '' || failing !== '';
   return (
     <Page
       title="Endpoints"
@@ -60,7 +60,7 @@ export function EndpointsPage() {
           onChange={(isChecked) => setFailing(isChecked ? 'true' : '')}
         />
       </search>
-      <Tree search={settled} failing={failing !== ''} isFiltered={isFiltered} ask={ask} />
+      <Tree search={debounced} failing={failing !== ''} isFiltered={isFiltered} ask={ask} />
       {isNew === 'endpoint' && may('endpoints:write') && (
         <EndpointsDialog action={{ what: 'new endpoint' }} onClose={() => setNew('')} />
       )}

@@ -10,8 +10,8 @@ import { useDraft } from '../base/draft.js';
 import { Empty, Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import { problemAt } from '../base/problems.js';
-import { useSettled } from '../base/settled.js';
 import { SourceField, type SourceWords } from '../base/source-field.js';
+import { useDebounced } from '../base/use-debounced.js';
 import type { Domain } from '../generated/routes.js';
 import { changes, PlanView, SPEC } from './plan-view.js';
 import {
@@ -78,11 +78,11 @@ function ImportForm({ domains }: { readonly domains: readonly Domain[] }) {
     ...{ target, options, text },
     bundle: bundle && [bundle.name, bundle.size, bundle.lastModified],
   });
-  const settled = useSettled(inputs, SETTLED_AFTER_MS);
+  const debounced = useDebounced(inputs, SETTLED_AFTER_MS);
   const request: ImportRequest | undefined = source && target && { source, target, options };
-  const plan = usePlan(request && ((signal) => planImport(request, signal)), settled);
+  const plan = usePlan(request && ((signal) => planImport(request, signal)), debounced);
   /** What is shown is what would be imported. */
-  const isPlanned = settled === inputs && !plan.isLoading;
+  const isPlanned = debounced === inputs && !plan.isLoading;
 
   const run = async () => {
     if (!request) return;

@@ -3,7 +3,7 @@ import { Link } from 'wouter-preact';
 import { may } from '../api/session.js';
 import { STATES } from '../base/endpoint-state.js';
 import { FirstOf } from '../base/first-of.js';
-import type { PageProps } from '../base/later.js';
+import type { PageProps } from '../base/lazy.js';
 import { ListTable } from '../base/list-table.js';
 import { Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
@@ -57,7 +57,7 @@ function Content({ imported }: { readonly imported: Import }) {
   const { state, handlers, counts, warnings, errors, result, created_at } = imported;
   const unmatched = errors.filter(({ stage }) => stage === 'match');
   const isOver = imported.finished_at !== null;
-  const settled = isOver
+  const finished = isOver
     ? handlers.length
     : counts.failed + (imported.start ? counts.started : counts.compiled + counts.started);
   return (
@@ -82,9 +82,9 @@ function Content({ imported }: { readonly imported: Import }) {
         </div>
         {handlers.length > 0 && !isOver && (
           <>
-            <progress value={settled} max={handlers.length} aria-label="Handlers that are done" />
+            <progress value={finished} max={handlers.length} aria-label="Handlers that are done" />
             <span class="small muted number">
-              {count(settled)} of {count(handlers.length)} handlers are done
+              {count(finished)} of {count(handlers.length)} handlers are done
               {counts.failed > 0 && `, ${count(counts.failed)} have failed`}
             </span>
           </>

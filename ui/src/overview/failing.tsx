@@ -2,16 +2,16 @@
 import { Link } from 'wouter-preact';
 import { useQuery } from '../api/query.js';
 import { EndpointState } from '../base/endpoint-state.js';
-import { useEvery } from '../base/every.js';
 import { Loaded } from '../base/notices.js';
 import { count, Method } from '../base/text.js';
+import { useInterval } from '../base/use-interval.js';
 
 const REFRESH_MS = 10_000;
 const MOST_SHOWN = 8;
 
 export function FailingEndpoints() {
   const failing = useQuery('GET /api/overview/endpoints', { query: { failing: true, limit: MOST_SHOWN } });
-  useEvery(REFRESH_MS, failing.refresh);
+  useInterval(REFRESH_MS, failing.refresh);
   return (
     <section class="card failing" aria-label="Endpoints with errors">
       <header>

@@ -2,10 +2,10 @@
 import { useMemo } from 'preact/hooks';
 import { useQuery } from '../api/query.js';
 import { useAddressValue } from '../base/address.js';
-import { useEvery } from '../base/every.js';
 import { Loaded } from '../base/notices.js';
 import { Sparkline } from '../base/sparkline.js';
 import { count, duration } from '../base/text.js';
+import { useInterval } from '../base/use-interval.js';
 import type { Series, SeriesPoint } from '../generated/routes.js';
 
 const REFRESH_MS = 5_000;
@@ -21,7 +21,7 @@ export function Figures() {
   }, [isDay]);
   const recent = useQuery('GET /api/series', {});
   const series = useQuery('GET /api/series', { query });
-  useEvery(REFRESH_MS, () => {
+  useInterval(REFRESH_MS, () => {
     recent.refresh();
     if (isDay) series.refresh();
   });

@@ -2,10 +2,10 @@
 import { Link } from 'wouter-preact';
 import { useQuery } from '../api/query.js';
 import { may, me } from '../api/session.js';
-import { useEvery } from '../base/every.js';
 import { Loaded } from '../base/notices.js';
 import { Preparing } from '../base/preparation.js';
 import { Ago, Badge, type Tone } from '../base/text.js';
+import { useInterval } from '../base/use-interval.js';
 import { Visible } from '../base/visible.js';
 
 const REFRESH_MS = 10_000;
@@ -87,7 +87,7 @@ const LEVELS: Readonly<Record<Level, readonly [string, Tone]>> = {
 
 export function Installation() {
   const health = useQuery('GET /api/health', {});
-  useEvery(REFRESH_MS, health.refresh);
+  useInterval(REFRESH_MS, health.refresh);
   return (
     <section class="card" aria-label="Installation">
       <header>
@@ -131,7 +131,7 @@ function Confinement({ level, none }: { readonly level: Level | null; readonly n
 
 function Nodes() {
   const result = useQuery('GET /api/nodes', {});
-  useEvery(REFRESH_MS, result.refresh);
+  useInterval(REFRESH_MS, result.refresh);
   return (
     <Loaded result={result} lines={2}>
       {({ nodes, queues, warnings }) => {

@@ -5,7 +5,7 @@ import { may, me } from '../api/session.js';
 import { useAddress } from '../base/address.js';
 import { SelectField } from '../base/controls.js';
 import { saveDocument } from '../base/download.js';
-import type { PageProps } from '../base/later.js';
+import type { PageProps } from '../base/lazy.js';
 import { Empty, Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import { basePathOf, objectOf, textOf } from './document.js';

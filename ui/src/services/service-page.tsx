@@ -7,7 +7,7 @@ import { may } from '../api/session.js';
 import { useAddress } from '../base/address.js';
 import { Button } from '../base/controls.js';
 import { FormDialog } from '../base/dialog.js';
-import type { PageProps } from '../base/later.js';
+import type { PageProps } from '../base/lazy.js';
 import { ListTable } from '../base/list-table.js';
 import { Loaded } from '../base/notices.js';
 import { Page, Tabs } from '../base/page.js';

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { Link } from 'wouter-preact';
 import { type Result, useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
-import type { PageProps } from '../base/later.js';
+import type { PageProps } from '../base/lazy.js';
 import { Loaded } from '../base/notices.js';
 import { Page } from '../base/page.js';
 import { Sections } from '../base/sections.js';

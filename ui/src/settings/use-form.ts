@@ -1,6 +1,6 @@
 /** What has been typed into a form and is not saved yet: kept on a reload, and only what differs counts. */
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { keepInTab } from '../base/kept.js';
+import { storeInTab } from '../base/tab-storage.js';
 
 export interface Form<T extends object> {
   /** What is saved, with the changes. */
@@ -31,7 +31,7 @@ export function useForm<T extends object>(key: string | undefined, saved: T): Fo
   const isChanged = Object.keys(changes).length > 0;
   useEffect(() => {
     if (storage === undefined) return;
-    if (isChanged) keepInTab(storage, JSON.stringify(changes));
+    if (isChanged) storeInTab(storage, JSON.stringify(changes));
     else sessionStorage.removeItem(storage);
   }, [storage, JSON.stringify(changes)]);
   return {

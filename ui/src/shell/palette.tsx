@@ -5,7 +5,7 @@ import { useLocation } from 'wouter-preact';
 import { useQuery } from '../api/query.js';
 import { may, type Permission } from '../api/session.js';
 import { Dialog } from '../base/dialog.js';
-import { useSettled } from '../base/settled.js';
+import { useDebounced } from '../base/use-debounced.js';
 import { Visible } from '../base/visible.js';
 import {
   type Choice,
@@ -56,7 +56,7 @@ function Search() {
   /** Whether Enter was pressed before the answer was there for what is typed. */
   const [isAwaited, setAwaited] = useState(false);
   const [location, navigate] = useLocation();
-  const search = useSettled(text.trim(), SETTLED_AFTER_MS);
+  const search = useDebounced(text.trim(), SETTLED_AFTER_MS);
   const canSearch = search !== '' && may('endpoints:read');
   const results = useQuery(
     'GET /api/overview/endpoints',

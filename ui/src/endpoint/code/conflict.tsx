@@ -6,7 +6,7 @@ import { may } from '../../api/session.js';
 import { whoOf } from '../../base/actor.js';
 import { Button } from '../../base/controls.js';
 import { Dialog } from '../../base/dialog.js';
-import { laterPart } from '../../base/later.js';
+import { lazyPart } from '../../base/lazy.js';
 import { Ago } from '../../base/text.js';
 import { done } from '../../base/toasts.js';
 import { Visible } from '../../base/visible.js';
@@ -14,7 +14,7 @@ import type { Endpoint } from '../../generated/routes.js';
 import type { Draft } from './draft.js';
 import { type Source, textOf } from './source.js';
 
-const DiffView = laterPart(async () => (await import('../versions/diff-view.js')).DiffView);
+const DiffView = lazyPart(async () => (await import('../versions/diff-view.js')).DiffView);
 
 interface ConflictProps {
   /** What gets the focus when one tries to save nevertheless. */

@@ -6,7 +6,7 @@ import { computed, type Signal, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { ApiError, call, type Diagnostic, get } from '../../api/client.js';
 import { may, me } from '../../api/session.js';
-import { keepInTab } from '../../base/kept.js';
+import { storeInTab } from '../../base/tab-storage.js';
 import type { Deployed, Endpoint } from '../../generated/routes.js';
 import { dependenciesOf, haveSameCrates, isSame, type Source, sourceOf } from './source.js';
 
@@ -162,7 +162,7 @@ export class Draft {
   #keep(): void {
     const kept: Kept = { written: this.written.peek(), base: this.base.peek() };
     const text = this.isDirty.peek() ? JSON.stringify(kept) : '';
-    if (text !== '' && text.length <= MOST_CHARACTERS) keepInTab(this.#key, text);
+    if (text !== '' && text.length <= MOST_CHARACTERS) storeInTab(this.#key, text);
     else sessionStorage.removeItem(this.#key);
   }
 }

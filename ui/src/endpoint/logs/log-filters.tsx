@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ApiError } from '../../api/client.js';
 import { Button, SelectField, TextField } from '../../base/controls.js';
 import { isAtOneOf, problemAt } from '../../base/problems.js';
-import { useSettled } from '../../base/settled.js';
+import { useDebounced } from '../../base/use-debounced.js';
 import { type FilterName, fromLocal, type LogFilter, toLocal } from './filter.js';
 
 interface LogFiltersProps {
@@ -110,10 +110,10 @@ interface TypedProps {
 /** A field whose value counts when nothing has been typed for a moment. */
 function Typed({ value, onChange, ...field }: TypedProps) {
   const [text, setText] = useState(value);
-  const settled = useSettled(text, TYPED_MS);
+  const debounced = useDebounced(text, TYPED_MS);
   useEffect(() => setText(value), [value]);
   useEffect(() => {
-    if (settled === text) onChange(settled.trim());
-  }, [settled]);
+    if (debounced === text) onChange(debounced.trim());
+  }, [debounced]);
   return <TextField {...field} value={text} onInput={setText} />;
 }

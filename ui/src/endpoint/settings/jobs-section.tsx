@@ -1,7 +1,7 @@
 import { useQuery } from '../../api/query.js';
 import { may } from '../../api/session.js';
-import { useEvery } from '../../base/every.js';
 import { Empty, Loaded } from '../../base/notices.js';
+import { useInterval } from '../../base/use-interval.js';
 import type { Endpoint } from '../../generated/routes.js';
 import { Section } from '../../settings/section.js';
 import { JobTable } from './job-table.js';
@@ -14,7 +14,7 @@ export function JobsSection({ endpoint: { id } }: { readonly endpoint: Endpoint 
   const mayRead = may('jobs:read');
   const result = useQuery('GET /api/endpoints/{id}/jobs', mayRead ? { params: { id } } : undefined);
   // Others queue requests at any time: nothing announces them.
-  useEvery(REFRESH_MS, result.refresh);
+  useInterval(REFRESH_MS, result.refresh);
   if (!mayRead) return <Empty title="You may not see queued requests" />;
   return (
     <Section

@@ -5,9 +5,9 @@ import { invalidate, useQuery } from '../../api/query.js';
 import { may } from '../../api/session.js';
 import { Button } from '../../base/controls.js';
 import { Dialog, FormDialog } from '../../base/dialog.js';
-import { useEvery } from '../../base/every.js';
 import { Empty, Loaded } from '../../base/notices.js';
 import { Ago, At, Badge, count } from '../../base/text.js';
+import { useInterval } from '../../base/use-interval.js';
 import { Visible } from '../../base/visible.js';
 import type { Endpoint, Schedule } from '../../generated/routes.js';
 import { Section } from '../../settings/section.js';
@@ -26,7 +26,7 @@ export function SchedulesSection({ endpoint }: { readonly endpoint: Endpoint }) 
   const mayEdit = may('jobs:write');
   const result = useQuery('GET /api/endpoints/{id}/schedules', mayRead ? { params: { id } } : undefined);
   // It runs at any time: nothing announces when it will the next time.
-  useEvery(REFRESH_MS, result.refresh);
+  useInterval(REFRESH_MS, result.refresh);
   const [open, setOpen] = useState<Open>();
   const close = () => setOpen(undefined);
   if (!mayRead) return <Empty title="You may not see schedules" />;
@@ -133,7 +133,7 @@ function Runs({ schedule, onClose }: { readonly schedule: Schedule; readonly onC
   const params = { id: schedule.endpoint_id, schedule_id: schedule.id };
   const route = 'GET /api/endpoints/{id}/schedules/{schedule_id}/runs';
   const result = useQuery(route, { params }, { isUnannounced: true });
-  useEvery(REFRESH_MS, result.refresh);
+  useInterval(REFRESH_MS, result.refresh);
   return (
     <Dialog title={`Runs of ${schedule.cron}`} isWide onClose={onClose}>
       <Loaded result={result}>

@@ -3,13 +3,13 @@ import { useEffect, useRef } from 'preact/hooks';
 import { useQuery } from '../../api/query.js';
 import { useAddress } from '../../base/address.js';
 import { Button, SelectField } from '../../base/controls.js';
-import { laterPart } from '../../base/later.js';
+import { lazyPart } from '../../base/lazy.js';
 import { Loaded } from '../../base/notices.js';
 import type { Endpoint, VersionSummary } from '../../generated/routes.js';
 import { draftOf } from '../code/draft.js';
 import { sourceOf, textOf } from '../code/source.js';
 
-const DiffView = laterPart(async () => (await import('./diff-view.js')).DiffView);
+const DiffView = lazyPart(async () => (await import('./diff-view.js')).DiffView);
 /** Stands for the draft, in the place of the number of a version. */
 export const DRAFT = 'draft';
 

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'preact/hooks';
 
 /** Calls back every so often while the page can be seen. */
-export function useEvery(ms: number, callback: () => void): void {
+export function useInterval(ms: number, callback: () => void): void {
   const latest = useRef(callback);
   latest.current = callback;
   useEffect(() => {

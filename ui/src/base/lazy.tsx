@@ -10,19 +10,19 @@ export interface PageProps {
 }
 
 /** A component whose code comes later. */
-export interface Later<P extends object> extends FunctionComponent<P> {
+export interface Lazy<P extends object> extends FunctionComponent<P> {
   /** Begins to load its code, which will be needed soon. A failure is said when it is shown. */
   preload(): void;
 }
 
 /** A page of which some or all code comes later. */
-export interface LaterPage extends FunctionComponent<PageProps> {
+export interface LazyPage extends FunctionComponent<PageProps> {
   /** Begins to load the code that it needs at this address. */
   preload(props: PageProps): void;
 }
 
 /** A page whose code is loaded when it is opened. */
-export function later(load: () => Promise<FunctionComponent<PageProps>>): LaterPage {
+export function lazyPage(load: () => Promise<FunctionComponent<PageProps>>): LazyPage {
   return lazily(
     async () => keyed(await load()),
     (waiting) => <Page title="Loading">{waiting}</Page>,
@@ -39,14 +39,14 @@ const NOT_LOADED =
   'This part of the page could not be loaded. Try again; reload the page if the gateway was replaced meanwhile.';
 
 /** A part of a page whose code is loaded when it is shown. */
-export function laterPart<P extends object>(load: () => Promise<FunctionComponent<P>>): Later<P> {
+export function lazyPart<P extends object>(load: () => Promise<FunctionComponent<P>>): Lazy<P> {
   return lazily(load, (waiting) => <>{waiting}</>);
 }
 
 function lazily<P extends object>(
   load: () => Promise<FunctionComponent<P>>,
   frame: (waiting: ComponentChildren) => ComponentChildren,
-): Later<P> {
+): Lazy<P> {
   let loaded: FunctionComponent<P> | undefined;
   let loading: Promise<FunctionComponent<P>> | undefined;
   /** Tried again after a failure. */
@@ -60,7 +60,7 @@ function lazily<P extends object>(
       throw thrown;
     }
   };
-  function Later(props: P) {
+  function Lazy(props: P) {
     const [Loaded, setLoaded] = useState<FunctionComponent<P> | undefined>(() => loaded);
     const [failure, setFailure] = useState<string>();
     const open = () => {
@@ -84,5 +84,5 @@ function lazily<P extends object>(
   const preload = () => {
     loadOnce().catch(() => undefined);
   };
-  return Object.assign(Later, { preload });
+  return Object.assign(Lazy, { preload });
 }

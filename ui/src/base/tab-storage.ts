@@ -4,7 +4,7 @@ import { warned } from './toasts.js';
 let isSaid = false;
 
 /** Keeps a text. Where there is no room for it, that is said once, and what was kept of it before is gone. */
-export function keepInTab(key: string, text: string): void {
+export function storeInTab(key: string, text: string): void {
   try {
     sessionStorage.setItem(key, text);
   } catch {

@@ -6,7 +6,7 @@ import type { ArtifactStore, Digest } from '../src/artifacts/artifact-store.js';
 import { forgetArtifact, unusedArtifacts } from '../src/store/artifacts.js';
 import type { Store } from '../src/store/database.js';
 import type { Logger } from '../src/util/log.js';
-import { KEEP_BUILDS_MS } from './recover.js';
+import { KEEP_BUILDS_MS } from './recover-builds.js';
 
 export class ArtifactSweep {
   readonly #store: Store;
