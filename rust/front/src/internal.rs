@@ -137,7 +137,7 @@ async fn whole(streamed: Streamed, is_shown: bool, deadline: Instant) -> Result<
                 if is_shown {
                     bytes.extend_from_slice(&piece);
                 }
-                body.taken(piece.len());
+                body.consumed(piece.len());
             }
             Ok(Err(End::Complete)) => break,
             Ok(Err(End::Broken(reason))) => return Err(Failure::Aborted(reason)),

@@ -9,6 +9,10 @@ const GIVEN_BACK_BYTES: libc::c_int = 256 * 1024;
 /// That much free memory is kept: under load, it is needed again at once, and the kernel would clear each page anew.
 const KEPT_FREE_BYTES: libc::c_int = 2 * 1024 * 1024;
 
+/// Once a sixteenth of a body or of a frame is here, memory for all of it is reserved: a length that is only claimed
+/// reserves nothing.
+pub const RESERVE_AFTER: usize = 16;
+
 /// To be called first.
 pub fn give_back_large_blocks() {
     // SAFETY: takes numbers only; without effect where it fails.

@@ -93,7 +93,7 @@ impl<'a, C: Client> Exchange<'a, C> {
             Ok(sent) => sent,
             Err(refusal) => return self.refuse(&request, &refusal).await,
         };
-        self.client.give_back();
+        self.client.release_memory();
         let socket_head = matches!(request.upgrade, Some(Ok(_))).then(|| handler_head::asking_for_socket(head));
         let outcome = endpoint.request(head, &sent, self.reply, deadline, *place, socket_head.as_deref()).await;
         // A handler that has answered needs no more of it than what is being written.
@@ -136,7 +136,7 @@ impl<'a, C: Client> Exchange<'a, C> {
         let checked = match validation {
             Ok(check) => {
                 let check = policies.validate(check, body.clone(), memory, &endpoint.shared.id, deadline);
-                self.client.unless_reset(check).await?
+                self.client.until_client_resets(check).await?
             }
             Err(skipped) => Err(skipped),
         };
@@ -255,7 +255,7 @@ impl<'a, C: Client> Exchange<'a, C> {
 
     /// Answers a request that no handler gets.
     pub(super) async fn refuse(&mut self, request: &Request, refusal: &Refusal) -> Result<Next, Broken> {
-        let is_complete = self.client.drop_at_once().await?;
+        let is_complete = self.client.drop_small_body().await?;
         match request.to {
             Ok(_) => {
                 self.reply.version.set(None);
@@ -268,7 +268,7 @@ impl<'a, C: Client> Exchange<'a, C> {
         }
         let next = self.write_refusal(request, refusal, request.keep_alive && is_complete).await?;
         if !is_complete {
-            self.client.drop_rest().await;
+            self.client.drop_rest_of_body().await;
         }
         Ok(next)
     }

@@ -157,7 +157,7 @@ pub async fn read_request(link: &impl Link, head: &[u8], peer: IpAddr, thread: &
         let mut request = Request::read(thread, head, peer, link.is_secure(), &mut pending)?;
         if let Some(validator) = pending.prepare_schema.take() {
             link.watch().begin(Phase::Unwatched);
-            link.unless_reset(pending.prepare(&validator, request.timeout())).await?;
+            link.until_client_resets(pending.prepare(&validator, request.timeout())).await?;
             continue;
         }
         if std::mem::take(&mut pending.count_rates) {

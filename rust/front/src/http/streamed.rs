@@ -80,7 +80,7 @@ impl<C: Client> Exchange<'_, C> {
             let next = self.client.send(response, b"").await?;
             return self.end(next).await;
         }
-        if head.takes_memory && self.client.sends_as_it_is() {
+        if head.takes_memory && self.client.can_send_file() {
             body.may_have_memory();
         }
         let idle = Duration::from_millis(addressed.state.limits.idle_timeout_ms.into());
@@ -113,8 +113,8 @@ impl<C: Client> Exchange<'_, C> {
 
     /// The answer is complete. What is left of the request is dropped; where that has no end, the connection has one.
     async fn end(&mut self, next: Next) -> Result<Next, Broken> {
-        let is_complete = match self.client.drop_at_once().await {
-            Ok(is_complete) => is_complete || self.client.drop_rest().await,
+        let is_complete = match self.client.drop_small_body().await {
+            Ok(is_complete) => is_complete || self.client.drop_rest_of_body().await,
             // It is no HTTP; but the request is answered.
             Err(_) => false,
         };
@@ -136,7 +136,7 @@ impl<C: Client> Exchange<'_, C> {
         let mut until = Instant::now() + idle;
         loop {
             let next = match arriving.as_mut().filter(|arriving| !arriving.is_done) {
-                None => self.client.unless_left(timeout_at(until, body.next_pieces())).await?,
+                None => self.client.until_client_closes(timeout_at(until, body.next_pieces())).await?,
                 // By turns, as neither may wait for the end of the other.
                 Some(arriving) => tokio::select! {
                     next = timeout_at(until, body.next_pieces()) => next,
@@ -173,7 +173,7 @@ impl<C: Client> Exchange<'_, C> {
                 reason = body.drained() => return Err(Cut::Handler(reason.into())),
             }
             *bytes += sent;
-            body.taken(sent);
+            body.consumed(sent);
             body.give_memory();
             until = Instant::now() + idle;
         }

@@ -112,8 +112,8 @@ impl Arriving<'_> {
                 let has_room = timeout_at(self.idle_until(), self.upload.has_room());
                 let in_time = match client.is_complete() && !self.is_answered {
                     // It may have closed its sending side, and wait for the answer.
-                    true => client.unless_reset(has_room).await?,
-                    false => client.unless_left(has_room).await?,
+                    true => client.until_client_resets(has_room).await?,
+                    false => client.until_client_closes(has_room).await?,
                 };
                 in_time.map_err(|_| Stop::Unread)?;
             }
@@ -125,7 +125,7 @@ impl Arriving<'_> {
                 None => {
                     // Others have it. It is not the client that is slow.
                     client.watch().begin(Phase::Unwatched);
-                    client.unless_reset(sleep(MEMORY_RETRY)).await?;
+                    client.until_client_resets(sleep(MEMORY_RETRY)).await?;
                     self.moved = Instant::now();
                 }
             },
@@ -189,12 +189,12 @@ impl<C: Client> Exchange<'_, C> {
                 }
                 Outcome::Answered(answer) => {
                     drop(arriving);
-                    let is_complete = self.client.drop_at_once().await?;
+                    let is_complete = self.client.drop_small_body().await?;
                     let keep_alive = request.keep_alive && is_complete;
                     let refusal = match self.respond(request, endpoint, answer, keep_alive).await? {
                         Ok(next) => {
                             if !is_complete {
-                                self.client.drop_rest().await;
+                                self.client.drop_rest_of_body().await;
                             }
                             return Ok(Some(next));
                         }
@@ -228,8 +228,8 @@ impl<C: Client> Exchange<'_, C> {
             };
         }
         self.client.watch().begin(Phase::Unwatched);
-        self.client.give_back();
-        Ok(self.client.unless_reset(self.reply.outcome()).await?)
+        self.client.release_memory();
+        Ok(self.client.until_client_resets(self.reply.outcome()).await?)
     }
 
     /// Answers a request whose body does not come to its end.

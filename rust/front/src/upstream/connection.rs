@@ -22,7 +22,6 @@ use tokio::sync::Notify;
 
 pub use self::sockets::SWITCHING;
 use self::sockets::UNASKED_SOCKET;
-use super::arrived::{End, HANDLER_DRAINED, Payload};
 use super::in_flight::{InFlight, Pending};
 use super::incoming::Incoming;
 use super::outgoing::{Outgoing, RequestBody};
@@ -30,6 +29,7 @@ use super::reply::{Answer, AnswerBody, Outcome, Reply};
 use super::response_head::ResponseHead;
 use super::shared_memory::Memories;
 use super::socket;
+use super::stream_buffer::{End, HANDLER_DRAINED, Payload};
 use crate::memory::Share;
 use crate::scratch;
 
@@ -191,11 +191,11 @@ impl HandlerConnection {
         };
         drop(outgoing);
         let aborted = self.in_flight.borrow_mut().expire(|_| true);
-        self.in_flight.borrow_mut().take_bodies().iter().for_each(|wanted| wanted.end());
+        self.in_flight.borrow_mut().take_bodies().iter().for_each(|send_credit| send_credit.end());
         let because: Rc<str> = reason.as_str().into();
         let streams = self.in_flight.borrow().streams();
-        for (number, arrived) in streams {
-            arrived.end(End::Broken(because.clone()));
+        for (number, buffer) in streams {
+            buffer.end(End::Broken(because.clone()));
             self.in_flight.borrow_mut().end_stream(number);
         }
         for Pending { reply, .. } in aborted {
@@ -220,7 +220,7 @@ impl HandlerConnection {
                 match piece.write_to(writer).await {
                     Ok(()) => self.outgoing.borrow_mut().recycle(piece),
                     // A handler that is gone has got nothing of it: its requests can be sent to another one.
-                    Err(0) => return self.outgoing.borrow_mut().untake(),
+                    Err(0) => return self.outgoing.borrow_mut().put_back(),
                     Err(_) => return,
                 }
             }

@@ -50,7 +50,7 @@ pub enum Answered<'a> {
     Streamed(Streamed, Active<'a>),
 }
 
-/// Of 2^32.
+/// 2^32 divided by the golden ratio: it spreads turns evenly.
 const GOLDEN_RATIO: u32 = 0x9E37_79B9;
 
 /// A handler that serves, and its share of the requests.

@@ -2,9 +2,9 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::arrived::Arrived;
 use super::reply::Reply;
-use super::upload::Wanted;
+use super::stream_buffer::StreamBuffer;
+use super::upload::SendCredit;
 use crate::memory::Share;
 
 const SLOT_BITS: u32 = 16;
@@ -26,7 +26,7 @@ struct Slot {
     uses: u16,
     state: State,
     /// The body that is still being sent.
-    body: Option<Rc<Wanted>>,
+    body: Option<Rc<SendCredit>>,
 }
 
 #[derive(Default)]
@@ -37,7 +37,7 @@ enum State {
     /// Past its deadline. An answer may still come, and must not be taken for that of another request.
     Expired,
     /// Its answer is arriving piece by piece.
-    Streaming(Rc<Arrived>),
+    Streaming(Rc<StreamBuffer>),
     /// Nobody wants the rest of its answer: the handler was told, and may still send so many bytes until it confirms.
     Dropped {
         credit: usize,
@@ -46,9 +46,9 @@ enum State {
 
 /// A stream that a frame is about.
 pub enum Stream<'a> {
-    Wanted(&'a Rc<Arrived>),
+    Open(&'a Rc<StreamBuffer>),
     /// The bytes that may still come of it.
-    Unwanted(&'a mut usize),
+    Dropped(&'a mut usize),
 }
 
 /// A number has 32 bits: the uses of a slot, and the slot.
@@ -83,24 +83,24 @@ impl InFlight {
     }
 
     /// Adds a request whose body follows.
-    pub fn add_opened(&mut self, pending: Pending, body: Rc<Wanted>) -> Option<u32> {
+    pub fn add_opened(&mut self, pending: Pending, body: Rc<SendCredit>) -> Option<u32> {
         let number = self.add(pending)?;
         self.slots[usize::from(number as u16)].body = Some(body);
         Some(number)
     }
 
     /// The body of this number, if it is still being sent.
-    pub fn body(&self, number: u32) -> Option<&Rc<Wanted>> {
+    pub fn body(&self, number: u32) -> Option<&Rc<SendCredit>> {
         self.slots.get(usize::from(number as u16)).filter(|slot| slot.has(number))?.body.as_ref()
     }
 
     /// No more of this body is sent.
-    pub fn take_body(&mut self, number: u32) -> Option<Rc<Wanted>> {
+    pub fn take_body(&mut self, number: u32) -> Option<Rc<SendCredit>> {
         self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number))?.body.take()
     }
 
     /// All that are still being sent.
-    pub fn take_bodies(&mut self) -> Vec<Rc<Wanted>> {
+    pub fn take_bodies(&mut self) -> Vec<Rc<SendCredit>> {
         self.slots.iter_mut().filter_map(|slot| slot.body.take()).collect()
     }
 
@@ -155,12 +155,12 @@ impl InFlight {
 
     /// The answer to a request begins; what gets the rest of it, which takes memory of `share`. `None` if it is not
     /// waited for.
-    pub fn begin_stream(&mut self, number: u32, share: Share) -> Option<(Pending, Rc<Arrived>)> {
+    pub fn begin_stream(&mut self, number: u32, share: Share) -> Option<(Pending, Rc<StreamBuffer>)> {
         let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number))?;
         let pending = slot.take_if(|_| true)?;
-        let arrived = Arrived::new(share, pending.is_socket);
-        slot.state = State::Streaming(arrived.clone());
-        Some((pending, arrived))
+        let buffer = StreamBuffer::new(share, pending.is_socket);
+        slot.state = State::Streaming(buffer.clone());
+        Some((pending, buffer))
     }
 
     /// The answer to a request past its deadline begins, which nobody wants. Returns false when there is none of this
@@ -179,8 +179,8 @@ impl InFlight {
     pub fn stream(&mut self, number: u32) -> Option<Stream<'_>> {
         let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number))?;
         match &mut slot.state {
-            State::Streaming(arrived) => Some(Stream::Wanted(arrived)),
-            State::Dropped { credit } => Some(Stream::Unwanted(credit)),
+            State::Streaming(buffer) => Some(Stream::Open(buffer)),
+            State::Dropped { credit } => Some(Stream::Dropped(credit)),
             _ => None,
         }
     }
@@ -189,8 +189,8 @@ impl InFlight {
     pub fn drop_stream(&mut self, number: u32) -> bool {
         let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number));
         let Some(Slot { state, .. }) = slot else { return false };
-        let State::Streaming(arrived) = state else { return false };
-        *state = State::Dropped { credit: arrived.credit() };
+        let State::Streaming(buffer) = state else { return false };
+        *state = State::Dropped { credit: buffer.credit() };
         self.pending -= 1;
         true
     }
@@ -210,9 +210,9 @@ impl InFlight {
     }
 
     /// The streams that are arriving, with their numbers.
-    pub fn streams(&self) -> Vec<(u32, Rc<Arrived>)> {
+    pub fn streams(&self) -> Vec<(u32, Rc<StreamBuffer>)> {
         let streams = self.slots.iter().enumerate().filter_map(|(at, slot)| match &slot.state {
-            State::Streaming(arrived) => Some((u32::from(slot.uses) << SLOT_BITS | at as u32, arrived.clone())),
+            State::Streaming(buffer) => Some((u32::from(slot.uses) << SLOT_BITS | at as u32, buffer.clone())),
             _ => None,
         });
         streams.collect()
@@ -295,7 +295,7 @@ mod tests {
         let now = Instant::now();
         for begins_stream in [false, true] {
             let mut in_flight = InFlight::default();
-            let late = in_flight.add_opened(pending(now), Wanted::new()).unwrap();
+            let late = in_flight.add_opened(pending(now), SendCredit::new()).unwrap();
             assert_eq!(in_flight.expire(|_| true).len(), 1);
             assert!(if begins_stream { in_flight.begin_late(late, 1) } else { in_flight.answered_late(late) });
             assert!(!begins_stream || in_flight.end_stream(late));
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!((in_flight.expire(|_| true).len(), in_flight.len()), (0, 1));
         assert_eq!(in_flight.streams().len(), 1);
         assert!(in_flight.drop_stream(number) && !in_flight.drop_stream(number));
-        assert!(matches!(in_flight.stream(number), Some(Stream::Unwanted(_))));
+        assert!(matches!(in_flight.stream(number), Some(Stream::Dropped(_))));
         assert_eq!((in_flight.streams().len(), in_flight.len()), (0, 0));
         assert_ne!(in_flight.add(pending(now)).unwrap() as u16, number as u16);
         assert!(in_flight.end_stream(number) && !in_flight.end_stream(number));

@@ -1,5 +1,4 @@
 //! Handlers: which ones serve an endpoint, and the connections to them.
-mod arrived;
 mod body_stream;
 mod by_id;
 mod connection;
@@ -20,11 +19,11 @@ mod shared;
 mod shared_memory;
 mod socket;
 pub mod sticky;
+mod stream_buffer;
 mod stream_handle;
 mod upload;
 mod window;
 
-pub use arrived::End;
 pub use body_stream::BodyStream;
 pub use by_id::ById;
 pub use connection::SWITCHING;
@@ -33,6 +32,7 @@ pub use outgoing::RequestBody;
 pub use pool::HandlerPool;
 pub use reply::{Answer, AnswerBody, Outcome, Reply, Streamed};
 pub use shared::{Active, SharedEndpoint};
+pub use stream_buffer::End;
 pub use upload::Upload;
 
 #[cfg(test)]

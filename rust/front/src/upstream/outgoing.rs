@@ -93,7 +93,7 @@ pub struct Outgoing {
     /// Numbers of the requests of which nothing has been written.
     pub unsent: Vec<u32>,
     /// Numbers of those that begin in the piece that was taken last, or behind it.
-    taken: Vec<u32>,
+    in_last_piece: Vec<u32>,
 }
 
 impl Outgoing {
@@ -157,8 +157,8 @@ impl Outgoing {
 
     /// The next bytes to write.
     pub fn take(&mut self) -> Option<Piece> {
-        self.taken.clear();
-        std::mem::swap(&mut self.taken, &mut self.unsent);
+        self.in_last_piece.clear();
+        std::mem::swap(&mut self.in_last_piece, &mut self.unsent);
         let piece = match self.pieces.pop_front() {
             Some(piece) => piece,
             None if self.buffer.is_empty() => return None,
@@ -171,8 +171,8 @@ impl Outgoing {
     }
 
     /// Nothing of the piece that was taken last has been written.
-    pub fn untake(&mut self) {
-        self.unsent.append(&mut self.taken);
+    pub fn put_back(&mut self) {
+        self.unsent.append(&mut self.in_last_piece);
     }
 
     /// Takes memory back that has been written.

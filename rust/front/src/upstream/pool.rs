@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use slab::Slab;
 
-use super::arrived::FRONT_DRAINED;
 use super::connection::{Events, HandlerConnection};
+use super::stream_buffer::FRONT_DRAINED;
 use crate::memory::{MemoryBudget, Share};
 
 pub struct HandlerPool {

@@ -104,7 +104,7 @@ fn credit_comes_back_with_what_is_taken_and_more_is_a_violation() {
         while taken < INITIAL_CREDIT / 2 {
             let piece = body.next().await.unwrap();
             taken += piece.len();
-            body.taken(piece.len());
+            body.consumed(piece.len());
         }
         let half = (INITIAL_CREDIT as u32 / 2).to_be_bytes().to_vec();
         assert_eq!(ends.received().await, (Kind::Credit, number, half));
@@ -205,8 +205,8 @@ impl Ends {
         for _ in 0..12 {
             self.send_frame(Kind::Data, number, b"", &[7; PIECE]).await;
             let piece = body.next().await.unwrap();
-            body.arrived.client_is_quick();
-            body.taken(piece.len());
+            body.buffer.client_is_quick();
+            body.consumed(piece.len());
             body.give_memory();
         }
     }
@@ -313,7 +313,7 @@ fn a_piece_that_is_not_where_it_may_be_is_a_violation() {
         let mut ends = Ends::open_with(MUCH).await;
         let (number, Streamed { mut body, .. }) = ends.streamed().await;
         ends.given_memory(number, &mut body).await;
-        let credit = body.arrived.credit();
+        let credit = body.buffer.credit();
         drop(body);
         assert_eq!(ends.received().await.0, Kind::Reset);
         // Of a stream that nobody wants any more, no more than there is credit for.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use edge_wire::{HEADER_BYTES, INITIAL_CREDIT, Kind, MAX_DATA_BYTES, credit, header, parse_header};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::arrived::HANDLER_DRAINED;
 use super::reply::Outcome;
+use super::stream_buffer::HANDLER_DRAINED;
 use super::tests::{Ends, later, reply, run, until};
 use super::upload::PIECE_OVERHEAD;
 use super::{Reply, Upload};

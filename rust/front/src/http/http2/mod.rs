@@ -20,7 +20,7 @@ use http::Request;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use super::guard::Verdict;
+use super::guard::CloseReason;
 use super::stream::{Broken, ClientStream};
 use crate::thread::Thread;
 use frames::PREFACE;
@@ -136,7 +136,7 @@ impl Serving {
         let mut handshake = pin!(handshake);
         poll_fn(|cx| match handshake.as_mut().poll(cx) {
             Poll::Ready(begun) => Poll::Ready(begun.ok()),
-            Poll::Pending if self.connection.watch().verdict().is_some() => Poll::Ready(None),
+            Poll::Pending if self.connection.watch().close_reason().is_some() => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         })
         .await
@@ -150,9 +150,9 @@ impl Serving {
         match polled {
             Poll::Ready(Some(Ok(stream))) => Poll::Ready(Ok(stream)),
             Poll::Ready(Some(Err(_)) | None) => Poll::Ready(Err(None)),
-            Poll::Pending => match self.connection.watch().verdict() {
+            Poll::Pending => match self.connection.watch().close_reason() {
                 None => Poll::Pending,
-                Some(Verdict::Idle) => Poll::Ready(Err(Some(Reason::NO_ERROR))),
+                Some(CloseReason::Idle) => Poll::Ready(Err(Some(Reason::NO_ERROR))),
                 Some(_) => Poll::Ready(Err(Some(Reason::ENHANCE_YOUR_CALM))),
             },
         }

@@ -106,7 +106,7 @@ impl Http2<'_> {
             }
             Poll::Ready(None) => Poll::Ready(Ok(None)),
             Poll::Ready(Some(Err(_))) => Poll::Ready(Err(Broken::Gone)),
-            Poll::Pending => match self.watch().verdict() {
+            Poll::Pending => match self.watch().close_reason() {
                 None => Poll::Pending,
                 Some(_) => Poll::Ready(Err(Refusal::too_slow().into())),
             },
@@ -143,7 +143,7 @@ impl Http2<'_> {
             match stream.poll_capacity(cx) {
                 Poll::Ready(Some(Ok(bytes))) => Poll::Ready(Ok(bytes.min(wanted))),
                 Poll::Ready(Some(Err(_)) | None) => Poll::Ready(Err(Broken::Gone)),
-                Poll::Pending if self.watch().verdict().is_some() => Poll::Ready(Err(Broken::Gone)),
+                Poll::Pending if self.watch().close_reason().is_some() => Poll::Ready(Err(Broken::Gone)),
                 Poll::Pending => Poll::Pending,
             }
         })
@@ -160,7 +160,7 @@ impl Link for Http2<'_> {
         &self.watched.watch
     }
 
-    async fn unless_reset<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
+    async fn until_client_resets<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
         tokio::select! {
             biased;
             outcome = work => Ok(outcome),
@@ -203,7 +203,7 @@ impl Client for Http2<'_> {
     }
 
     /// It has nothing.
-    fn give_back(&mut self) {}
+    fn release_memory(&mut self) {}
 
     async fn send(&mut self, head: ResponseHead<'_>, body: &[u8]) -> Result<Next, Broken> {
         let response = head.response(&self.thread.dates);
@@ -236,7 +236,7 @@ impl Client for Http2<'_> {
         Ok(())
     }
 
-    fn sends_as_it_is(&self) -> bool {
+    fn can_send_file(&self) -> bool {
         false
     }
 
@@ -250,8 +250,8 @@ impl Client for Http2<'_> {
         self.respond.get_mut().send_reset(Reason::INTERNAL_ERROR);
     }
 
-    async fn unless_left<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Broken> {
-        let Some(stream) = &mut self.sending else { return self.unless_reset(work).await };
+    async fn until_client_closes<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Broken> {
+        let Some(stream) = &mut self.sending else { return self.until_client_resets(work).await };
         tokio::select! {
             biased;
             outcome = work => Ok(outcome),
@@ -265,11 +265,11 @@ impl Client for Http2<'_> {
     }
 
     /// The stream ends with the answer. What is left of the body is not the next request.
-    async fn drop_at_once(&mut self) -> Result<bool, Broken> {
+    async fn drop_small_body(&mut self) -> Result<bool, Broken> {
         Ok(true)
     }
 
-    async fn drop_rest(&mut self) -> bool {
+    async fn drop_rest_of_body(&mut self) -> bool {
         true
     }
 }

@@ -260,7 +260,7 @@ impl<'a> Relay<'a> {
         }
         if kind == Kind::Data {
             // Otherwise it would not come to its end.
-            self.handler.taken(cost);
+            self.handler.consumed(cost);
             return if self.hold() { Ok(None) } else { self.close(NO_MEMORY).await.map(Some) };
         }
         self.uncredited += cost;
@@ -292,7 +292,7 @@ impl<'a> Relay<'a> {
         }
         let uncredited = std::mem::take(&mut self.uncredited);
         if uncredited > 0 {
-            self.handler.taken(uncredited);
+            self.handler.consumed(uncredited);
         }
         Ok(())
     }
