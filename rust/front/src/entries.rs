@@ -61,7 +61,7 @@ pub fn report(thread: &Thread, finished: &Finished<'_>) {
         }
     }
     // It was written by this front.
-    let Ok(head) = serde_json::from_slice::<Head<'_>>(finished.head) else { return };
+    let Ok(head) = serde_json::from_slice::<LoggedHead<'_>>(finished.head) else { return };
     let path = head.target.split('?').next().unwrap_or_default();
     let is_taken = thread.supervisor.request(RequestEntry {
         endpoint_id: endpoint.shared.id.to_string(),
@@ -111,7 +111,7 @@ pub fn report_left_out(thread: &Thread) {
 
 /// The part of a head that an entry has.
 #[derive(Deserialize)]
-struct Head<'a> {
+struct LoggedHead<'a> {
     #[serde(borrow)]
     method: Cow<'a, str>,
     #[serde(borrow)]

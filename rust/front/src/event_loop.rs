@@ -20,7 +20,7 @@ use crate::internal::{self, InternalRequest, RouteQuery};
 use crate::intervals;
 use crate::messages::{Response, Routed};
 use crate::request::{RequestIds, TraceIds};
-use crate::thread::{Shared, Thread};
+use crate::thread::{SharedByThreads, Thread};
 use crate::tls::Transport;
 use crate::upstream::endpoint::Endpoint;
 use crate::upstream::{ById, SharedEndpoint};
@@ -82,7 +82,7 @@ impl ThreadHandle {
     ///
     /// # Errors
     /// Of the system.
-    pub fn start(shared: Shared) -> io::Result<Self> {
+    pub fn start(shared: SharedByThreads) -> io::Result<Self> {
         let (commands, receiver) = mpsc::unbounded_channel();
         let connections = Arc::<AtomicUsize>::default();
         let open = connections.clone();

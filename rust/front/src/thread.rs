@@ -20,7 +20,7 @@ use crate::upstream::{ById, HandlerPool, SharedEndpoint};
 
 /// What all threads share.
 #[derive(Clone)]
-pub struct Shared {
+pub struct SharedByThreads {
     pub settings: Arc<Settings>,
     pub proxies: Arc<TrustedProxies>,
     pub memory: Arc<MemoryBudget>,
@@ -64,7 +64,7 @@ pub struct Thread {
 }
 
 impl Thread {
-    pub fn new(shared: Shared, request_ids: RequestIds, trace_ids: TraceIds) -> Rc<Self> {
+    pub fn new(shared: SharedByThreads, request_ids: RequestIds, trace_ids: TraceIds) -> Rc<Self> {
         Rc::new(Self {
             guard: Guard::new(&shared.settings),
             context: Rc::new(Context {

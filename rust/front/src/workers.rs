@@ -55,11 +55,11 @@ struct Turns {
     /// What an owner may use.
     own: usize,
     all: usize,
-    state: Mutex<State>,
+    state: Mutex<TurnState>,
 }
 
 #[derive(Default)]
-struct State {
+struct TurnState {
     running: usize,
     latest: u64,
     owners: HashMap<Arc<str>, Owner>,
@@ -85,7 +85,7 @@ impl Turns {
         Arc::new(Self { threads, own, all, state: Mutex::default() })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TurnState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -110,8 +110,8 @@ impl Turns {
         Some(turn)
     }
 
-    fn grant(&self, state: &mut State) {
-        let State { running, owners, order, .. } = state;
+    fn grant(&self, state: &mut TurnState) {
+        let TurnState { running, owners, order, .. } = state;
         while *running < self.all {
             let may_run = |owner: &Arc<str>| owners.get(owner).is_some_and(|owner| owner.running < self.own);
             let Some(next) = order.iter().position(may_run).and_then(|at| order.remove(at)) else { return };

@@ -23,7 +23,7 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 const CHUNKED: &[u8] = b"Transfer-Encoding: chunked\r\n\r\n";
 const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
-pub struct Http1<'a> {
+pub struct Http1Client<'a> {
     stream: &'a mut ClientStream,
     dates: &'a Dates,
     body: Body,
@@ -49,7 +49,7 @@ struct Streams {
     next: Next,
 }
 
-impl<'a> Http1<'a> {
+impl<'a> Http1Client<'a> {
     /// The client of a request whose head has been read from the stream.
     pub fn new(stream: &'a mut ClientStream, dates: &'a Dates, request: &Request) -> Self {
         let length = match request.framing {
@@ -69,7 +69,7 @@ impl<'a> Http1<'a> {
     }
 }
 
-impl Link for Http1<'_> {
+impl Link for Http1Client<'_> {
     fn is_secure(&self) -> bool {
         self.stream.is_secure()
     }
@@ -83,7 +83,7 @@ impl Link for Http1<'_> {
     }
 }
 
-impl Client for Http1<'_> {
+impl Client for Http1Client<'_> {
     fn is_complete(&self) -> bool {
         self.body.is_complete()
     }

@@ -1,7 +1,7 @@
 //! Pages of other origins (Fetch standard, "CORS protocol").
 use std::ops::Deref;
 
-use super::compiled;
+use super::compiled::CompiledCors;
 use super::origins::Origins;
 use crate::request::{Head, Refusal};
 
@@ -17,7 +17,7 @@ pub struct Cors {
 }
 
 impl Cors {
-    pub fn new(compiled: compiled::Cors) -> Self {
+    pub fn new(compiled: CompiledCors) -> Self {
         let mut lines = String::new();
         if compiled.credentials {
             lines.push_str("Access-Control-Allow-Credentials: true\r\n");

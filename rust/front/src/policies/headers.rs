@@ -1,7 +1,7 @@
 //! Changes of the headers of requests and answers: some are removed, some replaced, some added.
 use httparse::Header;
 
-use super::compiled;
+use super::compiled::{CompiledChanges, CompiledHeaders};
 use crate::request::session_cookie;
 
 /// For pages of browsers: the usual set. What a handler sets itself stays.
@@ -38,8 +38,8 @@ pub struct Headers {
 }
 
 impl Headers {
-    pub fn new(compiled: compiled::Headers) -> Self {
-        let compiled::Headers { request, response, security_headers } = compiled;
+    pub fn new(compiled: CompiledHeaders) -> Self {
+        let CompiledHeaders { request, response, security_headers } = compiled;
         Self {
             request: HeaderChanges::new(request.unwrap_or_default(), false),
             response: HeaderChanges::new(response.unwrap_or_default(), security_headers),
@@ -48,7 +48,7 @@ impl Headers {
 }
 
 impl HeaderChanges {
-    pub fn new(compiled: compiled::Changes, is_secure: bool) -> Self {
+    pub fn new(compiled: CompiledChanges, is_secure: bool) -> Self {
         let removed = compiled.remove.iter().chain(compiled.set.keys()).map(|name| name.to_ascii_lowercase()).collect();
         let is_session = |(name, value): &(String, String)| {
             name.eq_ignore_ascii_case("set-cookie") && session_cookie::is_set_by(value.as_bytes())

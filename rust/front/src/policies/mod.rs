@@ -63,7 +63,7 @@ use headers::{HeaderChanges, Headers, NO_CHANGES};
 use hmac::{Hmac, Signature};
 use ip::Networks;
 use jwt::Jwt;
-use parts::{Known, KnownParts, PartReader};
+use parts::{Interned, InternedParts, PartReader};
 use rate_limit::Rules;
 use shared_rates::SharedRule;
 pub use validate::Validator;
@@ -88,9 +88,9 @@ pub struct Policies {
 
 /// All that endpoints have.
 #[derive(Default)]
-struct KnownPolicies {
-    whole: Known<Policies>,
-    parts: KnownParts,
+struct InternedPolicies {
+    whole: Interned<Policies>,
+    parts: InternedParts,
 }
 
 /// What the policies of an endpoint say of a request.
@@ -127,9 +127,9 @@ impl Policies {
     /// kept. What is made of them counts for the domain. `texts`: of their parts, as far as no endpoint has them.
     pub fn interned(compiled: CompiledPolicies, texts: &Texts, domain: &Arc<str>) -> Arc<Self> {
         thread_local! {
-            static KNOWN: RefCell<KnownPolicies> = RefCell::default();
+            static KNOWN: RefCell<InternedPolicies> = RefCell::default();
         }
-        KNOWN.with_borrow_mut(|KnownPolicies { whole, parts }| {
+        KNOWN.with_borrow_mut(|InternedPolicies { whole, parts }| {
             if let Some(policies) = whole.get(domain, &compiled.digest) {
                 return policies;
             }
@@ -150,7 +150,7 @@ impl Policies {
         compiled: CompiledPolicies,
         texts: &Texts,
         domain: &Arc<str>,
-        known: &mut KnownParts,
+        known: &mut InternedParts,
     ) -> (Self, Option<String>) {
         let CompiledPolicies { parts: digests, broken, body_limit, whole, .. } = compiled;
         let names_auth = ["api_key", "basic", "hmac", "jwt"].iter().any(|name| digests.contains_key(*name));

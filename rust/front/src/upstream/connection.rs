@@ -26,7 +26,7 @@ use super::in_flight::{InFlight, Pending};
 use super::incoming::Incoming;
 use super::outgoing::{Outgoing, RequestBody};
 use super::reply::{Answer, AnswerBody, Outcome, Reply};
-use super::response_head::ResponseHead;
+use super::response_head::HandlerResponseHead;
 use super::shared_memory::Memories;
 use super::socket;
 use super::stream_buffer::{End, HANDLER_DRAINED, Payload};
@@ -54,7 +54,7 @@ pub struct HandlerConnection {
     outgoing: RefCell<Outgoing>,
     has_outgoing: Notify,
     /// Consecutive answers mostly have the same head, which is parsed once.
-    last_head: RefCell<Option<(Vec<u8>, Rc<ResponseHead>)>>,
+    last_head: RefCell<Option<(Vec<u8>, Rc<HandlerResponseHead>)>>,
     /// Reading waits for memory.
     is_paused: Cell<bool>,
     /// Requests have exceeded their deadline: what is held may not be wanted any more.
@@ -372,13 +372,13 @@ impl HandlerConnection {
         Ok(true)
     }
 
-    fn parse_head(&self, head: &[u8]) -> Result<Rc<ResponseHead>, String> {
+    fn parse_head(&self, head: &[u8]) -> Result<Rc<HandlerResponseHead>, String> {
         let mut last = self.last_head.borrow_mut();
         match &*last {
             Some((bytes, parsed)) if bytes == head => return Ok(parsed.clone()),
             _ => {}
         }
-        let parsed = Rc::new(ResponseHead::parse(head)?);
+        let parsed = Rc::new(HandlerResponseHead::parse(head)?);
         *last = Some((head.to_vec(), parsed.clone()));
         Ok(parsed)
     }

@@ -24,13 +24,13 @@ pub struct Pending {
 struct Slot {
     /// How often it has been used, so that numbers repeat late.
     uses: u16,
-    state: State,
+    state: SlotState,
     /// The body that is still being sent.
     body: Option<Rc<SendCredit>>,
 }
 
 #[derive(Default)]
-enum State {
+enum SlotState {
     #[default]
     Free,
     Pending(Pending),
@@ -45,7 +45,7 @@ enum State {
 }
 
 /// A stream that a frame is about.
-pub enum Stream<'a> {
+pub enum StreamState<'a> {
     Open(&'a Rc<StreamBuffer>),
     /// The bytes that may still come of it.
     Dropped(&'a mut usize),
@@ -77,7 +77,7 @@ impl InFlight {
         };
         let slot = &mut self.slots[usize::from(at)];
         slot.uses = slot.uses.wrapping_add(1);
-        slot.state = State::Pending(pending);
+        slot.state = SlotState::Pending(pending);
         self.pending += 1;
         Some(u32::from(slot.uses) << SLOT_BITS | u32::from(at))
     }
@@ -113,7 +113,7 @@ impl InFlight {
     /// The time for the answer to a request, once it has been sent.
     pub fn set_deadline(&mut self, number: u32, deadline: Instant) {
         let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number));
-        if let Some(Slot { state: State::Pending(pending), .. }) = slot {
+        if let Some(Slot { state: SlotState::Pending(pending), .. }) = slot {
             pending.deadline = Some(deadline);
         }
     }
@@ -135,7 +135,7 @@ impl InFlight {
     pub fn take(&mut self, number: u32) -> Option<Pending> {
         let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number))?;
         let pending = slot.take_if(|_| true)?;
-        slot.state = State::Free;
+        slot.state = SlotState::Free;
         self.free.push(number as u16);
         self.pending -= 1;
         Some(pending)
@@ -144,10 +144,10 @@ impl InFlight {
     /// The answer to a request past its deadline has come. Returns false when there is none of this number.
     pub fn answered_late(&mut self, number: u32) -> bool {
         let slot = self.slots.get_mut(usize::from(number as u16));
-        let Some(slot) = slot.filter(|slot| slot.has(number) && matches!(slot.state, State::Expired)) else {
+        let Some(slot) = slot.filter(|slot| slot.has(number) && matches!(slot.state, SlotState::Expired)) else {
             return false;
         };
-        slot.state = State::Free;
+        slot.state = SlotState::Free;
         slot.body = None;
         self.free.push(number as u16);
         true
@@ -159,7 +159,7 @@ impl InFlight {
         let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number))?;
         let pending = slot.take_if(|_| true)?;
         let buffer = StreamBuffer::new(share, pending.is_socket);
-        slot.state = State::Streaming(buffer.clone());
+        slot.state = SlotState::Streaming(buffer.clone());
         Some((pending, buffer))
     }
 
@@ -167,20 +167,20 @@ impl InFlight {
     /// number.
     pub fn begin_late(&mut self, number: u32, credit: usize) -> bool {
         let slot = self.slots.get_mut(usize::from(number as u16));
-        let Some(slot) = slot.filter(|slot| slot.has(number) && matches!(slot.state, State::Expired)) else {
+        let Some(slot) = slot.filter(|slot| slot.has(number) && matches!(slot.state, SlotState::Expired)) else {
             return false;
         };
-        slot.state = State::Dropped { credit };
+        slot.state = SlotState::Dropped { credit };
         slot.body = None;
         true
     }
 
     /// The stream of this number.
-    pub fn stream(&mut self, number: u32) -> Option<Stream<'_>> {
+    pub fn stream(&mut self, number: u32) -> Option<StreamState<'_>> {
         let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number))?;
         match &mut slot.state {
-            State::Streaming(buffer) => Some(Stream::Open(buffer)),
-            State::Dropped { credit } => Some(Stream::Dropped(credit)),
+            SlotState::Streaming(buffer) => Some(StreamState::Open(buffer)),
+            SlotState::Dropped { credit } => Some(StreamState::Dropped(credit)),
             _ => None,
         }
     }
@@ -189,8 +189,8 @@ impl InFlight {
     pub fn drop_stream(&mut self, number: u32) -> bool {
         let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number));
         let Some(Slot { state, .. }) = slot else { return false };
-        let State::Streaming(buffer) = state else { return false };
-        *state = State::Dropped { credit: buffer.credit() };
+        let SlotState::Streaming(buffer) = state else { return false };
+        *state = SlotState::Dropped { credit: buffer.credit() };
         self.pending -= 1;
         true
     }
@@ -200,11 +200,11 @@ impl InFlight {
         let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number));
         let Some(slot) = slot else { return false };
         match slot.state {
-            State::Streaming(_) => self.pending -= 1,
-            State::Dropped { .. } => {}
+            SlotState::Streaming(_) => self.pending -= 1,
+            SlotState::Dropped { .. } => {}
             _ => return false,
         }
-        slot.state = State::Free;
+        slot.state = SlotState::Free;
         self.free.push(number as u16);
         true
     }
@@ -212,7 +212,7 @@ impl InFlight {
     /// The streams that are arriving, with their numbers.
     pub fn streams(&self) -> Vec<(u32, Rc<StreamBuffer>)> {
         let streams = self.slots.iter().enumerate().filter_map(|(at, slot)| match &slot.state {
-            State::Streaming(buffer) => Some((u32::from(slot.uses) << SLOT_BITS | at as u32, buffer.clone())),
+            SlotState::Streaming(buffer) => Some((u32::from(slot.uses) << SLOT_BITS | at as u32, buffer.clone())),
             _ => None,
         });
         streams.collect()
@@ -232,13 +232,13 @@ impl Slot {
     }
 
     fn is_pending(&self) -> bool {
-        matches!(self.state, State::Pending(_))
+        matches!(self.state, SlotState::Pending(_))
     }
 
     /// Its request, which has expired then.
     fn take_if(&mut self, condition: impl Fn(&Pending) -> bool) -> Option<Pending> {
-        match std::mem::replace(&mut self.state, State::Expired) {
-            State::Pending(pending) if condition(&pending) => Some(pending),
+        match std::mem::replace(&mut self.state, SlotState::Expired) {
+            SlotState::Pending(pending) if condition(&pending) => Some(pending),
             other => {
                 self.state = other;
                 None
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!((in_flight.expire(|_| true).len(), in_flight.len()), (0, 1));
         assert_eq!(in_flight.streams().len(), 1);
         assert!(in_flight.drop_stream(number) && !in_flight.drop_stream(number));
-        assert!(matches!(in_flight.stream(number), Some(Stream::Dropped(_))));
+        assert!(matches!(in_flight.stream(number), Some(StreamState::Dropped(_))));
         assert_eq!((in_flight.streams().len(), in_flight.len()), (0, 0));
         assert_ne!(in_flight.add(pending(now)).unwrap() as u16, number as u16);
         assert!(in_flight.end_stream(number) && !in_flight.end_stream(number));

@@ -6,12 +6,12 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 
 use super::body_stream::BodyStream;
-use super::response_head::ResponseHead;
+use super::response_head::HandlerResponseHead;
 use crate::memory::Share;
 
 /// The answer of a handler.
 pub struct Answer {
-    pub head: Rc<ResponseHead>,
+    pub head: Rc<HandlerResponseHead>,
     pub body: AnswerBody,
 }
 
@@ -31,7 +31,7 @@ impl AnswerBody {
 
 /// An answer whose body follows.
 pub struct Streamed {
-    pub head: Rc<ResponseHead>,
+    pub head: Rc<HandlerResponseHead>,
     pub body: BodyStream,
 }
 

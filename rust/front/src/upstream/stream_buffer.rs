@@ -12,7 +12,7 @@ use bytes::Bytes;
 use edge_wire::{INITIAL_CREDIT, Kind, MAX_DATA_BYTES, MIN_SHARED_BYTES, cost};
 
 use super::shared_memory::{Given, Memories, SharedMemory};
-use super::window::Window;
+use super::window::CreditWindow;
 use crate::memory::Share;
 
 /// What a stream may have in memory without asking for it.
@@ -77,7 +77,7 @@ pub struct StreamBuffer {
     share: RefCell<Share>,
     /// Bytes that the handler may still send.
     credit: Cell<usize>,
-    window: Window,
+    window: CreditWindow,
     /// Where the handler may put large pieces.
     memory: RefCell<Option<SharedMemory>>,
     may_have_memory: Cell<bool>,
@@ -110,7 +110,7 @@ impl StreamBuffer {
             held: Cell::default(),
             share: RefCell::new(share),
             credit: Cell::new(INITIAL_CREDIT),
-            window: Window::new(),
+            window: CreditWindow::new(),
             memory: RefCell::default(),
             may_have_memory: Cell::default(),
             uncredited: Cell::default(),

@@ -39,7 +39,7 @@ pub async fn answer(
     let reply = Reply::new(waker.clone());
     let (parts, body) = request.into_parts();
     let is_complete = body.is_end_stream();
-    let mut client = Http2 {
+    let mut client = Http2Client {
         thread: &thread,
         watched: thread.guard.watch(waker),
         respond: RefCell::new(respond),
@@ -62,7 +62,7 @@ pub async fn answer(
 }
 
 /// The client of one stream.
-struct Http2<'a> {
+struct Http2Client<'a> {
     thread: &'a Thread,
     watched: Watched,
     respond: RefCell<SendResponse<Bytes>>,
@@ -74,7 +74,7 @@ struct Http2<'a> {
     sending: Option<SendStream<Bytes>>,
 }
 
-impl Http2<'_> {
+impl Http2Client<'_> {
     async fn answer(
         &mut self,
         head: Result<Vec<u8>, Refusal>,
@@ -151,7 +151,7 @@ impl Http2<'_> {
     }
 }
 
-impl Link for Http2<'_> {
+impl Link for Http2Client<'_> {
     fn is_secure(&self) -> bool {
         self.is_secure
     }
@@ -169,7 +169,7 @@ impl Link for Http2<'_> {
     }
 }
 
-impl Client for Http2<'_> {
+impl Client for Http2Client<'_> {
     fn is_complete(&self) -> bool {
         self.is_complete
     }

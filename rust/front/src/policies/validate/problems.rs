@@ -12,33 +12,33 @@ const SHOWN_NAME: usize = 64;
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     outer: Option<&'a Place<'a>>,
-    key: Key<'a>,
+    key: PlaceStep<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum Key<'a> {
+enum PlaceStep<'a> {
     Name(&'a str),
     Index(usize),
 }
 
 impl<'a> Place<'a> {
     pub fn root(name: &'a str) -> Self {
-        Self { outer: None, key: Key::Name(name) }
+        Self { outer: None, key: PlaceStep::Name(name) }
     }
 
     pub fn member(&'a self, name: &'a str) -> Self {
-        Self { outer: Some(self), key: Key::Name(name) }
+        Self { outer: Some(self), key: PlaceStep::Name(name) }
     }
 
     pub fn item(&'a self, index: usize) -> Self {
-        Self { outer: Some(self), key: Key::Index(index) }
+        Self { outer: Some(self), key: PlaceStep::Index(index) }
     }
 
     fn text(&self) -> String {
         let mut text = self.outer.map_or_else(String::new, |outer| outer.text() + ".");
         match self.key {
-            Key::Name(name) => text.extend(name.chars().take(SHOWN_NAME)),
-            Key::Index(index) => text += &index.to_string(),
+            PlaceStep::Name(name) => text.extend(name.chars().take(SHOWN_NAME)),
+            PlaceStep::Index(index) => text += &index.to_string(),
         }
         text
     }

@@ -14,7 +14,7 @@ use super::json::{Json, MAX_VALUES};
 use super::problems::{Place, Problems};
 use super::ready::{BodyKind, Ready, TOO_COMPLEX};
 use super::schema::Schema;
-use super::stop::{Stop, Waiting};
+use super::stop::{StopFlag, StopOnDrop};
 use super::validator::REPORTS_WITHIN;
 use super::{CheckSkipped, PartialCheck, Validator, Verdict, finish};
 use crate::memory::{MemoryBudget, Share};
@@ -49,7 +49,7 @@ fn problems(schemas: Value, body: &str) -> Vec<String> {
     let ready = ready(schemas);
     let mut problems = Problems::default();
     let media = &ready.body.as_ref().unwrap().types[0];
-    if ready.check_body(media, body.as_bytes(), &mut problems, &Stop::default()).is_err() {
+    if ready.check_body(media, body.as_bytes(), &mut problems, &StopFlag::default()).is_err() {
         problems.add(&Place::root("body"), TOO_COMPLEX);
     }
     let listed: Vec<Value> = serde_json::from_str(&problems.body()).unwrap();
@@ -92,7 +92,7 @@ fn a_pattern_that_many_schemas_and_policies_have_is_made_ready_once() {
         .iter()
         .flat_map(|ready| &ready.schemas)
         .flat_map(|schema| {
-            let Schema::Rules(rules) = schema else { panic!() };
+            let Schema::SchemaRules(rules) = schema else { panic!() };
             let of_text = rules.text.iter().filter_map(|text| text.pattern.as_ref());
             let of_names =
                 rules.object.iter().flat_map(|object| object.pattern_properties.iter().map(|(name, _)| name));
@@ -178,8 +178,8 @@ fn divisions_of_numbers_that_are_far_apart_count() {
 fn checks_that_nobody_waits_for_end() {
     let ready = ready(json!([{ "items": 1 }, { "type": ["integer"] }]));
     let media = &ready.body.as_ref().unwrap().types[0];
-    let check = |body: &str, stop: &Stop| ready.check_body(media, body.as_bytes(), &mut Problems::default(), stop);
-    let (waiting, stop) = Waiting::new();
+    let check = |body: &str, stop: &StopFlag| ready.check_body(media, body.as_bytes(), &mut Problems::default(), stop);
+    let (waiting, stop) = StopOnDrop::new();
     let body = format!("[{}0]", "0,".repeat(100_000));
     assert!(check(&body, &stop).is_ok());
     drop(waiting);
@@ -258,7 +258,7 @@ fn many_parameters_with_many_places_to_look_at_cost_something() {
     assert!(begin(&validator, "/?a&b", "").kept.is_none());
     let partial = begin(&validator, &format!("/?{}", "a&".repeat(6_000)), "");
     assert!(partial.kept.is_some());
-    let Verdict::Refused(refusal) = validator.finish(partial, b"", &Stop::default()) else {
+    let Verdict::Refused(refusal) = validator.finish(partial, b"", &StopFlag::default()) else {
         panic!("it was let through")
     };
     assert!(refusal.message.ends_with("is too complex to be checked"), "{}", refusal.message);
@@ -365,12 +365,13 @@ fn forms_have_bounded_members_and_ask_for_the_memory_of_these() {
     assert!(of_fields >= 100_000 * 2 * size_of::<(Cow<'_, str>, Cow<'_, str>)>());
     assert!(room(Reading::Form, "text=[[[[[[[[[[{{{{{{{{{{,,,,,,,,,,") < 1_000);
     assert_eq!(room(Reading::Text, &"[{,:".repeat(1_000)), 0);
-    let Verdict::Refused(refusal) = form.finish(partial(), "a&".repeat(MAX_VALUES + 1).as_bytes(), &Stop::default())
+    let Verdict::Refused(refusal) =
+        form.finish(partial(), "a&".repeat(MAX_VALUES + 1).as_bytes(), &StopFlag::default())
     else {
         panic!("it was let through")
     };
     assert_eq!(refusal.message, "body: has more than 1000000 members");
-    let (waiting, stop) = Waiting::new();
+    let (waiting, stop) = StopOnDrop::new();
     drop(waiting);
     let ready = form.made().unwrap();
     let media = &ready.body.as_ref().unwrap().types[0];

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use super::super::cache::{self, Cached};
-use super::compiled::{self, Mode};
+use super::compiled::{Mode, ModeOnly};
 use super::ready::{PartialCheck, Ready};
-use super::stop::Stop;
+use super::stop::StopFlag;
 use super::verdict::{NAME, Verdict};
 use crate::request::{Head, Refusal};
 use crate::workers;
@@ -122,7 +122,7 @@ impl Validator {
     }
 
     fn mode(&self) -> Option<Mode> {
-        *self.mode.get_or_init(|| Some(serde_json::from_str::<compiled::OfMode>(&self.text).ok()?.mode))
+        *self.mode.get_or_init(|| Some(serde_json::from_str::<ModeOnly>(&self.text).ok()?.mode))
     }
 
     /// How long checks may keep a request waiting that has so much time.
@@ -164,7 +164,7 @@ impl Validator {
     }
 
     /// As `Ready::finish`, also where it has to be made ready again: that takes time.
-    pub(super) fn finish(self: &Arc<Self>, partial: PartialCheck, body: &[u8], stop: &Stop) -> Verdict {
+    pub(super) fn finish(self: &Arc<Self>, partial: PartialCheck, body: &[u8], stop: &StopFlag) -> Verdict {
         match self.made() {
             Ok(ready) => ready.finish(partial, body, stop),
             Err(problem) => Verdict::Refused(broken(&problem)),

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use edge_wire::{INITIAL_CREDIT, Kind, cost, header, two_numbers};
 
 use super::super::body_stream::BodyStream;
-use super::super::in_flight::{Pending, Stream};
+use super::super::in_flight::{Pending, StreamState};
 use super::super::reply::{Outcome, Streamed};
 use super::super::stream_buffer::{End, Payload, PushError};
 use super::super::stream_handle::{StreamCarrier, StreamHandle};
@@ -88,8 +88,8 @@ impl HandlerConnection {
     fn piece(&self, kind: Kind, number: u32, piece: Payload<'_>) -> Result<(), String> {
         let mut in_flight = self.in_flight.borrow_mut();
         let taken = match in_flight.stream(number) {
-            Some(Stream::Open(buffer)) => buffer.push(kind, piece),
-            Some(Stream::Dropped(credit)) => spend(credit, cost(kind, piece.len())),
+            Some(StreamState::Open(buffer)) => buffer.push(kind, piece),
+            Some(StreamState::Dropped(credit)) => spend(credit, cost(kind, piece.len())),
             None => return Err(violated("it sent a piece of no stream")),
         };
         drop(in_flight);
@@ -102,8 +102,8 @@ impl HandlerConnection {
         let range = start as usize..start as usize + bytes as usize;
         let mut in_flight = self.in_flight.borrow_mut();
         let taken = match in_flight.stream(number) {
-            Some(Stream::Open(buffer)) => buffer.push_placed(range),
-            Some(Stream::Dropped(credit)) => spend(credit, range.len()),
+            Some(StreamState::Open(buffer)) => buffer.push_placed(range),
+            Some(StreamState::Dropped(credit)) => spend(credit, range.len()),
             None => return Err(violated("it sent a piece of no stream")),
         };
         drop(in_flight);
@@ -123,7 +123,7 @@ impl HandlerConnection {
 
     fn end_stream(&self, number: u32, end: End) -> Result<(), String> {
         let mut in_flight = self.in_flight.borrow_mut();
-        if let Some(Stream::Open(buffer)) = in_flight.stream(number) {
+        if let Some(StreamState::Open(buffer)) = in_flight.stream(number) {
             buffer.end(end);
         }
         let has_ended = in_flight.end_stream(number);
