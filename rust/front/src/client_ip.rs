@@ -41,7 +41,7 @@ impl NetworkList {
 
 /// Who sent a request, and with which protocol, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Client {
+pub struct RequestSource {
     /// An IPv4 address that is mapped to IPv6 is given as IPv4.
     pub ip: IpAddr,
     /// `http` or `https`.
@@ -68,11 +68,11 @@ impl TrustedProxies {
         peer: IpAddr,
         is_secure: bool,
         headers: impl Iterator<Item = (&'h [u8], &'h [u8])>,
-    ) -> Client {
+    ) -> RequestSource {
         let peer = peer.to_canonical();
         let own = if is_secure { HTTPS } else { HTTP };
         if !self.trusts(peer) {
-            return Client { ip: peer, scheme: own };
+            return RequestSource { ip: peer, scheme: own };
         }
         let [mut forwarded, mut addresses, mut schemes] = [const { Vec::new() }; 3];
         for (name, value) in headers {
@@ -92,7 +92,7 @@ impl TrustedProxies {
         // A proxy that adds to this list does so with each request, like to the other: what it says about the client
         // is as far from the end. Most proxies replace the list instead, and it has one value.
         let scheme = scheme.or_else(|| read_scheme(elements(&schemes).take(hop + 1).last()?));
-        Client { ip, scheme: scheme.unwrap_or(own) }
+        RequestSource { ip, scheme: scheme.unwrap_or(own) }
     }
 
     /// Follows hops from the gateway towards the client. Gives the last address that is known, and of the last hop that
@@ -230,7 +230,7 @@ mod tests {
     fn client_of(peer: &str, headers: &[(&str, &str)]) -> (String, &'static str) {
         let proxies = TrustedProxies::parse(&["10.0.0.0/8", "2001:db8:1::/48"]).unwrap();
         let headers = headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-        let Client { ip, scheme } = proxies.client(peer.parse().unwrap(), false, headers);
+        let RequestSource { ip, scheme } = proxies.client(peer.parse().unwrap(), false, headers);
         (ip.to_string(), scheme)
     }
 
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(client(&[("X-Forwarded-For", ""), ("Accept", "1.2.3.4")]), found("10.0.0.1", "http"));
         let unseen = iter::from_fn(|| -> Option<(&[u8], &[u8])> { panic!("the headers are not looked at") });
         let nobody = TrustedProxies::default().client("10.0.0.1".parse().unwrap(), false, unseen);
-        assert_eq!(nobody, Client { ip: "10.0.0.1".parse().unwrap(), scheme: "http" });
+        assert_eq!(nobody, RequestSource { ip: "10.0.0.1".parse().unwrap(), scheme: "http" });
     }
 
     #[test]

@@ -28,7 +28,7 @@ use crate::memory::MemoryBudget;
 use crate::messages::{Done, EndpointMessage, FromFront, Level, Settings, ToFront};
 use crate::policies::{self, COUNTS, Texts, now_ms};
 use crate::supervisor::{Messages, Supervisor, channel};
-use crate::thread::Shared;
+use crate::thread::SharedByThreads;
 use crate::tls::Tls;
 use crate::upstream::{ById, Connector, SharedEndpoint};
 
@@ -63,7 +63,7 @@ fn run_loop(tls: Option<Arc<dyn Tls>>) -> io::Result<()> {
         let stream = net::UnixStream::from(channel);
         stream.set_nonblocking(true)?;
         let (reader, writer) = UnixStream::from_std(stream)?.into_split();
-        serve(BufReader::new(reader), writer, Sockets { plain, secure }, tls).await
+        serve(BufReader::new(reader), writer, ListeningSockets { plain, secure }, tls).await
     })
 }
 
@@ -86,8 +86,8 @@ fn inherited(fd: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Those that clients connect to.
-struct Sockets {
+/// The sockets that clients connect to.
+struct ListeningSockets {
     plain: OwnedFd,
     secure: Option<OwnedFd>,
 }
@@ -95,7 +95,7 @@ struct Sockets {
 async fn serve(
     mut lines: BufReader<OwnedReadHalf>,
     writer: OwnedWriteHalf,
-    sockets: Sockets,
+    sockets: ListeningSockets,
     tls: Option<Arc<dyn Tls>>,
 ) -> io::Result<()> {
     let Some(ToFront::Configure(settings)) = next_message(&mut lines).await? else {
@@ -170,7 +170,7 @@ struct Control {
     threads: Rc<[ThreadHandle]>,
     acceptor: Rc<Acceptor>,
     /// Until it listens.
-    sockets: Option<Sockets>,
+    sockets: Option<ListeningSockets>,
     tls: Option<Arc<dyn Tls>>,
     challenges: Arc<Challenges>,
     /// They end when no connections are accepted any more.
@@ -186,7 +186,7 @@ impl Control {
     fn new(
         mut settings: Settings,
         supervisor: Supervisor,
-        sockets: Sockets,
+        sockets: ListeningSockets,
         tls: Option<Arc<dyn Tls>>,
     ) -> io::Result<Self> {
         if let Some(seed) = settings.rate_seed.take() {
@@ -194,7 +194,7 @@ impl Control {
         }
         policies::set_cache_limit(settings.policy_memory_bytes);
         let settings = Arc::new(settings);
-        let shared = Shared {
+        let shared = SharedByThreads {
             proxies: Arc::new(TrustedProxies::parse(&settings.trusted_proxies).map_err(io::Error::other)?),
             memory: Arc::new(MemoryBudget::new(settings.memory_bytes)),
             handled: Arc::default(),
@@ -270,7 +270,7 @@ impl Control {
     }
 
     fn listen(&mut self) -> io::Result<()> {
-        let Some(Sockets { plain, secure }) = self.sockets.take() else { return Ok(()) };
+        let Some(ListeningSockets { plain, secure }) = self.sockets.take() else { return Ok(()) };
         self.accepting.push(spawn_local(self.acceptor.listen(plain, false)?));
         if let Some(secure) = secure {
             self.accepting.push(spawn_local(self.acceptor.listen(secure, true)?));

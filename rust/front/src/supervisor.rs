@@ -12,7 +12,7 @@ use crate::messages::{Done, FromFront, Level, RequestEntry};
 
 /// Log lines and entries that wait for the supervisor. More are dropped, and counted.
 const MAX_LINES: usize = 10_000;
-/// With entries of requests that have failed: nothing else takes their place.
+/// Entries of requests that have failed may wait beyond that: nothing else takes their place.
 const MAX_WITH_FAILED: usize = 2 * MAX_LINES;
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
@@ -20,11 +20,11 @@ const WARN_EVERY: Duration = Duration::from_secs(60);
 #[derive(Clone)]
 pub struct Supervisor {
     sender: UnboundedSender<FromFront>,
-    shared: Arc<Shared>,
+    shared: Arc<QueueState>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct QueueState {
     lines: AtomicUsize,
     dropped: AtomicUsize,
     /// When each warning that may come often was sent last.
@@ -34,13 +34,13 @@ struct Shared {
 /// The messages, in the thread that writes them.
 pub struct Messages {
     receiver: UnboundedReceiver<FromFront>,
-    shared: Arc<Shared>,
+    shared: Arc<QueueState>,
 }
 
 /// A way to the supervisor, and the messages that take it.
 pub fn channel() -> (Supervisor, Messages) {
     let (sender, receiver) = mpsc::unbounded_channel();
-    let shared = Arc::<Shared>::default();
+    let shared = Arc::<QueueState>::default();
     (Supervisor { sender, shared: shared.clone() }, Messages { receiver, shared })
 }
 

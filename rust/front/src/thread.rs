@@ -20,7 +20,7 @@ use crate::upstream::{ById, HandlerPool, SharedEndpoint};
 
 /// What all threads share.
 #[derive(Clone)]
-pub struct Shared {
+pub struct SharedByThreads {
     pub settings: Arc<Settings>,
     pub proxies: Arc<TrustedProxies>,
     pub memory: Arc<MemoryBudget>,
@@ -55,7 +55,7 @@ pub struct Thread {
     refused: RefCell<BTreeMap<u16, u64>>,
     /// Requests that policies answered.
     policies: RefCell<BTreeMap<&'static str, u64>>,
-    /// Those that policies let through though something is wrong with them.
+    /// Requests that policies let through though something is wrong with them.
     reported: RefCell<BTreeMap<&'static str, u64>>,
     /// Endpoints that have had requests without an entry in the log.
     pub left_out: RefCell<Vec<Arc<SharedEndpoint>>>,
@@ -64,7 +64,7 @@ pub struct Thread {
 }
 
 impl Thread {
-    pub fn new(shared: Shared, request_ids: RequestIds, trace_ids: TraceIds) -> Rc<Self> {
+    pub fn new(shared: SharedByThreads, request_ids: RequestIds, trace_ids: TraceIds) -> Rc<Self> {
         Rc::new(Self {
             guard: Guard::new(&shared.settings),
             context: Rc::new(Context {

@@ -9,13 +9,13 @@ const MAX_TRAILERS: usize = 100;
 
 #[derive(Default)]
 pub struct Chunks {
-    state: State,
-    /// Of the current chunk.
+    state: ChunkState,
+    /// What is left of the current chunk.
     length: u64,
 }
 
 #[derive(Default)]
-enum State {
+enum ChunkState {
     #[default]
     BeforeLength,
     Length {
@@ -38,7 +38,7 @@ enum State {
 
 impl Chunks {
     pub fn is_done(&self) -> bool {
-        matches!(self.state, State::Done)
+        matches!(self.state, ChunkState::Done)
     }
 
     /// Takes bytes, and passes on the data among them. Returns how many were taken: those behind the body are not.
@@ -49,23 +49,23 @@ impl Chunks {
         let mut at = 0;
         while at < bytes.len() && !self.is_done() {
             match &mut self.state {
-                State::Data => {
+                ChunkState::Data => {
                     let length = self.length.min((bytes.len() - at) as u64) as usize;
                     data(&bytes[at..at + length]);
                     at += length;
                     self.length -= length as u64;
                     if self.length == 0 {
-                        self.state = State::DataCr;
+                        self.state = ChunkState::DataCr;
                     }
                 }
-                State::Trailers { bytes: trailers, end } => {
+                ChunkState::Trailers { bytes: trailers, end } => {
                     let before = trailers.len();
                     trailers.extend_from_slice(&bytes[at..]);
                     match end.find(trailers)? {
                         Some(length) if length <= MAX_HEAD_BYTES => {
                             check_trailers(&trailers[..length])?;
                             at += length - before;
-                            self.state = State::Done;
+                            self.state = ChunkState::Done;
                         }
                         None if trailers.len() <= MAX_HEAD_BYTES => at = bytes.len(),
                         _ => return Err(Refusal::large_head(MAX_HEAD_BYTES)),
@@ -83,25 +83,25 @@ impl Chunks {
     /// Takes one byte of what is between the data.
     fn step(&mut self, byte: u8) -> Result<(), Refusal> {
         self.state = match (&self.state, byte) {
-            (State::BeforeLength, _) if byte.is_ascii_hexdigit() => {
+            (ChunkState::BeforeLength, _) if byte.is_ascii_hexdigit() => {
                 self.length = value_of(byte);
-                State::Length { digits: 1 }
+                ChunkState::Length { digits: 1 }
             }
-            (State::Length { digits }, _) if byte.is_ascii_hexdigit() && *digits < MAX_DIGITS => {
+            (ChunkState::Length { digits }, _) if byte.is_ascii_hexdigit() && *digits < MAX_DIGITS => {
                 self.length = self.length << 4 | value_of(byte);
-                State::Length { digits: digits + 1 }
+                ChunkState::Length { digits: digits + 1 }
             }
-            (State::Length { .. }, b';') => State::Extension { bytes: 0 },
-            (State::Length { .. } | State::Extension { .. }, b'\r') => State::LengthEnd,
-            (State::Extension { bytes }, _) if is_text(byte) && *bytes < MAX_EXTENSION_BYTES => {
-                State::Extension { bytes: bytes + 1 }
+            (ChunkState::Length { .. }, b';') => ChunkState::Extension { bytes: 0 },
+            (ChunkState::Length { .. } | ChunkState::Extension { .. }, b'\r') => ChunkState::LengthEnd,
+            (ChunkState::Extension { bytes }, _) if is_text(byte) && *bytes < MAX_EXTENSION_BYTES => {
+                ChunkState::Extension { bytes: bytes + 1 }
             }
-            (State::LengthEnd, b'\n') if self.length == 0 => {
-                State::Trailers { bytes: Vec::new(), end: HeadEnd::default() }
+            (ChunkState::LengthEnd, b'\n') if self.length == 0 => {
+                ChunkState::Trailers { bytes: Vec::new(), end: HeadEnd::default() }
             }
-            (State::LengthEnd, b'\n') => State::Data,
-            (State::DataCr, b'\r') => State::DataLf,
-            (State::DataLf, b'\n') => State::BeforeLength,
+            (ChunkState::LengthEnd, b'\n') => ChunkState::Data,
+            (ChunkState::DataCr, b'\r') => ChunkState::DataLf,
+            (ChunkState::DataLf, b'\n') => ChunkState::BeforeLength,
             _ => return Err(Refusal::no_http()),
         };
         Ok(())

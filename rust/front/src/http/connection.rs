@@ -7,9 +7,9 @@ use std::task::Poll;
 use super::client::{Link, Next};
 use super::exchange::Exchange;
 use super::guard::Phase;
-use super::http1::Http1;
+use super::http1::Http1Client;
 use super::http2;
-use super::request::read_request;
+use super::received_request::read_request;
 use super::response::Persistence;
 use super::stream::{Broken, ClientStream};
 use super::unparsable::UnparsableRequestResponse;
@@ -49,7 +49,7 @@ async fn serve_requests(
         let request = read_request(stream, &stream.buffered[..length], peer, thread).await?;
         stream.buffered.drain(..length);
         stream.watch().begin(Phase::Unwatched);
-        let client = &mut Http1::new(stream, &thread.dates, &request);
+        let client = &mut Http1Client::new(stream, &thread.dates, &request);
         if (Exchange { thread, client, reply }).answer(request).await? == Next::Close {
             return Ok(());
         }

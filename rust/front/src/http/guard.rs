@@ -22,23 +22,23 @@ const DRAINING_IDLE: Duration = Duration::from_secs(2);
 /// What the front waits for on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// For nothing that the client does, or with a time limit of its own.
+    /// It waits for nothing that the client does, or with a time limit of its own.
     Unwatched,
-    /// For a request, after another one.
+    /// It waits for a request, after another one.
     Idle,
-    /// For the rest of a head, or for the first one.
+    /// It waits for the rest of a head, or for the first one.
     Head,
-    /// For a whole body.
+    /// It waits for a whole body.
     Body,
-    /// For more of a body that the handler reads meanwhile.
+    /// It waits for more of a body that the handler reads meanwhile.
     Piece,
-    /// Until the client takes a response.
+    /// It waits until the client takes a response.
     Response,
 }
 
 /// Why a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CloseReason {
     /// It has had no request for too long.
     Idle,
     /// A request arrives too slowly.
@@ -50,13 +50,13 @@ pub enum Verdict {
 /// A connection, as the guard sees it.
 pub struct Watch {
     phase: Cell<Phase>,
-    /// In this phase; `None` until the next check, because the phase may have begun just before that.
+    /// How long the phase has lasted; `None` until the next check, because it may have begun just before that.
     waited: Cell<Option<Duration>>,
-    /// In the current window, and bytes transferred before it.
+    /// How long the current window has lasted, and the bytes that were transferred before it.
     window: Cell<(Duration, u64)>,
     /// Bytes transferred in this phase.
     bytes: Cell<u64>,
-    verdict: Cell<Option<Verdict>>,
+    close_reason: Cell<Option<CloseReason>>,
     waker: Waker,
 }
 
@@ -65,10 +65,10 @@ impl Watch {
         self.phase.get()
     }
 
-    /// A verdict about the phase before counts no more: what was waited for has come after all.
+    /// A reason that belongs to the phase before counts no more: what was waited for has come after all.
     pub fn begin(&self, phase: Phase) {
         self.phase.set(phase);
-        self.verdict.set(None);
+        self.close_reason.set(None);
         self.waited.set(None);
         self.window.set((Duration::ZERO, 0));
         self.bytes.set(0);
@@ -79,12 +79,12 @@ impl Watch {
     }
 
     /// To be asked before waiting for the client.
-    pub fn verdict(&self) -> Option<Verdict> {
-        self.verdict.get()
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        self.close_reason.get()
     }
 
-    fn end(&self, verdict: Verdict) {
-        if self.verdict.replace(Some(verdict)).is_none() {
+    fn end(&self, close_reason: CloseReason) {
+        if self.close_reason.replace(Some(close_reason)).is_none() {
             self.waker.wake_by_ref();
         }
     }
@@ -131,7 +131,7 @@ impl Guard {
             waited: Cell::default(),
             window: Cell::default(),
             bytes: Cell::default(),
-            verdict: Cell::default(),
+            close_reason: Cell::default(),
             waker,
         });
         let key = self.watches.borrow_mut().insert(watch.clone());
@@ -158,13 +158,13 @@ impl Guard {
     /// Checks all connections, `passed` after the last time.
     pub fn check(&self, passed: Duration) {
         for (_, watch) in &*self.watches.borrow() {
-            if let Some(verdict) = self.judge(watch, passed) {
-                watch.end(verdict);
+            if let Some(close_reason) = self.check_connection(watch, passed) {
+                watch.end(close_reason);
             }
         }
     }
 
-    fn judge(&self, watch: &Watch, passed: Duration) -> Option<Verdict> {
+    fn check_connection(&self, watch: &Watch, passed: Duration) -> Option<CloseReason> {
         let Some(waited) = watch.waited.get() else {
             watch.waited.set(Some(Duration::ZERO));
             watch.window.set((Duration::ZERO, watch.bytes.get()));
@@ -175,11 +175,11 @@ impl Guard {
         let limit = |limit: Duration| if self.is_draining() { limit.min(DRAINING_IDLE) } else { limit };
         match watch.phase() {
             Phase::Unwatched => None,
-            Phase::Idle => (waited >= limit(self.idle)).then_some(Verdict::Idle),
-            Phase::Head => (waited >= limit(self.head)).then_some(Verdict::SlowSender),
-            Phase::Body => (waited >= RECEIVE_LIMIT || self.is_slow(watch, passed)).then_some(Verdict::SlowSender),
-            Phase::Piece => self.is_slow(watch, passed).then_some(Verdict::SlowSender),
-            Phase::Response => self.is_slow(watch, passed).then_some(Verdict::SlowReceiver),
+            Phase::Idle => (waited >= limit(self.idle)).then_some(CloseReason::Idle),
+            Phase::Head => (waited >= limit(self.head)).then_some(CloseReason::SlowSender),
+            Phase::Body => (waited >= RECEIVE_LIMIT || self.is_slow(watch, passed)).then_some(CloseReason::SlowSender),
+            Phase::Piece => self.is_slow(watch, passed).then_some(CloseReason::SlowSender),
+            Phase::Response => self.is_slow(watch, passed).then_some(CloseReason::SlowReceiver),
         }
     }
 
@@ -238,18 +238,18 @@ pub mod tests {
 
     #[test]
     fn waiting_has_limits() {
-        for (phase, seconds, verdict) in [
-            (Phase::Head, 3, Verdict::SlowSender),
-            (Phase::Idle, 5, Verdict::Idle),
-            (Phase::Body, 2, Verdict::SlowSender),
+        for (phase, seconds, close_reason) in [
+            (Phase::Head, 3, CloseReason::SlowSender),
+            (Phase::Idle, 5, CloseReason::Idle),
+            (Phase::Body, 2, CloseReason::SlowSender),
         ] {
             let guard = guard();
             let watched = guard.watch(Waker::noop().clone());
             watched.watch.begin(phase);
             after(&guard, seconds - 1);
-            assert_eq!(watched.watch.verdict(), None);
+            assert_eq!(watched.watch.close_reason(), None);
             guard.check(SECOND);
-            assert_eq!(watched.watch.verdict(), Some(verdict));
+            assert_eq!(watched.watch.close_reason(), Some(close_reason));
         }
     }
 
@@ -262,9 +262,9 @@ pub mod tests {
             watched.watch.transferred(10);
             guard.check(SECOND);
         }
-        assert_eq!(watched.watch.verdict(), None);
+        assert_eq!(watched.watch.close_reason(), None);
         after(&guard, 3);
-        assert_eq!(watched.watch.verdict(), Some(Verdict::SlowReceiver));
+        assert_eq!(watched.watch.close_reason(), Some(CloseReason::SlowReceiver));
     }
 
     #[test]
@@ -280,11 +280,11 @@ pub mod tests {
         let watched = guard.watch(wakes.clone().into());
         watched.watch.begin(Phase::Head);
         after(&guard, 3);
-        assert_eq!(watched.watch.verdict(), Some(Verdict::SlowSender));
+        assert_eq!(watched.watch.close_reason(), Some(CloseReason::SlowSender));
         watched.watch.begin(Phase::Response);
-        assert_eq!(watched.watch.verdict(), None);
+        assert_eq!(watched.watch.close_reason(), None);
         after(&guard, 2);
-        assert_eq!(watched.watch.verdict(), Some(Verdict::SlowReceiver));
+        assert_eq!(watched.watch.close_reason(), Some(CloseReason::SlowReceiver));
         assert_eq!(wakes.0.load(Ordering::Relaxed), 2);
     }
 
@@ -296,9 +296,9 @@ pub mod tests {
         after(&guard, 4);
         guard.drain();
         after(&guard, 1);
-        assert_eq!(watched.watch.verdict(), None);
+        assert_eq!(watched.watch.close_reason(), None);
         guard.check(SECOND);
-        assert_eq!(watched.watch.verdict(), Some(Verdict::Idle));
+        assert_eq!(watched.watch.close_reason(), Some(CloseReason::Idle));
     }
 
     #[test]
@@ -307,7 +307,7 @@ pub mod tests {
         let watched = guard.watch(Waker::noop().clone());
         watched.watch.begin(Phase::Unwatched);
         after(&guard, 1_000);
-        assert_eq!(watched.watch.verdict(), None);
+        assert_eq!(watched.watch.close_reason(), None);
     }
 
     #[test]
@@ -317,7 +317,7 @@ pub mod tests {
         watched.watch.begin(Phase::Idle);
         guard.drain();
         after(&guard, 2);
-        assert_eq!(watched.watch.verdict(), Some(Verdict::Idle));
+        assert_eq!(watched.watch.close_reason(), Some(CloseReason::Idle));
         drop(watched);
         assert!(guard.watches.borrow().is_empty());
     }

@@ -21,7 +21,7 @@ pub fn write<'p>(
     attempt: Option<u32>,
     identity: Option<&Identity>,
 ) -> Vec<u8> {
-    let mut json = Json(Vec::with_capacity(1024));
+    let mut json = JsonWriter(Vec::with_capacity(1024));
     json.raw("{\"method\":");
     json.text(head.method);
     json.raw(",\"target\":");
@@ -105,9 +105,9 @@ fn text_of(value: &[u8]) -> Cow<'_, str> {
     }
 }
 
-struct Json(Vec<u8>);
+struct JsonWriter(Vec<u8>);
 
-impl Json {
+impl JsonWriter {
     fn raw(&mut self, text: &str) {
         self.0.extend_from_slice(text.as_bytes());
     }

@@ -7,15 +7,14 @@ use bytes::Bytes;
 use super::body::Body;
 use super::client::{Client, Link, Next};
 use super::guard::{Phase, Watch};
-use super::request::Request;
+use super::received_request::ReceivedRequest;
 use super::response::{Dates, Persistence, ResponseHead};
 use super::stream::{Broken, ClientStream};
+use crate::memory::RESERVE_AFTER;
 use crate::request::{Framing, Refusal};
 
 /// Up to this size a body is written together with the head of the response.
 const SMALL_BODY_BYTES: usize = 16 * 1024;
-/// That part of a body has to have arrived before there is memory for all of it.
-const EARNEST: usize = 16;
 /// A rejected body up to this size is read at once, if it is there, so that the connection can stay open.
 const DROPPED_BYTES: usize = 256 * 1024;
 /// What a client may send while a response is streamed to it: beyond that, it waits for its end.
@@ -24,19 +23,19 @@ const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 const CHUNKED: &[u8] = b"Transfer-Encoding: chunked\r\n\r\n";
 const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
-pub struct Http1<'a> {
+pub struct Http1Client<'a> {
     stream: &'a mut ClientStream,
     dates: &'a Dates,
     body: Body,
-    /// Of the body, if the head says it.
+    /// The length of the body, if the head says it.
     length: usize,
     expects_continue: bool,
-    /// Whether it knows no chunks.
+    /// The client speaks HTTP/1.0, which has no chunks.
     is_old: bool,
     streams: Streams,
 }
 
-/// By what the body of a streamed response is told from what follows.
+/// How a client sees where the body of a streamed response ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Delimited {
     Length,
@@ -50,16 +49,16 @@ struct Streams {
     next: Next,
 }
 
-impl<'a> Http1<'a> {
+impl<'a> Http1Client<'a> {
     /// The client of a request whose head has been read from the stream.
-    pub fn new(stream: &'a mut ClientStream, dates: &'a Dates, request: &Request) -> Self {
+    pub fn new(stream: &'a mut ClientStream, dates: &'a Dates, request: &ReceivedRequest) -> Self {
         let length = match request.framing {
             Framing::Length(length) => length as usize,
             Framing::None | Framing::Chunked => 0,
         };
         let body = Body::new(request.framing);
         let streams = Streams { delimited: Delimited::Length, next: Next::Close };
-        let Request { expects_continue, is_old, .. } = *request;
+        let ReceivedRequest { expects_continue, is_old, .. } = *request;
         Self { stream, dates, body, length, expects_continue, is_old, streams }
     }
 
@@ -70,7 +69,7 @@ impl<'a> Http1<'a> {
     }
 }
 
-impl Link for Http1<'_> {
+impl Link for Http1Client<'_> {
     fn is_secure(&self) -> bool {
         self.stream.is_secure()
     }
@@ -79,12 +78,12 @@ impl Link for Http1<'_> {
         self.stream.watch()
     }
 
-    async fn unless_reset<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
-        self.stream.unless_reset(work).await
+    async fn until_client_resets<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
+        self.stream.until_client_resets(work).await
     }
 }
 
-impl Client for Http1<'_> {
+impl Client for Http1Client<'_> {
     fn is_complete(&self) -> bool {
         self.body.is_complete()
     }
@@ -101,12 +100,12 @@ impl Client for Http1<'_> {
         match &mut self.body {
             _ if !self.stream.buffered.is_empty() => self.take_buffered(bytes)?,
             Body::Length(missing) => {
-                let wanted = limit.min(*missing as usize);
+                let room = limit.min(*missing as usize);
                 // The rest of a long body goes where it belongs.
-                if bytes.len() >= self.length / EARNEST {
-                    bytes.reserve_exact(wanted);
+                if bytes.len() >= self.length / RESERVE_AFTER {
+                    bytes.reserve_exact(room);
                 }
-                let read = self.stream.read_into(bytes, wanted).await?;
+                let read = self.stream.read_into(bytes, room).await?;
                 if read == 0 {
                     return Err(Refusal::no_http().into());
                 }
@@ -125,8 +124,8 @@ impl Client for Http1<'_> {
         Ok(())
     }
 
-    fn give_back(&mut self) {
-        self.stream.give_back();
+    fn release_memory(&mut self) {
+        self.stream.release_memory();
     }
 
     async fn send(&mut self, head: ResponseHead<'_>, body: &[u8]) -> Result<Next, Broken> {
@@ -175,7 +174,7 @@ impl Client for Http1<'_> {
         self.stream.write_vectored(&mut slices).await
     }
 
-    fn sends_as_it_is(&self) -> bool {
+    fn can_send_file(&self) -> bool {
         !self.is_secure()
     }
 
@@ -193,14 +192,14 @@ impl Client for Http1<'_> {
         }
     }
 
-    async fn unless_left<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Broken> {
+    async fn until_client_closes<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Broken> {
         let mut work = pin!(work);
         loop {
             if self.stream.buffered.len() > AHEAD_BYTES {
                 return tokio::select! {
                     biased;
                     outcome = work => Ok(outcome),
-                    () = self.stream.left() => Err(Broken::Gone),
+                    () = self.stream.closed_by_client() => Err(Broken::Gone),
                 };
             }
             tokio::select! {
@@ -218,7 +217,7 @@ impl Client for Http1<'_> {
     }
 
     /// A client that waits for `100 Continue` does not send its body.
-    async fn drop_at_once(&mut self) -> Result<bool, Broken> {
+    async fn drop_small_body(&mut self) -> Result<bool, Broken> {
         let mut dropped = 0;
         while !self.body.is_complete() && !self.expects_continue && dropped < DROPPED_BYTES {
             let taken = self.body.take(&self.stream.buffered, |_| {})?;
@@ -231,7 +230,7 @@ impl Client for Http1<'_> {
         Ok(self.body.is_complete())
     }
 
-    async fn drop_rest(&mut self) -> bool {
+    async fn drop_rest_of_body(&mut self) -> bool {
         let buffered = std::mem::take(&mut self.stream.buffered);
         let body = &mut self.body;
         let mut behind = Vec::new();
@@ -245,7 +244,7 @@ impl Client for Http1<'_> {
         }
         let is_complete = self.body.is_complete();
         if is_complete {
-            self.stream.goes_on();
+            self.stream.restart_linger();
             self.stream.buffered = behind;
         }
         is_complete

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::time::{Instant, timeout};
 
 use super::client::Link;
-use super::guard::{Phase, Verdict, Watch, Watched};
+use super::guard::{CloseReason, Phase, Watch, Watched};
 use crate::request::Refusal;
 use crate::scratch;
 use crate::tls::Transport;
@@ -82,7 +82,7 @@ impl ClientStream {
     }
 
     /// Gives memory back that a large head or body has left.
-    pub fn give_back(&mut self) {
+    pub fn release_memory(&mut self) {
         if self.buffered.capacity() > KEPT_BYTES {
             self.buffered.shrink_to_fit();
         }
@@ -125,9 +125,9 @@ impl ClientStream {
                 Poll::Ready(Ok(bytes))
             }
             Poll::Ready(Err(_)) => Poll::Ready(Err(Broken::Gone)),
-            Poll::Pending => match watch.verdict() {
+            Poll::Pending => match watch.close_reason() {
                 None => Poll::Pending,
-                Some(Verdict::SlowSender) => Poll::Ready(Err(Refusal::too_slow().into())),
+                Some(CloseReason::SlowSender) => Poll::Ready(Err(Refusal::too_slow().into())),
                 Some(_) => Poll::Ready(Err(Broken::Gone)),
             },
         }
@@ -187,8 +187,8 @@ impl ClientStream {
         match written {
             Poll::Ready(Ok(written)) => Poll::Ready(Ok(written)),
             Poll::Ready(Err(_)) => Poll::Ready(Err(Broken::Gone)),
-            Poll::Pending => match self.watch().verdict() {
-                Some(Verdict::SlowReceiver) => {
+            Poll::Pending => match self.watch().close_reason() {
+                Some(CloseReason::SlowReceiver) => {
                     // Reset, or the kernel would keep sending buffered data for minutes.
                     let _ = self.transport.tcp().set_zero_linger();
                     Poll::Ready(Err(Broken::Gone))
@@ -199,7 +199,7 @@ impl ClientStream {
     }
 
     /// Resolves when the client has closed its sending side, or the connection, while nothing is read.
-    pub async fn left(&self) {
+    pub async fn closed_by_client(&self) {
         loop {
             let ready = self.transport.tcp().ready(Interest::READABLE | Interest::ERROR).await;
             if ready.is_ok_and(|ready| ready.is_read_closed() || ready.is_error()) {
@@ -232,8 +232,8 @@ impl ClientStream {
         }
     }
 
-    /// Its next request has all the time again.
-    pub fn goes_on(&mut self) {
+    /// Its next request has all the time again in which what it sends is dropped.
+    pub fn restart_linger(&mut self) {
         self.latest = None;
     }
 
@@ -270,7 +270,7 @@ impl Link for ClientStream {
 
     /// A client that closes its sending side waits for its answer, and one that has closed all of it looks the same:
     /// only one that resets the connection is seen.
-    async fn unless_reset<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
+    async fn until_client_resets<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
         tokio::select! {
             biased;
             outcome = work => Ok(outcome),
@@ -314,7 +314,7 @@ mod tests {
             assert!(stream.fill().await.unwrap() <= FILL_BYTES);
             assert!(stream.buffered.capacity() <= 2 * FILL_BYTES);
             stream.buffered.clear();
-            stream.give_back();
+            stream.release_memory();
             assert_eq!(stream.buffered.capacity(), 0);
         });
     }
@@ -328,10 +328,10 @@ mod tests {
                     client.shutdown(Shutdown::Write).unwrap();
                     assert_eq!(stream.fill().await.unwrap(), 0);
                 }
-                assert!(stream.unless_reset(yield_now()).await.is_ok());
+                assert!(stream.until_client_resets(yield_now()).await.is_ok());
                 client.set_nonblocking(true).unwrap();
                 TcpStream::from_std(client).unwrap().set_zero_linger().unwrap();
-                assert!(matches!(stream.unless_reset(pending::<()>()).await, Err(Broken::Gone)));
+                assert!(matches!(stream.until_client_resets(pending::<()>()).await, Err(Broken::Gone)));
             }
         });
     }

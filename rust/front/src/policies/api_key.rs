@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ring::digest;
 
 use super::clock::unix_seconds;
-use super::compiled;
+use super::compiled::CompiledApiKeys;
 use super::hex::bytes_of_hex;
 use super::identity::Identity;
 use crate::request::Head;
@@ -13,25 +13,25 @@ use crate::request::Head;
 #[derive(Debug)]
 pub struct ApiKeys {
     header: Box<str>,
-    keys: HashMap<[u8; 32], Key, foldhash::fast::RandomState>,
+    keys: HashMap<[u8; 32], StoredKey, foldhash::fast::RandomState>,
 }
 
 #[derive(Debug)]
-struct Key {
+struct StoredKey {
     identity: Arc<Identity>,
     expires_at: Option<u64>,
 }
 
 impl ApiKeys {
-    pub fn new(compiled: compiled::ApiKeys) -> Self {
+    pub fn new(compiled: CompiledApiKeys) -> Self {
         let keys = compiled.keys.into_iter().filter_map(|key| {
             let identity = Arc::new(Identity::of_key(key.id, key.label));
-            Some((bytes_of_hex(&key.hash)?, Key { identity, expires_at: key.expires_at }))
+            Some((bytes_of_hex(&key.hash)?, StoredKey { identity, expires_at: key.expires_at }))
         });
         Self { header: compiled.header, keys: keys.collect() }
     }
 
-    /// None: the request has no key. An error: it has one that is not known, or has expired.
+    /// Whose key a request has. None: it has no key. An error: it has one that is not known, or has expired.
     pub fn check(&self, head: &Head<'_, '_>) -> Option<Result<Arc<Identity>, ()>> {
         if !head.headers.iter().any(|header| header.name.eq_ignore_ascii_case(&self.header)) {
             return None;

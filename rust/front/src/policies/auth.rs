@@ -6,7 +6,7 @@ use super::api_key::ApiKeys;
 use super::basic::Basic;
 use super::hmac::{Hmac, Signature};
 use super::identity::Identity;
-use super::jwt::{Checked, Jwt};
+use super::jwt::{Jwt, TokenCheck};
 use super::pending_steps::PendingSteps;
 use crate::request::{Head, Refusal};
 
@@ -79,9 +79,9 @@ impl Auth {
         }
         if let Some(jwt) = self.jwt.as_ref().filter(|_| scheme.eq_ignore_ascii_case("bearer")) {
             return Some(match jwt.check(credentials, pending) {
-                Checked::Valid(identity) => AuthOutcome::Admitted(identity),
-                Checked::Invalid(reason) => AuthOutcome::Refused(bearer(401, "invalid_token", reason)),
-                Checked::Insufficient => AuthOutcome::Refused(bearer(
+                TokenCheck::Valid(identity) => AuthOutcome::Admitted(identity),
+                TokenCheck::Invalid(reason) => AuthOutcome::Refused(bearer(401, "invalid_token", reason)),
+                TokenCheck::Insufficient => AuthOutcome::Refused(bearer(
                     403,
                     "insufficient_scope",
                     "The token does not have the scopes needed.",

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use ring::digest;
 use subtle::ConstantTimeEq;
 
-use super::compiled;
+use super::compiled::CompiledBasic;
 use super::hex::bytes_of_hex;
 use super::identity::Identity;
 
@@ -24,7 +24,7 @@ struct User {
 }
 
 impl Basic {
-    pub fn new(compiled: compiled::Basic) -> Self {
+    pub fn new(compiled: CompiledBasic) -> Self {
         let users = compiled.users.into_iter().filter_map(|user| {
             let identity = Arc::new(Identity::of_user(user.name.clone()));
             Some(User { hash: bytes_of_hex(&user.hash)?, identity, name: user.name })

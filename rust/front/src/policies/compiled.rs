@@ -12,7 +12,7 @@ pub type Digests = BTreeMap<Box<str>, Box<str>>;
 /// The policies of an endpoint.
 #[derive(Deserialize)]
 pub struct CompiledPolicies {
-    /// Of all the rest.
+    /// The digest of all the rest.
     pub digest: Box<str>,
     /// Digests of texts that come with the message, or that other endpoints of the domain have already.
     #[serde(default)]
@@ -26,20 +26,20 @@ pub struct CompiledPolicies {
 /// Policies that are no parts: a supervisor of the version before sends them so.
 #[derive(Default, Deserialize)]
 pub struct WholePolicies {
-    pub cors: Option<Cors>,
-    pub ip: Option<Networks>,
-    pub rate_limits: Option<Vec<Rule>>,
-    pub auth: Option<Auth>,
-    pub headers: Option<Headers>,
-    pub redirect: Option<Redirect>,
-    pub maintenance: Option<Maintenance>,
-    pub compress: Option<Compress>,
+    pub cors: Option<CompiledCors>,
+    pub ip: Option<CompiledNetworks>,
+    pub rate_limits: Option<Vec<CompiledRule>>,
+    pub auth: Option<CompiledAuth>,
+    pub headers: Option<CompiledHeaders>,
+    pub redirect: Option<CompiledRedirect>,
+    pub maintenance: Option<CompiledMaintenance>,
+    pub compress: Option<CompiledCompress>,
     pub validate: Option<Box<str>>,
-    pub websocket: Option<Sockets>,
+    pub websocket: Option<CompiledSockets>,
 }
 
 #[derive(Deserialize)]
-pub struct Cors {
+pub struct CompiledCors {
     pub origins: Vec<String>,
     pub methods: Option<Vec<String>>,
     pub headers: Option<Vec<String>>,
@@ -50,7 +50,7 @@ pub struct Cors {
 }
 
 #[derive(Deserialize)]
-pub struct Networks {
+pub struct CompiledNetworks {
     pub allow: Option<Vec<String>>,
     pub deny: Option<Vec<String>>,
 }
@@ -65,7 +65,7 @@ pub enum OnFailure {
 }
 
 #[derive(Deserialize)]
-pub struct Rule {
+pub struct CompiledRule {
     pub id: String,
     pub requests: u32,
     pub window_seconds: u32,
@@ -75,21 +75,21 @@ pub struct Rule {
 }
 
 #[derive(Default, Deserialize)]
-pub struct Auth {
-    pub api_key: Option<ApiKeys>,
-    pub basic: Option<Basic>,
-    pub hmac: Option<Hmac>,
-    pub jwt: Option<Jwt>,
+pub struct CompiledAuth {
+    pub api_key: Option<CompiledApiKeys>,
+    pub basic: Option<CompiledBasic>,
+    pub hmac: Option<CompiledHmac>,
+    pub jwt: Option<CompiledJwt>,
 }
 
 #[derive(Deserialize)]
-pub struct ApiKeys {
+pub struct CompiledApiKeys {
     pub header: Box<str>,
-    pub keys: Vec<ApiKey>,
+    pub keys: Vec<CompiledApiKey>,
 }
 
 #[derive(Deserialize)]
-pub struct ApiKey {
+pub struct CompiledApiKey {
     pub id: String,
     pub label: String,
     /// SHA-256, in hexadecimal digits.
@@ -99,13 +99,13 @@ pub struct ApiKey {
 }
 
 #[derive(Deserialize)]
-pub struct Basic {
+pub struct CompiledBasic {
     pub realm: String,
-    pub users: Vec<User>,
+    pub users: Vec<CompiledUser>,
 }
 
 #[derive(Deserialize)]
-pub struct User {
+pub struct CompiledUser {
     pub name: String,
     /// SHA-256 of the password, in hexadecimal digits.
     pub hash: String,
@@ -113,23 +113,23 @@ pub struct User {
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Style {
+pub enum HmacStyle {
     Github,
     Stripe,
 }
 
 #[derive(Deserialize)]
-pub struct Hmac {
-    pub style: Style,
+pub struct CompiledHmac {
+    pub style: HmacStyle,
     pub secret: String,
     pub tolerance_seconds: u64,
 }
 
 #[derive(Deserialize)]
-pub struct Jwt {
+pub struct CompiledJwt {
     pub issuer: String,
     pub audience: Vec<String>,
-    pub keys: Vec<PublicKey>,
+    pub keys: Vec<CompiledPublicKey>,
     pub jwks_url: Option<String>,
     pub algorithms: Option<Vec<String>>,
     pub clock_skew_seconds: Option<u64>,
@@ -140,7 +140,7 @@ pub struct Jwt {
 }
 
 #[derive(Deserialize)]
-pub struct PublicKey {
+pub struct CompiledPublicKey {
     pub kid: Option<String>,
     pub kty: String,
     pub alg: Option<String>,
@@ -152,16 +152,16 @@ pub struct PublicKey {
 }
 
 #[derive(Default, Deserialize)]
-pub struct Headers {
-    pub request: Option<Changes>,
-    pub response: Option<Changes>,
+pub struct CompiledHeaders {
+    pub request: Option<CompiledChanges>,
+    pub response: Option<CompiledChanges>,
     #[serde(default)]
     pub security_headers: bool,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub struct Changes {
+pub struct CompiledChanges {
     pub remove: Vec<String>,
     pub set: BTreeMap<String, String>,
     pub add: BTreeMap<String, String>,
@@ -169,7 +169,7 @@ pub struct Changes {
 }
 
 #[derive(Debug, Deserialize)]
-pub struct Redirect {
+pub struct CompiledRedirect {
     pub to: String,
     pub status: Option<u16>,
     #[serde(default)]
@@ -177,19 +177,19 @@ pub struct Redirect {
 }
 
 #[derive(Debug, Deserialize)]
-pub struct Maintenance {
+pub struct CompiledMaintenance {
     pub message: Option<String>,
     pub retry_after_seconds: Option<u32>,
 }
 
 #[derive(Deserialize)]
-pub struct Compress {
+pub struct CompiledCompress {
     pub min_bytes: Option<usize>,
     pub algorithms: Option<Vec<String>>,
 }
 
 #[derive(Default, Deserialize)]
-pub struct Sockets {
+pub struct CompiledSockets {
     #[serde(default)]
     pub allowed_origins: Vec<String>,
     pub max_message_bytes: Option<usize>,

@@ -1,7 +1,7 @@
 //! Compresses answers that are long enough, and not compressed yet, for clients that accept it.
 use std::io::Write;
 
-use super::compiled;
+use super::compiled::CompiledCompress;
 use crate::request::Head;
 
 const DEFAULT_MIN_BYTES: usize = 1024;
@@ -48,7 +48,7 @@ pub struct Compress {
 }
 
 impl Compress {
-    pub fn new(compiled: compiled::Compress) -> Self {
+    pub fn new(compiled: CompiledCompress) -> Self {
         let algorithms = compiled.algorithms;
         let is_wanted = |encoding: &Encoding| {
             algorithms.as_ref().is_none_or(|names| names.iter().any(|name| name == encoding.name()))

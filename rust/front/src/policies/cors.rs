@@ -1,7 +1,7 @@
 //! Pages of other origins (Fetch standard, "CORS protocol").
 use std::ops::Deref;
 
-use super::compiled;
+use super::compiled::CompiledCors;
 use super::origins::Origins;
 use crate::request::{Head, Refusal};
 
@@ -12,12 +12,12 @@ pub struct Cors {
     /// Header lines of answers to preflights, and of other answers.
     preflight_lines: String,
     lines: String,
-    /// None: those that are asked for.
+    /// The headers that a page may send. None: those that it asks for.
     headers: Option<String>,
 }
 
 impl Cors {
-    pub fn new(compiled: compiled::Cors) -> Self {
+    pub fn new(compiled: CompiledCors) -> Self {
         let mut lines = String::new();
         if compiled.credentials {
             lines.push_str("Access-Control-Allow-Credentials: true\r\n");

@@ -18,27 +18,27 @@ const HANDED_OVER: usize = 100_000;
 /// A caller as it is handed over: who, how many requests, and until when.
 const ENTRY_BYTES: usize = 16 + 4 + 8;
 
-/// Those of this process.
+/// The counts of this process.
 pub static COUNTS: LazyLock<Counts> = LazyLock::new(Counts::default);
 
 /// A request was counted.
 #[derive(Debug)]
 pub struct Count {
     pub is_admitted: bool,
-    /// In this window, with this one.
-    pub taken: u32,
+    /// Requests in this window, with this one.
+    pub used: u32,
     /// Until the window ends.
     pub ends_ms: u64,
 }
 
-struct Window {
+struct RateWindow {
     ends_at: u64,
-    taken: u32,
+    used: u32,
 }
 
 #[derive(Default)]
 struct Shard {
-    windows: HashMap<u128, Window>,
+    windows: HashMap<u128, RateWindow>,
     /// The front that replaces this one counts.
     is_handed_over: bool,
 }
@@ -55,20 +55,20 @@ impl Default for Counts {
 
 impl Counts {
     /// Counts a request of a caller, who may send so many in a window. None: another front counts.
-    pub fn take(&self, caller: u128, requests: u32, window_ms: u64, now: u64) -> Option<Count> {
+    pub fn count(&self, caller: u128, requests: u32, window_ms: u64, now: u64) -> Option<Count> {
         let mut shard = self.shard(caller);
         if shard.is_handed_over {
             return None;
         }
         let windows = &mut shard.windows;
         make_room(windows, caller, now);
-        let window = windows.entry(caller).or_insert(Window { ends_at: now + window_ms, taken: 0 });
+        let window = windows.entry(caller).or_insert(RateWindow { ends_at: now + window_ms, used: 0 });
         if window.ends_at <= now {
-            *window = Window { ends_at: now + window_ms, taken: 0 };
+            *window = RateWindow { ends_at: now + window_ms, used: 0 };
         }
-        let is_admitted = window.taken < requests;
-        window.taken += u32::from(is_admitted);
-        Some(Count { is_admitted, taken: window.taken, ends_ms: window.ends_at - now })
+        let is_admitted = window.used < requests;
+        window.used += u32::from(is_admitted);
+        Some(Count { is_admitted, used: window.used, ends_ms: window.ends_at - now })
     }
 
     /// The counts, for the front that counts from now on.
@@ -80,13 +80,13 @@ impl Counts {
             all.extend(std::mem::take(&mut shard.windows).into_iter().filter(|(_, window)| window.ends_at > now));
         }
         if all.len() > HANDED_OVER {
-            all.select_nth_unstable_by_key(HANDED_OVER, |(_, window)| std::cmp::Reverse(window.taken));
+            all.select_nth_unstable_by_key(HANDED_OVER, |(_, window)| std::cmp::Reverse(window.used));
             all.truncate(HANDED_OVER);
         }
         let mut bytes = Vec::with_capacity(all.len() * ENTRY_BYTES);
         for (caller, window) in all {
             bytes.extend(caller.to_be_bytes());
-            bytes.extend(window.taken.to_be_bytes());
+            bytes.extend(window.used.to_be_bytes());
             bytes.extend((window.ends_at - now).to_be_bytes());
         }
         STANDARD.encode(bytes)
@@ -116,16 +116,16 @@ fn lock(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn read_entry(entry: &[u8], now: u64) -> Option<(u128, Window)> {
+fn read_entry(entry: &[u8], now: u64) -> Option<(u128, RateWindow)> {
     let (caller, rest) = entry.split_first_chunk()?;
-    let (taken, ends_ms) = rest.split_first_chunk()?;
+    let (used, ends_ms) = rest.split_first_chunk()?;
     let ends_at = now.saturating_add(u64::from_be_bytes(*ends_ms.first_chunk()?));
-    Some((u128::from_be_bytes(*caller), Window { ends_at, taken: u32::from_be_bytes(*taken) }))
+    Some((u128::from_be_bytes(*caller), RateWindow { ends_at, used: u32::from_be_bytes(*used) }))
 }
 
 /// Forgets some callers when there are too many: those with the fewest requests. So callers that each send one, whom
 /// anybody can make up, take the place of nobody who has used up a limit of more.
-fn make_room(windows: &mut HashMap<u128, Window>, caller: u128, now: u64) {
+fn make_room(windows: &mut HashMap<u128, RateWindow>, caller: u128, now: u64) {
     if windows.len() < SHARD_CALLERS || windows.contains_key(&caller) {
         return;
     }
@@ -133,14 +133,14 @@ fn make_room(windows: &mut HashMap<u128, Window>, caller: u128, now: u64) {
     let spare = SHARD_CALLERS - SHARD_CALLERS / 8;
     if windows.len() > spare {
         let mut excess = windows.len() - spare;
-        let mut taken: Vec<_> = windows.values().map(|window| window.taken).collect();
-        let (_, most, _) = taken.select_nth_unstable(excess - 1);
+        let mut used: Vec<_> = windows.values().map(|window| window.used).collect();
+        let (_, most, _) = used.select_nth_unstable(excess - 1);
         let most = *most;
-        excess -= windows.values().filter(|window| window.taken < most).count();
+        excess -= windows.values().filter(|window| window.used < most).count();
         windows.retain(|_, window| {
-            let is_one_of_many = window.taken == most && excess > 0;
+            let is_one_of_many = window.used == most && excess > 0;
             excess -= usize::from(is_one_of_many);
-            window.taken >= most && !is_one_of_many
+            window.used >= most && !is_one_of_many
         });
     }
 }
@@ -148,7 +148,7 @@ fn make_room(windows: &mut HashMap<u128, Window>, caller: u128, now: u64) {
 /// How many gateways count by themselves, and the place of this one among them.
 static SHARE: AtomicU64 = AtomicU64::new(0);
 
-/// From now on this gateway lets its part of each limit through. What was counted is kept.
+/// Has this gateway let its part of each limit through from now on. What was counted is kept.
 pub fn set_share(gateways: u32, place: u32) {
     SHARE.store(u64::from(gateways) << 32 | u64::from(place), Ordering::Relaxed);
 }
@@ -213,7 +213,7 @@ mod tests {
     const WINDOW: u64 = 10_000;
 
     fn is_admitted(counts: &Counts, requests: u32, now: u64) -> bool {
-        counts.take(7, requests, WINDOW, now).unwrap().is_admitted
+        counts.count(7, requests, WINDOW, now).unwrap().is_admitted
     }
 
     #[test]
@@ -233,7 +233,7 @@ mod tests {
     fn memory_is_bounded() {
         let counts = Counts::default();
         for caller in 0..(3 * SHARD_CALLERS as u128) {
-            counts.take(caller, 1, WINDOW, 0);
+            counts.count(caller, 1, WINDOW, 0);
         }
         assert!(lock(&counts.shards[0]).windows.len() <= SHARD_CALLERS);
     }
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn callers_of_one_request_do_not_give_another_one_back_what_it_has_used_up() {
         let counts = Counts::default();
-        let admitted = |caller| counts.take(caller, 5, WINDOW, 0).unwrap().is_admitted;
+        let admitted = |caller| counts.count(caller, 5, WINDOW, 0).unwrap().is_admitted;
         assert_eq!((0..9).filter(|_| admitted(7)).count(), 5);
         for caller in 8..(20 * SHARD_CALLERS as u128) {
             admitted(caller);
@@ -254,7 +254,7 @@ mod tests {
     fn a_front_counts_on_from_another_while_that_counts_no_more() {
         let (old, new) = (Counts::default(), Counts::default());
         let has_adopted = AtomicBool::new(false);
-        let admitted = |counts: &Counts| counts.take(7, 1_000, WINDOW, 0).map(|count| count.is_admitted);
+        let admitted = |counts: &Counts| counts.count(7, 1_000, WINDOW, 0).map(|count| count.is_admitted);
         let send = || {
             if let Some(is_admitted) = admitted(&old) {
                 return is_admitted;
@@ -279,31 +279,31 @@ mod tests {
     fn what_is_handed_over_is_counted_on_until_its_window_ends() {
         let (old, new) = (Counts::default(), Counts::default());
         for caller in [1, 1, 1 << 100] {
-            old.take(caller, 3, WINDOW, 0);
+            old.count(caller, 3, WINDOW, 0);
         }
-        old.take(2, 3, 1_000, 0);
+        old.count(2, 3, 1_000, 0);
         let handed_over = old.hand_over(4_000);
         assert!(new.adopt(&handed_over, 100));
-        let taken = |caller, now| new.take(caller, 3, WINDOW, now).unwrap().taken;
-        assert_eq!([taken(1, 100), taken(1 << 100, 100), taken(2, 100)], [3, 2, 1]);
-        assert_eq!(taken(1, 6_100), 1);
+        let used = |caller, now| new.count(caller, 3, WINDOW, now).unwrap().used;
+        assert_eq!([used(1, 100), used(1 << 100, 100), used(2, 100)], [3, 2, 1]);
+        assert_eq!(used(1, 6_100), 1);
         // Given back, because the new one has failed.
         assert!(old.adopt(&handed_over, 4_001));
-        assert_eq!(old.take(1, 3, WINDOW, 4_001).unwrap().taken, 3);
+        assert_eq!(old.count(1, 3, WINDOW, 4_001).unwrap().used, 3);
     }
 
     #[test]
     fn those_with_the_most_requests_are_handed_over_when_there_are_too_many() {
         let counts = Counts::default();
         for caller in 0..=HANDED_OVER as u128 {
-            counts.take(caller << 64, 5, WINDOW, 0);
+            counts.count(caller << 64, 5, WINDOW, 0);
         }
-        counts.take(9 << 64, 5, WINDOW, 0);
+        counts.count(9 << 64, 5, WINDOW, 0);
         let handed_over = counts.hand_over(0);
         assert_eq!(STANDARD.decode(&handed_over).unwrap().len(), HANDED_OVER * ENTRY_BYTES);
         let new = Counts::default();
         assert!(new.adopt(&handed_over, 0));
-        assert_eq!(new.take(9 << 64, 5, WINDOW, 0).unwrap().taken, 3);
+        assert_eq!(new.count(9 << 64, 5, WINDOW, 0).unwrap().used, 3);
     }
 
     #[test]
@@ -311,7 +311,7 @@ mod tests {
         let counts = Counts::default();
         assert!(!counts.adopt("no base64", 0));
         assert!(!counts.adopt("AAAA", 0));
-        assert_eq!(counts.take(0, 1, WINDOW, 0).unwrap().taken, 1);
+        assert_eq!(counts.count(0, 1, WINDOW, 0).unwrap().used, 1);
     }
 
     #[test]

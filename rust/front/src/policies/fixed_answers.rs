@@ -1,19 +1,19 @@
 //! Answers that need neither a body nor a handler: redirects, and maintenance.
-use super::compiled;
+use super::compiled::{CompiledMaintenance, CompiledRedirect};
 use crate::request::{Head, Refusal};
 
 #[derive(Debug)]
 pub struct Redirect {
-    compiled: compiled::Redirect,
+    compiled: CompiledRedirect,
 }
 
 #[derive(Debug)]
 pub struct Maintenance {
-    compiled: compiled::Maintenance,
+    compiled: CompiledMaintenance,
 }
 
 impl Redirect {
-    pub fn new(compiled: compiled::Redirect) -> Self {
+    pub fn new(compiled: CompiledRedirect) -> Self {
         Self { compiled }
     }
 
@@ -40,7 +40,7 @@ fn visible(url: &str) -> String {
 }
 
 impl Maintenance {
-    pub fn new(compiled: compiled::Maintenance) -> Self {
+    pub fn new(compiled: CompiledMaintenance) -> Self {
         Self { compiled }
     }
 

@@ -1,7 +1,7 @@
 //! Changes of the headers of requests and answers: some are removed, some replaced, some added.
 use httparse::Header;
 
-use super::compiled;
+use super::compiled::{CompiledChanges, CompiledHeaders};
 use crate::request::session_cookie;
 
 /// For pages of browsers: the usual set. What a handler sets itself stays.
@@ -16,13 +16,13 @@ const SECURITY: [(&str, &str); 6] = [
 /// How the headers begin that the gateway sets itself where there is a policy for pages of other origins.
 const CORS: &str = "access-control-";
 
-/// Those of endpoints without the policy.
+/// The changes of endpoints without the policy.
 pub static NO_CHANGES: HeaderChanges =
     HeaderChanges { removed: Vec::new(), added: Vec::new(), allowed: Vec::new(), is_secure: false };
 
 #[derive(Debug, Default)]
 pub struct HeaderChanges {
-    /// In lower case; also those that are set.
+    /// Names in lower case, also of headers that are set.
     removed: Vec<String>,
     added: Vec<(String, String)>,
     /// What a handler may send although it decides about the whole host.
@@ -38,8 +38,8 @@ pub struct Headers {
 }
 
 impl Headers {
-    pub fn new(compiled: compiled::Headers) -> Self {
-        let compiled::Headers { request, response, security_headers } = compiled;
+    pub fn new(compiled: CompiledHeaders) -> Self {
+        let CompiledHeaders { request, response, security_headers } = compiled;
         Self {
             request: HeaderChanges::new(request.unwrap_or_default(), false),
             response: HeaderChanges::new(response.unwrap_or_default(), security_headers),
@@ -48,7 +48,7 @@ impl Headers {
 }
 
 impl HeaderChanges {
-    pub fn new(compiled: compiled::Changes, is_secure: bool) -> Self {
+    pub fn new(compiled: CompiledChanges, is_secure: bool) -> Self {
         let removed = compiled.remove.iter().chain(compiled.set.keys()).map(|name| name.to_ascii_lowercase()).collect();
         let is_session = |(name, value): &(String, String)| {
             name.eq_ignore_ascii_case("set-cookie") && session_cookie::is_set_by(value.as_bytes())
@@ -71,7 +71,7 @@ impl HeaderChanges {
         kept.chain(added).collect()
     }
 
-    /// Those of the lines that a handler may send although they decide about the whole host.
+    /// The lines that a handler may send although they decide about the whole host.
     pub fn allowed_lines(&self, host_lines: &[u8]) -> Vec<u8> {
         let is_allowed = |line: &&[u8]| {
             self.allowed.iter().any(|name| {

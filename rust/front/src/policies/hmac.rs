@@ -2,7 +2,7 @@
 use ring::hmac::{self, HMAC_SHA256, Key};
 
 use super::clock::unix_seconds;
-use super::compiled::{self, Style};
+use super::compiled::{CompiledHmac, HmacStyle};
 use super::hex::hex_bytes;
 use crate::request::Head;
 
@@ -13,7 +13,7 @@ const MAX_SIGNATURES: usize = 8;
 
 #[derive(Debug)]
 pub struct Hmac {
-    style: Style,
+    style: HmacStyle,
     key: Key,
     tolerance_seconds: u64,
 }
@@ -27,7 +27,7 @@ pub struct Signature {
 }
 
 impl Hmac {
-    pub fn new(compiled: compiled::Hmac) -> Self {
+    pub fn new(compiled: CompiledHmac) -> Self {
         Self {
             style: compiled.style,
             key: Key::new(HMAC_SHA256, compiled.secret.as_bytes()),
@@ -35,21 +35,21 @@ impl Hmac {
         }
     }
 
-    /// None: the request has no signature. An error: it has none that could be right.
+    /// Reads the signature of a request. None: it has none. An error: it has none that could be right.
     pub fn read(&self, head: &Head<'_, '_>) -> Option<Result<Signature, ()>> {
         let name = match self.style {
-            Style::Github => GITHUB,
-            Style::Stripe => STRIPE,
+            HmacStyle::Github => GITHUB,
+            HmacStyle::Stripe => STRIPE,
         };
         if !head.headers.iter().any(|header| header.name.eq_ignore_ascii_case(name)) {
             return None;
         }
         let signature = head.single_text_header(name).and_then(|text| match self.style {
-            Style::Github => {
+            HmacStyle::Github => {
                 let tag = hex_bytes(text.trim().strip_prefix("sha256=")?)?;
                 Some(Signature { tags: vec![tag], prefix: String::new() })
             }
-            Style::Stripe => self.read_stripe(text),
+            HmacStyle::Stripe => self.read_stripe(text),
         });
         Some(signature.ok_or(()))
     }

@@ -1,12 +1,12 @@
 //! Networks whose requests are served.
 use std::net::IpAddr;
 
-use super::compiled;
+use super::compiled::CompiledNetworks;
 use crate::client_ip::NetworkList;
 
 #[derive(Debug)]
 pub struct Networks {
-    /// None: all.
+    /// The networks that are served. None: all.
     allow: Option<NetworkList>,
     deny: NetworkList,
 }
@@ -14,7 +14,7 @@ pub struct Networks {
 impl Networks {
     /// # Errors
     /// Which text is no network.
-    pub fn new(compiled: compiled::Networks) -> Result<Self, String> {
+    pub fn new(compiled: CompiledNetworks) -> Result<Self, String> {
         Ok(Self {
             allow: compiled.allow.map(|texts| NetworkList::parse(&texts)).transpose()?,
             deny: NetworkList::parse(&compiled.deny.unwrap_or_default())?,

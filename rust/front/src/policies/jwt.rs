@@ -14,7 +14,7 @@ use ring::signature::{
 use serde_json::Value;
 
 use super::clock::unix_seconds;
-use super::compiled;
+use super::compiled::{CompiledJwt, CompiledPublicKey};
 use super::identity::Identity;
 use super::key_wait::KeyWaits;
 use super::known_tokens::{KnownToken, KnownTokens};
@@ -25,7 +25,7 @@ const DEFAULT_SKEW_SECONDS: u64 = 30;
 /// Keys without an id that are tried.
 const MAX_TRIED: usize = 4;
 
-pub enum Checked {
+pub enum TokenCheck {
     Valid(Arc<Identity>),
     Invalid(&'static str),
     /// It is valid, but lacks a scope.
@@ -36,19 +36,19 @@ pub enum Checked {
 pub struct Jwt {
     issuer: String,
     audience: Vec<String>,
-    keys: Vec<Key>,
-    /// None: all that are known here.
+    keys: Vec<VerificationKey>,
+    /// The algorithms that are accepted. None: all that are known here.
     algorithms: Option<Vec<String>>,
     skew: u64,
     required_claims: BTreeMap<String, Value>,
     scopes: Vec<String>,
-    /// For keys that are fetched.
+    /// The requests that wait for keys, where those are fetched.
     waits: Option<Arc<KeyWaits>>,
     known: Arc<KnownTokens>,
 }
 
 #[derive(Debug)]
-struct Key {
+struct VerificationKey {
     kid: Option<String>,
     alg: Option<String>,
     public: PublicKey,
@@ -62,9 +62,9 @@ enum PublicKey {
     Ed25519(Vec<u8>),
 }
 
-impl Key {
-    fn new(compiled: compiled::PublicKey) -> Option<Self> {
-        let compiled::PublicKey { kid, kty, alg, n, e, crv, x, y } = compiled;
+impl VerificationKey {
+    fn new(compiled: CompiledPublicKey) -> Option<Self> {
+        let CompiledPublicKey { kid, kty, alg, n, e, crv, x, y } = compiled;
         let public = match (&*kty, crv.as_deref()) {
             ("RSA", _) => PublicKey::Rsa { n: unsigned(&n?)?, e: unsigned(&e?)? },
             ("EC", Some("P-256")) => PublicKey::P256(point(&x?, &y?, 32)?),
@@ -131,11 +131,11 @@ fn point(x: &str, y: &str, length: usize) -> Option<Vec<u8>> {
 }
 
 impl Jwt {
-    pub fn new(compiled: compiled::Jwt, domain: &Arc<str>) -> Self {
+    pub fn new(compiled: CompiledJwt, domain: &Arc<str>) -> Self {
         Self {
             issuer: compiled.issuer,
             audience: compiled.audience,
-            keys: compiled.keys.into_iter().filter_map(Key::new).collect(),
+            keys: compiled.keys.into_iter().filter_map(VerificationKey::new).collect(),
             algorithms: compiled.algorithms,
             skew: compiled.clock_skew_seconds.unwrap_or(DEFAULT_SKEW_SECONDS),
             required_claims: compiled.required_claims,
@@ -145,32 +145,32 @@ impl Jwt {
         }
     }
 
-    pub fn check(&self, token: &str, pending: &mut PendingSteps) -> Checked {
+    pub fn check(&self, token: &str, pending: &mut PendingSteps) -> TokenCheck {
         if token.len() > MAX_TOKEN_BYTES {
-            return Checked::Invalid("The token is too long.");
+            return TokenCheck::Invalid("The token is too long.");
         }
         let mut hash = [0; 32];
         hash.copy_from_slice(digest::digest(&digest::SHA256, token.as_bytes()).as_ref());
         if let Some(KnownToken { identity, expires_at }) = self.known.get(&hash) {
             return match unix_seconds() < expires_at {
-                true => Checked::Valid(identity),
-                false => Checked::Invalid("The token has expired."),
+                true => TokenCheck::Valid(identity),
+                false => TokenCheck::Invalid("The token has expired."),
             };
         }
         let claims = match self.verified(token, pending) {
             Ok(claims) => claims,
-            Err(reason) => return Checked::Invalid(reason),
+            Err(reason) => return TokenCheck::Invalid(reason),
         };
         let expires_at = match self.check_claims(&claims) {
             Ok(expires_at) => expires_at,
-            Err(reason) => return Checked::Invalid(reason),
+            Err(reason) => return TokenCheck::Invalid(reason),
         };
         if !self.has_scopes(&claims) {
-            return Checked::Insufficient;
+            return TokenCheck::Insufficient;
         }
         let identity = Arc::new(Identity::of_token(&claims));
         self.known.add(hash, KnownToken { identity: identity.clone(), expires_at });
-        Checked::Valid(identity)
+        TokenCheck::Valid(identity)
     }
 
     /// The claims of a token whose signature is right.
@@ -196,7 +196,7 @@ impl Jwt {
         };
         let signature = decode(signature)?;
         let mut fitting = self.keys.iter().filter(|key| key.fits(alg));
-        let has_id = |key: &&Key| kid.is_none() || key.kid.is_none() || key.kid.as_deref() == kid;
+        let has_id = |key: &&VerificationKey| kid.is_none() || key.kid.is_none() || key.kid.as_deref() == kid;
         let found = fitting.by_ref().filter(has_id).take(MAX_TRIED).collect::<Vec<_>>();
         if found.iter().any(|key| key.verifies(alg, signed.as_bytes(), &signature)) {
             return parse(decode(claims)?);

@@ -50,7 +50,7 @@ pub use shared_rates::{count_for_replaced_front, give_counts};
 pub use sockets::Sockets;
 pub use validate::{CheckSkipped, PartialCheck, Verdict};
 
-use crate::memory::Share;
+use crate::memory::MemoryShare;
 use crate::request::{Head, Refusal};
 use crate::supervisor::Supervisor;
 use api_key::ApiKeys;
@@ -63,7 +63,7 @@ use headers::{HeaderChanges, Headers, NO_CHANGES};
 use hmac::{Hmac, Signature};
 use ip::Networks;
 use jwt::Jwt;
-use parts::{Known, KnownParts, PartReader};
+use parts::{Interned, InternedParts, PartReader};
 use rate_limit::Rules;
 use shared_rates::SharedRule;
 pub use validate::Validator;
@@ -88,9 +88,9 @@ pub struct Policies {
 
 /// All that endpoints have.
 #[derive(Default)]
-struct KnownPolicies {
-    whole: Known<Policies>,
-    parts: KnownParts,
+struct InternedPolicies {
+    whole: Interned<Policies>,
+    parts: InternedParts,
 }
 
 /// What the policies of an endpoint say of a request.
@@ -127,9 +127,9 @@ impl Policies {
     /// kept. What is made of them counts for the domain. `texts`: of their parts, as far as no endpoint has them.
     pub fn interned(compiled: CompiledPolicies, texts: &Texts, domain: &Arc<str>) -> Arc<Self> {
         thread_local! {
-            static KNOWN: RefCell<KnownPolicies> = RefCell::default();
+            static KNOWN: RefCell<InternedPolicies> = RefCell::default();
         }
-        KNOWN.with_borrow_mut(|KnownPolicies { whole, parts }| {
+        KNOWN.with_borrow_mut(|InternedPolicies { whole, parts }| {
             if let Some(policies) = whole.get(domain, &compiled.digest) {
                 return policies;
             }
@@ -150,7 +150,7 @@ impl Policies {
         compiled: CompiledPolicies,
         texts: &Texts,
         domain: &Arc<str>,
-        known: &mut KnownParts,
+        known: &mut InternedParts,
     ) -> (Self, Option<String>) {
         let CompiledPolicies { parts: digests, broken, body_limit, whole, .. } = compiled;
         let names_auth = ["api_key", "basic", "hmac", "jwt"].iter().any(|name| digests.contains_key(*name));
@@ -294,7 +294,7 @@ impl Policies {
         &self,
         check: PartialCheck,
         body: Arc<B>,
-        memory: Share,
+        memory: MemoryShare,
         owner: &Arc<str>,
         deadline: Instant,
     ) -> Result<Verdict, CheckSkipped> {
@@ -352,7 +352,7 @@ impl Policies {
         lines
     }
 
-    /// Those of an answer of the gateway itself.
+    /// The header lines of an answer of the gateway itself.
     pub fn own_lines(&self, outcome: &PolicyOutcome, lines: &str) -> String {
         let mut changed = self.response_changes().applied_to_lines(lines.as_bytes(), false);
         changed.extend_from_slice(outcome.lines.as_bytes());
@@ -365,7 +365,7 @@ impl Policies {
         self.compress.as_ref()?.suits(status, lines, length).then_some(encoding)
     }
 
-    /// What is said of WebSockets.
+    /// What the policy `websocket` says.
     pub fn sockets(&self) -> Option<&Sockets> {
         self.sockets.as_deref()
     }

@@ -20,19 +20,19 @@ use super::sockets::Sockets;
 use super::validate::Validator;
 
 /// Values that endpoints share while there are some that have them, by the domain and a digest.
-pub struct Known<T> {
+pub struct Interned<T> {
     values: HashMap<(Arc<str>, Box<str>), Weak<T>>,
-    /// With so many, those that nobody has any more are dropped.
+    /// When there are so many, those that nobody has any more are dropped.
     sweep_at: usize,
 }
 
-impl<T> Default for Known<T> {
+impl<T> Default for Interned<T> {
     fn default() -> Self {
         Self { values: HashMap::new(), sweep_at: 0 }
     }
 }
 
-impl<T> Known<T> {
+impl<T> Interned<T> {
     pub fn get(&self, domain: &Arc<str>, digest: &str) -> Option<Arc<T>> {
         self.values.get(&(domain.clone(), digest.into())).and_then(Weak::upgrade)
     }
@@ -48,27 +48,27 @@ impl<T> Known<T> {
 
 /// The parts that endpoints have, by kind.
 #[derive(Default)]
-pub struct KnownParts {
-    pub cors: Known<Cors>,
-    pub ip: Known<Networks>,
-    pub rate_limits: Known<Rules>,
-    pub api_key: Known<ApiKeys>,
-    pub basic: Known<Basic>,
-    pub hmac: Known<Hmac>,
-    pub jwt: Known<Jwt>,
-    pub headers: Known<Headers>,
-    pub redirect: Known<Redirect>,
-    pub maintenance: Known<Maintenance>,
-    pub compress: Known<Compress>,
-    pub validate: Known<Validator>,
-    pub websocket: Known<Sockets>,
+pub struct InternedParts {
+    pub cors: Interned<Cors>,
+    pub ip: Interned<Networks>,
+    pub rate_limits: Interned<Rules>,
+    pub api_key: Interned<ApiKeys>,
+    pub basic: Interned<Basic>,
+    pub hmac: Interned<Hmac>,
+    pub jwt: Interned<Jwt>,
+    pub headers: Interned<Headers>,
+    pub redirect: Interned<Redirect>,
+    pub maintenance: Interned<Maintenance>,
+    pub compress: Interned<Compress>,
+    pub validate: Interned<Validator>,
+    pub websocket: Interned<Sockets>,
 }
 
 /// Finds or makes the parts of one endpoint.
 pub struct PartReader<'a> {
     pub texts: &'a Texts,
     pub domain: &'a Arc<str>,
-    /// Those that have not been read yet.
+    /// Digests of the parts that have not been read yet.
     pub digests: Digests,
     /// Why a part cannot be enforced.
     pub problem: Option<String>,
@@ -79,7 +79,7 @@ impl PartReader<'_> {
     pub fn json<C: DeserializeOwned, T>(
         &mut self,
         name: &str,
-        known: &mut Known<T>,
+        known: &mut Interned<T>,
         whole: Option<C>,
         make: impl FnOnce(C) -> Result<T, String>,
     ) -> Option<Arc<T>> {
@@ -93,7 +93,7 @@ impl PartReader<'_> {
     pub fn text<T>(
         &mut self,
         name: &str,
-        known: &mut Known<T>,
+        known: &mut Interned<T>,
         make: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<Arc<T>> {
         let digest = self.digests.remove(name)?;
@@ -124,7 +124,11 @@ impl PartReader<'_> {
 mod tests {
     use super::*;
 
-    fn read(known: &mut KnownParts, domain: &Arc<str>, texts: &[(&str, &str)]) -> (Option<Arc<Basic>>, Option<String>) {
+    fn read(
+        known: &mut InternedParts,
+        domain: &Arc<str>,
+        texts: &[(&str, &str)],
+    ) -> (Option<Arc<Basic>>, Option<String>) {
         let texts = texts.iter().map(|&(digest, text)| (digest.into(), text.into())).collect();
         let digests = Digests::from([("basic".into(), "d".into())]);
         let mut reader = PartReader { texts: &texts, domain, digests, problem: None };
@@ -134,7 +138,7 @@ mod tests {
 
     #[test]
     fn endpoints_of_a_domain_share_a_part_and_those_of_another_do_not() {
-        let (mut known, domain) = (KnownParts::default(), Arc::from("a.test"));
+        let (mut known, domain) = (InternedParts::default(), Arc::from("a.test"));
         let texts = [("d", r#"{ "realm": "r", "users": [] }"#)];
         let (first, problem) = read(&mut known, &domain, &texts);
         assert!(first.is_some() && problem.is_none());
@@ -150,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_part_that_cannot_be_read_is_a_problem() {
-        let (part, problem) = read(&mut KnownParts::default(), &Arc::from("a.test"), &[("d", r#"{ "realm": 5 }"#)]);
+        let (part, problem) = read(&mut InternedParts::default(), &Arc::from("a.test"), &[("d", r#"{ "realm": 5 }"#)]);
         assert!(part.is_none() && problem.is_some());
         let digests = Digests::from([("later".into(), "d".into())]);
         let reader = PartReader { texts: &Texts::new(), domain: &Arc::from("a.test"), digests, problem: None };
@@ -159,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_nobody_has_is_dropped_in_time() {
-        let (mut known, domain) = (Known::default(), Arc::from("a.test"));
+        let (mut known, domain) = (Interned::default(), Arc::from("a.test"));
         let kept = Arc::new(0);
         known.add(&domain, "kept".into(), &kept);
         for number in 1..1_000 {

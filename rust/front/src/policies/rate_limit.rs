@@ -1,7 +1,7 @@
 //! How many requests a caller may send in a window of time. A window begins with the first request of a caller.
 use std::net::IpAddr;
 
-use super::compiled::{self, OnFailure};
+use super::compiled::{CompiledRule, OnFailure};
 use super::counts::{COUNTS, hash, now_ms, share_of};
 use super::identity::Identity;
 use super::rate_headers::{RateHeaders, RuleHeaders, refusal};
@@ -13,7 +13,7 @@ pub struct Rule {
     id: String,
     requests: u32,
     window_seconds: u32,
-    by: By,
+    by: CountedBy,
     headers: RuleHeaders,
     on_failure: OnFailure,
 }
@@ -21,21 +21,21 @@ pub struct Rule {
 /// The rules of an endpoint.
 #[derive(Debug, Default)]
 pub struct Rules {
-    /// By what is known before the caller is.
+    /// CountedBy what is known before the caller is.
     pub early: Box<[Rule]>,
-    /// By who calls.
+    /// CountedBy who calls.
     pub late: Box<[Rule]>,
 }
 
 impl Rules {
-    pub fn new(compiled: Vec<compiled::Rule>) -> Self {
+    pub fn new(compiled: Vec<CompiledRule>) -> Self {
         let (late, early): (Vec<_>, Vec<_>) = compiled.into_iter().map(Rule::new).partition(Rule::is_late);
         Self { early: early.into(), late: late.into() }
     }
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum By {
+enum CountedBy {
     Address,
     Key,
     Subject,
@@ -43,12 +43,12 @@ enum By {
 }
 
 impl Rule {
-    pub fn new(compiled::Rule { id, requests, window_seconds, by, on_failure }: compiled::Rule) -> Self {
+    pub fn new(CompiledRule { id, requests, window_seconds, by, on_failure }: CompiledRule) -> Self {
         let name = format!("{}-{window_seconds}s", by.replace(|c: char| !c.is_ascii_alphanumeric(), "-"));
         let by = match &*by {
-            "key" => By::Key,
-            "subject" => By::Subject,
-            by => by.strip_prefix("header:").map_or(By::Address, |name| By::Header(name.to_owned())),
+            "key" => CountedBy::Key,
+            "subject" => CountedBy::Subject,
+            by => by.strip_prefix("header:").map_or(CountedBy::Address, |name| CountedBy::Header(name.to_owned())),
         };
         let headers = RuleHeaders::new(&name, requests, window_seconds);
         Self { id, requests, window_seconds, by, headers, on_failure }
@@ -56,10 +56,10 @@ impl Rule {
 
     /// Whether the caller has to be known.
     pub fn is_late(&self) -> bool {
-        matches!(self.by, By::Key | By::Subject)
+        matches!(self.by, CountedBy::Key | CountedBy::Subject)
     }
 
-    /// For all machines: the caller has the same name on each.
+    /// The rule for one caller, to be counted by all machines together: the caller has the same name on each.
     pub fn shared(&self, head: &Head<'_, '_>, address: IpAddr, identity: Option<&Identity>) -> SharedRule {
         let caller = self.value(head, identity);
         let network = network_of(address).to_be_bytes();
@@ -90,10 +90,10 @@ impl Rule {
 impl Rule {
     fn value<'a>(&self, head: &Head<'_, 'a>, identity: Option<&'a Identity>) -> Option<&'a [u8]> {
         match &self.by {
-            By::Key => identity.and_then(|identity| identity.key_id.as_deref()).map(str::as_bytes),
-            By::Subject => identity.and_then(|identity| identity.subject.as_deref()).map(str::as_bytes),
-            By::Header(name) => head.single_header(name),
-            By::Address => None,
+            CountedBy::Key => identity.and_then(|identity| identity.key_id.as_deref()).map(str::as_bytes),
+            CountedBy::Subject => identity.and_then(|identity| identity.subject.as_deref()).map(str::as_bytes),
+            CountedBy::Header(name) => head.single_header(name),
+            CountedBy::Address => None,
         }
     }
 }
@@ -125,12 +125,12 @@ pub fn check(
     for rule in rules {
         let caller = rule.caller(head, address, identity);
         let share = share_of(rule.requests);
-        let Some(count) = COUNTS.take(caller, share, u64::from(rule.window_seconds) * 1000, now) else {
+        let Some(count) = COUNTS.count(caller, share, u64::from(rule.window_seconds) * 1000, now) else {
             elsewhere.push(rule.counted_elsewhere(format!("{caller:032x}"), None));
             continue;
         };
         let seconds = count.ends_ms.div_ceil(1000);
-        headers.add(&rule.headers, share.saturating_sub(count.taken), seconds);
+        headers.add(&rule.headers, share.saturating_sub(count.used), seconds);
         if !count.is_admitted {
             refused = Some(seconds);
             break;

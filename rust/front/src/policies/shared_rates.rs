@@ -22,18 +22,19 @@ const MOST_WAITING: usize = 5_000;
 /// Callers that are remembered to have no more. With more of them, all are asked about again.
 const MOST_USED_UP: usize = 64 * 1024;
 
-/// For each rule that was counted: its count, or none when this gateway has to count by itself. None: nobody can tell.
-type Taken = Option<Vec<Option<RateTaken>>>;
+/// For each rule that was counted: its count, or none when this gateway has to count by itself. `None`: nobody can
+/// count now.
+type SharedCounts = Option<Vec<Option<RateTaken>>>;
 
-/// Whether nobody could tell the last time.
+/// Whether the supervisor could not count the last request.
 static IS_AWAY: AtomicBool = AtomicBool::new(false);
 
-static WAITING: LazyLock<Mutex<Waiting>> = LazyLock::new(Mutex::default);
+static WAITING: LazyLock<Mutex<WaitingRequests>> = LazyLock::new(Mutex::default);
 
-/// Callers that have used up a rule, by their keys: of how many requests, and until when.
+/// Callers that have used up a rule, by their keys: how many requests it has, and when its window ends.
 static USED_UP: LazyLock<Mutex<HashMap<String, (u32, u64)>>> = LazyLock::new(Mutex::default);
 
-/// A rule, for one caller.
+/// A rule by which others count one caller.
 pub struct SharedRule {
     /// The name of the rule and the caller together.
     pub key: String,
@@ -50,7 +51,7 @@ pub struct SharedRule {
 }
 
 impl SharedRule {
-    /// `caller`: with the rule, whatever it is made of; it is not told to anybody.
+    /// The key of a `caller` and a rule, whatever that is made of. The key does not reveal it.
     pub fn key_of(caller: &[u8]) -> String {
         let hash = digest::digest(&digest::SHA256, caller);
         hash.as_ref()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
@@ -58,7 +59,7 @@ impl SharedRule {
 
     /// Counts a request as if this gateway were alone. None where it may not, and after its counts were handed over.
     fn count_here(&self) -> Option<RateTaken> {
-        taken_of(self.caller?, self.requests, u64::from(self.window_seconds) * 1000)
+        count_in_process(self.caller?, self.requests, u64::from(self.window_seconds) * 1000)
     }
 }
 
@@ -71,16 +72,16 @@ pub async fn count_shared_rates(rules: &[SharedRule], lines: &mut String, superv
         headers.write(lines);
         return Some(refusal(seconds));
     }
-    let place = Place::take(&WAITING, rules);
-    let is_crowded = matches!(place, Err(Full::All));
-    let counted = match place {
-        Ok((place, taken)) => ask(&place, taken, rules, supervisor).await,
+    let waiting = WaitingRequest::add(&WAITING, rules);
+    let is_crowded = matches!(waiting, Err(NoRoom::All));
+    let counted = match waiting {
+        Ok((waiting, counts)) => ask_supervisor(&waiting, counts, rules, supervisor).await,
         Err(_) if IS_AWAY.load(Ordering::Relaxed) => None,
-        Err(Full::Caller) => return Some(refusal(1)),
-        Err(Full::All) => rules.iter().all(|rule| rule.is_open).then(|| rules.iter().map(|_| None).collect()),
+        Err(NoRoom::Caller) => return Some(refusal(1)),
+        Err(NoRoom::All) => rules.iter().all(|rule| rule.is_open).then(|| rules.iter().map(|_| None).collect()),
     };
     let Some(counted) = counted else {
-        return rules.iter().any(|rule| !rule.is_open).then(uncounted);
+        return rules.iter().any(|rule| !rule.is_open).then(cannot_be_counted);
     };
     let mut refused = None;
     for (rule, counted) in rules.iter().zip(counted) {
@@ -88,7 +89,7 @@ pub async fn count_shared_rates(rules: &[SharedRule], lines: &mut String, superv
             if rule.is_open {
                 continue;
             }
-            refused = Some(uncounted());
+            refused = Some(cannot_be_counted());
             break;
         };
         let seconds = ends_ms.div_ceil(1000);
@@ -128,47 +129,48 @@ fn remember(rule: &SharedRule, ends_at: u64) {
     used_up.insert(rule.key.clone(), (rule.requests, ends_at));
 }
 
-fn uncounted() -> Refusal {
+fn cannot_be_counted() -> Refusal {
     let message = "Requests cannot be counted at the moment; try again later.";
     Refusal { lines: "Retry-After: 1\r\n".into(), ..Refusal::policy("rate_limit", 503, message) }
 }
 
-async fn ask(
-    place: &Place<'_>,
-    taken: oneshot::Receiver<Taken>,
+/// Has the supervisor count, and waits for that.
+async fn ask_supervisor(
+    waiting: &WaitingRequest<'_>,
+    counts: oneshot::Receiver<SharedCounts>,
     rules: &[SharedRule],
     supervisor: &Supervisor,
-) -> Taken {
+) -> SharedCounts {
     let to_take = |rule: &SharedRule| RateToTake {
         key: rule.key.clone(),
         rule: rule.id.clone(),
         requests: rule.requests,
         window_ms: u64::from(rule.window_seconds) * 1000,
     };
-    supervisor.send(FromFront::Take { id: place.id, rules: rules.iter().map(to_take).collect() });
-    tokio::time::timeout(TIMEOUT, taken).await.ok()?.ok()?
+    supervisor.send(FromFront::Take { id: waiting.id, rules: rules.iter().map(to_take).collect() });
+    tokio::time::timeout(TIMEOUT, counts).await.ok()?.ok()?
 }
 
 /// Gives the counts that the supervisor has sent to the request that waits for them.
-pub fn give_counts(id: u64, taken: Taken) {
-    IS_AWAY.store(taken.is_none(), Ordering::Relaxed);
+pub fn give_counts(id: u64, counts: SharedCounts) {
+    IS_AWAY.store(counts.is_none(), Ordering::Relaxed);
     let waiting = lock(&WAITING).senders.remove(&id);
     if let Some(waiting) = waiting {
         // A client that has left does not wait any more.
-        let _ = waiting.send(taken);
+        let _ = waiting.send(counts);
     }
 }
 
 /// Requests that wait for their counts.
 #[derive(Default)]
-struct Waiting {
+struct WaitingRequests {
     last_id: u64,
-    senders: HashMap<u64, oneshot::Sender<Taken>>,
+    senders: HashMap<u64, oneshot::Sender<SharedCounts>>,
     /// How many wait for Redis, by the ids of rules and by the keys of callers.
     counts: HashMap<String, u32>,
 }
 
-impl Waiting {
+impl WaitingRequests {
     fn count(&self, name: &str) -> u32 {
         self.counts.get(name).copied().unwrap_or(0)
     }
@@ -176,45 +178,48 @@ impl Waiting {
 
 /// Why a request does not wait.
 #[derive(Debug)]
-enum Full {
+enum NoRoom {
     /// So many of its caller wait that there is none left for it.
     Caller,
     /// So many of all callers wait.
     All,
 }
 
-/// The place of a request that waits, until this is dropped.
-struct Place<'a> {
-    waiting: &'a Mutex<Waiting>,
+/// A request that waits for its counts, until this is dropped.
+struct WaitingRequest<'a> {
+    waiting: &'a Mutex<WaitingRequests>,
     id: u64,
     names: Vec<String>,
 }
 
-impl<'a> Place<'a> {
-    fn take(waiting: &'a Mutex<Waiting>, rules: &[SharedRule]) -> Result<(Self, oneshot::Receiver<Taken>), Full> {
+impl<'a> WaitingRequest<'a> {
+    fn add(
+        waiting: &'a Mutex<WaitingRequests>,
+        rules: &[SharedRule],
+    ) -> Result<(Self, oneshot::Receiver<SharedCounts>), NoRoom> {
         let mut all = lock(waiting);
         // The front that replaces this one is asked for no more than what it replaces.
         let by_redis = || rules.iter().filter(|rule| rule.caller.is_some());
         if by_redis().any(|rule| all.count(&rule.key) >= rule.requests) {
-            return Err(Full::Caller);
+            return Err(NoRoom::Caller);
         }
         let is_full = all.senders.len() >= MOST_WAITING;
         if by_redis().any(|rule| is_full || all.count(&rule.id) >= MOST_OF_RULE) {
-            return Err(Full::All);
+            return Err(NoRoom::All);
         }
         let names: Vec<_> = by_redis().flat_map(|rule| [rule.key.clone(), rule.id.clone()]).collect();
         for name in &names {
             *all.counts.entry(name.clone()).or_default() += 1;
         }
-        let (sender, taken) = oneshot::channel();
+        let (sender, counts) = oneshot::channel();
         all.last_id += 1;
         let id = all.last_id;
         all.senders.insert(id, sender);
-        Ok((Self { waiting, id, names }, taken))
+        Ok((Self { waiting, id, names }, counts))
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for WaitingRequest<'_> {
     fn drop(&mut self) {
         let mut all = lock(self.waiting);
         all.senders.remove(&self.id);
@@ -229,18 +234,18 @@ impl Drop for Place<'_> {
     }
 }
 
-fn lock(waiting: &Mutex<Waiting>) -> MutexGuard<'_, Waiting> {
+fn lock(waiting: &Mutex<WaitingRequests>) -> MutexGuard<'_, WaitingRequests> {
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Counts a request for the front that this one replaces. None when it cannot.
-pub fn count_for_replaced_front(rules: &[RateToTake]) -> Taken {
+pub fn count_for_replaced_front(rules: &[RateToTake]) -> SharedCounts {
     let mut all = Vec::new();
     for RateToTake { key, requests, window_ms, .. } in rules {
         let caller = u128::from_str_radix(key, 16).ok()?;
-        let taken = taken_of(caller, *requests, *window_ms)?;
-        let is_admitted = taken.is_admitted;
-        all.push(Some(taken));
+        let count = count_in_process(caller, *requests, *window_ms)?;
+        let is_admitted = count.is_admitted;
+        all.push(Some(count));
         if !is_admitted {
             break;
         }
@@ -248,9 +253,10 @@ pub fn count_for_replaced_front(rules: &[RateToTake]) -> Taken {
     Some(all)
 }
 
-fn taken_of(caller: u128, requests: u32, window_ms: u64) -> Option<RateTaken> {
-    let Count { is_admitted, taken, ends_ms } = COUNTS.take(caller, share_of(requests), window_ms, now_ms())?;
-    Some(RateTaken { is_admitted, taken, ends_ms })
+/// Counts a request among those of this process.
+fn count_in_process(caller: u128, requests: u32, window_ms: u64) -> Option<RateTaken> {
+    let Count { is_admitted, used, ends_ms } = COUNTS.count(caller, share_of(requests), window_ms, now_ms())?;
+    Some(RateTaken { is_admitted, taken: used, ends_ms })
 }
 
 #[cfg(test)]
@@ -266,9 +272,9 @@ mod tests {
     #[test]
     fn no_more_requests_of_a_caller_wait_than_it_may_send() {
         let waiting = Mutex::default();
-        let place = |key| Place::take(&waiting, &[rule("one", key, 2, Some(1))]);
+        let place = |key| WaitingRequest::add(&waiting, &[rule("one", key, 2, Some(1))]);
         let held = [place("ada"), place("ada")].map(Result::unwrap);
-        assert!(matches!(place("ada"), Err(Full::Caller)));
+        assert!(matches!(place("ada"), Err(NoRoom::Caller)));
         assert!(place("eve").is_ok());
         drop(held);
         assert!(place("ada").is_ok());
@@ -280,10 +286,10 @@ mod tests {
         let waiting = Mutex::default();
         let place = |id: &str, number: u32| {
             let key = format!("{id} {number}");
-            Place::take(&waiting, &[rule(id, &key, 2, Some(1))])
+            WaitingRequest::add(&waiting, &[rule(id, &key, 2, Some(1))])
         };
         let held: Vec<_> = (0..MOST_OF_RULE).map(|number| place("flooded", number).unwrap()).collect();
-        assert!(matches!(place("flooded", MOST_OF_RULE), Err(Full::All)));
+        assert!(matches!(place("flooded", MOST_OF_RULE), Err(NoRoom::All)));
         assert!(place("other", 0).is_ok());
         drop(held);
         assert!(place("flooded", 0).is_ok());
@@ -292,7 +298,7 @@ mod tests {
     #[test]
     fn the_front_that_replaces_another_counts_all_that_that_one_has_left() {
         let waiting = Mutex::default();
-        let place = || Place::take(&waiting, &[rule("one", "ada", 2, None)]);
+        let place = || WaitingRequest::add(&waiting, &[rule("one", "ada", 2, None)]);
         let held: Vec<_> = (0..=MOST_WAITING).map(|_| place().unwrap()).collect();
         assert_eq!(held.len(), MOST_WAITING + 1);
     }

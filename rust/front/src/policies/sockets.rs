@@ -1,5 +1,5 @@
 //! What may be sent over WebSockets, and from which pages they are opened.
-use super::compiled;
+use super::compiled::CompiledSockets;
 use super::origins::Origins;
 
 /// Longest message unless told otherwise, bytes.
@@ -15,7 +15,7 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    pub fn new(compiled: compiled::Sockets) -> Self {
+    pub fn new(compiled: CompiledSockets) -> Self {
         Self {
             origins: Origins::new(compiled.allowed_origins),
             max_message_bytes: compiled.max_message_bytes.unwrap_or(MESSAGE_BYTES),
@@ -30,8 +30,8 @@ impl Sockets {
 }
 
 impl Default for Sockets {
-    /// Those of endpoints without the policy.
+    /// The limits of endpoints without the policy.
     fn default() -> Self {
-        Self::new(compiled::Sockets::default())
+        Self::new(CompiledSockets::default())
     }
 }

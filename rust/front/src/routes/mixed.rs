@@ -10,18 +10,18 @@ use std::ops::Range;
 use super::HashMap;
 
 /// The texts around the parameters of a mixed segment: one more than parameters, the outer ones perhaps empty.
-pub type Texts = [Box<str>];
+pub type SegmentTexts = [Box<str>];
 
 /// A mixed segment and what it leads to.
 pub struct MixedSegment<N> {
-    texts: Box<Texts>,
+    texts: Box<SegmentTexts>,
     /// Characters of all texts together.
     literal: usize,
     pub target: N,
 }
 
 impl<N> MixedSegment<N> {
-    fn new(texts: Box<Texts>, target: N) -> Self {
+    fn new(texts: Box<SegmentTexts>, target: N) -> Self {
         let literal = texts.iter().map(|text| length(text)).sum();
         Self { texts, literal, target }
     }
@@ -56,7 +56,7 @@ const MANY: usize = 16;
 
 /// All mixed segments that follow one place.
 pub enum MixedSegments<N> {
-    /// In the order in which they are tried.
+    /// The segments in the order in which they are tried.
     Few(Vec<MixedSegment<N>>),
     Many(Vec<EndTable<N>>),
 }
@@ -84,7 +84,7 @@ impl<N> MixedSegments<N> {
     }
 
     /// What these texts lead to.
-    pub fn get_mut(&mut self, texts: &Texts) -> Option<&mut N> {
+    pub fn get_mut(&mut self, texts: &SegmentTexts) -> Option<&mut N> {
         let beside = match self {
             MixedSegments::Few(all) => all,
             MixedSegments::Many(tables) => {
@@ -96,7 +96,7 @@ impl<N> MixedSegments<N> {
     }
 
     /// What these texts lead to, from now on.
-    pub fn get_or_insert(&mut self, texts: Box<Texts>) -> &mut N
+    pub fn get_or_insert(&mut self, texts: Box<SegmentTexts>) -> &mut N
     where
         N: Default,
     {
@@ -123,7 +123,7 @@ impl<N> MixedSegments<N> {
         &mut all[at].target
     }
 
-    pub fn remove(&mut self, texts: &Texts) {
+    pub fn remove(&mut self, texts: &SegmentTexts) {
         match self {
             MixedSegments::Few(all) => all.retain(|one| *one.texts != *texts),
             MixedSegments::Many(tables) => {
@@ -172,7 +172,7 @@ impl<N> EndTable<N> {
 }
 
 /// Those that have the longer outer text in common with these texts, in order.
-fn list_of<'a, N>(tables: &'a mut Vec<EndTable<N>>, texts: &Texts) -> &'a mut Vec<MixedSegment<N>> {
+fn list_of<'a, N>(tables: &'a mut Vec<EndTable<N>>, texts: &SegmentTexts) -> &'a mut Vec<MixedSegment<N>> {
     let (is_at_end, text) = longer_end(texts);
     let length = text.len();
     let at = tables.iter().position(|table| table.is_at_end == is_at_end && table.length == length);
@@ -187,7 +187,7 @@ fn table_mut<N>(tables: &mut [EndTable<N>], is_at_end: bool, length: usize) -> O
     tables.iter_mut().find(|table| table.is_at_end == is_at_end && table.length == length)
 }
 
-fn longer_end(texts: &Texts) -> (bool, &str) {
+fn longer_end(texts: &SegmentTexts) -> (bool, &str) {
     match texts {
         [first, .., last] if last.len() >= first.len() => (true, last),
         [first, ..] => (false, first),

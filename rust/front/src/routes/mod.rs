@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use node::{Leaf, Node, Signature};
+use node::{Leaf, Node, RouteSignature};
 use search::Search;
 
 pub use pattern::{RouteError, decode};
@@ -33,8 +33,8 @@ pub struct RouteTable<T> {
     hosts: HashMap<Box<str>, Node<T>>,
     /// Of routes for `*`.
     any_host: Node<T>,
-    /// Those that routes share.
-    signatures: HashSet<Rc<Signature>>,
+    /// The signatures that routes share.
+    signatures: HashSet<Rc<RouteSignature>>,
 }
 
 /// More are not shared.
@@ -74,7 +74,7 @@ impl<T> RouteTable<T> {
         let segments = pattern::read_route(route)?;
         let method = index_of(method).ok_or_else(|| RouteError::method(method))?;
         let names = segments.iter().flat_map(|segment| segment.names()).cloned().collect();
-        let signature = self.interned(Signature { method, names });
+        let signature = self.interned(RouteSignature { method, names });
         let root = match domain {
             "*" => &mut self.any_host,
             domain => self.hosts.entry(domain.into()).or_default(),
@@ -83,7 +83,7 @@ impl<T> RouteTable<T> {
         Ok(())
     }
 
-    fn interned(&mut self, signature: Signature) -> Rc<Signature> {
+    fn interned(&mut self, signature: RouteSignature) -> Rc<RouteSignature> {
         if let Some(known) = self.signatures.get(&signature) {
             return known.clone();
         }

@@ -42,13 +42,13 @@ impl<T> Rare<T> {
 /// The end of a route.
 pub struct Leaf<T> {
     /// Most routes have the same as others.
-    pub signature: Rc<Signature>,
+    pub signature: Rc<RouteSignature>,
     pub target: T,
 }
 
 /// What tells a route from others at the same place, and what it calls the values of its parameters.
 #[derive(PartialEq, Eq, Hash)]
-pub struct Signature {
+pub struct RouteSignature {
     /// An index into the methods of endpoints.
     pub method: u8,
     /// Of the parameters, in their order.

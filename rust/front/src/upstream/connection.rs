@@ -22,15 +22,15 @@ use tokio::sync::Notify;
 
 pub use self::sockets::SWITCHING;
 use self::sockets::UNASKED_SOCKET;
-use super::arrived::{End, HANDLER_DRAINED, Payload};
 use super::in_flight::{InFlight, Pending};
 use super::incoming::Incoming;
 use super::outgoing::{Outgoing, RequestBody};
 use super::reply::{Answer, AnswerBody, Outcome, Reply};
-use super::response_head::ResponseHead;
+use super::response_head::HandlerResponseHead;
 use super::shared_memory::Memories;
 use super::socket;
-use crate::memory::Share;
+use super::stream_buffer::{End, HANDLER_DRAINED, Payload};
+use crate::memory::MemoryShare;
 use crate::scratch;
 
 /// A connection whose answer finds no memory tries again after this.
@@ -54,7 +54,7 @@ pub struct HandlerConnection {
     outgoing: RefCell<Outgoing>,
     has_outgoing: Notify,
     /// Consecutive answers mostly have the same head, which is parsed once.
-    last_head: RefCell<Option<(Vec<u8>, Rc<ResponseHead>)>>,
+    last_head: RefCell<Option<(Vec<u8>, Rc<HandlerResponseHead>)>>,
     /// Reading waits for memory.
     is_paused: Cell<bool>,
     /// Requests have exceeded their deadline: what is held may not be wanted any more.
@@ -62,8 +62,8 @@ pub struct HandlerConnection {
     is_open: Cell<bool>,
     /// Since when another one has its place: it closes when nothing is in flight.
     retired: Cell<Option<Instant>>,
-    /// For what has arrived of streams.
-    memory: Share,
+    /// The memory that is taken by what has arrived of streams.
+    memory: MemoryShare,
     /// Where its handler may put large streams.
     pub(super) memories: Memories,
     may_close: Notify,
@@ -79,7 +79,7 @@ impl HandlerConnection {
     pub async fn open(
         instance_id: u64,
         socket: &Path,
-        share: Share,
+        share: MemoryShare,
         events: Rc<dyn Events>,
     ) -> io::Result<(Rc<Self>, impl Future<Output = ()> + 'static)> {
         let (reader, writer) = socket::connect(socket).await?.into_split();
@@ -175,7 +175,7 @@ impl HandlerConnection {
         }
     }
 
-    async fn run(self: Rc<Self>, mut reader: OwnedReadHalf, mut writer: OwnedWriteHalf, share: Share) {
+    async fn run(self: Rc<Self>, mut reader: OwnedReadHalf, mut writer: OwnedWriteHalf, share: MemoryShare) {
         let reason = tokio::select! {
             biased;
             reason = self.read(&mut reader, share) => reason,
@@ -191,11 +191,11 @@ impl HandlerConnection {
         };
         drop(outgoing);
         let aborted = self.in_flight.borrow_mut().expire(|_| true);
-        self.in_flight.borrow_mut().take_bodies().iter().for_each(|wanted| wanted.end());
+        self.in_flight.borrow_mut().take_bodies().iter().for_each(|send_credit| send_credit.end());
         let because: Rc<str> = reason.as_str().into();
         let streams = self.in_flight.borrow().streams();
-        for (number, arrived) in streams {
-            arrived.end(End::Broken(because.clone()));
+        for (number, buffer) in streams {
+            buffer.end(End::Broken(because.clone()));
             self.in_flight.borrow_mut().end_stream(number);
         }
         for Pending { reply, .. } in aborted {
@@ -220,7 +220,7 @@ impl HandlerConnection {
                 match piece.write_to(writer).await {
                     Ok(()) => self.outgoing.borrow_mut().recycle(piece),
                     // A handler that is gone has got nothing of it: its requests can be sent to another one.
-                    Err(0) => return self.outgoing.borrow_mut().untake(),
+                    Err(0) => return self.outgoing.borrow_mut().put_back(),
                     Err(_) => return,
                 }
             }
@@ -228,7 +228,7 @@ impl HandlerConnection {
     }
 
     /// Reads answers until the connection ends. Returns why.
-    async fn read(self: &Rc<Self>, reader: &mut OwnedReadHalf, mut share: Share) -> String {
+    async fn read(self: &Rc<Self>, reader: &mut OwnedReadHalf, mut share: MemoryShare) -> String {
         let mut incoming = Incoming::default();
         loop {
             let held = incoming.held();
@@ -308,7 +308,7 @@ impl HandlerConnection {
         self: &Rc<Self>,
         reader: &mut OwnedReadHalf,
         incoming: &mut Incoming,
-        share: &mut Share,
+        share: &mut MemoryShare,
     ) -> Result<(), String> {
         let (held, room) = incoming.room().map_err(violation)?;
         let read = poll_fn(|cx| scratch::read_more(Pin::new(&mut *reader), cx, held, room)).await;
@@ -322,7 +322,7 @@ impl HandlerConnection {
         Ok(())
     }
 
-    fn held_frame(self: &Rc<Self>, frame: Vec<u8>, share: &mut Share) -> Result<(), String> {
+    fn held_frame(self: &Rc<Self>, frame: Vec<u8>, share: &mut MemoryShare) -> Result<(), String> {
         let Decoded::Frame(Frame { kind, number, head, .. }, _) = decode(&frame).map_err(violation)? else {
             return Ok(());
         };
@@ -372,13 +372,13 @@ impl HandlerConnection {
         Ok(true)
     }
 
-    fn parse_head(&self, head: &[u8]) -> Result<Rc<ResponseHead>, String> {
+    fn parse_head(&self, head: &[u8]) -> Result<Rc<HandlerResponseHead>, String> {
         let mut last = self.last_head.borrow_mut();
         match &*last {
             Some((bytes, parsed)) if bytes == head => return Ok(parsed.clone()),
             _ => {}
         }
-        let parsed = Rc::new(ResponseHead::parse(head)?);
+        let parsed = Rc::new(HandlerResponseHead::parse(head)?);
         *last = Some((head.to_vec(), parsed.clone()));
         Ok(parsed)
     }

@@ -2,7 +2,7 @@
 use edge_wire::{Decoded, decode};
 
 use super::incoming::Incoming;
-use super::response_head::ResponseHead;
+use super::response_head::HandlerResponseHead;
 
 /// Frames are the same however they arrive.
 pub fn frames(bytes: &[u8]) {
@@ -42,7 +42,7 @@ pub fn frames(bytes: &[u8]) {
 
 /// Lines for clients are lines: nothing in them ends one early.
 pub fn response_heads(bytes: &[u8]) {
-    let Ok(head) = ResponseHead::parse(bytes) else { return };
+    let Ok(head) = HandlerResponseHead::parse(bytes) else { return };
     assert!((101..=999).contains(&head.status));
     for lines in [&head.lines, &head.host_lines] {
         if lines.is_empty() {

@@ -2,10 +2,10 @@
 use std::rc::Rc;
 use std::time::Instant;
 
-use super::arrived::Arrived;
 use super::reply::Reply;
-use super::upload::Wanted;
-use crate::memory::Share;
+use super::stream_buffer::StreamBuffer;
+use super::upload::SendCredit;
+use crate::memory::MemoryShare;
 
 const SLOT_BITS: u32 = 16;
 /// Requests that can be in flight on one connection.
@@ -14,7 +14,7 @@ pub const MAX_IN_FLIGHT: usize = 1 << SLOT_BITS;
 /// A request that is not answered yet.
 pub struct Pending {
     pub reply: Rc<Reply>,
-    /// None while its body is still arriving.
+    /// When its time is over; none while its body is still arriving.
     pub deadline: Option<Instant>,
     /// It asks for a WebSocket.
     pub is_socket: bool,
@@ -24,20 +24,20 @@ pub struct Pending {
 struct Slot {
     /// How often it has been used, so that numbers repeat late.
     uses: u16,
-    state: State,
+    state: SlotState,
     /// The body that is still being sent.
-    body: Option<Rc<Wanted>>,
+    body: Option<Rc<SendCredit>>,
 }
 
 #[derive(Default)]
-enum State {
+enum SlotState {
     #[default]
     Free,
     Pending(Pending),
     /// Past its deadline. An answer may still come, and must not be taken for that of another request.
     Expired,
     /// Its answer is arriving piece by piece.
-    Streaming(Rc<Arrived>),
+    Streaming(Rc<StreamBuffer>),
     /// Nobody wants the rest of its answer: the handler was told, and may still send so many bytes until it confirms.
     Dropped {
         credit: usize,
@@ -45,10 +45,10 @@ enum State {
 }
 
 /// A stream that a frame is about.
-pub enum Stream<'a> {
-    Wanted(&'a Rc<Arrived>),
+pub enum StreamState<'a> {
+    Open(&'a Rc<StreamBuffer>),
     /// The bytes that may still come of it.
-    Unwanted(&'a mut usize),
+    Dropped(&'a mut usize),
 }
 
 /// A number has 32 bits: the uses of a slot, and the slot.
@@ -77,30 +77,30 @@ impl InFlight {
         };
         let slot = &mut self.slots[usize::from(at)];
         slot.uses = slot.uses.wrapping_add(1);
-        slot.state = State::Pending(pending);
+        slot.state = SlotState::Pending(pending);
         self.pending += 1;
         Some(u32::from(slot.uses) << SLOT_BITS | u32::from(at))
     }
 
     /// Adds a request whose body follows.
-    pub fn add_opened(&mut self, pending: Pending, body: Rc<Wanted>) -> Option<u32> {
+    pub fn add_opened(&mut self, pending: Pending, body: Rc<SendCredit>) -> Option<u32> {
         let number = self.add(pending)?;
         self.slots[usize::from(number as u16)].body = Some(body);
         Some(number)
     }
 
     /// The body of this number, if it is still being sent.
-    pub fn body(&self, number: u32) -> Option<&Rc<Wanted>> {
+    pub fn body(&self, number: u32) -> Option<&Rc<SendCredit>> {
         self.slots.get(usize::from(number as u16)).filter(|slot| slot.has(number))?.body.as_ref()
     }
 
     /// No more of this body is sent.
-    pub fn take_body(&mut self, number: u32) -> Option<Rc<Wanted>> {
+    pub fn take_body(&mut self, number: u32) -> Option<Rc<SendCredit>> {
         self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number))?.body.take()
     }
 
     /// All that are still being sent.
-    pub fn take_bodies(&mut self) -> Vec<Rc<Wanted>> {
+    pub fn take_bodies(&mut self) -> Vec<Rc<SendCredit>> {
         self.slots.iter_mut().filter_map(|slot| slot.body.take()).collect()
     }
 
@@ -113,7 +113,7 @@ impl InFlight {
     /// The time for the answer to a request, once it has been sent.
     pub fn set_deadline(&mut self, number: u32, deadline: Instant) {
         let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number));
-        if let Some(Slot { state: State::Pending(pending), .. }) = slot {
+        if let Some(Slot { state: SlotState::Pending(pending), .. }) = slot {
             pending.deadline = Some(deadline);
         }
     }
@@ -135,7 +135,7 @@ impl InFlight {
     pub fn take(&mut self, number: u32) -> Option<Pending> {
         let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number))?;
         let pending = slot.take_if(|_| true)?;
-        slot.state = State::Free;
+        slot.state = SlotState::Free;
         self.free.push(number as u16);
         self.pending -= 1;
         Some(pending)
@@ -144,10 +144,10 @@ impl InFlight {
     /// The answer to a request past its deadline has come. Returns false when there is none of this number.
     pub fn answered_late(&mut self, number: u32) -> bool {
         let slot = self.slots.get_mut(usize::from(number as u16));
-        let Some(slot) = slot.filter(|slot| slot.has(number) && matches!(slot.state, State::Expired)) else {
+        let Some(slot) = slot.filter(|slot| slot.has(number) && matches!(slot.state, SlotState::Expired)) else {
             return false;
         };
-        slot.state = State::Free;
+        slot.state = SlotState::Free;
         slot.body = None;
         self.free.push(number as u16);
         true
@@ -155,32 +155,32 @@ impl InFlight {
 
     /// The answer to a request begins; what gets the rest of it, which takes memory of `share`. `None` if it is not
     /// waited for.
-    pub fn begin_stream(&mut self, number: u32, share: Share) -> Option<(Pending, Rc<Arrived>)> {
+    pub fn begin_stream(&mut self, number: u32, share: MemoryShare) -> Option<(Pending, Rc<StreamBuffer>)> {
         let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number))?;
         let pending = slot.take_if(|_| true)?;
-        let arrived = Arrived::new(share, pending.is_socket);
-        slot.state = State::Streaming(arrived.clone());
-        Some((pending, arrived))
+        let buffer = StreamBuffer::new(share, pending.is_socket);
+        slot.state = SlotState::Streaming(buffer.clone());
+        Some((pending, buffer))
     }
 
     /// The answer to a request past its deadline begins, which nobody wants. Returns false when there is none of this
     /// number.
     pub fn begin_late(&mut self, number: u32, credit: usize) -> bool {
         let slot = self.slots.get_mut(usize::from(number as u16));
-        let Some(slot) = slot.filter(|slot| slot.has(number) && matches!(slot.state, State::Expired)) else {
+        let Some(slot) = slot.filter(|slot| slot.has(number) && matches!(slot.state, SlotState::Expired)) else {
             return false;
         };
-        slot.state = State::Dropped { credit };
+        slot.state = SlotState::Dropped { credit };
         slot.body = None;
         true
     }
 
     /// The stream of this number.
-    pub fn stream(&mut self, number: u32) -> Option<Stream<'_>> {
+    pub fn stream(&mut self, number: u32) -> Option<StreamState<'_>> {
         let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number))?;
         match &mut slot.state {
-            State::Streaming(arrived) => Some(Stream::Wanted(arrived)),
-            State::Dropped { credit } => Some(Stream::Unwanted(credit)),
+            SlotState::Streaming(buffer) => Some(StreamState::Open(buffer)),
+            SlotState::Dropped { credit } => Some(StreamState::Dropped(credit)),
             _ => None,
         }
     }
@@ -189,8 +189,8 @@ impl InFlight {
     pub fn drop_stream(&mut self, number: u32) -> bool {
         let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number));
         let Some(Slot { state, .. }) = slot else { return false };
-        let State::Streaming(arrived) = state else { return false };
-        *state = State::Dropped { credit: arrived.credit() };
+        let SlotState::Streaming(buffer) = state else { return false };
+        *state = SlotState::Dropped { credit: buffer.credit() };
         self.pending -= 1;
         true
     }
@@ -200,19 +200,19 @@ impl InFlight {
         let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number));
         let Some(slot) = slot else { return false };
         match slot.state {
-            State::Streaming(_) => self.pending -= 1,
-            State::Dropped { .. } => {}
+            SlotState::Streaming(_) => self.pending -= 1,
+            SlotState::Dropped { .. } => {}
             _ => return false,
         }
-        slot.state = State::Free;
+        slot.state = SlotState::Free;
         self.free.push(number as u16);
         true
     }
 
     /// The streams that are arriving, with their numbers.
-    pub fn streams(&self) -> Vec<(u32, Rc<Arrived>)> {
+    pub fn streams(&self) -> Vec<(u32, Rc<StreamBuffer>)> {
         let streams = self.slots.iter().enumerate().filter_map(|(at, slot)| match &slot.state {
-            State::Streaming(arrived) => Some((u32::from(slot.uses) << SLOT_BITS | at as u32, arrived.clone())),
+            SlotState::Streaming(buffer) => Some((u32::from(slot.uses) << SLOT_BITS | at as u32, buffer.clone())),
             _ => None,
         });
         streams.collect()
@@ -232,13 +232,13 @@ impl Slot {
     }
 
     fn is_pending(&self) -> bool {
-        matches!(self.state, State::Pending(_))
+        matches!(self.state, SlotState::Pending(_))
     }
 
     /// Its request, which has expired then.
     fn take_if(&mut self, condition: impl Fn(&Pending) -> bool) -> Option<Pending> {
-        match std::mem::replace(&mut self.state, State::Expired) {
-            State::Pending(pending) if condition(&pending) => Some(pending),
+        match std::mem::replace(&mut self.state, SlotState::Expired) {
+            SlotState::Pending(pending) if condition(&pending) => Some(pending),
             other => {
                 self.state = other;
                 None
@@ -295,7 +295,7 @@ mod tests {
         let now = Instant::now();
         for begins_stream in [false, true] {
             let mut in_flight = InFlight::default();
-            let late = in_flight.add_opened(pending(now), Wanted::new()).unwrap();
+            let late = in_flight.add_opened(pending(now), SendCredit::new()).unwrap();
             assert_eq!(in_flight.expire(|_| true).len(), 1);
             assert!(if begins_stream { in_flight.begin_late(late, 1) } else { in_flight.answered_late(late) });
             assert!(!begins_stream || in_flight.end_stream(late));
@@ -309,7 +309,7 @@ mod tests {
     fn a_stream_has_its_number_until_the_handler_ends_it() {
         let now = Instant::now();
         let memory = Arc::new(MemoryBudget::new(0));
-        let share = || Share::new(memory.clone(), None);
+        let share = || MemoryShare::new(memory.clone(), None);
         let mut in_flight = InFlight::default();
         let number = in_flight.add(pending(now)).unwrap();
         assert!(in_flight.stream(number).is_none() && !in_flight.end_stream(number));
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!((in_flight.expire(|_| true).len(), in_flight.len()), (0, 1));
         assert_eq!(in_flight.streams().len(), 1);
         assert!(in_flight.drop_stream(number) && !in_flight.drop_stream(number));
-        assert!(matches!(in_flight.stream(number), Some(Stream::Unwanted(_))));
+        assert!(matches!(in_flight.stream(number), Some(StreamState::Dropped(_))));
         assert_eq!((in_flight.streams().len(), in_flight.len()), (0, 0));
         assert_ne!(in_flight.add(pending(now)).unwrap() as u16, number as u16);
         assert!(in_flight.end_stream(number) && !in_flight.end_stream(number));

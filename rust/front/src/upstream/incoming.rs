@@ -3,19 +3,19 @@
 //! received, not by the length that its header claims.
 use edge_wire::{Decoded, Frame, FrameError, HEADER_BYTES, Kind, decode, parse_header};
 
+use crate::memory::RESERVE_AFTER;
+
 /// Read at a time when a frame is large, so that other connections have their turn in between.
 const READ_BYTES: usize = 256 * 1024;
 /// Pieces of streams from this size on are read into memory of their own at once, or they would be copied.
 const LARGE_PIECE_BYTES: usize = 16 * 1024;
-/// That part of a frame has to have arrived before there is memory for all of it.
-const EARNEST: usize = 16;
 
 #[derive(Default)]
 pub struct Incoming {
     /// The beginning of a frame; when that is large, also the header of the next one.
     held: Vec<u8>,
-    /// Bytes to come of a frame that nobody wants.
-    unwanted: usize,
+    /// Bytes to come of a frame that is dropped.
+    to_drop: usize,
 }
 
 impl Incoming {
@@ -28,8 +28,8 @@ impl Incoming {
     /// took memory little by little, several could wait for that of each other without end.
     pub fn needed(&self) -> Result<usize, FrameError> {
         let whole = self.frame_bytes()?;
-        let is_earnest = self.held.len() >= whole / EARNEST;
-        Ok(if is_earnest { whole } else { whole.min(self.held.len() + READ_BYTES) })
+        let may_reserve = self.held.len() >= whole / RESERVE_AFTER;
+        Ok(if may_reserve { whole } else { whole.min(self.held.len() + READ_BYTES) })
     }
 
     /// Whether the next bytes belong behind those that are held, rather than into shared memory.
@@ -45,9 +45,9 @@ impl Incoming {
 
     /// Takes bytes when none are held. `frame` gets all that are whole frames.
     pub fn read(&mut self, mut bytes: &[u8], mut frame: impl FnMut(Frame<'_>)) -> Result<(), FrameError> {
-        let unwanted = self.unwanted.min(bytes.len());
-        self.unwanted -= unwanted;
-        bytes = &bytes[unwanted..];
+        let dropped = self.to_drop.min(bytes.len());
+        self.to_drop -= dropped;
+        bytes = &bytes[dropped..];
         while let Decoded::Frame(whole, taken) = decode(bytes)? {
             frame(whole);
             bytes = &bytes[taken..];
@@ -63,7 +63,7 @@ impl Incoming {
 
     /// Drops the frame that is held, and the rest of it when it comes.
     pub fn drop_frame(&mut self) -> Result<(), FrameError> {
-        self.unwanted = self.frame_bytes()? - self.held.len();
+        self.to_drop = self.frame_bytes()? - self.held.len();
         self.held = Vec::new();
         Ok(())
     }
@@ -75,7 +75,7 @@ impl Incoming {
         let missing = self.frame_bytes()? - held;
         let whole = held + missing;
         let ahead = if self.is_large_piece()? { HEADER_BYTES } else { 0 };
-        if held >= whole / EARNEST || ahead > 0 {
+        if held >= whole / RESERVE_AFTER || ahead > 0 {
             self.held.reserve_exact(missing + ahead);
         }
         Ok((&mut self.held, (missing + ahead).min(READ_BYTES)))

@@ -1,10 +1,8 @@
 //! Handlers: which ones serve an endpoint, and the connections to them.
-mod arrived;
 mod body_stream;
 mod by_id;
 mod connection;
 mod connector;
-mod counted;
 pub mod endpoint;
 mod entry_limit;
 #[cfg(fuzzing)]
@@ -13,6 +11,7 @@ mod in_flight;
 mod incoming;
 mod interval;
 mod outgoing;
+mod permit;
 mod pool;
 mod reply;
 mod response_head;
@@ -20,19 +19,20 @@ mod shared;
 mod shared_memory;
 mod socket;
 pub mod sticky;
+mod stream_buffer;
 mod stream_handle;
 mod upload;
 mod window;
 
-pub use arrived::End;
 pub use body_stream::BodyStream;
 pub use by_id::ById;
 pub use connection::SWITCHING;
 pub use connector::Connector;
 pub use outgoing::RequestBody;
 pub use pool::HandlerPool;
-pub use reply::{Answer, AnswerBody, Outcome, Reply, Streamed};
-pub use shared::{Active, SharedEndpoint};
+pub use reply::{Answer, AnswerBody, Outcome, Reply, StreamedAnswer};
+pub use shared::{ActiveRequest, SharedEndpoint};
+pub use stream_buffer::End;
 pub use upload::Upload;
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::unix::OwnedWriteHalf;
 
 use super::shared_memory::send_with;
-use crate::memory::Share;
+use crate::memory::MemoryShare;
 
 /// A body above this is written from where it is instead of being copied.
 const COPIED_BODY_BYTES: usize = 16 * 1024;
@@ -30,11 +30,11 @@ const FULL_BYTES: usize = 16 * 1024 * 1024;
 #[derive(Default)]
 pub struct RequestBody {
     pub bytes: Vec<u8>,
-    _share: Option<Share>,
+    _share: Option<MemoryShare>,
 }
 
 impl RequestBody {
-    pub fn new(bytes: Vec<u8>, share: Option<Share>) -> Self {
+    pub fn new(bytes: Vec<u8>, share: Option<MemoryShare>) -> Self {
         Self { bytes, _share: share }
     }
 }
@@ -93,7 +93,7 @@ pub struct Outgoing {
     /// Numbers of the requests of which nothing has been written.
     pub unsent: Vec<u32>,
     /// Numbers of those that begin in the piece that was taken last, or behind it.
-    taken: Vec<u32>,
+    in_last_piece: Vec<u32>,
 }
 
 impl Outgoing {
@@ -157,8 +157,8 @@ impl Outgoing {
 
     /// The next bytes to write.
     pub fn take(&mut self) -> Option<Piece> {
-        self.taken.clear();
-        std::mem::swap(&mut self.taken, &mut self.unsent);
+        self.in_last_piece.clear();
+        std::mem::swap(&mut self.in_last_piece, &mut self.unsent);
         let piece = match self.pieces.pop_front() {
             Some(piece) => piece,
             None if self.buffer.is_empty() => return None,
@@ -171,8 +171,8 @@ impl Outgoing {
     }
 
     /// Nothing of the piece that was taken last has been written.
-    pub fn untake(&mut self) {
-        self.unsent.append(&mut self.taken);
+    pub fn put_back(&mut self) {
+        self.unsent.append(&mut self.in_last_piece);
     }
 
     /// Takes memory back that has been written.
@@ -228,8 +228,8 @@ mod tests {
     #[test]
     fn a_body_has_its_memory_until_it_is_written() {
         let memory = Arc::new(MemoryBudget::new(100_000));
-        let is_free = || Share::new(memory.clone(), None).set(100_000);
-        let mut share = Share::new(memory.clone(), None);
+        let is_free = || MemoryShare::new(memory.clone(), None).set(100_000);
+        let mut share = MemoryShare::new(memory.clone(), None);
         assert!(share.set(100_000));
         let mut outgoing = Outgoing::default();
         outgoing.add(1, b"{}", &Arc::new(RequestBody::new(vec![7; 100_000], Some(share))));

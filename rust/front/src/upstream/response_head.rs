@@ -37,7 +37,7 @@ const OF_THE_HOST: [&str; 11] = [
 
 /// A head that has been checked.
 #[derive(Debug, PartialEq, Eq)]
-pub struct ResponseHead {
+pub struct HandlerResponseHead {
     pub status: u16,
     /// The header lines for the client.
     pub lines: Vec<u8>,
@@ -50,7 +50,7 @@ pub struct ResponseHead {
     pub takes_memory: bool,
 }
 
-impl ResponseHead {
+impl HandlerResponseHead {
     /// # Errors
     /// What is wrong with it.
     pub fn parse(json: &[u8]) -> Result<Self, String> {
@@ -121,17 +121,17 @@ mod tests {
     #[test]
     fn headers_of_the_connection_are_left_out() {
         let json = r#"{"status":201,"headers":["Content-Type","text/plain","Connection","close","X-Text","grüße"]}"#;
-        let head = ResponseHead::parse(json.as_bytes()).unwrap();
+        let head = HandlerResponseHead::parse(json.as_bytes()).unwrap();
         assert_eq!(head.status, 201);
         assert_eq!(String::from_utf8(head.lines).unwrap(), "Content-Type: text/plain\r\nX-Text: grüße\r\n");
         assert!(!head.has_date);
-        assert!(ResponseHead::parse(br#"{"status":200,"headers":["date","now"]}"#).unwrap().has_date);
+        assert!(HandlerResponseHead::parse(br#"{"status":200,"headers":["date","now"]}"#).unwrap().has_date);
     }
 
     #[test]
     fn headers_that_decide_about_the_whole_host_are_apart() {
         let json = r#"{"status":200,"headers":["clear-site-data","\"cookies\"","X-Text","a","Alt-Svc","h3"]}"#;
-        let head = ResponseHead::parse(json.as_bytes()).unwrap();
+        let head = HandlerResponseHead::parse(json.as_bytes()).unwrap();
         assert_eq!(String::from_utf8(head.lines).unwrap(), "X-Text: a\r\n");
         assert_eq!(String::from_utf8(head.host_lines).unwrap(), "clear-site-data: \"cookies\"\r\nAlt-Svc: h3\r\n");
     }
@@ -148,7 +148,7 @@ mod tests {
             (r#"{"status":200,"headers":["a b","c"]}"#, "HTTP does not allow"),
             (r#"{"status":200,"headers":["a","b\r\nc: d"]}"#, "HTTP does not allow"),
         ] {
-            let error = ResponseHead::parse(json.as_bytes()).unwrap_err();
+            let error = HandlerResponseHead::parse(json.as_bytes()).unwrap_err();
             assert!(error.contains(reason), "{error}");
         }
     }

@@ -16,7 +16,7 @@ use edge_wire::MEMORY_BYTES;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
-use crate::memory::Share;
+use crate::memory::MemoryShare;
 use crate::workers;
 
 /// Streams of a connection that can have memory at a time.
@@ -37,11 +37,11 @@ pub struct Memories {
 /// Memory as the front has it.
 struct Mapping {
     start: NonNull<u8>,
-    _place: Place,
+    _place: MappingPermit,
 }
 
 /// One of the mappings that this process may have.
-struct Place;
+struct MappingPermit;
 
 // SAFETY: it belongs to no thread, and this process does not write to it.
 unsafe impl Send for Mapping {}
@@ -50,7 +50,7 @@ unsafe impl Sync for Mapping {}
 /// Memory for a stream. Dropped with the stream: its pages are given back then.
 pub struct SharedMemory {
     mapping: Arc<Mapping>,
-    _share: Share,
+    _share: MemoryShare,
 }
 
 /// What the handler is told of it.
@@ -69,7 +69,7 @@ struct Part {
 
 impl Memories {
     /// Memory for a stream, which takes it from `share`. `None` if there is none.
-    pub fn take(&self, mut share: Share) -> Option<(SharedMemory, Given)> {
+    pub fn take(&self, mut share: MemoryShare) -> Option<(SharedMemory, Given)> {
         let mut all = self.all.borrow_mut();
         // Nothing is sent from it any more, and its pages have been given back.
         let unused = all.iter().position(|mapping| Arc::strong_count(mapping) == 1);
@@ -132,7 +132,7 @@ impl Mapping {
     /// # Errors
     /// Of the system; also when this process has as many as it may.
     fn create() -> io::Result<(Self, OwnedFd)> {
-        let place = Place::take().ok_or(io::ErrorKind::OutOfMemory)?;
+        let place = MappingPermit::take().ok_or(io::ErrorKind::OutOfMemory)?;
         let file = create_file()?;
         let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
         // SAFETY: these take numbers only.
@@ -147,14 +147,14 @@ impl Mapping {
     }
 }
 
-impl Place {
+impl MappingPermit {
     fn take() -> Option<Self> {
         let next = |taken: usize| (taken < MAX_MAPPINGS).then_some(taken + 1);
         PLACES_TAKEN.fetch_update(Relaxed, Relaxed, next).is_ok().then_some(Self)
     }
 }
 
-impl Drop for Place {
+impl Drop for MappingPermit {
     fn drop(&mut self) {
         PLACES_TAKEN.fetch_sub(1, Relaxed);
     }

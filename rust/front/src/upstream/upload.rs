@@ -10,32 +10,32 @@ use edge_wire::{HEADER_BYTES, INITIAL_CREDIT, Kind, MAX_DATA_BYTES, header};
 
 use super::outgoing::RequestBody;
 use super::stream_handle::StreamHandle;
-use crate::memory::Share;
+use crate::memory::MemoryShare;
 
 const LEFT: &str = "the client has left";
 /// What a piece takes of memory besides its bytes, about.
 pub(super) const PIECE_OVERHEAD: usize = 128;
 
-/// What the handler wants of a body.
+/// How much of a body, or of the messages of a WebSocket, may be sent to a handler.
 #[derive(Default)]
-pub struct Wanted {
+pub struct SendCredit {
     /// Bytes that may be sent.
-    credit: Cell<usize>,
-    /// Nobody wants any more.
+    bytes: Cell<usize>,
+    /// The handler, or its connection, takes no more.
     is_over: Cell<bool>,
     waker: RefCell<Option<Waker>>,
 }
 
-impl Wanted {
+impl SendCredit {
     pub fn new() -> Rc<Self> {
-        let wanted = Self::default();
-        wanted.credit.set(INITIAL_CREDIT);
-        Rc::new(wanted)
+        let send_credit = Self::default();
+        send_credit.bytes.set(INITIAL_CREDIT);
+        Rc::new(send_credit)
     }
 
     /// The handler takes more. Whatever it says, no more than at first is under way to it.
     pub fn add(&self, bytes: usize) {
-        self.credit.set(self.credit.get().saturating_add(bytes).min(INITIAL_CREDIT));
+        self.bytes.set(self.bytes.get().saturating_add(bytes).min(INITIAL_CREDIT));
         self.wake();
     }
 
@@ -46,19 +46,19 @@ impl Wanted {
     }
 
     /// Bytes that may be sent.
-    pub fn credit(&self) -> usize {
-        self.credit.get()
+    pub fn bytes(&self) -> usize {
+        self.bytes.get()
     }
 
-    /// So many were sent.
+    /// So many bytes were sent.
     pub fn spend(&self, bytes: usize) {
-        self.credit.set(self.credit.get().saturating_sub(bytes));
+        self.bytes.set(self.bytes.get().saturating_sub(bytes));
     }
 
-    /// Waits until more may be sent than so many bytes, or nobody wants any.
+    /// Waits until more may be sent than so many bytes, or the handler takes no more.
     pub async fn exceeds(&self, bytes: usize) {
         poll_fn(|cx| {
-            if self.credit() > bytes || self.is_over.get() {
+            if self.bytes() > bytes || self.is_over.get() {
                 return Poll::Ready(());
             }
             *self.waker.borrow_mut() = Some(cx.waker().clone());
@@ -78,26 +78,26 @@ impl Wanted {
 /// an answer: then it is one that nobody waits for.
 pub struct Upload {
     pub handle: StreamHandle,
-    pub wanted: Rc<Wanted>,
-    /// For what waits to be written.
-    pub memory: Share,
-    /// Why there is no more of it, should it be dropped.
+    pub send_credit: Rc<SendCredit>,
+    /// Memory for pieces that wait to be written.
+    pub memory: MemoryShare,
+    /// What the handler is told when this is dropped before the end of the body.
     pub reason: &'static str,
 }
 
 impl Upload {
-    pub fn new(handle: StreamHandle, wanted: Rc<Wanted>, memory: Share) -> Self {
-        Self { handle, wanted, memory, reason: LEFT }
+    pub fn new(handle: StreamHandle, send_credit: Rc<SendCredit>, memory: MemoryShare) -> Self {
+        Self { handle, send_credit, memory, reason: LEFT }
     }
 
-    /// How many bytes may be sent; none when nobody wants more.
+    /// How many bytes may be sent; none when the handler takes no more.
     pub fn room(&self) -> Option<usize> {
-        (!self.wanted.is_over.get()).then(|| self.wanted.credit.get())
+        (!self.send_credit.is_over.get()).then(|| self.send_credit.bytes())
     }
 
-    /// Waits until there is room, or nobody wants more.
+    /// Waits until there is room, or the handler takes no more.
     pub async fn has_room(&self) {
-        self.wanted.exceeds(0).await
+        self.send_credit.exceeds(0).await
     }
 
     /// Sends the beginning of these bytes, as many as there is room for. Returns how many; none when there is no memory
@@ -109,7 +109,7 @@ impl Upload {
             return None;
         }
         let frame = [&header(Kind::Data, self.handle.number, 0, length)[..], &bytes[..length]].concat();
-        self.wanted.credit.set(self.wanted.credit.get() - length);
+        self.send_credit.spend(length);
         self.handle.carrier.send_piece(RequestBody::new(frame, Some(share)));
         Some(length)
     }

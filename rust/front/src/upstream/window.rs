@@ -8,18 +8,18 @@ use edge_wire::{INITIAL_CREDIT, MAX_CREDIT};
 /// A client is quick that takes half a window within this time.
 const QUICK: Duration = Duration::from_millis(100);
 
-pub struct Window {
+pub struct CreditWindow {
     bytes: Cell<usize>,
     /// When the handler has last got credit.
     credited: Cell<Instant>,
 }
 
-impl Window {
+impl CreditWindow {
     pub fn new() -> Self {
         Self { bytes: Cell::new(INITIAL_CREDIT), credited: Cell::new(Instant::now()) }
     }
 
-    /// As if credit had been given then.
+    /// Makes the window believe that credit was given then.
     #[cfg(test)]
     pub fn begin(&self, credited: Instant) {
         self.credited.set(credited);
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn is_wide_for_a_quick_client_and_narrow_for_a_slow_one() {
         const HALF: usize = INITIAL_CREDIT / 2;
-        let window = Window::new();
+        let window = CreditWindow::new();
         let credit_after = |time: Duration, taken: usize, may_widen: bool| {
             assert_eq!(taken, window.half());
             window.begin(Instant::now() + Duration::from_secs(60) - time);

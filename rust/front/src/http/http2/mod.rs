@@ -20,7 +20,7 @@ use http::Request;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use super::guard::Verdict;
+use super::guard::CloseReason;
 use super::stream::{Broken, ClientStream};
 use crate::thread::Thread;
 use frames::PREFACE;
@@ -68,7 +68,7 @@ pub async fn serve(stream: ClientStream, peer: IpAddr, thread: Rc<Thread>) {
     let transport = Rc::new(RefCell::new(transport));
     let connection = Connection::new(reading, thread.guard.watch(waker));
     let wire = Wire::new(transport.clone(), connection.clone(), buffered);
-    let serving = Serving { connection: connection.clone(), peer, is_secure, thread: thread.clone() };
+    let serving = Http2Server { connection: connection.clone(), peer, is_secure, thread: thread.clone() };
     serving.run(builder().handshake(wire)).await;
     drop(serving);
     if let Some(transport) = Rc::into_inner(transport) {
@@ -91,31 +91,31 @@ fn builder() -> Builder {
     builder
 }
 
-type Http2 = server::Connection<Wire, Bytes>;
+type H2Connection = server::Connection<Wire, Bytes>;
 
-type Stream = (Request<RecvStream>, SendResponse<Bytes>);
+type AcceptedStream = (Request<RecvStream>, SendResponse<Bytes>);
 
 /// What a client is to be told when its connection ends; none when it has ended.
 type Ending = Option<Reason>;
 
-struct Serving {
+struct Http2Server {
     connection: Rc<Connection>,
     peer: IpAddr,
     is_secure: bool,
     thread: Rc<Thread>,
 }
 
-impl Serving {
+impl Http2Server {
     /// Ends when the connection has ended, or is to be closed.
     async fn run(&self, handshake: Handshake<Wire, Bytes>) {
         let Some(mut http2) = self.begin(handshake).await else { return };
-        let mut is_told = false;
+        let mut is_going_away = false;
         loop {
             let next = poll_fn(|cx| {
-                if !is_told && self.thread.guard.is_draining() {
+                if !is_going_away && self.thread.guard.is_draining() {
                     // Streams that are open go on, and new ones are taken until the client knows.
                     http2.graceful_shutdown();
-                    is_told = true;
+                    is_going_away = true;
                 }
                 self.poll_next(&mut http2, cx)
             });
@@ -132,17 +132,17 @@ impl Serving {
     }
 
     /// The preface, and settings; none when the client does not send them.
-    async fn begin(&self, handshake: Handshake<Wire, Bytes>) -> Option<Http2> {
+    async fn begin(&self, handshake: Handshake<Wire, Bytes>) -> Option<H2Connection> {
         let mut handshake = pin!(handshake);
         poll_fn(|cx| match handshake.as_mut().poll(cx) {
-            Poll::Ready(begun) => Poll::Ready(begun.ok()),
-            Poll::Pending if self.connection.watch().verdict().is_some() => Poll::Ready(None),
+            Poll::Ready(connected) => Poll::Ready(connected.ok()),
+            Poll::Pending if self.connection.watch().close_reason().is_some() => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         })
         .await
     }
 
-    fn poll_next(&self, http2: &mut Http2, cx: &mut Context<'_>) -> Poll<Result<Stream, Ending>> {
+    fn poll_next(&self, http2: &mut H2Connection, cx: &mut Context<'_>) -> Poll<Result<AcceptedStream, Ending>> {
         let polled = http2.poll_accept(cx);
         if self.connection.is_flooded() {
             return Poll::Ready(Err(Some(Reason::ENHANCE_YOUR_CALM)));
@@ -150,9 +150,9 @@ impl Serving {
         match polled {
             Poll::Ready(Some(Ok(stream))) => Poll::Ready(Ok(stream)),
             Poll::Ready(Some(Err(_)) | None) => Poll::Ready(Err(None)),
-            Poll::Pending => match self.connection.watch().verdict() {
+            Poll::Pending => match self.connection.watch().close_reason() {
                 None => Poll::Pending,
-                Some(Verdict::Idle) => Poll::Ready(Err(Some(Reason::NO_ERROR))),
+                Some(CloseReason::Idle) => Poll::Ready(Err(Some(Reason::NO_ERROR))),
                 Some(_) => Poll::Ready(Err(Some(Reason::ENHANCE_YOUR_CALM))),
             },
         }

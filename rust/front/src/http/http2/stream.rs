@@ -13,7 +13,7 @@ use http::{Request, Response, StatusCode};
 use super::super::client::{Client, Link, Next};
 use super::super::exchange::Exchange;
 use super::super::guard::{Phase, Watch, Watched};
-use super::super::request::read_request;
+use super::super::received_request::read_request;
 use super::super::response::{Persistence, ResponseHead};
 use super::super::stream::{Broken, ClientStream};
 use super::super::unparsable::UnparsableRequestResponse;
@@ -39,7 +39,7 @@ pub async fn answer(
     let reply = Reply::new(waker.clone());
     let (parts, body) = request.into_parts();
     let is_complete = body.is_end_stream();
-    let mut client = Http2 {
+    let mut client = Http2Client {
         thread: &thread,
         watched: thread.guard.watch(waker),
         respond: RefCell::new(respond),
@@ -62,7 +62,7 @@ pub async fn answer(
 }
 
 /// The client of one stream.
-struct Http2<'a> {
+struct Http2Client<'a> {
     thread: &'a Thread,
     watched: Watched,
     respond: RefCell<SendResponse<Bytes>>,
@@ -74,7 +74,7 @@ struct Http2<'a> {
     sending: Option<SendStream<Bytes>>,
 }
 
-impl Http2<'_> {
+impl Http2Client<'_> {
     async fn answer(
         &mut self,
         head: Result<Vec<u8>, Refusal>,
@@ -106,7 +106,7 @@ impl Http2<'_> {
             }
             Poll::Ready(None) => Poll::Ready(Ok(None)),
             Poll::Ready(Some(Err(_))) => Poll::Ready(Err(Broken::Gone)),
-            Poll::Pending => match self.watch().verdict() {
+            Poll::Pending => match self.watch().close_reason() {
                 None => Poll::Pending,
                 Some(_) => Poll::Ready(Err(Refusal::too_slow().into())),
             },
@@ -143,7 +143,7 @@ impl Http2<'_> {
             match stream.poll_capacity(cx) {
                 Poll::Ready(Some(Ok(bytes))) => Poll::Ready(Ok(bytes.min(wanted))),
                 Poll::Ready(Some(Err(_)) | None) => Poll::Ready(Err(Broken::Gone)),
-                Poll::Pending if self.watch().verdict().is_some() => Poll::Ready(Err(Broken::Gone)),
+                Poll::Pending if self.watch().close_reason().is_some() => Poll::Ready(Err(Broken::Gone)),
                 Poll::Pending => Poll::Pending,
             }
         })
@@ -151,7 +151,7 @@ impl Http2<'_> {
     }
 }
 
-impl Link for Http2<'_> {
+impl Link for Http2Client<'_> {
     fn is_secure(&self) -> bool {
         self.is_secure
     }
@@ -160,7 +160,7 @@ impl Link for Http2<'_> {
         &self.watched.watch
     }
 
-    async fn unless_reset<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
+    async fn until_client_resets<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
         tokio::select! {
             biased;
             outcome = work => Ok(outcome),
@@ -169,7 +169,7 @@ impl Link for Http2<'_> {
     }
 }
 
-impl Client for Http2<'_> {
+impl Client for Http2Client<'_> {
     fn is_complete(&self) -> bool {
         self.is_complete
     }
@@ -203,7 +203,7 @@ impl Client for Http2<'_> {
     }
 
     /// It has nothing.
-    fn give_back(&mut self) {}
+    fn release_memory(&mut self) {}
 
     async fn send(&mut self, head: ResponseHead<'_>, body: &[u8]) -> Result<Next, Broken> {
         let response = head.response(&self.thread.dates);
@@ -236,7 +236,7 @@ impl Client for Http2<'_> {
         Ok(())
     }
 
-    fn sends_as_it_is(&self) -> bool {
+    fn can_send_file(&self) -> bool {
         false
     }
 
@@ -250,8 +250,8 @@ impl Client for Http2<'_> {
         self.respond.get_mut().send_reset(Reason::INTERNAL_ERROR);
     }
 
-    async fn unless_left<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Broken> {
-        let Some(stream) = &mut self.sending else { return self.unless_reset(work).await };
+    async fn until_client_closes<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Broken> {
+        let Some(stream) = &mut self.sending else { return self.until_client_resets(work).await };
         tokio::select! {
             biased;
             outcome = work => Ok(outcome),
@@ -265,11 +265,11 @@ impl Client for Http2<'_> {
     }
 
     /// The stream ends with the answer. What is left of the body is not the next request.
-    async fn drop_at_once(&mut self) -> Result<bool, Broken> {
+    async fn drop_small_body(&mut self) -> Result<bool, Broken> {
         Ok(true)
     }
 
-    async fn drop_rest(&mut self) -> bool {
+    async fn drop_rest_of_body(&mut self) -> bool {
         true
     }
 }

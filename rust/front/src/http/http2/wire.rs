@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::super::guard::{Phase, Verdict, Watch, Watched};
+use super::super::guard::{CloseReason, Phase, Watch, Watched};
 use super::frames::Frames;
 use crate::tls::Transport;
 
@@ -91,7 +91,7 @@ impl Wire {
                 watch.transferred(bytes);
                 self.connection.frames.borrow_mut().sent(bytes);
             }
-            Poll::Pending if watch.verdict() == Some(Verdict::SlowReceiver) => {
+            Poll::Pending if watch.close_reason() == Some(CloseReason::SlowReceiver) => {
                 // Reset, or the kernel would keep sending buffered data for minutes.
                 let _ = self.transport.borrow().tcp().set_zero_linger();
                 return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));

@@ -14,7 +14,7 @@ const READ_BYTES: usize = 4 * 1024;
 
 /// What a longer message took is not kept for the next one.
 const KEPT_BYTES: usize = 64 * 1024;
-/// Of the 125 bytes of a control frame, without the code.
+/// The longest reason of a close: the 125 bytes of a control frame without the code.
 const MAX_REASON_BYTES: usize = 123;
 /// The header of a control frame of a client, with its mask.
 const CONTROL_HEADER_BYTES: usize = 6;
@@ -57,13 +57,13 @@ pub struct Codec {
 }
 
 /// What tungstenite reads from and writes to. It never reads beyond the end of a frame.
-struct Wire<'a> {
+struct MemoryIo<'a> {
     arrived: &'a [u8],
     out: &'a mut Vec<u8>,
     frame: &'a mut usize,
 }
 
-impl Read for Wire<'_> {
+impl Read for MemoryIo<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if *self.frame == 0 {
             *self.frame = frame_bytes(self.arrived).ok_or(io::ErrorKind::WouldBlock)?;
@@ -89,7 +89,7 @@ fn frame_bytes(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-impl Write for Wire<'_> {
+impl Write for MemoryIo<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.out.write(bytes)
     }
@@ -117,7 +117,7 @@ impl Codec {
     /// How the socket is to be closed, because the client violates the protocol.
     pub fn read(&mut self, arrived: &mut Vec<u8>) -> Result<Option<Received>, Closing> {
         loop {
-            let mut wire = Wire { arrived, out: &mut self.out, frame: &mut self.frame };
+            let mut wire = MemoryIo { arrived, out: &mut self.out, frame: &mut self.frame };
             let read = self.context.read(&mut wire);
             let taken = arrived.len() - wire.arrived.len();
             arrived.drain(..taken);
@@ -178,7 +178,7 @@ impl Codec {
     /// The same for a control frame.
     fn add(&mut self, message: Message) {
         // Memory takes all that is written to it; what comes after a close is not wanted.
-        let mut wire = Wire { arrived: &[], out: &mut self.out, frame: &mut 0 };
+        let mut wire = MemoryIo { arrived: &[], out: &mut self.out, frame: &mut 0 };
         let _ = self.context.write(&mut wire, message);
     }
 
@@ -212,11 +212,11 @@ impl Codec {
             let reason = reason[..end.unwrap_or(0)].into();
             CloseFrame { code: if code.is_allowed() { code } else { CloseCode::Normal }, reason }
         });
-        let _ = self.context.close(&mut Wire { arrived: &[], out: &mut self.out, frame: &mut 0 }, frame);
+        let _ = self.context.close(&mut MemoryIo { arrived: &[], out: &mut self.out, frame: &mut 0 }, frame);
     }
 
     fn flush(&mut self) {
-        let _ = self.context.flush(&mut Wire { arrived: &[], out: &mut self.out, frame: &mut 0 });
+        let _ = self.context.flush(&mut MemoryIo { arrived: &[], out: &mut self.out, frame: &mut 0 });
     }
 
     /// What is to be written.

@@ -19,16 +19,16 @@ pub enum Mode {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Validate {
+pub struct CompiledValidate {
     pub mode: Mode,
     pub parameters: Vec<Parameter>,
-    pub body: Option<Body>,
-    pub schemas: Vec<Schema>,
+    pub body: Option<CompiledBody>,
+    pub schemas: Vec<CompiledSchema>,
 }
 
-/// What is to be known of the policy at once.
+/// The part of the policy that is read at once.
 #[derive(Deserialize)]
-pub struct OfMode {
+pub struct ModeOnly {
     pub mode: Mode,
 }
 
@@ -42,7 +42,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// In the places of problems.
+    /// Its name in the places of problems.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Path => "path",
@@ -55,7 +55,7 @@ impl Source {
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
-pub enum Style {
+pub enum ParameterStyle {
     Simple,
     Label,
     Matrix,
@@ -72,7 +72,7 @@ pub struct Parameter {
     pub source: Source,
     pub name: Box<str>,
     pub required: bool,
-    pub style: Style,
+    pub style: ParameterStyle,
     pub explode: bool,
     pub allow_empty: bool,
     pub is_json: bool,
@@ -94,7 +94,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Of memory, roughly.
+    /// What it takes of memory, roughly.
     pub fn bytes(&self) -> usize {
         let members = self.members.iter().map(|(name, shape)| name.len() + shape.bytes());
         let patterns = self.patterns.iter().map(|pattern| pattern.shape.bytes());
@@ -115,7 +115,7 @@ pub struct PatternShape {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Body {
+pub struct CompiledBody {
     pub required: bool,
     pub types: Vec<MediaType>,
 }
@@ -140,14 +140,14 @@ pub enum Reading {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-pub enum Schema {
+pub enum CompiledSchema {
     Is(bool),
     Keywords(Box<Keywords>),
 }
 
 /// A pattern as the library takes it, as it is shown, and how large its automaton is.
 #[derive(Deserialize)]
-pub struct Pattern(pub String, pub Box<str>, pub u32);
+pub struct CompiledPattern(pub String, pub Box<str>, pub u32);
 
 /// Keywords that are not known here would not be enforced.
 #[derive(Default, Deserialize)]
@@ -166,7 +166,7 @@ pub struct Keywords {
     pub exclusive_minimum: Option<Number>,
     pub max_length: Option<u64>,
     pub min_length: Option<u64>,
-    pub pattern: Option<Pattern>,
+    pub pattern: Option<CompiledPattern>,
     pub format: Option<String>,
     pub max_items: Option<u64>,
     pub min_items: Option<u64>,
@@ -182,7 +182,7 @@ pub struct Keywords {
     pub required: Vec<Box<str>>,
     pub dependent_required: BTreeMap<Box<str>, Vec<Box<str>>>,
     pub properties: BTreeMap<Box<str>, Index>,
-    pub pattern_properties: Vec<(Pattern, Index)>,
+    pub pattern_properties: Vec<(CompiledPattern, Index)>,
     pub additional_properties: Option<Index>,
     pub property_names: Option<Index>,
     pub unevaluated_properties: Option<Index>,
@@ -228,7 +228,7 @@ impl Types {
         self.has(Self(0b1_1111))
     }
 
-    /// Those that a value has.
+    /// The types that a value has.
     pub fn of(value: &Json<'_>) -> Self {
         match value {
             Json::Null => Self::NULL,
@@ -241,7 +241,7 @@ impl Types {
         }
     }
 
-    /// For messages, as JSON Schema calls them.
+    /// The names of the types for messages, as JSON Schema calls them.
     pub fn names(self) -> String {
         let named = NAMES.iter().enumerate().filter(|(at, _)| self.0 & 1 << at != 0);
         named.map(|(_, name)| *name).collect::<Vec<_>>().join(" or ")

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use super::compiled::{Index, Types};
 use super::json::Json;
 use super::problems::{Place, Problems};
-use super::schema::{Applied, Rules, Schema};
-use super::stop::Stop;
+use super::schema::{Applied, Schema, SchemaRules};
+use super::stop::StopFlag;
 
 /// Schemas within schemas, which take room on the stack.
 const MAX_DEPTH: u32 = 400;
@@ -42,7 +42,7 @@ impl Budget {
 #[derive(Debug)]
 pub struct TooComplex;
 
-pub type Outcome = Result<bool, TooComplex>;
+pub type Fits = Result<bool, TooComplex>;
 
 pub struct Evaluation<'s> {
     schemas: &'s [Schema],
@@ -50,7 +50,7 @@ pub struct Evaluation<'s> {
     steps: u64,
     /// After these.
     further_steps: u64,
-    stop: Stop,
+    stop: StopFlag,
     depth: u32,
 }
 
@@ -114,7 +114,7 @@ macro_rules! also {
 pub(super) use also;
 
 impl<'s> Evaluation<'s> {
-    pub fn new(schemas: &'s [Schema], Budget(further_steps): Budget, stop: Stop) -> Self {
+    pub fn new(schemas: &'s [Schema], Budget(further_steps): Budget, stop: StopFlag) -> Self {
         Self { schemas, steps: 0, further_steps, stop, depth: 0 }
     }
 
@@ -147,7 +147,7 @@ impl<'s> Evaluation<'s> {
         place: &Place<'_>,
         mut problems: Option<&mut Problems>,
         seen: Option<&mut Seen>,
-    ) -> Outcome {
+    ) -> Fits {
         self.spend(1)?;
         let rules = match self.schema(schema).ok_or(TooComplex)? {
             Schema::Is(true) => return Ok(true),
@@ -155,7 +155,7 @@ impl<'s> Evaluation<'s> {
                 noted(&mut problems, place, || "is not accepted".into());
                 return Ok(false);
             }
-            Schema::Rules(rules) => rules,
+            Schema::SchemaRules(rules) => rules,
         };
         if self.depth >= MAX_DEPTH {
             return Err(TooComplex);
@@ -168,12 +168,12 @@ impl<'s> Evaluation<'s> {
 
     fn rules(
         &mut self,
-        rules: &Rules,
+        rules: &SchemaRules,
         value: &Json<'_>,
         place: &Place<'_>,
         mut problems: Option<&mut Problems>,
         outer: Option<&mut Seen>,
-    ) -> Outcome {
+    ) -> Fits {
         let problems = &mut problems;
         let mut valid = true;
         if let Some(types) = rules.types.filter(|types| !types.has(Types::of(value))) {
@@ -235,7 +235,7 @@ impl<'s> Evaluation<'s> {
         place: &Place<'_>,
         problems: &mut Option<&mut Problems>,
         seen: &mut Seen,
-    ) -> Outcome {
+    ) -> Fits {
         let mut valid = true;
         for at in 0..seen.0.len() {
             if seen.0[at] {
@@ -263,7 +263,7 @@ impl<'s> Evaluation<'s> {
         place: &Place<'_>,
         problems: Option<&mut Problems>,
         seen: Option<&mut Seen>,
-    ) -> Outcome {
+    ) -> Fits {
         let Some(seen) = seen else { return self.check(schema, value, place, problems, None) };
         let mut own = Seen::of(value);
         let valid = self.check(schema, value, place, problems, Some(&mut own))?;
@@ -280,7 +280,7 @@ impl<'s> Evaluation<'s> {
         place: &Place<'_>,
         problems: &mut Option<&mut Problems>,
         mut seen: Option<&mut Seen>,
-    ) -> Outcome {
+    ) -> Fits {
         let mut valid = true;
         let dependent = applied.dependent_schemas.iter();
         let dependent = dependent.filter(|(name, _)| value.member(name).is_some()).map(|(_, schema)| schema);
@@ -316,7 +316,7 @@ impl<'s> Evaluation<'s> {
         place: &Place<'_>,
         problems: &mut Option<&mut Problems>,
         mut seen: Option<&mut Seen>,
-    ) -> Outcome {
+    ) -> Fits {
         let mut fitting = 0;
         for &schema in schemas {
             if self.in_place(schema, value, place, None, seen.as_deref_mut())? {
@@ -350,7 +350,7 @@ impl<'s> Evaluation<'s> {
     /// Whether a schema is for values of this type.
     fn may_be(&self, mut schema: Index, value: &Json<'_>) -> bool {
         for _ in 0..8 {
-            let Some(Schema::Rules(rules)) = self.schema(schema) else { break };
+            let Some(Schema::SchemaRules(rules)) = self.schema(schema) else { break };
             if let Some(types) = rules.types {
                 return types.has(Types::of(value));
             }

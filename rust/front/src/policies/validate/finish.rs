@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 use tokio::time::timeout_at;
 
 use super::ready::{PartialCheck, Ready};
-use super::stop::Waiting;
+use super::stop::StopOnDrop;
 use super::validator::Validator;
 use super::verdict::{CheckSkipped, Verdict};
-use crate::memory::Share;
+use crate::memory::MemoryShare;
 use crate::workers::{self, Turn};
 
 /// What is read of a body may have so much in memory without asking for it.
@@ -17,7 +17,7 @@ const FREE_BYTES: usize = 4 * 1024;
 pub(super) const MEMORY_LOOK: Duration = Duration::from_millis(25);
 
 /// Which thread checks a request.
-enum By {
+enum CheckedBy {
     This(Arc<Ready>),
     Worker(Turn),
 }
@@ -31,29 +31,29 @@ pub async fn finish<B: AsRef<[u8]> + Send + Sync + 'static>(
     validator: &Arc<Validator>,
     partial: PartialCheck,
     body: Arc<B>,
-    mut memory: Share,
+    mut memory: MemoryShare,
     owner: &Arc<str>,
     deadline: Instant,
 ) -> Result<Verdict, CheckSkipped> {
     let (kind, length) = (partial.body, (*body).as_ref().len());
     let (head_room, has_kept) = (partial.room(), partial.kept.is_some());
-    let (_waiting, stop) = Waiting::new();
+    let (_stop_on_drop, stop) = StopOnDrop::new();
     let mut lacks_memory = false;
     let check = async {
         let mut room = None;
         loop {
             // Looked at anew each time, and not held while memory is waited for: others may need what it takes.
             let by = match validator.ready_for(length).filter(|_| !has_kept) {
-                Some(ready) => By::This(ready),
-                None => By::Worker(workers::turn(owner).await.ok_or(CheckSkipped::Busy)?),
+                Some(ready) => CheckedBy::This(ready),
+                None => CheckedBy::Worker(workers::turn(owner).await.ok_or(CheckSkipped::Busy)?),
             };
             let by = match (room, by) {
-                (None, By::Worker(turn)) => {
+                (None, CheckedBy::Worker(turn)) => {
                     let body = body.clone();
                     let (found, turn) =
                         turn.run(move || kind.room((*body).as_ref())).await.ok_or(CheckSkipped::Busy)?;
                     room = Some(found);
-                    By::Worker(turn)
+                    CheckedBy::Worker(turn)
                 }
                 (_, by) => by,
             };
@@ -71,8 +71,8 @@ pub async fn finish<B: AsRef<[u8]> + Send + Sync + 'static>(
                 continue;
             }
             let turn = match by {
-                By::This(ready) => return Ok(ready.finish(partial, (*body).as_ref(), &stop)),
-                By::Worker(turn) => turn,
+                CheckedBy::This(ready) => return Ok(ready.finish(partial, (*body).as_ref(), &stop)),
+                CheckedBy::Worker(turn) => turn,
             };
             let validator = validator.clone();
             let check = turn.run(move || {

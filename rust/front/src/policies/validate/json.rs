@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
 use super::number::Number;
-use super::stop::Stop;
+use super::stop::StopFlag;
 
 /// Values of one body, lists and objects among them.
 pub const MAX_VALUES: usize = 1_000_000;
@@ -17,7 +17,7 @@ const VALUE_BYTES: usize = size_of::<Json<'_>>();
 pub const MEMBER_BYTES: usize = size_of::<(Cow<'_, str>, Json<'_>)>();
 /// A list or an object has room for so many from its first one on, and for twice as many each time it grows.
 const FIRST_ROOM: usize = 4;
-/// Of lists and objects within each other.
+/// The most lists and objects within each other.
 const MAX_DEPTH: usize = 127;
 const SHOWN_NAME: usize = 64;
 /// After so many values it is found out whether somebody still waits.
@@ -50,9 +50,9 @@ impl<'a> Json<'a> {
 
     /// # Errors
     /// Why it is not JSON.
-    pub fn read(bytes: &'a [u8], stop: &Stop) -> Result<Self, String> {
+    pub fn read(bytes: &'a [u8], stop: &StopFlag) -> Result<Self, String> {
         let text = std::str::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned())?;
-        let limits = Limits { values: Cell::new(MAX_VALUES), stop };
+        let limits = ReadLimits { values: Cell::new(MAX_VALUES), stop };
         let mut reader = serde_json::Deserializer::from_str(text);
         let read = Seed(&limits).deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
         read.map_err(|error| format!("cannot be read as JSON: {error}"))
@@ -63,7 +63,7 @@ impl<'a> Json<'a> {
     /// # Errors
     /// Why it is not JSON.
     pub fn read_owned(bytes: &[u8]) -> Result<Json<'static>, String> {
-        Json::read(bytes, &Stop::default()).map(owned)
+        Json::read(bytes, &StopFlag::default()).map(owned)
     }
 
     /// What it takes in memory to read such a text: lists and objects, and texts that are not those of the body.
@@ -162,7 +162,9 @@ impl Hash for Json<'_> {
 
 impl<'de> serde::Deserialize<'de> for Json<'static> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Seed(&Limits { values: Cell::new(MAX_VALUES), stop: &Stop::default() }).deserialize(deserializer).map(owned)
+        Seed(&ReadLimits { values: Cell::new(MAX_VALUES), stop: &StopFlag::default() })
+            .deserialize(deserializer)
+            .map(owned)
     }
 }
 
@@ -181,15 +183,15 @@ fn owned(value: Json<'_>) -> Json<'static> {
 }
 
 /// While these are not reached, values are read.
-struct Limits<'s> {
-    /// That may still come.
+struct ReadLimits<'s> {
+    /// How many values may still come.
     values: Cell<usize>,
-    stop: &'s Stop,
+    stop: &'s StopFlag,
 }
 
 /// Reads a value.
 #[derive(Clone, Copy)]
-struct Seed<'c>(&'c Limits<'c>);
+struct Seed<'c>(&'c ReadLimits<'c>);
 
 impl<'de> DeserializeSeed<'de> for Seed<'_> {
     type Value = Json<'de>;
@@ -292,7 +294,7 @@ mod tests {
 
     #[test]
     fn rejects_json_that_could_be_read_in_two_ways() {
-        let read = |text: &[u8]| Json::read(text, &Stop::default()).map(owned);
+        let read = |text: &[u8]| Json::read(text, &StopFlag::default()).map(owned);
         let problem = |text: &str| read(text.as_bytes()).unwrap_err();
         assert!(problem(r#"{"a":{"b":1,"\u0062":2}}"#).contains(r#"the member "b" is there twice"#));
         assert!(problem("[1e999]").contains("number out of range"));
@@ -335,7 +337,7 @@ mod tests {
             list("[]", 9) + " \n",
             format!("{{{}}}", members.join(",")),
         ] {
-            let held = held(&Json::read(text.as_bytes(), &Stop::default()).unwrap());
+            let held = held(&Json::read(text.as_bytes(), &StopFlag::default()).unwrap());
             let room = Json::room(text.as_bytes());
             assert!(room >= held, "{room} for {held} of {text:.40}");
             assert!(room <= held + text.len(), "{room} for {held} of {text:.40}");

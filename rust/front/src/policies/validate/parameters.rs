@@ -1,7 +1,7 @@
 //! The parameters of a request: where they are, and how their values are written (OpenAPI: style and explode).
 use std::borrow::Cow;
 
-use super::compiled::{Parameter, Source, Style, Types};
+use super::compiled::{Parameter, ParameterStyle, Source, Types};
 use super::evaluate::TooComplex;
 use super::json::Json;
 use super::problems::{Place, Problems};
@@ -17,9 +17,9 @@ pub struct Sources<'r> {
 }
 
 /// The texts of a parameter.
-enum Texts<'r> {
+enum ParameterTexts<'r> {
     None,
-    /// Texts of the same name, to be decoded.
+    /// ParameterTexts of the same name, to be decoded.
     Encoded(Vec<&'r str>),
     Plain(Vec<Cow<'r, str>>),
     /// Members of an object, which have parameters of their own, to be decoded.
@@ -60,12 +60,12 @@ impl<'r> Sources<'r> {
         }
     }
 
-    fn texts(&self, parameter: &Parameter) -> Texts<'r> {
+    fn texts(&self, parameter: &Parameter) -> ParameterTexts<'r> {
         let name = &*parameter.name;
         match parameter.source {
             Source::Path => {
                 let found = self.path.iter().find(|(known, _)| *known == name);
-                found.map_or(Texts::None, |(_, value)| Texts::Plain(vec![Cow::Borrowed(*value)]))
+                found.map_or(ParameterTexts::None, |(_, value)| ParameterTexts::Plain(vec![Cow::Borrowed(*value)]))
             }
             Source::Query => self.query_texts(parameter),
             Source::Header => plain(self.header_lines(name).map(text_of).collect()),
@@ -85,10 +85,10 @@ impl<'r> Sources<'r> {
         self.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name)).map(|header| header.value)
     }
 
-    fn query_texts(&self, parameter: &Parameter) -> Texts<'r> {
+    fn query_texts(&self, parameter: &Parameter) -> ParameterTexts<'r> {
         let name = &*parameter.name;
         let shape = &parameter.shape;
-        let members: Vec<_> = if parameter.style == Style::DeepObject {
+        let members: Vec<_> = if parameter.style == ParameterStyle::DeepObject {
             let within = |known: &str| {
                 let rest = known.strip_prefix(name)?.strip_prefix('[')?.strip_suffix(']')?;
                 Some(Cow::Owned(rest.to_owned()))
@@ -101,23 +101,23 @@ impl<'r> Sources<'r> {
             let first = self.query.partition_point(|(known, _)| **known < *name);
             let same = self.query[first..].iter().take_while(|(known, _)| known == name);
             let values: Vec<_> = same.map(|(_, value)| *value).collect();
-            return if values.is_empty() { Texts::None } else { Texts::Encoded(values) };
+            return if values.is_empty() { ParameterTexts::None } else { ParameterTexts::Encoded(values) };
         };
-        if members.is_empty() { Texts::None } else { Texts::Members(members) }
+        if members.is_empty() { ParameterTexts::None } else { ParameterTexts::Members(members) }
     }
 }
 
 /// A parameter of the query; otherwise its members have names of their own.
 fn is_found_by_name(Parameter { style, explode, is_json, shape, .. }: &Parameter) -> bool {
-    let is_spread = *style == Style::Form && *explode && !is_json && shape.types == Types::OBJECT;
-    *style != Style::DeepObject && !is_spread
+    let is_spread = *style == ParameterStyle::Form && *explode && !is_json && shape.types == Types::OBJECT;
+    *style != ParameterStyle::DeepObject && !is_spread
 }
 
-fn plain(values: Vec<Cow<'_, str>>) -> Texts<'_> {
-    if values.is_empty() { Texts::None } else { Texts::Plain(values) }
+fn plain(values: Vec<Cow<'_, str>>) -> ParameterTexts<'_> {
+    if values.is_empty() { ParameterTexts::None } else { ParameterTexts::Plain(values) }
 }
 
-/// As the handler gets it.
+/// A header value as the handler gets it.
 fn text_of(value: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(value) {
         Ok(text) => text.into(),
@@ -141,13 +141,13 @@ impl TextReader<'_, '_> {
         self.evaluation.spend(sources.steps(parameter))?;
         let texts = sources.texts(parameter);
         let is_empty = match &texts {
-            Texts::None => true,
-            Texts::Encoded(values) => parameter.allow_empty && values == &[""],
-            Texts::Plain(values) => parameter.allow_empty && values.len() == 1 && values[0].is_empty(),
-            Texts::Members(_) => false,
+            ParameterTexts::None => true,
+            ParameterTexts::Encoded(values) => parameter.allow_empty && values == &[""],
+            ParameterTexts::Plain(values) => parameter.allow_empty && values.len() == 1 && values[0].is_empty(),
+            ParameterTexts::Members(_) => false,
         };
         if is_empty {
-            if parameter.required && matches!(texts, Texts::None) {
+            if parameter.required && matches!(texts, ParameterTexts::None) {
                 problems.add(&place, "is required");
             }
             return Ok(());
@@ -160,7 +160,7 @@ impl TextReader<'_, '_> {
     fn value<'r>(
         &mut self,
         parameter: &Parameter,
-        texts: Texts<'r>,
+        texts: ParameterTexts<'r>,
         place: &Place<'_>,
         problems: &mut Problems,
     ) -> Result<Option<Json<'r>>, TooComplex> {
@@ -173,15 +173,15 @@ impl TextReader<'_, '_> {
             })
         };
         let value = match texts {
-            Texts::None => return Ok(None),
-            Texts::Members(texts) => {
+            ParameterTexts::None => return Ok(None),
+            ParameterTexts::Members(texts) => {
                 let texts = texts.into_iter().map(|(name, value)| (name, decoded(value))).collect();
                 self.object(shape, texts, place, problems)?
             }
             _ if parameter.is_json => {
                 let values: Vec<_> = match texts {
-                    Texts::Encoded(values) => values.into_iter().map(decoded).collect(),
-                    Texts::Plain(values) => values,
+                    ParameterTexts::Encoded(values) => values.into_iter().map(decoded).collect(),
+                    ParameterTexts::Plain(values) => values,
                     _ => Vec::new(),
                 };
                 if values.len() > 1 {
@@ -196,10 +196,10 @@ impl TextReader<'_, '_> {
                     }
                 }
             }
-            Texts::Encoded(values) => {
+            ParameterTexts::Encoded(values) => {
                 let separator = match style {
-                    Style::SpaceDelimited => Some(" "),
-                    Style::PipeDelimited => Some("|"),
+                    ParameterStyle::SpaceDelimited => Some(" "),
+                    ParameterStyle::PipeDelimited => Some("|"),
                     _ => (!explode).then_some(","),
                 };
                 match separator.filter(|_| !explode && values.len() == 1) {
@@ -217,7 +217,7 @@ impl TextReader<'_, '_> {
                     None => self.repeated(Some(shape), values.into_iter().map(decoded).collect(), place, problems)?,
                 }
             }
-            Texts::Plain(values) => self.plain(parameter, values, place, problems)?,
+            ParameterTexts::Plain(values) => self.plain(parameter, values, place, problems)?,
         };
         if !is_encoded {
             problems.add(place, "is not percent-encoded UTF-8");
@@ -245,14 +245,14 @@ impl TextReader<'_, '_> {
         }
         let text = values.pop().unwrap_or_default();
         let (body, separator): (&str, &str) = match style {
-            Style::Label => (text.strip_prefix('.').unwrap_or(&text), if *explode { "." } else { "," }),
-            Style::Matrix => {
+            ParameterStyle::Label => (text.strip_prefix('.').unwrap_or(&text), if *explode { "." } else { "," }),
+            ParameterStyle::Matrix => {
                 let own = text.strip_prefix(';').unwrap_or(&text);
                 (own, if *explode { ";" } else { "," })
             }
             _ => (&text, ","),
         };
-        let is_matrix = *style == Style::Matrix;
+        let is_matrix = *style == ParameterStyle::Matrix;
         let prefix = format!("{}=", parameter.name);
         // Each item of a list is named again, and members have their own names.
         let body = if is_matrix { body.strip_prefix(&prefix).unwrap_or(body) } else { body };

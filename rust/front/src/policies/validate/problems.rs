@@ -3,42 +3,42 @@ use std::borrow::Cow;
 
 use serde_json::json;
 
-/// Of one request; there may be more.
+/// The most problems of one request that are listed; there may be more.
 const MAX_PROBLEMS: usize = 20;
-/// Of a name in a place: clients choose those.
+/// The longest name in a place: clients choose names.
 const SHOWN_NAME: usize = 64;
 
 /// A place in a value: names and numbers from the outermost on.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     outer: Option<&'a Place<'a>>,
-    key: Key<'a>,
+    key: PlaceStep<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum Key<'a> {
+enum PlaceStep<'a> {
     Name(&'a str),
     Index(usize),
 }
 
 impl<'a> Place<'a> {
     pub fn root(name: &'a str) -> Self {
-        Self { outer: None, key: Key::Name(name) }
+        Self { outer: None, key: PlaceStep::Name(name) }
     }
 
     pub fn member(&'a self, name: &'a str) -> Self {
-        Self { outer: Some(self), key: Key::Name(name) }
+        Self { outer: Some(self), key: PlaceStep::Name(name) }
     }
 
     pub fn item(&'a self, index: usize) -> Self {
-        Self { outer: Some(self), key: Key::Index(index) }
+        Self { outer: Some(self), key: PlaceStep::Index(index) }
     }
 
     fn text(&self) -> String {
         let mut text = self.outer.map_or_else(String::new, |outer| outer.text() + ".");
         match self.key {
-            Key::Name(name) => text.extend(name.chars().take(SHOWN_NAME)),
-            Key::Index(index) => text += &index.to_string(),
+            PlaceStep::Name(name) => text.extend(name.chars().take(SHOWN_NAME)),
+            PlaceStep::Index(index) => text += &index.to_string(),
         }
         text
     }
@@ -70,7 +70,7 @@ impl Problems {
         self.list.len() >= MAX_PROBLEMS
     }
 
-    /// In one line.
+    /// The problems in one line.
     pub fn summary(&self) -> String {
         let Some((place, problem)) = self.list.first() else { return String::new() };
         match self.list.len() - 1 {
@@ -83,7 +83,7 @@ impl Problems {
         }
     }
 
-    /// As JSON.
+    /// The problems as JSON.
     pub fn body(&self) -> String {
         let list: Vec<_> =
             self.list.iter().map(|(place, problem)| json!({ "place": place, "problem": problem })).collect();

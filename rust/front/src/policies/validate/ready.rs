@@ -2,14 +2,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::compiled::{self, Body, MediaType, Mode, Parameter, Reading, Shape};
+use super::compiled::{CompiledBody, CompiledValidate, MediaType, Mode, Parameter, Reading, Shape};
 use super::evaluate::{Budget, Evaluation, TooComplex};
 use super::json::{Json, MAX_VALUES};
 use super::kept_head::KeptHead;
 use super::parameters::Sources;
 use super::problems::{Place, Problems};
 use super::schema::{Pattern, Schema};
-use super::stop::Stop;
+use super::stop::StopFlag;
 use super::text::{self, TextReader, form_decoded, pairs};
 use super::verdict::{NAME, Verdict};
 use crate::request::{Head, Refusal};
@@ -19,11 +19,11 @@ pub const TOO_COMPLEX: &str = "is too complex to be checked";
 pub struct Ready {
     mode: Mode,
     parameters: Vec<Parameter>,
-    pub(super) body: Option<Body>,
+    pub(super) body: Option<CompiledBody>,
     pub(super) schemas: Vec<Schema>,
-    /// Of the costliest pattern, for each byte of a text.
+    /// The cost of the costliest pattern for each byte of a text.
     pattern_cost: u64,
-    /// Of memory, without patterns: others may have the same.
+    /// What it takes of memory, without patterns: others may have the same.
     own_bytes: usize,
     patterns: Vec<Arc<Pattern>>,
 }
@@ -48,7 +48,7 @@ impl PartialCheck {
 pub enum BodyKind {
     /// It is not checked.
     Any,
-    /// By its place in the list of media types.
+    /// It is checked as a media type, which has this place in the list of all.
     Of(usize, Reading),
     /// Its type is not accepted.
     Unknown,
@@ -69,7 +69,7 @@ impl BodyKind {
 
 impl Ready {
     pub(super) fn read(text: &str) -> Result<Self, String> {
-        let compiled::Validate { mode, parameters, body, schemas } =
+        let CompiledValidate { mode, parameters, body, schemas } =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
         let schemas = schemas.into_iter().map(Schema::new).collect::<Result<Vec<_>, _>>()?;
         let patterns: Vec<_> = schemas.iter().flat_map(Schema::patterns).cloned().collect();
@@ -82,7 +82,7 @@ impl Ready {
         Ok(Self { mode, parameters, body, schemas, pattern_cost, own_bytes, patterns })
     }
 
-    /// Of memory, roughly. Of patterns that others have, too, each counts its part.
+    /// What it takes of memory, roughly. Of patterns that others have, too, each counts its part.
     pub(super) fn bytes(&self) -> usize {
         // Each is here twice: in its schema, and in the list.
         let part = |pattern: &Arc<Pattern>| 2 * pattern.bytes() / Arc::strong_count(pattern).max(2);
@@ -94,7 +94,7 @@ impl Ready {
         let path_and_query = &*head.target.path_and_query;
         let mut problems = Problems::default();
         let sources = Sources::new(path_and_query, head.headers, params, &mut problems);
-        if self.check_parameters(&sources, Budget::LEAST, Stop::default(), &mut problems).is_ok() {
+        if self.check_parameters(&sources, Budget::LEAST, StopFlag::default(), &mut problems).is_ok() {
             return PartialCheck { problems, body, kept: None };
         }
         let kept = KeptHead::of(path_and_query, head.headers, params);
@@ -103,7 +103,7 @@ impl Ready {
     }
 
     /// Checks what is left of the head, and the body. What it says once it was stopped is of no use.
-    pub(super) fn finish(&self, mut partial: PartialCheck, body: &[u8], stop: &Stop) -> Verdict {
+    pub(super) fn finish(&self, mut partial: PartialCheck, body: &[u8], stop: &StopFlag) -> Verdict {
         if let Some((head, budget)) = partial.kept {
             let problems = &mut partial.problems;
             head.with_sources(problems, |sources, problems| {
@@ -158,7 +158,7 @@ impl Ready {
         Budget::of(bytes, self.pattern_cost)
     }
 
-    pub(super) fn evaluation(&self, budget: Budget, stop: Stop) -> Evaluation<'_> {
+    pub(super) fn evaluation(&self, budget: Budget, stop: StopFlag) -> Evaluation<'_> {
         Evaluation::new(&self.schemas, budget, stop)
     }
 
@@ -168,7 +168,7 @@ impl Ready {
         &self,
         sources: &Sources<'_>,
         budget: Budget,
-        stop: Stop,
+        stop: StopFlag,
         problems: &mut Problems,
     ) -> Result<(), &Parameter> {
         let mut evaluation = self.evaluation(budget, stop);
@@ -200,7 +200,7 @@ impl Ready {
         media: &MediaType,
         body: &[u8],
         problems: &mut Problems,
-        stop: &Stop,
+        stop: &StopFlag,
     ) -> Result<(), TooComplex> {
         let Some(shape) = &media.shape else { return Ok(()) };
         let place = Place::root("body");

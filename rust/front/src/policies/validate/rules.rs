@@ -3,11 +3,11 @@ use std::borrow::Cow;
 use std::hash::BuildHasher;
 
 use super::compiled::Index;
-use super::evaluate::{Evaluation, Outcome, Seen, also, fail};
+use super::evaluate::{Evaluation, Fits, Seen, also, fail};
 use super::json::Json;
 use super::number::Number;
 use super::problems::{Place, Problems};
-use super::schema::{ListRules, NumberRules, ObjectRules, Pattern, Rules, Schema, TextRules};
+use super::schema::{ListRules, NumberRules, ObjectRules, Pattern, Schema, SchemaRules, TextRules};
 
 type Found<'f, 'p> = &'f mut Option<&'p mut Problems>;
 
@@ -16,7 +16,7 @@ const SHOWN: usize = 100;
 
 impl Evaluation<'_> {
     /// Values that are the only ones.
-    pub fn fixed(&mut self, rules: &Rules, value: &Json<'_>, place: &Place<'_>, problems: Found<'_, '_>) -> Outcome {
+    pub fn fixed(&mut self, rules: &SchemaRules, value: &Json<'_>, place: &Place<'_>, problems: Found<'_, '_>) -> Fits {
         let mut valid = true;
         if let Some(constant) = &rules.constant {
             if value != constant {
@@ -34,13 +34,7 @@ impl Evaluation<'_> {
         Ok(valid)
     }
 
-    pub fn number(
-        &mut self,
-        rules: &NumberRules,
-        value: Number,
-        place: &Place<'_>,
-        problems: Found<'_, '_>,
-    ) -> Outcome {
+    pub fn number(&mut self, rules: &NumberRules, value: Number, place: &Place<'_>, problems: Found<'_, '_>) -> Fits {
         let mut valid = true;
         if let Some(limit) = rules.maximum.filter(|limit| value > *limit) {
             fail!(valid, problems, place, "must be at most {limit}");
@@ -66,7 +60,7 @@ impl Evaluation<'_> {
         Ok(valid)
     }
 
-    pub fn text(&mut self, rules: &TextRules, text: &str, place: &Place<'_>, problems: Found<'_, '_>) -> Outcome {
+    pub fn text(&mut self, rules: &TextRules, text: &str, place: &Place<'_>, problems: Found<'_, '_>) -> Fits {
         let mut valid = true;
         if rules.max_length.is_some() || rules.min_length.is_some() {
             self.spend(text.len() as u64 / 16)?;
@@ -93,13 +87,13 @@ impl Evaluation<'_> {
     }
 
     /// Whether a name fits a pattern, by its place in the list of a schema.
-    pub fn name_fits(&mut self, schema: Index, at: usize, name: &str) -> Outcome {
-        let Some(Schema::Rules(rules)) = self.schema(schema) else { return Ok(false) };
+    pub fn name_fits(&mut self, schema: Index, at: usize, name: &str) -> Fits {
+        let Some(Schema::SchemaRules(rules)) = self.schema(schema) else { return Ok(false) };
         let pattern = rules.object.as_ref().and_then(|object| object.pattern_properties.get(at));
         pattern.map_or(Ok(false), |(pattern, _)| self.fits(pattern, name))
     }
 
-    fn fits(&mut self, pattern: &Pattern, text: &str) -> Outcome {
+    fn fits(&mut self, pattern: &Pattern, text: &str) -> Fits {
         self.spend(pattern.cost * text.len() as u64)?;
         Ok(pattern.fits(text))
     }
@@ -111,7 +105,7 @@ impl Evaluation<'_> {
         place: &Place<'_>,
         problems: Found<'_, '_>,
         mut seen: Option<&mut Seen>,
-    ) -> Outcome {
+    ) -> Fits {
         let mut valid = true;
         let length = items.len() as u64;
         if let Some(limit) = rules.max_items.filter(|limit| length > *limit) {
@@ -174,7 +168,7 @@ impl Evaluation<'_> {
         place: &Place<'_>,
         problems: Found<'_, '_>,
         mut seen: Option<&mut Seen>,
-    ) -> Outcome {
+    ) -> Fits {
         let mut valid = true;
         let length = members.len() as u64;
         if let Some(limit) = rules.max_properties.filter(|limit| length > *limit) {

@@ -6,14 +6,14 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, Weak};
 use regex_automata::Input;
 use regex_automata::meta::{Cache, Regex};
 
-use super::compiled::{self, Index, Keywords, Types};
+use super::compiled::{CompiledPattern, CompiledSchema, Index, Keywords, Types};
 use super::formats::Format;
 use super::json::Json;
 use super::number::Number;
 
-/// Of one pattern, when it is compiled: the management API bounds its weight.
+/// The largest automaton of one pattern, bytes: the management API bounds the weight of patterns.
 const PATTERN_BYTES: usize = 8 * 1024 * 1024;
-/// Of a cache that is made while it is matched; with less it is slower.
+/// The size of a cache that is made while a pattern is matched; with less, that is slower.
 const CACHE_BYTES: usize = 128 * 1024;
 /// Of such caches that a pattern keeps, for several threads, when that is more than the pattern itself takes.
 const LEAST_CACHES_BYTES: usize = 16 * 1024;
@@ -24,10 +24,10 @@ const ENTRY_BYTES: usize = 64;
 
 pub enum Schema {
     Is(bool),
-    Rules(Box<Rules>),
+    SchemaRules(Box<SchemaRules>),
 }
 
-pub struct Rules {
+pub struct SchemaRules {
     pub types: Option<Types>,
     pub values: Option<Vec<Json<'static>>>,
     pub constant: Option<Json<'static>>,
@@ -106,7 +106,7 @@ type KnownPatterns = HashMap<(String, Box<str>), Weak<Pattern>>;
 impl Pattern {
     /// One that is there already, if there is such a one: it takes time and memory once, however many schemas and
     /// policies have it, as those of an imported document do.
-    fn shared(compiled: compiled::Pattern) -> Result<Arc<Self>, String> {
+    fn shared(compiled: CompiledPattern) -> Result<Arc<Self>, String> {
         static KNOWN: LazyLock<Mutex<KnownPatterns>> = LazyLock::new(Mutex::default);
         let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (compiled.0.clone(), compiled.1.clone());
@@ -122,7 +122,7 @@ impl Pattern {
         Ok(pattern)
     }
 
-    fn new(compiled::Pattern(rust, shown, weight): compiled::Pattern) -> Result<Self, String> {
+    fn new(CompiledPattern(rust, shown, weight): CompiledPattern) -> Result<Self, String> {
         let config = Regex::config().nfa_size_limit(Some(PATTERN_BYTES)).hybrid_cache_capacity(CACHE_BYTES);
         let regex = Regex::builder().configure(config).build(&rust);
         let regex = regex.map_err(|error| format!("the pattern {shown} cannot be used: {error}"))?;
@@ -149,7 +149,7 @@ impl Pattern {
         self.regex.memory_usage().max(LEAST_CACHES_BYTES)
     }
 
-    /// Of memory, at most.
+    /// What it takes of memory, at most.
     pub fn bytes(&self) -> usize {
         self.regex.memory_usage() + self.caches_room()
     }
@@ -158,18 +158,20 @@ impl Pattern {
 impl Schema {
     /// # Errors
     /// Why it cannot be enforced.
-    pub fn new(compiled: compiled::Schema) -> Result<Self, String> {
+    pub fn new(compiled: CompiledSchema) -> Result<Self, String> {
         match compiled {
-            compiled::Schema::Is(value) => Ok(Self::Is(value)),
-            compiled::Schema::Keywords(keywords) => Rules::new(*keywords).map(|rules| Self::Rules(Box::new(rules))),
+            CompiledSchema::Is(value) => Ok(Self::Is(value)),
+            CompiledSchema::Keywords(keywords) => {
+                SchemaRules::new(*keywords).map(|rules| Self::SchemaRules(Box::new(rules)))
+            }
         }
     }
 }
 
 impl Schema {
-    /// Of memory, without patterns.
+    /// What it takes of memory, without patterns.
     pub fn bytes(&self) -> usize {
-        let Self::Rules(rules) = self else { return size_of::<Self>() };
+        let Self::SchemaRules(rules) = self else { return size_of::<Self>() };
         let values = rules.values.iter().flatten().chain(&rules.constant).map(Json::bytes).sum::<usize>();
         let of_object = rules.object.as_deref().map_or(0, |object| {
             let dependent =
@@ -186,7 +188,7 @@ impl Schema {
     }
 
     pub fn patterns(&self) -> impl Iterator<Item = &Arc<Pattern>> {
-        let rules = if let Self::Rules(rules) = self { Some(rules) } else { None };
+        let rules = if let Self::SchemaRules(rules) = self { Some(rules) } else { None };
         let of_text = rules.and_then(|rules| rules.text.as_ref()?.pattern.as_ref());
         let of_names = rules.and_then(|rules| rules.object.as_ref()).into_iter();
         of_text.into_iter().chain(of_names.flat_map(|object| object.pattern_properties.iter().map(|(name, _)| name)))
@@ -197,7 +199,7 @@ fn names_bytes(names: &[Box<str>]) -> usize {
     names.iter().map(|name| size_of::<Box<str>>() + name.len()).sum()
 }
 
-impl Rules {
+impl SchemaRules {
     fn new(mut all: Keywords) -> Result<Self, String> {
         let format = all.format.as_deref().map(Format::named).transpose()?;
         Ok(Self {

@@ -4,26 +4,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Tells a check whether somebody waits for it. That of `default` never ends.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct StopFlag(Arc<AtomicBool>);
 
-impl Stop {
+impl StopFlag {
     pub fn is_asked_for(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 /// Asks the check to end when it is dropped.
-pub struct Waiting(Stop);
+pub struct StopOnDrop(StopFlag);
 
-impl Waiting {
+impl StopOnDrop {
     /// The other half is for the check.
-    pub fn new() -> (Self, Stop) {
-        let stop = Stop::default();
+    pub fn new() -> (Self, StopFlag) {
+        let stop = StopFlag::default();
         (Self(stop.clone()), stop)
     }
 }
 
-impl Drop for Waiting {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.0.store(true, Ordering::Relaxed);
     }

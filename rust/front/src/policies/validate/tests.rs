@@ -14,10 +14,10 @@ use super::json::{Json, MAX_VALUES};
 use super::problems::{Place, Problems};
 use super::ready::{BodyKind, Ready, TOO_COMPLEX};
 use super::schema::Schema;
-use super::stop::{Stop, Waiting};
+use super::stop::{StopFlag, StopOnDrop};
 use super::validator::REPORTS_WITHIN;
 use super::{CheckSkipped, PartialCheck, Validator, Verdict, finish};
-use crate::memory::{MemoryBudget, Share};
+use crate::memory::{MemoryBudget, MemoryShare};
 use crate::policies::PendingSteps;
 use crate::request::{MAX_HEADERS, read_head};
 use crate::workers;
@@ -49,7 +49,7 @@ fn problems(schemas: Value, body: &str) -> Vec<String> {
     let ready = ready(schemas);
     let mut problems = Problems::default();
     let media = &ready.body.as_ref().unwrap().types[0];
-    if ready.check_body(media, body.as_bytes(), &mut problems, &Stop::default()).is_err() {
+    if ready.check_body(media, body.as_bytes(), &mut problems, &StopFlag::default()).is_err() {
         problems.add(&Place::root("body"), TOO_COMPLEX);
     }
     let listed: Vec<Value> = serde_json::from_str(&problems.body()).unwrap();
@@ -92,7 +92,7 @@ fn a_pattern_that_many_schemas_and_policies_have_is_made_ready_once() {
         .iter()
         .flat_map(|ready| &ready.schemas)
         .flat_map(|schema| {
-            let Schema::Rules(rules) = schema else { panic!() };
+            let Schema::SchemaRules(rules) = schema else { panic!() };
             let of_text = rules.text.iter().filter_map(|text| text.pattern.as_ref());
             let of_names =
                 rules.object.iter().flat_map(|object| object.pattern_properties.iter().map(|(name, _)| name));
@@ -178,8 +178,8 @@ fn divisions_of_numbers_that_are_far_apart_count() {
 fn checks_that_nobody_waits_for_end() {
     let ready = ready(json!([{ "items": 1 }, { "type": ["integer"] }]));
     let media = &ready.body.as_ref().unwrap().types[0];
-    let check = |body: &str, stop: &Stop| ready.check_body(media, body.as_bytes(), &mut Problems::default(), stop);
-    let (waiting, stop) = Waiting::new();
+    let check = |body: &str, stop: &StopFlag| ready.check_body(media, body.as_bytes(), &mut Problems::default(), stop);
+    let (waiting, stop) = StopOnDrop::new();
     let body = format!("[{}0]", "0,".repeat(100_000));
     assert!(check(&body, &stop).is_ok());
     drop(waiting);
@@ -236,7 +236,7 @@ async fn parameters_are_checked_at_once_where_that_costs_little_and_else_in_thei
     for (word, is_kept) in [("a", false), (&*long, true)] {
         let partial = begin(&validator, &format!("/7?n=10&word={word}"), "X-A: abc\r\n");
         assert_eq!(partial.kept.is_some(), is_kept);
-        let memory = Share::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
+        let memory = MemoryShare::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
         let later = Instant::now() + Duration::from_secs(600);
         let checked = finish(&validator, partial, Arc::new(Vec::new()), memory, &"endpoint".into(), later).await;
         let Ok(Verdict::Refused(refusal)) = checked else { panic!("it was let through") };
@@ -258,7 +258,7 @@ fn many_parameters_with_many_places_to_look_at_cost_something() {
     assert!(begin(&validator, "/?a&b", "").kept.is_none());
     let partial = begin(&validator, &format!("/?{}", "a&".repeat(6_000)), "");
     assert!(partial.kept.is_some());
-    let Verdict::Refused(refusal) = validator.finish(partial, b"", &Stop::default()) else {
+    let Verdict::Refused(refusal) = validator.finish(partial, b"", &StopFlag::default()) else {
         panic!("it was let through")
     };
     assert!(refusal.message.ends_with("is too complex to be checked"), "{}", refusal.message);
@@ -303,7 +303,7 @@ async fn a_check_that_outlasts_the_deadline_is_not_waited_for_and_gives_back_wha
     let partial = PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, Reading::Json), kept: None };
     let (held, freed) = tokio::sync::oneshot::channel::<()>();
     let body = Arc::new(Held { bytes: body.into(), _held: held });
-    let memory = Share::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
+    let memory = MemoryShare::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
     let checked = finish(&validator, partial, body, memory, &"endpoint".into(), Instant::now()).await;
     assert_eq!(checked.err(), Some(CheckSkipped::Expired));
     assert!(freed.await.is_err());
@@ -318,7 +318,7 @@ async fn a_check_waits_for_memory_and_is_refused_where_there_is_never_enough() {
         let room = Json::room(&body);
         let whole = Arc::new(MemoryBudget::new(whole_of(&body)));
         let check = |memory: &Arc<MemoryBudget>, deadline| {
-            let (validator, body, memory) = (validator.clone(), body.clone(), Share::new(memory.clone(), None));
+            let (validator, body, memory) = (validator.clone(), body.clone(), MemoryShare::new(memory.clone(), None));
             async move {
                 let partial =
                     PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, Reading::Json), kept: None };
@@ -328,7 +328,7 @@ async fn a_check_waits_for_memory_and_is_refused_where_there_is_never_enough() {
         let later = Instant::now() + Duration::from_secs(600);
         let never = check(&Arc::new(MemoryBudget::new(room)), later).await;
         assert_eq!(never.err(), Some(CheckSkipped::TooLarge));
-        let mut others = Share::new(whole.clone(), None);
+        let mut others = MemoryShare::new(whole.clone(), None);
         assert!(others.set(whole_of(&body)));
         // On a busy machine its time may be over before it has found out what it needs.
         let mut time = 4 * MEMORY_LOOK;
@@ -365,12 +365,13 @@ fn forms_have_bounded_members_and_ask_for_the_memory_of_these() {
     assert!(of_fields >= 100_000 * 2 * size_of::<(Cow<'_, str>, Cow<'_, str>)>());
     assert!(room(Reading::Form, "text=[[[[[[[[[[{{{{{{{{{{,,,,,,,,,,") < 1_000);
     assert_eq!(room(Reading::Text, &"[{,:".repeat(1_000)), 0);
-    let Verdict::Refused(refusal) = form.finish(partial(), "a&".repeat(MAX_VALUES + 1).as_bytes(), &Stop::default())
+    let Verdict::Refused(refusal) =
+        form.finish(partial(), "a&".repeat(MAX_VALUES + 1).as_bytes(), &StopFlag::default())
     else {
         panic!("it was let through")
     };
     assert_eq!(refusal.message, "body: has more than 1000000 members");
-    let (waiting, stop) = Waiting::new();
+    let (waiting, stop) = StopOnDrop::new();
     drop(waiting);
     let ready = form.made().unwrap();
     let media = &ready.body.as_ref().unwrap().types[0];
@@ -418,7 +419,7 @@ async fn what_is_forgotten_between_head_and_body_is_made_again() {
             validator.forget();
             assert!(!validator.is_ready() && validator.bytes() == 0 && validator.checks_bodies());
         }
-        let memory = Share::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
+        let memory = MemoryShare::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
         let later = Instant::now() + Duration::from_secs(600);
         let checked = finish(&validator, partial, Arc::new(b"{}".to_vec()), memory, &"endpoint".into(), later).await;
         assert!(matches!(checked, Ok(Verdict::Refused(_))));

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use super::super::cache::{self, Cached};
-use super::compiled::{self, Mode};
+use super::compiled::{Mode, ModeOnly};
 use super::ready::{PartialCheck, Ready};
-use super::stop::Stop;
+use super::stop::StopFlag;
 use super::verdict::{NAME, Verdict};
 use crate::request::{Head, Refusal};
 use crate::workers;
 
-/// For so long a check that only reports may keep a request waiting.
+/// How long a check that only reports may keep a request waiting.
 pub(super) const REPORTS_WITHIN: Duration = Duration::from_secs(1);
 /// How often it is looked for a turn where a domain has too much to be made ready.
 const RETRY: Duration = Duration::from_millis(25);
@@ -20,7 +20,7 @@ const RETRY: Duration = Duration::from_millis(25);
 /// The policy of an endpoint.
 pub struct Validator {
     text: Box<str>,
-    /// Of the endpoints that have this policy: what is made of it counts for that.
+    /// The domain of the endpoints that have this policy: what is made of the policy counts for that.
     domain: Arc<str>,
     /// Known before the rest; `None` where the text cannot be read.
     mode: OnceLock<Option<Mode>>,
@@ -72,7 +72,7 @@ impl Validator {
         }
     }
 
-    /// Otherwise `prepare` is to be waited for.
+    /// Whether its schemas are prepared. Otherwise `prepare` is to be waited for.
     pub fn is_ready(&self) -> bool {
         self.ready.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }
@@ -122,7 +122,7 @@ impl Validator {
     }
 
     fn mode(&self) -> Option<Mode> {
-        *self.mode.get_or_init(|| Some(serde_json::from_str::<compiled::OfMode>(&self.text).ok()?.mode))
+        *self.mode.get_or_init(|| Some(serde_json::from_str::<ModeOnly>(&self.text).ok()?.mode))
     }
 
     /// How long checks may keep a request waiting that has so much time.
@@ -163,8 +163,8 @@ impl Validator {
         Some(partial.map_err(|problem| broken(&problem)))
     }
 
-    /// As `Ready::finish`, also where it has to be made ready again: that takes time.
-    pub(super) fn finish(self: &Arc<Self>, partial: PartialCheck, body: &[u8], stop: &Stop) -> Verdict {
+    /// Does what `Ready::finish` does, also where it has to be made ready again: that takes time.
+    pub(super) fn finish(self: &Arc<Self>, partial: PartialCheck, body: &[u8], stop: &StopFlag) -> Verdict {
         match self.made() {
             Ok(ready) => ready.finish(partial, body, stop),
             Err(problem) => Verdict::Refused(broken(&problem)),

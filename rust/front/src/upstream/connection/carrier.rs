@@ -3,7 +3,7 @@ use std::time::Instant;
 
 use edge_wire::{Kind, MEMORY_BYTES, credit, header, memory};
 
-use super::super::in_flight::Stream;
+use super::super::in_flight::StreamState;
 use super::super::outgoing::RequestBody;
 use super::super::shared_memory::{Given, Memories};
 use super::super::stream_handle::StreamCarrier;
@@ -44,13 +44,13 @@ impl StreamCarrier for HandlerConnection {
 
     fn give_credit(&self, number: u32, bytes: u32) {
         // It knows of none that has ended.
-        if bytes > 0 && matches!(self.in_flight.borrow_mut().stream(number), Some(Stream::Wanted(_))) {
+        if bytes > 0 && matches!(self.in_flight.borrow_mut().stream(number), Some(StreamState::Open(_))) {
             self.tell(&credit(number, bytes));
         }
     }
 
     fn is_streaming(&self, number: u32) -> bool {
-        self.is_open() && matches!(self.in_flight.borrow_mut().stream(number), Some(Stream::Wanted(_)))
+        self.is_open() && matches!(self.in_flight.borrow_mut().stream(number), Some(StreamState::Open(_)))
     }
 
     fn memories(&self) -> &Memories {
@@ -69,8 +69,8 @@ impl StreamCarrier for HandlerConnection {
     fn drop_stream(&self, number: u32) {
         if self.in_flight.borrow_mut().drop_stream(number) {
             // The end of both directions.
-            if let Some(wanted) = self.in_flight.borrow_mut().take_body(number) {
-                wanted.end();
+            if let Some(send_credit) = self.in_flight.borrow_mut().take_body(number) {
+                send_credit.end();
             }
             self.tell(&header(Kind::Reset, number, 0, 0));
             self.close_if_done();
@@ -78,7 +78,7 @@ impl StreamCarrier for HandlerConnection {
     }
 
     fn send_frame(&self, number: u32, kind: Kind, payload: &[u8]) {
-        if matches!(self.in_flight.borrow_mut().stream(number), Some(Stream::Wanted(_))) {
+        if matches!(self.in_flight.borrow_mut().stream(number), Some(StreamState::Open(_))) {
             self.tell(&[&header(kind, number, 0, payload.len())[..], payload].concat());
         }
     }

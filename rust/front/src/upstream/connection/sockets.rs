@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::super::in_flight::Pending;
 use super::super::reply::Reply;
-use super::super::upload::Wanted;
+use super::super::upload::SendCredit;
 use super::HandlerConnection;
 
 /// The status with which a handler accepts a WebSocket.
@@ -19,7 +19,7 @@ impl HandlerConnection {
             return false;
         }
         let pending = Pending { reply: reply.clone(), deadline: Some(deadline), is_socket: true };
-        let Some(number) = self.in_flight.borrow_mut().add_opened(pending, Wanted::new()) else { return false };
+        let Some(number) = self.in_flight.borrow_mut().add_opened(pending, SendCredit::new()) else { return false };
         self.outgoing.borrow_mut().add_head(number, head);
         self.has_outgoing.notify_one();
         true

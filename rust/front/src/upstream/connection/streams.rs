@@ -1,12 +1,12 @@
-//! Streamed answers on a connection: their pieces, credit for more of them, and their end.
+//! StreamedAnswer answers on a connection: their pieces, credit for more of them, and their end.
 use std::rc::Rc;
 
 use edge_wire::{INITIAL_CREDIT, Kind, cost, header, two_numbers};
 
-use super::super::arrived::{End, NotTaken, Payload};
 use super::super::body_stream::BodyStream;
-use super::super::in_flight::{Pending, Stream};
-use super::super::reply::{Outcome, Streamed};
+use super::super::in_flight::{Pending, StreamState};
+use super::super::reply::{Outcome, StreamedAnswer};
+use super::super::stream_buffer::{End, Payload, PushError};
 use super::super::stream_handle::{StreamCarrier, StreamHandle};
 use super::sockets::{SWITCHING, UNASKED_SOCKET};
 use super::{HandlerConnection, UNASKED, violated};
@@ -14,8 +14,8 @@ use super::{HandlerConnection, UNASKED, violated};
 const RESET: &str = "it has ended its stream early";
 
 /// Takes from the credit of a stream that nobody wants any more.
-fn spend(credit: &mut usize, bytes: usize) -> Result<(), NotTaken> {
-    *credit = credit.checked_sub(bytes).ok_or(NotTaken::BeyondCredit)?;
+fn spend(credit: &mut usize, bytes: usize) -> Result<(), PushError> {
+    *credit = credit.checked_sub(bytes).ok_or(PushError::BeyondCredit)?;
     Ok(())
 }
 
@@ -24,8 +24,8 @@ impl HandlerConnection {
     pub fn end_streams(&self, reason: &'static str) {
         self.end_uploads(reason);
         let streams = self.in_flight.borrow().streams();
-        for (number, arrived) in streams {
-            arrived.end(End::Drained(reason));
+        for (number, buffer) in streams {
+            buffer.end(End::Drained(reason));
             self.drop_stream(number);
         }
     }
@@ -64,7 +64,7 @@ impl HandlerConnection {
 
     fn begin_stream(self: &Rc<Self>, number: u32, head: &[u8]) -> Result<(), String> {
         let mut in_flight = self.in_flight.borrow_mut();
-        let Some((Pending { reply, is_socket, .. }, arrived)) = in_flight.begin_stream(number, self.memory.another())
+        let Some((Pending { reply, is_socket, .. }, buffer)) = in_flight.begin_stream(number, self.memory.another())
         else {
             if !in_flight.begin_late(number, INITIAL_CREDIT) {
                 return Err(violated(UNASKED));
@@ -73,13 +73,13 @@ impl HandlerConnection {
             self.tell(&header(Kind::Reset, number, 0, 0));
             return Ok(());
         };
-        let wanted = if is_socket { in_flight.body(number).cloned() } else { None };
+        let send_credit = if is_socket { in_flight.body(number).cloned() } else { None };
         drop(in_flight);
         // Dropped with its reply, should nobody want it.
-        let body = BodyStream { arrived, handle: StreamHandle { carrier: self.clone(), number }, wanted };
+        let body = BodyStream { buffer, handle: StreamHandle { carrier: self.clone(), number }, send_credit };
         reply.set(match self.parse_head(head) {
             Ok(head) if head.status == SWITCHING && !is_socket => Outcome::Aborted(UNASKED_SOCKET.into()),
-            Ok(head) => Outcome::Streamed(Streamed { head, body }),
+            Ok(head) => Outcome::Streamed(StreamedAnswer { head, body }),
             Err(reason) => Outcome::Aborted(reason.into()),
         });
         Ok(())
@@ -88,8 +88,8 @@ impl HandlerConnection {
     fn piece(&self, kind: Kind, number: u32, piece: Payload<'_>) -> Result<(), String> {
         let mut in_flight = self.in_flight.borrow_mut();
         let taken = match in_flight.stream(number) {
-            Some(Stream::Wanted(arrived)) => arrived.push(kind, piece),
-            Some(Stream::Unwanted(credit)) => spend(credit, cost(kind, piece.len())),
+            Some(StreamState::Open(buffer)) => buffer.push(kind, piece),
+            Some(StreamState::Dropped(credit)) => spend(credit, cost(kind, piece.len())),
             None => return Err(violated("it sent a piece of no stream")),
         };
         drop(in_flight);
@@ -102,29 +102,29 @@ impl HandlerConnection {
         let range = start as usize..start as usize + bytes as usize;
         let mut in_flight = self.in_flight.borrow_mut();
         let taken = match in_flight.stream(number) {
-            Some(Stream::Wanted(arrived)) => arrived.push_placed(range),
-            Some(Stream::Unwanted(credit)) => spend(credit, range.len()),
+            Some(StreamState::Open(buffer)) => buffer.push_placed(range),
+            Some(StreamState::Dropped(credit)) => spend(credit, range.len()),
             None => return Err(violated("it sent a piece of no stream")),
         };
         drop(in_flight);
         self.after(number, taken)
     }
 
-    fn after(&self, number: u32, taken: Result<(), NotTaken>) -> Result<(), String> {
+    fn after(&self, number: u32, taken: Result<(), PushError>) -> Result<(), String> {
         match taken {
             Ok(()) => {}
-            Err(NotTaken::NotPlaced) => return Err(violated("it put a piece where it may not")),
-            Err(NotTaken::BeyondCredit) => return Err(violated("it sent more of a stream than it may")),
-            Err(NotTaken::NoSocket) => return Err(violated("it sent a message on what is no WebSocket")),
-            Err(NotTaken::OutOfMemory) => self.drop_stream(number),
+            Err(PushError::NotPlaced) => return Err(violated("it put a piece where it may not")),
+            Err(PushError::BeyondCredit) => return Err(violated("it sent more of a stream than it may")),
+            Err(PushError::NoSocket) => return Err(violated("it sent a message on what is no WebSocket")),
+            Err(PushError::OutOfMemory) => self.drop_stream(number),
         }
         Ok(())
     }
 
     fn end_stream(&self, number: u32, end: End) -> Result<(), String> {
         let mut in_flight = self.in_flight.borrow_mut();
-        if let Some(Stream::Wanted(arrived)) = in_flight.stream(number) {
-            arrived.end(end);
+        if let Some(StreamState::Open(buffer)) = in_flight.stream(number) {
+            buffer.end(end);
         }
         let has_ended = in_flight.end_stream(number);
         drop(in_flight);

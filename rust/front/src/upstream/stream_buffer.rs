@@ -12,8 +12,8 @@ use bytes::Bytes;
 use edge_wire::{INITIAL_CREDIT, Kind, MAX_DATA_BYTES, MIN_SHARED_BYTES, cost};
 
 use super::shared_memory::{Given, Memories, SharedMemory};
-use super::window::Window;
-use crate::memory::Share;
+use super::window::CreditWindow;
+use crate::memory::MemoryShare;
 
 /// What a stream may have in memory without asking for it.
 const FREE_BYTES: usize = 64 * 1024;
@@ -36,10 +36,10 @@ pub enum End {
 
 /// The bytes of a frame.
 pub enum Payload<'a> {
-    /// In memory that is used for others next.
+    /// The bytes are in memory that is used for other frames next.
     Borrowed(&'a [u8]),
     Own(Bytes),
-    /// In memory of the stream: for the kernel only.
+    /// The bytes are in memory that the handler shares: only the kernel may read them.
     Placed(Bytes),
 }
 
@@ -64,7 +64,7 @@ impl Payload<'_> {
 }
 
 /// What has arrived of a body, or of a WebSocket.
-pub struct Arrived {
+pub struct StreamBuffer {
     is_socket: bool,
     /// A WebSocket has been closed: nothing more of it counts.
     is_closed: Cell<bool>,
@@ -74,10 +74,10 @@ pub struct Arrived {
     /// Bytes of these.
     held: Cell<usize>,
     /// The memory that they take, if it is much.
-    share: RefCell<Share>,
+    share: RefCell<MemoryShare>,
     /// Bytes that the handler may still send.
     credit: Cell<usize>,
-    window: Window,
+    window: CreditWindow,
     /// Where the handler may put large pieces.
     memory: RefCell<Option<SharedMemory>>,
     may_have_memory: Cell<bool>,
@@ -89,7 +89,7 @@ pub struct Arrived {
 
 /// Why a piece is not taken.
 #[derive(Debug, PartialEq, Eq)]
-pub enum NotTaken {
+pub enum PushError {
     /// The handler has sent more than it may.
     BeyondCredit,
     /// The handler has sent a frame of a WebSocket, and it is none.
@@ -99,9 +99,9 @@ pub enum NotTaken {
     OutOfMemory,
 }
 
-impl Arrived {
+impl StreamBuffer {
     /// `share` is for what is not taken at once.
-    pub fn new(share: Share, is_socket: bool) -> Rc<Self> {
+    pub fn new(share: MemoryShare, is_socket: bool) -> Rc<Self> {
         Rc::new(Self {
             is_socket,
             is_closed: Cell::default(),
@@ -110,7 +110,7 @@ impl Arrived {
             held: Cell::default(),
             share: RefCell::new(share),
             credit: Cell::new(INITIAL_CREDIT),
-            window: Window::new(),
+            window: CreditWindow::new(),
             memory: RefCell::default(),
             may_have_memory: Cell::default(),
             uncredited: Cell::default(),
@@ -128,16 +128,16 @@ impl Arrived {
     ///
     /// # Errors
     /// Why it is not taken. Without memory, the stream has ended.
-    pub fn push(&self, kind: Kind, piece: Payload<'_>) -> Result<(), NotTaken> {
+    pub fn push(&self, kind: Kind, piece: Payload<'_>) -> Result<(), PushError> {
         if kind != Kind::Data && !self.is_socket {
-            return Err(NotTaken::NoSocket);
+            return Err(PushError::NoSocket);
         }
         if self.is_closed.get() {
             return Ok(());
         }
         self.is_closed.set(kind == Kind::Close);
         let cost = cost(kind, piece.len());
-        let Some(credit) = self.credit.get().checked_sub(cost) else { return Err(NotTaken::BeyondCredit) };
+        let Some(credit) = self.credit.get().checked_sub(cost) else { return Err(PushError::BeyondCredit) };
         self.credit.set(credit);
         if kind == Kind::Data && piece.is_empty() {
             return Ok(());
@@ -145,7 +145,7 @@ impl Arrived {
         let held = self.held.get() + cost;
         if held > FREE_BYTES && !self.share.borrow_mut().set(held) {
             self.end(End::Broken(OUT_OF_MEMORY.into()));
-            return Err(NotTaken::OutOfMemory);
+            return Err(PushError::OutOfMemory);
         }
         self.held.set(held);
         let mut gathered = self.gathered.borrow_mut();
@@ -185,12 +185,12 @@ impl Arrived {
     /// A piece is where the handler may put it.
     ///
     /// # Errors
-    /// Why it is not taken. See [`Arrived::push`].
-    pub fn push_placed(&self, range: Range<usize>) -> Result<(), NotTaken> {
+    /// Why it is not taken. See [`StreamBuffer::push`].
+    pub fn push_placed(&self, range: Range<usize>) -> Result<(), PushError> {
         let memory = self.memory.borrow();
         let is_worth_it = range.len() >= MIN_SHARED_BYTES;
         let bytes = memory.as_ref().filter(|_| is_worth_it).and_then(|memory| memory.part(range));
-        self.push(Kind::Data, Payload::Placed(bytes.ok_or(NotTaken::NotPlaced)?))
+        self.push(Kind::Data, Payload::Placed(bytes.ok_or(PushError::NotPlaced)?))
     }
 
     /// Nothing more comes. A stream ends once. Its time may be up, whatever its client has not taken yet.
@@ -252,7 +252,7 @@ impl Arrived {
 
     /// The client has taken so much of what was held. Returns for how many bytes the handler gets credit: mostly none.
     /// It may send further ahead of a client that has taken all there is, while there is memory in plenty.
-    pub fn taken(&self, bytes: usize) -> usize {
+    pub fn consumed(&self, bytes: usize) -> usize {
         let held = self.held.get() - bytes;
         self.held.set(held);
         let mut share = self.share.borrow_mut();
@@ -271,7 +271,7 @@ impl Arrived {
 }
 
 #[cfg(test)]
-impl Arrived {
+impl StreamBuffer {
     /// What the client takes next, it takes at once.
     pub fn client_is_quick(&self) {
         self.window.begin(std::time::Instant::now() + std::time::Duration::from_secs(60));
@@ -285,15 +285,15 @@ mod tests {
     use super::*;
     use crate::memory::MemoryBudget;
 
-    fn arrived(memory: usize) -> Rc<Arrived> {
-        Arrived::new(Share::new(Arc::new(MemoryBudget::new(memory)), None), false)
+    fn arrived(memory: usize) -> Rc<StreamBuffer> {
+        StreamBuffer::new(MemoryShare::new(Arc::new(MemoryBudget::new(memory)), None), false)
     }
 
-    fn push(arrived: &Arrived, piece: &[u8]) -> Result<(), NotTaken> {
+    fn push(arrived: &StreamBuffer, piece: &[u8]) -> Result<(), PushError> {
         arrived.push(Kind::Data, Payload::Borrowed(piece))
     }
 
-    fn next(arrived: &Arrived) -> Poll<Result<Bytes, End>> {
+    fn next(arrived: &StreamBuffer) -> Poll<Result<Bytes, End>> {
         arrived.poll_next(&mut Context::from_waker(Waker::noop())).map(|next| next.map(|(_, piece)| piece))
     }
 
@@ -303,7 +303,7 @@ mod tests {
         for _ in 0..INITIAL_CREDIT {
             push(&stream, b"x").unwrap();
         }
-        assert_eq!(push(&stream, b"x"), Err(NotTaken::BeyondCredit));
+        assert_eq!(push(&stream, b"x"), Err(PushError::BeyondCredit));
         let pieces = std::iter::from_fn(|| stream.next_piece()).count();
         assert_eq!((pieces, stream.credit()), (INITIAL_CREDIT / MAX_DATA_BYTES, 0));
     }
@@ -313,14 +313,14 @@ mod tests {
         const HALF: usize = INITIAL_CREDIT / 2;
         let whole = Arc::new(MemoryBudget::new(2 * INITIAL_CREDIT));
         let taken = |rest: usize, others: usize, is_socket: bool| {
-            let stream = Arrived::new(Share::new(whole.clone(), None), is_socket);
-            let mut of_others = Share::new(whole.clone(), None);
+            let stream = StreamBuffer::new(MemoryShare::new(whole.clone(), None), is_socket);
+            let mut of_others = MemoryShare::new(whole.clone(), None);
             for length in [HALF, rest] {
                 stream.push(Kind::Data, Payload::Borrowed(&vec![7; length])).unwrap();
             }
             assert!(of_others.set(others));
             stream.client_is_quick();
-            stream.taken(HALF)
+            stream.consumed(HALF)
         };
         assert_eq!(taken(0, INITIAL_CREDIT, false), HALF + INITIAL_CREDIT);
         assert_eq!(taken(0, INITIAL_CREDIT + 1, false), HALF);
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn nothing_counts_after_the_close_of_a_socket() {
-        let stream = Arrived::new(Share::new(Arc::new(MemoryBudget::new(0)), None), true);
+        let stream = StreamBuffer::new(MemoryShare::new(Arc::new(MemoryBudget::new(0)), None), true);
         for _ in 0..3 {
             stream.push(Kind::Close, Payload::Borrowed(&[3, 232])).unwrap();
         }
@@ -366,7 +366,7 @@ mod tests {
         for _ in 0..8 {
             push(&stream, &piece).unwrap();
         }
-        assert_eq!(push(&stream, b"x"), Err(NotTaken::BeyondCredit));
+        assert_eq!(push(&stream, b"x"), Err(PushError::BeyondCredit));
     }
 
     #[test]
@@ -378,9 +378,9 @@ mod tests {
         }
         push(&stream, b"0123456789").unwrap();
         assert!(matches!(next(&stream), Poll::Ready(Ok(_))));
-        stream.taken(piece.len());
+        stream.consumed(piece.len());
         push(&stream, &piece).unwrap();
-        assert_eq!(push(&stream, b"x"), Err(NotTaken::OutOfMemory));
+        assert_eq!(push(&stream, b"x"), Err(PushError::OutOfMemory));
         for _ in 0..3 {
             assert!(matches!(next(&stream), Poll::Ready(Ok(_))));
         }
