@@ -3,7 +3,7 @@
 //! see them nor set them.
 use std::borrow::Cow;
 
-/// `src/api/session-cookie.ts` and `src/api/sessions/sign-in-attempt.ts` have the same names.
+/// `src/api/access/session-cookie.ts` and `src/api/sessions/sign-in-attempt.ts` have the same names.
 const NAMES: [&[u8]; 2] = [b"egw_session", b"egw_sign_in"];
 /// All names contain this.
 const COMMON: &[u8] = b"egw_s";
