@@ -15,7 +15,7 @@ pub struct Challenge {
     pub answer: Box<str>,
 }
 
-/// Those that are pending, for all threads. Only requests for such paths look at them.
+/// The challenges that are pending, for all threads. Only requests for such paths look at them.
 #[derive(Default)]
 pub struct Challenges(RwLock<HashMap<Box<str>, Challenge>>);
 
@@ -26,7 +26,7 @@ impl Challenges {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = by_token;
     }
 
-    /// None for what is no question about a pending challenge of this host, which is in lower case.
+    /// The answer to a request; none unless it asks about a pending challenge of this host, which is in lower case.
     pub fn answer(&self, method: &str, host: &str, path: &str) -> Option<String> {
         let token = path.strip_prefix(PREFIX)?;
         if method != "GET" && method != "HEAD" {

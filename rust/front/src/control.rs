@@ -86,7 +86,7 @@ fn inherited(fd: RawFd) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// Those that clients connect to.
+/// The sockets that clients connect to.
 struct ListeningSockets {
     plain: OwnedFd,
     secure: Option<OwnedFd>,

@@ -11,7 +11,7 @@ use crate::policies::{Policies, Texts};
 pub struct EndpointState {
     pub address: Address,
     pub limits: Limits,
-    /// None for most.
+    /// Its policies, which most endpoints have not.
     pub policies: Option<Arc<Policies>>,
     pub serving: Serving,
 }

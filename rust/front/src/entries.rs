@@ -16,18 +16,18 @@ use crate::thread::Thread;
 use crate::upstream::endpoint::Endpoint;
 
 /// What there is to say of a finished request.
-pub struct Finished<'a> {
+pub struct FinishedRequest<'a> {
     pub endpoint: &'a Rc<Endpoint>,
     pub request_id: &'a str,
     pub span: &'a RequestSpan,
-    /// As the handler got it, see `http/handler_head.rs`.
+    /// The head as the handler got it, see `http/handler_head.rs`.
     pub head: &'a [u8],
     pub scheme: &'static str,
     pub status: u16,
-    /// Of the body of the response.
+    /// The length of the body of the response.
     pub bytes: usize,
     pub duration: Duration,
-    /// Of the handler.
+    /// The version of the handler.
     pub version: Option<u32>,
     /// Why the front answers instead of the handler.
     pub refusal: Option<&'a Refusal>,
@@ -40,8 +40,8 @@ pub struct Finished<'a> {
 }
 
 /// Tells the supervisor of a finished request, if it has an entry.
-pub fn report(thread: &Thread, finished: &Finished<'_>) {
-    let Finished { endpoint, status, duration, .. } = *finished;
+pub fn report(thread: &Thread, finished: &FinishedRequest<'_>) {
+    let FinishedRequest { endpoint, status, duration, .. } = *finished;
     let settings = &thread.settings;
     let has_failed = status >= 500;
     let leave_out = || {

@@ -42,7 +42,7 @@ pub struct Update {
 }
 
 /// A connection that a client has made.
-pub struct Accepted {
+pub struct AcceptedConnection {
     tcp: TcpStream,
     peer: IpAddr,
     /// Whether it begins with a handshake of TLS.
@@ -51,7 +51,7 @@ pub struct Accepted {
 
 /// What a thread is told. The senders are told when it is done.
 pub enum Command {
-    Serve(Accepted, OpenConnection),
+    Serve(AcceptedConnection, OpenConnection),
     Apply(Arc<Update>, oneshot::Sender<()>),
     /// When no request is in flight in a replaced instance.
     Drain(u64, oneshot::Sender<()>),
@@ -107,7 +107,7 @@ impl ThreadHandle {
 
     pub fn serve(&self, tcp: TcpStream, peer: IpAddr, is_secure: bool) {
         self.connections.fetch_add(1, Ordering::Relaxed);
-        let accepted = Accepted { tcp, peer, is_secure };
+        let accepted = AcceptedConnection { tcp, peer, is_secure };
         self.send(Command::Serve(accepted, OpenConnection(self.connections.clone())));
     }
 
@@ -172,7 +172,7 @@ impl EventLoop {
         }
     }
 
-    fn serve(self: Rc<Self>, Accepted { tcp, peer, is_secure }: Accepted, open: OpenConnection) {
+    fn serve(self: Rc<Self>, AcceptedConnection { tcp, peer, is_secure }: AcceptedConnection, open: OpenConnection) {
         // Fails for a connection that the client has closed, and where there are no more descriptors.
         let Ok(tcp) = tokio::net::TcpStream::from_std(tcp) else { return };
         spawn_local(async move {

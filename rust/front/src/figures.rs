@@ -17,7 +17,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    pub fn finished(&mut self, status: u16, seconds: f64) {
+    pub fn count_finished(&mut self, status: u16, seconds: f64) {
         self.statuses[usize::from(status / 100).min(9)] += 1;
         self.buckets[BOUNDS.iter().position(|&bound| seconds <= bound).unwrap_or(BOUNDS.len())] += 1;
         self.seconds += seconds;
@@ -41,7 +41,7 @@ pub struct ThreadFigures {
     pub refused: BTreeMap<u16, u64>,
     /// Requests that policies answered, by their names.
     pub policies: BTreeMap<&'static str, u64>,
-    /// Those that policies let through though something is wrong with them.
+    /// Requests that policies let through though something is wrong with them.
     pub reported: BTreeMap<&'static str, u64>,
     pub endpoints: Vec<(Arc<str>, Figures)>,
 }
@@ -82,8 +82,8 @@ mod tests {
     #[test]
     fn threads_are_added() {
         let mut figures = Figures::default();
-        figures.finished(204, 0.0005);
-        figures.finished(999, 31.0);
+        figures.count_finished(204, 0.0005);
+        figures.count_finished(999, 31.0);
         let thread = |refused| ThreadFigures {
             in_flight: 2,
             refused: BTreeMap::from([(404, refused)]),

@@ -12,15 +12,15 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::entries::{self, Finished};
+use crate::entries::{self, FinishedRequest};
 use crate::http;
 use crate::intervals;
 use crate::messages::{Match, Response, Routed};
 use crate::request::{Head, MAX_HEADERS, Refusal, Target, host_name, read_head};
 use crate::routes::{Lookup, Params, RouteTable};
 use crate::thread::Thread;
-use crate::upstream::endpoint::{Answered, Endpoint, Failure};
-use crate::upstream::{Answer, AnswerBody, End, Reply, RequestBody, Streamed};
+use crate::upstream::endpoint::{Endpoint, Failure, HandlerAnswer};
+use crate::upstream::{Answer, AnswerBody, End, Reply, RequestBody, StreamedAnswer};
 
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The longest answer that is passed on: it is held in memory several times.
@@ -65,7 +65,7 @@ pub async fn answer(thread: &Thread, request: InternalRequest) -> Response {
         }
         Err(refusal) => refused(&refusal, id, started),
     };
-    endpoint.finished(response.status, started.elapsed());
+    endpoint.count_finished(response.status, started.elapsed());
     response
 }
 
@@ -96,8 +96,8 @@ async fn ask(
     let deadline = Instant::now() + Duration::from_millis(timeout_ms);
     let reply = Reply::new(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await);
     let outcome = match endpoint.request(&sent_head, &sent, &reply, deadline, http::place(&state, head), None).await {
-        Ok(Answered::Whole(answer)) => Ok(answer),
-        Ok(Answered::Streamed(streamed, _active)) => whole(streamed, request.attempt.is_none(), deadline).await,
+        Ok(HandlerAnswer::Whole(answer)) => Ok(answer),
+        Ok(HandlerAnswer::Streamed(streamed, _active)) => whole(streamed, request.attempt.is_none(), deadline).await,
         Err(failure) => Err(failure),
     };
     let answered = outcome.map_err(|failure| http::refusal_of(failure, thread, endpoint, &state, id));
@@ -106,7 +106,7 @@ async fn ask(
             Ok(answer) => (answer.head.status, answer.body.as_slice().len()),
             Err(refusal) => (refusal.status, refusal.body().len()),
         };
-        let finished = Finished {
+        let finished = FinishedRequest {
             endpoint,
             request_id: id,
             span: &span,
@@ -128,8 +128,8 @@ async fn ask(
 }
 
 /// Reads a streamed answer to its end. What is not shown is not kept; of what is, a little more than is shown.
-async fn whole(streamed: Streamed, is_shown: bool, deadline: Instant) -> Result<Answer, Failure> {
-    let Streamed { head, mut body } = streamed;
+async fn whole(streamed: StreamedAnswer, is_shown: bool, deadline: Instant) -> Result<Answer, Failure> {
+    let StreamedAnswer { head, mut body } = streamed;
     let mut bytes = Vec::new();
     while bytes.len() <= MAX_SHOWN_BYTES {
         match tokio::time::timeout_at(deadline.into(), body.next()).await {
@@ -196,7 +196,7 @@ fn refused(refusal: &Refusal, request_id: String, started: Instant) -> Response 
     }
 }
 
-fn not_taken(refusal: &Refusal) -> Routed {
+fn refused_route(refusal: &Refusal) -> Routed {
     Routed { refusal: Some(refusal.message.to_string()), ..Routed::default() }
 }
 
@@ -204,7 +204,7 @@ fn not_taken(refusal: &Refusal) -> Routed {
 pub fn route(thread: &Thread, RouteQuery { host, method, path }: &RouteQuery) -> Routed {
     let target = match Target::read(method, path, host) {
         Ok(target) => target,
-        Err(refusal) => return not_taken(&refusal),
+        Err(refusal) => return refused_route(&refusal),
     };
     let (host, path) = (host_name(target.authority), target.path());
     let mut routes = thread.routes.borrow_mut();
@@ -213,7 +213,7 @@ pub fn route(thread: &Thread, RouteQuery { host, method, path }: &RouteQuery) ->
         Lookup::WrongMethod { allow } => {
             return Routed { allow, disabled: disabled(thread, &host, method, path), ..Routed::default() };
         }
-        Lookup::Malformed => return not_taken(&Refusal::malformed(BAD_PATH)),
+        Lookup::Malformed => return refused_route(&Refusal::malformed(BAD_PATH)),
         Lookup::Unknown => return Routed { disabled: disabled(thread, &host, method, path), ..Routed::default() },
     };
     // What stands behind it is found when it is away; no request comes meanwhile.

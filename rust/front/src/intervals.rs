@@ -2,18 +2,18 @@
 use std::rc::Rc;
 use std::time::SystemTime;
 
-use crate::entries::Finished;
+use crate::entries::FinishedRequest;
 use crate::messages::{FromFront, Settings};
 use crate::thread::Thread;
 use crate::upstream::endpoint::Endpoint;
 
-/// Endpoints told of in one message.
+/// Endpoints message of in one message.
 const ENDPOINTS_PER_MESSAGE: usize = 500;
 
 /// Counts a finished request.
-pub fn count(thread: &Thread, finished: &Finished<'_>) {
-    let Finished { endpoint, version, status, duration, .. } = *finished;
-    if endpoint.interval().finished(version, status, duration) {
+pub fn count(thread: &Thread, finished: &FinishedRequest<'_>) {
+    let FinishedRequest { endpoint, version, status, duration, .. } = *finished;
+    if endpoint.interval().count_finished(version, status, duration) {
         thread.counted.borrow_mut().push(Rc::clone(endpoint));
     }
 }
@@ -28,8 +28,9 @@ pub fn current(settings: &Settings) -> u64 {
 pub fn report(thread: &Thread, at: u64) {
     let counted = thread.counted.take();
     for endpoints in counted.chunks(ENDPOINTS_PER_MESSAGE) {
-        let told = |endpoint: &Rc<Endpoint>| endpoint.interval().take(&endpoint.shared.id, endpoint.shared.in_flight());
-        let endpoints = endpoints.iter().map(told).collect();
+        let message =
+            |endpoint: &Rc<Endpoint>| endpoint.interval().take(&endpoint.shared.id, endpoint.shared.in_flight());
+        let endpoints = endpoints.iter().map(message).collect();
         thread.supervisor.send(FromFront::Interval { at, endpoints });
     }
 }

@@ -49,13 +49,13 @@ impl MemoryBudget {
 }
 
 /// What one owner holds of one or two budgets. It is given back when it is dropped.
-pub struct Share {
+pub struct MemoryShare {
     whole: Arc<MemoryBudget>,
     part: Option<Arc<MemoryBudget>>,
     taken: usize,
 }
 
-impl Share {
+impl MemoryShare {
     pub fn new(whole: Arc<MemoryBudget>, part: Option<Arc<MemoryBudget>>) -> Self {
         Self { whole, part, taken: 0 }
     }
@@ -114,7 +114,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
         self.set(0);
     }
@@ -128,22 +128,22 @@ mod tests {
     fn shares_are_given_back() {
         let whole = Arc::new(MemoryBudget::new(100));
         let part = Arc::new(whole.half());
-        let mut one = Share::new(whole.clone(), Some(part.clone()));
-        let mut other = Share::new(whole.clone(), None);
+        let mut one = MemoryShare::new(whole.clone(), Some(part.clone()));
+        let mut other = MemoryShare::new(whole.clone(), None);
         assert!(one.set(50) && !one.set(51));
         assert!(other.set(50) && !other.set(51));
         assert!(one.set(20) && other.set(80) && !one.set(21));
         drop(other);
         assert!(one.set(50));
         drop(one);
-        assert!(Share::new(whole, Some(part)).set(50));
+        assert!(MemoryShare::new(whole, Some(part)).set(50));
     }
 
     #[test]
     fn shares_are_handed_over_without_a_gap() {
         let whole = Arc::new(MemoryBudget::new(100));
         let part = Arc::new(whole.half());
-        let mut one = Share::new(whole.clone(), Some(part));
+        let mut one = MemoryShare::new(whole.clone(), Some(part));
         assert!(one.is_beyond_part(51) && !one.is_beyond_part(50) && one.set(30));
         let mut other = one.hand_over();
         assert!(one.set(20) && !one.set(21) && one.is_beyond_part(21));

@@ -54,7 +54,7 @@ pub enum ToFront {
     Metrics {
         seq: u64,
     },
-    /// For how long endpoints have had no request?
+    /// Asks for how long endpoints have had no request.
     #[serde(rename_all = "camelCase")]
     Idle {
         seq: u64,
@@ -67,7 +67,7 @@ pub enum ToFront {
         endpoint_id: Box<str>,
         /// The request line and the headers, as HTTP/1.1, with the empty line behind them.
         head: String,
-        /// In base64.
+        /// The body, in base64.
         body: String,
         /// How often the handler was asked, this time included.
         attempt: Option<u32>,
@@ -82,14 +82,15 @@ pub enum ToFront {
     /// The answer to `Take`. It has none itself.
     Taken {
         id: u64,
-        /// None: they cannot be counted now. None in it: this gateway has to count by itself.
+        /// The counts of these rules. None: they cannot be counted now. None for a rule: this gateway has to count by
+        /// itself.
         taken: Option<Vec<Option<RateTaken>>>,
     },
     /// This gateway lets its part of each limit of rates through.
     Share {
-        /// Those that count by themselves.
+        /// How many gateways count by themselves.
         gateways: u32,
-        /// That of this one among them, from 0.
+        /// The place of this gateway among them, from 0.
         place: u32,
     },
     /// From now on another front counts requests. The answer has the counts.
@@ -145,7 +146,7 @@ pub struct Settings {
     /// Whether machines count rates together: the supervisor does it.
     #[serde(default)]
     pub shares_rates: bool,
-    /// By it all fronts of a gateway know callers by the same numbers.
+    /// All fronts with the same seed know callers by the same numbers.
     #[serde(default)]
     pub rate_seed: Option<Box<str>>,
     /// Which traces are exported; none unless given.
@@ -153,7 +154,7 @@ pub struct Settings {
     /// Requests without TLS are sent to this port, if there is one.
     #[serde(default)]
     pub redirect_port: Option<u16>,
-    /// For so long browsers that have used TLS use nothing else; 0 for not at all.
+    /// How long browsers that have used TLS are to use nothing else; 0 for not at all.
     #[serde(default)]
     pub strict_transport_seconds: u32,
 }
@@ -163,7 +164,7 @@ pub struct Settings {
 #[serde(rename_all = "camelCase")]
 pub struct RateTaken {
     pub is_admitted: bool,
-    /// In this window, with this one.
+    /// Requests in this window, with this one.
     pub taken: u32,
     /// Until the window ends.
     pub ends_ms: u64,
@@ -173,9 +174,9 @@ pub struct RateTaken {
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RateToTake {
-    /// Of the caller and the rule.
+    /// The name of the caller and the rule together.
     pub key: String,
-    /// Of the rule.
+    /// The name of the rule.
     pub rule: String,
     pub requests: u32,
     pub window_ms: u64,
@@ -185,9 +186,9 @@ pub struct RateToTake {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Sampling {
-    /// Those that the client has sampled, where it has a trace.
+    /// Traces that the client has sampled, where it has one.
     pub parent_based: bool,
-    /// Of others, this part.
+    /// The part of all other traces.
     pub ratio: f64,
 }
 
@@ -235,7 +236,7 @@ pub enum FromFront {
     LeftOut {
         endpoint_id: String,
         requests: u64,
-        /// Those of them that have failed: the supervisor did not keep up.
+        /// How many of them have failed: the supervisor did not keep up.
         failed: u64,
     },
     /// What became of requests in an interval that is over.
@@ -261,13 +262,13 @@ pub struct EndpointInterval {
     pub versions: Vec<VersionInterval>,
 }
 
-/// Those that one version answered.
+/// The finished requests that one version answered.
 #[derive(Debug, Serialize)]
 pub struct VersionInterval {
-    /// None: no handler was asked.
+    /// The version; none where no handler got the requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
-    /// By class of status: at 2 those with 200 to 299, at 0 those of no class.
+    /// Requests by class of status: at 2 those with 200 to 299, at 0 those of no class.
     pub statuses: [u32; 6],
     /// By duration: numbers of buckets (`durations.rs`), and how many requests each has.
     pub buckets: Vec<usize>,
@@ -280,7 +281,7 @@ pub struct VersionInterval {
 pub struct RequestEntry {
     pub endpoint_id: String,
     pub request_id: String,
-    /// Of W3C Trace Context, 32 digits.
+    /// The id of the trace as in W3C Trace Context, 32 digits.
     pub trace_id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub span: Option<EntrySpan>,
@@ -290,11 +291,11 @@ pub struct RequestEntry {
     pub path: String,
     pub status: u16,
     pub ms: f64,
-    /// Of the body of the response.
+    /// The length of the body of the response.
     pub bytes: usize,
     pub client_ip: String,
     pub scheme: &'static str,
-    /// Of the handler that it was sent to.
+    /// The version of the handler that it was sent to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
     /// Why the front answers instead of the handler, or why the response has no end.
@@ -321,7 +322,7 @@ pub struct RequestEntry {
 pub struct EntrySpan {
     /// 16 digits.
     pub id: String,
-    /// That of the client, if it has one.
+    /// The id of the part of the client, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_id: Option<String>,
     /// Whether it is to be exported.
@@ -348,7 +349,7 @@ pub struct Done {
     /// See `HandOver`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<String>,
-    /// As many as were counted.
+    /// The counts of the rules, as many as were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub taken: Option<Vec<Option<RateTaken>>>,
 }
@@ -359,7 +360,7 @@ pub struct Done {
 pub struct Response {
     pub status: u16,
     pub headers: Vec<(String, String)>,
-    /// In base64.
+    /// The body, in base64.
     pub body: String,
     pub request_id: String,
     pub duration_ms: f64,

@@ -12,7 +12,7 @@ use crate::messages::{Done, FromFront, Level, RequestEntry};
 
 /// Log lines and entries that wait for the supervisor. More are dropped, and counted.
 const MAX_LINES: usize = 10_000;
-/// With entries of requests that have failed: nothing else takes their place.
+/// Entries of requests that have failed may wait beyond that: nothing else takes their place.
 const MAX_WITH_FAILED: usize = 2 * MAX_LINES;
 const WARN_EVERY: Duration = Duration::from_secs(60);
 

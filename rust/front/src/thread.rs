@@ -55,7 +55,7 @@ pub struct Thread {
     refused: RefCell<BTreeMap<u16, u64>>,
     /// Requests that policies answered.
     policies: RefCell<BTreeMap<&'static str, u64>>,
-    /// Those that policies let through though something is wrong with them.
+    /// Requests that policies let through though something is wrong with them.
     reported: RefCell<BTreeMap<&'static str, u64>>,
     /// Endpoints that have had requests without an entry in the log.
     pub left_out: RefCell<Vec<Arc<SharedEndpoint>>>,

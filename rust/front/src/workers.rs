@@ -16,11 +16,11 @@ const MAX_OF_OWNER: usize = 256;
 static OWN_THREADS: LazyLock<usize> =
     LazyLock::new(|| std::thread::available_parallelism().map_or(LEAST, usize::from).max(LEAST));
 static WORKERS: LazyLock<Option<Runtime>> = LazyLock::new(|| threads(*OWN_THREADS + 1));
-/// For what is to be there before a request is looked at: it does not wait for checks of other requests.
+/// Threads for what a request needs before it is looked at: that does not wait for checks of other requests.
 static PREPARERS: LazyLock<Option<Runtime>> = LazyLock::new(|| threads(PREPARED_AT_A_TIME));
 static TURNS_TO_PREPARE: LazyLock<Arc<Turns>> =
     LazyLock::new(|| Turns::new(&PREPARERS, PREPARED_AT_A_TIME - 1, PREPARED_AT_A_TIME));
-/// For what is done afterwards: however long it takes, nothing else waits.
+/// A thread for what is done afterwards: however long that takes, nothing else waits.
 static CLEANER: LazyLock<Option<Runtime>> = LazyLock::new(|| threads(1));
 static TURNS: LazyLock<Arc<Turns>> = LazyLock::new(|| Turns::new(&WORKERS, *OWN_THREADS, *OWN_THREADS + 1));
 
@@ -63,7 +63,7 @@ struct TurnState {
     running: usize,
     latest: u64,
     owners: HashMap<Arc<str>, Owner>,
-    /// Those with work that waits, in the order of their turns.
+    /// Owners whose work waits, in the order of their turns.
     order: VecDeque<Arc<str>>,
 }
 

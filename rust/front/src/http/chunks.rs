@@ -10,7 +10,7 @@ const MAX_TRAILERS: usize = 100;
 #[derive(Default)]
 pub struct Chunks {
     state: ChunkState,
-    /// Of the current chunk.
+    /// What is left of the current chunk.
     length: u64,
 }
 

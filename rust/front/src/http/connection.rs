@@ -9,7 +9,7 @@ use super::exchange::Exchange;
 use super::guard::Phase;
 use super::http1::Http1Client;
 use super::http2;
-use super::request::read_request;
+use super::received_request::read_request;
 use super::response::Persistence;
 use super::stream::{Broken, ClientStream};
 use super::unparsable::UnparsableRequestResponse;

@@ -9,17 +9,17 @@ use serde_json::json;
 use super::client::{Client, Next};
 use super::failure::refusal_of;
 use super::handler_head;
-use super::request::{Addressed, Request};
+use super::received_request::{Destination, ReceivedRequest};
 use super::response::{Persistence, ResponseHead};
 use super::stream::Broken;
-use crate::entries::{self, Finished};
+use crate::entries::{self, FinishedRequest};
 use crate::intervals;
-use crate::memory::Share;
+use crate::memory::MemoryShare;
 use crate::messages::Level;
 use crate::policies::{self, CheckSkipped, PartialCheck, Verdict, lines_of};
 use crate::request::{Framing, Refusal};
 use crate::thread::Thread;
-use crate::upstream::endpoint::{Answered, Endpoint, Failure};
+use crate::upstream::endpoint::{Endpoint, Failure, HandlerAnswer};
 use crate::upstream::{Answer, Reply, RequestBody, SWITCHING};
 
 /// What a request may have in memory without asking for it.
@@ -37,33 +37,33 @@ impl<'a, C: Client> Exchange<'a, C> {
     ///
     /// # Errors
     /// When the connection cannot go on.
-    pub async fn answer(mut self, mut request: Request) -> Result<Next, Broken> {
+    pub async fn answer(mut self, mut request: ReceivedRequest) -> Result<Next, Broken> {
         let mut validation = None;
-        if let Ok(Addressed { policy_outcome: Some(policy_outcome), .. }) = &mut request.to {
+        if let Ok(Destination { policy_outcome: Some(policy_outcome), .. }) = &mut request.to {
             validation = policy_outcome.validation.take();
             if !policy_outcome.shared_rules.is_empty() {
                 policy_outcome.count_shared_rates(&self.thread.supervisor).await;
             }
         }
-        let addressed = match &request.to {
-            Ok(addressed) => addressed,
+        let destination = match &request.to {
+            Ok(destination) => destination,
             Err(refusal) => return self.refuse(&request, refusal).await,
         };
-        let Addressed { endpoint, state, head, place, policy_outcome, .. } = addressed;
+        let Destination { endpoint, state, head, place, policy_outcome, .. } = destination;
         if let Some(refusal) = policy_outcome.as_ref().and_then(|policy_outcome| policy_outcome.refusal.as_ref()) {
             return self.refuse(&request, refusal).await;
         }
-        if Self::may_upload(&request, addressed) {
+        if Self::may_upload(&request, destination) {
             let checked = match validation.take() {
                 // It looks at the head only.
-                Some(validation) => self.validate(&request, addressed, validation, &Arc::default()).await?,
+                Some(validation) => self.validate(&request, destination, validation, &Arc::default()).await?,
                 None => Ok(()),
             };
             if let Err(refusal) = checked {
                 return self.refuse(&request, &refusal).await;
             }
             // Apart, so that other requests need no room for it.
-            if let Some(next) = Box::pin(self.upload(&request, addressed)).await? {
+            if let Some(next) = Box::pin(self.upload(&request, destination)).await? {
                 return Ok(next);
             }
         }
@@ -74,14 +74,14 @@ impl<'a, C: Client> Exchange<'a, C> {
         let timeout = request.timeout();
         let mut deadline = started + timeout;
         let read = read.and_then(|bytes| {
-            let refused = addressed.policies().and_then(|(policies, outcome)| policies.refuse_body(outcome, &bytes));
+            let refused = destination.policies().and_then(|(policies, outcome)| policies.refuse_body(outcome, &bytes));
             refused.map_or(Ok(bytes), Err)
         });
         let read = read.map(|bytes| Arc::new(RequestBody::new(bytes, share)));
         let read = match (read, validation) {
             (Ok(sent), Some(validation)) => {
-                let checked = self.validate(&request, addressed, validation, &sent).await?;
-                if addressed.policies().is_some_and(|(policies, _)| policies.only_reports()) {
+                let checked = self.validate(&request, destination, validation, &sent).await?;
+                if destination.policies().is_some_and(|(policies, _)| policies.only_reports()) {
                     // The handler has the time that it has without a check.
                     deadline = Instant::now() + timeout;
                 }
@@ -99,37 +99,39 @@ impl<'a, C: Client> Exchange<'a, C> {
         // A handler that has answered needs no more of it than what is being written.
         drop(sent);
         if let (Err(Failure::NoSocket), Some(Err(refusal))) = (&outcome, &request.upgrade) {
-            self.finished(&request, refusal.status, refusal.body().len(), Some(refusal), None);
+            self.count_finished(&request, refusal.status, refusal.body().len(), Some(refusal), None);
             return self.write_refusal(&request, refusal, request.keep_alive).await;
         }
         let refusal = match outcome {
-            Ok(Answered::Streamed(streamed, _active)) if streamed.head.status == SWITCHING => {
+            Ok(HandlerAnswer::Streamed(streamed, _active)) if streamed.head.status == SWITCHING => {
                 return Box::pin(self.socket(&request, streamed)).await;
             }
-            Ok(Answered::Streamed(streamed, _active)) => {
+            Ok(HandlerAnswer::Streamed(streamed, _active)) => {
                 // Apart, so that other requests need no room for it.
                 return Box::pin(self.stream(&request, streamed, None)).await;
             }
-            Ok(Answered::Whole(answer)) => match self.respond(&request, endpoint, answer, request.keep_alive).await? {
-                Ok(next) => return Ok(next),
-                Err(refusal) => refusal,
-            },
+            Ok(HandlerAnswer::Whole(answer)) => {
+                match self.respond(&request, endpoint, answer, request.keep_alive).await? {
+                    Ok(next) => return Ok(next),
+                    Err(refusal) => refusal,
+                }
+            }
             Err(failure) => refusal_of(failure, self.thread, endpoint, state, &request.id),
         };
-        self.finished(&request, refusal.status, refusal.body().len(), Some(&refusal), None);
+        self.count_finished(&request, refusal.status, refusal.body().len(), Some(&refusal), None);
         self.write_refusal(&request, &refusal, request.keep_alive).await
     }
 
     /// Checks what the policy `validate` says of a request. A client that has gone is not checked any further.
     async fn validate(
         &self,
-        request: &Request,
-        addressed: &Addressed,
+        request: &ReceivedRequest,
+        destination: &Destination,
         validation: Result<PartialCheck, CheckSkipped>,
         body: &Arc<RequestBody>,
     ) -> Result<Result<(), Refusal>, Broken> {
-        let Some((policies, outcome)) = addressed.policies() else { return Ok(Ok(())) };
-        let Addressed { endpoint, state, .. } = addressed;
+        let Some((policies, outcome)) = destination.policies() else { return Ok(Ok(())) };
+        let Destination { endpoint, state, .. } = destination;
         let memory = endpoint.share(&self.thread.memory);
         let only_reports = policies.only_reports();
         let deadline = request.started.get() + policies.check_time(request.timeout());
@@ -169,11 +171,11 @@ impl<'a, C: Client> Exchange<'a, C> {
     /// Reads the body. What it takes of memory is in `share`.
     async fn read_body(
         &mut self,
-        request: &Request,
+        request: &ReceivedRequest,
         endpoint: &Endpoint,
-        share: &mut Option<Share>,
+        share: &mut Option<MemoryShare>,
     ) -> Result<Result<Vec<u8>, Refusal>, Broken> {
-        let own = request.to.as_ref().ok().and_then(Addressed::body_limit);
+        let own = request.to.as_ref().ok().and_then(Destination::body_limit);
         let limit = own.unwrap_or(usize::MAX).min(self.thread.settings.body_limit);
         let large_body = || match own {
             Some(own) if own == limit => Refusal { policy: Some("body_limit"), ..Refusal::large_body(limit) },
@@ -204,7 +206,7 @@ impl<'a, C: Client> Exchange<'a, C> {
     /// Sends the answer of a handler; refused when there is no memory to hold it meanwhile.
     pub(super) async fn respond(
         &mut self,
-        request: &Request,
+        request: &ReceivedRequest,
         endpoint: &Endpoint,
         answer: Answer,
         keep_alive: bool,
@@ -220,7 +222,7 @@ impl<'a, C: Client> Exchange<'a, C> {
         let mut body = if has_body { body.as_slice() } else { b"" };
         let mut lines = Cow::Borrowed(&head.lines[..]);
         let packed;
-        if let Some((policies, outcome)) = request.to.as_ref().ok().and_then(Addressed::policies) {
+        if let Some((policies, outcome)) = request.to.as_ref().ok().and_then(Destination::policies) {
             let encoding = policies.encoding(outcome, head.status, &lines, body.len());
             // Held beside the body while it is written.
             let room = encoding.and_then(|_| {
@@ -237,7 +239,7 @@ impl<'a, C: Client> Exchange<'a, C> {
             lines = policies.response_lines(outcome, lines, &head.host_lines);
         }
         self.thread.answered_by_handler();
-        self.finished(request, head.status, body.len(), None, None);
+        self.count_finished(request, head.status, body.len(), None, None);
         let response = ResponseHead {
             status: head.status,
             lines: &lines,
@@ -254,12 +256,12 @@ impl<'a, C: Client> Exchange<'a, C> {
     }
 
     /// Answers a request that no handler gets.
-    pub(super) async fn refuse(&mut self, request: &Request, refusal: &Refusal) -> Result<Next, Broken> {
+    pub(super) async fn refuse(&mut self, request: &ReceivedRequest, refusal: &Refusal) -> Result<Next, Broken> {
         let is_complete = self.client.drop_small_body().await?;
         match request.to {
             Ok(_) => {
                 self.reply.version.set(None);
-                self.finished(request, refusal.status, refusal.body().len(), Some(refusal), None);
+                self.count_finished(request, refusal.status, refusal.body().len(), Some(refusal), None);
             }
             Err(_) => match refusal.policy {
                 Some(policy) => self.thread.answered_by(policy),
@@ -273,10 +275,15 @@ impl<'a, C: Client> Exchange<'a, C> {
         Ok(next)
     }
 
-    async fn write_refusal(&mut self, request: &Request, refusal: &Refusal, keep_alive: bool) -> Result<Next, Broken> {
+    async fn write_refusal(
+        &mut self,
+        request: &ReceivedRequest,
+        refusal: &Refusal,
+        keep_alive: bool,
+    ) -> Result<Next, Broken> {
         let body = refusal.body();
         let mut lines = format!("{}{}", refusal.content_type(), refusal.lines);
-        if let Some((policies, outcome)) = request.to.as_ref().ok().and_then(Addressed::policies) {
+        if let Some((policies, outcome)) = request.to.as_ref().ok().and_then(Destination::policies) {
             lines = policies.own_lines(outcome, &lines);
         }
         let response = ResponseHead {
@@ -301,7 +308,7 @@ impl<'a, C: Client> Exchange<'a, C> {
         }
     }
 
-    pub(super) fn persistence(&self, request: &Request, keep_alive: bool) -> Persistence {
+    pub(super) fn persistence(&self, request: &ReceivedRequest, keep_alive: bool) -> Persistence {
         match keep_alive && !self.thread.guard.is_draining() {
             false => Persistence::Close,
             true if request.is_old => Persistence::KeepAlive,
@@ -311,26 +318,26 @@ impl<'a, C: Client> Exchange<'a, C> {
 
     /// Counts a request of an endpoint, and tells of it; `bytes` is the length of the response's body, and `cut` says
     /// why there is no more of it.
-    pub(super) fn finished(
+    pub(super) fn count_finished(
         &self,
-        request: &Request,
+        request: &ReceivedRequest,
         status: u16,
         bytes: usize,
         refusal: Option<&Refusal>,
         cut: Option<&str>,
     ) {
-        let Ok(addressed) = &request.to else { return };
-        let Addressed { endpoint, head, span, .. } = addressed;
+        let Ok(destination) = &request.to else { return };
+        let Destination { endpoint, head, span, .. } = destination;
         let duration = request.started.get().elapsed();
-        endpoint.finished(status, duration);
+        endpoint.count_finished(status, duration);
         if let Some(policy) = refusal.and_then(|refusal| refusal.policy) {
             self.thread.answered_by(policy);
         }
-        let reported = addressed.policy_outcome.as_ref().and_then(|policy_outcome| policy_outcome.reported.get());
+        let reported = destination.policy_outcome.as_ref().and_then(|policy_outcome| policy_outcome.reported.get());
         if reported.is_some() {
             self.thread.reported_by("validate");
         }
-        let finished = Finished {
+        let finished = FinishedRequest {
             endpoint,
             request_id: &request.id,
             span,
@@ -342,7 +349,7 @@ impl<'a, C: Client> Exchange<'a, C> {
             version: self.reply.version.get(),
             refusal,
             cut,
-            identity: addressed.identity(),
+            identity: destination.identity(),
             reported: reported.map(|problems| &**problems),
         };
         intervals::count(self.thread, &finished);

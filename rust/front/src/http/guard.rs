@@ -22,17 +22,17 @@ const DRAINING_IDLE: Duration = Duration::from_secs(2);
 /// What the front waits for on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// For nothing that the client does, or with a time limit of its own.
+    /// It waits for nothing that the client does, or with a time limit of its own.
     Unwatched,
-    /// For a request, after another one.
+    /// It waits for a request, after another one.
     Idle,
-    /// For the rest of a head, or for the first one.
+    /// It waits for the rest of a head, or for the first one.
     Head,
-    /// For a whole body.
+    /// It waits for a whole body.
     Body,
-    /// For more of a body that the handler reads meanwhile.
+    /// It waits for more of a body that the handler reads meanwhile.
     Piece,
-    /// Until the client takes a response.
+    /// It waits until the client takes a response.
     Response,
 }
 
@@ -50,9 +50,9 @@ pub enum CloseReason {
 /// A connection, as the guard sees it.
 pub struct Watch {
     phase: Cell<Phase>,
-    /// In this phase; `None` until the next check, because the phase may have begun just before that.
+    /// How long the phase has lasted; `None` until the next check, because it may have begun just before that.
     waited: Cell<Option<Duration>>,
-    /// In the current window, and bytes transferred before it.
+    /// How long the current window has lasted, and the bytes that were transferred before it.
     window: Cell<(Duration, u64)>,
     /// Bytes transferred in this phase.
     bytes: Cell<u64>,

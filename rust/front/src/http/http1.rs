@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::body::Body;
 use super::client::{Client, Link, Next};
 use super::guard::{Phase, Watch};
-use super::request::Request;
+use super::received_request::ReceivedRequest;
 use super::response::{Dates, Persistence, ResponseHead};
 use super::stream::{Broken, ClientStream};
 use crate::memory::RESERVE_AFTER;
@@ -35,7 +35,7 @@ pub struct Http1Client<'a> {
     streams: Streams,
 }
 
-/// By what the body of a streamed response is told from what follows.
+/// How a client sees where the body of a streamed response ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Delimited {
     Length,
@@ -51,14 +51,14 @@ struct Streams {
 
 impl<'a> Http1Client<'a> {
     /// The client of a request whose head has been read from the stream.
-    pub fn new(stream: &'a mut ClientStream, dates: &'a Dates, request: &Request) -> Self {
+    pub fn new(stream: &'a mut ClientStream, dates: &'a Dates, request: &ReceivedRequest) -> Self {
         let length = match request.framing {
             Framing::Length(length) => length as usize,
             Framing::None | Framing::Chunked => 0,
         };
         let body = Body::new(request.framing);
         let streams = Streams { delimited: Delimited::Length, next: Next::Close };
-        let Request { expects_continue, is_old, .. } = *request;
+        let ReceivedRequest { expects_continue, is_old, .. } = *request;
         Self { stream, dates, body, length, expects_continue, is_old, streams }
     }
 
@@ -199,7 +199,7 @@ impl Client for Http1Client<'_> {
                 return tokio::select! {
                     biased;
                     outcome = work => Ok(outcome),
-                    () = self.stream.left() => Err(Broken::Gone),
+                    () = self.stream.closed_by_client() => Err(Broken::Gone),
                 };
             }
             tokio::select! {

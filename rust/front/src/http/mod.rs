@@ -12,7 +12,7 @@ mod guard;
 mod handler_head;
 mod http1;
 mod http2;
-mod request;
+mod received_request;
 mod response;
 mod stream;
 mod streamed;
@@ -26,6 +26,6 @@ pub use failure::refusal_of;
 pub use guard::Guard;
 pub use handler_head::write as handler_head;
 
-pub use request::place;
+pub use received_request::place;
 pub use response::Dates;
 pub use unparsable::refuse_connection;

@@ -199,7 +199,7 @@ impl ClientStream {
     }
 
     /// Resolves when the client has closed its sending side, or the connection, while nothing is read.
-    pub async fn left(&self) {
+    pub async fn closed_by_client(&self) {
         loop {
             let ready = self.transport.tcp().ready(Interest::READABLE | Interest::ERROR).await;
             if ready.is_ok_and(|ready| ready.is_read_closed() || ready.is_error()) {

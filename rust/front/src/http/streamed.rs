@@ -9,33 +9,33 @@ use tokio::time::{Instant, timeout_at};
 
 use super::client::{Client, Next};
 use super::exchange::Exchange;
-use super::request::Request;
+use super::received_request::ReceivedRequest;
 use super::response::ResponseHead;
 use super::stream::Broken;
-use super::upload::{Arriving, Stop};
+use super::upload::{OngoingUpload, UploadStop};
 use crate::messages::Level;
-use crate::upstream::{BodyStream, End, Streamed};
+use crate::upstream::{BodyStream, End, StreamedAnswer};
 
 /// Why a body has not come to its end.
-enum Cut {
+enum CutReason {
     /// The client has left, or takes it too slowly.
     Client,
     /// The reason, for logs.
     Handler(Rc<str>),
 }
 
-impl From<Stop> for Cut {
-    fn from(stop: Stop) -> Self {
+impl From<UploadStop> for CutReason {
+    fn from(stop: UploadStop) -> Self {
         Self::Handler(match stop {
-            Stop::Client(_) => return Self::Client,
-            Stop::Idle => "nothing more of the request has come".into(),
-            Stop::Unread => "its handler reads no more of the request".into(),
-            Stop::TooLarge(limit) => format!("its request is larger than the {limit} bytes of body_limit").into(),
+            UploadStop::Client(_) => return Self::Client,
+            UploadStop::Idle => "nothing more of the request has come".into(),
+            UploadStop::Unread => "its handler reads no more of the request".into(),
+            UploadStop::TooLarge(limit) => format!("its request is larger than the {limit} bytes of body_limit").into(),
         })
     }
 }
 
-impl From<Broken> for Cut {
+impl From<Broken> for CutReason {
     fn from(_: Broken) -> Self {
         Self::Client
     }
@@ -51,14 +51,14 @@ impl<C: Client> Exchange<'_, C> {
     /// When the connection cannot go on; also when the body has no end, which the client sees by that.
     pub(super) async fn stream(
         &mut self,
-        request: &Request,
-        streamed: Streamed,
-        mut arriving: Option<Arriving<'_>>,
+        request: &ReceivedRequest,
+        streamed: StreamedAnswer,
+        mut arriving: Option<OngoingUpload<'_>>,
     ) -> Result<Next, Broken> {
-        let Streamed { head, mut body } = streamed;
-        let Ok(addressed) = &request.to else { return Err(Broken::Gone) };
+        let StreamedAnswer { head, mut body } = streamed;
+        let Ok(destination) = &request.to else { return Err(Broken::Gone) };
         let mut lines = Cow::Borrowed(&head.lines[..]);
-        if let Some((policies, outcome)) = addressed.policies() {
+        if let Some((policies, outcome)) = destination.policies() {
             lines = policies.response_lines(outcome, lines, &head.host_lines);
         }
         let length = head.content_length.filter(|_| head.status != 204 && head.status != 304);
@@ -76,33 +76,33 @@ impl<C: Client> Exchange<'_, C> {
         self.thread.answered_by_handler();
         if request.is_head || head.status == 204 || head.status == 304 {
             drop((body, arriving));
-            self.finished(request, head.status, 0, None, None);
+            self.count_finished(request, head.status, 0, None, None);
             let next = self.client.send(response, b"").await?;
             return self.end(next).await;
         }
         if head.takes_memory && self.client.can_send_file() {
             body.may_have_memory();
         }
-        let idle = Duration::from_millis(addressed.state.limits.idle_timeout_ms.into());
+        let idle = Duration::from_millis(destination.state.limits.idle_timeout_ms.into());
         let mut bytes = 0;
         let sent = self.send_pieces(response, &mut body, &mut arriving, length, idle, &mut bytes).await;
         // The handler is told before anything else is done.
         drop((body, arriving));
         let cut = match &sent {
             Ok(_) => None,
-            Err(Cut::Client) => Some(LEFT),
-            Err(Cut::Handler(reason)) => Some(&**reason),
+            Err(CutReason::Client) => Some(LEFT),
+            Err(CutReason::Handler(reason)) => Some(&**reason),
         };
-        self.finished(request, head.status, bytes, None, cut);
+        self.count_finished(request, head.status, bytes, None, cut);
         match sent {
             Ok(next) => self.end(next).await,
             // Whatever the client has sent: the answer has begun, and there is no place for another one.
-            Err(Cut::Client) => {
+            Err(CutReason::Client) => {
                 self.client.cut_off();
                 Err(Broken::Gone)
             }
-            Err(Cut::Handler(reason)) => {
-                let endpoint_id = &*addressed.endpoint.shared.id;
+            Err(CutReason::Handler(reason)) => {
+                let endpoint_id = &*destination.endpoint.shared.id;
                 let fields = json!({ "request_id": request.id, "endpoint_id": endpoint_id, "reason": &*reason });
                 self.thread.supervisor.log(Level::Warn, fields, "a streamed response was cut off");
                 self.client.cut_off();
@@ -125,11 +125,11 @@ impl<C: Client> Exchange<'_, C> {
         &mut self,
         head: ResponseHead<'_>,
         body: &mut BodyStream,
-        arriving: &mut Option<Arriving<'_>>,
+        arriving: &mut Option<OngoingUpload<'_>>,
         length: Option<u64>,
         idle: Duration,
         bytes: &mut usize,
-    ) -> Result<Next, Cut> {
+    ) -> Result<Next, CutReason> {
         self.client.begin_stream(head).await?;
         let mut missing = length;
         // What moves in the other direction does not count.
@@ -140,7 +140,7 @@ impl<C: Client> Exchange<'_, C> {
                 // By turns, as neither may wait for the end of the other.
                 Some(arriving) => tokio::select! {
                     next = timeout_at(until, body.next_pieces()) => next,
-                    moved = arriving.move_on(self.client) => {
+                    moved = arriving.advance(self.client) => {
                         moved?;
                         continue;
                     }
@@ -151,26 +151,26 @@ impl<C: Client> Exchange<'_, C> {
                 Ok(Err(End::Complete)) if missing.is_none_or(|missing| missing == 0) => {
                     return Ok(self.client.end_stream().await?);
                 }
-                Ok(Err(End::Complete)) => return Err(Cut::Handler("its body is shorter than it said".into())),
-                Ok(Err(End::Broken(reason))) => return Err(Cut::Handler(reason)),
-                Ok(Err(End::Drained(reason))) => return Err(Cut::Handler(reason.into())),
+                Ok(Err(End::Complete)) => return Err(CutReason::Handler("its body is shorter than it said".into())),
+                Ok(Err(End::Broken(reason))) => return Err(CutReason::Handler(reason)),
+                Ok(Err(End::Drained(reason))) => return Err(CutReason::Handler(reason.into())),
                 Err(_) => {
                     let idle = idle.as_millis();
-                    return Err(Cut::Handler(format!("no more of its body has come for {idle} ms").into()));
+                    return Err(CutReason::Handler(format!("no more of its body has come for {idle} ms").into()));
                 }
             };
             let sent: usize = pieces.iter().map(Bytes::len).sum();
             if let Some(before) = missing {
                 // Nothing of these is sent: with the rest of its length, the body would look complete.
                 let Some(after) = before.checked_sub(sent as u64) else {
-                    return Err(Cut::Handler("its body is longer than it said".into()));
+                    return Err(CutReason::Handler("its body is longer than it said".into()));
                 };
                 missing = Some(after);
             }
             tokio::select! {
                 biased;
                 sent = self.client.send_pieces(pieces) => sent?,
-                reason = body.drained() => return Err(Cut::Handler(reason.into())),
+                reason = body.drained() => return Err(CutReason::Handler(reason.into())),
             }
             *bytes += sent;
             body.consumed(sent);

@@ -15,7 +15,7 @@ const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// What such a request says. It matters only where the handler takes WebSockets.
 #[derive(Debug)]
 pub struct Upgrade {
-    /// For `Sec-WebSocket-Accept`.
+    /// The value of `Sec-WebSocket-Accept`.
     pub accept: String,
     /// The protocols that the client offers.
     pub protocols: Vec<String>,

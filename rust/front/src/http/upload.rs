@@ -8,11 +8,11 @@ use super::client::{Client, Next};
 use super::exchange::Exchange;
 use super::failure::refusal_of;
 use super::guard::Phase;
-use super::request::{Addressed, Request};
+use super::received_request::{Destination, ReceivedRequest};
 use super::stream::Broken;
 use crate::request::{Framing, Refusal};
 use crate::upstream::endpoint::Failure;
-use crate::upstream::{Active, Outcome, Upload};
+use crate::upstream::{ActiveRequest, Outcome, Upload};
 
 /// Bodies up to this length are sent whole, if the client says how long they are.
 const WHOLE_BYTES: u64 = 256 * 1024;
@@ -21,7 +21,7 @@ const WHOLE_BYTES: u64 = 256 * 1024;
 const MEMORY_RETRY: Duration = Duration::from_millis(100);
 
 /// Why no more of a body is sent.
-pub enum Stop {
+pub enum UploadStop {
     /// The client has left, or is too slow.
     Client(Broken),
     /// The client sends nothing.
@@ -32,26 +32,26 @@ pub enum Stop {
     TooLarge(usize),
 }
 
-impl From<Broken> for Stop {
+impl From<Broken> for UploadStop {
     fn from(broken: Broken) -> Self {
         Self::Client(broken)
     }
 }
 
-/// What has become of a body.
+/// How far a body has come.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Moved {
+pub enum Progress {
     /// A part of it was read, or sent.
-    On,
+    Moved,
     /// The handler has all of it, or wants no more.
     Done,
 }
 
 /// A body on its way from the client to the handler, of which at most a piece is here. Its request counts as active
 /// while this is there.
-pub struct Arriving<'a> {
+pub struct OngoingUpload<'a> {
     pub upload: Upload,
-    _active: Active<'a>,
+    _active: ActiveRequest<'a>,
     /// What was read of it last, and how much of that was sent.
     piece: Vec<u8>,
     sent: usize,
@@ -61,23 +61,23 @@ pub struct Arriving<'a> {
     /// The longest time in which nothing moves, and when something has.
     idle: Duration,
     moved: Instant,
-    /// For the answer, from the end of the body on.
+    /// The time for the answer, from the end of the body on.
     timeout: Duration,
     pub is_done: bool,
     /// The answer has begun, which a client may wait for before it sends more.
     pub is_answered: bool,
 }
 
-impl Arriving<'_> {
+impl OngoingUpload<'_> {
     /// Reads a piece, or sends some of it, or says that there is no more. Nothing is lost when the future is dropped.
-    pub async fn move_on<C: Client>(&mut self, client: &mut C) -> Result<Moved, Stop> {
+    pub async fn advance<C: Client>(&mut self, client: &mut C) -> Result<Progress, UploadStop> {
         if self.sent < self.piece.len() {
             return self.send(client).await;
         }
         if client.is_complete() {
             self.upload.end(Instant::now() + self.timeout);
             self.is_done = true;
-            return Ok(Moved::Done);
+            return Ok(Progress::Done);
         }
         self.piece.clear();
         self.sent = 0;
@@ -87,12 +87,12 @@ impl Arriving<'_> {
             client.watch().begin(phase);
         }
         let until = self.idle_until();
-        timeout_at(until, client.read_body(&mut self.piece, MAX_DATA_BYTES)).await.map_err(|_| Stop::Idle)??;
+        timeout_at(until, client.read_body(&mut self.piece, MAX_DATA_BYTES)).await.map_err(|_| UploadStop::Idle)??;
         self.moved = Instant::now();
         self.length += self.piece.len() as u64;
         match self.limit {
-            Some(limit) if self.length > limit as u64 => Err(Stop::TooLarge(limit)),
-            _ => Ok(Moved::On),
+            Some(limit) if self.length > limit as u64 => Err(UploadStop::TooLarge(limit)),
+            _ => Ok(Progress::Moved),
         }
     }
 
@@ -101,11 +101,11 @@ impl Arriving<'_> {
         (self.moved + self.idle).into()
     }
 
-    async fn send<C: Client>(&mut self, client: &mut C) -> Result<Moved, Stop> {
+    async fn send<C: Client>(&mut self, client: &mut C) -> Result<Progress, UploadStop> {
         match self.upload.room() {
             None => {
                 self.is_done = true;
-                return Ok(Moved::Done);
+                return Ok(Progress::Done);
             }
             Some(0) => {
                 client.watch().begin(Phase::Unwatched);
@@ -115,7 +115,7 @@ impl Arriving<'_> {
                     true => client.until_client_resets(has_room).await?,
                     false => client.until_client_closes(has_room).await?,
                 };
-                in_time.map_err(|_| Stop::Unread)?;
+                in_time.map_err(|_| UploadStop::Unread)?;
             }
             Some(_) => match self.upload.send(&self.piece[self.sent..]) {
                 Some(sent) => {
@@ -130,29 +130,33 @@ impl Arriving<'_> {
                 }
             },
         }
-        Ok(Moved::On)
+        Ok(Progress::Moved)
     }
 }
 
 impl<C: Client> Exchange<'_, C> {
     /// Whether a request is one whose body may be sent while it arrives.
-    pub(super) fn may_upload(request: &Request, addressed: &Addressed) -> bool {
+    pub(super) fn may_upload(request: &ReceivedRequest, destination: &Destination) -> bool {
         let is_long = match request.framing {
             Framing::None => false,
             Framing::Length(length) => length > WHOLE_BYTES,
             Framing::Chunked => true,
         };
-        let limit = addressed.body_limit();
+        let limit = destination.body_limit();
         is_long
             // One that is too long is refused before anything of it is read.
             && !matches!((request.framing, limit), (Framing::Length(length), Some(limit)) if length > limit as u64)
-            && addressed.policies().is_none_or(|(policies, outcome)| !policies.needs_body(outcome))
+            && destination.policies().is_none_or(|(policies, outcome)| !policies.needs_body(outcome))
     }
 
     /// Sends a request while its body arrives, and the answer to the client. `None` if its handler takes whole requests
     /// only.
-    pub(super) async fn upload(&mut self, request: &Request, addressed: &Addressed) -> Result<Option<Next>, Broken> {
-        let Addressed { endpoint, state, head, place, .. } = addressed;
+    pub(super) async fn upload(
+        &mut self,
+        request: &ReceivedRequest,
+        destination: &Destination,
+    ) -> Result<Option<Next>, Broken> {
+        let Destination { endpoint, state, head, place, .. } = destination;
         let memory = &self.thread.memory;
         loop {
             let deadline = Instant::now() + request.timeout();
@@ -161,17 +165,17 @@ impl<C: Client> Exchange<'_, C> {
                 Ok(None) => return Ok(None),
                 Err(failure) => {
                     request.started.set(Instant::now() - request.waited);
-                    return self.fail(request, addressed, failure).await.map(Some);
+                    return self.fail(request, destination, failure).await.map(Some);
                 }
             };
             request.started.set(Instant::now() - request.waited);
-            let mut arriving = Arriving {
+            let mut arriving = OngoingUpload {
                 upload,
                 _active: active,
                 piece: Vec::new(),
                 sent: 0,
                 length: 0,
-                limit: addressed.body_limit(),
+                limit: destination.body_limit(),
                 idle: Duration::from_millis(state.limits.idle_timeout_ms.into()),
                 moved: Instant::now(),
                 timeout: request.timeout(),
@@ -180,7 +184,7 @@ impl<C: Client> Exchange<'_, C> {
             };
             let outcome = match self.outcome(&mut arriving).await {
                 Ok(outcome) => outcome,
-                Err(stop) => return self.stop(request, addressed, arriving, stop).await.map(Some),
+                Err(stop) => return self.stop(request, destination, arriving, stop).await.map(Some),
             };
             let failure = match outcome {
                 Outcome::Streamed(streamed) => {
@@ -211,12 +215,12 @@ impl<C: Client> Exchange<'_, C> {
             };
             // What the client still sends is waited for after this.
             drop(arriving);
-            return self.fail(request, addressed, failure).await.map(Some);
+            return self.fail(request, destination, failure).await.map(Some);
         }
     }
 
     /// Sends the body, until its request is answered or has failed.
-    async fn outcome(&mut self, arriving: &mut Arriving<'_>) -> Result<Outcome, Stop> {
+    async fn outcome(&mut self, arriving: &mut OngoingUpload<'_>) -> Result<Outcome, UploadStop> {
         if !self.client.is_complete() {
             self.client.begin_body().await?;
         }
@@ -224,7 +228,7 @@ impl<C: Client> Exchange<'_, C> {
             tokio::select! {
                 biased;
                 outcome = self.reply.outcome() => return Ok(outcome),
-                moved = arriving.move_on(self.client) => moved?,
+                moved = arriving.advance(self.client) => moved?,
             };
         }
         self.client.watch().begin(Phase::Unwatched);
@@ -235,29 +239,29 @@ impl<C: Client> Exchange<'_, C> {
     /// Answers a request whose body does not come to its end.
     async fn stop(
         &mut self,
-        request: &Request,
-        addressed: &Addressed,
-        mut arriving: Arriving<'_>,
-        stop: Stop,
+        request: &ReceivedRequest,
+        destination: &Destination,
+        mut arriving: OngoingUpload<'_>,
+        stop: UploadStop,
     ) -> Result<Next, Broken> {
         match stop {
-            Stop::Client(broken) => {
+            UploadStop::Client(broken) => {
                 arriving.upload.reason = match &broken {
                     Broken::Refused(Refusal { status: 408, .. }) => "the client was too slow",
                     _ => "the client has left, or has sent what is no HTTP",
                 };
                 Err(broken)
             }
-            Stop::Idle => {
+            UploadStop::Idle => {
                 arriving.upload.reason = "the client has sent nothing for too long";
                 Err(Refusal::too_slow().into())
             }
-            Stop::Unread => {
+            UploadStop::Unread => {
                 arriving.upload.expire();
                 drop(arriving);
-                self.fail(request, addressed, Failure::Expired).await
+                self.fail(request, destination, Failure::Expired).await
             }
-            Stop::TooLarge(limit) => {
+            UploadStop::TooLarge(limit) => {
                 arriving.upload.reason = "it is larger than the policy body_limit allows";
                 drop(arriving);
                 let refusal = Refusal { policy: Some("body_limit"), ..Refusal::large_body(limit) };
@@ -266,8 +270,13 @@ impl<C: Client> Exchange<'_, C> {
         }
     }
 
-    async fn fail(&mut self, request: &Request, addressed: &Addressed, failure: Failure) -> Result<Next, Broken> {
-        let refusal = refusal_of(failure, self.thread, &addressed.endpoint, &addressed.state, &request.id);
+    async fn fail(
+        &mut self,
+        request: &ReceivedRequest,
+        destination: &Destination,
+        failure: Failure,
+    ) -> Result<Next, Broken> {
+        let refusal = refusal_of(failure, self.thread, &destination.endpoint, &destination.state, &request.id);
         self.refuse(request, &refusal).await
     }
 }

@@ -31,7 +31,7 @@ impl ApiKeys {
         Self { header: compiled.header, keys: keys.collect() }
     }
 
-    /// None: the request has no key. An error: it has one that is not known, or has expired.
+    /// Whose key a request has. None: it has no key. An error: it has one that is not known, or has expired.
     pub fn check(&self, head: &Head<'_, '_>) -> Option<Result<Arc<Identity>, ()>> {
         if !head.headers.iter().any(|header| header.name.eq_ignore_ascii_case(&self.header)) {
             return None;

@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
 
 static CACHE: LazyLock<Cache> = LazyLock::new(|| Cache::new(usize::MAX));
 
-/// Bytes. To be called before policies come.
+/// Sets the limit, in bytes. It is called before policies come.
 pub fn set_cache_limit(bytes: usize) {
     CACHE.limit.store(bytes, Ordering::Relaxed);
 }
@@ -20,7 +20,7 @@ pub fn keep(made: &Arc<dyn Cached>, domain: &Arc<str>) {
 
 /// Something that can be made again.
 pub trait Cached: Send + Sync {
-    /// Roughly; 0 where nothing is there.
+    /// How much memory it takes, roughly; 0 when it is not made.
     fn bytes(&self) -> usize;
     /// Whether it was used since this was asked the last time.
     fn take_used(&self) -> bool;
@@ -32,7 +32,7 @@ struct Cache {
     domains: Mutex<HashMap<Arc<str>, Entries>>,
 }
 
-/// Of a domain: what may go first is in front.
+/// The entries of a domain: what may go first is in front.
 type Entries = VecDeque<Weak<dyn Cached>>;
 
 impl Cache {
@@ -66,7 +66,7 @@ impl Cache {
     }
 }
 
-/// That which has not been used for longest, as the clock algorithm finds it: what was used gets a second chance.
+/// Takes what has not been used for longest, as the clock algorithm finds it: what was used gets a second chance.
 fn take_unused(entries: &mut Entries, made: &Arc<dyn Cached>) -> Option<Arc<dyn Cached>> {
     for _ in 0..2 * entries.len() {
         let entry = entries.pop_front()?;

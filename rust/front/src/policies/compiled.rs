@@ -12,7 +12,7 @@ pub type Digests = BTreeMap<Box<str>, Box<str>>;
 /// The policies of an endpoint.
 #[derive(Deserialize)]
 pub struct CompiledPolicies {
-    /// Of all the rest.
+    /// The digest of all the rest.
     pub digest: Box<str>,
     /// Digests of texts that come with the message, or that other endpoints of the domain have already.
     #[serde(default)]

@@ -12,7 +12,7 @@ pub struct Cors {
     /// Header lines of answers to preflights, and of other answers.
     preflight_lines: String,
     lines: String,
-    /// None: those that are asked for.
+    /// The headers that a page may send. None: those that it asks for.
     headers: Option<String>,
 }
 

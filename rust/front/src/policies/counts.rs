@@ -18,14 +18,14 @@ const HANDED_OVER: usize = 100_000;
 /// A caller as it is handed over: who, how many requests, and until when.
 const ENTRY_BYTES: usize = 16 + 4 + 8;
 
-/// Those of this process.
+/// The counts of this process.
 pub static COUNTS: LazyLock<Counts> = LazyLock::new(Counts::default);
 
 /// A request was counted.
 #[derive(Debug)]
 pub struct Count {
     pub is_admitted: bool,
-    /// In this window, with this one.
+    /// Requests in this window, with this one.
     pub used: u32,
     /// Until the window ends.
     pub ends_ms: u64,
@@ -148,7 +148,7 @@ fn make_room(windows: &mut HashMap<u128, RateWindow>, caller: u128, now: u64) {
 /// How many gateways count by themselves, and the place of this one among them.
 static SHARE: AtomicU64 = AtomicU64::new(0);
 
-/// From now on this gateway lets its part of each limit through. What was counted is kept.
+/// Has this gateway let its part of each limit through from now on. What was counted is kept.
 pub fn set_share(gateways: u32, place: u32) {
     SHARE.store(u64::from(gateways) << 32 | u64::from(place), Ordering::Relaxed);
 }

@@ -16,13 +16,13 @@ const SECURITY: [(&str, &str); 6] = [
 /// How the headers begin that the gateway sets itself where there is a policy for pages of other origins.
 const CORS: &str = "access-control-";
 
-/// Those of endpoints without the policy.
+/// The changes of endpoints without the policy.
 pub static NO_CHANGES: HeaderChanges =
     HeaderChanges { removed: Vec::new(), added: Vec::new(), allowed: Vec::new(), is_secure: false };
 
 #[derive(Debug, Default)]
 pub struct HeaderChanges {
-    /// In lower case; also those that are set.
+    /// Names in lower case, also of headers that are set.
     removed: Vec<String>,
     added: Vec<(String, String)>,
     /// What a handler may send although it decides about the whole host.
@@ -71,7 +71,7 @@ impl HeaderChanges {
         kept.chain(added).collect()
     }
 
-    /// Those of the lines that a handler may send although they decide about the whole host.
+    /// The lines that a handler may send although they decide about the whole host.
     pub fn allowed_lines(&self, host_lines: &[u8]) -> Vec<u8> {
         let is_allowed = |line: &&[u8]| {
             self.allowed.iter().any(|name| {

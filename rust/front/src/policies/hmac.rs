@@ -35,7 +35,7 @@ impl Hmac {
         }
     }
 
-    /// None: the request has no signature. An error: it has none that could be right.
+    /// Reads the signature of a request. None: it has none. An error: it has none that could be right.
     pub fn read(&self, head: &Head<'_, '_>) -> Option<Result<Signature, ()>> {
         let name = match self.style {
             HmacStyle::Github => GITHUB,

@@ -7,7 +7,7 @@ pub struct Identity {
     pub subject: Option<String>,
     pub key_id: Option<String>,
     pub key_label: Option<String>,
-    /// As the handler gets it: JSON.
+    /// The caller as the handler gets it, as JSON.
     pub json: String,
 }
 

@@ -6,7 +6,7 @@ use crate::client_ip::NetworkList;
 
 #[derive(Debug)]
 pub struct Networks {
-    /// None: all.
+    /// The networks that are served. None: all.
     allow: Option<NetworkList>,
     deny: NetworkList,
 }

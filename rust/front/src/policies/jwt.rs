@@ -37,12 +37,12 @@ pub struct Jwt {
     issuer: String,
     audience: Vec<String>,
     keys: Vec<VerificationKey>,
-    /// None: all that are known here.
+    /// The algorithms that are accepted. None: all that are known here.
     algorithms: Option<Vec<String>>,
     skew: u64,
     required_claims: BTreeMap<String, Value>,
     scopes: Vec<String>,
-    /// For keys that are fetched.
+    /// The requests that wait for keys, where those are fetched.
     waits: Option<Arc<KeyWaits>>,
     known: Arc<KnownTokens>,
 }

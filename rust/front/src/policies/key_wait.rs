@@ -16,7 +16,7 @@ pub const KEY_WAIT: Duration = Duration::from_secs(2);
 const FETCH_EVERY_SECONDS: u64 = 1;
 /// Requests of a policy that wait at a time.
 const MAX_WAITING: usize = 256;
-/// For how long a key counts as missing, and how many are remembered.
+/// How long a key counts as missing, and how many are remembered.
 const MISSING: Duration = Duration::from_secs(60);
 const MAX_MISSING: usize = 10_000;
 
@@ -39,7 +39,7 @@ impl KeyWaits {
             && self.fetched_at.compare_exchange(last, unix_seconds(), Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// None: the request is not to wait.
+    /// Begins to wait for a key. None: the request is not to wait.
     pub fn begin(waits: &Arc<Self>, kid: &str, until: Instant) -> Option<KeyWait> {
         let mut id = [0; 32];
         id.copy_from_slice(digest::digest(&digest::SHA256, kid.as_bytes()).as_ref());

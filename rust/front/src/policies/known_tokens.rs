@@ -8,10 +8,10 @@ use super::clock::unix_seconds;
 use super::identity::Identity;
 use crate::workers;
 
-/// For each policy.
+/// The most tokens of a policy.
 const MAX_TOKENS: usize = 10_000;
 const MAX_BYTES: usize = 8 * 1024 * 1024;
-/// Of a token, besides what it says.
+/// What a token takes besides what it says.
 const TOKEN_BYTES: usize = 256;
 /// The cache of all policies hears of the first one, and each time when there are so many more.
 const STEP_BYTES: usize = 64 * 1024;

@@ -50,7 +50,7 @@ pub use shared_rates::{count_for_replaced_front, give_counts};
 pub use sockets::Sockets;
 pub use validate::{CheckSkipped, PartialCheck, Verdict};
 
-use crate::memory::Share;
+use crate::memory::MemoryShare;
 use crate::request::{Head, Refusal};
 use crate::supervisor::Supervisor;
 use api_key::ApiKeys;
@@ -294,7 +294,7 @@ impl Policies {
         &self,
         check: PartialCheck,
         body: Arc<B>,
-        memory: Share,
+        memory: MemoryShare,
         owner: &Arc<str>,
         deadline: Instant,
     ) -> Result<Verdict, CheckSkipped> {
@@ -352,7 +352,7 @@ impl Policies {
         lines
     }
 
-    /// Those of an answer of the gateway itself.
+    /// The header lines of an answer of the gateway itself.
     pub fn own_lines(&self, outcome: &PolicyOutcome, lines: &str) -> String {
         let mut changed = self.response_changes().applied_to_lines(lines.as_bytes(), false);
         changed.extend_from_slice(outcome.lines.as_bytes());
@@ -365,7 +365,7 @@ impl Policies {
         self.compress.as_ref()?.suits(status, lines, length).then_some(encoding)
     }
 
-    /// What is said of WebSockets.
+    /// What the policy `websocket` says.
     pub fn sockets(&self) -> Option<&Sockets> {
         self.sockets.as_deref()
     }

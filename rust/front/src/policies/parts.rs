@@ -22,7 +22,7 @@ use super::validate::Validator;
 /// Values that endpoints share while there are some that have them, by the domain and a digest.
 pub struct Interned<T> {
     values: HashMap<(Arc<str>, Box<str>), Weak<T>>,
-    /// With so many, those that nobody has any more are dropped.
+    /// When there are so many, those that nobody has any more are dropped.
     sweep_at: usize,
 }
 
@@ -68,7 +68,7 @@ pub struct InternedParts {
 pub struct PartReader<'a> {
     pub texts: &'a Texts,
     pub domain: &'a Arc<str>,
-    /// Those that have not been read yet.
+    /// Digests of the parts that have not been read yet.
     pub digests: Digests,
     /// Why a part cannot be enforced.
     pub problem: Option<String>,

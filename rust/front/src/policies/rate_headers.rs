@@ -4,7 +4,7 @@ use crate::request::Refusal;
 /// The parts of the headers that are the same for all clients of a rule.
 #[derive(Clone, Debug)]
 pub struct RuleHeaders {
-    /// For `RateLimit-Policy`.
+    /// The part of the rule in `RateLimit-Policy`.
     policy: Box<str>,
     /// The beginning of its part of `RateLimit`.
     state: Box<str>,

@@ -59,7 +59,7 @@ impl Rule {
         matches!(self.by, CountedBy::Key | CountedBy::Subject)
     }
 
-    /// For all machines: the caller has the same name on each.
+    /// The rule for one caller, to be counted by all machines together: the caller has the same name on each.
     pub fn shared(&self, head: &Head<'_, '_>, address: IpAddr, identity: Option<&Identity>) -> SharedRule {
         let caller = self.value(head, identity);
         let network = network_of(address).to_be_bytes();

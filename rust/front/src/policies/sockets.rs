@@ -30,7 +30,7 @@ impl Sockets {
 }
 
 impl Default for Sockets {
-    /// Those of endpoints without the policy.
+    /// The limits of endpoints without the policy.
     fn default() -> Self {
         Self::new(CompiledSockets::default())
     }

@@ -41,7 +41,7 @@ impl Refusal {
         Self { is_text: true, ..Self::new(200, answer.into()) }
     }
 
-    /// Not HTTP, or ambiguous.
+    /// The request is not HTTP, or ambiguous.
     pub fn malformed(message: &'static str) -> Self {
         Self::new(400, Cow::Borrowed(message))
     }

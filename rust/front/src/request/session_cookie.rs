@@ -3,11 +3,11 @@
 //! see them nor set them.
 use std::borrow::Cow;
 
-/// As in `src/api/session-cookie.ts` and `src/api/sessions/sign-in-attempt.ts`.
+/// `src/api/session-cookie.ts` and `src/api/sessions/sign-in-attempt.ts` have the same names.
 const NAMES: [&[u8]; 2] = [b"egw_session", b"egw_sign_in"];
-/// What all of them have.
+/// All names contain this.
 const COMMON: &[u8] = b"egw_s";
-/// How they begin where browsers come by TLS.
+/// Names begin with this where browsers come by TLS.
 const TLS_PREFIX: &[u8] = b"__Host-";
 
 /// The value of a `Cookie` header without them; `None` when nothing else is there.

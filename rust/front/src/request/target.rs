@@ -8,7 +8,7 @@ use crate::routes::decode;
 /// Where a request goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target<'a> {
-    /// From a target in absolute form, else from the header; as received, with its port.
+    /// The host as received, with its port: from a target in absolute form, else from the header.
     pub authority: &'a str,
     /// It overrides the header.
     pub is_absolute: bool,

@@ -22,7 +22,7 @@ const SAMPLED: u8 = 1;
 pub struct TraceParent([u8; LENGTH]);
 
 impl TraceParent {
-    /// Of a client; `None` when it is none. Versions to come may have more behind the flags.
+    /// Reads the header of a client; `None` when it is not valid. Versions to come may have more behind the flags.
     pub fn read(value: &[u8]) -> Option<Self> {
         let beginning: [u8; LENGTH] = value.get(..LENGTH)?.try_into().ok()?;
         let is_hex = |&byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
@@ -64,7 +64,7 @@ impl TraceParent {
         self.0[FLAGS_END] = DIGITS[usize::from(others | u8::from(is_sampled))];
     }
 
-    /// Of all traces, so many are sampled: every gateway takes the same ones.
+    /// Whether the trace is among this part of all traces: every gateway samples the same ones.
     fn is_within(&self, ratio: f64) -> bool {
         let random = u64::from_str_radix(&self.as_str()[RANDOM], 16).unwrap_or_default();
         random as f64 >= (1.0 - ratio) * 2_f64.powi(RANDOM_BITS)
@@ -76,9 +76,9 @@ const DIGITS: &[u8; 16] = b"0123456789abcdef";
 /// What the gateway does for a request, as a part of a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestSpan {
-    /// As the handler gets it.
+    /// The part of the gateway, as the handler gets it.
     pub own: TraceParent,
-    /// That of the client.
+    /// The part of the client, if it has sent one.
     pub client: Option<TraceParent>,
     /// Whether it is exported.
     pub is_recorded: bool,

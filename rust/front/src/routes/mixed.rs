@@ -56,7 +56,7 @@ const MANY: usize = 16;
 
 /// All mixed segments that follow one place.
 pub enum MixedSegments<N> {
-    /// In the order in which they are tried.
+    /// The segments in the order in which they are tried.
     Few(Vec<MixedSegment<N>>),
     Many(Vec<EndTable<N>>),
 }

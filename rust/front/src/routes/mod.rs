@@ -33,7 +33,7 @@ pub struct RouteTable<T> {
     hosts: HashMap<Box<str>, Node<T>>,
     /// Of routes for `*`.
     any_host: Node<T>,
-    /// Those that routes share.
+    /// The signatures that routes share.
     signatures: HashSet<Rc<RouteSignature>>,
 }
 

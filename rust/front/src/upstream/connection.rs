@@ -30,7 +30,7 @@ use super::response_head::HandlerResponseHead;
 use super::shared_memory::Memories;
 use super::socket;
 use super::stream_buffer::{End, HANDLER_DRAINED, Payload};
-use crate::memory::Share;
+use crate::memory::MemoryShare;
 use crate::scratch;
 
 /// A connection whose answer finds no memory tries again after this.
@@ -62,8 +62,8 @@ pub struct HandlerConnection {
     is_open: Cell<bool>,
     /// Since when another one has its place: it closes when nothing is in flight.
     retired: Cell<Option<Instant>>,
-    /// For what has arrived of streams.
-    memory: Share,
+    /// The memory that is taken by what has arrived of streams.
+    memory: MemoryShare,
     /// Where its handler may put large streams.
     pub(super) memories: Memories,
     may_close: Notify,
@@ -79,7 +79,7 @@ impl HandlerConnection {
     pub async fn open(
         instance_id: u64,
         socket: &Path,
-        share: Share,
+        share: MemoryShare,
         events: Rc<dyn Events>,
     ) -> io::Result<(Rc<Self>, impl Future<Output = ()> + 'static)> {
         let (reader, writer) = socket::connect(socket).await?.into_split();
@@ -175,7 +175,7 @@ impl HandlerConnection {
         }
     }
 
-    async fn run(self: Rc<Self>, mut reader: OwnedReadHalf, mut writer: OwnedWriteHalf, share: Share) {
+    async fn run(self: Rc<Self>, mut reader: OwnedReadHalf, mut writer: OwnedWriteHalf, share: MemoryShare) {
         let reason = tokio::select! {
             biased;
             reason = self.read(&mut reader, share) => reason,
@@ -228,7 +228,7 @@ impl HandlerConnection {
     }
 
     /// Reads answers until the connection ends. Returns why.
-    async fn read(self: &Rc<Self>, reader: &mut OwnedReadHalf, mut share: Share) -> String {
+    async fn read(self: &Rc<Self>, reader: &mut OwnedReadHalf, mut share: MemoryShare) -> String {
         let mut incoming = Incoming::default();
         loop {
             let held = incoming.held();
@@ -308,7 +308,7 @@ impl HandlerConnection {
         self: &Rc<Self>,
         reader: &mut OwnedReadHalf,
         incoming: &mut Incoming,
-        share: &mut Share,
+        share: &mut MemoryShare,
     ) -> Result<(), String> {
         let (held, room) = incoming.room().map_err(violation)?;
         let read = poll_fn(|cx| scratch::read_more(Pin::new(&mut *reader), cx, held, room)).await;
@@ -322,7 +322,7 @@ impl HandlerConnection {
         Ok(())
     }
 
-    fn held_frame(self: &Rc<Self>, frame: Vec<u8>, share: &mut Share) -> Result<(), String> {
+    fn held_frame(self: &Rc<Self>, frame: Vec<u8>, share: &mut MemoryShare) -> Result<(), String> {
         let Decoded::Frame(Frame { kind, number, head, .. }, _) = decode(&frame).map_err(violation)? else {
             return Ok(());
         };

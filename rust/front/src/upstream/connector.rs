@@ -20,7 +20,7 @@ static CONNECTOR: OnceLock<Connector> = OnceLock::new();
 pub struct Connector(Mutex<OwnedFd>);
 
 impl Connector {
-    /// From now on, connections to handlers are made so.
+    /// Has the launcher make all connections to handlers from now on.
     pub fn set(socket: OwnedFd) {
         // There is one at most.
         let _ = CONNECTOR.set(Self(Mutex::new(socket)));
@@ -35,7 +35,7 @@ impl Connector {
     /// Of the system.
     pub async fn connect(&'static self, path: &Path) -> io::Result<UnixStream> {
         let path = path.to_owned();
-        // Answered in microseconds, unless the machine has much to do: then requests do not wait for it.
+        // HandlerAnswer in microseconds, unless the machine has much to do: then requests do not wait for it.
         let connected = spawn_blocking(move || self.ask(&path)).await;
         UnixStream::from_std(connected.map_err(io::Error::other)??)
     }

@@ -12,12 +12,12 @@ use super::connection::{Events, HandlerConnection};
 use super::interval::Interval;
 use super::outgoing::{self, RequestBody};
 use super::pool::HandlerPool;
-use super::reply::{Answer, AnswerBody, Outcome, Reply, Streamed};
-use super::shared::{Active, SharedEndpoint};
+use super::reply::{Answer, AnswerBody, Outcome, Reply, StreamedAnswer};
+use super::shared::{ActiveRequest, SharedEndpoint};
 use super::upload::Upload;
 use crate::endpoint_state::EndpointState;
 use crate::figures::Figures;
-use crate::memory::{MemoryBudget, Share};
+use crate::memory::{MemoryBudget, MemoryShare};
 use crate::messages::{FromFront, Serving, Takes};
 use crate::supervisor::Supervisor;
 
@@ -44,10 +44,10 @@ pub enum Failure {
 }
 
 /// What a handler answers with.
-pub enum Answered<'a> {
+pub enum HandlerAnswer<'a> {
     Whole(Answer),
     /// The request counts as active until the end of the stream.
-    Streamed(Streamed, Active<'a>),
+    Streamed(StreamedAnswer, ActiveRequest<'a>),
 }
 
 /// 2^32 divided by the golden ratio: it spreads turns evenly.
@@ -62,15 +62,15 @@ struct Upstream {
 }
 
 /// A handler for one request.
-struct Picked {
+struct PickedHandler {
     version: u32,
     takes: Takes,
     connection: Rc<HandlerConnection>,
 }
 
 impl Upstream {
-    fn picked(&self) -> Picked {
-        Picked { version: self.version, takes: self.takes, connection: self.connection.clone() }
+    fn picked(&self) -> PickedHandler {
+        PickedHandler { version: self.version, takes: self.takes, connection: self.connection.clone() }
     }
 }
 
@@ -93,7 +93,7 @@ pub struct Context {
 struct Traffic {
     upstreams: RefCell<Vec<Upstream>>,
     is_removed: Cell<bool>,
-    /// For the shares of several handlers.
+    /// The turn of the last request, by which several handlers get their shares.
     turn: Cell<u32>,
     /// Counts states. Connecting takes a while, in which a newer one may come.
     received: Cell<u64>,
@@ -123,8 +123,8 @@ impl Endpoint {
     }
 
     /// Counts a finished request.
-    pub fn finished(&self, status: u16, duration: Duration) {
-        self.traffic().figures.borrow_mut().get_or_insert_default().finished(status, duration.as_secs_f64());
+    pub fn count_finished(&self, status: u16, duration: Duration) {
+        self.traffic().figures.borrow_mut().get_or_insert_default().count_finished(status, duration.as_secs_f64());
     }
 
     pub fn figures(&self) -> Option<Figures> {
@@ -132,17 +132,17 @@ impl Endpoint {
     }
 
     /// Memory for the body of a request.
-    pub fn share(&self, memory: &Arc<MemoryBudget>) -> Share {
+    pub fn share(&self, memory: &Arc<MemoryBudget>) -> MemoryShare {
         self.shared.share(memory)
     }
 
     /// Further memory for an answer.
-    pub fn answers_share(&self, memory: &Arc<MemoryBudget>) -> Share {
-        Share::new(memory.clone(), Some(self.shared.answers(memory).clone()))
+    pub fn answers_share(&self, memory: &Arc<MemoryBudget>) -> MemoryShare {
+        MemoryShare::new(memory.clone(), Some(self.shared.answers(memory).clone()))
     }
 
     /// Memory for an answer of so many bytes; `None` when there is none.
-    pub fn share_for(&self, body: &mut AnswerBody, bytes: usize, memory: &Arc<MemoryBudget>) -> Option<Share> {
+    pub fn share_for(&self, body: &mut AnswerBody, bytes: usize, memory: &Arc<MemoryBudget>) -> Option<MemoryShare> {
         let mut share = body.share.take().unwrap_or_else(|| self.answers_share(memory));
         share.set(bytes).then_some(share)
     }
@@ -161,11 +161,11 @@ impl Endpoint {
         deadline: Instant,
         place: Option<u32>,
         socket_head: Option<&[u8]>,
-    ) -> Result<Answered<'_>, Failure> {
+    ) -> Result<HandlerAnswer<'_>, Failure> {
         let active = self.begin(head, &body.bytes, reply)?;
         self.interval().began(active.count());
         loop {
-            let Picked { version, takes, connection } = self.picked(deadline, place).await?;
+            let PickedHandler { version, takes, connection } = self.picked(deadline, place).await?;
             reply.version.set(Some(version));
             let is_sent = match (takes, socket_head) {
                 (Takes::Websockets, None) => return Err(Failure::NoSocket),
@@ -177,8 +177,8 @@ impl Endpoint {
             }
             drop(connection);
             match reply.outcome().await {
-                Outcome::Answered(answer) => return Ok(Answered::Whole(answer)),
-                Outcome::Streamed(streamed) => return Ok(Answered::Streamed(streamed, active)),
+                Outcome::Answered(answer) => return Ok(HandlerAnswer::Whole(answer)),
+                Outcome::Streamed(streamed) => return Ok(HandlerAnswer::Streamed(streamed, active)),
                 Outcome::Aborted(reason) => return Err(Failure::Aborted(reason)),
                 Outcome::TooLarge => return Err(Failure::OutOfMemory),
                 Outcome::Expired => return Err(Failure::Expired),
@@ -199,9 +199,9 @@ impl Endpoint {
         deadline: Instant,
         place: Option<u32>,
         memory: &Arc<MemoryBudget>,
-    ) -> Result<Option<(Upload, Active<'_>)>, Failure> {
+    ) -> Result<Option<(Upload, ActiveRequest<'_>)>, Failure> {
         let active = self.begin(head, b"", reply)?;
-        let Picked { version, takes, connection } = self.picked(deadline, place).await?;
+        let PickedHandler { version, takes, connection } = self.picked(deadline, place).await?;
         if self.traffic().upstreams.borrow().iter().any(|upstream| upstream.takes == Takes::Whole) {
             return Ok(None);
         }
@@ -215,7 +215,7 @@ impl Endpoint {
     }
 
     /// Counts a request as active.
-    fn begin(&self, head: &[u8], body: &[u8], reply: &Reply) -> Result<Active<'_>, Failure> {
+    fn begin(&self, head: &[u8], body: &[u8], reply: &Reply) -> Result<ActiveRequest<'_>, Failure> {
         reply.version.set(None);
         if let Some(problem) = outgoing::problem(head, body) {
             return Err(Failure::TooLarge(problem));
@@ -225,14 +225,14 @@ impl Endpoint {
     }
 
     /// The handler for the next request, which is waited for.
-    async fn picked(&self, deadline: Instant, place: Option<u32>) -> Result<Picked, Failure> {
+    async fn picked(&self, deadline: Instant, place: Option<u32>) -> Result<PickedHandler, Failure> {
         match self.pick(place) {
             Some(picked) => Ok(picked),
             None => self.wait_for_handler(deadline, place).await,
         }
     }
 
-    async fn wait_for_handler(&self, deadline: Instant, place: Option<u32>) -> Result<Picked, Failure> {
+    async fn wait_for_handler(&self, deadline: Instant, place: Option<u32>) -> Result<PickedHandler, Failure> {
         let mut until = deadline.min(Instant::now() + WAIT);
         let Some(_waiting) = self.shared.wait() else { return Err(Failure::Unavailable) };
         loop {
@@ -264,7 +264,7 @@ impl Endpoint {
 
     /// The handler for the next request, as their weights say. Shares hold for few requests, too: turns are spread
     /// evenly, by the golden ratio (the additive recurrence of Knuth, TAOCP 3, 6.4).
-    fn pick(&self, place: Option<u32>) -> Option<Picked> {
+    fn pick(&self, place: Option<u32>) -> Option<PickedHandler> {
         let upstreams = self.traffic().upstreams.borrow();
         if let [only] = &upstreams[..] {
             return only.connection.is_open().then(|| only.picked());

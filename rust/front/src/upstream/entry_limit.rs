@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Default)]
 pub struct EntryLimit {
     ordinary: EntriesOfSecond,
-    /// Those that a policy reports: others do not take their place.
+    /// Entries of requests that a policy reports: others do not take their place.
     reported: EntriesOfSecond,
     left_out: AtomicU64,
-    /// Of those the ones that have failed.
+    /// Requests among those left out that have failed.
     failed: AtomicU64,
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::reply::Reply;
 use super::stream_buffer::StreamBuffer;
 use super::upload::SendCredit;
-use crate::memory::Share;
+use crate::memory::MemoryShare;
 
 const SLOT_BITS: u32 = 16;
 /// Requests that can be in flight on one connection.
@@ -14,7 +14,7 @@ pub const MAX_IN_FLIGHT: usize = 1 << SLOT_BITS;
 /// A request that is not answered yet.
 pub struct Pending {
     pub reply: Rc<Reply>,
-    /// None while its body is still arriving.
+    /// When its time is over; none while its body is still arriving.
     pub deadline: Option<Instant>,
     /// It asks for a WebSocket.
     pub is_socket: bool,
@@ -155,7 +155,7 @@ impl InFlight {
 
     /// The answer to a request begins; what gets the rest of it, which takes memory of `share`. `None` if it is not
     /// waited for.
-    pub fn begin_stream(&mut self, number: u32, share: Share) -> Option<(Pending, Rc<StreamBuffer>)> {
+    pub fn begin_stream(&mut self, number: u32, share: MemoryShare) -> Option<(Pending, Rc<StreamBuffer>)> {
         let slot = self.slots.get_mut(usize::from(number as u16)).filter(|slot| slot.has(number))?;
         let pending = slot.take_if(|_| true)?;
         let buffer = StreamBuffer::new(share, pending.is_socket);
@@ -309,7 +309,7 @@ mod tests {
     fn a_stream_has_its_number_until_the_handler_ends_it() {
         let now = Instant::now();
         let memory = Arc::new(MemoryBudget::new(0));
-        let share = || Share::new(memory.clone(), None);
+        let share = || MemoryShare::new(memory.clone(), None);
         let mut in_flight = InFlight::default();
         let number = in_flight.add(pending(now)).unwrap();
         assert!(in_flight.stream(number).is_none() && !in_flight.end_stream(number));

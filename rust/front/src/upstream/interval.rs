@@ -14,7 +14,7 @@ pub struct Interval {
 }
 
 struct VersionFigures {
-    /// Of the handler; `None` when none was asked.
+    /// The version of the handler; `None` when no handler got the requests.
     version: Option<u32>,
     /// Requests by class of status: at 2 those with 200 to 299, at 0 those of no class.
     statuses: [u32; 6],
@@ -28,7 +28,7 @@ impl Interval {
     }
 
     /// Whether it is the first one that is counted in the interval.
-    pub fn finished(&self, version: Option<u32>, status: u16, duration: Duration) -> bool {
+    pub fn count_finished(&self, version: Option<u32>, status: u16, duration: Duration) -> bool {
         let mut versions = self.versions.borrow_mut();
         let is_first = versions.is_empty();
         let at = versions.iter().position(|one| one.version == version).unwrap_or_else(|| {
@@ -44,14 +44,14 @@ impl Interval {
 
     /// Ends the interval; `in_flight`: those that the next one begins with.
     pub fn take(&self, id: &str, in_flight: u32) -> EndpointInterval {
-        let told = |VersionFigures { version, statuses, durations }: VersionFigures| {
+        let message = |VersionFigures { version, statuses, durations }: VersionFigures| {
             let (buckets, counts) = durations.counts().unzip();
             VersionInterval { version, statuses, buckets, counts }
         };
         EndpointInterval {
             id: id.to_owned(),
             in_flight: self.in_flight.replace(in_flight),
-            versions: self.versions.take().into_iter().map(told).collect(),
+            versions: self.versions.take().into_iter().map(message).collect(),
         }
     }
 }
@@ -65,12 +65,13 @@ mod tests {
         let interval = Interval::default();
         interval.began(3);
         interval.began(1);
-        let finished = |version, status| interval.finished(version, status, Duration::from_millis(1));
+        let finished = |version, status| interval.count_finished(version, status, Duration::from_millis(1));
         assert!(finished(Some(1), 200));
         assert!(!finished(Some(1), 204) && !finished(Some(2), 500) && !finished(None, 999));
-        let told = interval.take("one", 2);
-        assert_eq!((&*told.id, told.in_flight), ("one", 3));
-        let of = |at: usize| (told.versions[at].version, told.versions[at].statuses, &told.versions[at].counts[..]);
+        let message = interval.take("one", 2);
+        assert_eq!((&*message.id, message.in_flight), ("one", 3));
+        let of =
+            |at: usize| (message.versions[at].version, message.versions[at].statuses, &message.versions[at].counts[..]);
         assert_eq!(of(0), (Some(1), [0, 0, 2, 0, 0, 0], &[2][..]));
         assert_eq!(of(1), (Some(2), [0, 0, 0, 0, 0, 1], &[1][..]));
         assert_eq!(of(2), (None, [1, 0, 0, 0, 0, 0], &[1][..]));

@@ -3,7 +3,6 @@ mod body_stream;
 mod by_id;
 mod connection;
 mod connector;
-mod counted;
 pub mod endpoint;
 mod entry_limit;
 #[cfg(fuzzing)]
@@ -12,6 +11,7 @@ mod in_flight;
 mod incoming;
 mod interval;
 mod outgoing;
+mod permit;
 mod pool;
 mod reply;
 mod response_head;
@@ -30,8 +30,8 @@ pub use connection::SWITCHING;
 pub use connector::Connector;
 pub use outgoing::RequestBody;
 pub use pool::HandlerPool;
-pub use reply::{Answer, AnswerBody, Outcome, Reply, Streamed};
-pub use shared::{Active, SharedEndpoint};
+pub use reply::{Answer, AnswerBody, Outcome, Reply, StreamedAnswer};
+pub use shared::{ActiveRequest, SharedEndpoint};
 pub use stream_buffer::End;
 pub use upload::Upload;
 

@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::unix::OwnedWriteHalf;
 
 use super::shared_memory::send_with;
-use crate::memory::Share;
+use crate::memory::MemoryShare;
 
 /// A body above this is written from where it is instead of being copied.
 const COPIED_BODY_BYTES: usize = 16 * 1024;
@@ -30,11 +30,11 @@ const FULL_BYTES: usize = 16 * 1024 * 1024;
 #[derive(Default)]
 pub struct RequestBody {
     pub bytes: Vec<u8>,
-    _share: Option<Share>,
+    _share: Option<MemoryShare>,
 }
 
 impl RequestBody {
-    pub fn new(bytes: Vec<u8>, share: Option<Share>) -> Self {
+    pub fn new(bytes: Vec<u8>, share: Option<MemoryShare>) -> Self {
         Self { bytes, _share: share }
     }
 }
@@ -228,8 +228,8 @@ mod tests {
     #[test]
     fn a_body_has_its_memory_until_it_is_written() {
         let memory = Arc::new(MemoryBudget::new(100_000));
-        let is_free = || Share::new(memory.clone(), None).set(100_000);
-        let mut share = Share::new(memory.clone(), None);
+        let is_free = || MemoryShare::new(memory.clone(), None).set(100_000);
+        let mut share = MemoryShare::new(memory.clone(), None);
         assert!(share.set(100_000));
         let mut outgoing = Outgoing::default();
         outgoing.add(1, b"{}", &Arc::new(RequestBody::new(vec![7; 100_000], Some(share))));

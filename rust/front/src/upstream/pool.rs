@@ -9,7 +9,7 @@ use slab::Slab;
 
 use super::connection::{Events, HandlerConnection};
 use super::stream_buffer::FRONT_DRAINED;
-use crate::memory::{MemoryBudget, Share};
+use crate::memory::{MemoryBudget, MemoryShare};
 
 pub struct HandlerPool {
     memory: Arc<MemoryBudget>,
@@ -22,7 +22,7 @@ impl HandlerPool {
         Rc::new(Self { memory, connections: RefCell::default() })
     }
 
-    /// That for answers that have arrived in part.
+    /// The memory for answers that have arrived in part.
     pub fn memory(&self) -> &Arc<MemoryBudget> {
         &self.memory
     }
@@ -38,7 +38,7 @@ impl HandlerPool {
         answers: Arc<MemoryBudget>,
         events: Rc<dyn Events>,
     ) -> std::io::Result<Rc<HandlerConnection>> {
-        let share = Share::new(self.memory.clone(), Some(answers));
+        let share = MemoryShare::new(self.memory.clone(), Some(answers));
         let (connection, running) = HandlerConnection::open(instance_id, socket, share, events).await?;
         let key = self.connections.borrow_mut().insert(connection.clone());
         let pool = self.clone();

@@ -7,7 +7,7 @@ use std::task::{Poll, Waker};
 
 use super::body_stream::BodyStream;
 use super::response_head::HandlerResponseHead;
-use crate::memory::Share;
+use crate::memory::MemoryShare;
 
 /// The answer of a handler.
 pub struct Answer {
@@ -20,7 +20,7 @@ pub struct AnswerBody {
     pub bytes: Vec<u8>,
     pub start: usize,
     /// The memory that it takes, if it is large.
-    pub share: Option<Share>,
+    pub share: Option<MemoryShare>,
 }
 
 impl AnswerBody {
@@ -30,14 +30,14 @@ impl AnswerBody {
 }
 
 /// An answer whose body follows.
-pub struct Streamed {
+pub struct StreamedAnswer {
     pub head: Rc<HandlerResponseHead>,
     pub body: BodyStream,
 }
 
 pub enum Outcome {
     Answered(Answer),
-    Streamed(Streamed),
+    Streamed(StreamedAnswer),
     /// The handler exited, or violated the protocol.
     Aborted(Rc<str>),
     /// The answer is larger than the memory for all, or than what the endpoint may have of it.
@@ -50,13 +50,13 @@ pub enum Outcome {
 
 pub struct Reply {
     outcome: RefCell<Option<Outcome>>,
-    /// Of the handler that the request was sent to last.
+    /// The version of the handler that the request was sent to last.
     pub version: Cell<Option<u32>>,
     waker: Waker,
 }
 
 impl Reply {
-    /// For the task with this waker.
+    /// Makes a place for replies to the task with this waker.
     pub fn new(waker: Waker) -> Rc<Self> {
         Rc::new(Self { outcome: RefCell::default(), version: Cell::default(), waker })
     }

@@ -3,9 +3,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use super::counted::Counted;
 use super::entry_limit::EntryLimit;
-use crate::memory::{MemoryBudget, Share};
+use super::permit::Permit;
+use crate::memory::{MemoryBudget, MemoryShare};
 
 /// Requests of an endpoint that may wait for a handler.
 const MAX_WAITING: u32 = 1_000;
@@ -25,7 +25,8 @@ pub struct SharedEndpoint {
 /// What an endpoint has from its first request on: there may be very many that nobody calls.
 #[derive(Default)]
 struct SharedTraffic {
-    /// For bodies of requests, and for those of answers: neither waits for the other. Made when they are needed.
+    /// The memory for bodies of requests, and that for answers: neither waits for the other. Both are made when they
+    /// are needed.
     requests: OnceLock<Arc<MemoryBudget>>,
     answers: OnceLock<Arc<MemoryBudget>>,
     entries: EntryLimit,
@@ -58,13 +59,13 @@ impl SharedEndpoint {
     }
 
     /// Counts a request as active; `None` when there are so many already.
-    pub fn begin(&self, limit: u32) -> Option<Active<'_>> {
-        Some(Active { counted: Counted::add(&self.active, limit)?, used_at: &self.used_at })
+    pub fn begin(&self, limit: u32) -> Option<ActiveRequest<'_>> {
+        Some(ActiveRequest { permit: Permit::acquire(&self.active, limit)?, used_at: &self.used_at })
     }
 
     /// Counts a request as waiting for a handler; `None` when too many do.
-    pub fn wait(&self) -> Option<Counted<'_>> {
-        Counted::add(&self.waiting, MAX_WAITING)
+    pub fn wait(&self) -> Option<Permit<'_>> {
+        Permit::acquire(&self.waiting, MAX_WAITING)
     }
 
     /// For how long it has had no request, milliseconds.
@@ -86,8 +87,8 @@ impl SharedEndpoint {
     }
 
     /// Memory for the body of a request: an endpoint may use half of it for these, and half for answers.
-    pub fn share(&self, memory: &Arc<MemoryBudget>) -> Share {
-        Share::new(memory.clone(), Some(part(&self.traffic().requests, memory).clone()))
+    pub fn share(&self, memory: &Arc<MemoryBudget>) -> MemoryShare {
+        MemoryShare::new(memory.clone(), Some(part(&self.traffic().requests, memory).clone()))
     }
 
     /// The part of the memory for answers.
@@ -101,20 +102,20 @@ fn part<'a>(made: &'a OnceLock<Arc<MemoryBudget>>, memory: &MemoryBudget) -> &'a
 }
 
 /// A request in a handler or waiting for one.
-pub struct Active<'a> {
-    counted: Counted<'a>,
+pub struct ActiveRequest<'a> {
+    permit: Permit<'a>,
     used_at: &'a AtomicU64,
 }
 
-impl Active<'_> {
-    /// Those there were when this one began, with this one.
+impl ActiveRequest<'_> {
+    /// How many requests were active when this one began, with this one.
     pub fn count(&self) -> u32 {
-        self.counted.count
+        self.permit.count
     }
 }
 
-impl Drop for Active<'_> {
-    /// Before it is not counted any more.
+impl Drop for ActiveRequest<'_> {
+    /// Before it is not permit any more.
     fn drop(&mut self) {
         self.used_at.store(now(), Ordering::Relaxed);
     }

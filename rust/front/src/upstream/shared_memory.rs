@@ -16,7 +16,7 @@ use edge_wire::MEMORY_BYTES;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 
-use crate::memory::Share;
+use crate::memory::MemoryShare;
 use crate::workers;
 
 /// Streams of a connection that can have memory at a time.
@@ -50,7 +50,7 @@ unsafe impl Sync for Mapping {}
 /// Memory for a stream. Dropped with the stream: its pages are given back then.
 pub struct SharedMemory {
     mapping: Arc<Mapping>,
-    _share: Share,
+    _share: MemoryShare,
 }
 
 /// What the handler is told of it.
@@ -69,7 +69,7 @@ struct Part {
 
 impl Memories {
     /// Memory for a stream, which takes it from `share`. `None` if there is none.
-    pub fn take(&self, mut share: Share) -> Option<(SharedMemory, Given)> {
+    pub fn take(&self, mut share: MemoryShare) -> Option<(SharedMemory, Given)> {
         let mut all = self.all.borrow_mut();
         // Nothing is sent from it any more, and its pages have been given back.
         let unused = all.iter().position(|mapping| Arc::strong_count(mapping) == 1);

@@ -13,7 +13,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::task::{JoinHandle, spawn_local, yield_now};
 
-use super::endpoint::{Answered, Context, Endpoint, Failure};
+use super::endpoint::{Context, Endpoint, Failure, HandlerAnswer};
 use super::reply::Reply;
 use super::{HandlerPool, RequestBody, SharedEndpoint};
 use crate::endpoint_state::{Address, EndpointState};
@@ -62,8 +62,8 @@ impl Sleeping {
             let reply = Reply::new(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await);
             let body = Arc::new(RequestBody::new(Vec::new(), None));
             endpoint.request(b"{}", &body, &reply, deadline, None, None).await.map(|answered| match answered {
-                Answered::Whole(answer) => answer.head.status,
-                Answered::Streamed(..) => panic!("it is whole"),
+                HandlerAnswer::Whole(answer) => answer.head.status,
+                HandlerAnswer::Streamed(..) => panic!("it is whole"),
             })
         });
         yield_now().await;

@@ -27,7 +27,7 @@ pub async fn connect(path: &Path) -> io::Result<UnixStream> {
     UnixStream::connect(format!("/proc/self/fd/{}", file.as_raw_fd())).await
 }
 
-/// Of a file that is none.
+/// The error for a file that is no socket.
 pub fn no_socket() -> io::Error {
     io::Error::other("the file of its socket is not a socket")
 }

@@ -13,7 +13,7 @@ use edge_wire::{INITIAL_CREDIT, Kind, MAX_DATA_BYTES, MIN_SHARED_BYTES, cost};
 
 use super::shared_memory::{Given, Memories, SharedMemory};
 use super::window::CreditWindow;
-use crate::memory::Share;
+use crate::memory::MemoryShare;
 
 /// What a stream may have in memory without asking for it.
 const FREE_BYTES: usize = 64 * 1024;
@@ -36,10 +36,10 @@ pub enum End {
 
 /// The bytes of a frame.
 pub enum Payload<'a> {
-    /// In memory that is used for others next.
+    /// The bytes are in memory that is used for other frames next.
     Borrowed(&'a [u8]),
     Own(Bytes),
-    /// In memory of the stream: for the kernel only.
+    /// The bytes are in memory that the handler shares: only the kernel may read them.
     Placed(Bytes),
 }
 
@@ -74,7 +74,7 @@ pub struct StreamBuffer {
     /// Bytes of these.
     held: Cell<usize>,
     /// The memory that they take, if it is much.
-    share: RefCell<Share>,
+    share: RefCell<MemoryShare>,
     /// Bytes that the handler may still send.
     credit: Cell<usize>,
     window: CreditWindow,
@@ -101,7 +101,7 @@ pub enum PushError {
 
 impl StreamBuffer {
     /// `share` is for what is not taken at once.
-    pub fn new(share: Share, is_socket: bool) -> Rc<Self> {
+    pub fn new(share: MemoryShare, is_socket: bool) -> Rc<Self> {
         Rc::new(Self {
             is_socket,
             is_closed: Cell::default(),
@@ -286,7 +286,7 @@ mod tests {
     use crate::memory::MemoryBudget;
 
     fn arrived(memory: usize) -> Rc<StreamBuffer> {
-        StreamBuffer::new(Share::new(Arc::new(MemoryBudget::new(memory)), None), false)
+        StreamBuffer::new(MemoryShare::new(Arc::new(MemoryBudget::new(memory)), None), false)
     }
 
     fn push(arrived: &StreamBuffer, piece: &[u8]) -> Result<(), PushError> {
@@ -313,8 +313,8 @@ mod tests {
         const HALF: usize = INITIAL_CREDIT / 2;
         let whole = Arc::new(MemoryBudget::new(2 * INITIAL_CREDIT));
         let taken = |rest: usize, others: usize, is_socket: bool| {
-            let stream = StreamBuffer::new(Share::new(whole.clone(), None), is_socket);
-            let mut of_others = Share::new(whole.clone(), None);
+            let stream = StreamBuffer::new(MemoryShare::new(whole.clone(), None), is_socket);
+            let mut of_others = MemoryShare::new(whole.clone(), None);
             for length in [HALF, rest] {
                 stream.push(Kind::Data, Payload::Borrowed(&vec![7; length])).unwrap();
             }
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn nothing_counts_after_the_close_of_a_socket() {
-        let stream = StreamBuffer::new(Share::new(Arc::new(MemoryBudget::new(0)), None), true);
+        let stream = StreamBuffer::new(MemoryShare::new(Arc::new(MemoryBudget::new(0)), None), true);
         for _ in 0..3 {
             stream.push(Kind::Close, Payload::Borrowed(&[3, 232])).unwrap();
         }

@@ -1,4 +1,4 @@
-//! Streamed answers on the connection to a handler, with a handler that does as it likes.
+//! StreamedAnswer answers on the connection to a handler, with a handler that does as it likes.
 use std::time::Instant;
 
 use edge_wire::{
@@ -6,7 +6,7 @@ use edge_wire::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::reply::{Outcome, Streamed};
+use super::reply::{Outcome, StreamedAnswer};
 use super::tests::{Ends, later, reply, run, until};
 use super::{BodyStream, End};
 
@@ -32,7 +32,7 @@ impl Ends {
     }
 
     /// A request whose answer has begun.
-    async fn streamed(&mut self) -> (u32, Streamed) {
+    async fn streamed(&mut self) -> (u32, StreamedAnswer) {
         let reply = reply().await;
         let number = self.request(&reply, later()).await;
         self.send_frame(Kind::Stream, number, HEAD, b"").await;
@@ -63,7 +63,7 @@ async fn broken(body: &mut BodyStream) -> String {
 fn pieces_arrive_until_the_end() {
     run(async {
         let mut ends = Ends::open().await;
-        let (number, Streamed { head, mut body }) = ends.streamed().await;
+        let (number, StreamedAnswer { head, mut body }) = ends.streamed().await;
         assert_eq!((head.status, head.content_length, head.lines.len()), (200, Some(3), 0));
         assert_eq!(ends.connection.in_flight(), 1);
         ends.send_frame(Kind::Data, number, b"", b"one").await;
@@ -84,7 +84,7 @@ fn messages_are_for_sockets_only() {
     run(async {
         for kind in [Kind::Text, Kind::Ping, Kind::Close] {
             let mut ends = Ends::open().await;
-            let (number, Streamed { mut body, .. }) = ends.streamed().await;
+            let (number, StreamedAnswer { mut body, .. }) = ends.streamed().await;
             ends.send_frame(kind, number, b"", b"").await;
             ends.connection.closed().await;
             assert!(broken(&mut body).await.contains("a message on what is no WebSocket"));
@@ -96,7 +96,7 @@ fn messages_are_for_sockets_only() {
 fn credit_comes_back_with_what_is_taken_and_more_is_a_violation() {
     run(async {
         let mut ends = Ends::open().await;
-        let (number, Streamed { mut body, .. }) = ends.streamed().await;
+        let (number, StreamedAnswer { mut body, .. }) = ends.streamed().await;
         for _ in 0..INITIAL_CREDIT / PIECE {
             ends.send_frame(Kind::Data, number, b"", &[7; PIECE]).await;
         }
@@ -124,8 +124,8 @@ fn credit_comes_back_with_what_is_taken_and_more_is_a_violation() {
 fn a_reader_that_holds_back_its_stream_holds_back_no_other() {
     run(async {
         let mut ends = Ends::open().await;
-        let (slow, Streamed { body: _slow_body, .. }) = ends.streamed().await;
-        let (quick, Streamed { mut body, .. }) = ends.streamed().await;
+        let (slow, StreamedAnswer { body: _slow_body, .. }) = ends.streamed().await;
+        let (quick, StreamedAnswer { mut body, .. }) = ends.streamed().await;
         for _ in 0..INITIAL_CREDIT / PIECE {
             ends.send_frame(Kind::Data, slow, b"", &[7; PIECE]).await;
         }
@@ -173,10 +173,10 @@ fn a_stream_that_begins_past_its_deadline_is_reset() {
 fn a_handler_that_fails_or_ends_breaks_its_streams() {
     run(async {
         let mut ends = Ends::open().await;
-        let (number, Streamed { mut body, .. }) = ends.streamed().await;
+        let (number, StreamedAnswer { mut body, .. }) = ends.streamed().await;
         ends.send_frame(Kind::Reset, number, b"", b"no more of it").await;
         assert_eq!(broken(&mut body).await, "no more of it");
-        let (_, Streamed { mut body, .. }) = ends.streamed().await;
+        let (_, StreamedAnswer { mut body, .. }) = ends.streamed().await;
         ends.handler.shutdown().await.unwrap();
         assert!(broken(&mut body).await.contains("closed its connection"));
         ends.connection.closed().await;
@@ -187,7 +187,7 @@ fn a_handler_that_fails_or_ends_breaks_its_streams() {
 fn streams_of_a_replaced_handler_end_when_their_time_is_over() {
     run(async {
         let mut ends = Ends::open().await;
-        let (number, Streamed { mut body, .. }) = ends.streamed().await;
+        let (number, StreamedAnswer { mut body, .. }) = ends.streamed().await;
         ends.connection.retire();
         ends.connection.expire(Instant::now(), Instant::now().checked_sub(std::time::Duration::from_secs(60)));
         ends.send_frame(Kind::Data, number, b"", b"still there").await;
@@ -241,13 +241,13 @@ fn pieces_may_be_in_memory_that_the_handler_is_given() {
         let mut streams = Vec::new();
         // No more have it at a time.
         for which in 0..4 {
-            let (number, Streamed { mut body, .. }) = ends.streamed().await;
+            let (number, StreamedAnswer { mut body, .. }) = ends.streamed().await;
             assert_eq!(ends.given_memory(number, &mut body).await, which);
             ends.send_placed(number, MEMORY_BYTES - PIECE, PIECE).await;
             assert_eq!(body.next().await.unwrap().len(), PIECE);
             streams.push((number, body));
         }
-        let (without, Streamed { mut body, .. }) = ends.streamed().await;
+        let (without, StreamedAnswer { mut body, .. }) = ends.streamed().await;
         body.may_have_memory();
         ends.take_quickly(without, &mut body).await;
         // One that is not used any more is given again.
@@ -265,7 +265,7 @@ fn pieces_may_be_in_memory_that_the_handler_is_given() {
             }
         }
         until(|| ends.connection.memories.has_unused()).await;
-        let (number, Streamed { mut body, .. }) = ends.streamed().await;
+        let (number, StreamedAnswer { mut body, .. }) = ends.streamed().await;
         assert_eq!(ends.given_memory(number, &mut body).await, 2);
     });
 }
@@ -275,7 +275,7 @@ fn memory_is_given_for_clients_that_it_is_sent_to_as_it_is_and_where_there_is_en
     for (memory, may_share) in [(MUCH, false), (2 * MEMORY_BYTES - 1, true)] {
         run(async move {
             let mut ends = Ends::open_with(memory).await;
-            let (number, Streamed { mut body, .. }) = ends.streamed().await;
+            let (number, StreamedAnswer { mut body, .. }) = ends.streamed().await;
             if may_share {
                 body.may_have_memory();
             }
@@ -295,7 +295,7 @@ fn a_piece_that_is_not_where_it_may_be_is_a_violation() {
     {
         run(async move {
             let mut ends = Ends::open_with(MUCH).await;
-            let (number, Streamed { mut body, .. }) = ends.streamed().await;
+            let (number, StreamedAnswer { mut body, .. }) = ends.streamed().await;
             ends.given_memory(number, &mut body).await;
             ends.send_placed(number, start, bytes).await;
             assert!(broken(&mut body).await.contains("violated the protocol"), "{start} {bytes}");
@@ -304,14 +304,14 @@ fn a_piece_that_is_not_where_it_may_be_is_a_violation() {
     }
     run(async {
         let mut ends = Ends::open().await;
-        let (number, Streamed { mut body, .. }) = ends.streamed().await;
+        let (number, StreamedAnswer { mut body, .. }) = ends.streamed().await;
         // It was given none.
         ends.send_placed(number, 0, PIECE).await;
         assert!(broken(&mut body).await.contains("violated the protocol"));
     });
     run(async {
         let mut ends = Ends::open_with(MUCH).await;
-        let (number, Streamed { mut body, .. }) = ends.streamed().await;
+        let (number, StreamedAnswer { mut body, .. }) = ends.streamed().await;
         ends.given_memory(number, &mut body).await;
         let credit = body.buffer.credit();
         drop(body);

@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, LocalOptions};
 use super::connection::{Events, HandlerConnection};
 use super::reply::{Outcome, Reply};
 use super::{HandlerPool, RequestBody};
-use crate::memory::{MemoryBudget, Share};
+use crate::memory::{MemoryBudget, MemoryShare};
 
 const WHOLE: usize = 1 << 20;
 /// Part of an answer that is counted: more than one read takes.
@@ -85,7 +85,7 @@ impl Ends {
     }
 
     pub fn is_free(&self) -> bool {
-        Share::new(self.memory.clone(), None).set(WHOLE)
+        MemoryShare::new(self.memory.clone(), None).set(WHOLE)
     }
 }
 
@@ -178,14 +178,14 @@ fn bodies_that_cannot_be_written_have_memory_until_the_connection_closes() {
     run(async {
         let ends = Ends::open().await;
         for _ in 0..2 {
-            let mut share = Share::new(ends.memory.clone(), None);
+            let mut share = MemoryShare::new(ends.memory.clone(), None);
             assert!(share.set(WHOLE / 2));
             let body = Arc::new(RequestBody::new(vec![7; WHOLE / 2], Some(share)));
             assert!(ends.connection.send(b"{}", &body, &reply().await, later()));
         }
         ends.connection.expire(later(), None);
         tokio::task::yield_now().await;
-        assert!(!Share::new(ends.memory.clone(), None).set(1));
+        assert!(!MemoryShare::new(ends.memory.clone(), None).set(1));
         ends.connection.retire();
         ends.connection.closed().await;
         assert!(ends.is_free());

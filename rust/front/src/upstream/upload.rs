@@ -10,7 +10,7 @@ use edge_wire::{HEADER_BYTES, INITIAL_CREDIT, Kind, MAX_DATA_BYTES, header};
 
 use super::outgoing::RequestBody;
 use super::stream_handle::StreamHandle;
-use crate::memory::Share;
+use crate::memory::MemoryShare;
 
 const LEFT: &str = "the client has left";
 /// What a piece takes of memory besides its bytes, about.
@@ -80,13 +80,13 @@ pub struct Upload {
     pub handle: StreamHandle,
     pub send_credit: Rc<SendCredit>,
     /// Memory for pieces that wait to be written.
-    pub memory: Share,
+    pub memory: MemoryShare,
     /// What the handler is told when this is dropped before the end of the body.
     pub reason: &'static str,
 }
 
 impl Upload {
-    pub fn new(handle: StreamHandle, send_credit: Rc<SendCredit>, memory: Share) -> Self {
+    pub fn new(handle: StreamHandle, send_credit: Rc<SendCredit>, memory: MemoryShare) -> Self {
         Self { handle, send_credit, memory, reason: LEFT }
     }
 

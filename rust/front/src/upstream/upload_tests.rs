@@ -9,13 +9,13 @@ use super::stream_buffer::HANDLER_DRAINED;
 use super::tests::{Ends, later, reply, run, until};
 use super::upload::PIECE_OVERHEAD;
 use super::{Reply, Upload};
-use crate::memory::{MemoryBudget, Share};
+use crate::memory::{MemoryBudget, MemoryShare};
 
 const ANSWER: &[u8] = br#"{"status":200,"headers":[]}"#;
 
 impl Ends {
     async fn uploaded(&mut self, reply: &std::rc::Rc<Reply>) -> Upload {
-        let memory = Share::new(Arc::new(MemoryBudget::new(1 << 20)), None);
+        let memory = MemoryShare::new(Arc::new(MemoryBudget::new(1 << 20)), None);
         let upload = self.connection.open_request(b"{}", reply, memory).unwrap();
         assert_eq!(self.arrived().await, (Kind::Open, upload.handle.number, b"{}".to_vec()));
         upload
@@ -70,12 +70,12 @@ fn bytes_that_wait_to_be_written_take_memory() {
     run(async {
         let ends = Ends::open().await;
         let memory = Arc::new(MemoryBudget::new(MAX_DATA_BYTES + 2 * (PIECE_OVERHEAD + HEADER_BYTES) + 1));
-        let share = Share::new(memory.clone(), None);
+        let share = MemoryShare::new(memory.clone(), None);
         let upload = ends.connection.open_request(b"{}", &reply().await, share).unwrap();
         assert_eq!(upload.send(&[7; MAX_DATA_BYTES]), Some(MAX_DATA_BYTES));
         assert_eq!(upload.send(b"12"), None);
         assert_eq!(upload.send(b"1"), Some(1));
-        until(|| Share::new(memory.clone(), None).set(MAX_DATA_BYTES)).await;
+        until(|| MemoryShare::new(memory.clone(), None).set(MAX_DATA_BYTES)).await;
         assert_eq!(upload.send(b"12"), Some(2));
     });
 }

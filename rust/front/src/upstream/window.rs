@@ -19,7 +19,7 @@ impl CreditWindow {
         Self { bytes: Cell::new(INITIAL_CREDIT), credited: Cell::new(Instant::now()) }
     }
 
-    /// As if credit had been given then.
+    /// Makes the window believe that credit was given then.
     #[cfg(test)]
     pub fn begin(&self, credited: Instant) {
         self.credited.set(credited);

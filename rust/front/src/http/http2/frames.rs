@@ -35,7 +35,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Those behind the preface.
+    /// Begins before the preface, which it skips.
     pub fn new() -> Self {
         Self {
             header: [0; HEADER_BYTES],

@@ -13,7 +13,7 @@ use http::{Request, Response, StatusCode};
 use super::super::client::{Client, Link, Next};
 use super::super::exchange::Exchange;
 use super::super::guard::{Phase, Watch, Watched};
-use super::super::request::read_request;
+use super::super::received_request::read_request;
 use super::super::response::{Persistence, ResponseHead};
 use super::super::stream::{Broken, ClientStream};
 use super::super::unparsable::UnparsableRequestResponse;

@@ -14,7 +14,7 @@ const READ_BYTES: usize = 4 * 1024;
 
 /// What a longer message took is not kept for the next one.
 const KEPT_BYTES: usize = 64 * 1024;
-/// Of the 125 bytes of a control frame, without the code.
+/// The longest reason of a close: the 125 bytes of a control frame without the code.
 const MAX_REASON_BYTES: usize = 123;
 /// The header of a control frame of a client, with its mask.
 const CONTROL_HEADER_BYTES: usize = 6;

@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use self::relay::{Left, Relay};
+use self::relay::{Relay, SocketEnd};
 use super::client::{Client, Next};
 use super::exchange::Exchange;
-use super::request::Request;
+use super::received_request::ReceivedRequest;
 use super::response::{Persistence, ResponseHead};
 use super::stream::Broken;
 use super::upgrade::Upgrade;
 use crate::messages::Level;
 use crate::policies::{Policies, Sockets};
-use crate::upstream::{SWITCHING, Streamed};
+use crate::upstream::{SWITCHING, StreamedAnswer};
 
 /// Headers of the handshake that only the front sets.
 const OF_HANDSHAKE: [&[u8]; 3] = [b"sec-websocket-accept", b"sec-websocket-extensions", b"sec-websocket-version"];
@@ -28,11 +28,11 @@ impl<C: Client> Exchange<'_, C> {
     ///
     /// # Errors
     /// When nothing more can be sent to the client.
-    pub(super) async fn socket(&mut self, request: &Request, streamed: Streamed) -> Result<Next, Broken> {
-        let Streamed { head, body } = streamed;
-        let (Ok(addressed), Some(Ok(upgrade))) = (&request.to, &request.upgrade) else { return Err(Broken::Gone) };
+    pub(super) async fn socket(&mut self, request: &ReceivedRequest, streamed: StreamedAnswer) -> Result<Next, Broken> {
+        let StreamedAnswer { head, body } = streamed;
+        let (Ok(destination), Some(Ok(upgrade))) = (&request.to, &request.upgrade) else { return Err(Broken::Gone) };
         let mut lines = handshake(upgrade, &head.lines);
-        if let Some((policies, outcome)) = addressed.policies() {
+        if let Some((policies, outcome)) = destination.policies() {
             lines = policies.response_lines(outcome, lines.into(), &head.host_lines).into_owned();
         }
         let response = ResponseHead {
@@ -47,26 +47,26 @@ impl<C: Client> Exchange<'_, C> {
         let bytes = response.bytes(&self.thread.dates, 0);
         self.thread.answered_by_handler();
         let unlimited = Sockets::default();
-        let limits = addressed.state.policies.as_deref().and_then(Policies::sockets).unwrap_or(&unlimited);
-        let idle = Duration::from_millis(addressed.state.limits.idle_timeout_ms.into());
-        let share = addressed.endpoint.share(&self.thread.memory);
+        let limits = destination.state.policies.as_deref().and_then(Policies::sockets).unwrap_or(&unlimited);
+        let idle = Duration::from_millis(destination.state.limits.idle_timeout_ms.into());
+        let share = destination.endpoint.share(&self.thread.memory);
         let Some(stream) = self.client.raw() else { return Err(Broken::Gone) };
         let mut relay = Relay::new(stream, body, limits, idle, share);
         let left = relay.run(&bytes).await;
         let sent = relay.sent();
         // The handler is told before anything else is done.
         drop(relay);
-        self.finished(request, SWITCHING, sent, None, left.reason());
-        if let Left::Handler(reason) = &left {
+        self.count_finished(request, SWITCHING, sent, None, left.reason());
+        if let SocketEnd::Handler(reason) = &left {
             let fields = json!({
                 "request_id": request.id,
-                "endpoint_id": &*addressed.endpoint.shared.id,
+                "endpoint_id": &*destination.endpoint.shared.id,
                 "reason": &**reason,
             });
             self.thread.supervisor.log(Level::Warn, fields, "a WebSocket was cut off");
         }
         match left {
-            Left::Gone(_) => Err(Broken::Gone),
+            SocketEnd::Gone(_) => Err(Broken::Gone),
             _ => Ok(Next::Close),
         }
     }

@@ -12,7 +12,7 @@ use super::super::stream::{Broken, ClientStream};
 use super::codec::{Closing, Codec, Received};
 use super::forward::Forward;
 use super::rate::Rate;
-use crate::memory::Share;
+use crate::memory::MemoryShare;
 use crate::policies::Sockets;
 use crate::upstream::{BodyStream, End};
 
@@ -31,7 +31,7 @@ const TOO_MANY: Closing = Closing::new(1008, "more messages in a second than thi
 const NO_MEMORY: Closing = Closing::new(1013, "the gateway has no memory left for this message");
 
 /// How a socket has ended.
-pub enum Left {
+pub enum SocketEnd {
     /// Both sides have said so.
     Closed,
     /// The gateway has closed it; why, for logs.
@@ -42,7 +42,7 @@ pub enum Left {
     Gone(Cow<'static, str>),
 }
 
-impl Left {
+impl SocketEnd {
     /// Why it has ended, unless both sides wanted it.
     pub fn reason(&self) -> Option<&str> {
         match self {
@@ -52,7 +52,7 @@ impl Left {
     }
 }
 
-impl From<Broken> for Left {
+impl From<Broken> for SocketEnd {
     fn from(_: Broken) -> Self {
         Self::Gone("the client has left without closing the WebSocket".into())
     }
@@ -65,7 +65,7 @@ pub struct Relay<'a> {
     rate: Rate,
     max_message_bytes: usize,
     idle: Duration,
-    share: Share,
+    share: MemoryShare,
     /// A message that the handler has not taken yet.
     forward: Option<Forward>,
     /// What has arrived of a message of the handler.
@@ -74,11 +74,11 @@ pub struct Relay<'a> {
     uncredited: usize,
     /// Bytes of messages that were sent to the client.
     sent: usize,
-    /// When the client was last heard, and whether it was asked since.
-    heard: Instant,
-    is_asked: bool,
-    /// Of the last ping of the handler, unless it was answered.
-    pinged: Option<Bytes>,
+    /// When the client was last last_heard, and whether it was asked since.
+    last_heard: Instant,
+    awaits_pong: bool,
+    /// The payload of the last ping of the handler, unless it was answered.
+    handler_ping: Option<Bytes>,
 }
 
 impl<'a> Relay<'a> {
@@ -87,7 +87,7 @@ impl<'a> Relay<'a> {
         handler: BodyStream,
         limits: &Sockets,
         idle: Duration,
-        share: Share,
+        share: MemoryShare,
     ) -> Self {
         Self {
             stream,
@@ -101,9 +101,9 @@ impl<'a> Relay<'a> {
             message: Vec::new(),
             uncredited: 0,
             sent: 0,
-            heard: Instant::now(),
-            is_asked: false,
-            pinged: None,
+            last_heard: Instant::now(),
+            awaits_pong: false,
+            handler_ping: None,
         }
     }
 
@@ -113,7 +113,7 @@ impl<'a> Relay<'a> {
     }
 
     /// Runs until the socket has ended. `head`: of the response.
-    pub async fn run(&mut self, head: &[u8]) -> Left {
+    pub async fn run(&mut self, head: &[u8]) -> SocketEnd {
         let ended = match self.stream.write(head).await {
             Ok(()) => self.carry().await,
             Err(broken) => Err(broken.into()),
@@ -121,7 +121,7 @@ impl<'a> Relay<'a> {
         ended.unwrap_or_else(|left| left)
     }
 
-    async fn carry(&mut self) -> Result<Left, Left> {
+    async fn carry(&mut self) -> Result<SocketEnd, SocketEnd> {
         loop {
             if let Some(left) = self.take_arrived().await? {
                 return Ok(left);
@@ -139,16 +139,16 @@ impl<'a> Relay<'a> {
                     if read? == 0 {
                         return Err(Broken::Gone.into());
                     }
-                    self.hear();
+                    self.client_is_here();
                 }
                 () = self.handler.more_sendable(sendable), if is_held_back => {}
-                () = tokio::time::sleep(wait), if !is_held_back => self.ask()?,
+                () = tokio::time::sleep(wait), if !is_held_back => self.ping_client()?,
             }
         }
     }
 
     /// Takes what has arrived from the client, as far as the handler does. Returns how the socket has ended, if it has.
-    async fn take_arrived(&mut self) -> Result<Option<Left>, Left> {
+    async fn take_arrived(&mut self) -> Result<Option<SocketEnd>, SocketEnd> {
         loop {
             self.send_forward();
             if self.forward.is_some() {
@@ -162,17 +162,17 @@ impl<'a> Relay<'a> {
                 Ok(Some(Received::Text(text))) => self.forward(Kind::Text, text),
                 Ok(Some(Received::Binary(bytes))) => self.forward(Kind::Binary, bytes),
                 Ok(Some(Received::Pong(payload))) => {
-                    if self.pinged.as_deref() == Some(&payload[..]) {
-                        self.pinged = None;
+                    if self.handler_ping.as_deref() == Some(&payload[..]) {
+                        self.handler_ping = None;
                         self.forward(Kind::Pong, payload);
                     }
                 }
                 Ok(Some(Received::Ping)) => {}
                 Ok(Some(Received::Close(frame))) => {
-                    self.tell_close(frame.as_ref().map(|(code, reason)| (*code, &reason[..])));
+                    self.send_close_to_handler(frame.as_ref().map(|(code, reason)| (*code, &reason[..])));
                     self.flush().await?;
                     self.stream.end().await?;
-                    return Ok(Some(Left::Closed));
+                    return Ok(Some(SocketEnd::Closed));
                 }
                 Err(closing) => return self.close(closing).await.map(Some),
             }
@@ -197,7 +197,7 @@ impl<'a> Relay<'a> {
             self.handler.send(kind, &piece);
             if kind != Kind::Data {
                 self.forward = None;
-                self.heard = Instant::now();
+                self.last_heard = Instant::now();
             }
         }
     }
@@ -212,7 +212,7 @@ impl<'a> Relay<'a> {
     }
 
     /// Takes frames of the handler, as many as are there, up to what is written at a time.
-    async fn take_frames(&mut self, first: Result<(Kind, Bytes), End>) -> Result<Option<Left>, Left> {
+    async fn take_frames(&mut self, first: Result<(Kind, Bytes), End>) -> Result<Option<SocketEnd>, SocketEnd> {
         let mut next = Some(first);
         while let Some(frame) = next {
             let left = match frame {
@@ -220,11 +220,11 @@ impl<'a> Relay<'a> {
                 Err(End::Complete) => Some(self.finish(None).await?),
                 Err(End::Drained(reason)) => {
                     self.shut(&RESTARTS).await?;
-                    Some(Left::Ended(reason.into()))
+                    Some(SocketEnd::Ended(reason.into()))
                 }
                 Err(End::Broken(reason)) => {
                     self.shut(&FAILED).await?;
-                    Some(Left::Handler(reason.to_string().into()))
+                    Some(SocketEnd::Handler(reason.to_string().into()))
                 }
             };
             if left.is_some() {
@@ -235,7 +235,7 @@ impl<'a> Relay<'a> {
         Ok(None)
     }
 
-    async fn take_frame(&mut self, kind: Kind, payload: Bytes) -> Result<Option<Left>, Left> {
+    async fn take_frame(&mut self, kind: Kind, payload: Bytes) -> Result<Option<SocketEnd>, SocketEnd> {
         let cost = cost(kind, payload.len());
         match kind {
             Kind::Data | Kind::Text | Kind::Binary => {
@@ -253,7 +253,7 @@ impl<'a> Relay<'a> {
             }
             Kind::Ping => {
                 self.codec.add_ping(payload.clone());
-                self.pinged = Some(payload);
+                self.handler_ping = Some(payload);
             }
             Kind::Pong => self.codec.add_pong(payload),
             _ => return self.finish(Some(&payload)).await.map(Some),
@@ -283,7 +283,7 @@ impl<'a> Relay<'a> {
     }
 
     /// Writes what there is for the client.
-    async fn flush(&mut self) -> Result<(), Left> {
+    async fn flush(&mut self) -> Result<(), SocketEnd> {
         if self.codec.out_bytes() > 0 {
             let bytes = self.codec.take_out();
             self.stream.write(&bytes).await?;
@@ -297,71 +297,71 @@ impl<'a> Relay<'a> {
         Ok(())
     }
 
-    fn hear(&mut self) {
-        self.heard = Instant::now();
-        self.is_asked = false;
+    fn client_is_here(&mut self) {
+        self.last_heard = Instant::now();
+        self.awaits_pong = false;
     }
 
-    /// How long nothing may be heard before something is done about it.
+    /// How long nothing may be last_heard before something is done about it.
     fn until_idle(&self) -> Duration {
-        let limit = if self.is_asked { self.idle } else { self.idle / 2 };
-        limit.saturating_sub(self.heard.elapsed())
+        let limit = if self.awaits_pong { self.idle } else { self.idle / 2 };
+        limit.saturating_sub(self.last_heard.elapsed())
     }
 
-    /// Asks a client that was not heard whether it is there.
+    /// Asks a client that was not last_heard whether it is there.
     ///
     /// # Errors
     /// When it was asked before.
-    fn ask(&mut self) -> Result<(), Left> {
-        if self.is_asked {
+    fn ping_client(&mut self) -> Result<(), SocketEnd> {
+        if self.awaits_pong {
             let idle = self.idle.as_millis();
-            return Err(Left::Gone(format!("the client has answered no ping for {idle} ms").into()));
+            return Err(SocketEnd::Gone(format!("the client has answered no ping for {idle} ms").into()));
         }
         self.codec.add_ping(Bytes::from_static(PING));
-        self.is_asked = true;
+        self.awaits_pong = true;
         Ok(())
     }
 
     /// The handler ends the socket, with the payload of its close if it has sent one.
-    async fn finish(&mut self, close: Option<&[u8]>) -> Result<Left, Left> {
+    async fn finish(&mut self, close: Option<&[u8]>) -> Result<SocketEnd, SocketEnd> {
         let (code, reason) = match close {
             Some([high, low, reason @ ..]) => (u16::from_be_bytes([*high, *low]), String::from_utf8_lossy(reason)),
             _ => (1000, "".into()),
         };
         self.codec.add_close(Some((code, &reason)));
         self.await_close().await?;
-        Ok(Left::Closed)
+        Ok(SocketEnd::Closed)
     }
 
     /// The handler has done what it may not.
-    async fn fail(&mut self, reason: &'static str) -> Result<Left, Left> {
+    async fn fail(&mut self, reason: &'static str) -> Result<SocketEnd, SocketEnd> {
         self.shut(&FAILED).await?;
-        Ok(Left::Handler(reason.into()))
+        Ok(SocketEnd::Handler(reason.into()))
     }
 
     /// Ends a socket whose client has done what it may not.
-    async fn close(&mut self, closing: Closing) -> Result<Left, Left> {
-        self.tell_close(Some((closing.code, closing.reason.as_bytes())));
+    async fn close(&mut self, closing: Closing) -> Result<SocketEnd, SocketEnd> {
+        self.send_close_to_handler(Some((closing.code, closing.reason.as_bytes())));
         self.codec.add_close(Some((closing.code, closing.reason)));
         // What it sends is not read any more: it may not be understood.
         self.flush().await?;
         self.stream.end().await?;
-        Ok(Left::Ended(closing.reason.into()))
+        Ok(SocketEnd::Ended(closing.reason.into()))
     }
 
     /// Tells the handler that the socket is closed.
-    fn tell_close(&self, frame: Option<(u16, &[u8])>) {
+    fn send_close_to_handler(&self, frame: Option<(u16, &[u8])>) {
         let payload = frame.map_or(Vec::new(), |(code, reason)| [&code.to_be_bytes()[..], reason].concat());
         self.handler.send(Kind::Close, &payload);
     }
 
-    async fn shut(&mut self, closing: &Closing) -> Result<(), Left> {
+    async fn shut(&mut self, closing: &Closing) -> Result<(), SocketEnd> {
         self.codec.add_close(Some((closing.code, closing.reason)));
         self.await_close().await
     }
 
     /// Writes a close, and waits for a while for the answer; what else comes before that is dropped.
-    async fn await_close(&mut self) -> Result<(), Left> {
+    async fn await_close(&mut self) -> Result<(), SocketEnd> {
         self.flush().await?;
         let answered = async {
             loop {
@@ -383,7 +383,7 @@ impl<'a> Relay<'a> {
 /// Waits for more of the client. Returns how many bytes, 0 when it has left. While it is held back, nothing is read.
 async fn arrival(stream: &mut ClientStream, is_held_back: bool) -> Result<usize, Broken> {
     if is_held_back {
-        stream.left().await;
+        stream.closed_by_client().await;
         return Ok(0);
     }
     stream.fill().await

@@ -26,7 +26,7 @@ pub struct CompiledValidate {
     pub schemas: Vec<CompiledSchema>,
 }
 
-/// What is to be known of the policy at once.
+/// The part of the policy that is read at once.
 #[derive(Deserialize)]
 pub struct ModeOnly {
     pub mode: Mode,
@@ -42,7 +42,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// In the places of problems.
+    /// Its name in the places of problems.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Path => "path",
@@ -94,7 +94,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Of memory, roughly.
+    /// What it takes of memory, roughly.
     pub fn bytes(&self) -> usize {
         let members = self.members.iter().map(|(name, shape)| name.len() + shape.bytes());
         let patterns = self.patterns.iter().map(|pattern| pattern.shape.bytes());
@@ -228,7 +228,7 @@ impl Types {
         self.has(Self(0b1_1111))
     }
 
-    /// Those that a value has.
+    /// The types that a value has.
     pub fn of(value: &Json<'_>) -> Self {
         match value {
             Json::Null => Self::NULL,
@@ -241,7 +241,7 @@ impl Types {
         }
     }
 
-    /// For messages, as JSON Schema calls them.
+    /// The names of the types for messages, as JSON Schema calls them.
     pub fn names(self) -> String {
         let named = NAMES.iter().enumerate().filter(|(at, _)| self.0 & 1 << at != 0);
         named.map(|(_, name)| *name).collect::<Vec<_>>().join(" or ")

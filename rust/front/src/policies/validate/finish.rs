@@ -8,7 +8,7 @@ use super::ready::{PartialCheck, Ready};
 use super::stop::StopOnDrop;
 use super::validator::Validator;
 use super::verdict::{CheckSkipped, Verdict};
-use crate::memory::Share;
+use crate::memory::MemoryShare;
 use crate::workers::{self, Turn};
 
 /// What is read of a body may have so much in memory without asking for it.
@@ -31,7 +31,7 @@ pub async fn finish<B: AsRef<[u8]> + Send + Sync + 'static>(
     validator: &Arc<Validator>,
     partial: PartialCheck,
     body: Arc<B>,
-    mut memory: Share,
+    mut memory: MemoryShare,
     owner: &Arc<str>,
     deadline: Instant,
 ) -> Result<Verdict, CheckSkipped> {

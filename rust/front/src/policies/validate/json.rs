@@ -17,7 +17,7 @@ const VALUE_BYTES: usize = size_of::<Json<'_>>();
 pub const MEMBER_BYTES: usize = size_of::<(Cow<'_, str>, Json<'_>)>();
 /// A list or an object has room for so many from its first one on, and for twice as many each time it grows.
 const FIRST_ROOM: usize = 4;
-/// Of lists and objects within each other.
+/// The most lists and objects within each other.
 const MAX_DEPTH: usize = 127;
 const SHOWN_NAME: usize = 64;
 /// After so many values it is found out whether somebody still waits.
@@ -184,7 +184,7 @@ fn owned(value: Json<'_>) -> Json<'static> {
 
 /// While these are not reached, values are read.
 struct ReadLimits<'s> {
-    /// That may still come.
+    /// How many values may still come.
     values: Cell<usize>,
     stop: &'s StopFlag,
 }

@@ -2,7 +2,7 @@
 use super::parameters::Sources;
 use super::problems::Problems;
 
-/// Of each part, what its memory takes besides the bytes.
+/// What the memory of a part takes besides its bytes.
 const PART_BYTES: usize = 64;
 
 pub struct KeptHead {
@@ -21,7 +21,7 @@ impl KeptHead {
         }
     }
 
-    /// As they were sent.
+    /// The bytes of its parts as they were sent.
     pub fn bytes(&self) -> usize {
         let headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
         self.path_and_query.len() + headers

@@ -117,7 +117,7 @@ fn plain(values: Vec<Cow<'_, str>>) -> ParameterTexts<'_> {
     if values.is_empty() { ParameterTexts::None } else { ParameterTexts::Plain(values) }
 }
 
-/// As the handler gets it.
+/// A header value as the handler gets it.
 fn text_of(value: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(value) {
         Ok(text) => text.into(),

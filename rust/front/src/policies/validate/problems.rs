@@ -3,9 +3,9 @@ use std::borrow::Cow;
 
 use serde_json::json;
 
-/// Of one request; there may be more.
+/// The most problems of one request that are listed; there may be more.
 const MAX_PROBLEMS: usize = 20;
-/// Of a name in a place: clients choose those.
+/// The longest name in a place: clients choose names.
 const SHOWN_NAME: usize = 64;
 
 /// A place in a value: names and numbers from the outermost on.
@@ -70,7 +70,7 @@ impl Problems {
         self.list.len() >= MAX_PROBLEMS
     }
 
-    /// In one line.
+    /// The problems in one line.
     pub fn summary(&self) -> String {
         let Some((place, problem)) = self.list.first() else { return String::new() };
         match self.list.len() - 1 {
@@ -83,7 +83,7 @@ impl Problems {
         }
     }
 
-    /// As JSON.
+    /// The problems as JSON.
     pub fn body(&self) -> String {
         let list: Vec<_> =
             self.list.iter().map(|(place, problem)| json!({ "place": place, "problem": problem })).collect();

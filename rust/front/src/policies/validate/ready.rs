@@ -21,9 +21,9 @@ pub struct Ready {
     parameters: Vec<Parameter>,
     pub(super) body: Option<CompiledBody>,
     pub(super) schemas: Vec<Schema>,
-    /// Of the costliest pattern, for each byte of a text.
+    /// The cost of the costliest pattern for each byte of a text.
     pattern_cost: u64,
-    /// Of memory, without patterns: others may have the same.
+    /// What it takes of memory, without patterns: others may have the same.
     own_bytes: usize,
     patterns: Vec<Arc<Pattern>>,
 }
@@ -48,7 +48,7 @@ impl PartialCheck {
 pub enum BodyKind {
     /// It is not checked.
     Any,
-    /// By its place in the list of media types.
+    /// It is checked as a media type, which has this place in the list of all.
     Of(usize, Reading),
     /// Its type is not accepted.
     Unknown,
@@ -82,7 +82,7 @@ impl Ready {
         Ok(Self { mode, parameters, body, schemas, pattern_cost, own_bytes, patterns })
     }
 
-    /// Of memory, roughly. Of patterns that others have, too, each counts its part.
+    /// What it takes of memory, roughly. Of patterns that others have, too, each counts its part.
     pub(super) fn bytes(&self) -> usize {
         // Each is here twice: in its schema, and in the list.
         let part = |pattern: &Arc<Pattern>| 2 * pattern.bytes() / Arc::strong_count(pattern).max(2);

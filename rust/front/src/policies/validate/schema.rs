@@ -13,7 +13,7 @@ use super::number::Number;
 
 /// The largest automaton of one pattern, bytes: the management API bounds the weight of patterns.
 const PATTERN_BYTES: usize = 8 * 1024 * 1024;
-/// Of a cache that is made while it is matched; with less it is slower.
+/// The size of a cache that is made while a pattern is matched; with less, that is slower.
 const CACHE_BYTES: usize = 128 * 1024;
 /// Of such caches that a pattern keeps, for several threads, when that is more than the pattern itself takes.
 const LEAST_CACHES_BYTES: usize = 16 * 1024;
@@ -149,7 +149,7 @@ impl Pattern {
         self.regex.memory_usage().max(LEAST_CACHES_BYTES)
     }
 
-    /// Of memory, at most.
+    /// What it takes of memory, at most.
     pub fn bytes(&self) -> usize {
         self.regex.memory_usage() + self.caches_room()
     }
@@ -169,7 +169,7 @@ impl Schema {
 }
 
 impl Schema {
-    /// Of memory, without patterns.
+    /// What it takes of memory, without patterns.
     pub fn bytes(&self) -> usize {
         let Self::SchemaRules(rules) = self else { return size_of::<Self>() };
         let values = rules.values.iter().flatten().chain(&rules.constant).map(Json::bytes).sum::<usize>();

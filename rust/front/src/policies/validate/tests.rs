@@ -17,7 +17,7 @@ use super::schema::Schema;
 use super::stop::{StopFlag, StopOnDrop};
 use super::validator::REPORTS_WITHIN;
 use super::{CheckSkipped, PartialCheck, Validator, Verdict, finish};
-use crate::memory::{MemoryBudget, Share};
+use crate::memory::{MemoryBudget, MemoryShare};
 use crate::policies::PendingSteps;
 use crate::request::{MAX_HEADERS, read_head};
 use crate::workers;
@@ -236,7 +236,7 @@ async fn parameters_are_checked_at_once_where_that_costs_little_and_else_in_thei
     for (word, is_kept) in [("a", false), (&*long, true)] {
         let partial = begin(&validator, &format!("/7?n=10&word={word}"), "X-A: abc\r\n");
         assert_eq!(partial.kept.is_some(), is_kept);
-        let memory = Share::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
+        let memory = MemoryShare::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
         let later = Instant::now() + Duration::from_secs(600);
         let checked = finish(&validator, partial, Arc::new(Vec::new()), memory, &"endpoint".into(), later).await;
         let Ok(Verdict::Refused(refusal)) = checked else { panic!("it was let through") };
@@ -303,7 +303,7 @@ async fn a_check_that_outlasts_the_deadline_is_not_waited_for_and_gives_back_wha
     let partial = PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, Reading::Json), kept: None };
     let (held, freed) = tokio::sync::oneshot::channel::<()>();
     let body = Arc::new(Held { bytes: body.into(), _held: held });
-    let memory = Share::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
+    let memory = MemoryShare::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
     let checked = finish(&validator, partial, body, memory, &"endpoint".into(), Instant::now()).await;
     assert_eq!(checked.err(), Some(CheckSkipped::Expired));
     assert!(freed.await.is_err());
@@ -318,7 +318,7 @@ async fn a_check_waits_for_memory_and_is_refused_where_there_is_never_enough() {
         let room = Json::room(&body);
         let whole = Arc::new(MemoryBudget::new(whole_of(&body)));
         let check = |memory: &Arc<MemoryBudget>, deadline| {
-            let (validator, body, memory) = (validator.clone(), body.clone(), Share::new(memory.clone(), None));
+            let (validator, body, memory) = (validator.clone(), body.clone(), MemoryShare::new(memory.clone(), None));
             async move {
                 let partial =
                     PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, Reading::Json), kept: None };
@@ -328,7 +328,7 @@ async fn a_check_waits_for_memory_and_is_refused_where_there_is_never_enough() {
         let later = Instant::now() + Duration::from_secs(600);
         let never = check(&Arc::new(MemoryBudget::new(room)), later).await;
         assert_eq!(never.err(), Some(CheckSkipped::TooLarge));
-        let mut others = Share::new(whole.clone(), None);
+        let mut others = MemoryShare::new(whole.clone(), None);
         assert!(others.set(whole_of(&body)));
         // On a busy machine its time may be over before it has found out what it needs.
         let mut time = 4 * MEMORY_LOOK;
@@ -419,7 +419,7 @@ async fn what_is_forgotten_between_head_and_body_is_made_again() {
             validator.forget();
             assert!(!validator.is_ready() && validator.bytes() == 0 && validator.checks_bodies());
         }
-        let memory = Share::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
+        let memory = MemoryShare::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
         let later = Instant::now() + Duration::from_secs(600);
         let checked = finish(&validator, partial, Arc::new(b"{}".to_vec()), memory, &"endpoint".into(), later).await;
         assert!(matches!(checked, Ok(Verdict::Refused(_))));

@@ -28,7 +28,7 @@ pub fn is_date(text: &str) -> bool {
     (1..=days).contains(&day)
 }
 
-/// With its offset.
+/// Whether a text is a time with its offset.
 pub fn is_time(text: &str) -> bool {
     let bytes = text.as_bytes();
     if bytes.len() < 9 || bytes[2] != b':' || bytes[5] != b':' {

@@ -12,7 +12,7 @@ use super::verdict::{NAME, Verdict};
 use crate::request::{Head, Refusal};
 use crate::workers;
 
-/// For so long a check that only reports may keep a request waiting.
+/// How long a check that only reports may keep a request waiting.
 pub(super) const REPORTS_WITHIN: Duration = Duration::from_secs(1);
 /// How often it is looked for a turn where a domain has too much to be made ready.
 const RETRY: Duration = Duration::from_millis(25);
@@ -20,7 +20,7 @@ const RETRY: Duration = Duration::from_millis(25);
 /// The policy of an endpoint.
 pub struct Validator {
     text: Box<str>,
-    /// Of the endpoints that have this policy: what is made of it counts for that.
+    /// The domain of the endpoints that have this policy: what is made of the policy counts for that.
     domain: Arc<str>,
     /// Known before the rest; `None` where the text cannot be read.
     mode: OnceLock<Option<Mode>>,
@@ -72,7 +72,7 @@ impl Validator {
         }
     }
 
-    /// Otherwise `prepare` is to be waited for.
+    /// Whether its schemas are prepared. Otherwise `prepare` is to be waited for.
     pub fn is_ready(&self) -> bool {
         self.ready.read().unwrap_or_else(PoisonError::into_inner).is_some()
     }
@@ -163,7 +163,7 @@ impl Validator {
         Some(partial.map_err(|problem| broken(&problem)))
     }
 
-    /// As `Ready::finish`, also where it has to be made ready again: that takes time.
+    /// Does what `Ready::finish` does, also where it has to be made ready again: that takes time.
     pub(super) fn finish(self: &Arc<Self>, partial: PartialCheck, body: &[u8], stop: &StopFlag) -> Verdict {
         match self.made() {
             Ok(ready) => ready.finish(partial, body, stop),

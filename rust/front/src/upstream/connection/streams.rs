@@ -1,11 +1,11 @@
-//! Streamed answers on a connection: their pieces, credit for more of them, and their end.
+//! StreamedAnswer answers on a connection: their pieces, credit for more of them, and their end.
 use std::rc::Rc;
 
 use edge_wire::{INITIAL_CREDIT, Kind, cost, header, two_numbers};
 
 use super::super::body_stream::BodyStream;
 use super::super::in_flight::{Pending, StreamState};
-use super::super::reply::{Outcome, Streamed};
+use super::super::reply::{Outcome, StreamedAnswer};
 use super::super::stream_buffer::{End, Payload, PushError};
 use super::super::stream_handle::{StreamCarrier, StreamHandle};
 use super::sockets::{SWITCHING, UNASKED_SOCKET};
@@ -79,7 +79,7 @@ impl HandlerConnection {
         let body = BodyStream { buffer, handle: StreamHandle { carrier: self.clone(), number }, send_credit };
         reply.set(match self.parse_head(head) {
             Ok(head) if head.status == SWITCHING && !is_socket => Outcome::Aborted(UNASKED_SOCKET.into()),
-            Ok(head) => Outcome::Streamed(Streamed { head, body }),
+            Ok(head) => Outcome::Streamed(StreamedAnswer { head, body }),
             Err(reason) => Outcome::Aborted(reason.into()),
         });
         Ok(())

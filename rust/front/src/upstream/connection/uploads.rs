@@ -8,12 +8,12 @@ use super::super::reply::{Outcome, Reply};
 use super::super::stream_handle::StreamHandle;
 use super::super::upload::{SendCredit, Upload};
 use super::{HandlerConnection, violated};
-use crate::memory::Share;
+use crate::memory::MemoryShare;
 
 impl HandlerConnection {
     /// Sends the head of a request, whose outcome the reply gets. `None` when too many are in flight, or wait to be
     /// written. `memory` is for what waits of its body.
-    pub fn open_request(self: &Rc<Self>, head: &[u8], reply: &Rc<Reply>, memory: Share) -> Option<Upload> {
+    pub fn open_request(self: &Rc<Self>, head: &[u8], reply: &Rc<Reply>, memory: MemoryShare) -> Option<Upload> {
         if self.outgoing.borrow().is_full() {
             return None;
         }

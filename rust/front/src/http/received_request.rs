@@ -26,10 +26,10 @@ use crate::upstream::sticky::place_of;
 const KEY_LOOK: Duration = Duration::from_millis(25);
 
 /// A request whose head has been read.
-pub struct Request {
+pub struct ReceivedRequest {
     pub id: String,
     pub started: Cell<Instant>,
-    /// For so long it has waited until its policies were ready, which is part of its time.
+    /// How long it has waited until its policies were ready, which is part of its time.
     pub waited: Duration,
     pub framing: Framing,
     pub expects_continue: bool,
@@ -37,25 +37,25 @@ pub struct Request {
     pub is_old: bool,
     pub keep_alive: bool,
     pub scheme: &'static str,
-    pub to: Result<Addressed, Refusal>,
-    /// Of one that asks for a WebSocket, which matters where the handler takes those; or why it gets none.
+    pub to: Result<Destination, Refusal>,
+    /// What a request says that asks for a WebSocket, which matters where the handler takes those; or why it gets none.
     pub upgrade: Option<Result<Upgrade, Refusal>>,
 }
 
 /// Where a request goes.
-pub struct Addressed {
+pub struct Destination {
     pub endpoint: Rc<Endpoint>,
     pub state: Arc<EndpointState>,
     /// The head as the handler gets it.
     pub head: Vec<u8>,
     pub span: RequestSpan,
-    /// Of a caller that keeps its handler.
+    /// The place of a caller that keeps its handler, see `upstream/sticky.rs`.
     pub place: Option<u32>,
     /// What the policies of the endpoint say of it, if there are some.
     pub policy_outcome: Option<Box<PolicyOutcome>>,
 }
 
-impl Addressed {
+impl Destination {
     pub fn policies(&self) -> Option<(&Policies, &PolicyOutcome)> {
         Some((self.state.policies.as_deref()?, self.policy_outcome.as_deref()?))
     }
@@ -70,7 +70,7 @@ impl Addressed {
     }
 }
 
-impl Request {
+impl ReceivedRequest {
     /// Reads a head, and finds its endpoint.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl Request {
         let client = thread.proxies.client(peer, is_secure, headers);
         let to = match to_acme(thread, &head).or_else(|| to_tls(&head, client.scheme, thread.settings.redirect_port)) {
             Some(answer) => Err(answer),
-            None => address(thread, &head, client.ip, &id, pending),
+            None => find_destination(thread, &head, client.ip, &id, pending),
         };
         let policies = to.as_ref().ok().and_then(|to| to.state.policies.as_deref());
         let upgrade = head.asks_for_socket.then(|| upgrade::read(&head, client.scheme, policies));
@@ -109,7 +109,7 @@ impl Request {
     }
 }
 
-impl Request {
+impl ReceivedRequest {
     /// The time that it has.
     pub fn timeout(&self) -> Duration {
         Duration::from_millis(self.to.as_ref().map_or(0, |to| to.state.limits.timeout_ms).into())
@@ -117,14 +117,14 @@ impl Request {
 
     /// Has the supervisor fetch new keys of the issuer of its token.
     pub fn fetch_keys(&self, thread: &Thread) {
-        if let Ok(Addressed { endpoint, .. }) = &self.to {
+        if let Ok(Destination { endpoint, .. }) = &self.to {
             thread.supervisor.send(FromFront::UnknownKey { endpoint_id: endpoint.shared.id.to_string() });
         }
     }
 
     /// Has others count it by the rules that do not ask who calls. Returns whether it is refused.
     pub async fn exceeds_rates(&mut self, thread: &Thread, pending: &mut PendingSteps) -> bool {
-        let Ok(Addressed { policy_outcome: Some(policy_outcome), .. }) = &mut self.to else { return false };
+        let Ok(Destination { policy_outcome: Some(policy_outcome), .. }) = &mut self.to else { return false };
         let before = policy_outcome.lines.len();
         policy_outcome.count_shared_rates(&thread.supervisor).await;
         pending.rate_lines.push_str(&policy_outcome.lines[before..]);
@@ -133,7 +133,7 @@ impl Request {
 
     /// Waits for other policies of its endpoint: those with new keys. False when there are none in time.
     pub async fn other_policies_come(&self, thread: &Thread, wait: &KeyWait) -> bool {
-        let Ok(Addressed { endpoint, state, .. }) = &self.to else { return false };
+        let Ok(Destination { endpoint, state, .. }) = &self.to else { return false };
         let policies = |state: &EndpointState| state.policies.as_ref().map(Arc::as_ptr);
         while !wait.is_over() {
             tokio::time::sleep(KEY_LOOK).await;
@@ -151,10 +151,15 @@ impl Request {
 
 /// Reads a request, and does what its policies need before they can be evaluated to their end: it is read again after
 /// each of these steps.
-pub async fn read_request(link: &impl Link, head: &[u8], peer: IpAddr, thread: &Rc<Thread>) -> Result<Request, Broken> {
+pub async fn read_request(
+    link: &impl Link,
+    head: &[u8],
+    peer: IpAddr,
+    thread: &Rc<Thread>,
+) -> Result<ReceivedRequest, Broken> {
     let mut pending = PendingSteps::default();
     loop {
-        let mut request = Request::read(thread, head, peer, link.is_secure(), &mut pending)?;
+        let mut request = ReceivedRequest::read(thread, head, peer, link.is_secure(), &mut pending)?;
         if let Some(validator) = pending.prepare_schema.take() {
             link.watch().begin(Phase::Unwatched);
             link.until_client_resets(pending.prepare(&validator, request.timeout())).await?;
@@ -196,13 +201,13 @@ fn to_tls(head: &Head<'_, '_>, scheme: &str, redirect_port: Option<u16>) -> Opti
 }
 
 /// Finds the endpoint of a request, and writes its head for the handler.
-fn address(
+fn find_destination(
     thread: &Thread,
     head: &Head<'_, '_>,
     client_ip: IpAddr,
     id: &str,
     pending: &mut PendingSteps,
-) -> Result<Addressed, Refusal> {
+) -> Result<Destination, Refusal> {
     let path = head.target.path();
     let routes = thread.routes.borrow();
     let host = host_name(head.target.authority);
@@ -215,7 +220,7 @@ fn address(
             let timeout_ms = state.limits.timeout_ms.into();
             let Some(policies) = &state.policies else {
                 let head = handler_head::write(head, params, client_ip, id, &span, timeout_ms, None, None);
-                return Ok(Addressed { endpoint: endpoint.clone(), state, head, span, place, policy_outcome: None });
+                return Ok(Destination { endpoint: endpoint.clone(), state, head, span, place, policy_outcome: None });
             };
             let params: Vec<_> = params.collect();
             let shares_rates = thread.settings.shares_rates;
@@ -230,7 +235,7 @@ fn address(
                 write(head)
             };
             let policy_outcome = Some(policy_outcome);
-            Ok(Addressed { endpoint: endpoint.clone(), state, head: written, span, place, policy_outcome })
+            Ok(Destination { endpoint: endpoint.clone(), state, head: written, span, place, policy_outcome })
         }
         // OPTIONS of the server as a whole.
         _ if path == "*" => Err(Refusal::unknown()),

@@ -2,15 +2,15 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// One of a number that has a limit.
-pub struct Counted<'a> {
+pub struct Permit<'a> {
     number: &'a AtomicU32,
     /// What it was when this one was added, with this one.
     pub count: u32,
 }
 
-impl<'a> Counted<'a> {
+impl<'a> Permit<'a> {
     /// `None` when there are so many already.
-    pub fn add(number: &'a AtomicU32, limit: u32) -> Option<Self> {
+    pub fn acquire(number: &'a AtomicU32, limit: u32) -> Option<Self> {
         let before = number.fetch_add(1, Ordering::Relaxed);
         if before < limit {
             return Some(Self { number, count: before + 1 });
@@ -20,7 +20,7 @@ impl<'a> Counted<'a> {
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for Permit<'_> {
     fn drop(&mut self) {
         self.number.fetch_sub(1, Ordering::Relaxed);
     }
