@@ -14,7 +14,7 @@ const LARGEST = {
   'rust/launcher/src': 8,
   'rust/postgres-service/src': 14,
   'rust/sdk/core/src': 37,
-  'rust/service/src': 7,
+  'rust/service/src': 2,
   'rust/sqlite-service/src': 2,
 };
 const NAME = '[A-Za-z_][A-Za-z0-9_]*';

@@ -9,9 +9,9 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
 
-use super::Listener;
 use super::deadlines::Deadlines;
 use super::figures::{FigureCollector, Figures, PoolUse};
+use super::listener::Listener;
 use super::transaction::ActorTransaction;
 use crate::backend::{Answer, Backend, Limits, State};
 use crate::database::{Database, not_connected};

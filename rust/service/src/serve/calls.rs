@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use tokio::task::spawn_local;
 
-use super::Host;
 use super::actor::Operation;
 use super::call_head::CallHead;
+use super::host::Host;
 use super::transaction::ActorTransaction;
 use crate::backend::{Answer, Backend};
 use crate::error::{CallError, Kind};

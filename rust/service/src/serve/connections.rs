@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use super::session::Orders;
+use super::session_commands::SessionCommands;
 
 /// A handler has two processes while it is replaced.
 const PROCESSES: usize = 2;
@@ -51,8 +51,8 @@ fn file_descriptors() -> usize {
 
 pub struct ConnectionLimits {
     maximums: Maximums,
-    /// By their number: oldest first.
-    without_token: RefCell<BTreeMap<u64, Rc<Orders>>>,
+    /// Connections by their numbers, which begin with the oldest.
+    without_token: RefCell<BTreeMap<u64, Rc<SessionCommands>>>,
     by_endpoint: RefCell<HashMap<Box<str>, usize>>,
     identified: Cell<usize>,
 }
@@ -68,7 +68,7 @@ impl ConnectionLimits {
     }
 
     /// Adds a new connection, which has not sent its token yet; may evict the oldest of these.
-    pub fn enter(&self, id: u64, connection: Rc<Orders>) {
+    pub fn enter(&self, id: u64, connection: Rc<SessionCommands>) {
         let mut without_token = self.without_token.borrow_mut();
         without_token.insert(id, connection);
         if without_token.len() > self.maximums.without_token {

@@ -5,30 +5,33 @@ mod calls;
 mod connections;
 mod deadlines;
 mod figures;
+mod host;
 mod incoming;
 mod line_limiter;
+mod listener;
 mod outgoing;
 mod server;
 mod session;
+mod session_commands;
 mod token;
 mod transaction;
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::backend::{Backend, Limits, State};
+use crate::backend::{Backend, Limits};
 use crate::log::Log;
-use crate::memory::MemoryBudget;
 use actor::Actor;
 use connections::Maximums;
 pub use figures::Figures;
+pub use host::Binding;
+use host::{Host, table_of};
+pub use listener::Listener;
 use server::Server;
 use token::TokenReader;
 
@@ -52,37 +55,10 @@ pub struct ServeRequest {
     pub handler_threads: usize,
 }
 
-/// An endpoint that can use the service, and the name it uses.
-#[derive(Deserialize)]
-pub struct Binding {
-    pub endpoint_id: String,
-    pub pool_id: String,
-}
-
-/// Who is told of changes.
-pub struct Listener {
-    pub on_state: Box<dyn Fn(&State)>,
-    /// Called when there are many.
-    pub on_figures_due: Box<dyn Fn(Figures)>,
-}
-
 /// A service within its process.
 pub struct ServedService<B: Backend> {
     host: Rc<Host<B>>,
     server: Rc<Server<B>>,
-}
-
-/// Who answers the calls of connections, and within which limits.
-struct Host<B: Backend> {
-    actor: Rc<Actor<B>>,
-    tokens: TokenReader,
-    bindings: RefCell<BindingTable>,
-    is_draining: Cell<bool>,
-    /// Deadline of a call that names none, milliseconds.
-    default_call_ms: u64,
-    /// Maximum deadline of a call, time to receive one, and duration of a transaction, milliseconds.
-    longest_call_ms: u64,
-    memory: Arc<MemoryBudget>,
 }
 
 impl<B: Backend> ServedService<B> {
@@ -99,7 +75,7 @@ impl<B: Backend> ServedService<B> {
         let host = Rc::new(Host {
             actor: Actor::start(config, limits, request.queue_limit, log.clone(), listener),
             tokens: TokenReader::new(&request.key, request.token_folder),
-            bindings: RefCell::new(table(&request.bindings)),
+            bindings: RefCell::new(table_of(&request.bindings)),
             is_draining: Cell::new(false),
             default_call_ms: request.default_call_ms,
             longest_call_ms: request.longest_call_ms,
@@ -112,7 +88,7 @@ impl<B: Backend> ServedService<B> {
 
     /// Replaces the bindings.
     pub fn bind(&self, bindings: &[Binding]) {
-        *self.host.bindings.borrow_mut() = table(bindings);
+        *self.host.bindings.borrow_mut() = table_of(bindings);
     }
 
     /// The figures since the last time.
@@ -134,23 +110,4 @@ impl<B: Backend> ServedService<B> {
     pub async fn left(&self) {
         self.server.retire().await;
     }
-}
-
-impl<B: Backend> Host<B> {
-    /// The actor of a pool; `None` when the call belongs elsewhere.
-    fn actor_for(&self, endpoint: &str, pool: &str) -> Option<&Rc<Actor<B>>> {
-        let is_bound = || self.bindings.borrow().get(endpoint).is_some_and(|pools| pools.contains(pool));
-        (!self.is_draining.get() && is_bound()).then_some(&self.actor)
-    }
-}
-
-/// The pools that each endpoint may use.
-type BindingTable = HashMap<Box<str>, HashSet<Box<str>>>;
-
-fn table(bindings: &[Binding]) -> BindingTable {
-    let mut table = BindingTable::new();
-    for Binding { endpoint_id, pool_id } in bindings {
-        table.entry(endpoint_id.as_str().into()).or_default().insert(pool_id.as_str().into());
-    }
-    table
 }

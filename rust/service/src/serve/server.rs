@@ -14,10 +14,11 @@ use tokio::sync::Notify;
 use tokio::task::{spawn_local, yield_now};
 use tokio::time::{sleep, timeout};
 
-use super::Host;
 use super::connections::{ConnectionLimits, Maximums};
+use super::host::Host;
 use super::line_limiter::LineLimiter;
-use super::session::{Orders, Session};
+use super::session::Session;
+use super::session_commands::SessionCommands;
 use crate::backend::Backend;
 use crate::log::Log;
 
@@ -55,8 +56,8 @@ pub struct Server<B: Backend> {
     pub host: Rc<Host<B>>,
     pub connections: ConnectionLimits,
     path: String,
-    /// By their number.
-    sessions: RefCell<HashMap<u64, Rc<Orders>>>,
+    /// Commands to the sessions, by their numbers.
+    sessions: RefCell<HashMap<u64, Rc<SessionCommands>>>,
     last_id: Cell<u64>,
     /// Notified when the last of them is closed.
     all_closed: Notify,
@@ -90,7 +91,7 @@ impl<B: Backend> Server<B> {
 
     /// Asks handlers to leave; resolves when they have closed all connections.
     pub async fn retire(&self) {
-        self.say_goodbye();
+        self.retire_sessions();
         loop {
             self.closed().await;
             // Connections that wait to be accepted come in the next turn.
@@ -104,7 +105,7 @@ impl<B: Backend> Server<B> {
 
     /// Closes the remaining connections; resolves when answers have been sent, or after a while.
     pub async fn close_connections(&self) {
-        self.say_goodbye();
+        self.retire_sessions();
         // For calls that are on their way, and have to be answered.
         if !self.sessions.borrow().is_empty() {
             sleep(GOODBYE).await;
@@ -126,7 +127,7 @@ impl<B: Backend> Server<B> {
         }
     }
 
-    fn say_goodbye(&self) {
+    fn retire_sessions(&self) {
         // Where it cannot be removed, handlers find nobody there when the process has ended.
         let _ = remove(&self.path);
         self.is_retiring.set(true);
@@ -172,10 +173,10 @@ impl<B: Backend> Server<B> {
             };
             let id = self.last_id.get() + 1;
             self.last_id.set(id);
-            let orders = Rc::new(Orders::default());
-            self.sessions.borrow_mut().insert(id, orders.clone());
-            self.connections.enter(id, orders.clone());
-            spawn_local(Session::new(id, stream, orders, self.clone()).run());
+            let commands = Rc::new(SessionCommands::default());
+            self.sessions.borrow_mut().insert(id, commands.clone());
+            self.connections.enter(id, commands.clone());
+            spawn_local(Session::new(id, stream, commands, self.clone()).run());
         }
     }
 }

@@ -2,12 +2,11 @@
 //!
 //! It is one task. Each time that it wakes up, it does all that can be done: it reads, polls its calls, and writes what
 //! they have answered at once.
-use std::cell::{Cell, OnceCell};
 use std::future::poll_fn;
 use std::mem;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use serde_json::json;
@@ -20,6 +19,7 @@ use super::calls::{Calls, Failure, Success, memory_of};
 use super::incoming::{BUFFER_BYTES, Incoming};
 use super::outgoing::Outgoing;
 use super::server::Server;
+use super::session_commands::SessionCommands;
 use super::token::HandlerInstance;
 use crate::backend::Backend;
 use crate::error::{CallError, Kind};
@@ -48,42 +48,6 @@ const MOVED: &[u8] = concat!(
 )
 .as_bytes();
 
-/// What others ask of a connection.
-#[derive(Default)]
-pub struct Orders {
-    retires: Cell<bool>,
-    closes: Cell<bool>,
-    is_dropped: Cell<bool>,
-    /// Of its token, once that has arrived.
-    pub nonce: OnceCell<Box<str>>,
-    waker: Cell<Option<Waker>>,
-}
-
-impl Orders {
-    /// Asks the client to use the connection no more. The SDK uses none on which something has come that it did not ask
-    /// for; a call that is on its way is still answered.
-    pub fn retire(&self) {
-        self.give(&self.retires);
-    }
-
-    /// Sends the answers that are ready, and closes the connection.
-    pub fn close(&self) {
-        self.give(&self.closes);
-    }
-
-    /// Closes it at once.
-    pub fn drop_connection(&self) {
-        self.give(&self.is_dropped);
-    }
-
-    fn give(&self, order: &Cell<bool>) {
-        order.set(true);
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
-    }
-}
-
 /// Why a connection ends.
 enum End {
     /// The client has closed it, or it is to be closed without a word.
@@ -109,7 +73,7 @@ type Timer = Option<Pin<Box<Sleep>>>;
 pub struct Session<B: Backend> {
     id: u64,
     stream: UnixStream,
-    orders: Rc<Orders>,
+    commands: Rc<SessionCommands>,
     server: Rc<Server<B>>,
     incoming: Incoming,
     outgoing: Outgoing,
@@ -127,11 +91,11 @@ pub struct Session<B: Backend> {
 }
 
 impl<B: Backend> Session<B> {
-    pub fn new(id: u64, stream: UnixStream, orders: Rc<Orders>, server: Rc<Server<B>>) -> Self {
+    pub fn new(id: u64, stream: UnixStream, commands: Rc<SessionCommands>, server: Rc<Server<B>>) -> Self {
         Self {
             id,
             stream,
-            orders,
+            commands,
             incoming: Incoming::default(),
             outgoing: Outgoing::default(),
             token_timer: Some(Box::pin(sleep(TOKEN_TIMEOUT))),
@@ -166,7 +130,7 @@ impl<B: Backend> Session<B> {
         match self.advance(context) {
             Ok(()) if self.is_closing && self.outgoing.is_empty() => Poll::Ready(End::Closed),
             Ok(()) => {
-                self.orders.waker.set(Some(context.waker().clone()));
+                self.commands.wait_with(context.waker().clone());
                 Poll::Pending
             }
             Err(end) => Poll::Ready(end),
@@ -174,7 +138,7 @@ impl<B: Backend> Session<B> {
     }
 
     fn advance(&mut self, context: &mut Context) -> Result<(), End> {
-        self.obey()?;
+        self.apply_commands()?;
         loop {
             self.read(context)?;
             self.answer_calls(context);
@@ -192,18 +156,18 @@ impl<B: Backend> Session<B> {
         Ok(())
     }
 
-    fn obey(&mut self) -> Result<(), End> {
-        if self.orders.is_dropped.get() {
+    fn apply_commands(&mut self) -> Result<(), End> {
+        if self.commands.drops() {
             return Err(End::Closed);
         }
-        if self.orders.retires.take() {
-            self.say_goodbye();
+        if self.commands.take_retire() {
+            self.send_retire_notice();
         }
-        self.is_closing |= self.orders.closes.get();
+        self.is_closing |= self.commands.closes();
         Ok(())
     }
 
-    fn say_goodbye(&mut self) {
+    fn send_retire_notice(&mut self) {
         if self.endpoint.is_some() {
             self.send(TOKEN_NUMBER, OK, Vec::new());
         }
@@ -312,10 +276,10 @@ impl<B: Backend> Session<B> {
             return self.refuse(number, CallError::new(Kind::Busy, problem));
         }
         self.endpoint = Some(endpoint.into());
-        self.orders.nonce.get_or_init(|| nonce.into());
+        self.commands.nonce.get_or_init(|| nonce.into());
         self.send(number, OK, Vec::new());
         if server.is_retiring.get() {
-            self.say_goodbye();
+            self.send_retire_notice();
         }
     }
 
