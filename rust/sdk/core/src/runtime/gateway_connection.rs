@@ -36,13 +36,13 @@ pub struct GatewayConnection {
     finished: AtomicU64,
     pub streams: Streams,
     /// Requests that were read by a thread which waited for something else, and whether there have ever been any.
-    set_aside: Mutex<VecDeque<Asked>>,
+    set_aside: Mutex<VecDeque<IncomingRequest>>,
     has_set_aside: AtomicBool,
     takes: Takes,
 }
 
 /// A request that has been read.
-pub struct Asked {
+pub struct IncomingRequest {
     pub number: u32,
     pub request: Request,
     /// The body that follows, unless the request has come whole.
@@ -51,9 +51,9 @@ pub struct Asked {
 
 /// What the next frame is.
 #[allow(clippy::large_enum_variant)] // A box would cost each request an allocation.
-enum Taken {
-    Request(Asked),
-    /// About a stream.
+enum NextFrame {
+    Request(IncomingRequest),
+    /// It was about a stream, and was dealt with.
     Control,
     /// It has not arrived yet.
     Nothing,
@@ -130,13 +130,13 @@ impl GatewayConnection {
     /// The next request. Waits for one if no other thread does; `None` if one does, or the connection is closed.
     ///
     /// Buffered answers are written before this waits or returns `None`.
-    pub fn next(&self) -> Option<Asked> {
+    pub fn next(&self) -> Option<IncomingRequest> {
         let next = self.read_request();
         self.streams.reader_has_left();
         next
     }
 
-    fn read_request(&self) -> Option<Asked> {
+    fn read_request(&self) -> Option<IncomingRequest> {
         if let Some(request) = self.take_set_aside() {
             return Some(request);
         }
@@ -164,10 +164,10 @@ impl GatewayConnection {
             if let Some(request) = self.take_set_aside() {
                 return Some(request);
             }
-            match self.take(&mut received) {
-                Taken::Request(asked) => return Some(asked),
-                Taken::Control => continue,
-                Taken::Nothing => {}
+            match self.next_frame(&mut received) {
+                NextFrame::Request(request) => return Some(request),
+                NextFrame::Control => continue,
+                NextFrame::Nothing => {}
             }
             self.flush();
             if self.closed.load(SeqCst) {
@@ -185,18 +185,18 @@ impl GatewayConnection {
         let waits = waits();
         let mut has_read = false;
         loop {
-            match self.take(&mut received) {
-                Taken::Request(asked) => {
-                    lock(&self.set_aside).push_back(asked);
+            match self.next_frame(&mut received) {
+                NextFrame::Request(request) => {
+                    lock(&self.set_aside).push_back(request);
                     self.has_set_aside.store(true, SeqCst);
                     has_read = true;
                 }
-                Taken::Control => has_read = true,
-                Taken::Nothing if has_read || self.closed.load(SeqCst) => return Some(self.has_set_aside()),
+                NextFrame::Control => has_read = true,
+                NextFrame::Nothing if has_read || self.closed.load(SeqCst) => return Some(self.has_set_aside()),
                 // The next reader may have looked before a request was set aside: it reads now, and finds that.
-                Taken::Nothing if self.has_next_reader.load(SeqCst) => return Some(self.has_set_aside()),
-                Taken::Nothing if !waits && !poll::is_readable(&self.stream) => return Some(self.has_set_aside()),
-                Taken::Nothing => {
+                NextFrame::Nothing if self.has_next_reader.load(SeqCst) => return Some(self.has_set_aside()),
+                NextFrame::Nothing if !waits && !poll::is_readable(&self.stream) => return Some(self.has_set_aside()),
+                NextFrame::Nothing => {
                     self.flush();
                     self.read(&mut received);
                     has_read = true;
@@ -211,13 +211,13 @@ impl GatewayConnection {
     }
 
     /// Takes one, and writes buffered answers before it is worked on: the thread that reads does not.
-    fn take_set_aside(&self) -> Option<Asked> {
+    fn take_set_aside(&self) -> Option<IncomingRequest> {
         if !self.has_set_aside.load(SeqCst) {
             return None;
         }
-        let asked = lock(&self.set_aside).pop_front()?;
+        let request = lock(&self.set_aside).pop_front()?;
         self.flush();
-        Some(asked)
+        Some(request)
     }
 
     /// Waits for bytes.
@@ -254,19 +254,19 @@ impl GatewayConnection {
     }
 
     fn begin(&self, number: u32, write_head: impl FnOnce(&mut Vec<u8>) -> bool) -> Option<StreamId> {
-        let mut begun = None;
+        let mut stream = None;
         let written = self.outgoing.write(&self.stream, |buffered| {
             // Credit may come as soon as the head is written.
             let id = self.streams.open(number);
             if write_head(buffered) {
-                begun = Some(id);
+                stream = Some(id);
             } else {
                 self.streams.remove(number);
                 self.finished.fetch_add(1, SeqCst);
             }
         });
         self.close_unless(written);
-        begun
+        stream
     }
 
     /// Writes a frame of a stream at once.
@@ -319,31 +319,31 @@ impl GatewayConnection {
     }
 
     /// The next frame. One that cannot be understood closes the connection.
-    fn take(&self, received: &mut Buffer) -> Taken {
+    fn next_frame(&self, received: &mut Buffer) -> NextFrame {
         if self.closed.load(SeqCst) {
-            return Taken::Nothing;
+            return NextFrame::Nothing;
         }
-        self.try_take(received).unwrap_or_else(|why| {
+        self.try_next_frame(received).unwrap_or_else(|why| {
             eprintln!("edge-gateway-sdk: a connection is closed: {why}");
             self.close();
-            Taken::Nothing
+            NextFrame::Nothing
         })
     }
 
-    fn try_take(&self, received: &mut Buffer) -> Result<Taken, String> {
+    fn try_next_frame(&self, received: &mut Buffer) -> Result<NextFrame, String> {
         let Some(frame) = received.next_frame().map_err(|error| error.to_string())? else {
-            return Ok(Taken::Nothing);
+            return Ok(NextFrame::Nothing);
         };
         if !matches!(frame.kind, Kind::Request | Kind::Open) {
             let credit = self.streams.control(&frame)?;
             self.give_credit(frame.number, credit);
-            return Ok(Taken::Control);
+            return Ok(NextFrame::Control);
         }
         let request = head::request(&frame)?;
         let number = frame.number;
         let body = is_opening(frame.kind, self.takes)?.then(|| self.streams.open_body(number));
         self.started.fetch_add(1, SeqCst);
-        Ok(Taken::Request(Asked { number, request, body }))
+        Ok(NextFrame::Request(IncomingRequest { number, request, body }))
     }
 
     /// A gateway that has closed the connection needs no answer, and the reader reports the end.

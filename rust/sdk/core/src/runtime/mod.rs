@@ -36,7 +36,7 @@ use crate::WebSocket;
 use answer::{Answered, PlainAnswer, ResultAnswer};
 use body_source::BodySource;
 pub(crate) use current::CurrentRequest;
-use gateway_connection::{Asked, GatewayConnection};
+use gateway_connection::{GatewayConnection, IncomingRequest};
 pub use in_request::{call_in_request, in_request, InRequest};
 #[cfg(feature = "async")]
 pub use in_request::{spawn, spawn_blocking};
@@ -166,7 +166,7 @@ impl Runtime {
         // The thread that requested this one may block with answers to other requests still in the buffer.
         connection.flush();
         CURRENT_CONNECTION.set(Some(connection.clone()));
-        while let Some(Asked { number, request, body }) = connection.next() {
+        while let Some(IncomingRequest { number, request, body }) = connection.next() {
             self.monitor.wake();
             let slow = self.latency.is_slow();
             if slow {

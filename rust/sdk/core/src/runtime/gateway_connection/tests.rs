@@ -22,11 +22,11 @@ fn request(number: u32) -> Vec<u8> {
     [&header(Kind::Request, number, head.len(), 0), head.as_bytes()].concat()
 }
 
-/// As a thread does that reads for something else.
+/// Sets a request aside, as a thread does that reads for something else.
 fn set_aside(connection: &GatewayConnection, received: &mut Buffer) {
     connection.read(received);
-    let Taken::Request(asked) = connection.take(received) else { panic!("it is a request") };
-    lock(&connection.set_aside).push_back(asked);
+    let NextFrame::Request(request) = connection.next_frame(received) else { panic!("it is a request") };
+    lock(&connection.set_aside).push_back(request);
     connection.has_set_aside.store(true, SeqCst);
 }
 
@@ -34,7 +34,7 @@ fn set_aside(connection: &GatewayConnection, received: &mut Buffer) {
 fn next_on_a_thread(connection: &Arc<GatewayConnection>) -> Receiver<Option<u32>> {
     let (tell, told) = channel();
     let connection = connection.clone();
-    thread::spawn(move || tell.send(connection.next().map(|asked| asked.number)));
+    thread::spawn(move || tell.send(connection.next().map(|request| request.number)));
     told
 }
 
@@ -107,6 +107,6 @@ fn an_answer_does_not_wait_for_a_request_that_was_set_aside() {
     gateway.write_all(&request(2)).unwrap();
     set_aside(&connection, &mut connection.try_received().expect("nobody reads"));
     connection.answer(1, Response::ok(()), false);
-    assert_eq!(connection.next().map(|asked| asked.number), Some(2));
+    assert_eq!(connection.next().map(|request| request.number), Some(2));
     gateway.read_exact(&mut [0; 8]).unwrap();
 }
