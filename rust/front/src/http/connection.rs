@@ -82,7 +82,7 @@ async fn next_head(stream: &mut ClientStream) -> Result<usize, Broken> {
             }
         }
         if stream.fill().await? == 0 {
-            return Err(if stream.buffered.is_empty() { Broken::Gone } else { Refusal::no_http().into() });
+            return Err(if stream.buffered.is_empty() { Broken::Gone } else { Refusal::not_http().into() });
         }
     }
 }

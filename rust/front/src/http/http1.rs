@@ -107,13 +107,13 @@ impl Client for Http1Client<'_> {
                 }
                 let read = self.stream.read_into(bytes, room).await?;
                 if read == 0 {
-                    return Err(Refusal::no_http().into());
+                    return Err(Refusal::not_http().into());
                 }
                 *missing -= read as u64;
             }
             Body::Chunked(_) => {
                 if self.stream.fill().await? == 0 {
-                    return Err(Refusal::no_http().into());
+                    return Err(Refusal::not_http().into());
                 }
                 self.take_buffered(bytes)?;
             }

@@ -26,6 +26,6 @@ pub use failure::refusal_of;
 pub use guard::Guard;
 pub use handler_head::write as handler_head;
 
-pub use received_request::place;
+pub use received_request::sticky_place;
 pub use response::Dates;
 pub use unparsable::refuse_connection;

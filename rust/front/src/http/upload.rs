@@ -264,7 +264,7 @@ impl<C: Client> Exchange<'_, C> {
             UploadStop::TooLarge(limit) => {
                 arriving.upload.reason = "it is larger than the policy body_limit allows";
                 drop(arriving);
-                let refusal = Refusal { policy: Some("body_limit"), ..Refusal::large_body(limit) };
+                let refusal = Refusal { policy: Some("body_limit"), ..Refusal::body_too_large(limit) };
                 self.refuse(request, &refusal).await
             }
         }
