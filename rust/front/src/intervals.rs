@@ -7,7 +7,7 @@ use crate::messages::{FromFront, Settings};
 use crate::thread::Thread;
 use crate::upstream::endpoint::Endpoint;
 
-/// Endpoints message of in one message.
+/// How many endpoints one message is about.
 const ENDPOINTS_PER_MESSAGE: usize = 500;
 
 /// Counts a finished request.

@@ -115,7 +115,7 @@ impl ActiveRequest<'_> {
 }
 
 impl Drop for ActiveRequest<'_> {
-    /// Before it is not permit any more.
+    /// Notes the time before the request is not counted any more.
     fn drop(&mut self) {
         self.used_at.store(now(), Ordering::Relaxed);
     }

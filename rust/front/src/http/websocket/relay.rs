@@ -74,7 +74,7 @@ pub struct Relay<'a> {
     uncredited: usize,
     /// Bytes of messages that were sent to the client.
     sent: usize,
-    /// When the client was last last_heard, and whether it was asked since.
+    /// When something of the client was last heard, and whether it has been sent a ping since.
     last_heard: Instant,
     awaits_pong: bool,
     /// The payload of the last ping of the handler, unless it was answered.
@@ -302,13 +302,13 @@ impl<'a> Relay<'a> {
         self.awaits_pong = false;
     }
 
-    /// How long nothing may be last_heard before something is done about it.
+    /// How long nothing of the client may be heard before something is done about it.
     fn until_idle(&self) -> Duration {
         let limit = if self.awaits_pong { self.idle } else { self.idle / 2 };
         limit.saturating_sub(self.last_heard.elapsed())
     }
 
-    /// Asks a client that was not last_heard whether it is there.
+    /// Sends a ping to a client of which nothing was heard.
     ///
     /// # Errors
     /// When it was asked before.

@@ -1,4 +1,4 @@
-//! StreamedAnswer answers on a connection: their pieces, credit for more of them, and their end.
+//! Streamed answers on a connection: their pieces, credit for more of them, and their end.
 use std::rc::Rc;
 
 use edge_wire::{INITIAL_CREDIT, Kind, cost, header, two_numbers};
