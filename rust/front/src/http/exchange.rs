@@ -63,7 +63,7 @@ impl<'a, C: Client> Exchange<'a, C> {
                 return self.refuse(&request, &refusal).await;
             }
             // Apart, so that other requests need no room for it.
-            if let Some(next) = Box::pin(self.upload(&request, destination)).await? {
+            if let Some(next) = Box::pin(self.send_upload(&request, destination)).await? {
                 return Ok(next);
             }
         }
@@ -104,11 +104,11 @@ impl<'a, C: Client> Exchange<'a, C> {
         }
         let refusal = match outcome {
             Ok(HandlerAnswer::Streamed(streamed, _active)) if streamed.head.status == SWITCHING => {
-                return Box::pin(self.socket(&request, streamed)).await;
+                return Box::pin(self.run_websocket(&request, streamed)).await;
             }
             Ok(HandlerAnswer::Streamed(streamed, _active)) => {
                 // Apart, so that other requests need no room for it.
-                return Box::pin(self.stream(&request, streamed, None)).await;
+                return Box::pin(self.send_stream(&request, streamed, None)).await;
             }
             Ok(HandlerAnswer::Whole(answer)) => {
                 match self.respond(&request, endpoint, answer, request.keep_alive).await? {

@@ -6,10 +6,11 @@ use bytes::Bytes;
 
 use super::body::Body;
 use super::client::{Client, Link, Next};
-use super::guard::{Phase, Watch};
 use super::received_request::ReceivedRequest;
-use super::response::{Dates, Persistence, ResponseHead};
+use super::response::{Persistence, ResponseHead};
 use super::stream::{Broken, ClientStream};
+use crate::dates::Dates;
+use crate::guard::{Phase, Watch};
 use crate::memory::RESERVE_AFTER;
 use crate::request::{Framing, Refusal};
 

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::client::Link;
-use super::guard::Phase;
 use super::handler_head;
 use super::stream::Broken;
 use super::upgrade::{self, Upgrade};
 use crate::challenges;
 use crate::client_ip::HTTP;
 use crate::endpoint_state::EndpointState;
+use crate::guard::Phase;
 use crate::messages::{FromFront, Serving};
 use crate::policies::{self, Identity, KeyWait, PendingSteps, Policies, PolicyOutcome};
 use crate::request::{Framing, Head, MAX_HEADERS, Refusal, RequestSpan, host_name, read_head};

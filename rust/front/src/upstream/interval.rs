@@ -44,14 +44,14 @@ impl Interval {
 
     /// Ends the interval; `in_flight`: those that the next one begins with.
     pub fn take(&self, id: &str, in_flight: u32) -> EndpointInterval {
-        let message = |VersionFigures { version, statuses, durations }: VersionFigures| {
+        let version_message = |VersionFigures { version, statuses, durations }: VersionFigures| {
             let (buckets, counts) = durations.counts().unzip();
             VersionInterval { version, statuses, buckets, counts }
         };
         EndpointInterval {
             id: id.to_owned(),
             in_flight: self.in_flight.replace(in_flight),
-            versions: self.versions.take().into_iter().map(message).collect(),
+            versions: self.versions.take().into_iter().map(version_message).collect(),
         }
     }
 }

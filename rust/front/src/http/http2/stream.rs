@@ -12,13 +12,13 @@ use http::{Request, Response, StatusCode};
 
 use super::super::client::{Client, Link, Next};
 use super::super::exchange::Exchange;
-use super::super::guard::{Phase, Watch, Watched};
 use super::super::received_request::read_request;
 use super::super::response::{Persistence, ResponseHead};
 use super::super::stream::{Broken, ClientStream};
 use super::super::unparsable::UnparsableRequestResponse;
 use super::head;
 use super::wire::OpenStream;
+use crate::guard::{Phase, Watch, Watched};
 use crate::request::{Framing, Refusal};
 use crate::thread::Thread;
 use crate::upstream::Reply;

@@ -28,7 +28,11 @@ impl<C: Client> Exchange<'_, C> {
     ///
     /// # Errors
     /// When nothing more can be sent to the client.
-    pub(super) async fn socket(&mut self, request: &ReceivedRequest, streamed: StreamedAnswer) -> Result<Next, Broken> {
+    pub(super) async fn run_websocket(
+        &mut self,
+        request: &ReceivedRequest,
+        streamed: StreamedAnswer,
+    ) -> Result<Next, Broken> {
         let StreamedAnswer { head, body } = streamed;
         let (Ok(destination), Some(Ok(upgrade))) = (&request.to, &request.upgrade) else { return Err(Broken::Gone) };
         let mut lines = handshake(upgrade, &head.lines);
