@@ -19,7 +19,7 @@ const clippy = (folder, ...features) =>
   );
 const checks = [
   ['import rules', () => script('import-rules')],
-  ['circles in Rust', () => script('rust-circles')],
+  ['circles and layers in Rust', () => script('rust-circles')],
   ['packages of the product', () => script('packages')],
   ['catalogue of errors', () => script('error-catalogue')],
   ['systemd units', () => script('systemd-units')],

@@ -289,7 +289,7 @@ impl Control {
                 self.endpoints.insert(ById(new.clone()));
                 new
             });
-            shared.state_comes();
+            shared.new_state_comes();
             (shared, Arc::new(state))
         };
         let update = Arc::new(Update {

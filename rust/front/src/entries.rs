@@ -51,7 +51,7 @@ pub fn report(thread: &Thread, finished: &FinishedRequest<'_>) {
     };
     let may_have_one = || {
         let limit = settings.log_requests_per_second;
-        endpoint.shared.entries().take(finished.reported.is_some(), second(), limit)
+        endpoint.shared.entries().take(finished.reported.is_some(), current_second(), limit)
     };
     let is_kept = has_failed || may_have_one();
     if !is_kept {
@@ -63,7 +63,7 @@ pub fn report(thread: &Thread, finished: &FinishedRequest<'_>) {
     // It was written by this front.
     let Ok(head) = serde_json::from_slice::<LoggedHead<'_>>(finished.head) else { return };
     let path = head.target.split('?').next().unwrap_or_default();
-    let is_taken = thread.supervisor.request(RequestEntry {
+    let is_taken = thread.supervisor.log_request(RequestEntry {
         endpoint_id: endpoint.shared.id.to_string(),
         request_id: finished.request_id.to_owned(),
         trace_id: finished.span.own.trace_id().to_owned(),
@@ -87,7 +87,7 @@ pub fn report(thread: &Thread, finished: &FinishedRequest<'_>) {
     if is_kept && !is_taken {
         leave_out();
     } else if !is_taken {
-        thread.supervisor.dropped();
+        thread.supervisor.count_dropped();
     }
 }
 
@@ -121,7 +121,7 @@ struct LoggedHead<'a> {
 }
 
 /// Since the first call.
-fn second() -> u32 {
+fn current_second() -> u32 {
     static FIRST: OnceLock<Instant> = OnceLock::new();
     // One more, so that it differs from that of a limit which was never used.
     FIRST.get_or_init(Instant::now).elapsed().as_secs() as u32 + 1

@@ -54,7 +54,7 @@ pub async fn answer(thread: &Thread, request: InternalRequest) -> Response {
     };
     let id = head.request_id.map_or_else(|| thread.request_ids.next(), str::to_owned);
     let Some(endpoint) = thread.endpoint(&request.endpoint_id) else {
-        return refused(&Refusal::unknown(), id, started);
+        return refused(&Refusal::no_endpoint(), id, started);
     };
     let answered = ask(thread, &endpoint, &head, &id, &request, started).await;
     let response = match answered {
@@ -80,9 +80,9 @@ async fn ask(
     let body = STANDARD.decode(&request.body).map_err(|_| Refusal::malformed("The body is not base64."))?;
     let limit = thread.settings.body_limit;
     if body.len() > limit {
-        return Err(Refusal::large_body(limit));
+        return Err(Refusal::body_too_large(limit));
     }
-    let mut share = endpoint.share(&thread.memory);
+    let mut share = endpoint.request_memory(&thread.memory);
     if !share.set(body.len()) {
         return Err(Refusal::out_of_memory());
     }
@@ -95,7 +95,10 @@ async fn ask(
     let sent = Arc::new(RequestBody::new(body, Some(share)));
     let deadline = Instant::now() + Duration::from_millis(timeout_ms);
     let reply = Reply::new(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await);
-    let outcome = match endpoint.request(&sent_head, &sent, &reply, deadline, http::place(&state, head), None).await {
+    let outcome = match endpoint
+        .request(&sent_head, &sent, &reply, deadline, http::sticky_place(&state, head), None)
+        .await
+    {
         Ok(HandlerAnswer::Whole(answer)) => Ok(answer),
         Ok(HandlerAnswer::Streamed(streamed, _active)) => whole(streamed, request.attempt.is_none(), deadline).await,
         Err(failure) => Err(failure),
@@ -156,7 +159,7 @@ fn params_of(method: &str, route: &str, head: &Head<'_, '_>) -> Result<BTreeMap<
     match routes.find("", head.method, head.target.path()) {
         Lookup::Found { names, values, .. } => Ok(named(names, values)),
         Lookup::WrongMethod { allow } => Err(Refusal::wrong_method(head.method, &allow)),
-        Lookup::Unknown => Err(Refusal::other_route()),
+        Lookup::Unknown => Err(Refusal::route_mismatch()),
         Lookup::Malformed => Err(Refusal::malformed(BAD_PATH)),
     }
 }

@@ -7,7 +7,7 @@ use crate::messages::{FromFront, Settings};
 use crate::thread::Thread;
 use crate::upstream::endpoint::Endpoint;
 
-/// Endpoints message of in one message.
+/// How many endpoints one message is about.
 const ENDPOINTS_PER_MESSAGE: usize = 500;
 
 /// Counts a finished request.
@@ -28,9 +28,9 @@ pub fn current(settings: &Settings) -> u64 {
 pub fn report(thread: &Thread, at: u64) {
     let counted = thread.counted.take();
     for endpoints in counted.chunks(ENDPOINTS_PER_MESSAGE) {
-        let message =
+        let interval_of =
             |endpoint: &Rc<Endpoint>| endpoint.interval().take(&endpoint.shared.id, endpoint.shared.in_flight());
-        let endpoints = endpoints.iter().map(message).collect();
+        let endpoints = endpoints.iter().map(interval_of).collect();
         thread.supervisor.send(FromFront::Interval { at, endpoints });
     }
 }

@@ -4,6 +4,7 @@ mod accept;
 mod challenges;
 mod client_ip;
 mod control;
+mod dates;
 mod durations;
 mod endpoint_state;
 mod entries;
@@ -11,6 +12,7 @@ mod event_loop;
 mod figures;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod guard;
 mod http;
 mod internal;
 mod intervals;

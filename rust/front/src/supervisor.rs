@@ -58,17 +58,17 @@ impl Supervisor {
     /// Sends a log line; `fields` is an object.
     pub fn log(&self, level: Level, fields: Value, message: &'static str) {
         if !self.send_line(MAX_LINES, || FromFront::Log { level, fields, message }) {
-            self.dropped();
+            self.count_dropped();
         }
     }
 
     /// Counts what there was no room for.
-    pub fn dropped(&self) {
+    pub fn count_dropped(&self) {
         self.shared.dropped.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Sends an entry of the log; false when it is dropped.
-    pub fn request(&self, entry: RequestEntry) -> bool {
+    pub fn log_request(&self, entry: RequestEntry) -> bool {
         let limit = if entry.status >= 500 { MAX_WITH_FAILED } else { MAX_LINES };
         self.send_line(limit, || FromFront::Request(Box::new(entry)))
     }
@@ -156,15 +156,15 @@ mod tests {
     #[test]
     fn requests_that_fail_have_room_where_others_have_none() {
         let (supervisor, mut messages) = channel();
-        while supervisor.request(entry(200)) {}
+        while supervisor.log_request(entry(200)) {}
         supervisor.log(Level::Warn, json!({}), "no room");
         assert_eq!(messages.take_dropped(), 1);
         let mut failed = 0;
-        while supervisor.request(entry(500)) {
+        while supervisor.log_request(entry(500)) {
             failed += 1;
         }
         assert_eq!(failed, MAX_WITH_FAILED - MAX_LINES);
-        assert!(messages.try_next().is_some() && supervisor.request(entry(500)));
+        assert!(messages.try_next().is_some() && supervisor.log_request(entry(500)));
     }
 
     #[test]

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::challenges::Challenges;
 use crate::client_ip::TrustedProxies;
+use crate::dates::Dates;
 use crate::figures::ThreadFigures;
-use crate::http::{Dates, Guard};
+use crate::guard::Guard;
 use crate::memory::MemoryBudget;
 use crate::messages::Settings;
 use crate::request::{RequestIds, TraceIds};

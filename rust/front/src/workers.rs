@@ -30,7 +30,7 @@ fn threads(number: usize) -> Option<Runtime> {
 }
 
 /// Does work that nobody waits for, one piece after the other.
-pub fn later(work: impl FnOnce() + Send + 'static) {
+pub fn in_background(work: impl FnOnce() + Send + 'static) {
     match CLEANER.as_ref() {
         Some(cleaner) => drop(cleaner.spawn_blocking(work)),
         None => work(),
@@ -38,12 +38,12 @@ pub fn later(work: impl FnOnce() + Send + 'static) {
 }
 
 /// Waits for a thread. `None` when so much work of this owner is done or waits already.
-pub async fn turn(owner: &Arc<str>) -> Option<Turn> {
+pub async fn wait_for_turn(owner: &Arc<str>) -> Option<Turn> {
     TURNS.take(owner).await
 }
 
 /// The same, for what requests wait for before they are looked at.
-pub async fn turn_to_prepare(owner: &Arc<str>) -> Option<Turn> {
+pub async fn wait_for_turn_to_prepare(owner: &Arc<str>) -> Option<Turn> {
     TURNS_TO_PREPARE.take(owner).await
 }
 
@@ -172,10 +172,10 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn one_piece_of_work_does_not_hold_up_another() {
         let (end, ends) = mpsc::channel::<()>();
-        let turn_of_long = turn(&owner("one")).await.unwrap();
+        let turn_of_long = wait_for_turn(&owner("one")).await.unwrap();
         let long = tokio::spawn(turn_of_long.run(move || ends.recv().is_ok()));
         yield_now().await;
-        let other = turn(&owner("one")).await.unwrap();
+        let other = wait_for_turn(&owner("one")).await.unwrap();
         assert_eq!(other.run(|| 1).await.map(|(outcome, _)| outcome), Some(1));
         end.send(()).unwrap();
         assert!(long.await.unwrap().is_some_and(|(outcome, _)| outcome));

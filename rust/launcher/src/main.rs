@@ -17,11 +17,14 @@ mod program;
 mod starter;
 mod view;
 
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStringExt;
 use std::process::ExitCode;
 
-use failure::Result;
+use failure::{Context, Result};
 use nix::sys::stat::{Mode, umask};
 use plan::Plan;
+use program::Program;
 
 /// The exit code when the program was not started; shells have one of their own for each reason, from here on.
 const NOT_STARTED: u8 = 125;
@@ -37,7 +40,7 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<ExitCode> {
-    let (plan, program) = plan::from_arguments(std::env::args_os())?;
+    let (plan, program) = read_arguments(std::env::args_os())?;
     prepare(&plan)?;
     if plan.namespaces.is_some() {
         return monitor::run(&plan, &program);
@@ -47,6 +50,17 @@ fn run() -> Result<ExitCode> {
     let _asking = plan.connects_to().map(|users| connector::start(&plan, users)).transpose()?;
     let _starting = plan.starter().map(|words| starter::start(&plan, words)).transpose()?;
     Err(program.start(&plan, files::allow_on_machine, || expect_parent(&plan)))
+}
+
+/// Reads the plan, and which program it is for.
+///
+/// # Errors
+/// The arguments are not what the service passes.
+fn read_arguments(mut arguments: impl Iterator<Item = OsString>) -> Result<(Plan, Program)> {
+    let plan = arguments.nth(1).ok_or_else(|| failure::of("usage: edge-launcher PLAN PROGRAM ARGUMENT..."))?;
+    let plan = serde_json::from_slice(plan.as_encoded_bytes()).context("the plan")?;
+    let words = arguments.map(|word| CString::new(word.into_vec())).collect::<std::result::Result<Vec<_>, _>>();
+    Ok((plan, Program::new(words.context("an argument")?)?))
 }
 
 /// What the monitor of a program has in common with it.

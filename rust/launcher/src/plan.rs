@@ -1,12 +1,7 @@
 //! What the service asks for: `src/sandbox/launcher.ts` writes it, and the starter (`rust/starter/src/process.rs`).
-use std::ffi::{CString, OsString};
-use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-
-use crate::failure::{self, Context, Result};
-use crate::program::Program;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -175,13 +170,4 @@ pub enum SharedNetwork {
     /// It may enter the one that is open as the descriptor after that of reports; the next one is its user namespace,
     /// if it has one.
     Next,
-}
-
-/// # Errors
-/// They are not what the service passes.
-pub fn from_arguments(mut arguments: impl Iterator<Item = OsString>) -> Result<(Plan, Program)> {
-    let plan = arguments.nth(1).ok_or_else(|| failure::of("usage: edge-launcher PLAN PROGRAM ARGUMENT..."))?;
-    let plan = serde_json::from_slice(plan.as_encoded_bytes()).context("the plan")?;
-    let words = arguments.map(|word| CString::new(word.into_vec())).collect::<std::result::Result<Vec<_>, _>>();
-    Ok((plan, Program::new(words.context("an argument")?)?))
 }

@@ -68,7 +68,7 @@ impl Chunks {
                             self.state = ChunkState::Done;
                         }
                         None if trailers.len() <= MAX_HEAD_BYTES => at = bytes.len(),
-                        _ => return Err(Refusal::large_head(MAX_HEAD_BYTES)),
+                        _ => return Err(Refusal::head_too_large(MAX_HEAD_BYTES)),
                     }
                 }
                 _ => {
@@ -102,7 +102,7 @@ impl Chunks {
             (ChunkState::LengthEnd, b'\n') => ChunkState::Data,
             (ChunkState::DataCr, b'\r') => ChunkState::DataLf,
             (ChunkState::DataLf, b'\n') => ChunkState::BeforeLength,
-            _ => return Err(Refusal::no_http()),
+            _ => return Err(Refusal::not_http()),
         };
         Ok(())
     }
@@ -121,8 +121,8 @@ fn check_trailers(bytes: &[u8]) -> Result<(), Refusal> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_TRAILERS];
     match httparse::parse_headers(bytes, &mut headers) {
         Ok(httparse::Status::Complete((length, _))) if length == bytes.len() => Ok(()),
-        Err(httparse::Error::TooManyHeaders) => Err(Refusal::many_headers(MAX_TRAILERS)),
-        _ => Err(Refusal::no_http()),
+        Err(httparse::Error::TooManyHeaders) => Err(Refusal::too_many_headers(MAX_TRAILERS)),
+        _ => Err(Refusal::not_http()),
     }
 }
 

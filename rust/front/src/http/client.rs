@@ -1,9 +1,9 @@
 //! The client of one request, as an exchange needs it, whichever version of HTTP it speaks.
 use bytes::Bytes;
 
-use super::guard::Watch;
 use super::response::ResponseHead;
 use super::stream::{Broken, ClientStream};
+use crate::guard::Watch;
 
 /// Whether the connection can take another request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,13 +6,13 @@ use std::task::Poll;
 
 use super::client::{Link, Next};
 use super::exchange::Exchange;
-use super::guard::Phase;
 use super::http1::Http1Client;
 use super::http2;
 use super::received_request::read_request;
 use super::response::Persistence;
 use super::stream::{Broken, ClientStream};
 use super::unparsable::UnparsableRequestResponse;
+use crate::guard::Phase;
 use crate::request::{HeadEnd, MAX_HEAD_BYTES, Refusal, check_beginning};
 use crate::thread::Thread;
 use crate::tls::Transport;
@@ -82,7 +82,7 @@ async fn next_head(stream: &mut ClientStream) -> Result<usize, Broken> {
             }
         }
         if stream.fill().await? == 0 {
-            return Err(if stream.buffered.is_empty() { Broken::Gone } else { Refusal::no_http().into() });
+            return Err(if stream.buffered.is_empty() { Broken::Gone } else { Refusal::not_http().into() });
         }
     }
 }

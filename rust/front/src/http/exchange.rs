@@ -16,7 +16,7 @@ use crate::entries::{self, FinishedRequest};
 use crate::intervals;
 use crate::memory::MemoryShare;
 use crate::messages::Level;
-use crate::policies::{self, CheckSkipped, PartialCheck, Verdict, lines_of};
+use crate::policies::{self, CheckSkipped, PartialCheck, Verdict, lines_for_encoding};
 use crate::request::{Framing, Refusal};
 use crate::thread::Thread;
 use crate::upstream::endpoint::{Endpoint, Failure, HandlerAnswer};
@@ -63,7 +63,7 @@ impl<'a, C: Client> Exchange<'a, C> {
                 return self.refuse(&request, &refusal).await;
             }
             // Apart, so that other requests need no room for it.
-            if let Some(next) = Box::pin(self.upload(&request, destination)).await? {
+            if let Some(next) = Box::pin(self.send_upload(&request, destination)).await? {
                 return Ok(next);
             }
         }
@@ -104,11 +104,11 @@ impl<'a, C: Client> Exchange<'a, C> {
         }
         let refusal = match outcome {
             Ok(HandlerAnswer::Streamed(streamed, _active)) if streamed.head.status == SWITCHING => {
-                return Box::pin(self.socket(&request, streamed)).await;
+                return Box::pin(self.run_websocket(&request, streamed)).await;
             }
             Ok(HandlerAnswer::Streamed(streamed, _active)) => {
                 // Apart, so that other requests need no room for it.
-                return Box::pin(self.stream(&request, streamed, None)).await;
+                return Box::pin(self.send_stream(&request, streamed, None)).await;
             }
             Ok(HandlerAnswer::Whole(answer)) => {
                 match self.respond(&request, endpoint, answer, request.keep_alive).await? {
@@ -132,7 +132,7 @@ impl<'a, C: Client> Exchange<'a, C> {
     ) -> Result<Result<(), Refusal>, Broken> {
         let Some((policies, outcome)) = destination.policies() else { return Ok(Ok(())) };
         let Destination { endpoint, state, .. } = destination;
-        let memory = endpoint.share(&self.thread.memory);
+        let memory = endpoint.request_memory(&self.thread.memory);
         let only_reports = policies.only_reports();
         let deadline = request.started.get() + policies.check_time(request.timeout());
         let checked = match validation {
@@ -177,25 +177,25 @@ impl<'a, C: Client> Exchange<'a, C> {
     ) -> Result<Result<Vec<u8>, Refusal>, Broken> {
         let own = request.to.as_ref().ok().and_then(Destination::body_limit);
         let limit = own.unwrap_or(usize::MAX).min(self.thread.settings.body_limit);
-        let large_body = || match own {
-            Some(own) if own == limit => Refusal { policy: Some("body_limit"), ..Refusal::large_body(limit) },
-            _ => Refusal::large_body(limit),
+        let body_too_large = || match own {
+            Some(own) if own == limit => Refusal { policy: Some("body_limit"), ..Refusal::body_too_large(limit) },
+            _ => Refusal::body_too_large(limit),
         };
         let mut bytes = Vec::new();
         if self.client.is_complete() {
             return Ok(Ok(bytes));
         }
         if matches!(request.framing, Framing::Length(length) if length > limit as u64) {
-            return Ok(Err(large_body()));
+            return Ok(Err(body_too_large()));
         }
         self.client.begin_body().await?;
         while !self.client.is_complete() {
             self.client.read_body(&mut bytes, usize::MAX).await?;
             if bytes.len() > limit {
-                return Ok(Err(large_body()));
+                return Ok(Err(body_too_large()));
             }
             if bytes.len() > FREE_BYTES
-                && !share.get_or_insert_with(|| endpoint.share(&self.thread.memory)).set(bytes.len())
+                && !share.get_or_insert_with(|| endpoint.request_memory(&self.thread.memory)).set(bytes.len())
             {
                 return Ok(Err(Refusal::out_of_memory()));
             }
@@ -215,7 +215,7 @@ impl<'a, C: Client> Exchange<'a, C> {
         let has_body = head.status != 204 && head.status != 304;
         // All of it is in memory until it is written, also what a status without a body does not send.
         let held = head.lines.len() + head.host_lines.len() + body.as_slice().len();
-        let share = (held > FREE_BYTES).then(|| endpoint.share_for(&mut body, held, &self.thread.memory));
+        let share = (held > FREE_BYTES).then(|| endpoint.memory_for_answer(&mut body, held, &self.thread.memory));
         if let Some(None) = share {
             return Ok(Err(Refusal::out_of_memory()));
         }
@@ -226,13 +226,13 @@ impl<'a, C: Client> Exchange<'a, C> {
             let encoding = policies.encoding(outcome, head.status, &lines, body.len());
             // Held beside the body while it is written.
             let room = encoding.and_then(|_| {
-                let mut share = endpoint.answers_share(&self.thread.memory);
+                let mut share = endpoint.answer_memory(&self.thread.memory);
                 share.set(body.len()).then_some(share)
             });
             if let (Some(encoding), Some(_room)) = (encoding, &room) {
                 packed = policies::compressed(body, encoding).await;
                 if let Some(packed) = &packed {
-                    lines = lines_of(&lines, encoding).into();
+                    lines = lines_for_encoding(&lines, encoding).into();
                     body = packed;
                 }
             }

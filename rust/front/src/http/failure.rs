@@ -29,8 +29,8 @@ pub fn refusal_of(
         }
         Failure::Unavailable => Refusal::unavailable(),
         Failure::Overloaded => Refusal::overloaded(state.limits.concurrent_requests),
-        Failure::TooLarge(problem) => Refusal::large_request(problem),
+        Failure::TooLarge(problem) => Refusal::request_too_large(problem),
         Failure::OutOfMemory => Refusal::out_of_memory(),
-        Failure::NoSocket => Refusal::no_socket(),
+        Failure::NoSocket => Refusal::websocket_only(),
     }
 }

@@ -32,7 +32,7 @@ pub fn write<'p>(
             continue;
         }
         let value = if header.name.eq_ignore_ascii_case("cookie") {
-            let Some(rest) = session_cookie::without(header.value) else { continue };
+            let Some(rest) = session_cookie::without_sessions(header.value) else { continue };
             rest
         } else {
             header.value.into()

@@ -6,10 +6,11 @@ use bytes::Bytes;
 
 use super::body::Body;
 use super::client::{Client, Link, Next};
-use super::guard::{Phase, Watch};
 use super::received_request::ReceivedRequest;
-use super::response::{Dates, Persistence, ResponseHead};
+use super::response::{Persistence, ResponseHead};
 use super::stream::{Broken, ClientStream};
+use crate::dates::Dates;
+use crate::guard::{Phase, Watch};
 use crate::memory::RESERVE_AFTER;
 use crate::request::{Framing, Refusal};
 
@@ -107,13 +108,13 @@ impl Client for Http1Client<'_> {
                 }
                 let read = self.stream.read_into(bytes, room).await?;
                 if read == 0 {
-                    return Err(Refusal::no_http().into());
+                    return Err(Refusal::not_http().into());
                 }
                 *missing -= read as u64;
             }
             Body::Chunked(_) => {
                 if self.stream.fill().await? == 0 {
-                    return Err(Refusal::no_http().into());
+                    return Err(Refusal::not_http().into());
                 }
                 self.take_buffered(bytes)?;
             }

@@ -8,7 +8,6 @@ mod exchange;
 mod failure;
 #[cfg(fuzzing)]
 pub mod fuzzing;
-mod guard;
 mod handler_head;
 mod http1;
 mod http2;
@@ -23,9 +22,7 @@ mod websocket;
 
 pub use connection::serve;
 pub use failure::refusal_of;
-pub use guard::Guard;
 pub use handler_head::write as handler_head;
 
-pub use received_request::place;
-pub use response::Dates;
+pub use received_request::sticky_place;
 pub use unparsable::refuse_connection;

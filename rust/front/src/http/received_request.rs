@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::client::Link;
-use super::guard::Phase;
 use super::handler_head;
 use super::stream::Broken;
 use super::upgrade::{self, Upgrade};
 use crate::challenges;
 use crate::client_ip::HTTP;
 use crate::endpoint_state::EndpointState;
+use crate::guard::Phase;
 use crate::messages::{FromFront, Serving};
 use crate::policies::{self, Identity, KeyWait, PendingSteps, Policies, PolicyOutcome};
 use crate::request::{Framing, Head, MAX_HEADERS, Refusal, RequestSpan, host_name, read_head};
@@ -87,7 +87,9 @@ impl ReceivedRequest {
         let id = head.request_id.map_or_else(|| thread.request_ids.next(), str::to_owned);
         let headers = head.headers.iter().map(|header| (header.name.as_bytes(), header.value));
         let client = thread.proxies.client(peer, is_secure, headers);
-        let to = match to_acme(thread, &head).or_else(|| to_tls(&head, client.scheme, thread.settings.redirect_port)) {
+        let to = match acme_answer(thread, &head)
+            .or_else(|| tls_redirect(&head, client.scheme, thread.settings.redirect_port))
+        {
             Some(answer) => Err(answer),
             None => find_destination(thread, &head, client.ip, &id, pending),
         };
@@ -184,7 +186,7 @@ pub async fn read_request(
 }
 
 /// The answer to an ACME server, which comes before routes and redirects.
-fn to_acme(thread: &Thread, head: &Head<'_, '_>) -> Option<Refusal> {
+fn acme_answer(thread: &Thread, head: &Head<'_, '_>) -> Option<Refusal> {
     if !head.target.path_and_query.starts_with(challenges::PREFIX) {
         return None;
     }
@@ -193,11 +195,11 @@ fn to_acme(thread: &Thread, head: &Head<'_, '_>) -> Option<Refusal> {
 }
 
 /// The same address over TLS, for a request without it.
-fn to_tls(head: &Head<'_, '_>, scheme: &str, redirect_port: Option<u16>) -> Option<Refusal> {
+fn tls_redirect(head: &Head<'_, '_>, scheme: &str, redirect_port: Option<u16>) -> Option<Refusal> {
     let port = redirect_port.filter(|_| scheme == HTTP)?;
     let host = host_name(head.target.authority);
     let target = &*head.target.path_and_query;
-    (!host.is_empty() && target != "*").then(|| Refusal::insecure(&host, port, target))
+    (!host.is_empty() && target != "*").then(|| Refusal::redirect_to_tls(&host, port, target))
 }
 
 /// Finds the endpoint of a request, and writes its head for the handler.
@@ -215,7 +217,7 @@ fn find_destination(
         Lookup::Found { target: endpoint, names, values } => {
             let state = endpoint.state();
             let params = names.iter().map(|name| &**name).zip(values.iter().map(|value| &**value));
-            let place = place(&state, head);
+            let place = sticky_place(&state, head);
             let span = thread.trace_ids.begin(head.trace, thread.settings.traces.as_ref());
             let timeout_ms = state.limits.timeout_ms.into();
             let Some(policies) = &state.policies else {
@@ -238,9 +240,9 @@ fn find_destination(
             Ok(Destination { endpoint: endpoint.clone(), state, head: written, span, place, policy_outcome })
         }
         // OPTIONS of the server as a whole.
-        _ if path == "*" => Err(Refusal::unknown()),
+        _ if path == "*" => Err(Refusal::no_endpoint()),
         Lookup::WrongMethod { allow } => Err(without_endpoint(&routes, head, &host, &allow)),
-        Lookup::Unknown => Err(Refusal::unknown()),
+        Lookup::Unknown => Err(Refusal::no_endpoint()),
         Lookup::Malformed => Err(Refusal::malformed("The path of the request is not a valid path.")),
     }
 }
@@ -267,7 +269,7 @@ fn without_endpoint(
 }
 
 /// Where the client of a request stands, if the endpoint keeps callers with their version.
-pub fn place(state: &EndpointState, head: &Head<'_, '_>) -> Option<u32> {
+pub fn sticky_place(state: &EndpointState, head: &Head<'_, '_>) -> Option<u32> {
     let (Serving::Running { sticky: Some(sticky), .. } | Serving::Asleep { sticky: Some(sticky) }) = &state.serving
     else {
         return None;

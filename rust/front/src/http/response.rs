@@ -1,9 +1,8 @@
 //! Writes the heads of responses.
-use std::cell::{Cell, RefCell};
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use http::StatusCode;
 use http::header::{CONNECTION, CONTENT_LENGTH, DATE, HeaderName, HeaderValue, UPGRADE};
+
+use crate::dates::Dates;
 
 /// The text of a status.
 pub fn reason(status: u16) -> &'static str {
@@ -101,24 +100,6 @@ impl ResponseHead<'_> {
         }
         add(b"\r\n\r\n");
         bytes
-    }
-}
-
-/// The current date as text, which changes once a second.
-#[derive(Default)]
-pub struct Dates {
-    second: Cell<u64>,
-    text: RefCell<String>,
-}
-
-impl Dates {
-    fn with_now(&self, add: &mut impl FnMut(&[u8])) {
-        let now = SystemTime::now();
-        let second = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        if self.second.replace(second) != second {
-            *self.text.borrow_mut() = httpdate::fmt_http_date(now);
-        }
-        add(self.text.borrow().as_bytes());
     }
 }
 

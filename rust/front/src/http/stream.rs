@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::time::{Instant, timeout};
 
 use super::client::Link;
-use super::guard::{CloseReason, Phase, Watch, Watched};
+use crate::guard::{CloseReason, Phase, Watch, Watched};
 use crate::request::Refusal;
 use crate::scratch;
 use crate::tls::Transport;
@@ -290,8 +290,8 @@ mod tests {
     use tokio::runtime::Builder;
     use tokio::task::yield_now;
 
-    use super::super::guard::tests::guard;
     use super::*;
+    use crate::guard::tests::guard;
 
     fn run(test: impl Future<Output = ()>) {
         Builder::new_current_thread().enable_all().build().unwrap().block_on(test);

@@ -49,7 +49,7 @@ impl<C: Client> Exchange<'_, C> {
     ///
     /// # Errors
     /// When the connection cannot go on; also when the body has no end, which the client sees by that.
-    pub(super) async fn stream(
+    pub(super) async fn send_stream(
         &mut self,
         request: &ReceivedRequest,
         streamed: StreamedAnswer,
@@ -78,7 +78,7 @@ impl<C: Client> Exchange<'_, C> {
             drop((body, arriving));
             self.count_finished(request, head.status, 0, None, None);
             let next = self.client.send(response, b"").await?;
-            return self.end(next).await;
+            return self.end_response(next).await;
         }
         if head.takes_memory && self.client.can_send_file() {
             body.may_have_memory();
@@ -95,7 +95,7 @@ impl<C: Client> Exchange<'_, C> {
         };
         self.count_finished(request, head.status, bytes, None, cut);
         match sent {
-            Ok(next) => self.end(next).await,
+            Ok(next) => self.end_response(next).await,
             // Whatever the client has sent: the answer has begun, and there is no place for another one.
             Err(CutReason::Client) => {
                 self.client.cut_off();
@@ -112,7 +112,7 @@ impl<C: Client> Exchange<'_, C> {
     }
 
     /// The answer is complete. What is left of the request is dropped; where that has no end, the connection has one.
-    async fn end(&mut self, next: Next) -> Result<Next, Broken> {
+    async fn end_response(&mut self, next: Next) -> Result<Next, Broken> {
         let is_complete = match self.client.drop_small_body().await {
             Ok(is_complete) => is_complete || self.client.drop_rest_of_body().await,
             // It is no HTTP; but the request is answered.

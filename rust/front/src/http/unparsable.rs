@@ -41,7 +41,7 @@ impl UnparsableRequestResponse {
 
 /// Answers a connection beyond the limit, and closes it without reading the request.
 pub fn refuse_connection(mut connection: TcpStream, limit: usize, request_id: &str) -> u16 {
-    let refusal = Refusal::many_connections(limit);
+    let refusal = Refusal::too_many_connections(limit);
     let body = refusal.body();
     let head = format!(
         "HTTP/1.1 {} {}\r\nContent-Type: application/json\r\nX-Request-Id: {request_id}\r\n{}Connection: close\r\n\

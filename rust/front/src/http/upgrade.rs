@@ -27,13 +27,13 @@ pub struct Upgrade {
 /// The answer to a request that gets none.
 pub fn read(head: &Head<'_, '_>, scheme: &str, policies: Option<&Policies>) -> Result<Upgrade, Refusal> {
     if head.single_header("sec-websocket-version") != Some(VERSION) {
-        return Err(Refusal::other_socket_version());
+        return Err(Refusal::websocket_version());
     }
     let Some(key) = head.single_header("sec-websocket-key").filter(|key| is_key(key)) else {
         return Err(Refusal::malformed("A WebSocket needs one Sec-WebSocket-Key: 16 bytes in base64."));
     };
     if !admits_origin(head, scheme, policies.and_then(Policies::sockets)) {
-        return Err(Refusal::foreign_page());
+        return Err(Refusal::foreign_origin());
     }
     let protocols = values(head, "sec-websocket-protocol").flat_map(|value| value.split(|&byte| byte == b','));
     Ok(Upgrade {

@@ -7,9 +7,9 @@ use tokio::time::{sleep, timeout_at};
 use super::client::{Client, Next};
 use super::exchange::Exchange;
 use super::failure::refusal_of;
-use super::guard::Phase;
 use super::received_request::{Destination, ReceivedRequest};
 use super::stream::Broken;
+use crate::guard::Phase;
 use crate::request::{Framing, Refusal};
 use crate::upstream::endpoint::Failure;
 use crate::upstream::{ActiveRequest, Outcome, Upload};
@@ -151,7 +151,7 @@ impl<C: Client> Exchange<'_, C> {
 
     /// Sends a request while its body arrives, and the answer to the client. `None` if its handler takes whole requests
     /// only.
-    pub(super) async fn upload(
+    pub(super) async fn send_upload(
         &mut self,
         request: &ReceivedRequest,
         destination: &Destination,
@@ -165,7 +165,7 @@ impl<C: Client> Exchange<'_, C> {
                 Ok(None) => return Ok(None),
                 Err(failure) => {
                     request.started.set(Instant::now() - request.waited);
-                    return self.fail(request, destination, failure).await.map(Some);
+                    return self.refuse_failure(request, destination, failure).await.map(Some);
                 }
             };
             request.started.set(Instant::now() - request.waited);
@@ -182,14 +182,14 @@ impl<C: Client> Exchange<'_, C> {
                 is_done: false,
                 is_answered: false,
             };
-            let outcome = match self.outcome(&mut arriving).await {
+            let outcome = match self.upload_outcome(&mut arriving).await {
                 Ok(outcome) => outcome,
-                Err(stop) => return self.stop(request, destination, arriving, stop).await.map(Some),
+                Err(stop) => return self.stop_upload(request, destination, arriving, stop).await.map(Some),
             };
             let failure = match outcome {
                 Outcome::Streamed(streamed) => {
                     arriving.is_answered = true;
-                    return self.stream(request, streamed, Some(arriving)).await.map(Some);
+                    return self.send_stream(request, streamed, Some(arriving)).await.map(Some);
                 }
                 Outcome::Answered(answer) => {
                     drop(arriving);
@@ -215,12 +215,12 @@ impl<C: Client> Exchange<'_, C> {
             };
             // What the client still sends is waited for after this.
             drop(arriving);
-            return self.fail(request, destination, failure).await.map(Some);
+            return self.refuse_failure(request, destination, failure).await.map(Some);
         }
     }
 
     /// Sends the body, until its request is answered or has failed.
-    async fn outcome(&mut self, arriving: &mut OngoingUpload<'_>) -> Result<Outcome, UploadStop> {
+    async fn upload_outcome(&mut self, arriving: &mut OngoingUpload<'_>) -> Result<Outcome, UploadStop> {
         if !self.client.is_complete() {
             self.client.begin_body().await?;
         }
@@ -237,7 +237,7 @@ impl<C: Client> Exchange<'_, C> {
     }
 
     /// Answers a request whose body does not come to its end.
-    async fn stop(
+    async fn stop_upload(
         &mut self,
         request: &ReceivedRequest,
         destination: &Destination,
@@ -259,18 +259,18 @@ impl<C: Client> Exchange<'_, C> {
             UploadStop::Unread => {
                 arriving.upload.expire();
                 drop(arriving);
-                self.fail(request, destination, Failure::Expired).await
+                self.refuse_failure(request, destination, Failure::Expired).await
             }
             UploadStop::TooLarge(limit) => {
                 arriving.upload.reason = "it is larger than the policy body_limit allows";
                 drop(arriving);
-                let refusal = Refusal { policy: Some("body_limit"), ..Refusal::large_body(limit) };
+                let refusal = Refusal { policy: Some("body_limit"), ..Refusal::body_too_large(limit) };
                 self.refuse(request, &refusal).await
             }
         }
     }
 
-    async fn fail(
+    async fn refuse_failure(
         &mut self,
         request: &ReceivedRequest,
         destination: &Destination,

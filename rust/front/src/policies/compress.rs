@@ -160,7 +160,7 @@ async fn write(encoder: &mut impl Write, body: &[u8]) -> Option<()> {
 }
 
 /// Changes the header lines for a compressed body.
-pub fn lines_of(lines: &[u8], encoding: Encoding) -> Vec<u8> {
+pub fn lines_for_encoding(lines: &[u8], encoding: Encoding) -> Vec<u8> {
     let mut changed = Vec::with_capacity(lines.len() + 32);
     for line in lines.split_inclusive(|&byte| byte == b'\n') {
         // The bytes are others: only a weak tag is right for both.
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn strong_tags_become_weak() {
-        let lines = lines_of(b"ETag: \"a\"\r\nX: y\r\n", Encoding::Gzip);
+        let lines = lines_for_encoding(b"ETag: \"a\"\r\nX: y\r\n", Encoding::Gzip);
         assert_eq!(lines, b"ETag: W/\"a\"\r\nX: y\r\nContent-Encoding: gzip\r\n");
     }
 }

@@ -77,8 +77,8 @@ impl Cors {
         }
         lines.push_str(&self.preflight_lines);
         lines.push_str(&format!("Access-Control-Allow-Methods: {}\r\n", methods.join(", ")));
-        let asked = || head.single_text_header("access-control-request-headers").filter(|names| is_list(names));
-        if let Some(names) = self.headers.as_deref().or_else(asked) {
+        let requested = || head.single_text_header("access-control-request-headers").filter(|names| is_list(names));
+        if let Some(names) = self.headers.as_deref().or_else(requested) {
             lines.push_str(&format!("Access-Control-Allow-Headers: {names}\r\n"));
         }
         lines.push_str("Vary: Access-Control-Request-Method, Access-Control-Request-Headers\r\n");
@@ -111,11 +111,11 @@ pub fn preflight<P: Deref<Target = Cors>>(
     if head.method != "OPTIONS" || head.single_text_header("origin").is_none() {
         return None;
     }
-    let asked = head.single_text_header("access-control-request-method")?;
+    let requested = head.single_text_header("access-control-request-method")?;
     // What does not exist is told by the methods that do.
-    let method = if methods.contains(&asked) { asked } else { methods.first()? };
+    let method = if methods.contains(&requested) { requested } else { methods.first()? };
     let cors = cors_of(method)?;
     let admits = |method: &&&str| cors_of(method).is_some_and(|own| own.admits(method, head, &cors));
     let admitted: Vec<_> = methods.iter().filter(admits).copied().collect();
-    Some(cors.answer(head, &admitted, asked != method || cors.allows_method(method)))
+    Some(cors.answer(head, &admitted, requested != method || cors.allows_method(method)))
 }

@@ -51,7 +51,7 @@ impl HeaderChanges {
     pub fn new(compiled: CompiledChanges, is_secure: bool) -> Self {
         let removed = compiled.remove.iter().chain(compiled.set.keys()).map(|name| name.to_ascii_lowercase()).collect();
         let is_session = |(name, value): &(String, String)| {
-            name.eq_ignore_ascii_case("set-cookie") && session_cookie::is_set_by(value.as_bytes())
+            name.eq_ignore_ascii_case("set-cookie") && session_cookie::sets_session(value.as_bytes())
         };
         let added = compiled.set.into_iter().chain(compiled.add).filter(|header| !is_session(header)).collect();
         Self { removed, added, allowed: compiled.allow, is_secure }

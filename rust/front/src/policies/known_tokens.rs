@@ -87,7 +87,7 @@ impl KnownTokens {
         drop(tokens);
         if has_grown {
             let known = self.clone();
-            workers::later(move || cache::keep(&(known.clone() as Arc<dyn Cached>), &known.domain));
+            workers::in_background(move || cache::keep(&(known.clone() as Arc<dyn Cached>), &known.domain));
         }
     }
 

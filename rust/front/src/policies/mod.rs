@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 
 pub use cache::set_cache_limit;
 pub use compiled::{CompiledPolicies, Texts};
-pub use compress::{Encoding, compressed, lines_of};
+pub use compress::{Encoding, compressed, lines_for_encoding};
 pub use cors::preflight;
 pub use counts::{COUNTS, now_ms, set_seed, set_share};
 pub use identity::Identity;

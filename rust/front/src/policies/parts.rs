@@ -115,8 +115,8 @@ impl PartReader<'_> {
 
     /// Why not all can be enforced: also what a later version names and nobody here has read.
     pub fn finish(self) -> Option<String> {
-        let unread = self.digests.into_keys().next().map(|name| format!("the policy {name} is not known here"));
-        self.problem.or(unread)
+        let unknown = self.digests.into_keys().next().map(|name| format!("the policy {name} is not known here"));
+        self.problem.or(unknown)
     }
 }
 

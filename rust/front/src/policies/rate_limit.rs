@@ -21,9 +21,9 @@ pub struct Rule {
 /// The rules of an endpoint.
 #[derive(Debug, Default)]
 pub struct Rules {
-    /// CountedBy what is known before the caller is.
+    /// Rules that count by what is known before the caller is.
     pub early: Box<[Rule]>,
-    /// CountedBy who calls.
+    /// Rules that count by who calls.
     pub late: Box<[Rule]>,
 }
 

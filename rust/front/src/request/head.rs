@@ -131,7 +131,7 @@ impl HeadEnd {
     pub fn find(&mut self, bytes: &[u8]) -> Result<Option<usize>, Refusal> {
         for at in memchr_iter(b'\n', &bytes[self.searched..]).map(|at| at + self.searched) {
             if at == self.line || bytes[at - 1] != b'\r' {
-                return Err(Refusal::no_http());
+                return Err(Refusal::not_http());
             }
             if at == self.line + 1 {
                 return Ok(Some(at + 1));
@@ -146,7 +146,7 @@ impl HeadEnd {
 /// Refuses the beginning of a head as soon as it is wrong: more of it need not be waited for.
 pub fn check_beginning(bytes: &[u8]) -> Result<(), Refusal> {
     if bytes.len() > MAX_HEAD_BYTES {
-        return Err(Refusal::large_head(MAX_HEAD_BYTES));
+        return Err(Refusal::head_too_large(MAX_HEAD_BYTES));
     }
     let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
     let mut request = httparse::Request::new(&mut []);
@@ -160,23 +160,23 @@ pub fn check_beginning(bytes: &[u8]) -> Result<(), Refusal> {
 /// When it is not HTTP, or ambiguous, or too large.
 pub fn read<'h, 'b>(bytes: &'b [u8], space: &'h mut HeaderSpace<'b>) -> Result<Head<'h, 'b>, Refusal> {
     if bytes.len() > MAX_HEAD_BYTES {
-        return Err(Refusal::large_head(MAX_HEAD_BYTES));
+        return Err(Refusal::head_too_large(MAX_HEAD_BYTES));
     }
     let mut request = httparse::Request::new(&mut []);
     match request.parse_with_uninit_headers(bytes, space).map_err(refusal_of)? {
         Status::Complete(length) if length == bytes.len() => {}
         // The two looks do not agree where it ends.
-        _ => return Err(Refusal::no_http()),
+        _ => return Err(Refusal::not_http()),
     }
     let (Some(method), Some(path), Some(minor)) = (request.method, request.path, request.version) else {
-        return Err(Refusal::no_http());
+        return Err(Refusal::not_http());
     };
     let headers: &'h [Header<'b>] = request.headers;
     if method == "CONNECT" {
-        return Err(Refusal::tunnel());
+        return Err(Refusal::connect_unsupported());
     }
     if !METHODS.contains(&method) {
-        return Err(Refusal::no_http());
+        return Err(Refusal::not_http());
     }
     let fields = Fields::read(headers, minor == 0)?;
     if fields.hosts > 1 || (fields.hosts == 0 && minor > 0) {
@@ -240,7 +240,7 @@ impl<'b> Fields<'b> {
             // Comparing the length first avoids comparing nearly all names.
             match name.len() {
                 4 if is(name, "host") => {
-                    fields.host = std::str::from_utf8(value).map_err(|_| Refusal::no_http())?;
+                    fields.host = std::str::from_utf8(value).map_err(|_| Refusal::not_http())?;
                     fields.hosts += 1;
                 }
                 6 if is(name, "expect") && !is_old => {
@@ -268,10 +268,10 @@ impl<'b> Fields<'b> {
                 }
                 14 if is(name, "content-length") => {
                     if has_length || fields.framing == Framing::Chunked {
-                        return Err(Refusal::no_http());
+                        return Err(Refusal::not_http());
                     }
                     has_length = true;
-                    let length = read_length(value).ok_or(Refusal::no_http())?;
+                    let length = read_length(value).ok_or(Refusal::not_http())?;
                     fields.framing = if length == 0 { Framing::None } else { Framing::Length(length) };
                 }
                 17 if is(name, "transfer-encoding") => {
@@ -306,8 +306,8 @@ fn read_length(value: &[u8]) -> Option<u64> {
 
 fn refusal_of(error: httparse::Error) -> Refusal {
     match error {
-        httparse::Error::TooManyHeaders => Refusal::many_headers(MAX_HEADERS),
-        _ => Refusal::no_http(),
+        httparse::Error::TooManyHeaders => Refusal::too_many_headers(MAX_HEADERS),
+        _ => Refusal::not_http(),
     }
 }
 

@@ -46,7 +46,7 @@ impl Refusal {
         Self::new(400, Cow::Borrowed(message))
     }
 
-    pub fn no_http() -> Self {
+    pub fn not_http() -> Self {
         Self::malformed("The request is not valid HTTP.")
     }
 
@@ -54,11 +54,11 @@ impl Refusal {
         Self::new(408, Cow::Borrowed("The request did not arrive in time."))
     }
 
-    pub fn large_head(limit: usize) -> Self {
+    pub fn head_too_large(limit: usize) -> Self {
         Self::new(431, format!("The headers are larger than the {limit} bytes accepted here.").into())
     }
 
-    pub fn many_headers(limit: usize) -> Self {
+    pub fn too_many_headers(limit: usize) -> Self {
         Self::new(431, format!("The request has more than {limit} headers.").into())
     }
 
@@ -66,24 +66,24 @@ impl Refusal {
         Self::new(417, Cow::Borrowed("The only supported expectation is \"100-continue\"."))
     }
 
-    pub fn tunnel() -> Self {
+    pub fn connect_unsupported() -> Self {
         let message = "CONNECT is not supported: this is not a forward proxy.";
         Self { lines: format!("Allow: {METHODS}\r\n").into(), ..Self::new(405, message.into()) }
     }
 
     /// The same address is served over TLS.
-    pub fn insecure(host: &str, port: u16, target: &str) -> Self {
+    pub fn redirect_to_tls(host: &str, port: u16, target: &str) -> Self {
         let port = if port == 443 { String::new() } else { format!(":{port}") };
         let lines = format!("Location: https://{host}{port}{target}\r\n").into();
         Self { lines, ..Self::new(308, Cow::Borrowed("This address is served over TLS.")) }
     }
 
-    pub fn unknown() -> Self {
+    pub fn no_endpoint() -> Self {
         Self::new(404, Cow::Borrowed("There is no endpoint at this address."))
     }
 
     /// A request of the gateway itself, which names its endpoint.
-    pub fn other_route() -> Self {
+    pub fn route_mismatch() -> Self {
         Self::new(404, Cow::Borrowed("The path does not match the route of the endpoint."))
     }
 
@@ -93,11 +93,11 @@ impl Refusal {
         Self { lines, ..Self::new(405, format!("This address does not answer {method}.").into()) }
     }
 
-    pub fn large_body(limit: usize) -> Self {
+    pub fn body_too_large(limit: usize) -> Self {
         Self::new(413, format!("The body is larger than the {limit} bytes this gateway accepts.").into())
     }
 
-    pub fn large_request(problem: String) -> Self {
+    pub fn request_too_large(problem: String) -> Self {
         Self::new(413, problem.into())
     }
 
@@ -129,21 +129,21 @@ impl Refusal {
         Self::new(504, format!("The handler did not answer within {limit_ms} ms.").into())
     }
 
-    pub fn many_connections(limit: usize) -> Self {
+    pub fn too_many_connections(limit: usize) -> Self {
         Self { lines: RETRY_AFTER, ..Self::new(503, format!("All {limit} connections are in use.").into()) }
     }
 
     /// The handler takes WebSockets, and nothing else.
-    pub fn no_socket() -> Self {
+    pub fn websocket_only() -> Self {
         Self { lines: SOCKET_LINES, ..Self::new(426, Cow::Borrowed("This endpoint takes WebSockets only (HTTP/1.1).")) }
     }
 
-    pub fn other_socket_version() -> Self {
+    pub fn websocket_version() -> Self {
         Self { lines: SOCKET_LINES, ..Self::new(426, Cow::Borrowed("The only version of WebSockets here is 13.")) }
     }
 
     /// A page of another host asks for a WebSocket.
-    pub fn foreign_page() -> Self {
+    pub fn foreign_origin() -> Self {
         Self::policy("websocket", 403, "Pages of this origin may not open a WebSocket of this endpoint.")
     }
 

@@ -11,7 +11,7 @@ const COMMON: &[u8] = b"egw_s";
 const TLS_PREFIX: &[u8] = b"__Host-";
 
 /// The value of a `Cookie` header without them; `None` when nothing else is there.
-pub fn without(value: &[u8]) -> Option<Cow<'_, [u8]>> {
+pub fn without_sessions(value: &[u8]) -> Option<Cow<'_, [u8]>> {
     if memchr::memmem::find(value, COMMON).is_none() {
         return Some(value.into());
     }
@@ -22,7 +22,7 @@ pub fn without(value: &[u8]) -> Option<Cow<'_, [u8]>> {
 }
 
 /// Whether a `Set-Cookie` header is about one of them.
-pub fn is_set_by(value: &[u8]) -> bool {
+pub fn sets_session(value: &[u8]) -> bool {
     is_session(value.split(|&byte| byte == b';').next().unwrap_or_default())
 }
 
@@ -60,7 +60,7 @@ mod tests {
             ("a=b;\u{a0}egw_session=x", Some("a=b;\u{a0}egw_session=x")),
             ("", Some("")),
         ] {
-            let found = without(value.as_bytes()).map(|text| String::from_utf8(text.into_owned()).unwrap());
+            let found = without_sessions(value.as_bytes()).map(|text| String::from_utf8(text.into_owned()).unwrap());
             assert_eq!(found.as_deref(), rest, "{value}");
         }
     }
@@ -76,10 +76,10 @@ mod tests {
             "__Host-egw_session=x; Path=/; Secure",
             "egw_sign_in=x; Path=/api/session/oidc",
         ] {
-            assert!(is_set_by(value.as_bytes()), "{value}");
+            assert!(sets_session(value.as_bytes()), "{value}");
         }
         for value in ["a=egw_session=x", "egw_session2=x", "egw_sign=x", "a=b; egw_session=x", "EGW_SESSION=x"] {
-            assert!(!is_set_by(value.as_bytes()), "{value}");
+            assert!(!sets_session(value.as_bytes()), "{value}");
         }
     }
 }

@@ -21,7 +21,7 @@ impl<'a> Target<'a> {
     /// When the target or the header is not valid.
     pub fn read(method: &str, target: &'a str, host: &'a str) -> Result<Self, Refusal> {
         if !target.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(Refusal::no_http());
+            return Err(Refusal::not_http());
         }
         if !is_authority(host) {
             return Err(Refusal::malformed("The Host header is not a host."));

@@ -35,7 +35,7 @@ impl Connector {
     /// Of the system.
     pub async fn connect(&'static self, path: &Path) -> io::Result<UnixStream> {
         let path = path.to_owned();
-        // HandlerAnswer in microseconds, unless the machine has much to do: then requests do not wait for it.
+        // Answered in microseconds, unless the machine has much to do: then requests do not wait for it.
         let connected = spawn_blocking(move || self.ask(&path)).await;
         UnixStream::from_std(connected.map_err(io::Error::other)??)
     }

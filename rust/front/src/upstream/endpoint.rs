@@ -132,18 +132,23 @@ impl Endpoint {
     }
 
     /// Memory for the body of a request.
-    pub fn share(&self, memory: &Arc<MemoryBudget>) -> MemoryShare {
-        self.shared.share(memory)
+    pub fn request_memory(&self, memory: &Arc<MemoryBudget>) -> MemoryShare {
+        self.shared.request_memory(memory)
     }
 
     /// Further memory for an answer.
-    pub fn answers_share(&self, memory: &Arc<MemoryBudget>) -> MemoryShare {
-        MemoryShare::new(memory.clone(), Some(self.shared.answers(memory).clone()))
+    pub fn answer_memory(&self, memory: &Arc<MemoryBudget>) -> MemoryShare {
+        MemoryShare::new(memory.clone(), Some(self.shared.answer_budget(memory).clone()))
     }
 
     /// Memory for an answer of so many bytes; `None` when there is none.
-    pub fn share_for(&self, body: &mut AnswerBody, bytes: usize, memory: &Arc<MemoryBudget>) -> Option<MemoryShare> {
-        let mut share = body.share.take().unwrap_or_else(|| self.answers_share(memory));
+    pub fn memory_for_answer(
+        &self,
+        body: &mut AnswerBody,
+        bytes: usize,
+        memory: &Arc<MemoryBudget>,
+    ) -> Option<MemoryShare> {
+        let mut share = body.share.take().unwrap_or_else(|| self.answer_memory(memory));
         share.set(bytes).then_some(share)
     }
 
@@ -163,7 +168,7 @@ impl Endpoint {
         socket_head: Option<&[u8]>,
     ) -> Result<HandlerAnswer<'_>, Failure> {
         let active = self.begin(head, &body.bytes, reply)?;
-        self.interval().began(active.count());
+        self.interval().request_began(active.count());
         loop {
             let PickedHandler { version, takes, connection } = self.picked(deadline, place).await?;
             reply.version.set(Some(version));
@@ -208,9 +213,9 @@ impl Endpoint {
         if takes == Takes::Websockets {
             return Err(Failure::NoSocket);
         }
-        self.interval().began(active.count());
+        self.interval().request_began(active.count());
         reply.version.set(Some(version));
-        let upload = connection.open_request(head, reply, self.share(memory)).ok_or(Failure::Unavailable)?;
+        let upload = connection.open_request(head, reply, self.request_memory(memory)).ok_or(Failure::Unavailable)?;
         Ok(Some((upload, active)))
     }
 

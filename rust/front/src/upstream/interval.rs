@@ -23,7 +23,7 @@ struct VersionFigures {
 
 impl Interval {
     /// A request has begun; `in_flight` with it.
-    pub fn began(&self, in_flight: u32) {
+    pub fn request_began(&self, in_flight: u32) {
         self.in_flight.set(self.in_flight.get().max(in_flight));
     }
 
@@ -44,14 +44,14 @@ impl Interval {
 
     /// Ends the interval; `in_flight`: those that the next one begins with.
     pub fn take(&self, id: &str, in_flight: u32) -> EndpointInterval {
-        let message = |VersionFigures { version, statuses, durations }: VersionFigures| {
+        let version_message = |VersionFigures { version, statuses, durations }: VersionFigures| {
             let (buckets, counts) = durations.counts().unzip();
             VersionInterval { version, statuses, buckets, counts }
         };
         EndpointInterval {
             id: id.to_owned(),
             in_flight: self.in_flight.replace(in_flight),
-            versions: self.versions.take().into_iter().map(message).collect(),
+            versions: self.versions.take().into_iter().map(version_message).collect(),
         }
     }
 }
@@ -63,8 +63,8 @@ mod tests {
     #[test]
     fn versions_are_counted_apart_until_they_are_told() {
         let interval = Interval::default();
-        interval.began(3);
-        interval.began(1);
+        interval.request_began(3);
+        interval.request_began(1);
         let finished = |version, status| interval.count_finished(version, status, Duration::from_millis(1));
         assert!(finished(Some(1), 200));
         assert!(!finished(Some(1), 204) && !finished(Some(2), 500) && !finished(None, 999));

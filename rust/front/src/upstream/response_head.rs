@@ -85,7 +85,7 @@ impl HandlerResponseHead {
             if name.eq_ignore_ascii_case("content-length") {
                 parsed.content_length = value.parse().ok();
             }
-            let is_session = name.eq_ignore_ascii_case("set-cookie") && session_cookie::is_set_by(value.as_bytes());
+            let is_session = name.eq_ignore_ascii_case("set-cookie") && session_cookie::sets_session(value.as_bytes());
             if is_session || NOT_FORWARDED.iter().any(|one| one.eq_ignore_ascii_case(name)) {
                 continue;
             }

@@ -82,17 +82,17 @@ impl SharedEndpoint {
     }
 
     /// A new state has come, which all threads are about to be told of.
-    pub fn state_comes(&self) {
+    pub fn new_state_comes(&self) {
         self.is_waking.store(false, Ordering::Relaxed);
     }
 
     /// Memory for the body of a request: an endpoint may use half of it for these, and half for answers.
-    pub fn share(&self, memory: &Arc<MemoryBudget>) -> MemoryShare {
+    pub fn request_memory(&self, memory: &Arc<MemoryBudget>) -> MemoryShare {
         MemoryShare::new(memory.clone(), Some(part(&self.traffic().requests, memory).clone()))
     }
 
     /// The part of the memory for answers.
-    pub fn answers(&self, memory: &MemoryBudget) -> &Arc<MemoryBudget> {
+    pub fn answer_budget(&self, memory: &MemoryBudget) -> &Arc<MemoryBudget> {
         part(&self.traffic().answers, memory)
     }
 }
@@ -115,7 +115,7 @@ impl ActiveRequest<'_> {
 }
 
 impl Drop for ActiveRequest<'_> {
-    /// Before it is not permit any more.
+    /// Notes the time before the request is not counted any more.
     fn drop(&mut self) {
         self.used_at.store(now(), Ordering::Relaxed);
     }

@@ -109,7 +109,7 @@ impl Drop for SharedMemory {
     fn drop(&mut self) {
         let mapping = self.mapping.clone();
         // On another thread, because the handler may have it mapped very often. It is used again only after that.
-        workers::later(move || mapping.give_back());
+        workers::in_background(move || mapping.give_back());
     }
 }
 

@@ -47,7 +47,7 @@ impl Sleeping {
 
     /// As the main thread does it.
     async fn apply(&self, serving: fn(PathBuf) -> Serving, socket: &Path) {
-        self.shared.state_comes();
+        self.shared.new_state_comes();
         for thread in &self.threads {
             if let Some(change) = thread.set_state(state(serving(socket.to_owned()))) {
                 change.await;

@@ -1,4 +1,4 @@
-//! StreamedAnswer answers on the connection to a handler, with a handler that does as it likes.
+//! Streamed answers on the connection to a handler, with a handler that does as it likes.
 use std::time::Instant;
 
 use edge_wire::{

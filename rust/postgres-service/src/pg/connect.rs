@@ -12,10 +12,10 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::Target;
 use super::failure::Failure;
 use super::login::{Session, log_in};
 use super::messages;
+use super::target::Target;
 use super::tls::{Encryption, handshake_failure};
 
 /// How long an address may take when there is another one to try.

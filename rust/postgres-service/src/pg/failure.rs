@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use edge_service::MAX_BODY_BYTES;
 use edge_service::error::{CallError, Kind};
 
-use super::Target;
+use super::target::Target;
 
 /// Received bytes after which the result is certainly too large: JSON is never more compact than this.
 pub const MAX_RECEIVED_BYTES: usize = MAX_BODY_BYTES / 2 * 5;

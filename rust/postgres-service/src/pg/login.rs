@@ -6,10 +6,10 @@ use postgres_protocol::authentication::{md5_hash, sasl};
 use postgres_protocol::message::frontend;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use super::Target;
 use super::connect::Stream;
 use super::failure::Failure;
 use super::messages::{Members, Split, lossy, split, too_long, unexpected, unknown_authentication};
+use super::target::Target;
 
 /// Fixes the format of statements and values against settings of the server, the database and the role.
 const SESSION: &str = "-c standard_conforming_strings=on -c TimeZone=UTC -c DateStyle=ISO -c IntervalStyle=postgres \

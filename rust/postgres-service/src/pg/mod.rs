@@ -16,78 +16,24 @@ mod pool;
 mod prepared;
 mod rows;
 mod statement;
+mod target;
 mod tls;
 mod transaction;
 mod types;
 
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
 use edge_service::backend::{Backend, Limits, Opened};
 use edge_service::database::{Held, OPEN_TIMEOUT};
 use edge_service::error::CallError;
-use edge_service::memory::MemoryBudget;
-use serde::Deserialize;
 
 use crate::sql::{self, Statement};
 use open::open;
 use pool::Pool;
+use target::{Config, Target};
 use tls::{Encryption, encryptions};
 use transaction::Transaction;
-
-/// The config of the service, as the contract has it.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Config {
-    pub host: String,
-    pub port: u16,
-    pub database: String,
-    pub username: String,
-    pub password: Option<String>,
-    pub pool_size: usize,
-    pub ssl_mode: SslMode,
-    pub ssl_root_cert: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub enum SslMode {
-    Disable,
-    Prefer,
-    Require,
-    VerifyCa,
-    VerifyFull,
-}
-
-impl SslMode {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Disable => "disable",
-            Self::Prefer => "prefer",
-            Self::Require => "require",
-            Self::VerifyCa => "verify-ca",
-            Self::VerifyFull => "verify-full",
-        }
-    }
-}
-
-/// The server of a service.
-pub struct Target {
-    config: Config,
-    /// `host:port`
-    address: String,
-    /// The largest message that it may send, bytes.
-    message_limit: usize,
-    memory: Arc<MemoryBudget>,
-}
-
-impl Target {
-    fn new(config: Config, Limits { answer_bytes, memory, .. }: Limits) -> Self {
-        // Bytes come as text of twice their length, and a row may have more than one value.
-        let message_limit = answer_bytes.saturating_mul(5) / 2;
-        Self { address: format!("{}:{}", config.host, config.port), config, message_limit, memory }
-    }
-}
 
 /// The server of a service, and the ways to encrypt a connection to it.
 pub struct Postgres {

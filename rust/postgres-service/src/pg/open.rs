@@ -6,9 +6,9 @@ use edge_service::backend::Opened;
 use edge_service::error::{CallError, Kind};
 use tokio::time::timeout;
 
-use super::Target;
 use super::failure::Failure;
 use super::pool::Pool;
+use super::target::Target;
 use super::tls::Encryption;
 
 /// What is shown of the version that the server tells.

@@ -13,11 +13,11 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use super::Target;
 use super::connect::{cancel, connect};
 use super::connection::{Common, Connection, Signal};
 use super::failure::{Failure, closed, closed_here};
 use super::lease::Lease;
+use super::target::Target;
 use super::tls::Encryption;
 use crate::sql::Statement;
 

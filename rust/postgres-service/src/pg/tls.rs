@@ -14,7 +14,7 @@ use rustls::{
 
 use super::certificate::Certificate;
 use super::failure::Failure;
-use super::{Config, SslMode};
+use super::target::{Config, SslMode};
 
 /// Whether and how a connection is encrypted.
 #[derive(Clone)]

@@ -13,7 +13,7 @@ use crate::request::Refusal;
 pub fn write(parts: &Parts) -> Result<Vec<u8>, Refusal> {
     let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
     if !target.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(Refusal::no_http());
+        return Err(Refusal::not_http());
     }
     let mut head = Vec::with_capacity(512);
     let mut add = |texts: &[&[u8]]| texts.iter().for_each(|text| head.extend_from_slice(text));

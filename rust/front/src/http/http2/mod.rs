@@ -20,8 +20,8 @@ use http::Request;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use super::guard::CloseReason;
 use super::stream::{Broken, ClientStream};
+use crate::guard::CloseReason;
 use crate::thread::Thread;
 use frames::PREFACE;
 use wire::{Connection, Wire};

@@ -12,13 +12,13 @@ use http::{Request, Response, StatusCode};
 
 use super::super::client::{Client, Link, Next};
 use super::super::exchange::Exchange;
-use super::super::guard::{Phase, Watch, Watched};
 use super::super::received_request::read_request;
 use super::super::response::{Persistence, ResponseHead};
 use super::super::stream::{Broken, ClientStream};
 use super::super::unparsable::UnparsableRequestResponse;
 use super::head;
 use super::wire::OpenStream;
+use crate::guard::{Phase, Watch, Watched};
 use crate::request::{Framing, Refusal};
 use crate::thread::Thread;
 use crate::upstream::Reply;
@@ -133,15 +133,15 @@ impl Http2Client<'_> {
     }
 
     /// Waits until the client, and the connection, take more of a response. Returns how many bytes.
-    async fn room(&self, stream: &mut SendStream<Bytes>, wanted: usize) -> Result<usize, Broken> {
-        stream.reserve_capacity(wanted);
+    async fn room(&self, stream: &mut SendStream<Bytes>, at_most: usize) -> Result<usize, Broken> {
+        stream.reserve_capacity(at_most);
         poll_fn(|cx| {
             // Nobody is woken for what there is already.
             if stream.capacity() > 0 {
-                return Poll::Ready(Ok(stream.capacity().min(wanted)));
+                return Poll::Ready(Ok(stream.capacity().min(at_most)));
             }
             match stream.poll_capacity(cx) {
-                Poll::Ready(Some(Ok(bytes))) => Poll::Ready(Ok(bytes.min(wanted))),
+                Poll::Ready(Some(Ok(bytes))) => Poll::Ready(Ok(bytes.min(at_most))),
                 Poll::Ready(Some(Err(_)) | None) => Poll::Ready(Err(Broken::Gone)),
                 Poll::Pending if self.watch().close_reason().is_some() => Poll::Ready(Err(Broken::Gone)),
                 Poll::Pending => Poll::Pending,

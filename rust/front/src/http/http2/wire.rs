@@ -7,8 +7,8 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::super::guard::{CloseReason, Phase, Watch, Watched};
 use super::frames::Frames;
+use crate::guard::{CloseReason, Phase, Watch, Watched};
 use crate::tls::Transport;
 
 /// What the tasks of a connection know of each other.

@@ -28,7 +28,11 @@ impl<C: Client> Exchange<'_, C> {
     ///
     /// # Errors
     /// When nothing more can be sent to the client.
-    pub(super) async fn socket(&mut self, request: &ReceivedRequest, streamed: StreamedAnswer) -> Result<Next, Broken> {
+    pub(super) async fn run_websocket(
+        &mut self,
+        request: &ReceivedRequest,
+        streamed: StreamedAnswer,
+    ) -> Result<Next, Broken> {
         let StreamedAnswer { head, body } = streamed;
         let (Ok(destination), Some(Ok(upgrade))) = (&request.to, &request.upgrade) else { return Err(Broken::Gone) };
         let mut lines = handshake(upgrade, &head.lines);
@@ -49,7 +53,7 @@ impl<C: Client> Exchange<'_, C> {
         let unlimited = Sockets::default();
         let limits = destination.state.policies.as_deref().and_then(Policies::sockets).unwrap_or(&unlimited);
         let idle = Duration::from_millis(destination.state.limits.idle_timeout_ms.into());
-        let share = destination.endpoint.share(&self.thread.memory);
+        let share = destination.endpoint.request_memory(&self.thread.memory);
         let Some(stream) = self.client.raw() else { return Err(Broken::Gone) };
         let mut relay = Relay::new(stream, body, limits, idle, share);
         let left = relay.run(&bytes).await;

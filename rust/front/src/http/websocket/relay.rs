@@ -74,7 +74,7 @@ pub struct Relay<'a> {
     uncredited: usize,
     /// Bytes of messages that were sent to the client.
     sent: usize,
-    /// When the client was last last_heard, and whether it was asked since.
+    /// When something of the client was last heard, and whether it has been sent a ping since.
     last_heard: Instant,
     awaits_pong: bool,
     /// The payload of the last ping of the handler, unless it was answered.
@@ -157,7 +157,7 @@ impl<'a> Relay<'a> {
             match self.codec.read(&mut self.stream.buffered) {
                 Ok(None) => {
                     let is_held = self.hold();
-                    return if is_held { Ok(None) } else { self.close(NO_MEMORY).await.map(Some) };
+                    return if is_held { Ok(None) } else { self.close_on_client(NO_MEMORY).await.map(Some) };
                 }
                 Ok(Some(Received::Text(text))) => self.forward(Kind::Text, text),
                 Ok(Some(Received::Binary(bytes))) => self.forward(Kind::Binary, bytes),
@@ -174,14 +174,14 @@ impl<'a> Relay<'a> {
                     self.stream.end().await?;
                     return Ok(Some(SocketEnd::Closed));
                 }
-                Err(closing) => return self.close(closing).await.map(Some),
+                Err(closing) => return self.close_on_client(closing).await.map(Some),
             }
             if !self.rate.admits(Instant::now()) {
                 self.forward = None;
-                return self.close(TOO_MANY).await.map(Some);
+                return self.close_on_client(TOO_MANY).await.map(Some);
             }
             if !self.hold() {
-                return self.close(NO_MEMORY).await.map(Some);
+                return self.close_on_client(NO_MEMORY).await.map(Some);
             }
         }
     }
@@ -217,13 +217,13 @@ impl<'a> Relay<'a> {
         while let Some(frame) = next {
             let left = match frame {
                 Ok((kind, payload)) => self.take_frame(kind, payload).await?,
-                Err(End::Complete) => Some(self.finish(None).await?),
+                Err(End::Complete) => Some(self.end_by_handler(None).await?),
                 Err(End::Drained(reason)) => {
-                    self.shut(&RESTARTS).await?;
+                    self.close_and_wait(&RESTARTS).await?;
                     Some(SocketEnd::Ended(reason.into()))
                 }
                 Err(End::Broken(reason)) => {
-                    self.shut(&FAILED).await?;
+                    self.close_and_wait(&FAILED).await?;
                     Some(SocketEnd::Handler(reason.to_string().into()))
                 }
             };
@@ -241,7 +241,7 @@ impl<'a> Relay<'a> {
             Kind::Data | Kind::Text | Kind::Binary => {
                 if self.message.len() + payload.len() > self.max_message_bytes {
                     return self
-                        .fail("it has sent a longer message than its policy `websocket` allows")
+                        .end_failed_handler("it has sent a longer message than its policy `websocket` allows")
                         .await
                         .map(Some);
                 }
@@ -256,12 +256,12 @@ impl<'a> Relay<'a> {
                 self.handler_ping = Some(payload);
             }
             Kind::Pong => self.codec.add_pong(payload),
-            _ => return self.finish(Some(&payload)).await.map(Some),
+            _ => return self.end_by_handler(Some(&payload)).await.map(Some),
         }
         if kind == Kind::Data {
             // Otherwise it would not come to its end.
             self.handler.consumed(cost);
-            return if self.hold() { Ok(None) } else { self.close(NO_MEMORY).await.map(Some) };
+            return if self.hold() { Ok(None) } else { self.close_on_client(NO_MEMORY).await.map(Some) };
         }
         self.uncredited += cost;
         if matches!(kind, Kind::Text | Kind::Binary) {
@@ -270,13 +270,13 @@ impl<'a> Relay<'a> {
             match kind {
                 Kind::Binary => self.codec.add_binary(&message),
                 _ if self.codec.add_text(&message).is_err() => {
-                    return self.fail("it has sent a text message that is not UTF-8").await.map(Some);
+                    return self.end_failed_handler("it has sent a text message that is not UTF-8").await.map(Some);
                 }
                 _ => {}
             }
             drop(message);
             if !self.hold() {
-                return self.close(NO_MEMORY).await.map(Some);
+                return self.close_on_client(NO_MEMORY).await.map(Some);
             }
         }
         Ok(None)
@@ -302,13 +302,13 @@ impl<'a> Relay<'a> {
         self.awaits_pong = false;
     }
 
-    /// How long nothing may be last_heard before something is done about it.
+    /// How long nothing of the client may be heard before something is done about it.
     fn until_idle(&self) -> Duration {
         let limit = if self.awaits_pong { self.idle } else { self.idle / 2 };
         limit.saturating_sub(self.last_heard.elapsed())
     }
 
-    /// Asks a client that was not last_heard whether it is there.
+    /// Sends a ping to a client of which nothing was heard.
     ///
     /// # Errors
     /// When it was asked before.
@@ -323,7 +323,7 @@ impl<'a> Relay<'a> {
     }
 
     /// The handler ends the socket, with the payload of its close if it has sent one.
-    async fn finish(&mut self, close: Option<&[u8]>) -> Result<SocketEnd, SocketEnd> {
+    async fn end_by_handler(&mut self, close: Option<&[u8]>) -> Result<SocketEnd, SocketEnd> {
         let (code, reason) = match close {
             Some([high, low, reason @ ..]) => (u16::from_be_bytes([*high, *low]), String::from_utf8_lossy(reason)),
             _ => (1000, "".into()),
@@ -334,13 +334,13 @@ impl<'a> Relay<'a> {
     }
 
     /// The handler has done what it may not.
-    async fn fail(&mut self, reason: &'static str) -> Result<SocketEnd, SocketEnd> {
-        self.shut(&FAILED).await?;
+    async fn end_failed_handler(&mut self, reason: &'static str) -> Result<SocketEnd, SocketEnd> {
+        self.close_and_wait(&FAILED).await?;
         Ok(SocketEnd::Handler(reason.into()))
     }
 
     /// Ends a socket whose client has done what it may not.
-    async fn close(&mut self, closing: Closing) -> Result<SocketEnd, SocketEnd> {
+    async fn close_on_client(&mut self, closing: Closing) -> Result<SocketEnd, SocketEnd> {
         self.send_close_to_handler(Some((closing.code, closing.reason.as_bytes())));
         self.codec.add_close(Some((closing.code, closing.reason)));
         // What it sends is not read any more: it may not be understood.
@@ -355,7 +355,7 @@ impl<'a> Relay<'a> {
         self.handler.send(Kind::Close, &payload);
     }
 
-    async fn shut(&mut self, closing: &Closing) -> Result<(), SocketEnd> {
+    async fn close_and_wait(&mut self, closing: &Closing) -> Result<(), SocketEnd> {
         self.codec.add_close(Some((closing.code, closing.reason)));
         self.await_close().await
     }

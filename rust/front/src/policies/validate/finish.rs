@@ -45,7 +45,7 @@ pub async fn finish<B: AsRef<[u8]> + Send + Sync + 'static>(
             // Looked at anew each time, and not held while memory is waited for: others may need what it takes.
             let by = match validator.ready_for(length).filter(|_| !has_kept) {
                 Some(ready) => CheckedBy::This(ready),
-                None => CheckedBy::Worker(workers::turn(owner).await.ok_or(CheckSkipped::Busy)?),
+                None => CheckedBy::Worker(workers::wait_for_turn(owner).await.ok_or(CheckSkipped::Busy)?),
             };
             let by = match (room, by) {
                 (None, CheckedBy::Worker(turn)) => {

@@ -19,7 +19,7 @@ pub struct Sources<'r> {
 /// The texts of a parameter.
 enum ParameterTexts<'r> {
     None,
-    /// ParameterTexts of the same name, to be decoded.
+    /// Texts of the same name, to be decoded.
     Encoded(Vec<&'r str>),
     Plain(Vec<Cow<'r, str>>),
     /// Members of an object, which have parameters of their own, to be decoded.

@@ -186,7 +186,7 @@ impl Ready {
         let value = head.single_header("content-type").map(String::from_utf8_lossy).unwrap_or_default();
         let name = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         let group = name.split_once('/').map(|(group, _)| format!("{group}/*")).unwrap_or_default();
-        let find = |wanted: &str| body.types.iter().position(|media| &*media.name == wanted && !wanted.is_empty());
+        let find = |name: &str| body.types.iter().position(|media| &*media.name == name && !name.is_empty());
         match find(&name).or_else(|| find(&group)).or_else(|| find("*/*")) {
             Some(at) if body.types[at].read == Reading::Nothing => BodyKind::Any,
             Some(_) if is_encoded => BodyKind::Encoded,

@@ -267,7 +267,7 @@ fn many_parameters_with_many_places_to_look_at_cost_something() {
 #[tokio::test(flavor = "current_thread")]
 async fn policies_are_waited_for_only_so_long_and_get_ready_all_the_same() {
     let domain: Arc<str> = "slow".into();
-    let others = workers::turn_to_prepare(&domain).await.unwrap();
+    let others = workers::wait_for_turn_to_prepare(&domain).await.unwrap();
     let validator = |mode: &str| {
         let mut policy = policy(json!([{}]));
         policy["mode"] = json!(mode);

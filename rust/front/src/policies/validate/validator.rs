@@ -85,7 +85,7 @@ impl Validator {
             return true;
         }
         let turn = loop {
-            match workers::turn_to_prepare(&self.domain).await {
+            match workers::wait_for_turn_to_prepare(&self.domain).await {
                 Some(turn) => break turn,
                 None => tokio::time::sleep(RETRY).await,
             }

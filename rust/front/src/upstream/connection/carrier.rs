@@ -21,7 +21,7 @@ impl StreamCarrier for HandlerConnection {
         let mut in_flight = self.in_flight.borrow_mut();
         if in_flight.take_body(number).is_some() {
             in_flight.set_deadline(number, deadline);
-            self.tell(&header(Kind::End, number, 0, 0));
+            self.queue_frame(&header(Kind::End, number, 0, 0));
         }
     }
 
@@ -45,7 +45,7 @@ impl StreamCarrier for HandlerConnection {
     fn give_credit(&self, number: u32, bytes: u32) {
         // It knows of none that has ended.
         if bytes > 0 && matches!(self.in_flight.borrow_mut().stream(number), Some(StreamState::Open(_))) {
-            self.tell(&credit(number, bytes));
+            self.queue_frame(&credit(number, bytes));
         }
     }
 
@@ -72,14 +72,14 @@ impl StreamCarrier for HandlerConnection {
             if let Some(send_credit) = self.in_flight.borrow_mut().take_body(number) {
                 send_credit.end();
             }
-            self.tell(&header(Kind::Reset, number, 0, 0));
+            self.queue_frame(&header(Kind::Reset, number, 0, 0));
             self.close_if_done();
         }
     }
 
     fn send_frame(&self, number: u32, kind: Kind, payload: &[u8]) {
         if matches!(self.in_flight.borrow_mut().stream(number), Some(StreamState::Open(_))) {
-            self.tell(&[&header(kind, number, 0, payload.len())[..], payload].concat());
+            self.queue_frame(&[&header(kind, number, 0, payload.len())[..], payload].concat());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! StreamedAnswer answers on a connection: their pieces, credit for more of them, and their end.
+//! Streamed answers on a connection: their pieces, credit for more of them, and their end.
 use std::rc::Rc;
 
 use edge_wire::{INITIAL_CREDIT, Kind, cost, header, two_numbers};
@@ -31,7 +31,7 @@ impl HandlerConnection {
     }
 
     /// Writes a frame about a stream.
-    pub(super) fn tell(&self, frame: &[u8]) {
+    pub(super) fn queue_frame(&self, frame: &[u8]) {
         if self.is_open() {
             self.outgoing.borrow_mut().add_frame(frame);
             self.has_outgoing.notify_one();
@@ -52,7 +52,7 @@ impl HandlerConnection {
             Kind::Data | Kind::Text | Kind::Binary | Kind::Ping | Kind::Pong | Kind::Close => {
                 self.piece(kind, number, body)
             }
-            Kind::Shared => self.placed(number, &body),
+            Kind::Shared => self.shared_piece(number, &body),
             Kind::End => self.end_stream(number, End::Complete),
             Kind::Reset => {
                 let reason = String::from_utf8_lossy(&body);
@@ -70,7 +70,7 @@ impl HandlerConnection {
                 return Err(violated(UNASKED));
             }
             drop(in_flight);
-            self.tell(&header(Kind::Reset, number, 0, 0));
+            self.queue_frame(&header(Kind::Reset, number, 0, 0));
             return Ok(());
         };
         let send_credit = if is_socket { in_flight.body(number).cloned() } else { None };
@@ -87,31 +87,31 @@ impl HandlerConnection {
 
     fn piece(&self, kind: Kind, number: u32, piece: Payload<'_>) -> Result<(), String> {
         let mut in_flight = self.in_flight.borrow_mut();
-        let taken = match in_flight.stream(number) {
+        let pushed = match in_flight.stream(number) {
             Some(StreamState::Open(buffer)) => buffer.push(kind, piece),
             Some(StreamState::Dropped(credit)) => spend(credit, cost(kind, piece.len())),
             None => return Err(violated("it sent a piece of no stream")),
         };
         drop(in_flight);
-        self.after(number, taken)
+        self.check_push(number, pushed)
     }
 
     /// A piece is in the memory of its stream.
-    fn placed(&self, number: u32, body: &[u8]) -> Result<(), String> {
+    fn shared_piece(&self, number: u32, body: &[u8]) -> Result<(), String> {
         let (start, bytes) = two_numbers(body).ok_or_else(|| violated("it did not say where a piece is"))?;
         let range = start as usize..start as usize + bytes as usize;
         let mut in_flight = self.in_flight.borrow_mut();
-        let taken = match in_flight.stream(number) {
+        let pushed = match in_flight.stream(number) {
             Some(StreamState::Open(buffer)) => buffer.push_placed(range),
             Some(StreamState::Dropped(credit)) => spend(credit, range.len()),
             None => return Err(violated("it sent a piece of no stream")),
         };
         drop(in_flight);
-        self.after(number, taken)
+        self.check_push(number, pushed)
     }
 
-    fn after(&self, number: u32, taken: Result<(), PushError>) -> Result<(), String> {
-        match taken {
+    fn check_push(&self, number: u32, pushed: Result<(), PushError>) -> Result<(), String> {
+        match pushed {
             Ok(()) => {}
             Err(PushError::NotPlaced) => return Err(violated("it put a piece where it may not")),
             Err(PushError::BeyondCredit) => return Err(violated("it sent more of a stream than it may")),

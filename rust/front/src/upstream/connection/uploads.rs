@@ -57,6 +57,6 @@ impl HandlerConnection {
     }
 
     pub(super) fn reset(&self, number: u32, reason: &str) {
-        self.tell(&[&header(Kind::Reset, number, 0, reason.len())[..], reason.as_bytes()].concat());
+        self.queue_frame(&[&header(Kind::Reset, number, 0, reason.len())[..], reason.as_bytes()].concat());
     }
 }

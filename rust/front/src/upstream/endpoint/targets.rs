@@ -65,7 +65,7 @@ impl Endpoint {
 
     async fn connect_to(self: &Rc<Self>, number: u64, instance: &Instance) -> io::Result<Rc<HandlerConnection>> {
         loop {
-            let answers = self.shared.answers(self.context.pool.memory()).clone();
+            let answers = self.shared.answer_budget(self.context.pool.memory()).clone();
             match self.context.pool.connect(instance.id, &instance.socket, answers, self.clone()).await {
                 // The failure is this front's own, not the handler's. What serves now stays.
                 Err(error) if is_out_of_descriptors(&error) && self.traffic().received.get() == number => {
