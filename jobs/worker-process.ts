@@ -34,7 +34,11 @@ import { reportPreparation, toolchainCopy } from './preparation-progress.js';
 import { Reseal } from './reseal.js';
 import { openBuildTools } from './worker/build-tools.js';
 import type { WorkerContext } from './worker/context.js';
-import { startPeriodicWork, startPeriodicWorkWithCompiler } from './worker/periodic-work.js';
+import {
+  startLongPeriodicWork,
+  startPeriodicWork,
+  startPeriodicWorkWithCompiler,
+} from './worker/periodic-work.js';
 import { consumeWithCompiler, consumeWithoutCompiler } from './worker/queues.js';
 
 /** Active builds may take this long to finish after the worker was asked to stop; then another worker repeats them. */
@@ -106,6 +110,7 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
     reseal: config.SECRET_KEY_PREVIOUS === undefined ? undefined : new Reseal(store, secrets, log),
   };
 
+  startLongPeriodicWork(worker, shutdown);
   const consumers = consumeWithoutCompiler(worker);
   // All stop taking jobs at once. A request whose answer takes longer is sent again by another worker.
   shutdown.add('jobs', async () => {

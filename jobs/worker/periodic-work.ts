@@ -31,6 +31,30 @@ const HOUR = 60 * MINUTE;
 /** Prepared dependency sets take some 50 MB each. */
 const KEEP_UNUSED_SETS_MS = 30 * 24 * HOUR;
 
+/** What may take minutes. */
+const LONG_WORK: readonly PeriodicWork[] = [
+  {
+    title: 'encryption with SECRET_KEY',
+    everyMs: 2 * SECOND,
+    run: async ({ reseal }) => reseal?.run(),
+  },
+  {
+    title: 'deletion of old versions and unused artifacts',
+    everyMs: HOUR,
+    isFixed: true,
+    run: async ({ store, config, log, sweep }) => {
+      await tidyHistory(store, config, log);
+      await sweep.run();
+    },
+  },
+  {
+    title: 'deletion of unused dependency sets',
+    everyMs: HOUR,
+    isFixed: true,
+    run: ({ sets }) => sets.forgetUnused(KEEP_UNUSED_SETS_MS),
+  },
+];
+
 /** Each has a timer of its own: one that fails, without the queue for example, holds up no other. */
 const WORK: readonly PeriodicWork[] = [
   {
@@ -69,26 +93,6 @@ const WORK: readonly PeriodicWork[] = [
     run: ({ store, config }) => dropAccess(store, config),
   },
   { title: 'retention of figures', everyMs: MINUTE, run: ({ store }) => condenseFigures(store) },
-  {
-    title: 'encryption with SECRET_KEY',
-    everyMs: 2 * SECOND,
-    run: async ({ reseal }) => reseal?.run(),
-  },
-  {
-    title: 'deletion of old versions and unused artifacts',
-    everyMs: HOUR,
-    isFixed: true,
-    run: async ({ store, config, log, sweep }) => {
-      await tidyHistory(store, config, log);
-      await sweep.run();
-    },
-  },
-  {
-    title: 'deletion of unused dependency sets',
-    everyMs: HOUR,
-    isFixed: true,
-    run: ({ sets }) => sets.forgetUnused(KEEP_UNUSED_SETS_MS),
-  },
 ];
 
 /** Once the SDK is built, and this worker takes the jobs that are recovered. */
@@ -109,6 +113,11 @@ const WORK_WITH_COMPILER: readonly PeriodicWork[] = [
     run: (worker) => recoverApplies(worker, worker.config),
   },
 ];
+
+/** To be started before jobs are taken: what stops later than they do does not hold them up. */
+export function startLongPeriodicWork(worker: WorkerContext, shutdown: Shutdown): void {
+  startAll(LONG_WORK, worker, shutdown);
+}
 
 export function startPeriodicWork(worker: WorkerContext, shutdown: Shutdown): void {
   startAll(WORK, worker, shutdown);

@@ -81,7 +81,7 @@ function versionIn(verbose: string): string {
   return verbose.split('\n')[0] ?? verbose;
 }
 
-/** @param found e.g. `cargo 1.95.0 (f2d3ce0bd 2026-03-21)` */
+/** @param installed e.g. `cargo 1.95.0 (f2d3ce0bd 2026-03-21)` */
 async function requireVersion(installed: string): Promise<void> {
   const version = /^\w+ (\d+\.\d+\.\d+)/.exec(installed)?.[1] ?? '0';
   const isOlder = version.localeCompare(await neededVersion(), 'en', { numeric: true }) < 0;

@@ -69,7 +69,7 @@ export type QueueName = keyof Jobs;
 
 interface QueueDefinition<Job> {
   /** What is put on the queue of a job, or of a row that has more. */
-  readonly members: readonly (keyof Job & string)[];
+  readonly members: { readonly [Member in keyof Required<Job>]: true };
   /** The same for what is to be done once. BullMQ rejects ids that contain ":" or are numbers. */
   readonly jobId: (job: Job) => string;
   /** Whether operators see finished jobs for a while. Otherwise rows say what is due, and may have it queued again. */
@@ -79,42 +79,42 @@ interface QueueDefinition<Job> {
 /** All queues, in the order of the dashboard. */
 export const QUEUES: { readonly [Name in QueueName]: QueueDefinition<Jobs[Name]> } = {
   compile: {
-    members: ['buildId', 'attempt', 'endpoint', 'requestId'],
+    members: { buildId: true, attempt: true, endpoint: true, requestId: true },
     jobId: ({ buildId: id, attempt }) => buildJobId({ id, attempt }),
     keepsFinished: true,
   },
   import: {
-    members: ['importId', 'requestId'],
+    members: { importId: true, requestId: true },
     jobId: ({ importId }) => importId,
     keepsFinished: true,
   },
   handler: {
-    members: ['importId', 'endpointId', 'attempt', 'endpoint', 'requestId'],
+    members: { importId: true, endpointId: true, attempt: true, endpoint: true, requestId: true },
     jobId: handlerJobId,
     keepsFinished: true,
   },
   invoke: {
-    members: ['id', 'generation', 'endpoint'],
+    members: { id: true, generation: true, endpoint: true },
     jobId: invokeJobId,
     keepsFinished: true,
   },
   schedule: {
-    members: ['scheduleId'],
+    members: { scheduleId: true },
     jobId: ({ scheduleId }) => scheduleId,
     keepsFinished: true,
   },
   alert: {
-    members: ['deliveryId', 'attempts'],
+    members: { deliveryId: true, attempts: true },
     jobId: ({ deliveryId, attempts }) => `${deliveryId}-${attempts}`,
     keepsFinished: false,
   },
   apply: {
-    members: ['applyId', 'attempt', 'requestId'],
+    members: { applyId: true, attempt: true, requestId: true },
     jobId: applyJobId,
     keepsFinished: true,
   },
   acme: {
-    members: ['domainId', 'ticket'],
+    members: { domainId: true, ticket: true },
     jobId: ({ ticket }) => ticket,
     keepsFinished: false,
   },

@@ -124,7 +124,8 @@ export function openQueues(config: QueueConfig, log: Logger): Queues {
 }
 
 function dataOf<Name extends QueueName>(name: Name, job: Jobs[Name]): Partial<Jobs[Name]> {
-  const entries = QUEUES[name].members.flatMap((member) =>
+  const members = Object.keys(QUEUES[name].members) as (keyof Jobs[Name])[];
+  const entries = members.flatMap((member) =>
     job[member] === undefined ? [] : [[member, job[member]] as const],
   );
   return Object.fromEntries(entries) as Partial<Jobs[Name]>;

@@ -142,7 +142,7 @@ impl ReceivedRequest {
             if policies(&endpoint.state()) != policies(state) {
                 return true;
             }
-            if wait.is_time_to_fetch() {
+            if wait.claim_fetch() {
                 self.fetch_keys(thread);
             }
         }

@@ -32,8 +32,8 @@ pub struct KeyWaits {
 }
 
 impl KeyWaits {
-    /// Whether it is time to fetch keys. It is not again for the next second.
-    pub fn is_time_to_fetch(&self) -> bool {
+    /// Claims a fetch of keys, of which there is one a second. Returns whether this caller has it.
+    pub fn claim_fetch(&self) -> bool {
         let last = self.fetched_at.load(Ordering::Relaxed);
         unix_seconds() >= last + FETCH_EVERY_SECONDS
             && self.fetched_at.compare_exchange(last, unix_seconds(), Ordering::Relaxed, Ordering::Relaxed).is_ok()
@@ -67,8 +67,8 @@ pub struct KeyWait {
 
 impl KeyWait {
     /// Whether it is time to fetch keys again.
-    pub fn is_time_to_fetch(&self) -> bool {
-        self.waits.is_time_to_fetch()
+    pub fn claim_fetch(&self) -> bool {
+        self.waits.claim_fetch()
     }
 
     pub fn is_over(&self) -> bool {

@@ -41,7 +41,7 @@ impl PendingSteps {
 
     /// No key verifies the token. `kid`: that of a key which is not known, if the token names one.
     pub fn key_is_missing(&mut self, waits: &Arc<KeyWaits>, kid: Option<&str>) {
-        self.fetch_keys = waits.is_time_to_fetch();
+        self.fetch_keys = waits.claim_fetch();
         if let Some(kid) = kid {
             let until = *self.key_wait_since.get_or_insert_with(Instant::now) + KEY_WAIT;
             self.wait_for_key = KeyWaits::begin(waits, kid, until);
