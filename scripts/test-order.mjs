@@ -33,7 +33,7 @@ const SECONDS = {
   'torture/hostile/damaged-answers': 60,
   'torture/packed-cli': 60,
   'torture/up': 60,
-  'processes/policies/validate-import': 55,
+  'processes/policies/validate-import': 20,
   'ui/endpoint-code': 55,
   'processes/lying-servers': 50,
   'processes/compile': 50,
@@ -46,7 +46,6 @@ const SECONDS = {
   'processes/apply-gateways': 35,
   'processes/apply': 35,
   'cli/apply': 35,
-  'actors/drivers/sqlite-process': 35,
   'torture/machines/rates': 35,
 };
 /** Of a file that is not in the list: those that start all processes take longer. */

@@ -27,6 +27,7 @@ export const ALWAYS = [
 const NOTHING = [];
 const ALL = [''];
 const HTTP = [
+  'validate-import',
   ...['http/', 'browser/cors', 'hostile/handlers-protocol', 'machines/rates', 'machines/rolling-restart'],
   ...['large-objects', 'soak'],
 ];
@@ -41,6 +42,7 @@ const BUILDS = [
 const STARTS = ['up', 'local-gateway', 'without-cargo', 'node-versions'];
 const SERVICES = [
   ...[
+    'sqlite-memory',
     'hostile/damaged-answers',
     'hostile/lying-lengths',
     'hostile/service-callers',
@@ -94,7 +96,7 @@ export const AREAS = {
   'src/store/acme': ['acme'],
   'migrations/': DATA,
   'src/queues/': QUEUES,
-  'src/model/': [...API, 'machines/services'],
+  'src/model/': [...API, 'validate-import', 'machines/services'],
   'src/lifecycle/': [
     'apply-kills',
     'schemathesis',
@@ -105,7 +107,13 @@ export const AREAS = {
   ],
   'src/internal/': MACHINES,
   'src/apply/': ['apply-kills', 'exports', 'exports-published'],
-  'src/import/': ['faults/imports-database', 'generated-handlers', 'machines/services', 'exports-published'],
+  'src/import/': [
+    'validate-import',
+    'faults/imports-database',
+    'generated-handlers',
+    'machines/services',
+    'exports-published',
+  ],
   'src/secrets/': ['machines/key-rotation'],
   'src/api/': [...API, 'browser/sign-in', 'browser/rebinding'],
   'src/webhooks/': NOTHING,

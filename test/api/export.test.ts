@@ -27,7 +27,7 @@ describe('an export', () => {
 
   // With other installations in test/torture.
   it('the export of any installation is an empty plan when it is applied', () =>
-    exportsChangeNothing(api, { seed: 20_261_214, numRuns: 40 }));
+    exportsChangeNothing(api, { seed: 20_261_214, numRuns: 20 }));
 
   it('an export has files in readable places, no values of secrets, and is the same each time', async () => {
     await makeInstallation(api, {

@@ -419,9 +419,14 @@ describe('the code of an endpoint when a session ends', function () {
     await editor.click();
     await page.keyboard.press('Control+Home');
     await page.keyboard.insertText('// Kept.\n');
-    await context.clearCookies();
+    // Not before the key: the page may read something meanwhile, and would ask for the password before it is pressed.
+    await page.route(`**/api/endpoints/${id}`, async (route) => {
+      await context.clearCookies();
+      await route.continue();
+    });
     await page.keyboard.press('Control+s');
     await page.getByText('Your session has ended').waitFor();
+    await page.unrouteAll({ behavior: 'wait' });
     await signIn();
     await page.getByText('Saved, the same as version 1').waitFor();
     await page.getByText('// Kept.').waitFor();

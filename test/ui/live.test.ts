@@ -188,7 +188,7 @@ describe('UI: what an open page notices', function () {
       const { page, close } = await ui.open(`/ui/endpoints/${id}/logs`);
       await page.getByText('Nothing in the log yet').waitFor();
       await page.getByText('Live', { exact: true }).waitFor();
-      const TOTAL = 50_000;
+      const TOTAL = 20_000;
       const flooded = pour(flood, TOTAL);
       await page.getByText('of the gateway').first().waitFor();
       // While they come: one looks elsewhere and back, opens a line, stops the list and lets it go on.

@@ -71,8 +71,8 @@ describe('driver sqlite: limits', () => {
   });
 
   it('SQLite refuses statements with too many placeholders, however long', async () => {
-    const length = 60 * MEGABYTE;
     for (const placeholder of ['?', '?1', ':a', '?32767 ']) {
+      const length = (placeholder === '?' ? 60 : 10) * MEGABYTE;
       const statement = `SELECT ${placeholder.repeat(length / placeholder.length)}`;
       await failsWith(
         placeholder === '?1' || placeholder === ':a' ? 'backend' : 'invalid',
@@ -80,7 +80,7 @@ describe('driver sqlite: limits', () => {
       );
     }
     let names = '';
-    for (let i = 0; names.length < length; i++) names += `:${i.toString(36)}`;
+    for (let i = 0; names.length < 10 * MEGABYTE; i++) names += `:${i.toString(36)}`;
     await failsWith('invalid', sql.connection.call(sqlCall('query', `SELECT ${names}`)));
     await works();
   });

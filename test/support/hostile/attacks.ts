@@ -341,7 +341,7 @@ export const WITHOUT_LEVEL: Readonly<Record<string, string>> = {
   'isolated-services': 'the process of a service verifies a signature',
   'service-connections': 'the actor host counts connections',
   'sqlite-limits': 'the process of the service limits what it does for a call',
-  'sqlite-process': 'the process of the service limits what it does for a call',
+  'sqlite-memory': 'the process of the service limits what it does for a call',
   sqlite: 'the process of the service limits what it does for a call',
   'sqlite-file': 'the process of the service opens files, not the handler',
   'sqlite-files': 'the process of the service opens files, not the handler',
