@@ -13,7 +13,7 @@ import {
   AttemptLost,
   advanceApply,
   claimApply,
-  findApply,
+  findApplySummary,
   type Written,
 } from '../src/store/applies.js';
 import { commitApply, settleApply, undoApply } from '../src/store/apply-commit.js';
@@ -79,7 +79,7 @@ async function carryOut(job: ApplyJob, context: ApplyContext, signal: AbortSigna
     return;
   }
   await releaseAll(context, id);
-  const ended = await findApply(store, id);
+  const ended = await findApplySummary(store, id);
   log.info({ state: ended?.state, ...(ended?.error && { error: ended.error }) }, 'apply finished');
   // So that the dashboard has it under Failed.
   if (ended && ended.state !== 'succeeded') throw new FailedJob(ended.error ?? ended.state);
@@ -183,7 +183,7 @@ async function undo(context: ApplyContext, current: ApplyTry, failure: ApplyFail
   log.warn({ error: failure.message }, 'an apply is undone');
   let { written } = apply;
   if (apply.undone_at === null) {
-    const row = await findApply(store, apply.id);
+    const row = await findApplySummary(store, apply.id);
     const scheduled = new Set<string>();
     const changed = new SecretsChangedSince(apply.created_at, true);
     written = await undoApply(

@@ -29,7 +29,7 @@ const MAY_IMPORT = {
   internal: ['src', 'util', 'model', 'store', 'reconcile'],
   import: ['src', 'util', 'model'],
   build: ['src', 'util', 'model', 'bootstrap', 'sandbox', 'artifacts'],
-  threads: ['src'],
+  threads: ['src', 'util'],
   lifecycle: [
     ...['src', 'util', 'model', 'apply', 'secrets', 'store', 'queues', 'reconcile', 'internal', 'artifacts'],
   ],

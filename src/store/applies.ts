@@ -2,7 +2,7 @@
  * The table `applies`: sets of changes of an installation, each done entirely or not at all. The state of a row says
  * how far it is, and only the current attempt moves it on. `apply-turns.ts` says whose turn it is.
  */
-import type { ObjectChange } from '../apply/objects.js';
+import type { InstallationObject, ObjectChange } from '../apply/objects.js';
 import { AppError, type ErrorCode } from '../errors.js';
 import type { StoredActor } from '../model/actor.js';
 import { countUnfinishedOf, earlierThanNew } from './apply-turns.js';
@@ -162,8 +162,51 @@ export function busy(other: string): AppError {
   );
 }
 
+/** With what it changes, which has all code and may be hundreds of megabytes. */
 export async function findApply(store: Store, id: string): Promise<Apply | undefined> {
   return store.knex<Apply>('applies').where({ id }).first();
+}
+
+/** Without what is large or internal. */
+export async function findApplySummary(store: Store, id: string): Promise<ApplySummary | undefined> {
+  return store
+    .knex('applies')
+    .where({ id })
+    .first<ApplySummary>(...SUMMARY);
+}
+
+/** What of an object says who may read it. */
+export interface ObjectTraits {
+  readonly kind: InstallationObject['kind'];
+  readonly has_variables: boolean;
+  readonly has_schedules: boolean;
+}
+
+/** An apply as it is shown. */
+export type ShownApply = ApplySummary &
+  Pick<Apply, 'plan' | 'error_details'> & {
+    /** Of each change, in their order, the objects before and after it that there are. */
+    readonly changed: readonly (readonly ObjectTraits[])[];
+  };
+
+/** The database reads what it changes: as a whole, that would hold up the event loop. */
+export async function findShownApply(store: Store, id: string): Promise<ShownApply | undefined> {
+  const changed = store.knex.raw(
+    `(SELECT coalesce(jsonb_agg(traits ORDER BY at), '[]')
+        FROM jsonb_array_elements(changes) WITH ORDINALITY AS changes (change, at),
+             LATERAL (
+               SELECT coalesce(jsonb_agg(jsonb_build_object(
+                        'kind', object -> 'kind',
+                        'has_variables', coalesce(object -> 'variables', '{}') <> '{}',
+                        'has_schedules', coalesce(object -> 'schedules', '[]') <> '[]')), '[]') AS traits
+                 FROM (VALUES (change -> 'before'), (change -> 'after')) AS objects (object)
+                WHERE jsonb_typeof(object) = 'object'
+             ) AS changed_objects) AS changed`,
+  );
+  return store
+    .knex('applies')
+    .where({ id })
+    .first<ShownApply>(...SUMMARY, 'plan', 'error_details', changed);
 }
 
 /** The progress of an apply. */

@@ -9,7 +9,7 @@ import {
   type Apply,
   type ApplyFailure,
   advanceApply,
-  findApply,
+  findApplySummary,
   type Written,
   type WrittenEndpoint,
 } from './applies.js';
@@ -93,7 +93,8 @@ export async function settleApply(store: Store, apply: Apply, warnings: readonly
     for (const { id, deployment } of apply.written?.endpoints ?? [])
       if (deployment !== null) await confirmDeployment(tx, id, deployment);
     await forgetJobs(tx, apply.id);
-    const outcome = (await findApply(tx, apply.id))?.outcome ?? outcomeOf(apply.changes, apply.written);
+    const outcome =
+      (await findApplySummary(tx, apply.id))?.outcome ?? outcomeOf(apply.changes, apply.written);
     await advanceApply(tx, apply, 'converging', {
       state: 'succeeded',
       hasEnded: true,

@@ -1,37 +1,51 @@
-/** Threads for work that one request can make long, so that the event loop goes on answering others. */
+/**
+ * Threads for work that one request can make long, so that the event loop answers others meanwhile. Who asks for it
+ * takes turns with others.
+ */
 import { availableParallelism } from 'node:os';
 import { Piscina } from 'piscina';
 import { AppError } from '../errors.js';
+import { Turns } from '../util/turns.js';
 import type * as work from './work.js';
 
 type Work = typeof work;
 
-/** More are refused: each holds its input. */
+const THREADS = Math.max(1, availableParallelism() - 1);
+/** For an owner that waits while others have all of them. */
+const BEYOND = 1;
+/** More are refused: each holds its input. An owner that has none waiting is always let in. */
 const MOST_WAITING = 256;
+const MOST_WAITING_OF_OWNER = 64;
 /** An idle thread ends; the next one takes some 30 ms. */
 const IDLE_MS = 60_000;
 const MAX_HEAP_MB = 512;
 
 export class Threads {
+  readonly #turns = new Turns({ places: THREADS, beyond: BEYOND });
   readonly #pool = new Piscina({
     filename: new URL('./work.js', import.meta.url).href,
     minThreads: 0,
-    maxThreads: Math.max(1, availableParallelism() - 1),
-    maxQueue: MOST_WAITING,
+    maxThreads: THREADS + BEYOND,
     idleTimeout: IDLE_MS,
     resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
     // Nothing of the process is theirs.
     env: {},
   });
 
-  /** Runs a function of `work.ts`. @throws AppError too_many_connections when too much waits already */
+  /**
+   * Runs a function of `work.ts`.
+   * @param owner whose turn it takes
+   * @throws AppError busy when too much waits already
+   */
   async run<Name extends keyof Work>(
+    owner: string,
     name: Name,
     input: Parameters<Work[Name]>[0],
   ): Promise<ReturnType<Work[Name]>> {
-    if (this.#pool.queueSize >= MOST_WAITING)
+    const ofOwner = this.#turns.waiting(owner);
+    if (ofOwner >= MOST_WAITING_OF_OWNER || (ofOwner > 0 && this.#turns.waiting() >= MOST_WAITING))
       throw new AppError('busy', 'The API has too much to compute already; try again in a moment');
-    return this.#pool.run(input, { name });
+    return this.#turns.run(owner, () => this.#pool.run(input, { name }) as Promise<ReturnType<Work[Name]>>);
   }
 
   /** Ends all threads. */

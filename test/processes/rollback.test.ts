@@ -28,7 +28,7 @@ describe('rollback of applies', function () {
   this.timeout(120_000);
   let stack: Stack;
   before(async () => {
-    stack = await startStack({ env: { SECRET_KEY } });
+    stack = await startStack({ env: { SECRET_KEY, JOBS_QUEUED_MB: '1' } });
   });
   after(() => stack?.close());
 
@@ -198,6 +198,19 @@ describe('rollback of applies', function () {
     expectData(await stack.api.post(path, { service_id, pool_id: 'db' }), 201);
     expect(await ended(id)).to.include({ state: 'failed', error_code: 'plan_changed' });
     expect(expectData<object[]>(await stack.api.get(path))).to.have.length(1);
+  });
+
+  it('refuses to roll back an apply whose schedules would take more than their domain may have by now', async () => {
+    const host = 'scheduled.example';
+    const large = { cron: '@daily', body: 'x'.repeat(600_000) };
+    const folder = (schedules: object[]) =>
+      folderOf('scheduled', host, [{ route: '/one', code: null, running: false, schedules }]);
+    await applied(folder([large]));
+    const { id } = await applied(folder([]));
+    expectData(await planBack(id));
+    const other = await make(host, '/other');
+    expectData(await stack.api.post(`/api/endpoints/${other}/schedules`, large), 201);
+    expectFailure(await planBack(id), 'invalid_input', /scheduled\.example.*JOBS_QUEUED_MB/);
   });
 
   it('refuses to roll back an apply when endpoints of others would move', async () => {

@@ -309,6 +309,18 @@ describe('who may write what', function () {
     }
   });
 
+  it('a service that comes back with a password of its config is brought back by who may set secrets, and by nobody else', async () => {
+    const stack = 'with-password';
+    const service = { name: stack, stack, ...config('redis', { host: 'h', password: 'of the admin' }) };
+    await idOf(admin.post('/api/services', service));
+    const empty = { 'edge.yaml': JSON.stringify({ stack }) };
+    const { id } = expectData<ApplyShown>(await applyFiles(admin, empty, '&prune=true'));
+    const rollback = (who: HttpClient) => who.post(`/api/applies/${id}/rollback?dry_run=true`);
+    const refused = await rollback(people.get('an editor') as HttpClient);
+    expectFailure(refused, 'forbidden', /with-password.*it had secrets \(password\).*secrets:write/);
+    expectData(await rollback(admin));
+  });
+
   it('an endpoint that comes back with its secrets is brought back by who may set secrets, and by nobody else', async () => {
     const one = CASES.find(({ kind }) => kind === 'endpoint') ?? expect.fail('no case of endpoints');
     await create(one, 'secretive', 'harmless', 'secretive');

@@ -103,7 +103,7 @@ export const appliesRoutes = [
       );
       if (isSet(query.dry_run)) {
         markAsDryRun();
-        return shownInFull(plan, deps);
+        return shownInFull(plan, deps, principal);
       }
       requireSamePlan(plan, query.plan_hash);
       const how = { rollbackOf: id, noWait: isSet(query.no_wait) };

@@ -1,15 +1,20 @@
 /** Applies as the API shows them. */
 import { type Static, Type } from '@sinclair/typebox';
-import type { ObjectChange } from '../../apply/objects.js';
 import { requireFound } from '../../errors.js';
-import { APPLY_STATES, type Apply, type ApplySummary, findApply } from '../../store/applies.js';
+import {
+  APPLY_STATES,
+  type ApplySummary,
+  findShownApply,
+  type ObjectTraits,
+  type ShownApply,
+} from '../../store/applies.js';
 import { earlierApplies } from '../../store/apply-turns.js';
 import type { Store } from '../../store/database.js';
 import type { Principal } from '../access/principal.js';
 import { presenter } from '../response/present.js';
 import { Id, nullable, oneOf, Timestamp } from '../route/schemas.js';
 import { PlanView } from './apply.schema.js';
-import { readPermissions } from './permissions.js';
+import { readPermissionsOf } from './permissions.js';
 
 const Progress = Type.Record(Type.String(), Type.Object({ done: Type.Integer(), of: Type.Integer() }), {
   description:
@@ -71,7 +76,7 @@ export const presentApplySummary = presenter(ApplySummaryView) as (
 ) => Static<typeof ApplySummaryView>;
 type Earlier = Static<typeof ApplyView>['earlier'];
 const presentWhole = presenter(ApplyView) as unknown as (
-  apply: Apply & { readonly earlier: Earlier },
+  apply: ShownApply & { readonly earlier: Earlier },
 ) => Static<typeof ApplyView>;
 
 /** An apply as it is now, with those that it waits for. @throws AppError not_found */
@@ -80,26 +85,24 @@ export async function showApply(
   id: string,
   principal: Pick<Principal, 'permissions' | 'scope'>,
 ): Promise<Static<typeof ApplyView>> {
-  const apply = requireFound(await findApply(store, id), 'apply', id);
+  const apply = requireFound(await findShownApply(store, id), 'apply', id);
   const earlier = apply.finished_at ? [] : await earlierApplies(store, id, principal.scope);
   return presentApply(apply, principal, earlier as unknown as Earlier);
 }
 
 /** An apply with what of its plan somebody may read: it has objects of several kinds. */
 export function presentApply(
-  apply: Apply,
+  apply: ShownApply,
   { permissions }: Pick<Principal, 'permissions'>,
   earlier: Earlier = [],
 ): Static<typeof ApplyView> {
   const view = presentWhole({ ...apply, earlier });
-  const isReadable = ({ before, after }: ObjectChange) =>
-    [before, after].every(
-      (object) => !object || readPermissions(object).every((permission) => permissions.has(permission)),
-    );
+  const isReadable = (objects: readonly ObjectTraits[]) =>
+    objects.flatMap(readPermissionsOf).every((permission) => permissions.has(permission));
   // The shown plan has the changes in the order of the plan.
   const changes = view.plan.changes.filter((_, at) => {
-    const change = apply.changes[at];
-    return change !== undefined && isReadable(change);
+    const objects = apply.changed[at];
+    return objects !== undefined && isReadable(objects);
   });
   return { ...view, plan: { ...view.plan, changes } };
 }

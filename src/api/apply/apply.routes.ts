@@ -62,7 +62,7 @@ export const applyRoutes = [
       if (isDryRun) markAsDryRun();
       const options = { prune: isSet(query.prune), adopt: isSet(query.adopt) };
       const plan = await planApply(deps, folder, options, principal);
-      if (isDryRun) return shownInFull(plan, deps);
+      if (isDryRun) return shownInFull(plan, deps, principal);
       requireSamePlan(plan, query.plan_hash);
       const how = { rollbackOf: null, noWait: isSet(query.no_wait) };
       return startApply(deps, plan, how, { ...request, principal });

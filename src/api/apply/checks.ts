@@ -96,7 +96,7 @@ export async function checkChanges(
     if (object.kind === 'collection' && !after.has(domainKey(object.host)))
       await check('host', () => invalid(`host: there is no domain with the host "${object.host}"`));
     if (object.kind === 'endpoint') await checkEndpoint(deps, change, object, changes, after, check);
-    if (object.kind === 'endpoint' && changes.has('schedules') && input.declared)
+    if (object.kind === 'endpoint' && changes.has('schedules'))
       await check('schedules', () => schedules.require(object));
   };
   await Promise.all(

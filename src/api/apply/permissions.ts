@@ -5,6 +5,7 @@ import type { EndpointObject, InstallationObject, ObjectChange, ServiceObject } 
 import { AppError } from '../../errors.js';
 import type { OpenedService } from '../../lifecycle/stored-services.js';
 import type { Permission } from '../../model/permission.js';
+import type { ObjectTraits } from '../../store/applies.js';
 import type { StoredInstallation } from '../../store/installation.js';
 import type { Principal } from '../access/principal.js';
 
@@ -23,12 +24,19 @@ export function requireReadable(principal: Principal, objects: readonly Installa
 
 /** What somebody needs to see all of an object. */
 export function readPermissions(object: InstallationObject): Permission[] {
-  const hasVariables = object.kind !== 'service' && Object.keys(object.variables).length > 0;
-  const hasSchedules = object.kind === 'endpoint' && object.schedules.length > 0;
+  return readPermissionsOf({
+    kind: object.kind,
+    has_variables: object.kind !== 'service' && Object.keys(object.variables).length > 0,
+    has_schedules: object.kind === 'endpoint' && object.schedules.length > 0,
+  });
+}
+
+/** The same of an object of which only these are known. */
+export function readPermissionsOf({ kind, has_variables, has_schedules }: ObjectTraits): Permission[] {
   return [
-    `${KINDS[object.kind]}:read`,
-    ...(hasVariables ? (['variables:read'] as const) : []),
-    ...(hasSchedules ? (['jobs:read'] as const) : []),
+    `${KINDS[kind]}:read`,
+    ...(has_variables ? (['variables:read'] as const) : []),
+    ...(has_schedules ? (['jobs:read'] as const) : []),
   ];
 }
 

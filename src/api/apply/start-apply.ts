@@ -7,7 +7,7 @@ import { AppError, requireFound } from '../../errors.js';
 import { noWorker } from '../../lifecycle/compile.js';
 import { requireGateways } from '../../lifecycle/run.js';
 import type { Origin } from '../../model/actor.js';
-import { type ApplyState, applyProgress, findApply, insertApply } from '../../store/applies.js';
+import { type ApplyState, applyProgress, findShownApply, insertApply } from '../../store/applies.js';
 import { liveNodes } from '../../store/nodes.js';
 import type { Logger } from '../../util/log.js';
 import type { Principal } from '../access/principal.js';
@@ -103,7 +103,7 @@ async function awaitApply(deps: ApiDependencies, id: string, request: ApplyReque
       throw error;
     });
   if (!hasEnded) return accepted(deps, id, request);
-  const apply = requireFound(await findApply(store, id), 'apply', id);
+  const apply = requireFound(await findShownApply(store, id), 'apply', id);
   if (apply.state === 'succeeded')
     return new Reply(200, presentApply(apply, request.principal), {}, apply.outcome?.warnings ?? []);
   const { state, error_code, error, error_details } = apply;

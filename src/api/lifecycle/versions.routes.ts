@@ -1,6 +1,8 @@
 /** Versions of an endpoint, which of them serve, and rollback. */
+
 import { Type } from '@sinclair/typebox';
 import { AppError, requireFound } from '../../errors.js';
+import { ownerOfActor } from '../../model/owner.js';
 import { listDeployments } from '../../store/deployments.js';
 import { type Endpoint, findEndpoint } from '../../store/endpoints.js';
 import { type EndpointVersion, listVersions } from '../../store/versions.js';
@@ -160,11 +162,15 @@ export const versionRoutes = [
     query: DiffQuery,
     data: VersionDiff,
     errors: ['busy'],
-    handle: async ({ params: { id, version }, query }, { store, threads }) => {
+    handle: async ({ params: { id, version }, query, principal }, { store, threads }) => {
       requireFound(await findEndpoint(store, id), 'endpoint', id);
       const from = await requireVersion(store, id, Number(version));
       const to = await requireVersion(store, id, Number(query.to));
-      return { from: from.version, to: to.version, diff: await diffOf(threads, from, to) };
+      return {
+        from: from.version,
+        to: to.version,
+        diff: await diffOf(threads, ownerOfActor(principal.actor), from, to),
+      };
     },
   }),
 ];
@@ -184,6 +190,7 @@ function withShare<V extends Omit<EndpointVersion, 'code' | 'dependencies'>>(
 /** Of the code, and of the dependencies as JSON. Empty where nothing differs. */
 async function diffOf(
   threads: ApiDependencies['threads'],
+  owner: string,
   from: EndpointVersion,
   to: EndpointVersion,
 ): Promise<string> {
@@ -191,7 +198,13 @@ async function diffOf(
   const patch = async (file: string, before: string, after: string) => {
     if (before === after) return '';
     const names = [`version ${from.version}`, `version ${to.version}`] as const;
-    const patch = await threads.run('patch', { file, names, before, after, timeoutMs: DIFF_TIMEOUT_MS });
+    const patch = await threads.run(owner, 'patch', {
+      file,
+      names,
+      before,
+      after,
+      timeoutMs: DIFF_TIMEOUT_MS,
+    });
     if (patch !== undefined) return patch;
     throw new AppError(
       'invalid_input',

@@ -72,6 +72,7 @@ export function requireMayWrite(
   requireAllowedFile(deps, type, before, after);
   const seesSecrets = maySeeSecrets(principal);
   if (!seesSecrets) requireNoOtherSecrets(before, after);
+  if (!before && !given && !seesSecrets) requireNoSecrets(type, after);
   if (!before) return;
   if (given) {
     if (deps.config.REDACT_SECRETS || !seesSecrets) requireSecretsAgain(type, before, given, after);
@@ -99,6 +100,15 @@ function requireNoOtherSecrets(before: StoredConfig | undefined, after: StoredCo
       ? 'config: it refers to secrets; it is changed with the permission secrets:write'
       : 'config: only those with the permission secrets:write refer to secrets',
   );
+}
+
+/** A service that was deleted does not come back with secrets that only its config has. */
+function requireNoSecrets(type: ServiceType, after: StoredConfig): void {
+  const [place] = [...secretsOf(type, after)].find(([, secret]) => typeof secret === 'string') ?? [];
+  if (place !== undefined)
+    throw needsSecrets(
+      `config: it had secrets (${place}) when it was deleted; it comes back with the permission secrets:write`,
+    );
 }
 
 /** Secrets that are stored are not sent elsewhere, and older ones do not come back. */

@@ -6,7 +6,7 @@ import { isAlike, isAlikeFor } from '../../support/other-validator.js';
 import { anySchema, anyValue } from '../../support/random-schemas.js';
 import { type SchemaChecks, startSchemaChecks } from '../../support/schema-checks.js';
 
-const SCHEMAS = 1000;
+const SCHEMAS = 400;
 const VALUES = 10;
 
 /** Undefined where the other validator fails: it can lose what `unevaluatedProperties` has counted. */
@@ -59,6 +59,6 @@ describe('the policy validate and another validator', function () {
     expect(differences).to.deep.equal([]);
     expect(unanswered).to.be.below(SCHEMAS);
     // Both outcomes are common.
-    expect(fitting).to.be.within(SCHEMAS, (schemas.length - 100) * VALUES);
+    expect(fitting).to.be.within(SCHEMAS, (schemas.length - SCHEMAS / 10) * VALUES);
   });
 });
