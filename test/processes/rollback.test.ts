@@ -210,7 +210,7 @@ describe('rollback of applies', function () {
     expectData(await planBack(id));
     const other = await make(host, '/other');
     expectData(await stack.api.post(`/api/endpoints/${other}/schedules`, large), 201);
-    expectFailure(await planBack(id), 'invalid_input', /scheduled\.example.*JOBS_QUEUED_MB/);
+    expectFailure(await planBack(id), 'apply_conflict', /scheduled\.example.*JOBS_QUEUED_MB/);
   });
 
   it('refuses to roll back an apply when endpoints of others would move', async () => {

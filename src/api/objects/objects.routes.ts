@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import mime from 'mime-types';
 import { AppError, requireFound } from '../../errors.js';
 import { objectKeyProblem } from '../../model/object-key.js';
+import { ownerOfActor } from '../../model/owner.js';
 import type { Scope } from '../../model/permission.js';
 import type { Database } from '../../store/database.js';
 import { activeStorage, findService } from '../../store/services.js';
@@ -20,6 +21,9 @@ import {
   Uploaded,
   UploadForm,
 } from './objects.schema.js';
+import { Transfers } from './transfers.js';
+
+const transfers = new Transfers();
 
 /** Size of the reads of an uploaded file. */
 const CHUNK_BYTES = 256 * 1024;
@@ -27,7 +31,7 @@ const CHUNK_BYTES = 256 * 1024;
 const shared = {
   tag: 'Objects',
   envelope: 'bare',
-  errors: ['not_found', 'no_actor_host', 'no_object_storage', 'backend_failed'],
+  errors: ['not_found', 'no_actor_host', 'no_object_storage', 'backend_failed', 'busy'],
 } as const;
 
 /** Uploaded files are untrusted: browsers must not execute them as pages of this origin. */
@@ -48,9 +52,14 @@ export const objectRoutes = [
     summary: 'List objects',
     query: ObjectsQuery,
     data: ObjectList,
-    handle: async ({ query: { prefix = '', service: serviceId }, scope }, { store, actorHosts }) => {
+    handle: async (
+      { query: { prefix = '', service: serviceId }, principal, scope },
+      { store, actorHosts },
+    ) => {
       const service = await storageOf(store, serviceId, scope);
-      const { bucket, objects } = await actorHosts.listObjects(service, prefix);
+      const { bucket, objects } = await transfers.run(ownerOfActor(principal.actor), () =>
+        actorHosts.listObjects(service, prefix),
+      );
       return { bucket, prefix, objects };
     },
   }),
@@ -66,20 +75,22 @@ export const objectRoutes = [
     data: Uploaded,
     errors: [
       ...shared.errors,
-      ...(['invalid_input', 'body_too_large', 'unsupported_media_type', 'too_many_uploads', 'busy'] as const),
+      ...(['invalid_input', 'body_too_large', 'unsupported_media_type', 'too_many_uploads'] as const),
     ],
     handle: async (
-      { form: { file, key }, query: { service: serviceId }, scope, addAuditDetails },
+      { form: { file, key }, query: { service: serviceId }, principal, scope, addAuditDetails },
       { store, actorHosts },
     ) => {
       requireKey('form.key', key);
       addAuditDetails({ key });
       const service = await storageOf(store, serviceId, scope);
-      const { bucket } = await actorHosts.writeObject(service, key, {
-        size: file.size,
-        type: contentType(key),
-        content: () => createReadStream(file.path, { highWaterMark: CHUNK_BYTES }),
-      });
+      const { bucket } = await transfers.run(ownerOfActor(principal.actor), () =>
+        actorHosts.writeObject(service, key, {
+          size: file.size,
+          type: contentType(key),
+          content: () => createReadStream(file.path, { highWaterMark: CHUNK_BYTES }),
+        }),
+      );
       return { key, bucket, size: file.size, message: `Stored as "${key}" in the bucket "${bucket}"` };
     },
   }),
@@ -96,14 +107,18 @@ export const objectRoutes = [
     produces: '*/*',
     alternatives: CONDITIONAL_RESPONSES,
     handle: async (
-      { params: { key }, query: { service: serviceId }, raw, header, scope },
+      { params: { key }, query: { service: serviceId }, raw, header, principal, scope },
       { store, actorHosts },
     ) => {
       requireKey('path.key', key);
       const service = await storageOf(store, serviceId, scope);
       const method = raw.method === 'HEAD' ? 'HEAD' : 'GET';
       const forwarded = Object.fromEntries(FORWARDED_HEADERS.map((name) => [name, header(name)]));
-      const { status, headers, content } = await actorHosts.readObject(service, key, method, forwarded);
+      const { status, headers, content } = await transfers.run(
+        ownerOfActor(principal.actor),
+        () => actorHosts.readObject(service, key, method, forwarded),
+        (answer) => answer.content,
+      );
       const isEmpty = method === 'HEAD' || status === 304 || status === 416;
       if (isEmpty) content.resume();
       return new Reply(status, isEmpty ? Readable.from([]) : content, {
@@ -123,10 +138,15 @@ export const objectRoutes = [
     params: KeyParams,
     query: ServiceQuery,
     data: ObjectDeleted,
-    handle: async ({ params: { key }, query: { service: serviceId }, scope }, { store, actorHosts }) => {
+    handle: async (
+      { params: { key }, query: { service: serviceId }, principal, scope },
+      { store, actorHosts },
+    ) => {
       requireKey('path.key', key);
       const service = await storageOf(store, serviceId, scope);
-      const { bucket, deleted } = await actorHosts.deleteObject(service, key);
+      const { bucket, deleted } = await transfers.run(ownerOfActor(principal.actor), () =>
+        actorHosts.deleteObject(service, key),
+      );
       return { key, bucket, deleted };
     },
   }),
