@@ -2,8 +2,9 @@
  * The changes that make an installation what a folder says: which objects are created, changed and removed, and what
  * stands against it. Pure.
  */
-import { setImmediate } from 'node:timers/promises';
+
 import { joinRoute, RouteSyntaxError } from '../model/route-pattern.js';
+import { Pauses } from '../util/pauses.js';
 import { changedFields } from './compare.js';
 import {
   collectionKey,
@@ -59,9 +60,6 @@ export interface PlannedChanges {
 
 const ORDER: readonly ObjectKind[] = ['service', 'domain', 'collection', 'endpoint'];
 
-/** Between so many objects, the event loop runs other tasks. */
-const AT_ONCE = 20;
-
 /**
  * @param existing all objects that the folder may concern
  * @param declared no two with the same key
@@ -85,8 +83,9 @@ export async function plannedChanges(
     } else byKey.set(key, [...(byKey.get(key) ?? []), one]);
   }
   const matched = new Set<string>();
-  for (const [at, { object, isClaimed, place }] of declared.entries()) {
-    if (at % AT_ONCE === AT_ONCE - 1) await setImmediate();
+  const pauses = new Pauses();
+  for (const { object, isClaimed, place } of declared) {
+    await pauses.here();
     const key = keyOf(object);
     const before = closestMatch(byKey.get(key) ?? [], object);
     if (before) matched.add(before.id);
@@ -109,8 +108,8 @@ export async function plannedChanges(
     if (first && second)
       problems.push(`The ${titleOf(second.object)} would get the route of the ${titleOf(first.object)}`);
   }
-  for (const [at, one] of staying.entries()) {
-    if (at % AT_ONCE === AT_ONCE - 1) await setImmediate();
+  for (const one of staying) {
+    await pauses.here();
     const moved = movedWithCollection(one, basePaths);
     if (!moved) continue;
     const decided = decide(one, moved, false, options);

@@ -1,7 +1,7 @@
 /** Compares objects field by field, and gives plans their hash. */
 import { createHash } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { Pauses } from '../util/pauses.js';
 import type { FieldChange, InstallationObject, ObjectChange } from './objects.js';
 
 /** Members that are maps: each of their members is a field. */
@@ -54,14 +54,12 @@ function isNothing(value: unknown): boolean {
   return value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 }
 
-/** Between so many changes, the event loop runs other tasks. */
-const AT_ONCE = 20;
-
 /** sha256 of a plan, hexadecimal. */
 export async function hashOf(stack: string, changes: readonly ObjectChange[]): Promise<string> {
   const hash = createHash('sha256').update(JSON.stringify(stack));
-  for (const [at, { action, before, after }] of changes.entries()) {
-    if (at % AT_ONCE === AT_ONCE - 1) await setImmediate();
+  const pauses = new Pauses();
+  for (const { action, before, after } of changes) {
+    await pauses.here();
     hash.update(JSON.stringify([action, inOrder(before), inOrder(after)]));
   }
   return hash.digest('hex');

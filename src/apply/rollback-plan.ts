@@ -3,6 +3,7 @@
  * made of these objects, or put into them, is theirs: the plan names what cannot be rolled back because of that. Pure.
  */
 import { joinRoute, RouteSyntaxError } from '../model/route-pattern.js';
+import { Pauses } from '../util/pauses.js';
 import { type Conflict, containersOf, type Existing } from './changes.js';
 import { changedFields } from './compare.js';
 import { inverseOf } from './inverse.js';
@@ -28,22 +29,25 @@ export interface RollbackOptions {
  * @param made the changes of the apply
  * @param existing all objects
  */
-export function planRollback(
+export async function planRollback(
   made: readonly ObjectChange[],
   existing: readonly Existing[],
   { stack, canServe = () => true }: RollbackOptions,
-): RollbackPlan {
+): Promise<RollbackPlan> {
   const byId = new Map(existing.map((one) => [one.id, one.object]));
   const byKey = new Map(existing.map(({ object }) => [keyOf(object), object]));
   const warnings: string[] = [];
   const blocked: Conflict[] = [];
-  let changes = [...made].reverse().flatMap((change) => {
+  let changes: ObjectChange[] = [];
+  const pauses = new Pauses();
+  for (const change of [...made].reverse()) {
+    await pauses.here();
     const object = (change.after ?? change.before) as InstallationObject;
     const now = change.id === null ? undefined : byId.get(change.id);
     const inverse = inverseOf(change, now, byKey.get(keyOf(object)));
     warnings.push(...inverse.warnings);
-    return inverse.change ? keepCurrentIfGone(inverse.change, canServe, warnings) : [];
-  });
+    if (inverse.change) changes.push(...keepCurrentIfGone(inverse.change, canServe, warnings));
+  }
   const mine = new Set(made.map(({ id }) => id));
   const others = existing.filter(({ id, object }) => !mine.has(id) && object.stack !== stack);
   changes = changes.flatMap((change) => keepBasePathOf(others, change, blocked));

@@ -5,6 +5,7 @@
 import type { InstallationObject, ObjectChange } from '../apply/objects.js';
 import { AppError, type ErrorCode } from '../errors.js';
 import type { StoredActor } from '../model/actor.js';
+import { jsonInParts } from '../util/pauses.js';
 import { countUnfinishedOf, earlierThanNew } from './apply-turns.js';
 import { type Store, transaction } from './database.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
@@ -94,6 +95,10 @@ const SUMMARY = [
   ...(['outcome', 'error_code', 'error', 'version', 'created_at', 'committed_at', 'finished_at'] as const),
 ] as const;
 export type ApplySummary = Pick<Apply, (typeof SUMMARY)[number]>;
+const WITHOUT_CHANGES = [
+  ...SUMMARY,
+  ...(['plan', 'hosts', 'error_details', 'written', 'undone_at', 'worker_id', 'attempt', 'no_wait'] as const),
+] as const;
 
 export type NewApply = Pick<
   Apply,
@@ -132,6 +137,7 @@ const MAX_OF_OWNER = 20;
 
 /** @throws AppError apply_busy when somebody has asked for too many, or for one that does not wait for others */
 export async function insertApply(store: Store, added: NewApply): Promise<void> {
+  const changes = (await jsonInParts(added.changes)).toString();
   await transaction(store, async (tx) => {
     // One is added at a time: what is counted, and what is earlier, is still so when the row is there.
     await tx.knex.raw("SELECT pg_advisory_xact_lock(hashtextextended('edge-gateway new applies', 0))");
@@ -146,7 +152,7 @@ export async function insertApply(store: Store, added: NewApply): Promise<void> 
       ...added,
       actor: JSON.stringify(added.actor),
       plan: JSON.stringify(added.plan),
-      changes: JSON.stringify(added.changes),
+      changes,
       hosts: [...added.hosts],
     });
   });
@@ -164,7 +170,21 @@ export function busy(other: string): AppError {
 
 /** With what it changes, which has all code and may be hundreds of megabytes. */
 export async function findApply(store: Store, id: string): Promise<Apply | undefined> {
-  return store.knex<Apply>('applies').where({ id }).first();
+  const found = await store
+    .knex<Apply>('applies')
+    .where({ id })
+    .first(...WITHOUT_CHANGES);
+  return found && { ...found, changes: await changesOf(store, id) };
+}
+
+/** A row for each: parsing all of them at once would hold up the event loop. */
+async function changesOf(store: Store, id: string): Promise<ObjectChange[]> {
+  const { rows } = await store.knex.raw<{ rows: { change: ObjectChange }[] }>(
+    `SELECT change FROM applies, jsonb_array_elements(changes) WITH ORDINALITY AS changes (change, at)
+      WHERE id = ? ORDER BY at`,
+    [id],
+  );
+  return rows.map(({ change }) => change);
 }
 
 /** Without what is large or internal. */
@@ -238,8 +258,8 @@ export async function claimApply(
     .knex<Apply>('applies')
     .where({ id, attempt, worker_id: null, finished_at: null })
     .update({ worker_id: workerId })
-    .returning('*');
-  return claimed;
+    .returning([...WITHOUT_CHANGES]);
+  return claimed && { ...claimed, changes: await changesOf(store, id) };
 }
 
 /**

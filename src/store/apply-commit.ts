@@ -119,7 +119,7 @@ export async function undoApply(
     const { tx, announced } = recording(outer);
     await lockObjects(tx, apply.changes);
     const now = await readObjects(tx);
-    const rollback = planRollback(apply.changes, [...now.values()], apply);
+    const rollback = await planRollback(apply.changes, [...now.values()], apply);
     const { changes } = rollback;
     const warnings = [
       ...rollback.warnings,

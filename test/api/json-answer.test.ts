@@ -1,7 +1,7 @@
 /** Answers that are written in parts are what they would be at once. */
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { jsonInParts } from '../../src/api/response/json-answer.js';
+import { jsonInParts } from '../../src/util/pauses.js';
 import { startApi } from '../support/api.js';
 import { expectData } from '../support/expect.js';
 

@@ -56,7 +56,7 @@ describe('lost applies', () => {
     return id;
   };
   const look = (days = 90) => recoverApplies(context, { APPLIES_KEPT_DAYS: days });
-  const rowOf = async (id: string) => (await findApply(store, id)) as Apply;
+  const rowOf = async (id: string) => (await store.knex('applies').where({ id }).first()) as Apply;
   const age = (id: string) =>
     store
       .knex('applies')

@@ -54,6 +54,7 @@ export const appliesRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/applies/{id}',
+    isLarge: true,
     permission: 'endpoints:read',
     summary: 'Show an apply: its plan, how far it is, and what came of it',
     tag,
@@ -82,6 +83,7 @@ export const appliesRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/applies/{id}/rollback',
+    isLarge: true,
     permission: 'endpoints:write',
     summary: 'Take back what an apply has changed; with `dry_run=true`, plan that',
     tag,

@@ -43,6 +43,7 @@ export const applyRoutes = [
   defineRoute({
     method: 'POST',
     path: '/api/apply',
+    isLarge: true,
     permission: 'endpoints:write',
     summary:
       'Make the installation what a folder of files says, all or nothing; with `dry_run=true`, plan that. With `Prefer: respond-async`, do not wait for it',

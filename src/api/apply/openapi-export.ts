@@ -19,8 +19,8 @@ import {
   importDifferences,
 } from '../../store/documented-endpoints.js';
 import { documentsOf } from '../../store/imported-documents.js';
+import { jsonInParts } from '../../util/pauses.js';
 import type { ApiDependencies } from '../api-dependencies.js';
-import { jsonInParts } from '../response/json-answer.js';
 import { basePathIn, type DocumentGroup, pathInDocument, writeDocument } from './openapi-document.js';
 
 /** Between so many endpoints, the event loop runs other tasks. */

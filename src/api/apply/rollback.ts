@@ -40,7 +40,7 @@ export async function planCheckedRollback(
   const stored = await readInstallation(deps.store);
   const services = stored.services.map((service) => openService(service, deps.secrets));
   const served = await servedBefore(deps.store, apply.id);
-  const rollback = planRollback(apply.changes, existingObjects(stored, services), {
+  const rollback = await planRollback(apply.changes, existingObjects(stored, services), {
     stack: apply.stack,
     canServe: (id) => served.has(id),
   });

@@ -12,6 +12,7 @@ import type { RoutePermission, Scope } from '../../model/permission.js';
 import { type Check, describeProblem } from '../../model/problems.js';
 import { checkOf, coercingCheckOf } from '../../model/schema-check.js';
 import type { Logger } from '../../util/log.js';
+import { jsonInParts } from '../../util/pauses.js';
 import { actorOf, ownerOf } from '../access/actor.js';
 import { audited } from '../access/audited.js';
 import { nobody, type Principal } from '../access/principal.js';
@@ -23,7 +24,6 @@ import { lowerIds } from '../request/ids.js';
 import { hasBody, readBody, requireJsonType } from '../request/json-body.js';
 import { ignoredIn, warnOfUnknown } from '../request/unknown-members.js';
 import { type Envelope, wrapSuccess } from '../response/envelope.js';
-import { jsonInParts, mayBeLarge } from '../response/json-answer.js';
 import { Reply, TextReply } from '../response/reply.js';
 import type { ApiContext } from './context.js';
 
@@ -307,6 +307,14 @@ export function defineRoute<
       }
     },
   };
+}
+
+/** Lists of so many are written at once. */
+const FEW = 50;
+
+/** Whether an answer may take long to be written. */
+function mayBeLarge(data: unknown): boolean {
+  return Array.isArray(data) && data.length > FEW;
 }
 
 function requireValid(

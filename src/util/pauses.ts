@@ -1,0 +1,30 @@
+/** Pauses of long work, in which the event loop does other tasks. */
+import { setImmediate } from 'node:timers/promises';
+import { stringifyChunked } from '@discoveryjs/json-ext';
+
+/** Work is not interrupted for so long, milliseconds. */
+const AT_A_TIME_MS = 5;
+/** Characters of a part of JSON. */
+const PART = 64 * 1024;
+
+export class Pauses {
+  #since = performance.now();
+
+  /** To be awaited wherever the work can be interrupted: it is when that has taken long. */
+  async here(): Promise<void> {
+    if (performance.now() - this.#since < AT_A_TIME_MS) return;
+    await setImmediate();
+    this.#since = performance.now();
+  }
+}
+
+/** JSON of what may be large, with pauses. UTF-8. */
+export async function jsonInParts(value: unknown): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  const pauses = new Pauses();
+  for (const part of stringifyChunked(value, { highWaterMark: PART })) {
+    parts.push(Buffer.from(part));
+    await pauses.here();
+  }
+  return Buffer.concat(parts);
+}
