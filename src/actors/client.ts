@@ -1,13 +1,13 @@
 /** The client of the process `web` for the actor hosts: it finds a live one and sends it requests (`web-server.ts`). */
 import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
-import { json } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { AppError, toError } from '../errors.js';
 import { type Address, addressesOf } from '../internal/addresses.js';
 import type { ConnectionTest } from '../model/connection-test.js';
 import type { Store } from '../store/database.js';
 import type { Logger } from '../util/log.js';
+import { parsedInParts } from '../util/pauses.js';
 import type { ForwardAddress } from './forward-request.js';
 import { RawBodyAgent, takeBody } from './raw-body.js';
 import type { WebFailure } from './web-server.js';
@@ -235,7 +235,7 @@ export class ActorHostClient {
 
 async function readJson({ content }: Answer): Promise<unknown> {
   try {
-    return await json(content);
+    return await parsedInParts(content);
   } catch (thrown) {
     throw new AppError(
       'no_actor_host',

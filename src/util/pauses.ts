@@ -1,6 +1,6 @@
 /** Pauses of long work, in which the event loop does other tasks. */
 import { setImmediate } from 'node:timers/promises';
-import { stringifyChunked } from '@discoveryjs/json-ext';
+import { parseChunked, stringifyChunked } from '@discoveryjs/json-ext';
 
 /** Work is not interrupted for so long, milliseconds. */
 const AT_A_TIME_MS = 5;
@@ -27,4 +27,16 @@ export async function jsonInParts(value: unknown): Promise<Buffer> {
     await pauses.here();
   }
   return Buffer.concat(parts);
+}
+
+/** What is in a stream of JSON that may be large, read with pauses. Rejects when it is none, or with the stream. */
+export async function parsedInParts(content: AsyncIterable<Buffer>): Promise<unknown> {
+  const pauses = new Pauses();
+  async function* pieces() {
+    for await (const piece of content) {
+      yield piece;
+      await pauses.here();
+    }
+  }
+  return parseChunked(pieces);
 }

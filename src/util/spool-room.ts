@@ -1,7 +1,7 @@
 /**
  * Room on the disk for bodies of requests that are written there, and wait until they are read. Owners share it: who
- * sends many bodies, or large ones, leaves room to others. One body of each owner is let in however full it is; each
- * body has a limit of its own.
+ * sends many bodies, or large ones, leaves room to others. The oldest body of each owner is let in however full it is;
+ * each body has a limit of its own.
  */
 import { Transform } from 'node:stream';
 import { AppError, toError } from '../errors.js';
@@ -46,7 +46,8 @@ export function counting(take: (bytes: number) => void): Transform {
 }
 
 interface Owner {
-  bodies: number;
+  /** The oldest first. */
+  readonly places: Set<SpoolPlace>;
   bytes: number;
 }
 
@@ -70,22 +71,22 @@ export class SpoolRoom {
    */
   begin(name: string): SpoolPlace {
     const { bodies, bodiesSetting, code, title } = this.#limits;
-    const owner = this.#owners.get(name) ?? { bodies: 0, bytes: 0 };
-    if (owner.bodies >= bodies)
+    const owner = this.#owners.get(name) ?? { places: new Set(), bytes: 0 };
+    if (owner.places.size >= bodies)
       throw new AppError(
         code,
         `You have ${bodies} ${title} (${bodiesSetting}); try again when some of them have.`,
         RETRY,
       );
     this.#owners.set(name, owner);
-    owner.bodies++;
     let reserved = 0;
     let hasEnded = false;
-    return {
+    const place: SpoolPlace = {
       take: (bytes) => {
         // What still arrives then is not kept.
         if (hasEnded) return;
-        this.#require(owner, bytes);
+        const [oldest] = owner.places;
+        if (oldest !== place) this.#require(owner, bytes);
         reserved += bytes;
         owner.bytes += bytes;
         this.#bytes += bytes;
@@ -93,16 +94,17 @@ export class SpoolRoom {
       end: () => {
         if (hasEnded) return;
         hasEnded = true;
-        owner.bodies--;
+        owner.places.delete(place);
         owner.bytes -= reserved;
         this.#bytes -= reserved;
-        if (owner.bodies === 0) this.#owners.delete(name);
+        if (owner.places.size === 0) this.#owners.delete(name);
       },
     };
+    owner.places.add(place);
+    return place;
   }
 
   #require(owner: Owner, bytes: number): void {
-    if (owner.bodies === 1) return;
     const { bytes: limit, bytesSetting, code, title } = this.#limits;
     const ofOwner = Math.floor(limit / 2);
     if (owner.bytes + bytes > ofOwner)

@@ -1,7 +1,8 @@
 /** Answers that are written in parts are what they would be at once. */
+import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { jsonInParts } from '../../src/util/pauses.js';
+import { jsonInParts, parsedInParts } from '../../src/util/pauses.js';
 import { startApi } from '../support/api.js';
 import { expectData } from '../support/expect.js';
 
@@ -18,6 +19,23 @@ describe('JSON in parts', () => {
       }),
       { numRuns: 50 },
     );
+  });
+
+  it('reads any JSON in parts, wherever its bytes are cut', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.jsonValue(), fc.integer({ min: 1, max: 50 }), async (any, size) => {
+        const bytes = Buffer.from(JSON.stringify(any));
+        const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
+          bytes.subarray(at * size, (at + 1) * size),
+        );
+        expect(await parsedInParts(Readable.from(pieces))).to.deep.equal(JSON.parse(bytes.toString()));
+      }),
+      { numRuns: 50 },
+    );
+    const broken = await parsedInParts(Readable.from([Buffer.from('{"a": ')])).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(broken).to.be.an('error');
   });
 
   it('lists many domains with the same answer as few', async () => {

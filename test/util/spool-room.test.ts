@@ -52,6 +52,16 @@ describe('the room for bodies of requests on the disk', () => {
     expect(room.bytes).to.equal(0);
   });
 
+  it('a body goes on growing while another of its owner is refused that has begun later', () => {
+    const room = roomFor(9, 100);
+    const [first, second] = [room.begin('a'), room.begin('a')];
+    second.take(20);
+    first.take(1_000);
+    expect(refusal(() => second.take(1)).code).to.equal('too_many_uploads');
+    first.end();
+    second.take(1_000);
+  });
+
   it('what still arrives of a body after its end takes no room', () => {
     const room = roomFor(9, 100);
     const place = room.begin('a');

@@ -48,6 +48,7 @@ export const objectRoutes = [
     ...shared,
     method: 'GET',
     path: '/api/minio/objects',
+    isLarge: true,
     permission: 'objects:read',
     summary: 'List objects',
     query: ObjectsQuery,
