@@ -15,7 +15,8 @@ import { activeService, bind } from '../../support/test-services.js';
 import { zipOf } from '../../support/zip.js';
 
 /** Each compiles for seconds, one at a time per worker: one worker alone would be busy while the other has none. */
-const HANDLERS = 4;
+/** More than one worker takes at a time, with one compiler. */
+const HANDLERS = 6;
 const STEPS = 2_000_000;
 /** The number of the first handler's source, which no other test compiles. */
 const FIRST = 7_200;
