@@ -14,8 +14,10 @@ import { must } from '../../support/processes.js';
 import { activeService, bind } from '../../support/test-services.js';
 import { zipOf } from '../../support/zip.js';
 
-/** Each compiles for seconds, one at a time per worker: one worker alone would be busy while the other has none. */
-/** More than one worker takes at a time, with one compiler. */
+/**
+ * Each compiles for seconds, one at a time for each worker. More than a worker takes from the queue at a time
+ * (`jobs/handler.ts`): the other one has some, too.
+ */
 const HANDLERS = 6;
 const STEPS = 2_000_000;
 /** The number of the first handler's source, which no other test compiles. */
