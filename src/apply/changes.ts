@@ -2,7 +2,6 @@
  * The changes that make an installation what a folder says: which objects are created, changed and removed, and what
  * stands against it. Pure.
  */
-
 import { joinRoute, RouteSyntaxError } from '../model/route-pattern.js';
 import { Pauses } from '../util/pauses.js';
 import { changedFields } from './compare.js';

@@ -68,12 +68,12 @@ export function requirePublicHost({ hostname }: URL): void {
  */
 export const lookupPublic: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true } as LookupOptions & { all: true }, (error, addresses) => {
-    const lookups: readonly LookupAddress[] = addresses ?? [];
-    const refused = lookups.find(({ address }) => !isPublicAddress(address));
-    const [first] = lookups;
+    const all: readonly LookupAddress[] = addresses ?? [];
+    const refused = all.find(({ address }) => !isPublicAddress(address));
+    const [first] = all;
     if (error || !first) callback(error ?? new Error(`${hostname} has no address`), '', 0);
     else if (refused) callback(new PrivateAddressError(refused.address), '', 0);
-    else if (options.all) callback(null, [...lookups]);
+    else if (options.all) callback(null, [...all]);
     else callback(null, first.address, first.family);
   });
 };
