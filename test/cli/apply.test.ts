@@ -1,4 +1,4 @@
-/** Installations as files, from the command line: plan, apply, export, and the way back. */
+/** Installations as files, from the command line: plan, apply, export and rollback. */
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';

@@ -1,4 +1,4 @@
-/** SECRET_KEY is rotated between an apply and its way back. */
+/** SECRET_KEY is rotated between an apply and its rollback. */
 import { expect } from 'chai';
 import { createSecretBox } from '../../src/secrets/secret-box.js';
 import { type ApplyShown, applyFiles, folderOf, type PlanShown } from '../support/applies.js';

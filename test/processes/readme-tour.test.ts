@@ -55,7 +55,7 @@ describe('the tour of README.md', function () {
   });
 
   it('shows the line of code of a failed request in the tour of README.md', () => {
-    const [, place] = /\(`(handler\.rs:\d+:\d+)`\), and the way back/.exec(CLI_TOUR) ?? [];
+    const [, place] = /\(`(handler\.rs:\d+:\d+)`\), and its rollback/.exec(CLI_TOUR) ?? [];
     expect(place).to.be.a('string');
     expect(output).to.include(`too short (${place})`);
   });
@@ -97,7 +97,7 @@ describe('the tour with curl', function () {
   it('shows the line of code of a failed request in the tour with curl', async () => {
     const [, requestId] =
       /^x-request-id: (\S+)\r?$/im.exec(output.slice(output.indexOf('HTTP/1.1 500'))) ?? [];
-    const [, place] = /\(`(handler\.rs:\d+:\d+)`\), and the way back/.exec(TOUR) ?? [];
+    const [, place] = /\(`(handler\.rs:\d+:\d+)`\), and its rollback/.exec(TOUR) ?? [];
     expect([requestId, place]).not.to.include(undefined);
     await eventually(async () => {
       const { items } = expectData<{ items: LogItem[] }>(

@@ -1,4 +1,4 @@
-/** The way back of applies, where what their rows refer to is gone. */
+/** Rollback of applies, where what their rows refer to is gone. */
 import { expect } from 'chai';
 import { type ApplyShown, applyFiles, folderOf, type PlanShown } from '../support/applies.js';
 import { expectData, expectFailure } from '../support/expect.js';

@@ -1,4 +1,4 @@
-/** The undoing and the way back of applies, where others have changed something meanwhile. */
+/** The undoing and the rollback of applies, where others have changed something meanwhile. */
 import { expect } from 'chai';
 import pg from 'pg';
 import { createSecretBox } from '../../src/secrets/secret-box.js';

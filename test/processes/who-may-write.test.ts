@@ -1,6 +1,6 @@
 /**
  * Every kind of object, written in every way by every role, and by tokens that may do less than their user: what the
- * plain request refuses, no apply allows, no way back of one, and no import.
+ * plain request refuses, no apply allows, no rollback of one, and no import.
  */
 import { expect } from 'chai';
 import { PERMISSIONS, type Permission, type Role } from '../../src/model/permission.js';
@@ -30,7 +30,7 @@ describe('who may write what', function () {
   let admin: HttpClient;
   const people = new Map<string, HttpClient>();
   const ids = new Map<string, string>();
-  /** The applies whose way back brings the delicate members of an object back, by its name. */
+  /** The applies whose rollback brings the delicate members of an object back, by its name. */
   const applies = new Map<string, string>();
 
   const hostOf = (name: string) => `${name}.own.example`;
@@ -164,7 +164,7 @@ describe('who may write what', function () {
   };
 
   for (const [at, one] of CASES.entries())
-    it(`whoever may not write ${one.what} cannot do it by an apply, or by the way back of one`, async () => {
+    it(`whoever may not write ${one.what} cannot do it by an apply, or by the rollback of one`, async () => {
       for (const [role, who] of people) {
         const put = await tryToChange(one, `twin-${at}`, who);
         const post = await tryToCreate(one, `gone-${at}`, who);
@@ -185,7 +185,7 @@ describe('who may write what', function () {
     });
 
   for (const [at, one] of PARTS.entries())
-    it(`whoever may not write ${one.what} cannot do it by an apply, or by the way back of one`, async () => {
+    it(`whoever may not write ${one.what} cannot do it by an apply, or by the rollback of one`, async () => {
       const name = `part-${at}`;
       const url = `${pathOf(one, name)}/${one.path}`;
       for (const [role, who] of people) {

@@ -1,4 +1,4 @@
-/** Services from before their files were recorded: also those that only the way back of an apply has. */
+/** Services from before their files were recorded: also those that only the rollback of an apply has. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import knex from 'knex';

@@ -19,7 +19,7 @@ edge endpoint list
 # The compiler refuses a change
 sed -i 's/::ok(/::okay(/' src/hello.rs
 edge deploy; echo "exit code $?"
-# A canary, and the way back
+# A canary, and its rollback
 sed -i 's/::okay(/::ok(/; s/Hello, {name}/Servus, {name}/' src/hello.rs
 edge deploy --percent 10 -m 'as in Vienna'
 edge versions

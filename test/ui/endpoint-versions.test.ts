@@ -1,4 +1,4 @@
-/** Versions of an endpoint in the web UI: what serves, what differs, the way back, and canaries. */
+/** Versions of an endpoint in the web UI: what serves, what differs, rollback, and canaries. */
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { eventually } from '../support/eventually.js';

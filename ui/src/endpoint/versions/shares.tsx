@@ -1,4 +1,4 @@
-/** Which versions serve now, and how two share the requests: a canary, its promotion, and the way back. */
+/** Which versions serve now, and how two share the requests: a canary, its promotion, and rollback. */
 import { useEffect, useId, useState } from 'preact/hooks';
 import { useQuery } from '../../api/query.js';
 import { may } from '../../api/session.js';

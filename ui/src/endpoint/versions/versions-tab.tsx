@@ -1,4 +1,4 @@
-/** The versions of an endpoint: which of them serve, what differs between two, and the way back. */
+/** The versions of an endpoint: which of them serve, what differs between two, and rollback. */
 import { useQuery } from '../../api/query.js';
 import { may } from '../../api/session.js';
 import { whoOf } from '../../base/actor.js';
