@@ -1,8 +1,8 @@
 //! The program around a handler: it exchanges frames with the gateway that started it, over a Unix socket.
 //!
 //! From what uses all others down: here is the loop of threads, and `asynchronous` has that of tokio; [`socket`] serves
-//! WebSockets; [`input`] says what a handler may take, and [`answer`] what it may return; [`panics`] confines a panic to
-//! its own request; [`streaming`] sends answers piece by piece; [`socket_line`] is what the parts of a WebSocket share.
+//! WebSockets; [`input`] says what a handler may take, and [`answer`] what it may return; [`panics`] confines a panic
+//! to its own request; [`streaming`] sends answers piece by piece; [`socket_line`] has what a WebSocket's parts share.
 //! [`body_source`] has the body of a request for its reader, and [`waiting`] the thread that waits for it. [`workers`],
 //! with [`pool`], [`monitor`] and [`latency`], distributes requests to threads. [`gateway_connection`] reads requests,
 //! and [`outgoing`] writes; [`streams`] and [`bodies`] are what is under way in both directions; [`process`] is the

@@ -1,5 +1,6 @@
-//! One connection with the actor host, or the process of a service. One call at a time, on the thread that makes it: a
-//! write, then a read that waits. No thread has to be woken for an answer, which is what makes small calls fast.
+//! Connections with the actor host, or the process of a service; an [`Address`] keeps those that no call uses. One call
+//! at a time, on the thread that makes it: a write, then a read that waits. No thread has to be woken for an answer,
+//! which is what makes small calls fast.
 
 use super::answer_reader::{AnswerBody, AnswerReader, ReceivedAnswer};
 use super::call::Call;

@@ -1,4 +1,4 @@
-//! Makes calls, and keeps the connections of this process that no call uses for the next ones.
+//! Makes calls, on connections that were used before where there are any, and knows where each service is called.
 //!
 //! A call first goes to the actor host. For a service that has a process of its own, the answer is its address
 //! (`moved`), to which this call and later ones for the same pool go. An address is forgotten when nobody listens there
