@@ -14,7 +14,7 @@ const LARGEST = {
   'rust/front/src': 4,
   'rust/launcher/src': 3,
   'rust/postgres-service/src': 2,
-  'rust/sdk/core/src': 37,
+  'rust/sdk/core/src': 2,
   'rust/service/src': 2,
   'rust/sqlite-service/src': 2,
 };
@@ -37,6 +37,33 @@ const LAYERS = {
     ['event_loop'],
     ['accept', 'control'],
     ['fuzzing', 'lib', 'main'],
+  ],
+  'rust/sdk/core/src': [
+    ['wire', 'runtime/current', 'runtime/in_request', 'runtime/poll', 'runtime/threads', 'runtime/vectored'],
+    ['runtime/records'],
+    ['response'],
+    ['error'],
+    ['json_bridge', 'multipart', 'pairs', 'values'],
+    ['request'],
+    ['wire/head'],
+    [
+      ...['runtime/bodies', 'runtime/gateway_connection', 'runtime/outgoing', 'runtime/process'],
+      ...['runtime/shared_memory', 'runtime/streams'],
+    ],
+    ['runtime/latency', 'runtime/monitor', 'runtime/pool', 'runtime/workers'],
+    ['services'],
+    [
+      ...['runtime/asynchronous/body_writer', 'runtime/asynchronous/connection', 'runtime/body_source'],
+      ...['runtime/waiting', 'websocket/message'],
+    ],
+    ['sse', 'stream', 'stream_request'],
+    [
+      ...['runtime/answer', 'runtime/input', 'runtime/panics', 'runtime/socket_line', 'runtime/streaming'],
+      'runtime/asynchronous/stream',
+    ],
+    ['websocket'],
+    ['runtime'],
+    ['ipc', 'lib', 'macros'],
   ],
 };
 const NAME = '[A-Za-z_][A-Za-z0-9_]*';

@@ -1,7 +1,7 @@
 //! [`HandlerError`]: what a handler returns instead of a response, and the error of [`crate::Request`]'s helpers.
 
-use crate::runtime::{panics, records};
-use crate::Response;
+use crate::response::Response;
+use crate::runtime::records;
 use std::fmt;
 use std::panic::Location;
 
@@ -107,9 +107,7 @@ impl HandlerError {
         let text = self.to_string();
         let status = self.status_code();
         if status >= 500 {
-            let place = panics::place_outside_sdk(Location::caller());
-            let fields = place.map(|place| ("place".to_owned(), place.into()));
-            records::error(&text, fields.into_iter().collect());
+            records::error_at(Location::caller(), &text);
         }
         Response::error(status, self.public_text().unwrap_or(&text))
     }

@@ -14,19 +14,25 @@
 //!
 //! It answers one request after the other. [`crate::handler_loop!`] answers many at once: prefer it.
 
-use crate::{runtime, HandlerError, Request, Response};
+use crate::runtime;
+
+use crate::error::HandlerError;
+
+use crate::request::Request;
+
+use crate::response::Response;
 use std::cell::RefCell;
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
 use std::sync::{Mutex, Once, OnceLock};
 use std::thread;
 
 /// A request, and where its answer goes.
-type Call = (Request, SyncSender<Response>);
+type PendingCall = (Request, SyncSender<Response>);
 
 /// The channel from the serving threads to the loop.
 struct Calls {
-    sender: SyncSender<Call>,
-    receiver: Mutex<Receiver<Call>>,
+    sender: SyncSender<PendingCall>,
+    receiver: Mutex<Receiver<PendingCall>>,
 }
 
 impl Calls {

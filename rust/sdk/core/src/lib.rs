@@ -34,17 +34,17 @@ pub use multipart::{MultipartData, MultipartFile};
 pub use pairs::Pairs;
 pub use request::Request;
 pub use response::Response;
-#[doc(hidden)]
-pub use runtime::blocking;
-pub use runtime::{call_in_request, in_request, InRequest};
 #[cfg(feature = "async")]
-pub use runtime::{spawn, spawn_blocking};
+pub use runtime::asynchronous::body_writer::AsyncBodyWriter;
+pub use runtime::in_request::{call_in_request, in_request, InRequest};
+#[cfg(feature = "async")]
+pub use runtime::in_request::{spawn, spawn_blocking};
+#[doc(hidden)]
+pub use runtime::workers::blocking;
 pub use services::{Storage, StorageType};
 #[cfg(feature = "async")]
 pub use sse::AsyncEventWriter;
 pub use sse::{Event, EventWriter, Sse};
-#[cfg(feature = "async")]
-pub use stream::AsyncBodyWriter;
 pub use stream::{BodyWriter, StreamResponse};
 #[cfg(feature = "async")]
 pub use stream_request::AsyncBodyReader;
@@ -53,8 +53,9 @@ pub use stream_request::{BodyReader, StreamRequest};
 pub use tokio;
 pub use values::{one_of, Values};
 #[cfg(feature = "async")]
-pub use websocket::{AsyncSocketReceiver, AsyncSocketSender, AsyncWebSocket};
-pub use websocket::{CloseFrame, Message, SocketReceiver, SocketSender, WebSocket};
+pub use websocket::asynchronous::{AsyncSocketReceiver, AsyncSocketSender, AsyncWebSocket};
+pub use websocket::message::{CloseFrame, Message};
+pub use websocket::{SocketReceiver, SocketSender, WebSocket};
 
 /// The async twin of [`handler_loop_result!`]; [`handler_loop_async!`] takes both kinds of handlers.
 #[cfg(feature = "async")]
@@ -89,10 +90,10 @@ pub mod prelude {
 /// What the macros expand to. Not for use by hand.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::json_bridge::macros::{ArrayBuilder, ObjectBuilder};
-    pub use crate::json_bridge::{from_bytes, to_value};
+    pub use crate::json_bridge::from_bytes;
+    pub use crate::json_bridge::macros::{ArrayBuilder, ObjectBuilder, Value};
+    pub use crate::json_bridge::write::to_value;
     #[cfg(feature = "async")]
     pub use crate::runtime::asynchronous::{run_socket as run_async_socket, AsyncHandler, RunLocal, RunShared};
     pub use crate::runtime::{run, run_result, run_socket};
-    pub use serde_json::Value;
 }

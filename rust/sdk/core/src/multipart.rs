@@ -1,7 +1,8 @@
 //! Multipart forms (RFC 7578), read from bytes: a file may contain anything, also parts of the boundary.
 
+use crate::error::HandlerError;
+use crate::pairs::Pairs;
 use crate::values::Place;
-use crate::{HandlerError, Pairs};
 use memchr::memmem;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! [`Pairs`]: a form, a query or cookies, with all values of each name.
 
+use crate::error::HandlerError;
 use crate::values::{one, Place, Values};
-use crate::HandlerError;
 use serde::{Serialize, Serializer};
 use std::str::FromStr;
 

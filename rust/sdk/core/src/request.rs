@@ -1,4 +1,4 @@
-//! [`Request`]: what a handler is asked.
+//! [`Request`]: what a handler gets.
 
 pub use crate::multipart::{MultipartData, MultipartFile};
 

@@ -1,6 +1,6 @@
 //! [`Response`]: what a handler answers.
 
-use crate::json_bridge;
+use crate::runtime::records;
 use base64::{engine::general_purpose::STANDARD as BASE64, Engine};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -62,7 +62,7 @@ impl Response {
     /// A JSON body with a status of your choice. A body that cannot be written as JSON (a map with keys that are not
     /// strings, a `Serialize` that fails) becomes a 500 that says why.
     pub fn json<T: Serialize>(status: u16, body: T) -> Self {
-        json_bridge::to_response(status, &body)
+        Self::json_of(status, &body)
     }
 
     /// Plain text, UTF-8.
@@ -175,6 +175,18 @@ impl Response {
 
 // The work behind the generic constructors. Compiled once, here, and not in every handler.
 impl Response {
+    #[inline(never)]
+    fn json_of(status: u16, body: &dyn erased_serde::Serialize) -> Self {
+        let mut text = Vec::with_capacity(128);
+        match serde_json::to_writer(&mut text, body) {
+            Ok(()) => Self::json_text(status, text),
+            Err(error) => {
+                records::error(&format!("a response body cannot be written as JSON: {error}"), serde_json::Map::new());
+                Self::error(500, &format!("The response cannot be written as JSON: {error}"))
+            }
+        }
+    }
+
     /// The JSON error that all helpers and [`crate::HandlerError`]s answer with.
     pub(crate) fn error(status: u16, message: &str) -> Self {
         let mut body = b"{\"error\":".to_vec();
@@ -184,7 +196,7 @@ impl Response {
     }
 
     /// A response from finished JSON.
-    pub(crate) fn json_text(status: u16, json: Vec<u8>) -> Self {
+    fn json_text(status: u16, json: Vec<u8>) -> Self {
         let body = String::from_utf8(json).expect("JSON written from strings is UTF-8");
         Self::with_content(status, "application/json", body)
     }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 #[cfg(feature = "async")]
-use crate::stream::AsyncBodyWriter;
+use crate::runtime::asynchronous::body_writer::AsyncBodyWriter;
 
 /// A stream of server-sent events (HTML standard, section 9.2). A handler returns it instead of a
 /// [`Response`](crate::Response), also in a `Result`.

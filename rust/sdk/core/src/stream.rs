@@ -1,18 +1,19 @@
 //! [`StreamResponse`]: an answer whose body is sent piece by piece, while the handler makes it.
 
-use crate::runtime::CurrentRequest;
-use crate::{HandlerError, Response};
+use crate::error::HandlerError;
+use crate::response::Response;
+#[cfg(feature = "async")]
+use crate::runtime::asynchronous::body_writer::AsyncBodyWriter;
+use crate::runtime::current::CurrentRequest;
+use crate::runtime::streams::MAX_PIECE_BYTES;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 #[cfg(feature = "async")]
 use std::{fmt::Display, future::Future, pin::Pin};
 
-#[cfg(feature = "async")]
-pub use crate::runtime::asynchronous::AsyncBodyWriter;
-
-/// Bytes that a writer gathers before it sends them by itself (128 KiB), as long as it takes no longer than
-/// `GATHERED_TIME`: each time that it sends wakes the gateway, and the client.
-pub(crate) const GATHERED_BYTES: usize = 128 << 10;
+/// Bytes that a writer gathers before it sends them by itself, as long as it takes no longer than `GATHERED_TIME`: each
+/// time that it sends wakes the gateway, and the client.
+const GATHERED_BYTES: usize = MAX_PIECE_BYTES;
 /// The same of a slow one (32 KiB).
 const SLOW_BYTES: usize = 32 << 10;
 const GATHERED_TIME: Duration = Duration::from_millis(10);
@@ -56,7 +57,7 @@ const GATHERED_TIME: Duration = Duration::from_millis(10);
 /// ```
 pub struct StreamResponse {
     pub(crate) head: Response,
-    pub(crate) body: Body,
+    pub(crate) body: StreamBody,
     /// The request that it answers.
     pub(crate) request: CurrentRequest,
 }
@@ -65,23 +66,23 @@ pub struct StreamResponse {
 pub(crate) type WriteBody = Box<dyn FnOnce(&mut BodyWriter) -> io::Result<()> + Send>;
 /// What begins to write one, as a task.
 #[cfg(feature = "async")]
-pub(crate) type Start = Box<dyn FnOnce(AsyncBodyWriter) -> Writing + Send>;
+pub(crate) type StartTask = Box<dyn FnOnce(AsyncBodyWriter) -> Writing + Send>;
 /// A task that writes a body.
 #[cfg(feature = "async")]
 pub(crate) type Writing = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 
-pub(crate) enum Body {
+pub(crate) enum StreamBody {
     /// That of the head.
     Whole,
     Written(WriteBody),
     #[cfg(feature = "async")]
-    Task(Start),
+    Task(StartTask),
 }
 
 impl StreamResponse {
     /// 200, with a body that `write` writes. It runs when the handler has returned. See [`StreamResponse`].
     pub fn new(write: impl FnOnce(&mut BodyWriter) -> io::Result<()> + Send + 'static) -> Self {
-        Self::of(Response::new(200), Body::Written(Box::new(write)))
+        Self::of(Response::new(200), StreamBody::Written(Box::new(write)))
     }
 
     /// 200, with a body that a task writes: for `handler_loop_async!`. When the client leaves, the task is dropped at
@@ -109,7 +110,7 @@ impl StreamResponse {
         F: FnOnce(AsyncBodyWriter) -> Fut + Send + 'static,
         Fut: Future<Output = io::Result<()>> + Send + 'static,
     {
-        Self::of(Response::new(200), Body::Task(Box::new(|out| Box::pin(write(out)))))
+        Self::of(Response::new(200), StreamBody::Task(Box::new(|out| Box::pin(write(out)))))
     }
 
     /// 200, with a body of the pieces of a stream (`futures_core::Stream`), for `handler_loop_async!`. Its first error
@@ -132,7 +133,7 @@ impl StreamResponse {
         })
     }
 
-    fn of(head: Response, body: Body) -> Self {
+    fn of(head: Response, body: StreamBody) -> Self {
         StreamResponse { head, body, request: CurrentRequest::default() }
     }
 
@@ -165,7 +166,7 @@ impl std::fmt::Debug for StreamResponse {
 impl From<Response> for StreamResponse {
     /// A response that is sent whole.
     fn from(response: Response) -> Self {
-        Self::of(response, Body::Whole)
+        Self::of(response, StreamBody::Whole)
     }
 }
 

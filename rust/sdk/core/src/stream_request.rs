@@ -1,7 +1,7 @@
 //! [`StreamRequest`]: a request whose body a handler reads piece by piece, while the client still sends it.
 
+use crate::request::Request;
 use crate::runtime::body_source::BodySource;
-use crate::Request;
 use std::io::{self, BufRead, Read};
 use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
@@ -53,7 +53,7 @@ impl StreamRequest {
     }
 
     fn take_source(&self) -> BodySource {
-        self.source.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(BodySource::Taken)
+        self.source.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(BodySource::HasReader)
     }
 }
 

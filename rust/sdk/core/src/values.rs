@@ -1,6 +1,6 @@
 //! [`Values`]: all that a request has under one name, read as types.
 
-use crate::HandlerError;
+use crate::error::HandlerError;
 use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;

@@ -1,6 +1,7 @@
 //! `json!`, and the parts its expansion calls.
 
-use serde_json::{Map, Value};
+use serde_json::Map;
+pub use serde_json::Value;
 use std::mem::ManuallyDrop;
 
 /// A JSON object being built. All its code is here, the dropping included: a handler compiles calls of it only.

@@ -12,12 +12,9 @@ mod de;
 mod error;
 pub mod macros;
 mod node;
-mod write;
+pub mod write;
 
-pub use write::{to_extended_json, to_json, to_value};
-pub(crate) use write::{to_response, MAX_EXACT_INTEGER};
-
-use crate::HandlerError;
+use crate::error::HandlerError;
 use error::{take_context, Context, Error, Problem};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -64,7 +61,7 @@ fn bad_request(bytes: &[u8]) -> HandlerError {
     })
 }
 
-/// Whether what is there may be meant as JSON.
+/// Whether a body may be meant as JSON.
 fn begins_like_json(bytes: &[u8]) -> bool {
     let text = bytes.trim_ascii_start();
     let words: [&[u8]; 3] = [b"true", b"false", b"null"];

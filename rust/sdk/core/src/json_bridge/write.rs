@@ -1,7 +1,5 @@
 //! Writes values as JSON. A type's `Serialize` is compiled once, for `erased_serde`, whatever is being written.
 
-use crate::runtime::records;
-use crate::Response;
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter};
 use serde_json::{Serializer, Value};
@@ -10,19 +8,6 @@ use std::io;
 
 /// The largest integer that a double holds exactly, as do all smaller ones.
 pub const MAX_EXACT_INTEGER: u64 = (1 << 53) - 1;
-
-/// A JSON response; a 500 that says why if `body` cannot be JSON.
-#[inline(never)]
-pub fn to_response(status: u16, body: &dyn erased_serde::Serialize) -> Response {
-    let mut text = Vec::with_capacity(128);
-    match serde_json::to_writer(&mut text, body) {
-        Ok(()) => Response::json_text(status, text),
-        Err(error) => {
-            records::error(&format!("a response body cannot be written as JSON: {error}"), serde_json::Map::new());
-            Response::error(500, &format!("The response cannot be written as JSON: {error}"))
-        }
-    }
-}
 
 /// Any value as a [`serde_json::Value`]. What `json!(expression)` becomes.
 ///

@@ -1,9 +1,11 @@
 //! What the functions that the macros are given may return. Each macro has a trait of its own, by which the compiler
 //! says that the function does not fit, and which macro does.
 
-use super::{current, records, CurrentRequest};
-use crate::stream::{Body, StreamResponse};
-use crate::{Response, Sse};
+use super::current::{self, CurrentRequest};
+use super::records;
+use crate::response::Response;
+use crate::sse::Sse;
+use crate::stream::{StreamBody, StreamResponse};
 
 /// What is sent to the gateway.
 pub enum Answered {
@@ -32,7 +34,7 @@ impl Answer for Response {
 
 impl Answer for StreamResponse {
     fn into_answered(mut self) -> Answered {
-        if matches!(self.body, Body::Whole) {
+        if matches!(self.body, StreamBody::Whole) {
             return self.head.into_answered();
         }
         self.request = CurrentRequest::get();

@@ -26,7 +26,7 @@ pub fn is_opening(kind: Kind, takes: Takes) -> Result<bool, String> {
 /// The bodies that the runtime wants more of.
 #[derive(Default)]
 pub struct Bodies {
-    by_number: HashMap<u32, Body>,
+    by_number: HashMap<u32, ArrivingBody>,
     opened: u64,
 }
 
@@ -38,7 +38,7 @@ pub struct BodyId {
     opened: u64,
 }
 
-struct Body {
+struct ArrivingBody {
     id: BodyId,
     /// Also messages of a WebSocket.
     pieces: VecDeque<(Kind, Vec<u8>)>,
@@ -59,11 +59,11 @@ enum Ending {
 }
 
 /// What has come: a piece of a body or of a message, and its kind. `None` at the end.
-pub type Arrived = Option<(Kind, Vec<u8>)>;
+pub type ReceivedPiece = Option<(Kind, Vec<u8>)>;
 
 /// What a reader gets.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum BodyPart {
     Piece {
         kind: Kind,
         bytes: Vec<u8>,
@@ -79,7 +79,7 @@ impl Bodies {
     pub fn open(&mut self, number: u32) -> BodyId {
         self.opened += 1;
         let id = BodyId { number, opened: self.opened };
-        let body = Body {
+        let body = ArrivingBody {
             id,
             pieces: VecDeque::new(),
             end: None,
@@ -108,20 +108,20 @@ impl Bodies {
         body.due_credit()
     }
 
-    /// The next piece, or the end once all pieces were taken; `None` while neither is there.
+    /// The next piece, or the end once all pieces were taken; `None` while neither has come.
     ///
     /// # Errors
     /// `ConnectionAborted` when the body has no end, and when the request has been answered.
-    pub fn take(&mut self, id: BodyId) -> io::Result<Option<Taken>> {
+    pub fn take(&mut self, id: BodyId) -> io::Result<Option<BodyPart>> {
         let Some(body) = self.by_number.get_mut(&id.number).filter(|body| body.id == id) else {
             return Err(aborted("its request has been answered"));
         };
         match (body.pieces.pop_front(), &body.end) {
             (Some((kind, bytes)), _) => {
                 body.uncredited += cost(kind, bytes.len());
-                Ok(Some(Taken::Piece { kind, bytes, credit: body.due_credit() }))
+                Ok(Some(BodyPart::Piece { kind, bytes, credit: body.due_credit() }))
             }
-            (None, Some(Ending::Complete)) => Ok(Some(Taken::End)),
+            (None, Some(Ending::Complete)) => Ok(Some(BodyPart::End)),
             (None, Some(Ending::Broken(reason))) => Err(aborted(reason)),
             (None, None) => Ok(None),
         }
@@ -162,7 +162,7 @@ impl Bodies {
     }
 }
 
-impl Body {
+impl ArrivingBody {
     /// Data joins the piece before it, if that is data and not long: or tiny pieces would take many times the memory
     /// that credit allows.
     fn add(&mut self, kind: Kind, bytes: &[u8]) {
@@ -213,8 +213,8 @@ mod tests {
         bodies.take_frame(&Frame { kind, number: 7, head: b"", body }) as usize
     }
 
-    fn piece(bytes: &[u8]) -> Option<Taken> {
-        Some(Taken::Piece { kind: Kind::Data, bytes: bytes.to_vec(), credit: 0 })
+    fn piece(bytes: &[u8]) -> Option<BodyPart> {
+        Some(BodyPart::Piece { kind: Kind::Data, bytes: bytes.to_vec(), credit: 0 })
     }
 
     #[test]
@@ -226,7 +226,7 @@ mod tests {
         send(&mut bodies, Kind::Data, 7, b"");
         send(&mut bodies, Kind::End, 7, b"");
         assert_eq!(bodies.take(id).unwrap(), piece(b"one"));
-        assert_eq!(bodies.take(id).unwrap(), Some(Taken::End));
+        assert_eq!(bodies.take(id).unwrap(), Some(BodyPart::End));
     }
 
     #[test]
@@ -238,14 +238,14 @@ mod tests {
             send(&mut bodies, Kind::Data, 7, &[1; MAX_DATA_BYTES]);
         }
         let mut take = || match bodies.take(id).unwrap() {
-            Some(Taken::Piece { credit, .. }) => credit as usize,
+            Some(BodyPart::Piece { credit, .. }) => credit as usize,
             other => panic!("{other:?}"),
         };
         let credit: Vec<_> = (0..count / 2).map(|_| take()).collect();
         assert_eq!((credit.iter().sum::<usize>(), credit.last()), (CREDITED_BYTES, Some(&CREDITED_BYTES)));
         send(&mut bodies, Kind::End, 7, b"");
         for _ in 0..count / 2 {
-            assert!(matches!(bodies.take(id).unwrap(), Some(Taken::Piece { credit: 0, .. })));
+            assert!(matches!(bodies.take(id).unwrap(), Some(BodyPart::Piece { credit: 0, .. })));
         }
     }
 
@@ -280,7 +280,7 @@ mod tests {
         }
         assert_eq!(bodies.by_number[&7].pieces.len(), INITIAL_CREDIT / MAX_DATA_BYTES);
         let mut whole = Vec::new();
-        while let Some(Taken::Piece { bytes, .. }) = bodies.take(id).unwrap() {
+        while let Some(BodyPart::Piece { bytes, .. }) = bodies.take(id).unwrap() {
             whole.extend(bytes);
         }
         assert!(whole.len() == INITIAL_CREDIT && whole.iter().enumerate().all(|(n, &byte)| byte == n as u8));
@@ -303,12 +303,12 @@ mod tests {
         for (kind, payload) in frames {
             send(&mut bodies, kind, 7, payload.as_bytes());
         }
-        let mut taken = Vec::new();
-        while let Some(Taken::Piece { kind, bytes, .. }) = bodies.take(id).unwrap() {
-            taken.push((kind, String::from_utf8(bytes).unwrap()));
+        let mut parts = Vec::new();
+        while let Some(BodyPart::Piece { kind, bytes, .. }) = bodies.take(id).unwrap() {
+            parts.push((kind, String::from_utf8(bytes).unwrap()));
         }
         let rest = frames[2..].iter().map(|&(kind, payload)| (kind, payload.to_owned()));
-        assert_eq!(taken, [(Kind::Data, "ab".to_owned())].into_iter().chain(rest).collect::<Vec<_>>());
+        assert_eq!(parts, [(Kind::Data, "ab".to_owned())].into_iter().chain(rest).collect::<Vec<_>>());
     }
 
     #[test]
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_of_before_gets_nothing_of_the_next_request() {
+    fn an_earlier_reader_gets_nothing_of_the_next_request() {
         let mut bodies = Bodies::default();
         let before = bodies.open(1);
         bodies.remove(1);

@@ -1,10 +1,9 @@
 //! Where the pieces of a request's body come from, for its reader.
 
 #[cfg(feature = "async")]
-use super::asynchronous::TaskBody;
-use super::bodies::Arrived;
-use super::socket::SocketLink;
-use super::streaming::ConnectionBody;
+use super::asynchronous::connection::TaskBody;
+use super::bodies::ReceivedPiece;
+use super::waiting::ConnectionBody;
 use crate::wire::frame::Kind;
 use std::io;
 #[cfg(feature = "async")]
@@ -12,7 +11,7 @@ use std::task::{Context, Poll};
 
 /// The pieces of a body.
 pub enum BodySource {
-    /// All of it; nothing once it was taken.
+    /// All of it; nothing once it was read.
     Whole(Vec<u8>),
     /// It arrives on the connection of a thread.
     Connection(ConnectionBody),
@@ -20,7 +19,7 @@ pub enum BodySource {
     #[cfg(feature = "async")]
     Task(TaskBody),
     /// Another reader has it.
-    Taken,
+    HasReader,
 }
 
 impl BodySource {
@@ -32,27 +31,17 @@ impl BodySource {
         self.next_frame().map(|next| next.map(|(_, bytes)| bytes))
     }
 
-    /// The connection of the WebSocket whose messages it brings; none of a request that has come whole.
-    pub fn socket(&self) -> Option<SocketLink> {
-        match self {
-            BodySource::Connection(body) => Some(body.socket()),
-            #[cfg(feature = "async")]
-            BodySource::Task(body) => Some(SocketLink::Task(body.socket())),
-            BodySource::Whole(_) | BodySource::Taken => None,
-        }
-    }
-
     /// The same with what it is, for WebSockets.
     ///
     /// # Errors
     /// See [`BodySource::next`].
-    pub fn next_frame(&mut self) -> io::Result<Arrived> {
+    pub fn next_frame(&mut self) -> io::Result<ReceivedPiece> {
         match self {
             BodySource::Whole(bytes) => Ok(take(bytes)),
             BodySource::Connection(body) => body.next(),
             #[cfg(feature = "async")]
             BodySource::Task(body) => body.next(),
-            BodySource::Taken => Err(taken()),
+            BodySource::HasReader => Err(has_reader()),
         }
     }
 
@@ -64,22 +53,22 @@ impl BodySource {
 
     /// See [`BodySource::next_frame`].
     #[cfg(feature = "async")]
-    pub fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Arrived>> {
+    pub fn poll_frame(&mut self, context: &mut Context<'_>) -> Poll<io::Result<ReceivedPiece>> {
         match self {
             BodySource::Whole(bytes) => Poll::Ready(Ok(take(bytes))),
             BodySource::Connection(_) => {
                 Poll::Ready(Err(io::Error::other("an async reader is for handler_loop_async! only: use body_reader()")))
             }
             BodySource::Task(body) => body.poll_next(context),
-            BodySource::Taken => Poll::Ready(Err(taken())),
+            BodySource::HasReader => Poll::Ready(Err(has_reader())),
         }
     }
 }
 
-fn take(bytes: &mut Vec<u8>) -> Arrived {
+fn take(bytes: &mut Vec<u8>) -> ReceivedPiece {
     (!bytes.is_empty()).then(|| (Kind::Data, std::mem::take(bytes)))
 }
 
-fn taken() -> io::Error {
+fn has_reader() -> io::Error {
     io::Error::other("the body of this request has a reader already")
 }

@@ -1,6 +1,5 @@
 //! The request that a thread works on: its id and its trace, for the log.
 
-use crate::Request;
 use std::cell::RefCell;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -35,10 +34,10 @@ thread_local! {
 }
 
 impl Current {
-    /// Of a request that has just arrived.
-    pub fn of(request: &Request) -> Arc<Self> {
-        let trace = request.headers.get("traceparent").and_then(|text| Trace::read(text, request.received.spans));
-        Arc::new(Self { request_id: request.request_id.clone(), trace, has_error: AtomicBool::new(false) })
+    /// One that has just arrived, with its header `traceparent`.
+    pub fn new(request_id: &str, traceparent: Option<&str>, wants_spans: bool) -> Arc<Self> {
+        let trace = traceparent.and_then(|text| Trace::read(text, wants_spans));
+        Arc::new(Self { request_id: request_id.to_owned(), trace, has_error: AtomicBool::new(false) })
     }
 
     pub fn request_id(&self) -> Option<&str> {
@@ -66,7 +65,7 @@ impl Trace {
     }
 }
 
-/// A request that a thread worked on, to go on with it elsewhere.
+/// A request that a thread worked on, to work on it elsewhere.
 #[derive(Default)]
 pub struct CurrentRequest(Option<Arc<Current>>);
 
@@ -79,7 +78,7 @@ impl CurrentRequest {
     /// What it is; one without an id outside of a request.
     #[cfg(feature = "async")]
     pub fn current(&self) -> Arc<Current> {
-        self.0.clone().unwrap_or_else(|| Current::of(&Request::default()))
+        self.0.clone().unwrap_or_else(|| Current::new("", None, false))
     }
 
     /// Makes it the one that this thread works on, see [`work_on`].

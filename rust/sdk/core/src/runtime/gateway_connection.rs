@@ -1,17 +1,18 @@
 //! One connection with the gateway. Usually one thread does everything on it: it reads what has been received, runs
 //! handlers one after the other, and writes all answers at once. No thread is woken, however many requests a read
-//! brings. Other threads join when handlers take long; see [`super::Runtime::serve`] and [`super::monitor`].
+//! brings. Other threads join when handlers take long; see [`super::workers`].
 
 use super::bodies::{is_opening, BodyId};
 use super::outgoing::Outgoing;
-use super::shared_memory::receive;
+use super::poll;
 use super::streams::{StreamId, Streams};
-use super::{lock, poll};
+use super::threads::lock;
+use crate::request::Request;
+use crate::response::Response;
 use crate::wire::buffer::Buffer;
 use crate::wire::frame::{credit, Kind};
 use crate::wire::head;
 use crate::wire::takes::Takes;
-use crate::{Request, Response};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
@@ -224,7 +225,7 @@ impl GatewayConnection {
     fn read(&self, received: &mut Buffer) {
         self.has_reader.store(true, SeqCst);
         // With the memory that may come: another thread begins a stream while this one waits.
-        let result = receive(&self.stream, received.room(), &self.streams);
+        let result = self.streams.receive(&self.stream, received.room());
         self.has_reader.store(false, SeqCst);
         match result {
             Ok(0) => {

@@ -88,11 +88,10 @@ impl<F: Future> Future for InRequest<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Request;
     use std::task::Waker;
 
     fn working_on(id: &str) -> current::Working {
-        current::work_on(Some(Current::of(&Request { request_id: id.to_owned(), ..Request::default() })))
+        current::work_on(Some(Current::new(id, None, false)))
     }
 
     fn id() -> Option<String> {

@@ -1,8 +1,11 @@
 //! What the functions that the macros are given may take.
 
 use super::body_source::BodySource;
+use super::current::Current;
+use crate::request::Request;
+use crate::stream_request::StreamRequest;
 use crate::wire::takes::Takes;
-use crate::{Request, StreamRequest};
+use std::sync::Arc;
 
 /// A request as it has come.
 pub struct Incoming {
@@ -10,6 +13,14 @@ pub struct Incoming {
     pub request: Request,
     /// Where the rest comes from.
     pub body: Option<BodySource>,
+}
+
+impl Incoming {
+    /// The request, for the log.
+    pub fn current(&self) -> Arc<Current> {
+        let Request { headers, request_id, received, .. } = &self.request;
+        Current::new(request_id, headers.get("traceparent").map(String::as_str), received.spans)
+    }
 }
 
 /// What a handler takes.

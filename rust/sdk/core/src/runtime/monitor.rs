@@ -1,11 +1,12 @@
 //! Detects connections whose threads are all blocked in handlers, and sends other threads to them.
 //!
 //! Calls report nothing to the monitor: it polls once a tick. It sleeps while no call runs or all of them wait for what
-//! comes on their connection, and the next call wakes it, or one that goes on.
+//! comes on their connection, and the next call wakes it, or one that continues.
 
 use super::gateway_connection::GatewayConnection;
+use super::pool::Pool;
 use super::process::spawn_or_exit;
-use super::{lock, Runtime};
+use super::threads::lock;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread::{self, Thread};
@@ -38,8 +39,8 @@ impl Monitor {
     }
 
     /// Starts the thread.
-    pub fn start(&'static self, runtime: &'static Runtime) {
-        self.thread.get_or_init(|| spawn_or_exit("monitor", move || self.run(runtime)));
+    pub fn start(&'static self, pool: &'static Pool) {
+        self.thread.get_or_init(|| spawn_or_exit("monitor", move || self.run(pool)));
     }
 
     /// Monitors a connection for as long as a thread works on it.
@@ -56,10 +57,10 @@ impl Monitor {
         }
     }
 
-    fn run(&self, runtime: &'static Runtime) {
+    fn run(&self, pool: &'static Pool) {
         let mut quiet_ticks = 0;
         loop {
-            if self.check(runtime) {
+            if self.check(pool) {
                 quiet_ticks = 0;
             } else {
                 quiet_ticks += 1;
@@ -70,7 +71,7 @@ impl Monitor {
             }
             self.awake.store(false, SeqCst);
             // A call may have started between the check and the store, and found the monitor awake.
-            if !self.check(runtime) {
+            if !self.check(pool) {
                 while !self.awake.load(SeqCst) {
                     thread::park();
                 }
@@ -81,11 +82,11 @@ impl Monitor {
     }
 
     /// Checks every connection. Whether any is in use.
-    fn check(&self, runtime: &'static Runtime) -> bool {
+    fn check(&self, pool: &'static Pool) -> bool {
         let mut busy = false;
         lock(&self.watched).retain_mut(|watched| match watched.connection.upgrade() {
             Some(connection) => {
-                busy |= watched.check(&connection, runtime);
+                busy |= watched.check(&connection, pool);
                 true
             }
             None => false,
@@ -95,13 +96,13 @@ impl Monitor {
 }
 
 impl Watched {
-    fn check(&mut self, connection: &Arc<GatewayConnection>, runtime: &'static Runtime) -> bool {
+    fn check(&mut self, connection: &Arc<GatewayConnection>, pool: &'static Pool) -> bool {
         let (started, finished) = connection.calls();
         let none_started = started == self.started;
         let none_finished = finished == self.finished;
         self.started = started;
         self.finished = finished;
-        if connection.has_set_aside() && runtime.pool.add(runtime, connection) {
+        if connection.has_set_aside() && pool.add(connection) {
             // A thread that waits for something else reads, and works on none of them.
             return true;
         }
@@ -115,7 +116,7 @@ impl Watched {
         if none_started || (self.boost > 0 && none_finished) {
             self.boost = (self.boost * 2).max(1);
             for _ in 0..self.boost {
-                if !runtime.pool.add(runtime, connection) {
+                if !pool.add(connection) {
                     // No thread can be had that would write what the blocked threads have answered before.
                     connection.flush();
                     break;

@@ -1,10 +1,11 @@
 //! What a connection sends to the gateway: frames of streams are written at once, answers are collected and written
 //! together.
 
-use super::{lock, vectored};
+use super::threads::lock;
+use super::vectored;
+use crate::response::Response;
 use crate::wire::frame::{header, Kind, MAX_DATA_BYTES};
 use crate::wire::head;
-use crate::Response;
 use std::io::{self, IoSlice};
 use std::os::unix::net::UnixStream;
 use std::sync::Mutex;

@@ -1,7 +1,7 @@
 //! The threads that run handlers, shared by all connections.
 
 use super::gateway_connection::GatewayConnection;
-use super::{lock, Runtime};
+use super::threads::lock;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex};
@@ -13,9 +13,13 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Reserved address space; memory is used only as deep as a handler's calls go.
 const STACK_BYTES: usize = 2 * 1024 * 1024;
 
+/// Works for a connection until another thread reads it and nothing is left to do, or it is closed.
+pub type Serve = dyn Fn(&Arc<GatewayConnection>) + Send + Sync;
+
 /// The pool.
 pub struct Pool {
-    state: Mutex<State>,
+    serve: Box<Serve>,
+    state: Mutex<PoolState>,
     work: Condvar,
     max: usize,
     /// Whether no thread can be had now. Beside the state, to be read without its lock.
@@ -23,7 +27,7 @@ pub struct Pool {
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     /// Connections that wait for an idle thread, at most one for each.
     assigned: VecDeque<Arc<GatewayConnection>>,
     idle: usize,
@@ -31,9 +35,9 @@ struct State {
 }
 
 impl Pool {
-    /// A pool of at most `max` threads, with none yet.
-    pub fn new(max: usize) -> Self {
-        Pool { state: Mutex::default(), work: Condvar::new(), max, exhausted: AtomicBool::new(false) }
+    /// A pool of at most `max` threads that `serve`, with none yet.
+    pub fn new(max: usize, serve: Box<Serve>) -> Self {
+        Pool { serve, state: Mutex::default(), work: Condvar::new(), max, exhausted: AtomicBool::new(false) }
     }
 
     /// The most threads that there may be, but for connections that would have none.
@@ -47,16 +51,16 @@ impl Pool {
     }
 
     /// Sends a thread to the connection, an idle one if possible. `false` if there is none and none may be started.
-    pub fn add(&self, runtime: &'static Runtime, connection: &Arc<GatewayConnection>) -> bool {
-        self.send(runtime, connection, self.max)
+    pub fn add(&'static self, connection: &Arc<GatewayConnection>) -> bool {
+        self.send(connection, self.max)
     }
 
     /// The same without a bound.
-    pub fn add_always(&self, runtime: &'static Runtime, connection: &Arc<GatewayConnection>) -> bool {
-        self.send(runtime, connection, usize::MAX)
+    pub fn add_always(&'static self, connection: &Arc<GatewayConnection>) -> bool {
+        self.send(connection, usize::MAX)
     }
 
-    fn send(&self, runtime: &'static Runtime, connection: &Arc<GatewayConnection>, max: usize) -> bool {
+    fn send(&'static self, connection: &Arc<GatewayConnection>, max: usize) -> bool {
         let mut state = lock(&self.state);
         if state.idle > state.assigned.len() {
             state.assigned.push_back(connection.clone());
@@ -73,7 +77,7 @@ impl Pool {
         drop(state);
         let connection = connection.clone();
         let builder = thread::Builder::new().name("handler".to_owned()).stack_size(STACK_BYTES);
-        match builder.spawn(move || runtime.pool.work(runtime, connection)) {
+        match builder.spawn(move || self.work(connection)) {
             Ok(_) => true,
             Err(error) => {
                 eprintln!("edge-gateway-sdk: cannot start another thread: {error}");
@@ -86,10 +90,10 @@ impl Pool {
     }
 
     /// What a thread does.
-    fn work(&self, runtime: &'static Runtime, first: Arc<GatewayConnection>) {
+    fn work(&self, first: Arc<GatewayConnection>) {
         let mut next = Some(first);
         while let Some(connection) = next {
-            runtime.serve(&connection);
+            (self.serve)(&connection);
             // Not held while idle: dropping the last reference closes it.
             drop(connection);
             next = self.wait();
@@ -119,7 +123,7 @@ impl Pool {
         }
     }
 
-    fn update_exhausted(&self, state: &State) {
+    fn update_exhausted(&self, state: &PoolState) {
         let none_free = state.idle <= state.assigned.len();
         self.exhausted.store(none_free && state.total >= self.max, Relaxed);
     }

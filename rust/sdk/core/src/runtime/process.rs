@@ -8,6 +8,7 @@
 //! | `EDGE_LOG_FD` | an inherited stream for records of the log, see `records.rs` |
 //! | `EDGE_MAX_THREADS` | most threads that run handlers at once, default 64; every connection has at least one |
 
+use super::threads::spawn_small;
 use crate::wire::frame::{STREAM_VERSION, VERSION};
 use crate::wire::takes::Takes;
 use std::fs::File;
@@ -20,8 +21,6 @@ use std::thread;
 use std::time::Duration;
 
 const DEFAULT_MAX_THREADS: usize = 64;
-/// For threads that only wait and call into the kernel.
-pub const SMALL_STACK_BYTES: usize = 64 * 1024;
 
 /// What the environment says.
 pub struct Process {
@@ -69,16 +68,7 @@ impl Process {
     }
 }
 
-/// Starts a thread that needs little stack.
-///
-/// # Errors
-/// What the system says.
-pub fn spawn_small(name: &str, f: impl FnOnce() + Send + 'static) -> io::Result<thread::Thread> {
-    let builder = thread::Builder::new().name(name.to_owned()).stack_size(SMALL_STACK_BYTES);
-    builder.spawn(f).map(|handle| handle.thread().clone())
-}
-
-/// The same for a thread without which the process cannot work: ends the process if there is none.
+/// Starts a thread that needs little stack, without which the process cannot work: ends the process if there is none.
 pub fn spawn_or_exit(name: &str, f: impl FnOnce() + Send + 'static) -> thread::Thread {
     spawn_small(name, f).unwrap_or_else(|error| fatal(&format!("cannot start the {name} thread: {error}")))
 }

@@ -3,17 +3,20 @@
 //! taken for one. Without that stream, as when a handler is run by hand, they are lines on stderr.
 
 use super::current::{self, Trace};
-use super::{lock, poll};
+use super::poll;
+use super::threads::lock;
 use log::kv::{self, Key, Value, VisitSource};
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use serde_json::{json, Map};
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::Write;
+use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
 
+const SDK: &str = env!("CARGO_MANIFEST_DIR");
 /// Longer messages are cut.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 /// Key-values of one record beyond these are left out.
@@ -49,13 +52,37 @@ pub fn error(message: &str, fields: Map<String, serde_json::Value>) {
     write(Level::Error, "sdk", message, fields);
 }
 
+/// The same, with the place that it comes from, if that is one of the handler or of its crates.
+pub fn error_at(place: &Location<'_>, message: &str) {
+    let is_of_sdk = place.file().starts_with(SDK) || place.file().contains("library/core/src/");
+    error(message, fields_of(Some(place).filter(|_| !is_of_sdk)));
+}
+
 /// Records a panic.
-pub fn panicked(place: Option<String>, message: &str) {
-    let mut fields = Map::new();
-    if let Some(place) = place {
-        fields.insert("place".to_owned(), place.into());
+pub fn panicked(place: Option<&Location<'_>>, message: &str) {
+    write(Level::Error, "panic", message, fields_of(place));
+}
+
+/// The field that says where something has happened.
+fn fields_of(place: Option<&Location<'_>>) -> Map<String, serde_json::Value> {
+    place.map(|place| ("place".to_owned(), place_of(place).into())).into_iter().collect()
+}
+
+/// A place in the source.
+fn place_of(place: &Location<'_>) -> String {
+    format!("{}:{}:{}", short_path(place.file()), place.line(), place.column())
+}
+
+/// A source file without the folders of the machine that compiled it: of the SDK, `rust-edge-gateway-sdk/core/src/...`;
+/// of a crate, `name-version/src/...`.
+fn short_path(file: &str) -> String {
+    let sdk = SDK.strip_suffix("/core").unwrap_or(SDK);
+    if let Some(rest) = file.strip_prefix(sdk).filter(|rest| rest.starts_with('/')) {
+        return format!("rust-edge-gateway-sdk{rest}");
     }
-    write(Level::Error, "panic", message, fields);
+    // CARGO_HOME/registry/src/<index>/<name>-<version>/...
+    let in_registry = file.split_once("/registry/src/").and_then(|(_, rest)| rest.split_once('/'));
+    in_registry.map_or(file, |(_, crate_path)| crate_path).to_owned()
 }
 
 /// A call of a service that has ended: never what was asked.
@@ -260,5 +287,16 @@ mod tests {
             fields.visit_pair(Key::from_str(&key), Value::from(number)).unwrap();
         }
         assert_eq!((fields.0.len(), &fields.0[LEFT_OUT_FIELDS]), (MAX_FIELDS + 1, &json!(3)));
+    }
+
+    #[test]
+    fn places_name_no_folder_of_the_machine() {
+        let here = concat!(env!("CARGO_MANIFEST_DIR"), "/src/response.rs");
+        assert_eq!(short_path(here), "rust-edge-gateway-sdk/core/src/response.rs");
+        let of_a_crate = "/home/me/.cargo/registry/src/registry-1949cf8c6b5b557f/regex-1.11.1/src/lib.rs";
+        assert_eq!(short_path(of_a_crate), "regex-1.11.1/src/lib.rs");
+        for as_it_is in ["handler.rs", "/rustc/5980/library/core/src/option.rs", "core/src/response.rs"] {
+            assert_eq!(short_path(as_it_is), as_it_is);
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! Memory that a stream shares with the gateway, which sends to the client what the handler puts there: most of a large
 //! body is not copied through the socket. It comes as a descriptor on the connection.
 
-use super::streams::Streams;
 use crate::wire::frame::{MAX_CREDIT, MEMORY_BYTES, MIN_SHARED_BYTES};
 use std::io;
 use std::mem::{size_of, zeroed};
@@ -56,12 +55,11 @@ impl Drop for SharedMemory {
     }
 }
 
-/// Receives bytes, at least one unless the connection is closed, and for its streams the descriptor that comes with
-/// them.
+/// Receives bytes, at least one unless the connection is closed, and the descriptor that comes with them.
 ///
 /// # Errors
 /// Of the system.
-pub fn receive(stream: &impl AsRawFd, room: &mut [u8], streams: &Streams) -> io::Result<usize> {
+pub fn receive(stream: &impl AsRawFd, room: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
     const SPACE: usize = 64;
     // Aligned as a header of a control message has to be.
     let mut control = [0_usize; SPACE / size_of::<usize>()];
@@ -77,10 +75,7 @@ pub fn receive(stream: &impl AsRawFd, room: &mut [u8], streams: &Streams) -> io:
     if received < 0 {
         return Err(io::Error::last_os_error());
     }
-    if let Some(descriptor) = descriptor_of(&message) {
-        streams.received(descriptor);
-    }
-    Ok(received as usize)
+    Ok((received as usize, descriptor_of(&message)))
 }
 
 /// The first descriptor of a message; the others are closed.
@@ -90,9 +85,9 @@ fn descriptor_of(message: &libc::msghdr) -> Option<OwnedFd> {
     // descriptors yet.
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
-        while let Some(found) = header.as_ref() {
-            if (found.cmsg_level, found.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
-                let bytes = found.cmsg_len - libc::CMSG_LEN(0) as usize;
+        while let Some(control) = header.as_ref() {
+            if (control.cmsg_level, control.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
+                let bytes = control.cmsg_len - libc::CMSG_LEN(0) as usize;
                 let data = libc::CMSG_DATA(header).cast::<i32>();
                 let numbers = (0..bytes / size_of::<i32>()).map(|n| data.add(n).read_unaligned());
                 descriptors.extend(numbers.map(|number| OwnedFd::from_raw_fd(number)));

@@ -1,26 +1,19 @@
-//! WebSockets that a handler serves: who may send, and how they end.
+//! Calls the function of a handler of WebSockets.
 
-use super::answer::{Answer, Answered};
+use super::answer::Answered;
 use super::body_source::BodySource;
 use super::input::Incoming;
-use super::streaming::last_frame;
-use super::streams::StreamId;
-use super::waiting::Waiter;
-use super::{lock, panics, records, RUNTIME};
-use crate::websocket::{CloseFrame, WebSocket};
-use crate::wire::frame::{cost, header, Kind, MAX_DATA_BYTES};
-use crate::wire::head::SWITCHING;
-use crate::{HandlerError, Request, Response};
-use std::io;
+use super::socket_line::{Line, SocketLink};
+use super::workers;
+use crate::error::HandlerError;
+use crate::request::Request;
+use crate::response::Response;
+use crate::websocket::WebSocket;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-/// Why a socket ends before its end, for the gateway. The log has the details.
-const FAILED: &str = "its handler has failed";
 const NO_THREAD: &str = "All threads of this handler have a WebSocket; try again in a moment.";
-const REFUSED: u16 = 1008;
-const DONE: u16 = 1000;
 
 /// What a function for `handler_ws!` or `handler_ws_async!` returns.
 #[diagnostic::on_unimplemented(
@@ -45,300 +38,12 @@ impl<E: Into<HandlerError>> SocketEnd for Result<(), E> {
     }
 }
 
-/// The connection of a socket.
-pub enum SocketLink {
-    /// Of a thread.
-    Connection(Waiter, u32),
-    /// Of tasks.
-    #[cfg(feature = "async")]
-    Task(super::asynchronous::TaskSocket),
-}
-
-impl SocketLink {
-    /// Sends the head that accepts a socket. `None` if it cannot be sent, and a 500 is the answer.
-    fn accept(&self, head: &Response) -> Option<StreamId> {
-        match self {
-            SocketLink::Connection(Waiter { runtime, connection }, number) => {
-                let stream = connection.begin_socket(*number, head);
-                // It takes as long as its client likes.
-                runtime.request_thread(connection);
-                stream
-            }
-            #[cfg(feature = "async")]
-            SocketLink::Task(socket) => socket.accept(head),
-        }
-    }
-
-    /// Waits until so many bytes may be sent.
-    fn take(&self, id: StreamId, bytes: usize) -> io::Result<()> {
-        match self {
-            SocketLink::Connection(waiter, _) => {
-                waiter.look();
-                waiter.wait_for(|table| Ok(table.take_all(id, bytes)?.then_some(())))
-            }
-            #[cfg(feature = "async")]
-            SocketLink::Task(_) => Err(io::Error::other("this WebSocket is one of handler_ws_async!")),
-        }
-    }
-
-    fn write(&self, kind: Kind, payload: &[u8]) {
-        match self {
-            SocketLink::Connection(Waiter { connection, .. }, number) => {
-                connection.write_frame(&header(kind, *number, 0, payload.len()), payload);
-            }
-            #[cfg(feature = "async")]
-            SocketLink::Task(socket) => socket.write(kind, payload),
-        }
-    }
-
-    /// Whether nobody wants it any more.
-    fn is_over(&self, id: StreamId) -> bool {
-        match self {
-            SocketLink::Connection(waiter, _) => {
-                waiter.look();
-                waiter.connection.streams.is_over(id)
-            }
-            #[cfg(feature = "async")]
-            SocketLink::Task(socket) => socket.is_over(id),
-        }
-    }
-
-    fn number(&self) -> u32 {
-        match self {
-            SocketLink::Connection(_, number) => *number,
-            #[cfg(feature = "async")]
-            SocketLink::Task(socket) => socket.number(),
-        }
-    }
-}
-
-/// How far a socket has come.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// The client asks for it.
-    Asked,
-    Open,
-    /// This side has closed it.
-    Closed,
-    /// Its number may belong to another request.
-    Over,
-}
-
-struct State {
-    phase: Phase,
-    /// What is sent, once the socket is accepted.
-    stream: Option<StreamId>,
-    /// The answer that accepts it.
-    head: Response,
-    /// The one that does not.
-    refusal: Option<Response>,
-}
-
-/// What all parts of a socket share.
-pub struct Line {
-    link: SocketLink,
-    state: Mutex<State>,
-    /// Held while a message is sent: the pieces of two do not mix.
-    turn: Mutex<()>,
-    #[cfg(feature = "async")]
-    async_turn: tokio::sync::Mutex<()>,
-}
-
-impl Line {
-    /// Of a socket that is asked for.
-    pub fn new(link: SocketLink) -> Self {
-        let state = State { phase: Phase::Asked, stream: None, head: Response::new(SWITCHING), refusal: None };
-        Line {
-            link,
-            state: Mutex::new(state),
-            turn: Mutex::default(),
-            #[cfg(feature = "async")]
-            async_turn: tokio::sync::Mutex::default(),
-        }
-    }
-
-    /// Changes the answer that accepts the socket.
-    pub fn change_head(&self, change: impl FnOnce(Response) -> Response) {
-        let mut state = lock(&self.state);
-        state.head = change(std::mem::replace(&mut state.head, Response::new(SWITCHING)));
-    }
-
-    /// Answers with a response instead, or closes a socket that is accepted, when the function returns.
-    pub fn refuse(&self, response: Response) {
-        lock(&self.state).refusal = Some(response);
-    }
-
-    /// Accepts the socket, unless it is.
-    ///
-    /// # Errors
-    /// `BrokenPipe` when it has ended.
-    pub fn accept(&self) -> io::Result<()> {
-        let mut state = lock(&self.state);
-        if state.phase == Phase::Asked && state.refusal.is_none() {
-            state.stream = self.link.accept(&state.head);
-            state.phase = if state.stream.is_some() { Phase::Open } else { Phase::Over };
-        }
-        match state.phase {
-            Phase::Open | Phase::Closed => Ok(()),
-            Phase::Asked | Phase::Over => Err(closed()),
-        }
-    }
-
-    /// Sends a message.
-    ///
-    /// # Errors
-    /// `BrokenPipe` when it is not wanted any more.
-    pub fn send(&self, kind: Kind, payload: &[u8]) -> io::Result<()> {
-        let _turn = lock(&self.turn);
-        let id = self.begin(kind)?;
-        for (kind, piece) in pieces(kind, payload) {
-            self.link.take(id, cost(kind, piece.len()))?;
-            self.link.write(kind, piece);
-        }
-        Ok(())
-    }
-
-    /// The same for a task.
-    ///
-    /// # Errors
-    /// See [`Line::send`].
-    #[cfg(feature = "async")]
-    pub async fn send_async(&self, kind: Kind, payload: &[u8]) -> io::Result<()> {
-        let SocketLink::Task(socket) = &self.link else {
-            return Err(io::Error::other("this WebSocket is one of handler_ws!"));
-        };
-        let _turn = self.async_turn.lock().await;
-        let id = self.begin(kind)?;
-        let mut half_sent = HalfSent { line: self, is_so: false };
-        for (kind, piece) in pieces(kind, payload) {
-            socket.take(id, cost(kind, piece.len())).await?;
-            socket.write(kind, piece);
-            half_sent.is_so = kind == Kind::Data;
-        }
-        Ok(())
-    }
-
-    /// Resolves when nobody wants the socket any more.
-    #[cfg(feature = "async")]
-    pub async fn over(&self) {
-        let stream = lock(&self.state).stream;
-        if let (SocketLink::Task(socket), Some(id)) = (&self.link, stream) {
-            socket.over(id).await;
-        }
-    }
-
-    fn begin(&self, kind: Kind) -> io::Result<StreamId> {
-        self.accept()?;
-        let mut state = lock(&self.state);
-        let id = state.stream.filter(|_| state.phase == Phase::Open).ok_or_else(closed)?;
-        if kind == Kind::Close {
-            state.phase = Phase::Closed;
-        }
-        Ok(id)
-    }
-
-    /// Whether nothing more can be sent.
-    pub fn is_closed(&self) -> bool {
-        let state = lock(&self.state);
-        match state.phase {
-            Phase::Asked => false,
-            Phase::Open => state.stream.is_none_or(|id| self.link.is_over(id)),
-            Phase::Closed | Phase::Over => true,
-        }
-    }
-
-    /// The function has returned; `None` if it panicked.
-    pub fn finish(&self, result: Option<Result<(), HandlerError>>) -> Answered {
-        let _turn = lock(&self.turn);
-        self.end(result)
-    }
-
-    /// The same for a task.
-    #[cfg(feature = "async")]
-    pub async fn finish_async(&self, result: Option<Result<(), HandlerError>>) -> Answered {
-        let _turn = self.async_turn.lock().await;
-        self.end(result)
-    }
-
-    fn end(&self, result: Option<Result<(), HandlerError>>) -> Answered {
-        let mut state = lock(&self.state);
-        let number = self.link.number();
-        let refusal = state.refusal.take();
-        let phase = std::mem::replace(&mut state.phase, Phase::Over);
-        match (phase, result) {
-            (Phase::Over, _) => Answered::Socket(Vec::new()),
-            (Phase::Asked, None) => panics::answer(),
-            (Phase::Asked, Some(Err(error))) => Response::from(error).into_answered(),
-            (Phase::Asked, Some(Ok(()))) => match refusal {
-                Some(response) => response.into_answered(),
-                None if self.link.accept(&state.head).is_none() => Answered::Socket(Vec::new()),
-                None => Answered::Socket(last_frames(number, Some(DONE))),
-            },
-            (Phase::Open, Some(Ok(()))) => {
-                Answered::Socket(last_frames(number, Some(if refusal.is_some() { REFUSED } else { DONE })))
-            }
-            (Phase::Closed, Some(Ok(()))) => Answered::Socket(last_frames(number, None)),
-            (_, failed) => {
-                let is_over = state.stream.is_none_or(|id| self.link.is_over(id));
-                if let Some(Err(error)) = failed.filter(|_| !is_over) {
-                    records::error(&format!("a WebSocket has failed: {error}"), serde_json::Map::new());
-                }
-                Answered::Socket(last_frame(number, Err(if is_over { String::new() } else { FAILED.to_owned() })))
-            }
-        }
-    }
-}
-
-/// A message that a task sends. If the task is dropped in the middle of it, nothing may follow.
-#[cfg(feature = "async")]
-struct HalfSent<'a> {
-    line: &'a Line,
-    is_so: bool,
-}
-
-#[cfg(feature = "async")]
-impl Drop for HalfSent<'_> {
-    fn drop(&mut self) {
-        if self.is_so {
-            lock(&self.line.state).phase = Phase::Closed;
-        }
-    }
-}
-
-/// The close, unless there was one, and the end.
-fn last_frames(number: u32, code: Option<u16>) -> Vec<u8> {
-    let mut frames = Vec::new();
-    if let Some(code) = code {
-        let payload = CloseFrame::new(code, "").into_payload();
-        frames.extend_from_slice(&header(Kind::Close, number, 0, payload.len()));
-        frames.extend_from_slice(&payload);
-    }
-    frames.extend_from_slice(&last_frame(number, Ok(())));
-    frames
-}
-
-fn closed() -> io::Error {
-    io::Error::new(io::ErrorKind::BrokenPipe, "the WebSocket is closed")
-}
-
-/// The frames of a message: the last one has its kind.
-fn pieces(kind: Kind, payload: &[u8]) -> impl Iterator<Item = (Kind, &[u8])> {
-    let count = payload.len().div_ceil(MAX_DATA_BYTES).max(1);
-    (0..count).map(move |at| {
-        let rest = &payload[at * MAX_DATA_BYTES..];
-        match at + 1 == count {
-            true => (kind, rest),
-            false => (Kind::Data, &rest[..MAX_DATA_BYTES]),
-        }
-    })
-}
-
-/// What a handler of WebSockets is asked for, with what its parts share.
+/// The socket that a client requests: its request, where its messages come from, and what its parts share.
 ///
 /// # Errors
 /// The answer to a request that asks for none. The gateway sends no such request.
-pub fn asked(incoming: Incoming) -> Result<(Request, BodySource, Arc<Line>), Answered> {
-    let body = incoming.body.and_then(|body| Some((body.socket()?, body)));
+pub fn requested_socket(incoming: Incoming) -> Result<(Request, BodySource, Arc<Line>), Answered> {
+    let body = incoming.body.and_then(|body| Some((SocketLink::of(&body)?, body)));
     let Some((link, body)) = body else { return Err(Answered::Whole(Response::error(426, "this is no WebSocket"))) };
     Ok((incoming.request, body, Arc::new(Line::new(link))))
 }
@@ -355,7 +60,7 @@ impl Open {
     /// A quarter of the threads stays free: those that read the connections with the gateway, and refuse what is too
     /// much.
     fn count() -> Self {
-        let limit = RUNTIME.get().map_or(usize::MAX, |runtime| (runtime.pool.max() * 3 / 4).max(1));
+        let limit = workers::max_threads().map_or(usize::MAX, |max| (max * 3 / 4).max(1));
         Open { is_one_too_many: OPEN.fetch_add(1, SeqCst) >= limit }
     }
 }
@@ -368,8 +73,8 @@ impl Drop for Open {
 
 /// Calls the function of a handler.
 pub fn serve<E: SocketEnd>(handler: fn(WebSocket) -> E, incoming: Incoming) -> Answered {
-    let (request, body, line) = match asked(incoming) {
-        Ok(asked) => asked,
+    let (request, body, line) = match requested_socket(incoming) {
+        Ok(requested) => requested,
         Err(answer) => return answer,
     };
     let open = Open::count();
@@ -377,23 +82,7 @@ pub fn serve<E: SocketEnd>(handler: fn(WebSocket) -> E, incoming: Incoming) -> A
         return Answered::Whole(Response::error(503, NO_THREAD).with_header("Retry-After", "1"));
     }
     let socket = WebSocket::new(request, body, line.clone());
-    // As in `panics::catch`, which would take an accepted socket for one that is only asked for.
+    // As in `panics::catch`, which would take an accepted socket for one that is only requested.
     let result = catch_unwind(AssertUnwindSafe(|| handler(socket).into_end()));
     line.finish(result.ok())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_is_cut_into_pieces() {
-        let kinds = |length: usize| {
-            let payload = vec![0; length];
-            pieces(Kind::Text, &payload).map(|(kind, piece)| (kind, piece.len())).collect::<Vec<_>>()
-        };
-        assert_eq!(kinds(0), [(Kind::Text, 0)]);
-        assert_eq!(kinds(MAX_DATA_BYTES), [(Kind::Text, MAX_DATA_BYTES)]);
-        assert_eq!(kinds(MAX_DATA_BYTES + 1), [(Kind::Data, MAX_DATA_BYTES), (Kind::Text, 1)]);
-    }
 }

@@ -1,13 +1,12 @@
-//! Sends an answer piece by piece, and takes the body of a request so, on the thread that has made the call.
+//! Sends an answer piece by piece, on the thread that has made the call.
 
-use super::bodies::{Arrived, BodyId, Taken};
+use super::answer::Answered;
 use super::gateway_connection::GatewayConnection;
-use super::latency::waiting;
-use super::socket::SocketLink;
-use super::streams::StreamId;
+use super::streams::{StreamId, MAX_PIECE_BYTES};
 use super::waiting::Waiter;
-use super::{panics, records, Answered, Runtime};
-use crate::stream::{Body, BodyWriter, Sink, StreamResponse, WriteBody, GATHERED_BYTES};
+use super::workers::Workers;
+use super::{panics, records};
+use crate::stream::{BodyWriter, Sink, StreamBody, StreamResponse, WriteBody};
 use crate::wire::frame::{header, Kind, MAX_REASON_BYTES};
 use std::io::{self, Write};
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -26,8 +25,7 @@ impl Sink for ConnectionSink {
     fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         self.waiter.look();
         while !bytes.is_empty() {
-            // No more at once: other answers on the connection wait meanwhile.
-            let (allowed, rest) = bytes.split_at(self.take(bytes.len().min(GATHERED_BYTES))?);
+            let (allowed, rest) = bytes.split_at(self.take(bytes.len().min(MAX_PIECE_BYTES))?);
             self.waiter.connection.write_data(self.id, allowed);
             bytes = rest;
         }
@@ -43,81 +41,27 @@ impl Sink for ConnectionSink {
 impl ConnectionSink {
     /// Waits until bytes may be sent, at most `max`.
     fn take(&self, max: usize) -> io::Result<usize> {
-        self.waiter.wait_for(|table| Ok(Some(table.take(self.id, max)?).filter(|&taken| taken > 0)))
+        self.waiter.wait_for(|table| Ok(Some(table.take(self.id, max)?).filter(|&bytes| bytes > 0)))
     }
 }
 
-/// The body of a request, which arrives on a connection of [`GatewayConnection`].
-pub struct ConnectionBody {
-    waiter: Waiter,
-    id: BodyId,
-    /// Another thread was asked to read the connection meanwhile.
-    is_waiting: bool,
-}
-
-impl ConnectionBody {
-    pub(super) fn new(runtime: &'static Runtime, connection: &Arc<GatewayConnection>, id: BodyId) -> Self {
-        ConnectionBody { waiter: Waiter { runtime, connection: connection.clone() }, id, is_waiting: false }
-    }
-
-    /// The connection of the WebSocket whose messages it brings.
-    pub fn socket(&self) -> SocketLink {
-        let Waiter { runtime, connection } = &self.waiter;
-        SocketLink::Connection(Waiter { runtime, connection: connection.clone() }, self.id.number)
-    }
-
-    /// The next piece, which is waited for, and what it is; `None` at the end.
-    ///
-    /// # Errors
-    /// `ConnectionAborted` when the body has no end.
-    pub fn next(&mut self) -> io::Result<Arrived> {
-        let Waiter { runtime, connection } = &self.waiter;
-        let mut taken = connection.streams.lock().bodies.take(self.id)?;
-        if taken.is_none() && !self.is_waiting {
-            // It has come with its request, or takes as long as its client likes.
-            self.waiter.read(|| false);
-            taken = connection.streams.lock().bodies.take(self.id)?;
-            if taken.is_none() {
-                self.is_waiting = true;
-                runtime.request_thread(connection);
-            }
+/// Answers with a stream, and returns at its end.
+pub fn answer(workers: &'static Workers, connection: &Arc<GatewayConnection>, number: u32, stream: StreamResponse) {
+    let StreamResponse { head, body, request } = stream;
+    let _working = request.work_on();
+    let StreamBody::Written(write) = body else {
+        let text = "an async stream is an answer for handler_loop_async! only";
+        records::error(text, serde_json::Map::new());
+        if let Answered::Whole(response) = panics::answer() {
+            connection.answer(number, response, true);
         }
-        let taken = match taken {
-            Some(taken) => taken,
-            None => waiting(|| self.waiter.wait_for(|table| table.bodies.take(self.id)))?,
-        };
-        let Taken::Piece { kind, bytes, credit } = taken else { return Ok(None) };
-        connection.give_credit(self.id.number, credit);
-        Ok(Some((kind, bytes)))
-    }
-}
-
-impl Drop for ConnectionBody {
-    fn drop(&mut self) {
-        let connection = &self.waiter.connection;
-        connection.give_credit(self.id.number, connection.streams.close_body(self.id));
-    }
-}
-
-impl Runtime {
-    /// Answers with a stream, and returns at its end.
-    pub(super) fn stream(&'static self, connection: &Arc<GatewayConnection>, number: u32, stream: StreamResponse) {
-        let StreamResponse { head, body, request } = stream;
-        let _working = request.work_on();
-        let Body::Written(write) = body else {
-            let text = "an async stream is an answer for handler_loop_async! only";
-            records::error(text, serde_json::Map::new());
-            if let Answered::Whole(response) = panics::answer() {
-                connection.answer(number, response, true);
-            }
-            return;
-        };
-        let Some(id) = connection.begin_stream(number, &head) else { return };
-        // It takes as long as its client likes.
-        self.request_thread(connection);
-        let sink = ConnectionSink { waiter: Waiter { runtime: self, connection: connection.clone() }, id };
-        connection.end_stream(number, &last_frame(number, written(write, Box::new(sink))));
-    }
+        return;
+    };
+    let Some(id) = connection.begin_stream(number, &head) else { return };
+    // It takes as long as its client likes.
+    workers.request_thread(connection);
+    let sink = ConnectionSink { waiter: Waiter { workers, connection: connection.clone() }, id };
+    connection.end_stream(number, &last_frame(number, written(write, Box::new(sink))));
 }
 
 /// Writes a body to its end. An error is in the log, unless nobody wants the body any more: then the error has no text.

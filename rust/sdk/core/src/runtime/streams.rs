@@ -2,23 +2,26 @@
 //! gateway still wants it. Those that arrive are in [`super::bodies`].
 
 #[cfg(feature = "async")]
-use super::bodies::Taken;
+use super::bodies::BodyPart;
 use super::bodies::{Bodies, BodyId};
-use super::lock;
-use super::shared_memory::SharedMemory;
+use super::shared_memory::{self, SharedMemory};
+use super::threads::lock;
 use crate::wire::frame::{credited, shared, two_numbers, Frame, Kind, INITIAL_CREDIT};
 use std::collections::{HashMap, VecDeque};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{fence, AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 #[cfg(feature = "async")]
 use std::task::{Context, Poll, Waker};
 
+/// Most bytes of a stream that are sent at once (128 KiB): other answers on the connection wait meanwhile.
+pub const MAX_PIECE_BYTES: usize = 128 << 10;
+
 /// All streams of a connection.
 #[derive(Default)]
 pub struct Streams {
-    table: Mutex<Table>,
+    table: Mutex<StreamTable>,
     /// A stream has got credit, a piece or an end, or is over; or nobody reads the connection any more.
     changed: Condvar,
     /// Threads that wait for credit, or for a piece.
@@ -29,7 +32,7 @@ pub struct Streams {
 
 /// Streams by the numbers of their requests.
 #[derive(Default)]
-pub struct Table {
+pub struct StreamTable {
     streams: HashMap<u32, Stream>,
     opened: u64,
     pub bodies: Bodies,
@@ -89,9 +92,16 @@ impl Streams {
         id
     }
 
-    /// A descriptor has come with bytes that are still to be decoded.
-    pub fn received(&self, descriptor: OwnedFd) {
-        lock(&self.table).descriptors.push_back(descriptor);
+    /// Receives bytes of the connection, and keeps the descriptor that comes with them until they are decoded.
+    ///
+    /// # Errors
+    /// See [`shared_memory::receive`].
+    pub fn receive(&self, connection: &impl AsRawFd, room: &mut [u8]) -> io::Result<usize> {
+        let (bytes, descriptor) = shared_memory::receive(connection, room)?;
+        if let Some(descriptor) = descriptor {
+            lock(&self.table).descriptors.push_back(descriptor);
+        }
+        Ok(bytes)
     }
 
     /// Begins to take the body of a request.
@@ -185,8 +195,8 @@ impl Streams {
         lock(&self.table).is_over(id)
     }
 
-    /// For [`Table::take`] and [`Streams::wait`].
-    pub fn lock(&self) -> MutexGuard<'_, Table> {
+    /// For [`StreamTable::take`] and [`Streams::wait`].
+    pub fn lock(&self) -> MutexGuard<'_, StreamTable> {
         lock(&self.table)
     }
 
@@ -198,7 +208,7 @@ impl Streams {
     }
 
     /// Waits until something has changed.
-    pub fn wait<'a>(&self, table: MutexGuard<'a, Table>) -> MutexGuard<'a, Table> {
+    pub fn wait<'a>(&self, table: MutexGuard<'a, StreamTable>) -> MutexGuard<'a, StreamTable> {
         self.changed.wait(table).unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -234,7 +244,7 @@ impl Streams {
         id: StreamId,
         max: usize,
         context: &Context<'_>,
-        send: impl FnOnce(&mut Table, usize),
+        send: impl FnOnce(&mut StreamTable, usize),
     ) -> Poll<io::Result<usize>> {
         let mut table = lock(&self.table);
         match table.take(id, max)? {
@@ -242,9 +252,9 @@ impl Streams {
                 table.wake_later(id, context);
                 Poll::Pending
             }
-            taken => {
-                send(&mut table, taken);
-                Poll::Ready(Ok(taken))
+            bytes => {
+                send(&mut table, bytes);
+                Poll::Ready(Ok(bytes))
             }
         }
     }
@@ -261,7 +271,7 @@ impl Streams {
                 table.wake_later(id, context);
                 Poll::Pending
             }
-            taken => Poll::Ready(taken.map(|_| ())),
+            result => Poll::Ready(result.map(|_| ())),
         }
     }
 
@@ -270,26 +280,26 @@ impl Streams {
     /// # Errors
     /// See [`Bodies::take`].
     #[cfg(feature = "async")]
-    pub fn take_of_body(&self, id: BodyId) -> io::Result<Taken> {
+    pub fn take_of_body(&self, id: BodyId) -> io::Result<BodyPart> {
         let mut table = lock(&self.table);
         loop {
             match table.bodies.take(id)? {
                 None => table = self.wait(table),
-                Some(taken) => return Ok(taken),
+                Some(part) => return Ok(part),
             }
         }
     }
 
     /// The same for a task.
     #[cfg(feature = "async")]
-    pub fn poll_of_body(&self, id: BodyId, context: &Context<'_>) -> Poll<io::Result<Taken>> {
+    pub fn poll_of_body(&self, id: BodyId, context: &Context<'_>) -> Poll<io::Result<BodyPart>> {
         let mut table = lock(&self.table);
         match table.bodies.take(id)? {
             None => {
                 table.bodies.wake_later(id, context);
                 Poll::Pending
             }
-            Some(taken) => Poll::Ready(Ok(taken)),
+            Some(part) => Poll::Ready(Ok(part)),
         }
     }
 
@@ -308,18 +318,18 @@ impl Streams {
     }
 }
 
-impl Table {
+impl StreamTable {
     /// Takes credit of a stream: at most `max` bytes, 0 if there is none.
     ///
     /// # Errors
     /// `BrokenPipe` when nobody wants the stream any more.
     pub fn take(&mut self, id: StreamId, max: usize) -> io::Result<usize> {
         let stream = self
-            .wanted(id)
+            .live(id)
             .ok_or_else(|| io::Error::new(io::ErrorKind::BrokenPipe, "the client has left, or the stream has ended"))?;
-        let taken = stream.credit.min(max);
-        stream.credit -= taken;
-        Ok(taken)
+        let bytes = stream.credit.min(max);
+        stream.credit -= bytes;
+        Ok(bytes)
     }
 
     /// Takes credit for so many bytes, or nothing. Whether it has.
@@ -327,31 +337,31 @@ impl Table {
     /// # Errors
     /// `BrokenPipe` when nobody wants the stream any more.
     pub fn take_all(&mut self, id: StreamId, bytes: usize) -> io::Result<bool> {
-        let has_credit = self.wanted(id).is_some_and(|stream| stream.credit >= bytes);
-        let taken = self.take(id, if has_credit { bytes } else { 0 });
-        taken.map(|_| has_credit)
+        let has_credit = self.live(id).is_some_and(|stream| stream.credit >= bytes);
+        self.take(id, if has_credit { bytes } else { 0 })?;
+        Ok(has_credit)
     }
 
     /// Puts bytes into the memory of a stream; the frame that says so. `None` if they have to be sent as data.
     pub fn put(&mut self, id: StreamId, bytes: &[u8]) -> Option<Vec<u8>> {
-        let which = self.wanted(id)?.memory?;
+        let which = self.live(id)?.memory?;
         let start = self.memories.get_mut(&which)?.as_mut()?.put(bytes)?;
         Some(shared(id.number, start as u32, bytes.len() as u32).to_vec())
     }
 
     fn is_over(&mut self, id: StreamId) -> bool {
-        self.wanted(id).is_none()
+        self.live(id).is_none()
     }
 
     /// A stream, unless nobody wants it any more.
-    fn wanted(&mut self, id: StreamId) -> Option<&mut Stream> {
+    fn live(&mut self, id: StreamId) -> Option<&mut Stream> {
         let stream = self.streams.get_mut(&id.number)?;
         (!self.is_closed && stream.id == id && !stream.is_reset).then_some(stream)
     }
 
     #[cfg(feature = "async")]
     fn wake_later(&mut self, id: StreamId, context: &Context<'_>) {
-        let Some(stream) = self.wanted(id) else { return };
+        let Some(stream) = self.live(id) else { return };
         if !stream.wakers.iter().any(|waker| waker.will_wake(context.waker())) {
             stream.wakers.push(context.waker().clone());
         }

@@ -1,11 +1,11 @@
 //! A call as it is sent: see `docs/SERVICE-PROTOCOL.md`. `connection_pool.rs` makes it.
 
+use super::answer_reader::AnswerBody;
 use super::deadline;
 use super::failure::Family;
-use super::incoming::Body;
 use super::reply::{Head, Reply};
+use crate::error::HandlerError;
 use crate::wire::frame::{self, Kind, HEADER_BYTES, MAX_BODY_BYTES, MAX_HEAD_BYTES};
-use crate::HandlerError;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ impl<'a> Call<'a> {
     pub fn understand<T: DeserializeOwned, R>(
         &self,
         head: &[u8],
-        body: Body<'_>,
+        body: AnswerBody<'_>,
         read: impl FnOnce(Reply<'_, T>) -> Result<R, String>,
     ) -> Result<R, HandlerError> {
         let head: Head<T> = serde_json::from_slice(head).map_err(|error| self.not_understood(&error.to_string()))?;

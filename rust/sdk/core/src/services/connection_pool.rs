@@ -1,28 +1,25 @@
-//! Makes calls, and keeps the connections of this process that no call uses for the next ones.
+//! Makes calls, on connections that were used before where there are any, and knows where each service is called.
 //!
 //! A call first goes to the actor host. For a service that has a process of its own, the answer is its address
 //! (`moved`), to which this call and later ones for the same pool go. An address is forgotten when nobody listens there
 //! any more, or when the service is no longer answered for there: the actor host then knows more.
 
-use super::access::{self, Access};
+use super::answer_reader::AnswerBody;
 use super::call::Call;
-use super::connection::Connection;
+use super::connection::{Address, Connection};
 use super::failure::ConnectionError;
-use super::incoming::Body;
 use super::reply::{self, Moved, Reply};
+use crate::error::HandlerError;
+use crate::runtime::current;
 use crate::runtime::records::{self, ServiceCall};
-use crate::runtime::{self, current, lock};
-use crate::HandlerError;
+use crate::runtime::threads::{lock, spawn_small};
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// More are closed after their call. As many as requests usually run at once, or busy handlers would connect again and
-/// again.
-const MAX_IDLE: usize = 64;
 /// A connection that was not needed for one to two of these is closed: the actor host allows a handler only so many,
 /// and a burst of calls leaves more than are needed.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);
@@ -30,90 +27,50 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 const MAX_MOVES: usize = 8;
 /// A call that takes as long is recorded.
 const SLOW: Duration = Duration::from_millis(500);
+/// The actor host gives a deadline to calls that name none. This is assumed when the gateway has not said which.
+const ASSUMED_DEADLINE: Duration = Duration::from_secs(60);
 /// Pools whose address is remembered.
 const MAX_ADDRESSES: usize = 1024;
 
-/// Where calls are answered, and the connections there that no call uses.
-pub struct Address {
-    pub socket: String,
-    pub token: String,
-    idle: Mutex<Idle<Connection>>,
+/// What the gateway gives a handler for its services: where the actor host listens, and a token.
+struct Access {
+    socket: String,
+    token: String,
+    /// The deadline the actor host gives to calls that name none.
+    default_deadline: Duration,
 }
 
-impl Address {
-    fn new(socket: String, token: String) -> Arc<Address> {
-        Arc::new(Address { socket, token, idle: Mutex::new(Idle::new()) })
+impl Access {
+    /// `None` if this process was started without access to services.
+    fn get() -> Option<&'static Access> {
+        static ACCESS: OnceLock<Option<Access>> = OnceLock::new();
+        ACCESS.get_or_init(Access::of_environment).as_ref()
     }
 
-    /// The connection that was used last and is still good.
-    fn take(&self) -> Option<Connection> {
-        loop {
-            let connection = lock(&self.idle).take()?;
-            if connection.is_usable() {
-                return Some(connection);
-            }
-        }
+    fn of_environment() -> Option<Access> {
+        let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let default_deadline = variable("EDGE_SERVICES_TIMEOUT_MS").and_then(|ms| ms.parse().ok());
+        Some(Access {
+            socket: variable("EDGE_SERVICES_SOCKET")?,
+            token: variable("EDGE_SERVICES_TOKEN")?,
+            default_deadline: default_deadline.map_or(ASSUMED_DEADLINE, Duration::from_millis),
+        })
     }
+}
 
-    /// Closes its connections, now and when their calls end: nothing else would, as each of them holds it.
-    fn forget(&self) {
-        let left = lock(&self.idle).close();
-        // Closed without holding the lock.
-        drop(left);
-    }
+/// The path of a socket that lies beside that of the actor host.
+fn beside(name: &str) -> String {
+    let folder = Access::get().and_then(|access| access.socket.rsplit_once('/')).map_or("", |(folder, _)| folder);
+    format!("{folder}/{name}")
 }
 
 /// The address of the actor host.
 static ACTOR_HOST: LazyLock<Option<Arc<Address>>> =
-    LazyLock::new(|| access::get().map(|Access { socket, token, .. }| Address::new(socket.clone(), token.clone())));
+    LazyLock::new(|| Access::get().map(|Access { socket, token, .. }| Address::new(socket.clone(), token.clone())));
 /// By pool, those of services with a process of their own.
 static ADDRESSES: LazyLock<Mutex<HashMap<String, Arc<Address>>>> = LazyLock::new(Mutex::default);
 /// Whether a thread closes connections that are not needed.
 static HAS_CLOSER: AtomicBool = AtomicBool::new(false);
-
-/// A stack: what was used last is taken first, so that what is not needed stays at the bottom.
-struct Idle<T> {
-    items: Vec<T>,
-    /// The fewest there were since the last check: as many were not needed since then.
-    fewest: usize,
-    /// Whether nothing is kept any more.
-    is_closed: bool,
-}
-
-impl<T> Idle<T> {
-    const fn new() -> Self {
-        Idle { items: Vec::new(), fewest: 0, is_closed: false }
-    }
-
-    fn take(&mut self) -> Option<T> {
-        let taken = self.items.pop();
-        self.fewest = self.fewest.min(self.items.len());
-        taken
-    }
-
-    /// Returns the item if there is no room for it.
-    fn put(&mut self, item: T) -> Option<T> {
-        if self.is_closed || self.items.len() == MAX_IDLE {
-            return Some(item);
-        }
-        self.items.push(item);
-        None
-    }
-
-    /// Removes all, and keeps nothing any more.
-    fn close(&mut self) -> Vec<T> {
-        self.is_closed = true;
-        self.fewest = 0;
-        std::mem::take(&mut self.items)
-    }
-
-    /// Removes what was not needed since the last check.
-    fn unneeded(&mut self) -> Vec<T> {
-        let unneeded = self.items.drain(..self.fewest).collect();
-        self.fewest = self.items.len();
-        unneeded
-    }
-}
 
 impl Call<'_> {
     /// Makes the call for an operation with a `result`.
@@ -179,7 +136,7 @@ enum Attempt<R> {
 /// Why the call could not be made, or was not answered.
 pub fn exchange<R>(
     call: &Call<'_>,
-    read: impl FnOnce(&[u8], Body<'_>) -> Result<R, HandlerError>,
+    read: impl FnOnce(&[u8], AnswerBody<'_>) -> Result<R, HandlerError>,
 ) -> Result<(Connection, Result<R, HandlerError>), HandlerError> {
     call.check_size()?;
     let actor_host = ACTOR_HOST.as_ref().ok_or_else(|| call.family.no_access(call.pool))?;
@@ -206,7 +163,7 @@ pub fn exchange<R>(
 
 fn attempt<R, F>(call: &Call<'_>, address: &Arc<Address>, read: &mut Option<F>) -> Result<Attempt<R>, HandlerError>
 where
-    F: FnOnce(&[u8], Body<'_>) -> Result<R, HandlerError>,
+    F: FnOnce(&[u8], AnswerBody<'_>) -> Result<R, HandlerError>,
 {
     if let Some(connection) = address.take() {
         // What was not sent may have been closed since it was checked. Nothing is done twice.
@@ -215,7 +172,7 @@ where
             other => return Ok(other),
         }
     }
-    let access = access::get().ok_or_else(|| call.family.no_access(call.pool))?;
+    let access = Access::get().ok_or_else(|| call.family.no_access(call.pool))?;
     let limit = call.deadline.unwrap_or(access.default_deadline);
     match Connection::open(address, access.default_deadline, limit) {
         Ok(connection) => attempt_on(connection, call, read),
@@ -229,7 +186,7 @@ fn attempt_on<R, F>(
     read: &mut Option<F>,
 ) -> Result<Attempt<R>, HandlerError>
 where
-    F: FnOnce(&[u8], Body<'_>) -> Result<R, HandlerError>,
+    F: FnOnce(&[u8], AnswerBody<'_>) -> Result<R, HandlerError>,
 {
     let moved = match connection.exchange(call) {
         Ok((head, body)) => match reply::moved(head) {
@@ -248,7 +205,7 @@ where
 
 /// What is left of a call's time.
 fn remaining(call: &Call<'_>, began: Instant) -> Result<Option<Duration>, HandlerError> {
-    let limit = call.deadline.or_else(|| access::get().map(|access| access.default_deadline));
+    let limit = call.deadline.or_else(|| Access::get().map(|access| access.default_deadline));
     match limit.map(|limit| limit.checked_sub(began.elapsed())) {
         Some(None) => Err(call.family.error(call.pool, "deadline", "its time was over before it was made")),
         // In whole milliseconds, of which there is at least one.
@@ -260,9 +217,9 @@ fn remaining(call: &Call<'_>, began: Instant) -> Result<Option<Duration>, Handle
 /// Remembers the new address of a pool; without one, the actor host is asked.
 fn remember(pool: &str, from: &Arc<Address>, Moved { to }: Moved) {
     let Some(to) = to else { return forget(pool, from) };
-    let socket = access::beside(&to.socket);
+    let socket = beside(&to.socket);
     let mut addresses = lock(&ADDRESSES);
-    // Another call may have been told the same, and its connections are there.
+    // Another call may have got the same address, and its connections are there.
     if addresses.get(pool).is_some_and(|known| known.socket == socket) {
         return;
     }
@@ -290,11 +247,9 @@ fn forget(pool: &str, address: &Arc<Address>) {
 /// Keeps a connection for the next call.
 pub fn release(connection: Connection) {
     let address = Arc::clone(&connection.address);
-    let surplus = lock(&address.idle).put(connection);
-    // Closed without holding the lock.
-    drop(surplus);
+    address.keep(connection);
     // If no thread can be started now, the next connection to be released tries again.
-    if !HAS_CLOSER.swap(true, Ordering::SeqCst) && runtime::spawn_small("idle", close_unneeded).is_err() {
+    if !HAS_CLOSER.swap(true, Ordering::SeqCst) && spawn_small("idle", close_unneeded).is_err() {
         HAS_CLOSER.store(false, Ordering::SeqCst);
     }
 }
@@ -306,67 +261,18 @@ fn close_unneeded() {
         let addresses: Vec<_> = ACTOR_HOST.iter().cloned().chain(lock(&ADDRESSES).values().cloned()).collect();
         let mut is_done = true;
         for address in addresses {
-            let mut idle = lock(&address.idle);
-            let unneeded = idle.unneeded();
-            is_done &= idle.items.is_empty();
-            // Closed without holding the lock.
-            drop(idle);
-            drop(unneeded);
+            address.close_unneeded();
+            is_done &= !address.has_idle();
         }
         if !is_done {
             continue;
         }
         HAS_CLOSER.store(false, Ordering::SeqCst);
         // One may have been released since it was looked at, which took this thread to go on.
-        let none_left = ACTOR_HOST.iter().all(|address| lock(&address.idle).items.is_empty())
-            && lock(&ADDRESSES).values().all(|address| lock(&address.idle).items.is_empty());
-        if none_left || HAS_CLOSER.swap(true, Ordering::SeqCst) {
+        let has_idle = ACTOR_HOST.iter().any(|address| address.has_idle())
+            || lock(&ADDRESSES).values().any(|address| address.has_idle());
+        if !has_idle || HAS_CLOSER.swap(true, Ordering::SeqCst) {
             return;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_used_last_is_taken_first() {
-        let mut idle = Idle::new();
-        assert_eq!((idle.put(1), idle.put(2)), (None, None));
-        assert_eq!((idle.take(), idle.take(), idle.take()), (Some(2), Some(1), None));
-    }
-
-    #[test]
-    fn only_so_many_are_kept() {
-        let mut idle = Idle::new();
-        let surplus: Vec<_> = (0..MAX_IDLE + 2).filter_map(|n| idle.put(n)).collect();
-        assert_eq!(surplus, [MAX_IDLE, MAX_IDLE + 1]);
-    }
-
-    #[test]
-    fn what_is_not_needed_between_two_checks_is_removed() {
-        let mut idle = Idle::new();
-        for n in 1..=4 {
-            idle.put(n);
-        }
-        assert!(idle.unneeded().is_empty(), "all have just come");
-        let used = idle.take().zip(idle.take());
-        assert_eq!(used, Some((4, 3)));
-        idle.put(3);
-        idle.put(4);
-        assert_eq!(idle.unneeded(), [1, 2]);
-        assert_eq!(idle.unneeded(), [3, 4]);
-        assert!(idle.unneeded().is_empty());
-    }
-
-    #[test]
-    fn nothing_is_kept_once_it_is_closed() {
-        let mut idle = Idle::new();
-        idle.put(1);
-        assert!(idle.unneeded().is_empty());
-        assert_eq!(idle.close(), [1]);
-        assert_eq!((idle.put(2), idle.take()), (Some(2), None));
-        assert!(idle.unneeded().is_empty());
     }
 }

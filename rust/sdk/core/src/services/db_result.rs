@@ -1,7 +1,7 @@
 //! What statements return.
 
+use crate::error::HandlerError;
 use crate::json_bridge;
-use crate::HandlerError;
 use serde::de::DeserializeOwned;
 use serde::ser::{SerializeMap, SerializeStruct};
 use serde::{Deserialize, Serialize, Serializer};
@@ -75,8 +75,8 @@ impl DbResult {
     /// use rust_edge_gateway_sdk_core::prelude::*;
     ///
     /// fn handle(_: Request) -> Result<Response, HandlerError> {
-    ///     let found = DbPool::new("db").query("SELECT name, born FROM pets", ())?;
-    ///     Ok(Response::ok(found.ordered_rows()))
+    ///     let pets = DbPool::new("db").query("SELECT name, born FROM pets", ())?;
+    ///     Ok(Response::ok(pets.ordered_rows()))
     /// }
     /// ```
     pub fn ordered_rows(&self) -> impl Serialize + '_ {

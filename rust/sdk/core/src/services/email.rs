@@ -2,7 +2,7 @@
 
 use super::call::Call;
 use super::failure::Family;
-use crate::HandlerError;
+use crate::error::HandlerError;
 use base64::{engine::general_purpose::STANDARD as BASE64, Engine};
 use serde::{Deserialize, Serialize};
 

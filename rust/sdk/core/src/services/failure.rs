@@ -1,6 +1,6 @@
 //! Errors of calls, as the handler's error. Every message names the pool.
 
-use crate::HandlerError;
+use crate::error::HandlerError;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 

@@ -2,8 +2,8 @@
 
 use super::call::{Arg, Call};
 use super::failure::Family;
-use super::reply::{optional_payload, text, Deleted};
-use crate::HandlerError;
+use super::reply::{optional_payload, text, Deletion};
+use crate::error::HandlerError;
 use serde::{Deserialize, Serialize};
 
 /// A folder of an FTP, FTPS or SFTP server that is bound to the endpoint. Paths are below the service's `base_path` and
@@ -104,7 +104,7 @@ impl FtpPool {
     /// # Errors
     /// See [`FtpPool`].
     pub fn delete(&self, path: &str) -> Result<bool, HandlerError> {
-        let Deleted { deleted } = self.call("delete", &[("path", Arg::Text(path))], &[]).result()?;
+        let Deletion { deleted } = self.call("delete", &[("path", Arg::Text(path))], &[]).result()?;
         Ok(deleted)
     }
 

@@ -40,7 +40,7 @@ pub struct HttpPool {
 pub struct HttpRequest {
     method: String,
     path: String,
-    headers: Vec<Header>,
+    headers: Vec<HttpHeader>,
     body: Vec<u8>,
 }
 
@@ -51,20 +51,20 @@ pub struct HttpResponse {
     pub status: u16,
     /// As they were received: none of them is decoded or decompressed.
     pub body: Vec<u8>,
-    headers: Vec<Header>,
+    headers: Vec<HttpHeader>,
     pool_id: String,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Header {
+struct HttpHeader {
     name: String,
     value: String,
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct ResponseHead {
     status: u16,
-    headers: Vec<Header>,
+    headers: Vec<HttpHeader>,
 }
 
 impl HttpPool {
@@ -117,8 +117,8 @@ impl HttpPool {
             ("headers", Arg::Json(&headers)),
         ];
         let call = Call::new(Family::Http, &self.pool_id, "request", &args, &request.body);
-        call.read(|reply: Reply<'_, Answer>| {
-            let Answer { status, headers } = reply.result.ok_or("it has no result")?;
+        call.read(|reply: Reply<'_, ResponseHead>| {
+            let ResponseHead { status, headers } = reply.result.ok_or("it has no result")?;
             Ok(HttpResponse { status, headers, body: reply.body.into_vec(), pool_id: self.pool_id.clone() })
         })
     }
@@ -158,7 +158,7 @@ impl HttpRequest {
     /// Adds a header; there may be others of this name.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.headers.push(Header { name: name.into(), value: value.into() });
+        self.headers.push(HttpHeader { name: name.into(), value: value.into() });
         self
     }
 
@@ -184,7 +184,7 @@ impl HttpRequest {
     /// # Errors
     /// [`HandlerError::SerializationError`].
     pub fn json(self, value: &(impl Serialize + ?Sized)) -> Result<Self, HandlerError> {
-        Ok(self.header("Content-Type", "application/json").body(json_bridge::to_json(value)?))
+        Ok(self.header("Content-Type", "application/json").body(json_bridge::write::to_json(value)?))
     }
 
     /// A form, and its `Content-Type`.

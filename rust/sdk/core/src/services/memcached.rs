@@ -3,7 +3,7 @@
 use super::call::{Arg, Call};
 use super::failure::Family;
 use super::reply::{optional_payload, text, Reply};
-use crate::HandlerError;
+use crate::error::HandlerError;
 
 /// A memcached server that is bound to the endpoint.
 ///

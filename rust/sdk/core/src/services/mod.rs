@@ -21,7 +21,7 @@
 //! the same task would do meanwhile, as with `join!`, waits with it; and so do all tasks of a thread where futures are
 //! not `Send`.
 
-mod access;
+mod answer_reader;
 mod call;
 mod connection;
 mod connection_pool;
@@ -31,7 +31,6 @@ mod email;
 mod failure;
 mod files;
 mod http;
-mod incoming;
 mod memcached;
 mod mongo;
 mod mongo_options;

@@ -4,8 +4,8 @@ use super::call::{Arg, Call};
 use super::failure::Family;
 use super::mongo_options::{FindOptions, UpdateOptions, UpdateResult};
 use super::mongo_payload::{command, Payload};
-use crate::json_bridge::to_extended_json;
-use crate::HandlerError;
+use crate::error::HandlerError;
+use crate::json_bridge::write::to_extended_json;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -50,7 +50,7 @@ struct InsertedMany {
 }
 
 #[derive(Deserialize)]
-struct Deleted {
+struct DeleteResult {
     deleted: u64,
 }
 
@@ -236,7 +236,7 @@ impl MongoPool {
 
     #[inline(never)]
     fn deleted(&self, operation: &'static str, collection: &str, payload: Payload) -> Result<u64, HandlerError> {
-        let Deleted { deleted } = self.call(operation, collection, payload)?;
+        let DeleteResult { deleted } = self.call(operation, collection, payload)?;
         Ok(deleted)
     }
 

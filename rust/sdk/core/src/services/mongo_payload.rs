@@ -1,7 +1,7 @@
 //! The payloads of mongodb calls, as Extended JSON.
 
 use super::mongo_options::FindOptions;
-use crate::json_bridge::to_extended_json;
+use crate::json_bridge::write::to_extended_json;
 use serde::Serialize;
 
 /// The payload of a call being written: an object whose members are JSON texts.

@@ -4,7 +4,7 @@ use super::call::Arg;
 use super::failure::Family;
 use super::objects::{ObjectInfo, ObjectStore, StoredObject};
 use super::reply::{nothing, payload};
-use crate::HandlerError;
+use crate::error::HandlerError;
 use serde::Deserialize;
 use std::io::{self, BufRead, Read};
 
@@ -15,12 +15,12 @@ const MAX_PARTS: usize = 10_000;
 const RANGE_BYTES: u64 = 4 << 20;
 
 #[derive(Deserialize)]
-struct Begun {
+struct Upload {
     upload_id: String,
 }
 
 #[derive(Deserialize)]
-struct Stored {
+struct UploadedPart {
     etag: String,
 }
 
@@ -55,11 +55,11 @@ impl ObjectStore {
             return self.put_with_type(key, &part, content_type);
         }
         let args = [("key", Arg::Text(key)), ("content_type", Arg::Text(content_type))];
-        let begun: Begun = self.call("begin_upload", &args, &[]).result()?;
-        let stored = self.upload_parts(key, &begun.upload_id, content, part);
+        let upload: Upload = self.call("begin_upload", &args, &[]).result()?;
+        let stored = self.upload_parts(key, &upload.upload_id, content, part);
         if stored.is_err() {
             // The error is that of the upload. What this does not remove is removed by a rule of the bucket, if at all.
-            let args = [("key", Arg::Text(key)), ("upload_id", Arg::Text(&begun.upload_id))];
+            let args = [("key", Arg::Text(key)), ("upload_id", Arg::Text(&upload.upload_id))];
             let _ = self.call("abort_upload", &args, &[]).read(nothing);
         }
         stored
@@ -82,13 +82,13 @@ impl ObjectStore {
                 return Err(Family::Storage.invalid(&self.pool_id, &text));
             }
             let number = ("number", Arg::Number(etags.len() as u64 + 1));
-            let stored: Stored = self.call("upload_part", &[key, upload_id, number], &part).result()?;
+            let stored: UploadedPart = self.call("upload_part", &[key, upload_id, number], &part).result()?;
             etags.push(stored.etag);
             size += part.len() as u64;
             read_part(content, &mut part)?;
         }
         let etags = serde_json::to_string(&etags).map_err(HandlerError::from)?;
-        let stored: Stored =
+        let stored: UploadedPart =
             self.call("complete_upload", &[key, upload_id, ("etags", Arg::Json(&etags))], &[]).result()?;
         Ok(StoredObject { etag: Some(stored.etag), size })
     }
@@ -161,7 +161,7 @@ impl BufRead for ObjectReader {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.at == self.piece.len() && self.read < self.info.size {
             self.at = 0;
-            // Before the next is there.
+            // Before the next has come.
             self.piece = Vec::new();
             self.piece = self.next_range().map_err(io::Error::other)?;
             self.read += self.piece.len() as u64;

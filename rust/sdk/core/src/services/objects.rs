@@ -2,8 +2,8 @@
 
 use super::call::{Arg, Call};
 use super::failure::Family;
-use super::reply::{optional_payload, result, text, Deleted, Reply};
-use crate::HandlerError;
+use super::reply::{optional_payload, result, text, Deletion, Reply};
+use crate::error::HandlerError;
 use serde::{Deserialize, Serialize};
 
 /// A bucket of an object storage that is bound to the endpoint.
@@ -71,7 +71,7 @@ pub struct StoredObject {
 }
 
 #[derive(Deserialize)]
-struct Head {
+struct ObjectHead {
     found: bool,
     #[serde(flatten)]
     info: Option<ObjectInfo>,
@@ -104,10 +104,10 @@ impl ObjectStore {
     /// # Errors
     /// See [`ObjectStore`].
     pub fn head(&self, key: &str) -> Result<Option<ObjectInfo>, HandlerError> {
-        let head = |reply: Reply<'_, Head>| match result(reply)? {
-            Head { found: false, .. } => Ok(None),
-            Head { info: Some(info), .. } => Ok(Some(info)),
-            Head { .. } => Err("it has no size".to_owned()),
+        let head = |reply: Reply<'_, ObjectHead>| match result(reply)? {
+            ObjectHead { found: false, .. } => Ok(None),
+            ObjectHead { info: Some(info), .. } => Ok(Some(info)),
+            ObjectHead { .. } => Err("it has no size".to_owned()),
         };
         self.call("head", &[("key", Arg::Text(key))], &[]).read(head)
     }
@@ -146,7 +146,7 @@ impl ObjectStore {
     /// # Errors
     /// See [`ObjectStore`].
     pub fn delete(&self, key: &str) -> Result<bool, HandlerError> {
-        let Deleted { deleted } = self.call("delete", &[("key", Arg::Text(key))], &[]).result()?;
+        let Deletion { deleted } = self.call("delete", &[("key", Arg::Text(key))], &[]).result()?;
         Ok(deleted)
     }
 

@@ -1,6 +1,6 @@
 //! Parameters as JSON text. Not generic: what [`super::param_types`] says of types ends in one of the few methods here.
 
-use crate::json_bridge::MAX_EXACT_INTEGER;
+use crate::json_bridge::write::MAX_EXACT_INTEGER;
 use base64::{engine::general_purpose::STANDARD as BASE64, Engine};
 use serde_json::Value;
 

@@ -2,10 +2,10 @@
 
 use super::call::{Arg, Call};
 use super::failure::Family;
+use super::param_types::IntoParams;
 use super::params::Params;
 use super::reply::{optional_payload, text};
-use super::IntoParams;
-use crate::HandlerError;
+use crate::error::HandlerError;
 use base64::{engine::general_purpose::STANDARD as BASE64, Engine};
 use serde::de::DeserializeOwned;
 use serde_json::Value;

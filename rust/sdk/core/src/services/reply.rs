@@ -1,8 +1,8 @@
 //! An answer as it is read: see `docs/SERVICE-PROTOCOL.md`.
 
+use super::answer_reader::AnswerBody;
 use super::failure::{ConnectionError, Family};
-use super::incoming::Body;
-use crate::HandlerError;
+use crate::error::HandlerError;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::Deserialize;
 
@@ -52,7 +52,7 @@ const MOVED: &[u8] = b"{\"ok\":false,\"kind\":\"moved\"";
 /// A successful answer.
 pub struct Reply<'a, T> {
     pub result: Option<T>,
-    pub body: Body<'a>,
+    pub body: AnswerBody<'a>,
 }
 
 /// Reads the result, which must be there.
@@ -72,21 +72,21 @@ pub fn nothing(_: Reply<'_, IgnoredAny>) -> Result<(), String> {
 
 /// The result of `get` in caches and storages.
 #[derive(Deserialize)]
-pub struct Found {
+pub struct Lookup {
     found: bool,
 }
 
 /// The result of `delete` in storages.
 #[derive(Deserialize)]
-pub struct Deleted {
+pub struct Deletion {
     pub deleted: bool,
 }
 
 /// The payload, if there is one.
-pub fn optional_payload(reply: Reply<'_, Found>) -> Result<Option<Vec<u8>>, String> {
+pub fn optional_payload(reply: Reply<'_, Lookup>) -> Result<Option<Vec<u8>>, String> {
     match reply.result {
-        Some(Found { found: true }) => Ok(Some(reply.body.into_vec())),
-        Some(Found { found: false }) => Ok(None),
+        Some(Lookup { found: true }) => Ok(Some(reply.body.into_vec())),
+        Some(Lookup { found: false }) => Ok(None),
         None => Err("it has no result".to_owned()),
     }
 }

@@ -2,11 +2,12 @@
 
 use super::call::{Arg, Call};
 use super::db_result::SentResult;
+use super::db_result::{DbResult, ExecResult};
 use super::failure::Family;
+use super::param_types::IntoParams;
 use super::params::statement;
 use super::transaction::Transaction;
-use super::{DbResult, ExecResult, IntoParams};
-use crate::HandlerError;
+use crate::error::HandlerError;
 use serde::de::DeserializeOwned;
 
 /// A database that is bound to the endpoint: PostgreSQL, MySQL or SQLite.
@@ -17,8 +18,8 @@ use serde::de::DeserializeOwned;
 /// fn handle(req: Request) -> Result<Response, HandlerError> {
 ///     let db = DbPool::new("main-db");
 ///     let owner: String = req.require_query_param("owner")?;
-///     let found = db.query("SELECT id, name FROM pets WHERE owner = ? AND age > ?", (&owner, 2))?;
-///     Ok(Response::ok(found.rows))
+///     let pets = db.query("SELECT id, name FROM pets WHERE owner = ? AND age > ?", (&owner, 2))?;
+///     Ok(Response::ok(pets.rows))
 /// }
 /// ```
 ///
@@ -83,8 +84,8 @@ impl DbPool {
     ///
     /// fn transfer(db: &DbPool, from: i64, to: i64, cents: i64) -> Result<(), HandlerError> {
     ///     db.transaction(|tx| {
-    ///         let taken = "UPDATE accounts SET cents = cents - ? WHERE id = ? AND cents >= ?";
-    ///         if tx.execute(taken, (cents, from, cents))? == 0 {
+    ///         let withdraw = "UPDATE accounts SET cents = cents - ? WHERE id = ? AND cents >= ?";
+    ///         if tx.execute(withdraw, (cents, from, cents))? == 0 {
     ///             return Err(HandlerError::Conflict("not enough money".into()));
     ///         }
     ///         tx.execute("UPDATE accounts SET cents = cents + ? WHERE id = ?", (cents, to))?;

@@ -1,13 +1,14 @@
 //! [`Transaction`]: statements that take effect together, or not at all.
 
+use super::answer_reader::AnswerBody;
 use super::call::Call;
 use super::connection::Connection;
-use super::db_result::SentResult;
+use super::db_result::{DbResult, ExecResult, SentResult};
 use super::failure::Family;
-use super::incoming::Body;
+use super::param_types::IntoParams;
 use super::params::statement;
-use super::{connection_pool, reply, DbResult, ExecResult, IntoParams};
-use crate::HandlerError;
+use super::{connection_pool, reply};
+use crate::error::HandlerError;
 use serde::de::DeserializeOwned;
 use std::time::Instant;
 
@@ -25,16 +26,16 @@ impl Transaction {
     pub(super) fn begin(pool_id: &str) -> Result<Transaction, HandlerError> {
         let call = Call::new(Family::Database, pool_id, "begin", &[], &[]);
         let began = Instant::now();
-        let begun = connection_pool::exchange(&call, |head, body| acknowledge(&call, head, body));
-        let begun = begun.and_then(|(connection, outcome)| match outcome {
+        let answer = connection_pool::exchange(&call, |head, body| acknowledge(&call, head, body));
+        let transaction = answer.and_then(|(connection, outcome)| match outcome {
             Ok(()) => Ok(Transaction { pool_id: pool_id.to_owned(), connection: Some(connection) }),
             Err(error) => {
                 connection_pool::release(connection);
                 Err(error)
             }
         });
-        call.ended(began.elapsed(), begun.as_ref().err());
-        begun
+        call.ended(began.elapsed(), transaction.as_ref().err());
+        transaction
     }
 
     /// As [`DbPool::query`](super::DbPool::query).
@@ -118,7 +119,7 @@ impl Transaction {
         &mut self,
         operation: &'static str,
         payload: &[u8],
-        read: impl FnOnce(&Call<'_>, &[u8], Body<'_>) -> Result<R, HandlerError>,
+        read: impl FnOnce(&Call<'_>, &[u8], AnswerBody<'_>) -> Result<R, HandlerError>,
     ) -> Result<R, HandlerError> {
         let mut call = Call::new(Family::Database, &self.pool_id, operation, &[], payload);
         call.in_transaction = true;
@@ -156,6 +157,6 @@ impl std::fmt::Debug for Transaction {
     }
 }
 
-fn acknowledge(call: &Call<'_>, head: &[u8], body: Body<'_>) -> Result<(), HandlerError> {
+fn acknowledge(call: &Call<'_>, head: &[u8], body: AnswerBody<'_>) -> Result<(), HandlerError> {
     call.understand(head, body, reply::nothing)
 }

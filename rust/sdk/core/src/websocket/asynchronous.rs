@@ -1,9 +1,12 @@
 //! The same for `handler_ws_async!`.
 
-use super::{protocols, Assembler, CloseFrame, Message};
+use super::message::{Assembler, CloseFrame, Message};
+use super::protocols;
+use crate::error::HandlerError;
+use crate::request::Request;
+use crate::response::Response;
 use crate::runtime::body_source::BodySource;
-use crate::runtime::socket::Line;
-use crate::{HandlerError, Request, Response};
+use crate::runtime::socket_line::Line;
 use futures_core::Stream;
 use std::future::poll_fn;
 use std::io;

@@ -1,9 +1,10 @@
 //! The JSON heads: a request's becomes a [`Request`], a [`Response`] becomes its own.
 
 use super::frame::{self, Frame, Kind, HEADER_BYTES, MAX_BODY_BYTES, MAX_HEAD_BYTES, MAX_STREAM_HEAD_BYTES};
+use crate::request::Request;
 use crate::request::{header_separator, Caller, Received};
+use crate::response::Response;
 use crate::runtime::records;
-use crate::{Request, Response};
 use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
@@ -146,7 +147,7 @@ pub fn socket(out: &mut Vec<u8>, number: u32, head: &Response) -> bool {
         SWITCHING => write_head(out, head, END, MAX_STREAM_HEAD_BYTES),
         status => Err(format!("a WebSocket is accepted with the status {SWITCHING}, not {status}")),
     };
-    begun(out, frame_at, number, written)
+    finish_stream_head(out, frame_at, number, written)
 }
 
 /// Appends the frame that begins a stream, with `head` but for its body. One that cannot be sent is replaced by a whole
@@ -155,11 +156,11 @@ pub fn stream(out: &mut Vec<u8>, number: u32, head: &Response) -> bool {
     let frame_at = out.len();
     let written =
         check_status(head.status).and_then(|()| write_head(out, head, END_WITH_MEMORY, MAX_STREAM_HEAD_BYTES));
-    begun(out, frame_at, number, written)
+    finish_stream_head(out, frame_at, number, written)
 }
 
 /// Completes the frame that begins a stream, or replaces it by a 500.
-fn begun(out: &mut Vec<u8>, frame_at: usize, number: u32, written: Result<usize, String>) -> bool {
+fn finish_stream_head(out: &mut Vec<u8>, frame_at: usize, number: u32, written: Result<usize, String>) -> bool {
     match written {
         Ok(head_len) => {
             let header = frame::header(Kind::Stream, number, head_len, 0);

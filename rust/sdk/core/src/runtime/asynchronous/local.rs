@@ -1,6 +1,7 @@
 //! Threads for handlers whose futures are not `Send`, as with an `Rc` held across an `.await`.
 
-use super::{call, Answers, LocalCall};
+use super::calls::{self, LocalCallFuture};
+use super::connection::TaskConnection;
 use crate::runtime::input::Incoming;
 use crate::runtime::process::fatal;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -9,8 +10,8 @@ use tokio::runtime::Builder;
 use tokio::sync::mpsc::{unbounded_channel, UnboundedReceiver, UnboundedSender};
 use tokio::task::{spawn_local, LocalSet};
 
-type Job = (u32, Incoming, Answers);
-type Handler = &'static (dyn Fn(Incoming) -> LocalCall + Sync);
+type Job = (u32, Incoming, TaskConnection);
+type LocalHandler = &'static (dyn Fn(Incoming) -> LocalCallFuture + Sync);
 
 /// As many threads as cores, each with its own tasks.
 pub struct Threads {
@@ -20,21 +21,21 @@ pub struct Threads {
 
 impl Threads {
     /// Starts the threads.
-    pub fn start(handler: Handler) -> Self {
+    pub fn start(handler: LocalHandler) -> Self {
         let cores = thread::available_parallelism().map_or(1, |cores| cores.get());
         let jobs = (0..cores).map(|_| start_thread(handler)).collect();
         Threads { jobs, next: AtomicUsize::new(0) }
     }
 
     /// Makes a call on the thread whose turn it is.
-    pub fn call(&self, number: u32, incoming: Incoming, answers: Answers) {
+    pub fn call(&self, number: u32, incoming: Incoming, connection: TaskConnection) {
         let turn = self.next.fetch_add(1, Relaxed) % self.jobs.len();
         // The threads never end, so this never fails.
-        let _ = self.jobs[turn].send((number, incoming, answers));
+        let _ = self.jobs[turn].send((number, incoming, connection));
     }
 }
 
-fn start_thread(handler: Handler) -> UnboundedSender<Job> {
+fn start_thread(handler: LocalHandler) -> UnboundedSender<Job> {
     let (sender, jobs) = unbounded_channel();
     let runtime = Builder::new_current_thread()
         .enable_all()
@@ -49,8 +50,8 @@ fn start_thread(handler: Handler) -> UnboundedSender<Job> {
     sender
 }
 
-async fn work(handler: Handler, mut jobs: UnboundedReceiver<Job>) {
-    while let Some((number, incoming, answers)) = jobs.recv().await {
-        spawn_local(async move { answers.answer(number, call(handler, incoming).await).await });
+async fn work(handler: LocalHandler, mut jobs: UnboundedReceiver<Job>) {
+    while let Some((number, incoming, connection)) = jobs.recv().await {
+        spawn_local(calls::serve(handler, number, incoming, connection));
     }
 }

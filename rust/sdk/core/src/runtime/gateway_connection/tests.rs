@@ -32,10 +32,10 @@ fn set_aside(connection: &GatewayConnection, received: &mut Buffer) {
 
 /// Calls [`GatewayConnection::next`] on another thread; the number of the request comes when there is one.
 fn next_on_a_thread(connection: &Arc<GatewayConnection>) -> Receiver<Option<u32>> {
-    let (tell, told) = channel();
+    let (sender, numbers) = channel();
     let connection = connection.clone();
-    thread::spawn(move || tell.send(connection.next().map(|request| request.number)));
-    told
+    thread::spawn(move || sender.send(connection.next().map(|request| request.number)));
+    numbers
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_request_that_is_set_aside_is_not_left_to_a_thread_that_waits_for_the_right_
     }
     // Another one may not read, and writes what it has answered before it looks further.
     connection.answer(1, Response::ok(()), false);
-    let told = next_on_a_thread(&connection);
+    let numbers = next_on_a_thread(&connection);
     while !connection.outgoing.is_writing() {
         thread::yield_now();
     }
@@ -71,7 +71,7 @@ fn a_request_that_is_set_aside_is_not_left_to_a_thread_that_waits_for_the_right_
     let reading = connection.try_received();
     assert!(reading.is_some());
     gateway.read_exact(&mut vec![0; filled]).unwrap();
-    assert_eq!(told.recv_timeout(TIMEOUT), Ok(Some(2)));
+    assert_eq!(numbers.recv_timeout(TIMEOUT), Ok(Some(2)));
     assert!(!connection.has_next_reader.load(SeqCst));
 }
 
@@ -80,7 +80,7 @@ fn a_thread_that_reads_for_something_else_leaves_it_to_the_next_reader() {
     let (stream, mut gateway) = UnixStream::pair().unwrap();
     let connection = Arc::new(GatewayConnection::new(stream, Takes::Whole));
     let mut received = connection.try_received().expect("nobody reads");
-    let told = next_on_a_thread(&connection);
+    let numbers = next_on_a_thread(&connection);
     while !connection.has_next_reader.load(SeqCst) {
         thread::yield_now();
     }
@@ -88,7 +88,7 @@ fn a_thread_that_reads_for_something_else_leaves_it_to_the_next_reader() {
     gateway.write_all(&request(2)).unwrap();
     set_aside(&connection, &mut received);
     let number = thread::spawn(move || {
-        let number = told.recv_timeout(TIMEOUT);
+        let number = numbers.recv_timeout(TIMEOUT);
         // A thread that waits for bytes goes on.
         gateway.shutdown(Shutdown::Both).unwrap();
         number

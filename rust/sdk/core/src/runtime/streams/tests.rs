@@ -72,13 +72,13 @@ fn a_writer_of_before_has_nothing_of_the_next_stream() {
 #[test]
 fn nobody_wants_what_is_reset_or_closed() {
     let streams = Streams::default();
-    let (reset, wanted) = (streams.open(1), streams.open(2));
+    let (reset, live) = (streams.open(1), streams.open(2));
     control(&streams, &header(Kind::Reset, 1, 0, 0)).unwrap();
     assert_eq!(streams.lock().take(reset, 10).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
-    assert!(streams.is_over(reset) && !streams.is_over(wanted));
+    assert!(streams.is_over(reset) && !streams.is_over(live));
     streams.close();
-    assert!(streams.is_over(wanted));
-    assert!(streams.lock().take(wanted, 10).is_err());
+    assert!(streams.is_over(live));
+    assert!(streams.lock().take(live, 10).is_err());
     assert!(control(&streams, &header(Kind::Stream, 1, 0, 0)).is_err());
     let short = [&header(Kind::Credit, 1, 0, 3)[..], b"123"].concat();
     assert!(control(&streams, &short).is_err());

@@ -1,9 +1,10 @@
 //! Records as rows of a table: id and JSON text.
 
-use crate::runtime::lock;
+use crate::error::HandlerError;
+use crate::runtime::threads::lock;
+use crate::services::db_result::DbResult;
 use crate::services::failure::Family;
-use crate::services::{DbPool, DbResult};
-use crate::HandlerError;
+use crate::services::sql::DbPool;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -28,8 +29,8 @@ impl Table {
 
     pub fn get(&self, id: &str) -> Result<Option<Value>, HandlerError> {
         self.prepare()?;
-        let found = self.db.query(&format!("SELECT id, data FROM {} WHERE id = ?", self.name), [id])?;
-        found.first().map(|row| self.record(row)).transpose()
+        let result = self.db.query(&format!("SELECT id, data FROM {} WHERE id = ?", self.name), [id])?;
+        result.first().map(|row| self.record(row)).transpose()
     }
 
     pub fn list(&self) -> Result<Vec<Value>, HandlerError> {
@@ -44,7 +45,7 @@ impl Table {
         self.prepare()?;
         match self.db.execute(&format!("INSERT INTO {} (id, data) VALUES (?, ?)", self.name), [id, record]) {
             Ok(_) => Ok(true),
-            // Each database has its own words for an id that is taken.
+            // Each database has its own words for an id that another record has.
             Err(error @ HandlerError::DatabaseError(_)) => match self.has(id)? {
                 true => Ok(false),
                 false => Err(error),
@@ -66,8 +67,8 @@ impl Table {
     }
 
     fn has(&self, id: &str) -> Result<bool, HandlerError> {
-        let found = self.db.query(&format!("SELECT id FROM {} WHERE id = ?", self.name), [id])?;
-        Ok(found.first().is_some())
+        let result = self.db.query(&format!("SELECT id FROM {} WHERE id = ?", self.name), [id])?;
+        Ok(result.first().is_some())
     }
 
     fn record(&self, row: &HashMap<String, Value>) -> Result<Value, HandlerError> {
@@ -83,7 +84,7 @@ impl Table {
         }
     }
 
-    /// Makes sure that the table is there.
+    /// Makes sure that the table exists.
     fn prepare(&self) -> Result<(), HandlerError> {
         let is_this = |(pool_id, name): &(String, String)| *pool_id == self.db.pool_id && *name == self.name;
         if lock(&READY).iter().any(is_this) {
@@ -115,7 +116,7 @@ impl Table {
     fn find_or_make(&self) -> Result<(), HandlerError> {
         match self.probe() {
             Err(HandlerError::DatabaseError(_)) => {}
-            found => return found,
+            result => return result,
         }
         let (id_type, data_type) = self.column_types()?;
         let create =

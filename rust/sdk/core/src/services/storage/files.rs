@@ -1,8 +1,9 @@
 //! Records as files named `<id>.json`, in an object storage or on a file server.
 
 use super::id;
-use crate::services::{FileKind, FtpPool, ObjectStore};
-use crate::HandlerError;
+use crate::error::HandlerError;
+use crate::services::files::{FileKind, FtpPool};
+use crate::services::objects::ObjectStore;
 use serde_json::Value;
 
 const ENDING: &str = ".json";

@@ -1,6 +1,6 @@
 //! The ids of records: fit for a row, an object's key and a file's name.
 
-use crate::HandlerError;
+use crate::error::HandlerError;
 use std::fs::File;
 use std::io::Read;
 

@@ -4,9 +4,10 @@ mod database;
 mod files;
 mod id;
 
-use super::{FtpPool, ObjectStore};
-use crate::json_bridge::to_value;
-use crate::HandlerError;
+use super::files::FtpPool;
+use super::objects::ObjectStore;
+use crate::error::HandlerError;
+use crate::json_bridge::write::to_value;
 use database::Table;
 use files::Files;
 use serde::{Deserialize, Serialize};

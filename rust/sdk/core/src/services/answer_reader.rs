@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 const BUFFER_BYTES: usize = 16 * 1024;
 
 /// What has been read and not been used yet.
-pub struct Incoming {
+pub struct AnswerReader {
     bytes: Vec<u8>,
     /// Valid bytes are `start..end` of `bytes`.
     start: usize,
@@ -19,7 +19,7 @@ pub struct Incoming {
 }
 
 /// An answer. Its head, and its body unless that is large, lie in the buffer.
-pub struct Received {
+pub struct ReceivedAnswer {
     pub number: u32,
     head: Range<usize>,
     body: Placed,
@@ -31,30 +31,30 @@ enum Placed {
 }
 
 /// The bytes of a body.
-pub enum Body<'a> {
+pub enum AnswerBody<'a> {
     Small(&'a [u8]),
     Large(Vec<u8>),
 }
 
-impl Body<'_> {
+impl AnswerBody<'_> {
     pub fn as_slice(&self) -> &[u8] {
         match self {
-            Body::Small(bytes) => bytes,
-            Body::Large(bytes) => bytes,
+            AnswerBody::Small(bytes) => bytes,
+            AnswerBody::Large(bytes) => bytes,
         }
     }
 
     pub fn into_vec(self) -> Vec<u8> {
         match self {
-            Body::Small(bytes) => bytes.to_vec(),
-            Body::Large(bytes) => bytes,
+            AnswerBody::Small(bytes) => bytes.to_vec(),
+            AnswerBody::Large(bytes) => bytes,
         }
     }
 }
 
-impl Incoming {
+impl AnswerReader {
     pub fn new() -> Self {
-        Incoming { bytes: vec![0; BUFFER_BYTES], start: 0, end: 0 }
+        AnswerReader { bytes: vec![0; BUFFER_BYTES], start: 0, end: 0 }
     }
 
     /// Whether all that came has been used.
@@ -66,7 +66,7 @@ impl Incoming {
     ///
     /// # Errors
     /// [`ConnectionError`].
-    pub fn next(&mut self, stream: &UnixStream) -> Result<Received, ConnectionError> {
+    pub fn next(&mut self, stream: &UnixStream) -> Result<ReceivedAnswer, ConnectionError> {
         let header = self.read_head(stream)?;
         let head = self.start + HEADER_BYTES..self.start + HEADER_BYTES + header.head_len;
         let body_end = head.end + header.body_len;
@@ -79,14 +79,14 @@ impl Incoming {
             self.start = self.end;
             Placed::Apart(body)
         };
-        Ok(Received { number: header.number, head, body })
+        Ok(ReceivedAnswer { number: header.number, head, body })
     }
 
     /// The head of an answer, and its body.
-    pub fn open(&self, received: Received) -> (&[u8], Body<'_>) {
+    pub fn open(&self, received: ReceivedAnswer) -> (&[u8], AnswerBody<'_>) {
         let body = match received.body {
-            Placed::InBuffer(range) => Body::Small(&self.bytes[range]),
-            Placed::Apart(bytes) => Body::Large(bytes),
+            Placed::InBuffer(range) => AnswerBody::Small(&self.bytes[range]),
+            Placed::Apart(bytes) => AnswerBody::Large(bytes),
         };
         (&self.bytes[received.head], body)
     }
