@@ -1,30 +1,32 @@
 /**
  * Keeps the handlers of one endpoint, one for each version of its deployment, in their desired state: starts them,
- * replaces them without losing a request, restarts them when they crash, stops them. Changes are made one after the
- * other; a newer desired state takes over between two steps.
+ * replaces them without losing a request, restarts them when they crash, stops them. `runner-state.ts` has its states;
+ * in each but those in which it rests it takes one step. A newer desired state takes over between two steps.
  */
-import { isDeepStrictEqual } from 'node:util';
 import { toError } from '../errors.js';
 import { isKeptAwake } from '../model/endpoint-limits.js';
 import type { Runner } from '../reconcile/reconciler.js';
 import type { Deployed, DeployedTarget } from '../store/endpoint-runs.js';
 import type { ObservedState, VersionState } from '../store/observations.js';
-import { LatestWriter } from '../util/latest-writer.js';
+import { HandlerCrashes } from './handler-crashes.js';
 import { type HandlerProcess, withOutput } from './handler-process.js';
 import { IdleClock } from './idle-clock.js';
-import type { RunningState } from './messages.js';
+import type { ServingState } from './messages.js';
 import { isProcessOf, PendingStart } from './pending-start.js';
-import type { ProcessSettings } from './process-settings.js';
-import type { Beginning, DesiredState, EndpointRunnerHost, RunnerObservation } from './runner-host.js';
-import { type Running, routedTo, runningOf } from './running-handlers.js';
+import type { Beginning, DesiredState, EndpointRunnerHost } from './runner-host.js';
+import { RunnerReports } from './runner-reports.js';
+import {
+  isResting,
+  type RunnerState,
+  type Situation,
+  type Step,
+  servesAsDesired,
+  stateOf,
+} from './runner-state.js';
+import { RunningHandlers, routedTo, runningOf } from './running-handlers.js';
 
 /** A handler that has run this long has not crashed at its start. */
 const STABLE_MS = 10_000;
-/** So many crashes without being stable in between are a crash loop. */
-const CRASH_LOOP = 5;
-const FIRST_BACKOFF_MS = 100;
-const MAX_BACKOFF_MS = 30_000;
-
 /** The other end of a connection that broke is probably just ending: its exit code says more than that. */
 const CONNECTION_LOST_GRACE_MS = 200;
 
@@ -32,33 +34,23 @@ export class EndpointRunner implements Runner {
   /** For how long it has had no request. */
   readonly idle: IdleClock;
   readonly #host: EndpointRunnerHost;
+  readonly #handlers: RunningHandlers;
+  readonly #crashes = new HandlerCrashes();
+  readonly #reports: RunnerReports;
   #desired: DesiredState;
-  /** Those that serve, those to be replaced, and those that serve once the others of their deployment run too. */
-  #running: readonly Running[] = [];
-  /** Where requests go, as the front was told last. */
-  #routed: RunningState | 'asleep' | undefined;
   /** False: its handlers should be ended, until a request comes. */
   #isAwake = true;
+  /** Where requests go, as the front was told last. */
+  #routed: ServingState;
   /** The last deployment that has served here. */
   #proven: string | undefined;
-  #observedRevision: number | undefined;
-  readonly #observation: LatestWriter<RunnerObservation>;
-  /** Saves that a crash loop began or ended. */
-  readonly #crashReport: LatestWriter<() => Promise<void>>;
-  #crashes = 0;
   /** The latest start. */
-  #starting: PendingStart | undefined;
-  /** Why versions could not be started, or crash again and again, until they run. */
-  readonly #failures = new Map<number, string>();
-  /** The error of the last crash in a crash loop; undefined while there is none. */
-  #crashLoop: string | undefined;
+  #start: PendingStart | undefined;
+  #stable: NodeJS.Timeout | undefined;
   /** The endpoint may be in error because its handlers did not keep running, and is not known to have recovered. */
   #isInError: boolean;
-  #retry: NodeJS.Timeout | undefined;
-  #stable: NodeJS.Timeout | undefined;
-  #reconciling: Promise<void> | undefined;
-  /** Replaced processes that still have requests. */
-  readonly #retiring = new Set<Promise<void>>();
+  /** Steps are being taken. */
+  #steps: Promise<void> | undefined;
 
   /** @param isInError the endpoint is, maybe because of a runner before this one */
   constructor(
@@ -68,20 +60,13 @@ export class EndpointRunner implements Runner {
     isInError = false,
   ) {
     this.#host = host;
-    this.#isInError = isInError;
+    this.#handlers = new RunningHandlers(host, () => void this.#reportIfAsleep());
+    this.#reports = new RunnerReports(host);
     this.#desired = desired;
-    this.#routed = beginning === 'stopped' ? undefined : 'asleep';
+    this.#routed = { kind: beginning === 'stopped' ? 'none' : 'asleep' };
     this.#proven = beginning === 'woken' ? desired.deployment?.id : undefined;
+    this.#isInError = isInError;
     this.idle = new IdleClock(beginning !== 'woken');
-    this.#observation = new LatestWriter(
-      (observation) => host.saveObservation(observation),
-      (error) => host.log.warn({ err: error }, 'observation could not be saved; trying again soon'),
-    );
-    this.#crashReport = new LatestWriter(
-      (save) => save(),
-      (error) =>
-        host.log.warn({ err: error }, 'crash loop or recovery could not be saved; trying again soon'),
-    );
     this.#reconcile();
   }
 
@@ -96,24 +81,19 @@ export class EndpointRunner implements Runner {
       }
       if (isNewDeployment || isKeptAwake(desired.limits)) this.#isAwake = true;
       // Earlier crashes do not delay a new request.
-      this.#crashes = 0;
-      this.#crashLoop = undefined;
-      this.#failures.clear();
-      clearTimeout(this.#retry);
-      this.#retry = undefined;
-      if (this.#starting?.isPendingWithout(desired))
-        this.#inBackground(this.#starting.abandon(), 'abandoned handler process could not be stopped');
+      this.#crashes.forget();
+      if (this.#start?.isPendingWithout(desired))
+        this.#handlers.endsLater(this.#start.abandon(), 'abandoned handler process could not be stopped');
     }
     this.#reconcile();
   }
 
   saveAgain(): void {
-    void this.#observation.writeAgain();
+    this.#reports.saveAgain();
   }
 
   retryUnsaved(): void {
-    void this.#observation.retry();
-    void this.#crashReport.retry();
+    this.#reports.retryUnsaved();
   }
 
   /** After so long without requests its handlers should sleep; never where they are not to. */
@@ -124,9 +104,9 @@ export class EndpointRunner implements Runner {
 
   /** Ends its handlers until the next request, unless it changes, or they have not been stable since a crash. */
   sleep(): boolean {
-    const isStable = this.#crashes === 0 && this.#crashLoop === undefined && !this.#isInError;
-    if (!isStable || !this.#crashReport.isSettled || this.idleLimitMs === Infinity) return false;
-    if (this.#reconciling !== undefined || typeof this.#routed !== 'object') return false;
+    const isStable = this.#crashes.count === 0 && !this.#isInError && this.#reports.areCrashesSaved;
+    if (!isStable || this.idleLimitMs === Infinity) return false;
+    if (this.#steps !== undefined || this.#state.name !== 'running') return false;
     this.#isAwake = false;
     this.#reconcile();
     return true;
@@ -140,7 +120,7 @@ export class EndpointRunner implements Runner {
 
   /** Replaces the process because a request in it ran over its deadline. */
   replace(instanceId: number): void {
-    const running = this.#instance(instanceId);
+    const running = this.#handlers.byInstance(instanceId);
     // A process that is being replaced may run over more deadlines.
     if (!running || running.mustReplace) return;
     running.mustReplace = true;
@@ -150,83 +130,89 @@ export class EndpointRunner implements Runner {
 
   /** The connection to the process is lost: if it does not exit by itself, it is killed and counts as crashed. */
   connectionLost(instanceId: number, reason: string): void {
-    const running = this.#instance(instanceId);
+    const running = this.#handlers.byInstance(instanceId);
     if (!running) return;
     setTimeout(() => {
       // One that was replaced meanwhile finishes its requests.
-      if (this.#running.includes(running)) running.process.fail(reason);
+      if (this.#handlers.all.includes(running)) running.process.fail(reason);
     }, CONNECTION_LOST_GRACE_MS).unref();
   }
 
   /** Stops all processes; resolves when they have ended. */
   async stop(): Promise<void> {
     this.setDesired({ ...this.#desired, deployment: null });
-    while (this.#reconciling !== undefined) await this.#reconciling;
-    await Promise.all(this.#retiring);
-    await Promise.all([this.#observation.idle(), this.#crashReport.idle()]);
+    while (this.#steps !== undefined) await this.#steps;
+    await this.#handlers.ended();
+    await this.#reports.idle();
+  }
+
+  get #situation(): Situation {
+    return {
+      desired: this.#desired,
+      isAwake: this.#isAwake,
+      handlers: this.#handlers.all,
+      routed: this.#routed,
+      isObserved: this.#reports.isObserved(this.#desired.revision),
+      isBackingOff: this.#crashes.isBackingOff,
+    };
+  }
+
+  get #state(): RunnerState {
+    return stateOf(this.#situation);
   }
 
   #reconcile(): void {
-    this.#reconciling ??= this.#makeChanges().finally(() => {
-      this.#reconciling = undefined;
-      if (!this.#isAsDesired()) this.#reconcile();
-      else void this.#tellIfAsleep();
+    this.#steps ??= this.#takeSteps().finally(() => {
+      this.#steps = undefined;
+      if (!isResting(this.#state)) this.#reconcile();
+      else void this.#reportIfAsleep();
     });
   }
 
-  /** When nothing is left to do before it is woken. */
-  async #tellIfAsleep(): Promise<void> {
-    await this.#observation.idle();
-    const isResting = this.#reconciling === undefined && this.#retiring.size === 0;
-    if (!this.#isAwake && isResting && this.#routed === 'asleep') this.#host.asleep(this.#proven);
-  }
-
-  #instance(id: number): Running | undefined {
-    return this.#running.find(({ process }) => process.instance.id === id);
-  }
-
-  #isAsDesired(): boolean {
-    if (this.#retry) return true;
-    // That it sleeps is observed by others.
-    const isObserved = !this.#isAwake || this.#observedRevision === this.#desired.revision;
-    return isObserved && this.#isCurrent(this.#desired);
-  }
-
-  /** Whether what should run does, nothing else does, and requests go there. */
-  #isCurrent(desired: DesiredState): boolean {
-    if (!desired.deployment) return this.#running.length === 0 && this.#routed === undefined;
-    if (!this.#isAwake) return this.#running.length === 0 && this.#routed === 'asleep';
-    const target = routedTo(this.#running, desired, desired.deployment);
-    return this.#running.length === target.targets.length && isDeepStrictEqual(target, this.#routed);
-  }
-
-  /** Whether requests go to a process: one may run and not be told of, because it is to be replaced already. */
-  get #isServing(): boolean {
-    return this.#running.length > 0 && typeof this.#routed === 'object';
-  }
-
-  async #makeChanges(): Promise<void> {
-    while (!this.#isAsDesired()) {
+  async #takeSteps(): Promise<void> {
+    for (let state = this.#state; !isResting(state); state = this.#state) {
       const desired = this.#desired;
-      const { deployment } = desired;
-      const missing = deployment?.targets.find((target) => !runningOf(this.#running, target, desired));
       try {
-        if (!deployment) await this.#stopAll(desired);
-        else if (!this.#isAwake) await this.#fallAsleep(deployment);
-        else if (missing) await this.#startMissing(missing, desired);
-        else if (!this.#isCurrent(desired)) await this.#switchTo(desired, deployment);
-        else await this.#observeCurrent(desired);
+        await this.#takeStep(state, desired);
       } catch (thrown) {
-        await this.#startFailed(desired, toError(thrown), missing?.version ?? null);
+        await this.#startFailed(desired, toError(thrown), 'target' in state ? state.target.version : null);
       }
     }
   }
 
+  #takeStep(step: Step, desired: DesiredState): Promise<void> {
+    switch (step.name) {
+      case 'starting':
+      case 'replacing':
+      case 'waking':
+        return this.#startMissing(step.target, desired, step.name === 'waking');
+      case 'switching':
+        return this.#switchTo(desired, step.deployment);
+      case 'observing':
+        return this.#observeCurrent(desired);
+      case 'fallingAsleep':
+        return this.#fallAsleep(step.deployment);
+      case 'stopping':
+        return this.#stopAll(desired);
+    }
+  }
+
+  /** When nothing is left to do before it is woken. */
+  async #reportIfAsleep(): Promise<void> {
+    await this.#reports.observed();
+    if (this.#steps !== undefined || this.#handlers.areEnding) return;
+    if (!this.#isAwake && this.#routed.kind === 'asleep') this.#host.asleep(this.#proven);
+  }
+
+  /** Whether requests go to a process: one may run and not be told of, because it is to be replaced already. */
+  get #isServing(): boolean {
+    return this.#handlers.all.length > 0 && this.#routed.kind === 'running';
+  }
+
   async #stopAll(desired: DesiredState): Promise<void> {
-    const old = this.#running;
-    this.#running = [];
+    const old = this.#handlers.keepOnly([]);
     clearTimeout(this.#stable);
-    await this.#routeNowhere('none');
+    await this.#route({ kind: 'none' });
     await Promise.all(
       old.map(async ({ process }) => {
         await this.#host.drained(process);
@@ -238,31 +224,28 @@ export class EndpointRunner implements Runner {
 
   /** Requests that come from now on wake it, at once if need be: they do not wait until others are finished. */
   async #fallAsleep({ sticky }: Deployed): Promise<void> {
-    const old = this.#running;
-    this.#running = [];
+    const old = this.#handlers.keepOnly([]);
     clearTimeout(this.#stable);
-    await this.#host.route({ kind: 'asleep', ...(sticky && { sticky }) });
-    this.#routed = 'asleep';
-    this.#observedRevision = undefined;
-    for (const { process } of old) this.#retire(process);
+    await this.#route({ kind: 'asleep', ...(sticky && { sticky }) });
+    this.#reports.outdate();
+    for (const { process } of old) this.#handlers.retire(process);
   }
 
-  async #startMissing(target: DeployedTarget, settings: ProcessSettings): Promise<void> {
+  async #startMissing(target: DeployedTarget, settings: DesiredState, isWaking: boolean): Promise<void> {
     const { version, artifact } = target;
     // Requests to one that was asleep wait for it.
-    const isAsleep = this.#routed === 'asleep';
-    if (this.#running.length === 0 && !isAsleep) await this.#routeNowhere('starting');
+    if (this.#handlers.all.length === 0 && !isWaking) await this.#route({ kind: 'starting' });
     if (!isProcessOf(target, settings, this.#desired)) return; // no longer
-    const isWoken = isAsleep && this.#proven === this.#desired.deployment?.id;
-    const starting = new PendingStart(target, settings, (abandoned) =>
+    const isWoken = isWaking && this.#proven === this.#desired.deployment?.id;
+    const start = new PendingStart(target, settings, (abandoned) =>
       this.#host.start(artifact, settings, version, isWoken, abandoned),
     );
-    this.#starting = starting;
-    const process = await starting.outcome;
+    this.#start = start;
+    const process = await start.outcome;
     // What is desired now does not wait for it.
-    if (!process || starting.isAbandoned) return;
-    if (this.#crashLoop === undefined) this.#failures.delete(version);
-    this.#running = [...this.#running, { version, artifact, settings, process, mustReplace: false }];
+    if (!process || start.isAbandoned) return;
+    this.#crashes.started(version);
+    this.#handlers.add({ version, artifact, settings, process, mustReplace: false });
     void process.ended.then((reason) => this.#ended(process, reason));
     // Set before anything is awaited: a crash, which may come at any moment, clears it.
     clearTimeout(this.#stable);
@@ -271,59 +254,38 @@ export class EndpointRunner implements Runner {
 
   /** Sends requests to the handlers of a deployment, which all run, and lets others finish. */
   async #switchTo(desired: DesiredState, deployment: Deployed): Promise<void> {
-    const kept = deployment.targets.flatMap((target) => runningOf(this.#running, target, desired) ?? []);
-    const routed = routedTo(this.#running, desired, deployment);
-    await this.#host.route(routed);
-    this.#routed = routed;
+    const { all } = this.#handlers;
+    const kept = deployment.targets.flatMap((target) => runningOf(all, target, desired) ?? []);
+    await this.#route(routedTo(all, desired, deployment));
     this.#proven = deployment.id;
     this.idle.used(performance.now());
     // Those that were added or have crashed meanwhile are not among those that were replaced.
-    const old = this.#running.filter((running) => !kept.includes(running));
-    this.#running = this.#running.filter((running) => kept.includes(running));
-    for (const { process } of old) this.#retire(process);
-    if (!kept.every((running) => this.#running.includes(running))) return; // crashed already
+    for (const { process } of this.#handlers.keepOnly(kept)) this.#handlers.retire(process);
+    if (!kept.every((running) => this.#handlers.all.includes(running))) return; // crashed already
     // After a crash loop it counts as running only once it is stable.
-    if (this.#crashLoop === undefined) await this.#observe(desired, 'running');
-    else this.#observedRevision = desired.revision;
+    if (this.#crashes.loop === undefined) await this.#observe(desired, 'running');
+    else this.#reports.leaveObserved(desired.revision);
   }
 
-  async #routeNowhere(kind: 'none' | 'starting'): Promise<void> {
-    await this.#host.route({ kind });
-    this.#routed = undefined;
-  }
-
-  /** Lets the old process finish its requests, in the background. */
-  #retire(old: HandlerProcess): void {
-    const ended = this.#host.drained(old).then(() => old.stop());
-    this.#inBackground(ended, 'old handler process could not be stopped');
-  }
-
-  /** For the end of a process; `stop` waits for it. */
-  #inBackground(work: Promise<void>, failure: string): void {
-    const done = work
-      .catch((error: unknown) => this.#host.log.error({ err: error }, failure))
-      .finally(() => {
-        this.#retiring.delete(done);
-        void this.#tellIfAsleep();
-      });
-    this.#retiring.add(done);
+  async #route(serving: ServingState): Promise<void> {
+    await this.#host.route(serving);
+    this.#routed = serving;
   }
 
   #ended(process: HandlerProcess, reason: string): void {
-    const crashed = this.#running.find((running) => running.process === process);
+    const crashed = this.#handlers.remove(process);
     if (!crashed) return;
     clearTimeout(this.#stable);
-    this.#running = this.#running.filter((running) => running.process !== process);
-    this.#observedRevision = undefined;
-    this.#crashes++;
+    this.#reports.outdate();
+    this.#crashes.add();
     this.#host.restarted('crash', crashed.version);
     const text = withOutput(`The handler crashed: ${reason}.`, process.lastLines());
-    if (this.#crashes >= CRASH_LOOP) this.#failures.set(crashed.version, text);
-    this.#host.log.warn({ reason, crashes: this.#crashes }, 'handler crashed');
+    if (this.#crashes.areMany) this.#crashes.setError(crashed.version, text);
+    this.#host.log.warn({ reason, crashes: this.#crashes.count }, 'handler crashed');
     this.#host.failed(crashed.version, `The handler crashed: ${reason}.`);
     void process.stop(); // removes its child processes and its socket
-    if (this.#crashes > 1) this.#backOff();
-    if (this.#crashes >= CRASH_LOOP) void this.#enterCrashLoop(this.#namingVersion(crashed.version, text));
+    if (this.#crashes.count > 1) this.#backOff();
+    if (this.#crashes.areMany) void this.#enterCrashLoop(this.#namingVersion(crashed.version, text));
     this.#reconcile();
   }
 
@@ -332,21 +294,21 @@ export class EndpointRunner implements Runner {
       { err: error, deployment_id: desired.deployment?.id },
       'handler could not be started',
     );
-    this.#crashes++;
+    this.#crashes.add();
     this.#host.failed(version, error.message);
     // The previous handlers keep running; without one, requests need not wait. Those that wait for one that slept when
     // another deployment came get that one, because a deployment that fails at once is taken back.
     const willBeReverted =
-      this.#routed === 'asleep' && this.#proven !== desired.deployment?.id && this.#crashes === 1;
-    if (!this.#isServing && !willBeReverted) await this.#routeNowhere('none');
+      this.#routed.kind === 'asleep' && this.#proven !== desired.deployment?.id && this.#crashes.count === 1;
+    if (!this.#isServing && !willBeReverted) await this.#route({ kind: 'none' });
     if (this.#desired !== desired) return;
     // A start that fails is an error of the endpoint; it is tried again.
     this.#isInError = true;
     this.#backOff();
-    if (version !== null) this.#failures.set(version, error.message);
+    if (version !== null) this.#crashes.setError(version, error.message);
     const text = this.#namingVersion(version, error.message);
     await this.#observeFailed(text);
-    if (this.#crashes >= CRASH_LOOP) await this.#enterCrashLoop(text);
+    if (this.#crashes.areMany) await this.#enterCrashLoop(text);
   }
 
   /** Where several serve, it matters which of them fails. */
@@ -359,76 +321,69 @@ export class EndpointRunner implements Runner {
     const desired = this.#desired;
     const { deployment, revision } = desired;
     if (!deployment) return;
-    const isReported = this.#crashLoop !== undefined;
-    // Set before anything is awaited: a process started meanwhile has to become stable first.
-    this.#crashLoop = error;
-    if (!this.#isServing) await this.#routeNowhere('none');
+    // Before anything is awaited: a process started meanwhile has to become stable first.
+    const isNew = this.#crashes.enterLoop(error);
+    if (!this.#isServing) await this.#route({ kind: 'none' });
     // A newer desired state has not crashed yet.
     if (this.#desired !== desired) return;
     await this.#observeFailed(error);
     // It may have recovered while that was saved.
-    if (isReported || this.#desired !== desired || this.#crashLoop === undefined) return;
+    if (!isNew || this.#desired !== desired || this.#crashes.loop === undefined) return;
     this.#host.log.warn({ deployment_id: deployment.id }, 'handler is in a crash loop');
     this.#isInError = true;
-    await this.#crashReport.write(() => this.#host.saveCrashLoop(deployment, revision, error));
+    await this.#reports.writeCrashes(() => this.#host.saveCrashLoop(deployment, revision, error));
   }
 
   async #becameStable(): Promise<void> {
     const { deployment } = this.#desired;
     // Others may serve only because what is desired cannot be started.
-    if (!deployment || !this.#isCurrent(this.#desired)) return;
-    this.#crashes = 0;
-    this.#failures.clear();
-    if (this.#crashLoop === undefined && !this.#isInError) return;
-    this.#crashLoop = undefined;
+    if (!deployment || !servesAsDesired(this.#situation)) return;
+    const wasLoop = this.#crashes.loop !== undefined;
+    this.#crashes.forget();
+    if (!wasLoop && !this.#isInError) return;
     await this.#observe(this.#desired, 'running');
     this.#isInError = false;
-    await this.#crashReport.write(() => this.#host.saveRecovery(deployment));
+    await this.#reports.writeCrashes(() => this.#host.saveRecovery(deployment));
   }
 
   #backOff(): void {
-    clearTimeout(this.#retry);
-    const delay = Math.min(FIRST_BACKOFF_MS * 2 ** Math.max(0, this.#crashes - 2), MAX_BACKOFF_MS);
-    this.#retry = setTimeout(() => {
-      this.#retry = undefined;
-      this.#reconcile();
-    }, delay);
+    this.#crashes.backOff(() => this.#reconcile());
   }
 
   /** A handler in a crash loop is observed as failed, even while it happens to run. */
   async #observeCurrent(desired: DesiredState): Promise<void> {
-    if (this.#crashLoop === undefined) await this.#observe(desired, 'running');
-    else await this.#observe(desired, 'failed', this.#crashLoop);
+    const { loop } = this.#crashes;
+    if (loop === undefined) await this.#observe(desired, 'running');
+    else await this.#observe(desired, 'failed', loop);
   }
 
   /** When only a replacement failed, with other limits for example, the deployment still runs. */
   async #observeFailed(error: string): Promise<void> {
     const { deployment } = this.#desired;
     const runs = deployment?.targets.every(({ version, artifact }) =>
-      this.#running.some((running) => running.version === version && running.artifact === artifact),
+      this.#handlers.all.some((running) => running.version === version && running.artifact === artifact),
     );
     await this.#observe(this.#desired, runs && this.#isServing ? 'running' : 'failed', error);
   }
 
   async #observe(desired: DesiredState, state: ObservedState, error: string | null = null): Promise<void> {
-    const routed = typeof this.#routed === 'object' ? this.#routed.targets : [];
+    const routed = this.#routed.kind === 'running' ? this.#routed.targets : [];
     const targets = [...routed].sort((left, right) => right.weight - left.weight);
-    const serving = targets.flatMap(({ instance }) => this.#instance(instance.id) ?? []);
-    await this.#observation.write({
+    const serving = targets.flatMap(({ instance }) => this.#handlers.byInstance(instance.id) ?? []);
+    await this.#reports.observe({
       state,
       revision: desired.revision,
       serving: serving.map(({ version, process }) => ({ version, pid: process.pid })),
       versions: this.#versionStates(desired.deployment?.targets ?? []),
       error,
     });
-    this.#observedRevision = desired.revision;
     if (state === 'running') this.idle.observed();
   }
 
   #versionStates(targets: readonly DeployedTarget[]): VersionState[] {
     return targets.map(({ version }) => {
-      const error = this.#failures.get(version) ?? null;
-      const runs = this.#running.some((running) => running.version === version);
+      const error = this.#crashes.errorOf(version);
+      const runs = this.#handlers.all.some((running) => running.version === version);
       return { version, state: error !== null ? 'failed' : runs ? 'running' : 'starting', error };
     });
   }
