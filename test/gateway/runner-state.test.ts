@@ -1,8 +1,8 @@
 /** The state of an endpoint on a gateway, by what its runner knows. */
 import { expect } from 'chai';
-import type { HandlerProcess } from '../../src/gateway/handler-process.js';
-import { type Situation, stateOf } from '../../src/gateway/runner-state.js';
-import { type Running, routedTo } from '../../src/gateway/running-handlers.js';
+import type { HandlerProcess } from '../../src/gateway/handlers/handler-process.js';
+import { type Situation, stateOf } from '../../src/gateway/runner/runner-state.js';
+import { type Running, routedTo } from '../../src/gateway/runner/running-handlers.js';
 import type { LimitsInForce } from '../../src/model/endpoint-limits.js';
 
 const LIMITS: LimitsInForce = {
