@@ -47,14 +47,14 @@ export interface ActorHostOptions {
 
 export class ActorHost implements SessionHost {
   readonly #options: ActorHostOptions;
-  readonly #services: Reconciler<HostedService, ServiceRunner<IsolatedService>>;
+  readonly #services: Reconciler<HostedService, ServiceRunner>;
   readonly #bindings = new BindingTable();
   readonly #metrics = new Map<string, ActorMetrics>();
 
   constructor(options: ActorHostOptions) {
     this.#options = options;
     const { store, changes, log } = options;
-    this.#services = new Reconciler<HostedService, ServiceRunner<IsolatedService>>({
+    this.#services = new Reconciler<HostedService, ServiceRunner>({
       changes,
       topic: 'service',
       renew: () => options.node.renew(),
@@ -200,10 +200,10 @@ export class ActorHost implements SessionHost {
     runner.setDesired(service);
   }
 
-  #makeRunner({ id }: HostedService): ServiceRunner<IsolatedService> {
+  #makeRunner({ id }: HostedService): ServiceRunner {
     const { store, node } = this.#options;
     const log = this.#options.log.child({ service_id: id });
-    return new ServiceRunner<IsolatedService>({
+    return new ServiceRunner({
       log,
       openConfig: (service) => this.#openConfig(service),
       start: (service, json, onState) => this.#start(service, this.#config(json), log, onState),

@@ -10,41 +10,30 @@ import type { HostedService, ServiceObservation } from '../store/service-activit
 import { CoalescingTask } from '../util/coalescing-task.js';
 import { LatestWriter } from '../util/latest-writer.js';
 import type { Logger } from '../util/log.js';
-import type { ServiceCondition } from './service-process/isolated-service.js';
+import type { IsolatedService } from './service-process/isolated-service.js';
 
 type Observation = Omit<ServiceObservation, 'node_id' | 'service_id'>;
 
-/** An active service: its actor, in this process or in one of its own. */
-export interface RunningService {
-  readonly state: ServiceCondition;
-  /** Resolves when it takes calls, or cannot. */
-  ready(): Promise<void>;
-  /** Resolves when it knows its bindings, and the first attempt to connect has succeeded or failed. */
-  settled(): Promise<void>;
-  /** Ends it. @param limitMs how long to wait for calls in progress */
-  drain(limitMs?: number): Promise<void>;
-}
-
 /** The part of the actor host that a runner uses. */
-export interface ServiceRunnerHost<Running extends RunningService> {
+export interface ServiceRunnerHost {
   readonly log: Logger;
   /** @throws Error when the config cannot be decrypted */
   openConfig(service: HostedService): string;
-  start(service: HostedService, config: string, onState: () => void): Running;
+  start(service: HostedService, config: string, onState: () => void): IsolatedService;
   /** Tells a running service its bindings. */
-  bind(running: Running): void;
+  bind(running: IsolatedService): void;
   /** Rejects when it cannot be saved now. */
   saveObservation(observation: Observation): Promise<void>;
 }
 
-export class ServiceRunner<Running extends RunningService = RunningService> implements Runner {
-  readonly #host: ServiceRunnerHost<Running>;
+export class ServiceRunner implements Runner {
+  readonly #host: ServiceRunnerHost;
   #desired: HostedService | undefined;
   /** The version that was applied last; 0 before the first. */
   #version = 0;
-  #running: Running | undefined;
+  #running: IsolatedService | undefined;
   /** What will take its place. */
-  #starting: Running | undefined;
+  #starting: IsolatedService | undefined;
   /** Its config, as JSON, and when it was activated. */
   #config: string | undefined;
   #activatedAt: number | undefined;
@@ -55,7 +44,7 @@ export class ServiceRunner<Running extends RunningService = RunningService> impl
   readonly #draining = new Set<Promise<void>>();
   #activating: Promise<void> | undefined;
 
-  constructor(host: ServiceRunnerHost<Running>) {
+  constructor(host: ServiceRunnerHost) {
     this.#host = host;
     this.#observation = new LatestWriter(
       (observation) => host.saveObservation(observation),
@@ -64,7 +53,7 @@ export class ServiceRunner<Running extends RunningService = RunningService> impl
   }
 
   /** Undefined while the service is not active. */
-  get running(): Running | undefined {
+  get running(): IsolatedService | undefined {
     return this.#running;
   }
 

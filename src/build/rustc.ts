@@ -14,9 +14,9 @@ import {
   parseRustcOutput,
   plain,
   whyEnded,
+  withCrateHelp,
   withoutMachinePaths,
 } from './diagnostics.js';
-import { withCrateHelp } from './missing-crates.js';
 import { runTool, type ToolLimits, type ToolResult } from './run-tool.js';
 import type { Toolchain } from './toolchain.js';
 

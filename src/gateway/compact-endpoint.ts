@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EndpointLimits } from '../model/endpoint-limits.js';
 import type { Deployed, DeployedTarget, RoutedEndpoint, StickyBy } from '../store/endpoint-runs.js';
-import { withoutValidate } from './validate-text.js';
+import { withoutValidate } from './policies/validate-text.js';
 
 /** So many values are kept to be shared, whose texts have so many characters; with more, they begin anew. */
 const MAX_SHARED = 10_000;

@@ -4,7 +4,7 @@
  */
 
 import { LEVEL_NAMES, type Level } from '../model/log-entry.js';
-import type { HandlerEntry } from './endpoint-log.js';
+import type { HandlerEntry } from './log/endpoint-log.js';
 
 /** What an entry keeps of a text that says where it is from. */
 const MAX_CHARACTERS = 256;

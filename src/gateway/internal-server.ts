@@ -12,8 +12,8 @@ import type {
 } from '../internal/gateway-requests.js';
 import { bearerCheck } from '../internal/serve.js';
 import type { Log } from '../util/log.js';
+import type { PreparedHandlers } from './handlers/prepared-handlers.js';
 import type { Invocations } from './invocations.js';
-import type { PreparedHandlers } from './prepared-handlers.js';
 
 /** Creates the server; it does not listen yet. */
 export function createInternalServer(

@@ -15,9 +15,9 @@ import { ownerOfEndpoint, titleOfOwner } from '../model/owner.js';
 import type { Store } from '../store/database.js';
 import { type RoutedEndpoint, routedEndpoints } from '../store/endpoint-runs.js';
 import { Turns } from '../util/turns.js';
-import type { Front } from './front.js';
-import { type HandlerProcess, HandlerStartError } from './handler-process.js';
-import { type EndpointState, TRIAL } from './messages.js';
+import type { Front } from './front/front.js';
+import { type EndpointState, TRIAL } from './front/messages.js';
+import { type HandlerProcess, HandlerStartError } from './handlers/handler-process.js';
 
 export interface InvocationsOptions {
   readonly store: Store;

@@ -19,21 +19,21 @@ import { addRequests } from '../store/request-counters.js';
 import { readRowsDigest } from '../store/rows-digest.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import { compactEndpoint, type KnownEndpoint, sameRouting } from './compact-endpoint.js';
-import type { EndpointLog } from './endpoint-log.js';
-import { EndpointRunner } from './endpoint-runner.js';
-import type { Front } from './front.js';
-import type { HandlerListeners } from './handler-process.js';
-import { HandlerStarts, type HandlerStartsOptions } from './handler-starts.js';
-import { IdleHandlers } from './idle-handlers.js';
+import type { Front } from './front/front.js';
+import type { EndpointState, ServingState } from './front/messages.js';
+import type { HandlerListeners } from './handlers/handler-process.js';
+import { HandlerStarts, type HandlerStartsOptions } from './handlers/handler-starts.js';
+import type { PreparedHandlers } from './handlers/prepared-handlers.js';
 import type { InvocationsOptions } from './invocations.js';
-import { readMemory } from './machine-memory.js';
-import type { EndpointState, ServingState } from './messages.js';
-import type { MinuteFigures } from './minute-figures.js';
+import type { EndpointLog } from './log/endpoint-log.js';
 import { ObservationWriter } from './observation-writer.js';
-import { PoliciesInForce, type PoliciesInForceOptions } from './policies-in-force.js';
-import type { PreparedHandlers } from './prepared-handlers.js';
-import type { Beginning, EndpointRunnerHost } from './runner-host.js';
-import { SleepingEndpoints } from './sleeping-endpoints.js';
+import { PoliciesInForce, type PoliciesInForceOptions } from './policies/policies-in-force.js';
+import { EndpointRunner } from './runner/endpoint-runner.js';
+import type { Beginning, EndpointRunnerHost } from './runner/runner-host.js';
+import { IdleHandlers } from './sleep/idle-handlers.js';
+import { readMemory } from './sleep/machine-memory.js';
+import { SleepingEndpoints } from './sleep/sleeping-endpoints.js';
+import type { MinuteFigures } from './telemetry/minute-figures.js';
 
 /** Dependencies of a supervisor. */
 export interface SupervisorOptions

@@ -5,7 +5,6 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { AppError } from '../errors.js';
-import { requestPathProblem } from './request-path.js';
 
 /** The target and framing of a request. */
 export interface ReceivedHead {
@@ -23,6 +22,9 @@ export interface ReceivedHead {
 const MAX_HEADERS = 100;
 const AUTHORITY = /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+;=%-]*)(?::\d{0,5})?$/i;
 const ABSOLUTE_TARGET = /^https?:\/\/([^/?#]*)(.*)$/i;
+/** Paths without any of these are valid. */
+const SUSPICIOUS = /[%\\#]|\/\./;
+const DOT_SEGMENT = /(?:^|[/\\])\.{1,2}(?:$|[/\\])/;
 
 export function readHead({
   rawHeaders,
@@ -86,4 +88,34 @@ function problemOf(text: string | undefined, headers: number): AppError | undefi
   if (headers > MAX_HEADERS)
     return new AppError('headers_too_large', `The request has more than ${MAX_HEADERS} headers.`);
   return text === undefined ? undefined : new AppError('malformed_request', text);
+}
+
+/**
+ * Rejects paths that two programs could resolve, truncate or decode differently. Encoded slashes are part of a segment,
+ * and two slashes in a row are an empty segment; both are kept. In a query, what is no text is rejected: otherwise it
+ * would become other text.
+ * @param target path and query, as received
+ * @returns what is wrong with it, if anything
+ */
+export function requestPathProblem(target: string): string | undefined {
+  if (!SUSPICIOUS.test(target)) return undefined;
+  if (target.includes('#')) return 'The target of the request has a fragment ("#").';
+  const query = target.indexOf('?');
+  const path = query === -1 ? target : target.slice(0, query);
+  if (path.includes('\\')) return 'The path of the request has a backslash.';
+  const decoded = decode(path);
+  if (decoded === undefined) return 'The path of the request is not percent-encoded UTF-8.';
+  if (decoded.includes('\0')) return 'The path of the request has a NUL character.';
+  if (DOT_SEGMENT.test(decoded)) return 'The path of the request has "." or ".." between its slashes.';
+  if (query !== -1 && decode(target.slice(query)) === undefined)
+    return 'The query of the request is not percent-encoded UTF-8; a "%" is written %25.';
+  return undefined;
+}
+
+function decode(path: string): string | undefined {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return undefined;
+  }
 }

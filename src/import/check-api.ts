@@ -1,8 +1,9 @@
 /** Final validation of an imported API: that it can be stored. */
 import { AppError } from '../errors.js';
 import { textProblem } from '../model/formats.js';
+import type { ImportedEndpoint } from '../model/imported-endpoint.js';
 import { storable } from '../util/text.js';
-import type { ImportedApi, ImportedEndpoint } from './imported-api.js';
+import type { ImportedApi } from './imported-api.js';
 
 /** Source code of one import, characters: the parent process holds it in memory. */
 const CODE_LIMIT = 64 * 1024 * 1024;

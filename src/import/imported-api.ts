@@ -1,6 +1,6 @@
 /** The result of reading an OpenAPI document or a bundle. */
 import type { Dependencies } from '../model/crates.js';
-import type { EndpointMethod } from '../model/endpoint-method.js';
+import type { ImportedEndpoint, ImportedHandler } from '../model/imported-endpoint.js';
 import type { ValidateMode } from '../model/policies/validate.js';
 import { generateHandler } from './codegen/generate-handler.js';
 import type { Operation } from './openapi/document.js';
@@ -46,29 +46,6 @@ export interface ServiceBinding {
   readonly poolId: string;
   /** The name of the service. */
   readonly service: string;
-}
-
-/** One endpoint of an imported API. */
-export interface ImportedEndpoint {
-  /** The operationId, else `METHOD /path`. Unique within the import. */
-  readonly name: string;
-  readonly method: EndpointMethod;
-  /** Relative to the base path, as the document has it. */
-  readonly path: string;
-  readonly description: string | null;
-  /** A handler that compiles, parses the request and answers 501. */
-  readonly generatedCode: string;
-  /** The bundle's handler for this endpoint. */
-  readonly handler: ImportedHandler | null;
-  /** The policy `validate`, as JSON; none when it is not wanted, or there is nothing to check. */
-  readonly validate?: string;
-}
-
-/** A source file of a bundle. */
-export interface ImportedHandler {
-  /** Path in the bundle, e.g. `handlers/list_pets.rs`. */
-  readonly file: string;
-  readonly code: string;
 }
 
 /** Why a handler of a bundle is not used. */

@@ -1,10 +1,11 @@
 /** Messages between `reader-child.ts` and the child process that it starts (`reader-process.ts`). */
 import type { ErrorCode } from '../errors.js';
+import type { ImportedEndpoint } from '../model/imported-endpoint.js';
 import type { ValidateMode } from '../model/policies/validate.js';
 import type { BundleLimits } from './bundle/read-bundle.js';
 import type { FolderPart } from './folder/parts.js';
 import type { FolderToRead } from './folder/read-folder.js';
-import type { ImportedApi, ImportedEndpoint } from './imported-api.js';
+import type { ImportedApi } from './imported-api.js';
 
 /** Sent to the child, one at a time: the next job follows the answer to the one before. */
 export interface ReadJob {

@@ -22,12 +22,6 @@ export interface HandlerRequest {
   readonly body: Buffer;
 }
 
-/** What such a request needs to know of its endpoint. */
-export interface RequestedEndpoint {
-  readonly method: string;
-  readonly route: string;
-}
-
 const MAX_HEADERS = 90;
 /** With the longest path and what the gateway adds, less than it accepts of a head. */
 const MAX_HEAD_CHARACTERS = 7 * 1024;
@@ -43,7 +37,7 @@ const OWN_HEADERS = new Set([
  * @throws AppError invalid_input, which names the member
  */
 export function toHandlerRequest(
-  { method, route }: RequestedEndpoint,
+  { method, route }: { readonly method: string; readonly route: string },
   input: RequestInput,
   maxBytes: number,
 ): HandlerRequest {

@@ -33,7 +33,7 @@ const PARAMETER_NAME = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
 const CONTROL_CHARACTER = /[\u0000-\u001f\u007f-\u009f]/;
 
 /**
- * Refused in every request, as by `src/http/request-path.ts`: dot segments, also between encoded slashes and
+ * Refused in every request, as by `src/http/received-head.ts`: dot segments, also between encoded slashes and
  * backslashes.
  */
 export const DOT_SEGMENT = /(?:^|[/\\])\.{1,2}(?:$|[/\\])/;

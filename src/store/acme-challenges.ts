@@ -50,7 +50,7 @@ export async function dropExpiredChallenges(store: Store): Promise<void> {
   await store.knex('acme_challenges').whereRaw('expires_at <= clock_timestamp()').delete();
 }
 
-/** Whether a gateway answers a challenge, as its row says (`src/gateway/challenges.ts`), or is gone. */
+/** Whether a gateway answers a challenge, as its row says (`src/gateway/front/challenges.ts`), or is gone. */
 export async function isAnswering(store: Store, nodeId: string, token: string): Promise<boolean> {
   const node = await store
     .knex('nodes')

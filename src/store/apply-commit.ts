@@ -266,7 +266,7 @@ async function whatWasWritten(
     .whereRaw('endpoints.id = ANY(?)', [[...announced.endpoint]])
     // In the order in which all others lock them.
     .orderBy('endpoints.id')
-    .select<EndpointRow[]>('endpoints.id', 'endpoints.version', 'endpoints.status', 'apply_id', {
+    .select<AnnouncedRow[]>('endpoints.id', 'endpoints.version', 'endpoints.status', 'apply_id', {
       deployment: 'deployments.id',
     });
   const services = await tx
@@ -289,7 +289,7 @@ async function whatWasWritten(
   };
 }
 
-interface EndpointRow {
+interface AnnouncedRow {
   readonly id: string;
   readonly version: number;
   readonly status: string;

@@ -4,10 +4,6 @@ import type { Store } from './database.js';
 import { type ExistingEndpoint, existingEndpoints } from './import-rows.js';
 import { type ApiToImport, changeOf, digest, type PlaceOfImport, place } from './imported-endpoints.js';
 
-export interface DocumentedEndpoint extends ExistingEndpoint {
-  readonly enabled: boolean;
-}
-
 /** Rows read at once. */
 const ROWS = 500;
 
@@ -22,21 +18,18 @@ export async function documentedEndpoints(
   store: Store,
   host: string,
   { collection_id, endpoint_id: id }: DocumentedPart = {},
-): Promise<readonly DocumentedEndpoint[]> {
+): Promise<readonly ExistingEndpoint[]> {
   const rows = await store
     .knex('endpoints')
     .where({ domain: host, ...(collection_id && { collection_id }), ...(id && { id }) })
     .orderBy(['route', 'method'])
-    .select<{ id: string; enabled: boolean }[]>('id', 'enabled');
+    .select<{ id: string }[]>('id');
   const byId = new Map<string, ExistingEndpoint>();
   for (let at = 0; at < rows.length; at += ROWS) {
     const ids = rows.slice(at, at + ROWS).map(({ id }) => id);
     for (const endpoint of await existingEndpoints(store, ids)) byId.set(endpoint.id, endpoint);
   }
-  return rows.flatMap(({ id, enabled }) => {
-    const endpoint = byId.get(id);
-    return endpoint ? [{ ...endpoint, enabled }] : [];
-  });
+  return rows.flatMap(({ id }) => byId.get(id) ?? []);
 }
 
 /** What documents say of collections. */
@@ -45,7 +38,7 @@ export type DocumentedCollection = Pick<Collection, 'id' | 'name' | 'description
 /** The collections of endpoints, by their names. */
 export async function collectionsOf(
   store: Store,
-  endpoints: readonly DocumentedEndpoint[],
+  endpoints: readonly ExistingEndpoint[],
 ): Promise<readonly DocumentedCollection[]> {
   const ids = new Set(endpoints.flatMap(({ collection_id }) => collection_id ?? []));
   return store
@@ -55,19 +48,19 @@ export async function collectionsOf(
     .select<DocumentedCollection[]>('id', 'name', 'description', 'base_path');
 }
 
-/** What an import would change of an endpoint that is there. */
-export interface EndpointDifference {
-  readonly endpoint: DocumentedEndpoint;
-  readonly fields: readonly ('name' | 'description' | 'code' | 'validate')[];
-}
+/** Of an endpoint that is there. */
+export type DifferingField = 'name' | 'description' | 'code' | 'validate';
 
 export interface ImportDifferences {
   /** Endpoints that it would change, with what of them. */
-  readonly changed: readonly EndpointDifference[];
+  readonly changed: readonly {
+    readonly endpoint: ExistingEndpoint;
+    readonly fields: readonly DifferingField[];
+  }[];
   /** METHOD and path of what it would add. */
   readonly added: readonly string[];
   /** Endpoints that it would leave alone, because the document has nothing of them. */
-  readonly missing: readonly DocumentedEndpoint[];
+  readonly missing: readonly ExistingEndpoint[];
 }
 
 /**
@@ -76,14 +69,14 @@ export interface ImportDifferences {
  */
 export function importDifferences(
   api: ApiToImport,
-  endpoints: readonly DocumentedEndpoint[],
+  endpoints: readonly ExistingEndpoint[],
   target: PlaceOfImport,
 ): ImportDifferences {
   const existing = new Map(
     endpoints.map((endpoint) => [`${endpoint.method} ${endpoint.route_key}`, endpoint]),
   );
-  const seen = new Set<DocumentedEndpoint>();
-  const changed: EndpointDifference[] = [];
+  const seen = new Set<ExistingEndpoint>();
+  const changed: ImportDifferences['changed'][number][] = [];
   const added: string[] = [];
   for (const imported of api.endpoints) {
     const item = place(imported, target);

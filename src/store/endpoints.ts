@@ -245,23 +245,16 @@ export async function createEndpoint(
   );
 }
 
-/** An endpoint after a change. */
-export interface UpdatedEndpoint {
-  readonly endpoint: Endpoint;
-  /** Whether gateways have to route, limit or refuse otherwise. */
-  readonly concernsGateways: boolean;
-}
-
 /**
  * Changes the given fields.
- * @returns undefined when there is no such endpoint
+ * @returns undefined when there is no such endpoint; with it, whether gateways have to route, limit or refuse otherwise
  * @throws AppError not_found (the collection), domain_mismatch, service_not_for_domain, route_taken, invalid_input
  */
 export async function updateEndpoint(
   store: Store,
   id: string,
   changes: Partial<Omit<NewEndpoint, 'stack'>>,
-): Promise<UpdatedEndpoint | undefined> {
+): Promise<{ readonly endpoint: Endpoint; readonly concernsGateways: boolean } | undefined> {
   let claims: readonly RouteClaim[] = [];
   return namingRouteOwner(store, { claims: () => claims }, () =>
     transaction(store, async (tx) => {

@@ -3,7 +3,7 @@ import type { Store } from './database.js';
 import type { Endpoint } from './endpoints.js';
 
 /** An endpoint with the columns that only imports use. */
-interface ImportableEndpoint extends Endpoint {
+interface ImportColumns extends Endpoint {
   /** Title of the API in the last import. */
   readonly imported_from: string | null;
   /** The document of the last import, and METHOD and path in it; null where it is not kept. */
@@ -22,6 +22,7 @@ const EXISTING_COLUMNS = [
     'route',
     'route_key',
     'status',
+    'enabled',
     'imported_from',
     'imported_document_id',
     'imported_operation',
@@ -30,8 +31,8 @@ const EXISTING_COLUMNS = [
   ] as const),
 ] as const;
 
-/** The columns of an existing endpoint that an import compares. */
-export interface ExistingEndpoint extends Pick<ImportableEndpoint, (typeof EXISTING_COLUMNS)[number]> {
+/** The columns of an existing endpoint that an import compares, and an OpenAPI document says. */
+export interface ExistingEndpoint extends Pick<ImportColumns, (typeof EXISTING_COLUMNS)[number]> {
   /** sha256 of the code, in hex, so that the code itself is not read. */
   readonly code_digest: string | null;
   /** No code, or nothing but white space. */
@@ -45,7 +46,7 @@ const ADDED_COLUMNS = [
   ...(['generated_digest', 'handler_digest'] as const),
 ] as const;
 
-export type EndpointAddition = Pick<ImportableEndpoint, (typeof ADDED_COLUMNS)[number]>;
+type Addition = Pick<ImportColumns, (typeof ADDED_COLUMNS)[number]>;
 
 /** Columns that an import writes, with new or old values. */
 const CHANGED_COLUMNS = [
@@ -54,7 +55,7 @@ const CHANGED_COLUMNS = [
   ...(['generated_digest', 'handler_digest'] as const),
 ] as const;
 
-export interface EndpointChange extends Pick<ImportableEndpoint, 'id' | (typeof CHANGED_COLUMNS)[number]> {
+interface Change extends Pick<ImportColumns, 'id' | (typeof CHANGED_COLUMNS)[number]> {
   /** null keeps the code. */
   readonly code: string | null;
   /** Of new code; null keeps it. */
@@ -89,7 +90,7 @@ export async function existingEndpoints(tx: Store, ids: readonly string[]): Prom
   return rows;
 }
 
-export async function insertEndpoints(tx: Store, additions: readonly EndpointAddition[]): Promise<void> {
+export async function insertEndpoints(tx: Store, additions: readonly Addition[]): Promise<void> {
   if (additions.length === 0) return;
   const columns = ADDED_COLUMNS.join(', ');
   await tx.knex.raw(
@@ -98,7 +99,7 @@ export async function insertEndpoints(tx: Store, additions: readonly EndpointAdd
   );
 }
 
-export async function updateEndpoints(tx: Store, changes: readonly EndpointChange[]): Promise<void> {
+export async function updateEndpoints(tx: Store, changes: readonly Change[]): Promise<void> {
   if (changes.length === 0) return;
   await tx.knex.raw(
     `UPDATE endpoints SET

@@ -7,6 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../errors.js';
 import type { Dependencies } from '../model/crates.js';
 import type { EndpointMethod } from '../model/endpoint-method.js';
+import type { ImportedEndpoint } from '../model/imported-endpoint.js';
 import type { Policies } from '../model/policies/policies.js';
 import { enforceSame } from '../model/policies/same-validation.js';
 import type { ValidateMode, ValidatePolicy } from '../model/policies/validate.js';
@@ -30,25 +31,13 @@ export interface ApiToImport {
   readonly title: string;
   readonly description: string | null;
   readonly basePath: string | null;
-  readonly endpoints: readonly EndpointToImport[];
+  readonly endpoints: readonly ImportedEndpoint[];
   /** Of all handlers, `{}` for none; null keeps those of existing endpoints. */
   readonly dependencies: Dependencies | null;
   /** The document itself, for exports. */
   readonly document: DocumentToKeep | null;
   /** Whether requests are to be validated; unless it is said, endpoints keep the policies that they have. */
   readonly validation?: ValidateMode;
-}
-
-export interface EndpointToImport {
-  readonly name: string;
-  readonly method: EndpointMethod;
-  /** Without the base path. */
-  readonly path: string;
-  readonly description: string | null;
-  readonly generatedCode: string;
-  readonly handler: { readonly file: string; readonly code: string } | null;
-  /** The policy `validate`, as JSON. */
-  readonly validate?: string;
 }
 
 /** An endpoint of an import. */
@@ -97,7 +86,7 @@ export interface PlaceOfImport extends Pick<ImportScope, 'basePath'> {
 
 /** An endpoint and its new route. */
 interface Placed {
-  readonly endpoint: EndpointToImport;
+  readonly endpoint: ImportedEndpoint;
   /** The stored path: relative to the base path of the collection. */
   readonly path: string;
   readonly route: string;
@@ -193,7 +182,7 @@ export async function writeEndpoints(
  * Computes the path and route of an endpoint. A path of the document that begins like the base path is stored as its
  * whole route, because the API would take such a path of a collection for the route.
  */
-export function place(endpoint: EndpointToImport, { basePath, collection }: PlaceOfImport): Placed {
+export function place(endpoint: ImportedEndpoint, { basePath, collection }: PlaceOfImport): Placed {
   try {
     const route = routeBelow(basePath, endpoint.path);
     const own = collection?.base_path ?? null;
@@ -305,7 +294,7 @@ export function changeOf(
 }
 
 /** Of which operation of which document an endpoint is. */
-function originOf({ method, path }: EndpointToImport, documentId: string | null) {
+function originOf({ method, path }: ImportedEndpoint, documentId: string | null) {
   return {
     imported_document_id: documentId,
     imported_operation: documentId === null ? null : `${method} ${path}`,
@@ -315,7 +304,7 @@ function originOf({ method, path }: EndpointToImport, documentId: string | null)
 /** The other policies of an endpoint are its own. */
 function policiesOf(
   before: Policies | null,
-  { validate }: EndpointToImport,
+  { validate }: ImportedEndpoint,
   { validation }: ApiToImport,
 ): Policies | null {
   if (validation === undefined || validation === 'off') return before;
@@ -328,7 +317,7 @@ function policiesOf(
 }
 
 /** The code that replaces that of an endpoint: a handler always, generated code only if no user wrote any. */
-function newCode(before: ExistingEndpoint, { handler, generatedCode }: EndpointToImport) {
+function newCode(before: ExistingEndpoint, { handler, generatedCode }: ImportedEndpoint) {
   if (handler) {
     const brought = digest(handler.code);
     return { text: handler.code, digest: brought, generated: null, brought };
@@ -367,7 +356,7 @@ export function digest(code: string): string {
   return createHash('sha256').update(code).digest('hex');
 }
 
-function* chunks<T>(items: readonly T[], endpointOf: (item: T) => EndpointToImport): Generator<readonly T[]> {
+function* chunks<T>(items: readonly T[], endpointOf: (item: T) => ImportedEndpoint): Generator<readonly T[]> {
   let chunk: T[] = [];
   let code = 0;
   for (const item of items) {

@@ -71,7 +71,7 @@ const SCHEDULES = `
     FROM schedules ORDER BY created_at, id`;
 
 type Row<T> = Omit<T, 'kind'> & { readonly id: string };
-type EndpointRow = Row<Omit<EndpointObject, 'running' | 'variables' | 'bindings' | 'schedules'>> & {
+type StoredEndpoint = Row<Omit<EndpointObject, 'running' | 'variables' | 'bindings' | 'schedules'>> & {
   readonly running: 'true' | 'false' | 'other';
 };
 
@@ -103,7 +103,7 @@ export async function readInstallationIn(store: Store): Promise<StoredInstallati
   );
   const domains = await all<Row<Omit<DomainObject, 'variables'>>>(DOMAINS);
   const collections = await all<Row<Omit<CollectionObject, 'variables'>>>(COLLECTIONS);
-  const endpoints = await all<EndpointRow>(ENDPOINTS);
+  const endpoints = await all<StoredEndpoint>(ENDPOINTS);
   const services = await all<Row<SealedService>>(SERVICES);
   const secrets = await all<{ name: string }>('SELECT name FROM installation_secrets');
   return {

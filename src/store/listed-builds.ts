@@ -2,6 +2,7 @@
 import type { Scope } from '../model/permission.js';
 import type { Build, BuildState } from './builds.js';
 import type { Store } from './database.js';
+import type { Endpoint } from './endpoints.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 import { visible } from './visibility.js';
 
@@ -26,20 +27,17 @@ export async function listBuilds(
   return readPage(store, query, ORDER, options);
 }
 
-/** An endpoint that a build is of. */
-export interface BuiltEndpoint {
-  readonly id: string;
-  readonly name: string;
-}
+/** What is said of the endpoint that a build is of. */
+type Named = Pick<Endpoint, 'id' | 'name'>;
 
 /** The visible endpoints whose latest build is one of these, by build. */
 export async function endpointsOfBuilds(
   store: Store,
   ids: readonly string[],
   scope: Scope,
-): Promise<ReadonlyMap<string, readonly BuiltEndpoint[]>> {
+): Promise<ReadonlyMap<string, readonly Named[]>> {
   const query = store
-    .knex<BuiltEndpoint & { readonly build_id: string }>('endpoints')
+    .knex<Named & { readonly build_id: string }>('endpoints')
     .whereIn('build_id', [...ids])
     .orderBy('created_at')
     .select('id', 'name', 'build_id');
@@ -54,7 +52,7 @@ export async function endpointsOfSources(
   store: Store,
   ids: readonly string[],
   scope: Scope,
-): Promise<ReadonlyMap<string, readonly BuiltEndpoint[]>> {
+): Promise<ReadonlyMap<string, readonly Named[]>> {
   if (ids.length === 0) return new Map();
   const { knex } = store;
   const owners = knex.raw(
@@ -76,12 +74,12 @@ export async function endpointsOfSources(
     .from('ranked')
     .where('rank', '<=', MOST_OF_SOURCE)
     .orderBy('rank')
-    .select<(BuiltEndpoint & { readonly build_id: string })[]>('id', 'name', 'build_id');
+    .select<(Named & { readonly build_id: string })[]>('id', 'name', 'build_id');
   return byBuild(rows);
 }
 
-function byBuild(rows: readonly (BuiltEndpoint & { readonly build_id: string })[]) {
-  const endpoints = new Map<string, BuiltEndpoint[]>();
+function byBuild(rows: readonly (Named & { readonly build_id: string })[]) {
+  const endpoints = new Map<string, Named[]>();
   for (const { build_id, ...endpoint } of rows)
     endpoints.set(build_id, [...(endpoints.get(build_id) ?? []), endpoint]);
   return endpoints;

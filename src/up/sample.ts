@@ -19,7 +19,7 @@ interface Resource {
   readonly name: string;
 }
 
-interface Endpoint extends Resource {
+interface SampleEndpoint extends Resource {
   readonly path: string;
   readonly collection_id: string | null;
   readonly status: string;
@@ -127,14 +127,14 @@ async function readResources(api: ApiClient) {
   return {
     domains: domains as Resource[],
     collections: collections as Resource[],
-    endpoints: endpoints as Endpoint[],
+    endpoints: endpoints as SampleEndpoint[],
   };
 }
 
 /** The path of a running sample endpoint with its parameter filled in, if there is one. */
 export async function samplePath(api: ApiClient): Promise<string | undefined> {
   const sample = await readSample();
-  const endpoints = (await api.get('/api/endpoints')) as Endpoint[];
+  const endpoints = (await api.get('/api/endpoints')) as SampleEndpoint[];
   const endpoint = endpoints.find(({ name, running }) => name === sample.endpoint['name'] && running);
   if (!endpoint) return undefined;
   const { base_path: basePath } = endpoint.collection_id

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { type ArtifactStore, digestFile } from '../../src/artifacts/artifact-store.js';
 import { DirectoryStore } from '../../src/artifacts/directory-store.js';
-import { ArtifactCache } from '../../src/gateway/artifact-cache.js';
+import { ArtifactCache } from '../../src/gateway/handlers/artifact-cache.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
 describe('artifacts in a folder', () => {

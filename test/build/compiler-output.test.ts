@@ -3,8 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { execa } from 'execa';
-import { parseRustcOutput } from '../../src/build/diagnostics.js';
-import { withCrateHelp } from '../../src/build/missing-crates.js';
+import { parseRustcOutput, withCrateHelp } from '../../src/build/diagnostics.js';
 import { type TempDir, tempDir } from '../support/temp.js';
 
 describe('output of the compiler', () => {

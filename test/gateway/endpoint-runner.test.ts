@@ -4,9 +4,9 @@ import { mock } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { EndpointRunner } from '../../src/gateway/endpoint-runner.js';
-import type { HandlerProcess } from '../../src/gateway/handler-process.js';
-import type { Beginning, DesiredState, EndpointRunnerHost } from '../../src/gateway/runner-host.js';
+import type { HandlerProcess } from '../../src/gateway/handlers/handler-process.js';
+import { EndpointRunner } from '../../src/gateway/runner/endpoint-runner.js';
+import type { Beginning, DesiredState, EndpointRunnerHost } from '../../src/gateway/runner/runner-host.js';
 import type { LimitsInForce } from '../../src/model/endpoint-limits.js';
 import type { VersionState } from '../../src/store/observations.js';
 

@@ -1,8 +1,8 @@
 /** Counts of requests that go from one process of the front to the next; with real processes. */
 import { expect } from 'chai';
-import { FrontCounts } from '../../src/gateway/front-counts.js';
-import { FrontProcess } from '../../src/gateway/front-process.js';
-import { openPublicSocket, type PublicSocket } from '../../src/gateway/public-socket.js';
+import { FrontCounts } from '../../src/gateway/front/front-counts.js';
+import { FrontProcess } from '../../src/gateway/front/front-process.js';
+import { openPublicSocket, type PublicSocket } from '../../src/gateway/front/public-socket.js';
 
 const SETTINGS = {
   threads: 1,

@@ -1,8 +1,8 @@
 /** Metrics made of the figures of fronts. */
 import { expect } from 'chai';
 import { AggregatorRegistry } from 'prom-client';
-import { frontMetrics } from '../../src/gateway/front-metrics.js';
-import type { EndpointState, FrontFigures } from '../../src/gateway/messages.js';
+import { frontMetrics } from '../../src/gateway/front/front-metrics.js';
+import type { EndpointState, FrontFigures } from '../../src/gateway/front/messages.js';
 
 const STATE: EndpointState = {
   id: 'one',

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
-import type { HandlerEntry } from '../../src/gateway/endpoint-log.js';
-import { captureOutput } from '../../src/gateway/handler-output.js';
+import { captureOutput } from '../../src/gateway/handlers/handler-output.js';
+import type { HandlerEntry } from '../../src/gateway/log/endpoint-log.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
 

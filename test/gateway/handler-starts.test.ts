@@ -1,7 +1,7 @@
 /** Whose handler is started next, when more should start than start at a time. */
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { HandlerStarts, type HandlerStartsOptions } from '../../src/gateway/handler-starts.js';
+import { HandlerStarts, type HandlerStartsOptions } from '../../src/gateway/handlers/handler-starts.js';
 import type { RoutedEndpoint } from '../../src/store/endpoint-runs.js';
 import { eventually } from '../support/eventually.js';
 

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { HandlerWatch } from '../../src/gateway/handler-watch.js';
+import { HandlerWatch } from '../../src/gateway/handlers/handler-watch.js';
 import { Confinement } from '../../src/sandbox/confinement.js';
 import { type LimitedProcess, spawnLimited } from '../../src/sandbox/limited-process.js';
 import { RunUser } from '../../src/sandbox/run-user.js';

@@ -1,8 +1,8 @@
 /** Which handlers are put to sleep, and when the front is asked about them. */
 import { expect } from 'chai';
-import { IdleClock } from '../../src/gateway/idle-clock.js';
-import { IdleHandlers } from '../../src/gateway/idle-handlers.js';
-import type { Memory } from '../../src/gateway/memory-pressure.js';
+import { IdleClock } from '../../src/gateway/runner/idle-clock.js';
+import { IdleHandlers } from '../../src/gateway/sleep/idle-handlers.js';
+import type { Memory } from '../../src/gateway/sleep/memory-pressure.js';
 import { createTestLog } from '../support/log.js';
 
 const PLENTY: Memory = { total: 1_000, available: 900 };

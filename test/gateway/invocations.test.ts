@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { ENDPOINT_DEFAULTS } from '../../src/api/endpoints/endpoints.schema.js';
-import { HandlerStarts, type HandlerStartsOptions } from '../../src/gateway/handler-starts.js';
+import { HandlerStarts, type HandlerStartsOptions } from '../../src/gateway/handlers/handler-starts.js';
 import { Invocations, type InvocationsOptions } from '../../src/gateway/invocations.js';
 import type { Invocation } from '../../src/internal/gateway-requests.js';
 import type { Database } from '../../src/store/database.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { LogBuffer } from '../../src/gateway/log-buffer.js';
+import { LogBuffer } from '../../src/gateway/log/log-buffer.js';
 import type { Level, LogEntry } from '../../src/model/log-entry.js';
 
 /** As many as there is room for, those that are not errors. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { LogRoom } from '../../src/gateway/log-room.js';
+import { LogRoom } from '../../src/gateway/log/log-room.js';
 import type { Level, LogEntry } from '../../src/model/log-entry.js';
 import { createTestLog } from '../support/log.js';
 

@@ -2,8 +2,13 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { cgroupMemory, cgroupsMemory, machineMemory, readMemory } from '../../src/gateway/machine-memory.js';
-import { handlersToEnd, isScarce } from '../../src/gateway/memory-pressure.js';
+import {
+  cgroupMemory,
+  cgroupsMemory,
+  machineMemory,
+  readMemory,
+} from '../../src/gateway/sleep/machine-memory.js';
+import { handlersToEnd, isScarce } from '../../src/gateway/sleep/memory-pressure.js';
 import { tempDir } from '../support/temp.js';
 
 const MEMINFO = `MemTotal:       24683944 kB

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { Registry } from 'prom-client';
-import { OtlpTraces } from '../../src/gateway/otlp-traces.js';
+import { OtlpTraces } from '../../src/gateway/telemetry/otlp-traces.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
 

@@ -1,11 +1,11 @@
 /** Which policies a gateway still has to tell its front, in how many messages, and how many of a domain it takes. */
 import { expect } from 'chai';
 import { compactEndpoint } from '../../src/gateway/compact-endpoint.js';
-import { partOf, withDigest } from '../../src/gateway/compiled-policies.js';
-import { Environments } from '../../src/gateway/environments.js';
-import type { EndpointState } from '../../src/gateway/messages.js';
-import { PoliciesInForce } from '../../src/gateway/policies-in-force.js';
-import { messagesOf } from '../../src/gateway/state-messages.js';
+import type { EndpointState } from '../../src/gateway/front/messages.js';
+import { messagesOf } from '../../src/gateway/front/state-messages.js';
+import { Environments } from '../../src/gateway/handlers/environments.js';
+import { partOf, withDigest } from '../../src/gateway/policies/compiled-policies.js';
+import { PoliciesInForce } from '../../src/gateway/policies/policies-in-force.js';
 import type { Database } from '../../src/store/database.js';
 import { createTestLog } from '../support/log.js';
 import { useTestStore } from '../support/store.js';

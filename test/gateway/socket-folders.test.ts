@@ -2,7 +2,7 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { expect } from 'chai';
-import { removeStaleSockets, socketOf } from '../../src/gateway/socket-folders.js';
+import { removeStaleSockets, socketOf } from '../../src/gateway/handlers/socket-folders.js';
 import { THIS_PROCESS } from '../../src/util/process-liveness.js';
 import { createTestLog } from '../support/log.js';
 import { type TempDir, tempDir } from '../support/temp.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { requestPathProblem as requestProblem } from '../../src/http/request-path.js';
+import { requestPathProblem as requestProblem } from '../../src/http/received-head.js';
 import {
   basePathProblem,
   joinRoute,

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 
 const TABLE = new URL('../../src/sandbox/process-table.js', import.meta.url).href;
-const WATCH = new URL('../../src/gateway/handler-watch.js', import.meta.url).href;
+const WATCH = new URL('../../src/gateway/handlers/handler-watch.js', import.meta.url).href;
 
 /** Runs a module in a separate process, which prints JSON. */
 function run(module: string, options: { openFiles?: number } = {}): unknown {

@@ -1,7 +1,7 @@
 /** How figures are kept: without a double, coarser with age, and no longer than that. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
-import { MinuteFigures } from '../../src/gateway/minute-figures.js';
+import { MinuteFigures } from '../../src/gateway/telemetry/minute-figures.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
 import {
   ALL_ENDPOINTS,

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { dropLogs } from '../../jobs/drop-logs.js';
-import { LogWriter } from '../../src/gateway/log-writer.js';
+import { LogWriter } from '../../src/gateway/log/log-writer.js';
 import type { LogEntry } from '../../src/model/log-entry.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
 import { dropOldLogs, ensureLogPartition, hourOf } from '../../src/store/log-partitions.js';

@@ -1,5 +1,5 @@
 //! The messages between the supervisor of a gateway and its front, one JSON text to a line. The other end is
-//! `src/gateway/messages.ts`.
+//! `src/gateway/front/messages.ts`.
 //!
 //! The supervisor sends whole states of endpoints, never differences: applying one twice is harmless, and a front that
 //! has just started gets all of them.

@@ -15,7 +15,6 @@ import { Turns } from '../../util/turns.js';
 import type { ConnectionState } from '../reconnecting-connection.js';
 import { ServiceError } from '../service-error.js';
 import type { ActorMetrics, PoolUse } from '../service-metrics.js';
-import type { RunningService } from '../service-runner.js';
 import { Moved, type RemoteActor, type ServiceAddress } from '../session-host.js';
 import { requiringExistingFile } from '../sqlite-refusal.js';
 import { addFigures, type Figures } from './figures.js';
@@ -58,7 +57,7 @@ export interface IsolatedServiceOptions extends Pick<ServeRequest, 'service' | '
   readonly onState: () => void;
 }
 
-export class IsolatedService implements RemoteActor, RunningService {
+export class IsolatedService implements RemoteActor {
   readonly #options: IsolatedServiceOptions;
   readonly #logLimiter: LogRateLimiter;
   #config: IsolatedServiceOptions['config'];

@@ -1,6 +1,9 @@
 /** Who sends a request to the API, and what they may do. */
+import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../../errors.js';
+import type { Client } from '../../http/trusted-proxies.js';
 import type { Actor } from '../../model/actor.js';
+import { ownerOfActor } from '../../model/owner.js';
 import {
   isWithin,
   narrowed,
@@ -26,11 +29,26 @@ export interface Principal {
   readonly session?: Session;
 }
 
+/** The state of a request, as far as it says who sends it. */
+interface Requester {
+  readonly state: { readonly principal?: Principal; readonly client: Client };
+}
+
 /** What is of the whole installation: nobody who is limited to certain domains has it. */
 const OF_INSTALLATION: readonly Permission[] = [
   ...(['users:read', 'users:write', 'audit:read', 'metrics:read', 'queues:write'] as const),
 ];
 const EVERYTHING: ReadonlySet<Permission> = new Set(PERMISSIONS);
+
+/** The one place that decides it: what is stored about a request comes from here. */
+export function actorOf({ state: { principal, client } }: Requester): Actor {
+  return principal?.actor ?? { kind: 'anonymous', address: client.address };
+}
+
+/** Who takes turns with others for what a request needs. */
+export function ownerOf(request: Requester): string {
+  return ownerOfActor(actorOf(request));
+}
 
 /** Somebody without a credential, at a route for everybody. */
 export function nobody(address: string): Principal {
@@ -89,4 +107,18 @@ export function requireRoleAtLeast({ permissions, scope }: Principal, ...roles: 
   );
   if (!isWithinOwn || !isWithin(scopeOf([]), scope))
     throw new AppError('forbidden', 'The user has, or would have, permissions that you do not have');
+}
+
+/** Whether they are the same, and may do and see the same: a credential may change during an answer that takes long. */
+export function isSamePrincipal(one: Principal, other: Principal): boolean {
+  return isDeepStrictEqual(comparable(one), comparable(other));
+}
+
+function comparable({ actor, permissions, scope, session }: Principal) {
+  return {
+    actor,
+    session: session?.id,
+    permissions: [...permissions].sort(),
+    scope: scope && [...scope].sort(),
+  };
 }

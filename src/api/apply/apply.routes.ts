@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { Type } from '@sinclair/typebox';
 import { zipSync } from 'fflate';
 import type { Folder } from '../../import/folder/folder.js';
-import { ownerOf } from '../access/actor.js';
+import { ownerOf } from '../access/principal.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { readDecompressed } from '../request/decompressed-body.js';
 import { Reply } from '../response/reply.js';

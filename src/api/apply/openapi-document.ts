@@ -2,7 +2,7 @@
 import { entriesOf, isObject, type JsonObject, own } from '../../import/openapi/json.js';
 import { basePathOf } from '../../import/openapi/servers.js';
 import { RouteSyntaxError, routeBelow, withoutBasePath } from '../../model/route-pattern.js';
-import type { DocumentedEndpoint } from '../../store/documented-endpoints.js';
+import type { ExistingEndpoint } from '../../store/import-rows.js';
 import { DocumentSchemas, keptOperation, writtenOperation } from './openapi-operations.js';
 import { DocumentPaths } from './openapi-paths.js';
 
@@ -14,7 +14,7 @@ export interface DocumentGroup {
   readonly info: { readonly title: string; readonly description: string | null };
   /** Where its paths begin. */
   readonly basePath: string | null;
-  readonly endpoints: readonly DocumentedEndpoint[];
+  readonly endpoints: readonly ExistingEndpoint[];
 }
 
 /** Where the paths of an imported document begin. */
@@ -24,7 +24,7 @@ export function basePathIn(document: JsonObject): string | null {
 
 /** The path of an endpoint in a document; undefined when a document cannot say it. */
 export function pathInDocument(
-  { route, method, imported_document_id, imported_operation: operation }: DocumentedEndpoint,
+  { route, method, imported_document_id, imported_operation: operation }: ExistingEndpoint,
   { imported, basePath }: Pick<DocumentGroup, 'imported' | 'basePath'>,
 ): string | undefined {
   const imports = imported && imported_document_id === imported.id ? operation : null;

@@ -11,13 +11,13 @@ import type { JsonObject } from '../../import/openapi/json.js';
 import { VALIDATE_MODES, type ValidateMode } from '../../model/policies/validate.js';
 import {
   collectionsOf,
+  type DifferingField,
   type DocumentedCollection,
-  type DocumentedEndpoint,
   type DocumentedPart,
   documentedEndpoints,
-  type EndpointDifference,
   importDifferences,
 } from '../../store/documented-endpoints.js';
+import type { ExistingEndpoint } from '../../store/import-rows.js';
 import { documentsOf } from '../../store/imported-documents.js';
 import { jsonInParts } from '../../util/pauses.js';
 import type { ApiDependencies } from '../api-dependencies.js';
@@ -74,7 +74,7 @@ export async function exportedDocuments(
 }
 
 interface OpenGroup extends DocumentGroup {
-  readonly endpoints: DocumentedEndpoint[];
+  readonly endpoints: ExistingEndpoint[];
 }
 
 /** Each imported document has its endpoints, and the first one also those that no document has, where they fit. */
@@ -82,7 +82,7 @@ async function groupsOf(
   { store }: ExportDependencies,
   info: DocumentInfo,
   collection: DocumentedCollection | null,
-  endpoints: readonly DocumentedEndpoint[],
+  endpoints: readonly ExistingEndpoint[],
   warnings: string[],
 ): Promise<DocumentGroup[]> {
   const ids = new Set(endpoints.flatMap(({ imported_document_id: id }) => id ?? []));
@@ -161,17 +161,17 @@ async function readAgain(
 }
 
 /** The mode that the policies of all endpoints have that are validated. */
-function commonMode(endpoints: readonly DocumentedEndpoint[]): ValidateMode {
+function commonMode(endpoints: readonly ExistingEndpoint[]): ValidateMode {
   const modes = new Set(endpoints.flatMap(({ policies }) => policies?.validate?.mode ?? []));
   const [mode] = modes;
   return (modes.size === 1 && VALIDATE_MODES.find((one) => one === mode)) || 'off';
 }
 
-function reasonOf(fields: EndpointDifference['fields']): string {
+function reasonOf(fields: readonly DifferingField[]): string {
   const named = fields.filter((field) => field !== 'validate');
   return `an import would change its ${named.join(' and its ')}`;
 }
 
-function leftOut({ method, route }: DocumentedEndpoint, reason: string): string {
+function leftOut({ method, route }: ExistingEndpoint, reason: string): string {
   return `${method} ${route} is left out: ${reason}`;
 }

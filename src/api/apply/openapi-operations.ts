@@ -5,13 +5,13 @@ import { descriptionFrom } from '../../import/openapi/operations.js';
 import { componentName } from '../../model/policies/component-names.js';
 import type { ValidatePolicy } from '../../model/policies/validate.js';
 import { parameterNames, parseRoute } from '../../model/route-pattern.js';
-import type { DocumentedEndpoint } from '../../store/documented-endpoints.js';
+import type { ExistingEndpoint } from '../../store/import-rows.js';
 
 const COMPONENTS = '#/components/schemas/';
 const RESPONSES = { default: { description: 'The answer of the handler' } };
 
 /** The operation of an imported document, with what the endpoint has since got of its own. */
-export function keptOperation(endpoint: DocumentedEndpoint, path: string, operation: JsonObject): JsonObject {
+export function keptOperation(endpoint: ExistingEndpoint, path: string, operation: JsonObject): JsonObject {
   const { name, method, description } = endpoint;
   const isNamed = own(operation, 'operationId') === name || name === `${method} ${path}`;
   const texts = [own(operation, 'summary'), own(operation, 'description')];
@@ -27,7 +27,7 @@ export function keptOperation(endpoint: DocumentedEndpoint, path: string, operat
  * @param schemas of the document, to which those of the endpoint's policy are added
  */
 export function writtenOperation(
-  endpoint: DocumentedEndpoint,
+  endpoint: ExistingEndpoint,
   path: string,
   schemas: DocumentSchemas,
 ): JsonObject {
@@ -54,7 +54,7 @@ export function writtenOperation(
 }
 
 /** Generated code reads text. For other code, nothing is said, so that nothing is to be checked. */
-function pathSchema({ code_digest, generated_digest }: DocumentedEndpoint): JsonObject {
+function pathSchema({ code_digest, generated_digest }: ExistingEndpoint): JsonObject {
   return code_digest === generated_digest ? { type: 'string' } : {};
 }
 

@@ -6,12 +6,8 @@ import type { Scope } from '../../model/permission.js';
 import { cancelBuild } from '../../store/build-attempts.js';
 import { type Build, findBuild } from '../../store/builds.js';
 import type { Store } from '../../store/database.js';
-import {
-  type BuiltEndpoint,
-  endpointsOfBuilds,
-  endpointsOfSources,
-  listBuilds,
-} from '../../store/listed-builds.js';
+import type { Endpoint } from '../../store/endpoints.js';
+import { endpointsOfBuilds, endpointsOfSources, listBuilds } from '../../store/listed-builds.js';
 import { presenter } from '../response/present.js';
 import { listOptions, PageQuery, pageReply } from '../route/paging.js';
 import { defineRoute } from '../route/route.js';
@@ -124,8 +120,8 @@ async function readBuild(store: Store, id: string, scope: Scope) {
 }
 
 interface Owners {
-  readonly endpoints: BuiltEndpoint[];
-  readonly of_source: BuiltEndpoint[];
+  readonly endpoints: Pick<Endpoint, 'id' | 'name'>[];
+  readonly of_source: Pick<Endpoint, 'id' | 'name'>[];
 }
 
 /** A build that is deployed from, or was followed by another, is the latest of no endpoint. */

@@ -9,7 +9,7 @@ import { VALIDATE_MODES, type ValidateMode } from '../../model/policies/validate
 import { type AppliedImport, applyImport, planImport } from '../../store/apply-import.js';
 import { countHandlers, handlersOf } from '../../store/import-handlers.js';
 import { findImport } from '../../store/imports.js';
-import { ownerOf } from '../access/actor.js';
+import { ownerOf } from '../access/principal.js';
 import { readDecompressed } from '../request/decompressed-body.js';
 import type { FormFile } from '../request/form.js';
 import { progressReply } from '../response/progress-events.js';

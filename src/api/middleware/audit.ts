@@ -2,8 +2,8 @@
 import { AppError, toError } from '../../errors.js';
 import { addToAudit, auditedRow, differences } from '../../store/audit.js';
 import { isUnavailable } from '../../store/database.js';
-import { actorOf } from '../access/actor.js';
 import { targetOf } from '../access/audited.js';
+import { actorOf } from '../access/principal.js';
 import { HiddenError } from '../access/references.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import type { ApiContext, Next } from '../route/context.js';

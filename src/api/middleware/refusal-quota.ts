@@ -7,7 +7,7 @@
 import type { ErrorCode } from '../../errors.js';
 import { networkOf } from '../../util/client-network.js';
 import type { Logger } from '../../util/log.js';
-import { actorOf } from '../access/actor.js';
+import { actorOf } from '../access/principal.js';
 import type { ApiContext } from '../route/context.js';
 
 /** Of one address; of one user or token; of all strangers. */

@@ -1,7 +1,8 @@
 /** Reads a bundle: a ZIP archive with an OpenAPI document or a manifest with routes, or both, and handlers. */
 import { AppError } from '../../errors.js';
+import type { ImportedHandler } from '../../model/imported-endpoint.js';
 import type { ValidateMode } from '../../model/policies/validate.js';
-import { endpointOf, type ImportedApi, type ImportedHandler } from '../imported-api.js';
+import { endpointOf, type ImportedApi } from '../imported-api.js';
 import type { OpenApiDocument } from '../openapi/document.js';
 import { readOpenApi } from '../openapi/read-openapi.js';
 import { Warnings } from '../warnings.js';

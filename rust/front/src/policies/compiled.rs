@@ -1,4 +1,4 @@
-//! Policies as the supervisor sends them; the other end is `src/gateway/compiled-policies.ts`.
+//! Policies as the supervisor sends them; the other end is `src/gateway/policies/compiled-policies.ts`.
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Deserialize;

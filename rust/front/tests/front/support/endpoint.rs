@@ -49,8 +49,8 @@ impl Endpoint {
         self
     }
 
-    /// With policies, as `src/gateway/policy-compiler.ts` makes them. Their texts go with the state, until `apply` puts
-    /// them into the message.
+    /// With policies, as `src/gateway/policies/policy-compiler.ts` makes them. Their texts go with the state, until
+    /// `apply` puts them into the message.
     pub fn policies(mut self, policies: Value) -> Self {
         let (mut named, mut parts, mut texts) = (json!({}), json!({}), json!({}));
         let mut add = |name: &str, text: String| {

@@ -1,0 +1,111 @@
+/**
+ * Policies as the front gets them; the other end is `rust/front/src/policies/compiled.rs`. Those that can be large are
+ * parts: what endpoints of a domain have in common is in memory once, and in a message once.
+ */
+import { createHash } from 'node:crypto';
+import type { PublicKey } from '../../model/policies/key-set.js';
+import type { JwtPolicy } from '../../model/policies/policies.js';
+import { weightOf } from '../../model/policies/room.js';
+
+/** A key of a caller. */
+export interface CompiledKey {
+  readonly id: string;
+  readonly label: string;
+  /** SHA-256, in hexadecimal digits. */
+  readonly hash: string;
+  /** Seconds since 1970. */
+  readonly expires_at: number | null;
+}
+
+export interface CompiledAuth {
+  readonly api_key?: { readonly header: string; readonly keys: readonly CompiledKey[] };
+  readonly basic?: {
+    readonly realm: string;
+    readonly users: readonly { readonly name: string; readonly hash: string }[];
+  };
+  readonly hmac?: {
+    readonly style: 'github' | 'stripe';
+    readonly secret: string;
+    readonly tolerance_seconds: number;
+  };
+  readonly jwt?: Omit<JwtPolicy, 'jwks' | 'audience'> & {
+    readonly audience: readonly string[];
+    readonly keys: readonly PublicKey[];
+  };
+}
+
+export interface CompiledRule {
+  /** Which counts it uses: those of where it is set. */
+  readonly id: string;
+  readonly requests: number;
+  readonly window_seconds: number;
+  readonly by: string;
+  readonly on_failure?: 'open' | 'closed';
+}
+
+/** A policy, or a way of `auth`, as JSON. */
+export interface PolicyPart {
+  /** Of the text. */
+  readonly digest: string;
+  readonly text: string;
+  /** About what it takes in memory, bytes. */
+  readonly weight: number;
+}
+
+/**
+ * By their names: those of policies, but `rate_limits` with a list of `CompiledRule`; the members of `CompiledAuth`;
+ * and `validate` with a `CompiledValidate`.
+ */
+export type PolicyParts = Readonly<Record<string, PolicyPart>>;
+
+export interface CompiledPolicies {
+  /** Of all that the front gets. */
+  readonly digest: string;
+  readonly parts: PolicyParts;
+  /** Why nobody can be let in: a secret is missing, for example. */
+  readonly broken?: string;
+  readonly body_limit?: number;
+  /** It is one of the limits that the front gets. */
+  readonly timeout?: number;
+  /** Where the issuer of tokens publishes its keys. */
+  readonly jwks_url?: string;
+}
+
+/** Policies in a message, which has the texts of their parts beside them. */
+export interface NamedPolicies extends Pick<CompiledPolicies, 'digest' | 'broken' | 'body_limit'> {
+  /** Digests. */
+  readonly parts: Readonly<Record<string, string>>;
+}
+
+/** A part of its value, or of a text that the front keeps as it is. */
+export function partOf(value: unknown): PolicyPart {
+  const isText = typeof value === 'string';
+  const text = isText ? value : JSON.stringify(value);
+  return {
+    digest: sha256(text).slice(0, 32),
+    text,
+    weight: isText ? Buffer.byteLength(text) : weightOf(text),
+  };
+}
+
+export function withDigest(policies: Omit<CompiledPolicies, 'digest'>): CompiledPolicies {
+  return { digest: sha256(JSON.stringify(named(policies))).slice(0, 32), ...policies };
+}
+
+/** What a message has of policies, but for the digest. */
+export function named({
+  parts,
+  broken,
+  body_limit,
+}: Omit<CompiledPolicies, 'digest'>): Omit<NamedPolicies, 'digest'> {
+  const names = Object.keys(parts).sort();
+  return {
+    parts: Object.fromEntries(names.map((name) => [name, parts[name]?.digest ?? ''])),
+    ...(broken !== undefined && { broken }),
+    ...(body_limit !== undefined && { body_limit }),
+  };
+}
+
+export function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,24 @@
+/** An endpoint of an imported API, as it is read and as it is stored. */
+import type { EndpointMethod } from './endpoint-method.js';
+
+export interface ImportedEndpoint {
+  /** The operationId, else `METHOD /path`. Unique within the import. */
+  readonly name: string;
+  readonly method: EndpointMethod;
+  /** Relative to the base path, as the document has it. */
+  readonly path: string;
+  readonly description: string | null;
+  /** A handler that compiles, parses the request and answers 501. */
+  readonly generatedCode: string;
+  /** The bundle's handler for this endpoint. */
+  readonly handler: ImportedHandler | null;
+  /** The policy `validate`, as JSON; none when it is not wanted, or there is nothing to check. */
+  readonly validate?: string;
+}
+
+/** A source file of a bundle. */
+export interface ImportedHandler {
+  /** Path in the bundle, e.g. `handlers/list_pets.rs`. */
+  readonly file: string;
+  readonly code: string;
+}
