@@ -9,6 +9,7 @@ import type { EndpointObject, InstallationObject, ObjectChange } from '../../src
 import { AppError } from '../../src/errors.js';
 import type { AddressedNode } from '../../src/internal/addresses.js';
 import type { PreparedHandler } from '../../src/internal/gateway-requests.js';
+import { ownerOfActor } from '../../src/model/owner.js';
 import type { Apply } from '../../src/store/applies.js';
 import type { ExistingObject } from '../../src/store/apply-commit.js';
 import type { CompiledHandler } from '../../src/store/apply-context.js';
@@ -137,10 +138,11 @@ async function prepareOn(
 /** Those that get another version, and those that run and get other variables or limits. */
 async function handlersToPrepare(
   { lifecycle: { store } }: ApplyContext,
-  { changes, rollback_of }: Apply,
+  { changes, rollback_of, actor }: Apply,
   compiled: ReadonlyMap<string, CompiledHandler>,
   now: ReadonlyMap<string, ExistingObject>,
 ): Promise<PreparedHandler[]> {
+  const principal = ownerOfActor((actor ?? { kind: 'internal' }) as never);
   const after = new Map([...now].map(([key, { id, object }]) => [key, { id, object }]));
   // Routes may change hands.
   for (const { before } of changes) if (before) after.delete(keyOf(before));
@@ -179,7 +181,7 @@ async function handlersToPrepare(
     return artifacts.map((artifact) => ({
       ...{
         endpointId: id,
-        owner,
+        ...{ owner, principal },
         name: `The ${titleOf(object)}`,
         artifact,
         limits: object.limits,
