@@ -6,7 +6,7 @@ import type { InstallationObject, ObjectChange } from '../apply/objects.js';
 import { AppError, type ErrorCode } from '../errors.js';
 import type { StoredActor } from '../model/actor.js';
 import { jsonInParts } from '../util/pauses.js';
-import { countUnfinishedOf, earlierThanNew } from './apply-turns.js';
+import { countUnfinishedOf, earlierThanNew, ownerOfApply } from './apply-turns.js';
 import { type Store, transaction } from './database.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 
@@ -168,13 +168,26 @@ export function busy(other: string): AppError {
   );
 }
 
-/** With what it changes, which has all code and may be hundreds of megabytes. */
+/** The row is in the first of those that are read, beside its first change. */
+const FIRST = WITHOUT_CHANGES.map(
+  (name) => `CASE WHEN coalesce(at, 1) = 1 THEN applies.${name} END AS ${name}`,
+).join(', ');
+
+/** With what it changes, which has all code and may be hundreds of megabytes: all of it is there, or nothing. */
 export async function findApply(store: Store, id: string): Promise<Apply | undefined> {
-  const found = await store
-    .knex<Apply>('applies')
-    .where({ id })
-    .first(...WITHOUT_CHANGES);
-  return found && { ...found, changes: await changesOf(store, id) };
+  // A row for each change: parsing all of them at once would hold up the event loop.
+  const { rows } = await store.knex.raw<{
+    rows: (Omit<Apply, 'changes'> & { change: ObjectChange | null })[];
+  }>(
+    `SELECT ${FIRST}, change
+       FROM applies LEFT JOIN jsonb_array_elements(changes) WITH ORDINALITY AS elements (change, at) ON true
+      WHERE id = ? ORDER BY at`,
+    [id],
+  );
+  const [first] = rows;
+  if (!first) return undefined;
+  const { change: _, ...found } = first;
+  return { ...found, changes: rows.flatMap(({ change }) => change ?? []) };
 }
 
 /** A row for each: parsing all of them at once would hold up the event loop. */
@@ -360,17 +373,41 @@ export async function requeueApply(
   return next;
 }
 
-/** Deletes applies that ended long ago, with what their rollback needs. @returns how many */
-export async function pruneApplies(store: Store, days: number): Promise<number> {
-  return (
-    store
-      .knex('applies')
-      // One that takes it back needs what it has saved.
-      .whereNotIn(
-        'id',
-        store.knex('applies').whereNull('finished_at').whereNotNull('rollback_of').select('rollback_of'),
-      )
-      .whereRaw("finished_at < clock_timestamp() - ? * interval '1 day'", [days])
-      .delete()
+/** What an apply counts as beside what it has: those that change little have a limit, too. */
+const ROW_BYTES = 8_192;
+
+/** One that takes it back needs what it has saved. */
+const IS_FREE = `applies.id NOT IN (
+  SELECT rollback_of FROM applies WHERE finished_at IS NULL AND rollback_of IS NOT NULL)`;
+
+/**
+ * Deletes applies that ended long ago, with what their rollback needs; and of who has more of them than so many MiB,
+ * the oldest. Everybody keeps the newest one, whatever it takes.
+ */
+export async function pruneApplies(store: Store, days: number, megabytes: number): Promise<void> {
+  const { knex } = store;
+  await knex('applies')
+    .whereRaw(IS_FREE)
+    .whereRaw("finished_at < clock_timestamp() - ? * interval '1 day'", [days])
+    .delete();
+  // Sizes are as they are stored, so that nothing large is read.
+  const { rowCount: measured } = await knex.raw<{ rowCount: number }>(
+    `UPDATE applies SET kept_bytes = ? + pg_column_size(changes) + pg_column_size(plan)
+            + coalesce(pg_column_size(written), 0) + coalesce(pg_column_size(error_details), 0)
+            + coalesce((SELECT sum(pg_column_size(apply_undo)) FROM apply_undo WHERE apply_id = applies.id), 0)
+      WHERE finished_at IS NOT NULL AND kept_bytes IS NULL`,
+    [ROW_BYTES],
+  );
+  if (measured > 0) await pruneLargest(store, megabytes * 1024 * 1024);
+}
+
+async function pruneLargest({ knex }: Store, bytes: number): Promise<void> {
+  await knex.raw(
+    `DELETE FROM applies USING (
+       SELECT id, row_number() OVER newest AS place, sum(kept_bytes) OVER newest AS bytes FROM applies
+        WHERE finished_at IS NOT NULL
+       WINDOW newest AS (PARTITION BY ${ownerOfApply('applies')} ORDER BY finished_at DESC, id)) AS kept
+      WHERE applies.id = kept.id AND place > 1 AND bytes > ? AND ${IS_FREE}`,
+    [bytes],
   );
 }

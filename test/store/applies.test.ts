@@ -1,9 +1,9 @@
-/** How many applies there can be that have not ended. */
+/** How many applies there can be that have not ended, and how one is read. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { AppError } from '../../src/errors.js';
 import type { StoredActor } from '../../src/model/actor.js';
-import { insertApply } from '../../src/store/applies.js';
+import { findApply, insertApply } from '../../src/store/applies.js';
 import type { Database } from '../../src/store/database.js';
 import { useTestStore } from '../support/store.js';
 
@@ -38,5 +38,23 @@ describe('applies that have not ended', () => {
 
   it('accepts one of several applies that do not wait for others when they are asked for at once', async () => {
     expect(await askedAtOnce(5, somebody('one@example.test'), true)).to.equal(1);
+  });
+
+  it('reads an apply and its changes at one moment, in their order', async () => {
+    const changes = ['create', 'update', 'delete'].map((action) => ({ action }));
+    for (const written of [changes, []]) {
+      const id = randomUUID();
+      const apply = { id, stack: 's', plan_hash: 'h', rollback_of: null, actor: null, request_id: 'r' };
+      await insertApply(store, {
+        ...{ ...apply, plan: { a: 1 }, changes: written as never, hosts: ['*'], no_wait: false },
+      });
+      const statements: string[] = [];
+      const count = ({ sql }: { sql: string }) => void statements.push(sql);
+      store.knex.on('query', count);
+      const found = await findApply(store, id).finally(() => store.knex.off('query', count));
+      expect(found).to.deep.include({ ...apply, plan: { a: 1 }, changes: written, hosts: ['*'] });
+      expect(statements).to.have.length(1);
+    }
+    expect(await findApply(store, randomUUID())).to.equal(undefined);
   });
 });
