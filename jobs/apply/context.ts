@@ -1,4 +1,5 @@
 /** What the steps of an apply need. */
+import type { Config } from '../../src/config.js';
 import type { Gateways } from '../../src/internal/gateways.js';
 import type { LifecycleDependencies } from '../../src/lifecycle/lifecycle-dependencies.js';
 import type { Queues } from '../../src/queues/queues.js';
@@ -10,6 +11,7 @@ import type { ThisWorker } from '../active-jobs.js';
 /** The dependencies of the processor. */
 export interface ApplyContext extends ThisWorker {
   readonly lifecycle: LifecycleDependencies;
+  readonly config: Pick<Config, 'API_KEY'>;
   readonly queues: Queues;
   readonly gateways: Pick<Gateways, 'nodes' | 'prepare' | 'release'>;
   readonly secrets: SecretBox;

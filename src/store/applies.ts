@@ -5,6 +5,7 @@
 import type { InstallationObject, ObjectChange } from '../apply/objects.js';
 import { AppError, type ErrorCode } from '../errors.js';
 import type { StoredActor } from '../model/actor.js';
+import type { StoredRights } from '../model/rights.js';
 import { jsonInParts } from '../util/pauses.js';
 import { countUnfinishedOf, earlierThanNew, ownerOfApply } from './apply-turns.js';
 import { type Store, transaction } from './database.js';
@@ -68,6 +69,8 @@ export interface Apply {
   readonly rollback_of: string | null;
   readonly state: ApplyState;
   readonly actor: StoredActor | null;
+  /** Those of the actor when they asked; null: a process of the version before took the request. */
+  readonly rights: StoredRights | null;
   readonly request_id: string;
   readonly plan: unknown;
   readonly changes: readonly ObjectChange[];
@@ -97,7 +100,17 @@ const SUMMARY = [
 export type ApplySummary = Pick<Apply, (typeof SUMMARY)[number]>;
 const WITHOUT_CHANGES = [
   ...SUMMARY,
-  ...(['plan', 'hosts', 'error_details', 'written', 'undone_at', 'worker_id', 'attempt', 'no_wait'] as const),
+  ...([
+    'plan',
+    'hosts',
+    'error_details',
+    'written',
+    'undone_at',
+    'worker_id',
+    'attempt',
+    'no_wait',
+    'rights',
+  ] as const),
 ] as const;
 
 export type NewApply = Pick<
@@ -107,6 +120,7 @@ export type NewApply = Pick<
   | 'plan_hash'
   | 'rollback_of'
   | 'actor'
+  | 'rights'
   | 'request_id'
   | 'plan'
   | 'changes'
@@ -151,6 +165,7 @@ export async function insertApply(store: Store, added: NewApply): Promise<void> 
     await tx.knex('applies').insert({
       ...added,
       actor: JSON.stringify(added.actor),
+      rights: added.rights && JSON.stringify(added.rights),
       plan: JSON.stringify(added.plan),
       changes,
       hosts: [...added.hosts],

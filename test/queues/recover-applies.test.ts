@@ -50,7 +50,7 @@ describe('lost applies', () => {
   const insert = async (rollback_of: string | null = null): Promise<string> => {
     const id = randomUUID();
     await insertApply(store, {
-      ...{ id, stack: 's', plan_hash: '', rollback_of, actor: null, request_id: 'r' },
+      ...{ id, stack: 's', plan_hash: '', rollback_of, actor: null, rights: null, request_id: 'r' },
       ...{ plan: {}, changes: [], hosts: [], no_wait: false },
     });
     return id;
@@ -192,7 +192,7 @@ describe('lost applies', () => {
       const id = randomUUID();
       await insertApply(store, {
         ...{ id, stack: 's', plan_hash: '', rollback_of: null, actor: { kind: 'user', id: user } },
-        ...{ request_id: 'r', plan: {}, hosts: [], no_wait: false },
+        ...{ request_id: 'r', rights: null, plan: {}, hosts: [], no_wait: false },
         // PostgreSQL cannot compress it.
         changes: [{ code: randomBytes(kilobytes * 768).toString('base64') }] as never,
       });

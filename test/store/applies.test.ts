@@ -18,7 +18,7 @@ describe('applies that have not ended', () => {
   const askedAtOnce = async (count: number, actor: StoredActor, no_wait = false): Promise<number> => {
     const ask = () =>
       insertApply(store, {
-        ...{ id: randomUUID(), stack: 's', plan_hash: '', rollback_of: null, actor, request_id: 'r' },
+        ...{ id: randomUUID(), stack: 's', plan_hash: '', rollback_of: null, actor, rights: null, request_id: 'r' },
         ...{ plan: {}, changes: [], hosts: [], no_wait },
       });
     const answers = await Promise.allSettled(Array.from({ length: count }, ask));
@@ -44,7 +44,7 @@ describe('applies that have not ended', () => {
     const changes = ['create', 'update', 'delete'].map((action) => ({ action }));
     for (const written of [changes, []]) {
       const id = randomUUID();
-      const apply = { id, stack: 's', plan_hash: 'h', rollback_of: null, actor: null, request_id: 'r' };
+      const apply = { id, stack: 's', plan_hash: 'h', rollback_of: null, actor: null, rights: null, request_id: 'r' };
       await insertApply(store, {
         ...{ ...apply, plan: { a: 1 }, changes: written as never, hosts: ['*'], no_wait: false },
       });

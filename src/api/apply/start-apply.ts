@@ -7,6 +7,7 @@ import { AppError, requireFound } from '../../errors.js';
 import { noWorker } from '../../lifecycle/compile.js';
 import { requireGateways } from '../../lifecycle/run.js';
 import type { Origin } from '../../model/actor.js';
+import { storedRights } from '../../model/rights.js';
 import { type ApplyState, applyProgress, findShownApply, insertApply } from '../../store/applies.js';
 import { liveNodes } from '../../store/nodes.js';
 import type { Logger } from '../../util/log.js';
@@ -62,7 +63,7 @@ export async function startApply(
   const { origin, addAuditDetails } = request;
   await insertApply(store, {
     ...{ id, stack: plan.stack, plan_hash: plan.hash, rollback_of: rollbackOf, no_wait: noWait },
-    ...{ actor: { ...origin.actor }, request_id: origin.requestId },
+    ...{ actor: { ...origin.actor }, rights: storedRights(request.principal), request_id: origin.requestId },
     plan: shownPlan(plan),
     changes: plan.changes.map((change) => ({ ...change, id: change.id ?? randomUUID() })),
     hosts: hostsOf(plan.changes),
