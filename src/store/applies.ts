@@ -151,7 +151,7 @@ const MAX_OF_OWNER = 20;
 
 /** @throws AppError apply_busy when somebody has asked for too many, or for one that does not wait for others */
 export async function insertApply(store: Store, added: NewApply): Promise<void> {
-  const changes = (await jsonInParts(added.changes)).toString();
+  const [plan, changes] = [await jsonText(added.plan), await jsonText(added.changes)];
   await transaction(store, async (tx) => {
     // One is added at a time: what is counted, and what is earlier, is still so when the row is there.
     await tx.knex.raw("SELECT pg_advisory_xact_lock(hashtextextended('edge-gateway new applies', 0))");
@@ -166,11 +166,14 @@ export async function insertApply(store: Store, added: NewApply): Promise<void> 
       ...added,
       actor: JSON.stringify(added.actor),
       rights: added.rights && JSON.stringify(added.rights),
-      plan: JSON.stringify(added.plan),
-      changes,
+      ...{ plan, changes },
       hosts: [...added.hosts],
     });
   });
+}
+
+async function jsonText(value: unknown): Promise<string> {
+  return (await jsonInParts(value)).toString();
 }
 
 /** @param other the id of an apply that is earlier */
@@ -183,18 +186,20 @@ export function busy(other: string): AppError {
   );
 }
 
-/** The row is in the first of those that are read, beside its first change. */
-const FIRST = WITHOUT_CHANGES.map(
-  (name) => `CASE WHEN coalesce(at, 1) = 1 THEN applies.${name} END AS ${name}`,
-).join(', ');
+/**
+ * SQL: members of the row, in the first of rows that are numbered with `at`. So what is large is read in rows of their
+ * own: parsing all of it at once would hold up the event loop.
+ */
+function inFirst(names: readonly string[]): string {
+  return names.map((name) => `CASE WHEN coalesce(at, 1) = 1 THEN applies.${name} END AS ${name}`).join(', ');
+}
 
 /** With what it changes, which has all code and may be hundreds of megabytes: all of it is there, or nothing. */
 export async function findApply(store: Store, id: string): Promise<Apply | undefined> {
-  // A row for each change: parsing all of them at once would hold up the event loop.
   const { rows } = await store.knex.raw<{
     rows: (Omit<Apply, 'changes'> & { change: ObjectChange | null })[];
   }>(
-    `SELECT ${FIRST}, change
+    `SELECT ${inFirst(WITHOUT_CHANGES)}, change
        FROM applies LEFT JOIN jsonb_array_elements(changes) WITH ORDINALITY AS elements (change, at) ON true
       WHERE id = ? ORDER BY at`,
     [id],
@@ -237,24 +242,40 @@ export type ShownApply = ApplySummary &
     readonly changed: readonly (readonly ObjectTraits[])[];
   };
 
-/** The database reads what it changes: as a whole, that would hold up the event loop. */
+type PlanWithChanges = Readonly<Record<string, unknown>> & { readonly changes: readonly unknown[] };
+
+/** The database reads what it changes, and the plan comes in parts. */
 export async function findShownApply(store: Store, id: string): Promise<ShownApply | undefined> {
-  const changed = store.knex.raw(
-    `(SELECT coalesce(jsonb_agg(traits ORDER BY at), '[]')
-        FROM jsonb_array_elements(changes) WITH ORDINALITY AS changes (change, at),
-             LATERAL (
-               SELECT coalesce(jsonb_agg(jsonb_build_object(
-                        'kind', object -> 'kind',
-                        'has_variables', coalesce(object -> 'variables', '{}') <> '{}',
-                        'has_schedules', coalesce(object -> 'schedules', '[]') <> '[]')), '[]') AS traits
-                 FROM (VALUES (change -> 'before'), (change -> 'after')) AS objects (object)
-                WHERE jsonb_typeof(object) = 'object'
-             ) AS changed_objects) AS changed`,
+  const { rows } = await store.knex.raw<{
+    rows: (Omit<ShownApply, 'plan' | 'changed'> & {
+      plan: PlanWithChanges;
+      shown: unknown;
+      traits: ObjectTraits[] | null;
+    })[];
+  }>(
+    `SELECT ${inFirst([...SUMMARY, 'error_details'])}, CASE WHEN coalesce(at, 1) = 1 THEN plan - 'changes' END AS plan,
+            shown, CASE WHEN at IS NOT NULL THEN (
+              SELECT coalesce(jsonb_agg(jsonb_build_object(
+                       'kind', object -> 'kind',
+                       'has_variables', coalesce(object -> 'variables', '{}') <> '{}',
+                       'has_schedules', coalesce(object -> 'schedules', '[]') <> '[]')), '[]')
+                FROM (VALUES (change -> 'before'), (change -> 'after')) AS objects (object)
+               WHERE jsonb_typeof(object) = 'object') END AS traits
+       FROM applies LEFT JOIN LATERAL
+            ROWS FROM (jsonb_array_elements(plan -> 'changes'), jsonb_array_elements(applies.changes))
+            WITH ORDINALITY AS elements (shown, change, at) ON true
+      WHERE id = ? ORDER BY at`,
+    [id],
   );
-  return store
-    .knex('applies')
-    .where({ id })
-    .first<ShownApply>(...SUMMARY, 'plan', 'error_details', changed);
+  const [first] = rows;
+  if (!first) return undefined;
+  const { shown: _, traits: __, ...found } = first;
+  const changes = rows.flatMap(({ shown }) => (shown === null ? [] : [shown]));
+  return {
+    ...found,
+    plan: { ...found.plan, changes },
+    changed: rows.flatMap(({ traits }) => (traits === null ? [] : [traits])),
+  };
 }
 
 /** The progress of an apply. */

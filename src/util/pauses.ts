@@ -20,13 +20,18 @@ export class Pauses {
 
 /** JSON of what may be large, with pauses. UTF-8. */
 export async function jsonInParts(value: unknown): Promise<Buffer> {
+  return Buffer.concat(await partsOfJson(value));
+}
+
+/** The same, not put together, which takes long where it is very large. */
+export async function partsOfJson(value: unknown): Promise<Buffer[]> {
   const parts: Buffer[] = [];
   const pauses = new Pauses();
   for (const part of stringifyChunked(value, { highWaterMark: PART })) {
     parts.push(Buffer.from(part));
     await pauses.here();
   }
-  return Buffer.concat(parts);
+  return parts;
 }
 
 /** What is in a stream of JSON that may be large, read with pauses. Rejects when it is none, or with the stream. */

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { AppError } from '../../src/errors.js';
 import type { StoredActor } from '../../src/model/actor.js';
-import { findApply, insertApply } from '../../src/store/applies.js';
+import { findApply, findShownApply, insertApply } from '../../src/store/applies.js';
 import type { Database } from '../../src/store/database.js';
 import { useTestStore } from '../support/store.js';
 
@@ -18,7 +18,15 @@ describe('applies that have not ended', () => {
   const askedAtOnce = async (count: number, actor: StoredActor, no_wait = false): Promise<number> => {
     const ask = () =>
       insertApply(store, {
-        ...{ id: randomUUID(), stack: 's', plan_hash: '', rollback_of: null, actor, rights: null, request_id: 'r' },
+        ...{
+          id: randomUUID(),
+          stack: 's',
+          plan_hash: '',
+          rollback_of: null,
+          actor,
+          rights: null,
+          request_id: 'r',
+        },
         ...{ plan: {}, changes: [], hosts: [], no_wait },
       });
     const answers = await Promise.allSettled(Array.from({ length: count }, ask));
@@ -44,7 +52,15 @@ describe('applies that have not ended', () => {
     const changes = ['create', 'update', 'delete'].map((action) => ({ action }));
     for (const written of [changes, []]) {
       const id = randomUUID();
-      const apply = { id, stack: 's', plan_hash: 'h', rollback_of: null, actor: null, rights: null, request_id: 'r' };
+      const apply = {
+        id,
+        stack: 's',
+        plan_hash: 'h',
+        rollback_of: null,
+        actor: null,
+        rights: null,
+        request_id: 'r',
+      };
       await insertApply(store, {
         ...{ ...apply, plan: { a: 1 }, changes: written as never, hosts: ['*'], no_wait: false },
       });
@@ -56,5 +72,27 @@ describe('applies that have not ended', () => {
       expect(statements).to.have.length(1);
     }
     expect(await findApply(store, randomUUID())).to.equal(undefined);
+  });
+
+  it('shows the plan of an apply in its order, with what says who may read each change', async () => {
+    const id = randomUUID();
+    const endpoint = { kind: 'endpoint', variables: { a: 'b' }, schedules: [] };
+    const service = { kind: 'service' };
+    const written = [
+      { before: service, after: null },
+      { before: service, after: endpoint },
+    ];
+    const plan = { stack: 's', changes: [{ name: 'first' }, { name: 'second' }], warnings: ['w'] };
+    await insertApply(store, {
+      ...{ id, stack: 's', plan_hash: 'h', rollback_of: null, actor: null, rights: null, request_id: 'r' },
+      ...{ plan, changes: written as never, hosts: ['*'], no_wait: false },
+    });
+    const none = { has_variables: false, has_schedules: false };
+    const ofService = { kind: 'service', ...none };
+    expect(await findShownApply(store, id)).to.deep.include({
+      ...{ id, plan, error_details: null },
+      changed: [[ofService], [ofService, { kind: 'endpoint', ...none, has_variables: true }]],
+    });
+    expect(await findShownApply(store, randomUUID())).to.equal(undefined);
   });
 });

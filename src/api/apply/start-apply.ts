@@ -64,7 +64,7 @@ export async function startApply(
   await insertApply(store, {
     ...{ id, stack: plan.stack, plan_hash: plan.hash, rollback_of: rollbackOf, no_wait: noWait },
     ...{ actor: { ...origin.actor }, rights: storedRights(request.principal), request_id: origin.requestId },
-    plan: shownPlan(plan),
+    plan: await shownPlan(plan),
     changes: plan.changes.map((change) => ({ ...change, id: change.id ?? randomUUID() })),
     hosts: hostsOf(plan.changes),
   });
