@@ -6,11 +6,11 @@ import { awaitLiveNodes } from '../src/reconcile/nodes.js';
 import {
   AttemptLost,
   advanceApply,
-  pruneApplies,
   requeueApply,
   type UnfinishedApply,
   unfinishedApplies,
 } from '../src/store/applies.js';
+import { pruneApplies } from '../src/store/kept-applies.js';
 import type { ApplyContext } from './apply/context.js';
 import { releaseAll } from './apply.js';
 

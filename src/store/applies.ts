@@ -2,12 +2,12 @@
  * The table `applies`: sets of changes of an installation, each done entirely or not at all. The state of a row says
  * how far it is, and only the current attempt moves it on. `apply-turns.ts` says whose turn it is.
  */
-import type { InstallationObject, ObjectChange } from '../apply/objects.js';
+import type { ObjectChange } from '../apply/objects.js';
 import { AppError, type ErrorCode } from '../errors.js';
 import type { StoredActor } from '../model/actor.js';
 import type { StoredRights } from '../model/rights.js';
 import { jsonInParts } from '../util/pauses.js';
-import { countUnfinishedOf, earlierThanNew, ownerOfApply } from './apply-turns.js';
+import { countUnfinishedOf, earlierThanNew } from './apply-turns.js';
 import { type Store, transaction } from './database.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 
@@ -93,7 +93,7 @@ export interface Apply {
 }
 
 /** Without what is large or internal. */
-const SUMMARY = [
+export const SUMMARY = [
   ...(['id', 'stack', 'plan_hash', 'rollback_of', 'state', 'actor', 'request_id', 'progress'] as const),
   ...(['outcome', 'error_code', 'error', 'version', 'created_at', 'committed_at', 'finished_at'] as const),
 ] as const;
@@ -190,7 +190,7 @@ export function busy(other: string): AppError {
  * SQL: members of the row, in the first of rows that are numbered with `at`. So what is large is read in rows of their
  * own: parsing all of it at once would hold up the event loop.
  */
-function inFirst(names: readonly string[]): string {
+export function inFirst(names: readonly string[]): string {
   return names.map((name) => `CASE WHEN coalesce(at, 1) = 1 THEN applies.${name} END AS ${name}`).join(', ');
 }
 
@@ -226,56 +226,6 @@ export async function findApplySummary(store: Store, id: string): Promise<ApplyS
     .knex('applies')
     .where({ id })
     .first<ApplySummary>(...SUMMARY);
-}
-
-/** What of an object says who may read it. */
-export interface ObjectTraits {
-  readonly kind: InstallationObject['kind'];
-  readonly has_variables: boolean;
-  readonly has_schedules: boolean;
-}
-
-/** An apply as it is shown. */
-export type ShownApply = ApplySummary &
-  Pick<Apply, 'plan' | 'error_details'> & {
-    /** Of each change, in their order, the objects before and after it that there are. */
-    readonly changed: readonly (readonly ObjectTraits[])[];
-  };
-
-type PlanWithChanges = Readonly<Record<string, unknown>> & { readonly changes: readonly unknown[] };
-
-/** The database reads what it changes, and the plan comes in parts. */
-export async function findShownApply(store: Store, id: string): Promise<ShownApply | undefined> {
-  const { rows } = await store.knex.raw<{
-    rows: (Omit<ShownApply, 'plan' | 'changed'> & {
-      plan: PlanWithChanges;
-      shown: unknown;
-      traits: ObjectTraits[] | null;
-    })[];
-  }>(
-    `SELECT ${inFirst([...SUMMARY, 'error_details'])}, CASE WHEN coalesce(at, 1) = 1 THEN plan - 'changes' END AS plan,
-            shown, CASE WHEN at IS NOT NULL THEN (
-              SELECT coalesce(jsonb_agg(jsonb_build_object(
-                       'kind', object -> 'kind',
-                       'has_variables', coalesce(object -> 'variables', '{}') <> '{}',
-                       'has_schedules', coalesce(object -> 'schedules', '[]') <> '[]')), '[]')
-                FROM (VALUES (change -> 'before'), (change -> 'after')) AS objects (object)
-               WHERE jsonb_typeof(object) = 'object') END AS traits
-       FROM applies LEFT JOIN LATERAL
-            ROWS FROM (jsonb_array_elements(plan -> 'changes'), jsonb_array_elements(applies.changes))
-            WITH ORDINALITY AS elements (shown, change, at) ON true
-      WHERE id = ? ORDER BY at`,
-    [id],
-  );
-  const [first] = rows;
-  if (!first) return undefined;
-  const { shown: _, traits: __, ...found } = first;
-  const changes = rows.flatMap(({ shown }) => (shown === null ? [] : [shown]));
-  return {
-    ...found,
-    plan: { ...found.plan, changes },
-    changed: rows.flatMap(({ traits }) => (traits === null ? [] : [traits])),
-  };
 }
 
 /** The progress of an apply. */
@@ -407,43 +357,4 @@ export async function requeueApply(
     })
     .returning<ApplyAttempt[]>(['id', 'attempt']);
   return next;
-}
-
-/** What an apply counts as beside what it has: those that change little have a limit, too. */
-const ROW_BYTES = 8_192;
-
-/** One that takes it back needs what it has saved. */
-const IS_FREE = `applies.id NOT IN (
-  SELECT rollback_of FROM applies WHERE finished_at IS NULL AND rollback_of IS NOT NULL)`;
-
-/**
- * Deletes applies that ended long ago, with what their rollback needs; and of who has more of them than so many MiB,
- * the oldest. Everybody keeps the newest one, whatever it takes.
- */
-export async function pruneApplies(store: Store, days: number, megabytes: number): Promise<void> {
-  const { knex } = store;
-  await knex('applies')
-    .whereRaw(IS_FREE)
-    .whereRaw("finished_at < clock_timestamp() - ? * interval '1 day'", [days])
-    .delete();
-  // Sizes are as they are stored, so that nothing large is read.
-  const { rowCount: measured } = await knex.raw<{ rowCount: number }>(
-    `UPDATE applies SET kept_bytes = ? + pg_column_size(changes) + pg_column_size(plan)
-            + coalesce(pg_column_size(written), 0) + coalesce(pg_column_size(error_details), 0)
-            + coalesce((SELECT sum(pg_column_size(apply_undo)) FROM apply_undo WHERE apply_id = applies.id), 0)
-      WHERE finished_at IS NOT NULL AND kept_bytes IS NULL`,
-    [ROW_BYTES],
-  );
-  if (measured > 0) await pruneLargest(store, megabytes * 1024 * 1024);
-}
-
-async function pruneLargest({ knex }: Store, bytes: number): Promise<void> {
-  await knex.raw(
-    `DELETE FROM applies USING (
-       SELECT id, row_number() OVER newest AS place, sum(kept_bytes) OVER newest AS bytes FROM applies
-        WHERE finished_at IS NOT NULL
-       WINDOW newest AS (PARTITION BY ${ownerOfApply('applies')} ORDER BY finished_at DESC, id)) AS kept
-      WHERE applies.id = kept.id AND place > 1 AND bytes > ? AND ${IS_FREE}`,
-    [bytes],
-  );
 }
