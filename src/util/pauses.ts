@@ -1,5 +1,7 @@
-/** Pauses of long work, in which the event loop does other tasks. */
-import { setImmediate } from 'node:timers/promises';
+/**
+ * Pauses of long work, in which the event loop does other tasks. Of several that pause, one goes on in each turn of the
+ * loop: others do not wait for all of them.
+ */
 import { parseChunked, stringifyChunked } from '@discoveryjs/json-ext';
 
 /** Work is not interrupted for so long, milliseconds. */
@@ -13,9 +15,22 @@ export class Pauses {
   /** To be awaited wherever the work can be interrupted: it is when that has taken long. */
   async here(): Promise<void> {
     if (performance.now() - this.#since < AT_A_TIME_MS) return;
-    await setImmediate();
+    await nextTurn();
     this.#since = performance.now();
   }
+}
+
+const paused: (() => void)[] = [];
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    if (paused.push(resolve) === 1) setImmediate(resumeOne);
+  });
+}
+
+function resumeOne(): void {
+  paused.shift()?.();
+  if (paused.length > 0) setImmediate(resumeOne);
 }
 
 /** JSON of what may be large, with pauses. UTF-8. */

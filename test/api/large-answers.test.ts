@@ -5,6 +5,7 @@ import { unzipSync } from 'fflate';
 import { zipOf } from '../../src/api/apply/zip.js';
 import type { EndpointObject, ObjectChange } from '../../src/apply/objects.js';
 import { shownPlan } from '../../src/apply/show-plan.js';
+import { Pauses } from '../../src/util/pauses.js';
 
 const MEGABYTE = 2 ** 20;
 
@@ -51,5 +52,31 @@ describe('large answers', () => {
     expect(pauses).to.be.above(5);
     expect(result.changes).to.have.length(32);
     expect(result.changes[0]?.fields[0]?.after).to.include({ bytes: 2 * 2 * MEGABYTE + 1 });
+  });
+
+  it('of several that pause, one goes on in each turn of the event loop', async () => {
+    const begun: string[] = [];
+    const work = async (name: string) => {
+      const pauses = new Pauses();
+      for (let step = 0; step < 3; step++) {
+        const until = performance.now() + 6;
+        while (performance.now() < until);
+        begun.push(name);
+        await pauses.here();
+      }
+    };
+    let isDone = false;
+    const turn = () => {
+      begun.push('turn');
+      if (!isDone) setImmediate(turn);
+    };
+    const all = Promise.all(['a', 'b', 'c'].map(work));
+    setImmediate(turn);
+    await all;
+    isDone = true;
+    // All begin; then each turn has one of them.
+    const steps = begun.slice(3).join(' ');
+    expect(steps.replaceAll('turn', '|')).to.not.match(/[abc] [abc]/);
+    expect(begun.filter((name) => name !== 'turn')).to.deep.equal([...'abcabcabc']);
   });
 });
