@@ -151,8 +151,9 @@ const MAX_OF_OWNER = 20;
 
 /** @throws AppError apply_busy when somebody has asked for too many, or for one that does not wait for others */
 export async function insertApply(store: Store, added: NewApply): Promise<void> {
-  const [plan, changes] = [await jsonText(added.plan), await jsonText(added.changes)];
+  const plan = (await jsonInParts(added.plan)).toString();
   await transaction(store, async (tx) => {
+    const changes = tx.knex.raw(await sendChanges(tx, added.changes));
     // One is added at a time: what is counted, and what is earlier, is still so when the row is there.
     await tx.knex.raw("SELECT pg_advisory_xact_lock(hashtextextended('edge-gateway new applies', 0))");
     const earlier = added.no_wait ? await earlierThanNew(tx, added.stack) : undefined;
@@ -172,8 +173,33 @@ export async function insertApply(store: Store, added: NewApply): Promise<void> 
   });
 }
 
-async function jsonText(value: unknown): Promise<string> {
-  return (await jsonInParts(value)).toString();
+/** Characters that are sent at once, and one change more. */
+const SENT = 1024 * 1024;
+
+/**
+ * Sends what an apply changes to the database in parts: all of it as one value would hold up the event loop.
+ * @returns SQL: all of it, until the end of the transaction
+ */
+async function sendChanges({ knex }: Store, changes: readonly ObjectChange[]): Promise<string> {
+  await knex.raw('CREATE TEMP TABLE new_changes (part integer, changes jsonb) ON COMMIT DROP');
+  let part = 0;
+  let waiting: string[] = [];
+  const send = async () => {
+    await knex.raw('INSERT INTO new_changes VALUES (?, ?)', [part++, `[${waiting.join(',')}]`]);
+    waiting = [];
+  };
+  let size = 0;
+  for (const change of changes) {
+    const json = JSON.stringify(change);
+    waiting.push(json);
+    size += json.length;
+    if (size < SENT) continue;
+    await send();
+    size = 0;
+  }
+  await send();
+  return `(SELECT coalesce(jsonb_agg(change ORDER BY part, at), '[]')
+             FROM new_changes, jsonb_array_elements(new_changes.changes) WITH ORDINALITY AS elements (change, at))`;
 }
 
 /** @param other the id of an apply that is earlier */

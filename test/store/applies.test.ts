@@ -96,4 +96,16 @@ describe('applies that have not ended', () => {
     });
     expect(await findShownApply(store, randomUUID())).to.equal(undefined);
   });
+
+  it('keeps large and many changes of an apply in their order', async () => {
+    const id = randomUUID();
+    const large = Array.from({ length: 20 }, (_, at) => ({ at, code: `${at}`.padEnd(600_000, '\n') }));
+    const small = Array.from({ length: 3_000 }, (_, at) => ({ at, code: null }));
+    const changes = [...large, ...small] as never;
+    await insertApply(store, {
+      ...{ id, stack: 's', plan_hash: 'h', rollback_of: null, actor: null, rights: null, request_id: 'r' },
+      ...{ plan: {}, changes, hosts: ['*'], no_wait: false },
+    });
+    expect((await findApply(store, id))?.changes).to.deep.equal(changes);
+  });
 });
