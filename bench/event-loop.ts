@@ -1,8 +1,8 @@
 /**
  * How long do the event loops of `web`, the worker and the supervisor keep others waiting while somebody asks for what
- * costs most? Each costly route is called with the largest input that it takes. Meanwhile the health of the API is asked
- * for, and the metrics of the other two processes at their sockets; beside a loop that burns as much of the processors
- * outside.
+ * costs most? Each costly route is called with the largest input that it takes. Meanwhile the health of the API is
+ * asked for, and the metrics of the other two processes at their sockets; beside a loop that burns as much of the
+ * processors outside.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

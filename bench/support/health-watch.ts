@@ -1,6 +1,6 @@
 /**
- * A thread that asks processes for something small again and again: how long does it wait for an answer? It has an event
- * loop of its own, so that what the benchmark does besides does not count.
+ * A thread that asks processes for something small again and again: how long does it wait for an answer? It has an
+ * event loop of its own, so that what the benchmark does besides does not count.
  */
 import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -195,7 +195,9 @@ export async function unfinishedHandlers(
   return rows;
 }
 
-/** Of each owner, or part of one, for whom no handler is worked on, that which was queued first, if that was so long ago. */
+/**
+ * Of each owner or part for whom no handler is worked on, that which was queued first, if that was so long ago.
+ */
 export async function handlersOfWaitingOwners(
   store: Store,
   sinceMs: number,

@@ -12,10 +12,10 @@ const LATE_MS = 10 * 60_000;
 /** Of hours that are not over, so much is looked at. */
 const SAMPLED_BYTES = 64 * 1024 * 1024;
 /**
- * SQL: what an entry takes, with a part for its head and its indexes, so that short entries do not take more of the disk
- * than they count. Measured with PostgreSQL 18, `pg_total_relation_size` of an hour less the sum of `pg_column_size`, for
- * each entry: 152 bytes for short output, 228 for a request, 261 for an error with the id of a request; 218 where a line
- * has 1,000 characters.
+ * SQL: what an entry takes, with a part for its head and its indexes, so that short entries do not take more of the
+ * disk than they count. Measured with PostgreSQL 18, `pg_total_relation_size` of an hour less the sum of
+ * `pg_column_size`, for each entry: 152 bytes for short output, 228 for a request, 261 for an error with the id of a
+ * request; 218 where a line has 1,000 characters.
  */
 const SIZE = 'pg_column_size(entry) + 200';
 /** SQL: who shares room for what an endpoint has written; null: it is not there any more. */

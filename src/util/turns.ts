@@ -1,8 +1,8 @@
 /**
- * Turns at something scarce, by owner: with many of them waiting, each gets as much as the others, however much it asks
- * for. One alone may have all. What an owner gets is shared in the same way by its parts, so that many parts give nobody
- * more. Work can take long, and is not interrupted: so an owner that has nothing, and has waited for a while, gets a
- * place beyond the others, and a part of one that has something gets one of fewer.
+ * Turns at something scarce, by owner: with many of them waiting, each gets as much as the others, however much it
+ * asks for. One alone may have all. What an owner gets is shared in the same way by its parts, so that many parts give
+ * nobody more. Work can take long, and is not interrupted: so an owner that has nothing, and has waited for a while,
+ * gets a place beyond the others, and a part of one that has something gets one of fewer.
  */
 export interface TurnsOptions {
   /** Places for all together. */
