@@ -1,16 +1,20 @@
 /**
- * How long does a request to the management API wait while others ask for what costs most? Each costly route is called
- * with the largest input that it takes, and the health of the API is asked for meanwhile; beside a loop that burns as
- * much of the processors outside.
+ * How long do the event loops of `web`, the worker and the supervisor keep others waiting while somebody asks for what
+ * costs most? Each costly route is called with the largest input that it takes. Meanwhile the health of the API is
+ * asked for, and the metrics of the other two processes at their sockets; beside a loop that burns as much of the
+ * processors outside.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HttpClient } from '../test/support/client.js';
 import { expectData } from '../test/support/expect.js';
-import { must } from '../test/support/processes.js';
+import { askForPlan, type Files, type ShownPlan } from '../test/support/plans.js';
+import { must, type ProcessName, type Stack } from '../test/support/processes.js';
 import { withStacks } from './support/gateway.js';
-import { longestWait } from './support/health-watch.js';
+import { longestWaits } from './support/health-watch.js';
 import { type Benchmark, runAlone } from './support/main.js';
 import { round } from './support/report.js';
 
@@ -33,24 +37,45 @@ export const eventLoop: Benchmark = () =>
   withStacks([{ processes: ['web', 'worker', 'gateway'] }], async (stack) => {
     if (!stack) throw new Error('no stack');
     const { api, apiUrl } = stack;
-    const calls = await costlyCalls(api);
-    const outside = await longestWait(apiUrl, burn);
+    const calls = { ...(await costlyCalls(api)), ...(await largestCalls(api)) };
+    const asked = [
+      { url: `${apiUrl}/api/health` },
+      ...['worker', 'gateway'].map((name) => ({ socketPath: metricsSocket(stack, name) })),
+    ];
+    const outside = await longestWaits(asked, burn);
     const rows = [];
     for (const [what, call] of Object.entries(calls)) {
-      const longest = await longestWait(apiUrl, () => again(call));
-      rows.push({
-        question: `how much longer a request to the API waits while ${AT_A_TIME} at a time ${what}, than beside a loop outside`,
-        measured: `${round(longest)} ms against ${round(outside)} ms`,
-        value: longest - outside,
-        unit: 'ms',
-        bar: { atMost: 100 },
-      });
-      process.stdout.write(`  ${what}: ${round(longest)} ms\n`);
+      const longest = await longestWaits(asked, () => again(call));
+      process.stdout.write(
+        `  ${what}: ${longest.map((wait, at) => `${PROCESSES[at]} ${round(wait)} ms`).join(', ')}\n`,
+      );
+      for (const [at, wait] of longest.entries())
+        rows.push({
+          question: `how much longer a request to the ${PROCESSES[at]} waits while others ${what}, than beside a loop outside`,
+          measured: `${round(wait)} ms against ${round(outside[at] ?? 0)} ms`,
+          value: wait - (outside[at] ?? 0),
+          unit: 'ms',
+          bar: { atMost: 100 },
+        });
     }
     return rows;
   });
 
-type Call = () => Promise<{ readonly status: number }>;
+const PROCESSES = ['API', 'worker', 'supervisor'];
+
+function metricsSocket({ runDir, processes }: Stack, name: string): string {
+  const folder = join(runDir, 'metrics');
+  const { pid } = processes.get(name as ProcessName) ?? {};
+  const socket = readdirSync(folder).find((file) => file.startsWith(`metrics-${pid}-`));
+  if (socket === undefined) throw new Error(`${name} has no socket for its metrics`);
+  return join(folder, socket);
+}
+
+interface Call {
+  (): Promise<{ readonly status: number }>;
+  /** Of those with the largest input: one at a time. */
+  readonly isAlone?: boolean;
+}
 
 async function again(call: Call): Promise<void> {
   const end = performance.now() + SECONDS * 1_000;
@@ -61,7 +86,7 @@ async function again(call: Call): Promise<void> {
       if (status !== 200 && status !== 400) throw new Error(`the answer was ${status}`);
     } while (performance.now() < end);
   };
-  await Promise.all(Array.from({ length: AT_A_TIME }, lane));
+  await Promise.all(Array.from({ length: call.isAlone ? 1 : AT_A_TIME }, lane));
 }
 
 /** As many processors as the API and its database may use. */
@@ -118,6 +143,74 @@ async function costlyCalls(api: HttpClient): Promise<Readonly<Record<string, Cal
       api.post('/api/apply?dry_run=true&adopt=true', { files: other }),
     'set a policy with a large schema': () => api.put(`/api/endpoints/${validated}`, { policies }),
     'read the description of the API': () => api.get('/api/openapi.json'),
+  };
+}
+
+/** The largest code of one endpoint, and so many that a folder is about as large as it may be. */
+const MOST_CODE = 3.9 * 2 ** 20;
+const IN_FOLDER = 15;
+/** All of an installation: 256 MiB. */
+const IN_INSTALLATION = 64;
+
+/** Code that is compared and read as a whole. Nothing of it is compiled: it does not run. */
+async function largestCalls(api: HttpClient): Promise<Readonly<Record<string, Call>>> {
+  const create = async (at: number) => {
+    const endpoint = { name: `l${at}`, path: `/l/${at}`, method: 'GET', domain: 'large.test' };
+    expectData(await api.post('/api/endpoints', { ...endpoint, code: lines(MOST_CODE) }), 201);
+  };
+  for (let at = 0; at < IN_INSTALLATION - IN_FOLDER; at++) await create(at);
+  const folder = (stack: string): Files => {
+    const numbers = Array.from({ length: IN_FOLDER }, (_, at) => at);
+    const endpoints = numbers.map((at) => ({
+      ...{ host: `${stack}.test`, method: 'GET', route: `/f/${at}`, handler: `src/${at}.rs`, running: false },
+    }));
+    const edge = { stack, domains: [{ host: `${stack}.test` }], endpoints };
+    const sources = numbers.map((at) => [`src/${at}.rs`, lines(MOST_CODE)]);
+    return { 'edge.yaml': JSON.stringify(edge), ...Object.fromEntries(sources) };
+  };
+  const folders = [folder('folder'), folder('folder')] as const;
+  let turn = 0;
+  const applied = async () => {
+    const files = folders[turn++ % 2] ?? {};
+    const { plan_hash } = expectData<ShownPlan>(await askForPlan(api, files));
+    return api.post(`/api/apply?plan_hash=${plan_hash}`, { files });
+  };
+  const { id } = expectData<{ id: string }>(await applied());
+  const paths = Array.from({ length: OPERATIONS }, (_, at) => [`/o/${at}/{id}`, { get: operation(at) }]);
+  const document = {
+    ...{ openapi: '3.0.3', info: { title: 'Large', version: '1' }, paths: Object.fromEntries(paths) },
+  };
+  const spec = JSON.stringify(document);
+  const alone = (call: () => Promise<{ readonly status: number }>): Call =>
+    Object.assign(call, { isAlone: true });
+  return {
+    'export 256 MiB of code': alone(() => api.get('/api/export')),
+    'export 256 MiB of code as a ZIP': alone(() =>
+      api.get('/api/export', { headers: { accept: 'application/zip' } }),
+    ),
+    'plan a folder of 59 MiB that changes everything': alone(() => askForPlan(api, folders[turn % 2] ?? {})),
+    'apply a folder of 59 MiB that changes everything': alone(applied),
+    'show an apply with 59 MiB of changes': alone(() => api.get(`/api/applies/${id}`)),
+    'plan the rollback of an apply with 59 MiB of changes': alone(async () => {
+      // What has changed since stays, or is in the way: the work is the same.
+      const { status } = await api.post(`/api/applies/${id}/rollback?dry_run=true`);
+      return { status: status === 409 ? 200 : status };
+    }),
+    [`plan the import of an OpenAPI document of ${Math.round(spec.length / 2 ** 20)} MiB`]: alone(() =>
+      api.post('/api/import/openapi?dry_run=true', { spec, domain: 'large.test' }),
+    ),
+  };
+}
+
+/** With their descriptions, nearly SPEC_LIMIT_BYTES. */
+const OPERATIONS = 3_000;
+
+function operation(at: number) {
+  return {
+    operationId: `o${at}`,
+    description: randomBytes(5_000).toString('hex'),
+    parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string' } }],
+    responses: { 200: { description: 'It is there' } },
   };
 }
 

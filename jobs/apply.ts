@@ -3,6 +3,7 @@
  * how far it is; another worker that gets it resumes there.
  */
 import { AppError, toError } from '../src/errors.js';
+import { requireRightsAsBefore } from '../src/lifecycle/current-rights.js';
 import { nextRun } from '../src/queues/cron.js';
 import { type ApplyJob, applyJobId } from '../src/queues/jobs.js';
 import { FailedJob } from '../src/queues/queues.js';
@@ -19,6 +20,7 @@ import {
 import { commitApply, settleApply, undoApply } from '../src/store/apply-commit.js';
 import { awayServices } from '../src/store/apply-convergence.js';
 import { appliesOfWaitingOwners, lostTurns, type QueuedApply, takeTurn } from '../src/store/apply-turns.js';
+import type { Store } from '../src/store/database.js';
 import { schedulesByIds } from '../src/store/schedules.js';
 import { awaitTurn } from './apply/await-turn.js';
 import { compileAll } from './apply/compile.js';
@@ -108,8 +110,14 @@ async function resume(context: ApplyContext, current: ApplyTry): Promise<void> {
 /** @returns what is committed; undefined when it has failed, and nothing was changed */
 async function commit(context: ApplyContext, current: ApplyTry): Promise<Written | undefined> {
   const { apply, signal } = current;
-  const { lifecycle, secrets } = context;
+  const { lifecycle, secrets, config } = context;
   const { store } = lifecycle;
+  const changed = new SecretsChangedSince(apply.created_at, false);
+  // What it does may begin long after it was asked for, and end long after it has begun.
+  const stillAllowed = async (tx: Store) => {
+    await requireRightsAsBefore(tx, config, apply);
+    return changed.readObjects(tx, secrets);
+  };
   let state: ApplyState = apply.state;
   const enter = async (next: ApplyState) => {
     signal.throwIfAborted();
@@ -117,6 +125,7 @@ async function commit(context: ApplyContext, current: ApplyTry): Promise<Written
     state = next;
   };
   try {
+    await requireRightsAsBefore(store, config, apply);
     await enter('compiling');
     const compiled = await compileAll(context, current);
     await advanceApply(store, apply, state, { isReady: true });
@@ -128,8 +137,7 @@ async function commit(context: ApplyContext, current: ApplyTry): Promise<Written
     await prepareAll(context, current, compiled, await readObjects(store, secrets));
     await enter('committing');
     const scheduled = new Set<string>();
-    const changed = new SecretsChangedSince(apply.created_at, false);
-    const written = await commitApply(store, apply, (tx) => changed.readObjects(tx, secrets), {
+    const written = await commitApply(store, apply, stillAllowed, {
       ...{ compiled, nextRun },
       ...(await configSealer(store, secrets, apply.rollback_of, changed)),
       scheduled: (ids) => {

@@ -7,6 +7,7 @@ import type { Builder, Built } from '../src/build/builder.js';
 import { renderDiagnostics } from '../src/build/diagnostics.js';
 import type { Config } from '../src/config.js';
 import { AppError, type ErrorCode } from '../src/errors.js';
+import { turnOf } from '../src/model/owner.js';
 import { buildJobId, type CompileJob, compileJob } from '../src/queues/jobs.js';
 import { FailedJob } from '../src/queues/queues.js';
 import type { Changes } from '../src/reconcile/changes.js';
@@ -59,11 +60,14 @@ export function compileQueue(context: CompilerContext): SharedQueue<'compile'> {
       const result = await compile(job, context, interrupt);
       if (result?.state === 'failed') throw new FailedJob(result.error);
     },
-    waiting: async (sinceMs, limit) => {
-      const builds = await buildsOfWaitingOwners(store, sinceMs, limit);
-      return builds.map((build) => compileJob(build, build.request_id));
-    },
+    waiting: async (sinceMs, limit) => jobsOf(await buildsOfWaitingOwners(store, sinceMs, limit)),
+    waitingParts: async (sinceMs, limit) =>
+      jobsOf(await buildsOfWaitingOwners(store, sinceMs, limit, 'parts')),
   };
+}
+
+function jobsOf(builds: Awaited<ReturnType<typeof buildsOfWaitingOwners>>): CompileJob[] {
+  return builds.map((build) => compileJob(build, build.request_id));
 }
 
 /**
@@ -156,7 +160,7 @@ async function resultOf(
   }
   let built: Built;
   try {
-    built = await builder.build({ ...build, owner: build.owner ?? build.id }, signal);
+    built = await builder.build({ ...build, turn: turnOf(build.principal, build.owner ?? build.id) }, signal);
   } catch (error) {
     // Disk full, artifact store unavailable and so on: the caller learns that the handler is not at fault, the log has
     // the reason.

@@ -34,18 +34,20 @@ export interface SharedQueue<Name extends QueueName> extends ConsumedQueue<Name>
     limit: number,
     busy: readonly string[],
   ) => Promise<readonly Jobs[Name][]>;
+  /** The same of the parts of owners, where they have parts. */
+  readonly waitingParts?: (sinceMs: number, limit: number) => Promise<readonly Jobs[Name][]>;
 }
 
 /** An owner waits so long, and until the next look. */
 const PATIENCE_MS = 1_500;
 export const LOOK_EVERY_MS = 1_000;
-/** Jobs beyond the slots at a time. */
+/** Jobs beyond the slots at a time, for owners, and as many for their parts. */
 const BEYOND = 16;
 
 /** @param lookEveryMs about `LOOK_EVERY_MS` */
 export function consumeInTurns<Name extends QueueName>(
   config: QueueConfig,
-  { name, slots, work, ownerOf, urgent, waiting }: SharedQueue<Name>,
+  { name, slots, work, ownerOf, urgent, waiting, waitingParts }: SharedQueue<Name>,
   lookEveryMs: number,
   log: Logger,
 ): Consumer {
@@ -81,8 +83,13 @@ export function consumeInTurns<Name extends QueueName>(
     if (active < slots) return;
     for (const job of (await urgent?.(PATIENCE_MS)) ?? []) await begin(job);
     const free = BEYOND - beyond.size;
-    if (free <= 0) return;
-    for (const job of await waiting(PATIENCE_MS, free, busy.ids)) await begin(job);
+    // Parts leave as much to owners.
+    const ofOwners = waitingParts ? free + BEYOND : free;
+    const owners = ofOwners > 0 ? await waiting(PATIENCE_MS, ofOwners, busy.ids) : [];
+    for (const job of owners) await begin(job);
+    // Those that have just begun may not be seen yet.
+    if (owners.length > 0 || free <= 0) return;
+    for (const job of (await waitingParts?.(PATIENCE_MS, free)) ?? []) await begin(job);
   };
   const looking = new PeriodicTask(lookEveryMs, look, (error) =>
     log.warn({ err: error, queue: name }, 'owners that wait for jobs could not be looked for'),

@@ -43,6 +43,7 @@ export function invokeQueue(context: DeliveryContext): SharedQueue<'invoke'> {
     ...{ name: 'invoke', slots: REQUESTS_AT_A_TIME },
     work: (job) => deliver(job, context),
     waiting: (sinceMs, limit) => jobsOfWaitingOwners(context.store, sinceMs, limit),
+    waitingParts: (sinceMs, limit) => jobsOfWaitingOwners(context.store, sinceMs, limit, 'parts'),
   };
 }
 

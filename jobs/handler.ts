@@ -8,6 +8,7 @@ import { FailedJob } from '../src/queues/queues.js';
 import { endpointName } from '../src/store/endpoints.js';
 import {
   advanceHandler,
+  type ClaimedHandler,
   claimHandler,
   finishHandler,
   type HandlerResult,
@@ -35,6 +36,7 @@ export function handlerQueue(
     ...{ name: 'handler', slots: config.WORKER_CONCURRENCY * HANDLERS_PER_COMPILER },
     work: (job) => runHandler(job, context, lifecycle, interrupt),
     waiting: (sinceMs, limit) => handlersOfWaitingOwners(store, sinceMs, limit),
+    waitingParts: (sinceMs, limit) => handlersOfWaitingOwners(store, sinceMs, limit, 'parts'),
   };
 }
 
@@ -66,7 +68,7 @@ async function carryOut(
     log.info({ attempt: job.attempt }, 'handler is no longer waiting for this job');
     return;
   }
-  const result = await resultOf(job, claimed.start, context, lifecycle, signal);
+  const result = await resultOf(job, claimed, context, lifecycle, signal);
   if (!result) {
     // Recovery queues it again.
     log.warn('handler interrupted by the end of this worker');
@@ -85,7 +87,7 @@ async function carryOut(
 /** @returns undefined when the worker has to stop first */
 async function resultOf(
   job: HandlerJob,
-  start: boolean,
+  { start, principal }: ClaimedHandler,
   context: CompileContext,
   lifecycle: LifecycleDependencies,
   signal: AbortSignal,
@@ -96,7 +98,7 @@ async function resultOf(
   let stage: HandlerStage = 'compile';
   try {
     const capacity = { toolchains: [context.toolchain], canBuild: true };
-    const build = await requestCompile(lifecycle, endpointId, origin, capacity);
+    const build = await requestCompile(lifecycle, endpointId, { ...origin, principal }, capacity);
     const { id: buildId, attempt } = build;
     let hasSucceeded = build.state === 'known';
     if (build.state === 'new') {

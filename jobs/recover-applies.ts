@@ -6,11 +6,11 @@ import { awaitLiveNodes } from '../src/reconcile/nodes.js';
 import {
   AttemptLost,
   advanceApply,
-  pruneApplies,
   requeueApply,
   type UnfinishedApply,
   unfinishedApplies,
 } from '../src/store/applies.js';
+import { pruneApplies } from '../src/store/kept-applies.js';
 import type { ApplyContext } from './apply/context.js';
 import { releaseAll } from './apply.js';
 
@@ -24,7 +24,7 @@ const MAX_UNDOING_ATTEMPTS = 10;
 /** One run. */
 export async function recoverApplies(
   context: ApplyContext,
-  { APPLIES_KEPT_DAYS }: Pick<Config, 'APPLIES_KEPT_DAYS'>,
+  { APPLIES_KEPT_DAYS, APPLIES_KEPT_MB }: Pick<Config, 'APPLIES_KEPT_DAYS' | 'APPLIES_KEPT_MB'>,
 ): Promise<void> {
   const { lifecycle, workerId } = context;
   const { store } = lifecycle;
@@ -34,7 +34,7 @@ export async function recoverApplies(
     const alive = new Set([...others, workerId]);
     for (const apply of unfinished) if (await isLost(context, apply, alive)) await recover(context, apply);
   }
-  await pruneApplies(store, APPLIES_KEPT_DAYS);
+  await pruneApplies(store, APPLIES_KEPT_DAYS, APPLIES_KEPT_MB);
 }
 
 async function isLost(

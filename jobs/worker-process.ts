@@ -82,7 +82,8 @@ await startProcess('worker', async ({ config, log, shutdown }) => {
   await saveProgress(preparing());
 
   const artifacts = await openArtifactStore(config);
-  const turns = new Turns({ places: config.WORKER_CONCURRENCY, beyond: config.WORKER_CONCURRENCY });
+  const { WORKER_CONCURRENCY: compilers } = config;
+  const turns = new Turns({ places: compilers, beyond: 2 * compilers, beyondOfParts: compilers });
   const changes = new Changes(
     config.DATABASE_URL,
     ['build', 'observation', 'service_observation', 'node', 'apply'],

@@ -1,6 +1,6 @@
 /**
- * A thread that asks for the health of the management API again and again: how long does it wait for an answer? It has
- * an event loop of its own, so that what the benchmark does besides does not count.
+ * A thread that asks processes for something small again and again: how long does it wait for an answer? It has an
+ * event loop of its own, so that what the benchmark does besides does not count.
  */
 import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,13 +9,16 @@ import { parentPort, Worker, workerData } from 'node:worker_threads';
 /** Between two requests, milliseconds. */
 const PAUSE_MS = 2;
 
-/** Watches while work is done. @returns the longest wait, milliseconds */
-export async function longestWait(apiUrl: string, work: () => Promise<unknown>): Promise<number> {
-  const worker = new Worker(new URL(import.meta.url), { workerData: { apiUrl } });
+/** What is asked for: the address, or the path of a Unix socket that answers at `/`. */
+export type Asked = { readonly url: string } | { readonly socketPath: string };
+
+/** Watches while work is done. @returns the longest wait of each, milliseconds */
+export async function longestWaits(asked: readonly Asked[], work: () => Promise<unknown>): Promise<number[]> {
+  const worker = new Worker(new URL(import.meta.url), { workerData: { asked } });
   try {
     await new Promise((resolve) => worker.once('message', resolve));
     await work();
-    const longest = new Promise<number>((resolve, reject) => {
+    const longest = new Promise<number[]>((resolve, reject) => {
       worker.once('message', resolve);
       worker.once('error', reject);
     });
@@ -26,34 +29,41 @@ export async function longestWait(apiUrl: string, work: () => Promise<unknown>):
   }
 }
 
-const watched = (workerData ?? {}) as { readonly apiUrl?: string };
-if (parentPort && watched.apiUrl !== undefined) await watch(watched.apiUrl);
+const { asked: watched } = (workerData ?? {}) as { readonly asked?: readonly Asked[] };
+if (parentPort && watched) await watchAll(watched);
 
-async function watch(apiUrl: string): Promise<void> {
-  const agent = new Agent({ keepAlive: true });
+async function watchAll(all: readonly Asked[]): Promise<void> {
   let isEnded = false;
   parentPort?.once('message', () => {
     isEnded = true;
   });
-  // Not measured: the first one opens the connection.
-  await ask(apiUrl, agent);
+  // Not measured: the first requests open the connections.
+  const watches = await Promise.all(all.map((asked) => connect(asked)));
   parentPort?.postMessage('watching');
-  let longest = 0;
-  while (!isEnded) {
-    const began = performance.now();
-    await ask(apiUrl, agent);
-    longest = Math.max(longest, performance.now() - began);
-    await delay(PAUSE_MS);
-  }
-  agent.destroy();
-  parentPort?.postMessage(longest);
+  parentPort?.postMessage(await Promise.all(watches.map((watch) => watch(() => isEnded))));
 }
 
-function ask(apiUrl: string, agent: Agent): Promise<void> {
+/** @returns what asks until it is over, and resolves with the longest wait */
+async function connect(asked: Asked): Promise<(isEnded: () => boolean) => Promise<number>> {
+  const agent = new Agent({ keepAlive: true });
+  await ask(asked, agent);
+  return async (isEnded) => {
+    let longest = 0;
+    while (!isEnded()) {
+      const began = performance.now();
+      await ask(asked, agent);
+      longest = Math.max(longest, performance.now() - began);
+      await delay(PAUSE_MS);
+    }
+    agent.destroy();
+    return longest;
+  };
+}
+
+function ask(asked: Asked, agent: Agent): Promise<void> {
   return new Promise((resolve, reject) => {
-    const outgoing = request(`${apiUrl}/api/health`, { agent }, (response) => {
-      response.resume().once('end', resolve).once('error', reject);
-    });
+    const outgoing = 'url' in asked ? request(asked.url, { agent }) : request({ ...asked, path: '/', agent });
+    outgoing.once('response', (response) => response.resume().once('end', resolve).once('error', reject));
     outgoing.once('error', reject).end();
   });
 }

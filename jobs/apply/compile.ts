@@ -14,7 +14,7 @@ import { sourceKey } from '../../src/model/source-key.js';
 import { compileJob } from '../../src/queues/jobs.js';
 import type { CompiledHandler } from '../../src/store/apply-context.js';
 import { findBuild } from '../../src/store/builds.js';
-import type { ApplyContext, ApplyTry } from './context.js';
+import { type ApplyContext, type ApplyTry, actorOfApply } from './context.js';
 
 /** Builds that are waited for at a time; how many compile is limited by the workers. */
 const AT_A_TIME = 32;
@@ -89,15 +89,15 @@ export async function compileAll(
 
 async function compileOne(
   { lifecycle, queues, toolchain, log }: ApplyContext,
-  { request_id: requestId, actor, changes }: ApplyTry['apply'],
+  apply: ApplyTry['apply'],
   endpoint: EndpointObject,
   signal: AbortSignal,
 ): Promise<CompiledHandler> {
   const code = requireCode(endpoint.code);
   const dependencies = endpoint.dependencies ?? {};
   const source = { sourceKey: sourceKey(code, endpoint.dependencies), code, dependencies };
-  const origin = { requestId, actor: (actor ?? { kind: 'internal' }) as never };
-  const owner = newOwnerOf(endpoint.host, changes);
+  const origin = { requestId: apply.request_id, actor: actorOfApply(apply) };
+  const owner = newOwnerOf(endpoint.host, apply.changes);
   const request = {
     ...{ endpointId: null, ...source, host: endpoint.host, origin },
     ...(owner !== undefined && { owner }),
@@ -108,7 +108,7 @@ async function compileOne(
   });
   if (state === 'new')
     await queues
-      .enqueue('compile', compileJob({ id, attempt }, requestId, endpoint.name))
+      .enqueue('compile', compileJob({ id, attempt }, apply.request_id, endpoint.name))
       .catch((error: unknown) => {
         // Recovery finds it.
         log.warn({ err: error, build_id: id }, 'a build of an apply could not be queued yet');

@@ -1,6 +1,8 @@
 /** What the steps of an apply need. */
+import type { Config } from '../../src/config.js';
 import type { Gateways } from '../../src/internal/gateways.js';
 import type { LifecycleDependencies } from '../../src/lifecycle/lifecycle-dependencies.js';
+import type { Actor } from '../../src/model/actor.js';
 import type { Queues } from '../../src/queues/queues.js';
 import type { SecretBox } from '../../src/secrets/secret-box.js';
 import type { Apply, ApplyState } from '../../src/store/applies.js';
@@ -10,6 +12,7 @@ import type { ThisWorker } from '../active-jobs.js';
 /** The dependencies of the processor. */
 export interface ApplyContext extends ThisWorker {
   readonly lifecycle: LifecycleDependencies;
+  readonly config: Pick<Config, 'API_KEY'>;
   readonly queues: Queues;
   readonly gateways: Pick<Gateways, 'nodes' | 'prepare' | 'release'>;
   readonly secrets: SecretBox;
@@ -26,4 +29,9 @@ export interface ApplyTry {
   readonly signal: AbortSignal;
   /** Records how far a step is; resolves at once when that is not the last of it. */
   progress(state: ApplyState, step: string, done: number, of: number): Promise<void>;
+}
+
+/** Who asked for an apply; the row of an earlier version may not say it. */
+export function actorOfApply({ actor }: Pick<Apply, 'actor'>): Actor {
+  return (actor ?? { kind: 'internal' }) as Actor;
 }

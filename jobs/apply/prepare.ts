@@ -9,13 +9,14 @@ import type { EndpointObject, InstallationObject, ObjectChange } from '../../src
 import { AppError } from '../../src/errors.js';
 import type { AddressedNode } from '../../src/internal/addresses.js';
 import type { PreparedHandler } from '../../src/internal/gateway-requests.js';
+import { ownerOfActor } from '../../src/model/owner.js';
 import type { Apply } from '../../src/store/applies.js';
 import type { ExistingObject } from '../../src/store/apply-commit.js';
 import type { CompiledHandler } from '../../src/store/apply-context.js';
 import { savedVariables, servedBefore } from '../../src/store/apply-rows.js';
 import { deployedTargets } from '../../src/store/endpoint-runs.js';
 import { type OwnedVariable, variablesOfOwners } from '../../src/store/variables.js';
-import type { ApplyContext, ApplyTry } from './context.js';
+import { type ApplyContext, type ApplyTry, actorOfApply } from './context.js';
 
 /** In one request to a gateway: it starts about so many at a time. */
 const BATCH = 8;
@@ -137,10 +138,12 @@ async function prepareOn(
 /** Those that get another version, and those that run and get other variables or limits. */
 async function handlersToPrepare(
   { lifecycle: { store } }: ApplyContext,
-  { changes, rollback_of }: Apply,
+  apply: Apply,
   compiled: ReadonlyMap<string, CompiledHandler>,
   now: ReadonlyMap<string, ExistingObject>,
 ): Promise<PreparedHandler[]> {
+  const { changes, rollback_of } = apply;
+  const principal = ownerOfActor(actorOfApply(apply));
   const after = new Map([...now].map(([key, { id, object }]) => [key, { id, object }]));
   // Routes may change hands.
   for (const { before } of changes) if (before) after.delete(keyOf(before));
@@ -179,7 +182,7 @@ async function handlersToPrepare(
     return artifacts.map((artifact) => ({
       ...{
         endpointId: id,
-        owner,
+        ...{ owner, principal },
         name: `The ${titleOf(object)}`,
         artifact,
         limits: object.limits,

@@ -121,7 +121,8 @@ function withRoutes(existing: readonly Existing[], changes: readonly ObjectChang
   return changes.flatMap((change) => {
     const { before, after } = change;
     if (before || after?.kind !== 'endpoint') return [change];
-    return changeTo(change, { ...after, route: finalRoute(after, basePaths) });
+    const route = finalRoute(after, basePaths);
+    return route === after.route ? [change] : changeTo(change, { ...after, route });
   });
 }
 

@@ -1,5 +1,6 @@
 /** A plan for people: bounded in size, and with the differences of code. */
 import { createHash } from 'node:crypto';
+import { Pauses } from '../util/pauses.js';
 import { nameOf, type ObjectKind } from './keys.js';
 import type { FieldChange, InstallationObject, ObjectChange, Plan } from './objects.js';
 
@@ -40,22 +41,25 @@ export type CompareCode = (
   limits: { readonly timeoutMs: number; readonly maxEdits: number },
 ) => Promise<string | undefined>;
 
-/** A plan as it is kept: without differences of code. */
-export function shownPlan({ stack, hash, changes, warnings }: Plan): ShownPlan {
-  return { stack, plan_hash: hash, changes: changes.map((change) => shownChange(change)), warnings };
-}
-
-/** A plan with the differences of code, besides digests. */
-export async function shownPlanWithDiffs(plan: Plan, compare: CompareCode): Promise<ShownPlan> {
+/**
+ * A plan for people, with pauses: all code is read for it.
+ * @param compare for the differences of code, besides digests; a plan that is kept has none
+ */
+export async function shownPlan(
+  { stack, hash, changes, warnings }: Plan,
+  compare?: CompareCode,
+): Promise<ShownPlan> {
+  const pauses = new Pauses();
+  const shown: ShownChange[] = [];
   let left = MAX_DIFFS;
-  const changes: ShownChange[] = [];
-  for (const change of plan.changes) {
-    const isChanged = left > 0 && change.fields.some(({ path }) => path === 'code');
-    const diff = isChanged ? await codeDiff(change, compare) : undefined;
+  for (const change of changes) {
+    const isCompared = left > 0 && change.fields.some(({ path }) => path === 'code');
+    const diff = compare && isCompared ? await codeDiff(change, compare) : undefined;
     left -= diff?.length ?? 0;
-    changes.push(shownChange(change, diff));
+    shown.push(shownChange(change, diff));
+    await pauses.here();
   }
-  return { ...shownPlan({ ...plan, changes: [] }), changes };
+  return { stack, plan_hash: hash, changes: shown, warnings };
 }
 
 function shownChange(change: ObjectChange, diff?: string): ShownChange {

@@ -5,7 +5,7 @@ import type { Dependencies } from '../model/crates.js';
 import type { Diagnostic } from '../model/diagnostic.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
 import { DiskFullError, reportsDiskFull } from '../util/disk-full.js';
-import type { Turns } from '../util/turns.js';
+import type { Turn, Turns } from '../util/turns.js';
 import type { DependencySets } from './dependency-sets.js';
 import type { FailedTool } from './diagnostics.js';
 import type { ToolLimits } from './run-tool.js';
@@ -41,7 +41,7 @@ export type Built = { readonly diagnostics: readonly Diagnostic[]; readonly timi
 
 /** A handler to build. */
 export interface Buildable {
-  readonly owner: string;
+  readonly turn: Turn;
   readonly code: string;
   readonly dependencies: Dependencies;
 }
@@ -56,12 +56,12 @@ export class Builder {
 
   /**
    * Builds one handler. A source that does not compile is a result, not an error.
-   * @param owner whose turn it takes
+   * @param turn that it takes
    */
-  async build({ owner, code, dependencies }: Buildable, signal?: AbortSignal): Promise<Built> {
+  async build({ turn, code, dependencies }: Buildable, signal?: AbortSignal): Promise<Built> {
     const { toolchain, sandbox, sets, artifacts, scratch, env, limits, turns } = this.#options;
     const lap = stopwatch();
-    const set = await sets.prepare({ dependencies, async: usesAsync(code) }, owner);
+    const set = await sets.prepare({ dependencies, async: usesAsync(code) }, turn);
     const dependencies_ms = lap();
     if (!set.ok) throwIfDiskFull(set);
     if (!set.ok)
@@ -72,7 +72,7 @@ export class Builder {
         timings: { dependencies_ms, compile_ms: 0, store_ms: 0 },
       };
 
-    const inTurn = <T>(work: () => Promise<T>) => turns.run(owner, work);
+    const inTurn = <T>(work: () => Promise<T>) => turns.run(turn, work);
     const job = { toolchain, sandbox, code, libraries: set.libraries, env, limits, inTurn, signal };
     return compileHandler(scratch, job, async (compilation): Promise<Built> => {
       const { diagnostics, ms: compile_ms } = compilation;

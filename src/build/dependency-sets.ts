@@ -12,7 +12,7 @@ import { ASYNC_SDK, type Preparation, SDK } from '../model/preparation.js';
 import { removeTree } from '../sandbox/remove-tree.js';
 import { isErrno } from '../util/errno.js';
 import type { Logger } from '../util/log.js';
-import { Turns } from '../util/turns.js';
+import { type Turn, Turns } from '../util/turns.js';
 import { giveToRoot, makePassable } from '../util/untrusted-users.js';
 import { INSIDE } from './build-view.js';
 import { plain } from './diagnostics.js';
@@ -95,7 +95,7 @@ export class DependencySets {
   readonly #inProgress = new Map<string, Promise<PreparedSet>>();
   readonly #sdkPreparations = new Set<SdkPreparation>();
   // Cargo uses all cores, but one slow set must not delay all others.
-  readonly #turns = new Turns({ places: 2, beyond: 2 });
+  readonly #turns = new Turns({ places: 2, beyond: 4, beyondOfParts: 2 });
 
   constructor(options: SetBuilderOptions, log: Logger) {
     this.#options = options;
@@ -105,28 +105,28 @@ export class DependencySets {
   /**
    * Builds a set unless it was built before. Concurrent calls for one set share the work. The SDK alone has no time
    * limit, and is retried until it succeeds.
-   * @param owner whose turn it takes, of those that have none prepared before
+   * @param turn that it takes, of those that have none prepared before
    */
-  async prepare(spec: DependencySpec, owner: string = NOBODY): Promise<PreparedSet> {
+  async prepare(spec: DependencySpec, turn: string | Turn = NOBODY): Promise<PreparedSet> {
     const key = this.#keyOf(spec);
     const shared = this.#inProgress.get(key);
-    const result = await (shared ?? this.#begin(key, spec, owner));
+    const result = await (shared ?? this.#begin(key, spec, turn));
     if (!result.ok || (await markUsed(join(this.#options.root, key)))) return result;
     // Deleted since it was prepared.
     if (shared !== undefined && this.#inProgress.get(key) === shared) this.#inProgress.delete(key);
-    return this.prepare(spec, owner);
+    return this.prepare(spec, turn);
   }
 
-  #begin(key: string, spec: DependencySpec, owner: string): Promise<PreparedSet> {
-    return isSdk(spec) ? this.#share(key, () => this.#prepareSdk(key, spec)) : this.#inTurn(key, spec, owner);
+  #begin(key: string, spec: DependencySpec, turn: string | Turn): Promise<PreparedSet> {
+    return isSdk(spec) ? this.#share(key, () => this.#prepareSdk(key, spec)) : this.#inTurn(key, spec, turn);
   }
 
   /** Of several owners that want one set, the first whose turn comes builds it: none waits in the line of another. */
-  async #inTurn(key: string, spec: DependencySpec, owner: string): Promise<PreparedSet> {
+  async #inTurn(key: string, spec: DependencySpec, turn: string | Turn): Promise<PreparedSet> {
     const known = await readPrepared(join(this.#options.root, key));
     if (known) return { ok: true, libraries: known };
     const prepare = () => this.#share(key, () => this.#prepare(key, spec, this.#options));
-    return this.#turns.run(owner, prepare);
+    return this.#turns.run(turn, prepare);
   }
 
   #share(key: string, begin: () => Promise<PreparedSet>): Promise<PreparedSet> {

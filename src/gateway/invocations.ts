@@ -11,7 +11,7 @@ import type {
   SentRequest,
 } from '../internal/gateway-requests.js';
 import { headOf } from '../model/handler-request.js';
-import { ownerOfEndpoint, titleOfOwner } from '../model/owner.js';
+import { ownerOfEndpoint, titleOfOwner, turnOf } from '../model/owner.js';
 import type { Store } from '../store/database.js';
 import { type RoutedEndpoint, routedEndpoints } from '../store/endpoint-runs.js';
 import { Turns } from '../util/turns.js';
@@ -39,12 +39,13 @@ export interface InvocationsOptions {
 
 /**
  * Handlers that run for one request, at a time: each takes as much memory as one that serves. There may be more for
- * owners that have none.
+ * owners that have none, and for domains of theirs that have none.
  */
 const AT_A_TIME = 4;
-const BEYOND = 4;
+const BEYOND_OF_PARTS = 4;
+const BEYOND = 2 * BEYOND_OF_PARTS;
 /** Each holds its body in memory. An owner that has none waiting is let in beyond the number of all. */
-const MAX_WAITING_OF_OWNER = 16;
+const MAX_WAITING_OF_DOMAIN = 16;
 const MAX_WAITING = 64;
 const MAX_LINES = 1_000;
 const MAX_LINE_CHARACTERS = 256 * 1024;
@@ -53,7 +54,7 @@ const OUTPUT_MS = 1_000;
 
 export class Invocations {
   readonly #options: InvocationsOptions;
-  readonly #turns = new Turns({ places: AT_A_TIME, beyond: BEYOND });
+  readonly #turns = new Turns({ places: AT_A_TIME, beyond: BEYOND, beyondOfParts: BEYOND_OF_PARTS });
 
   constructor(options: InvocationsOptions) {
     this.#options = options;
@@ -65,14 +66,16 @@ export class Invocations {
    * @throws AppError
    */
   async invoke(invocation: Invocation, signal: AbortSignal): Promise<Invoked> {
-    const owner = ownerOfEndpoint(await this.#endpoint(invocation.endpointId));
-    const own = this.#turns.waiting(owner);
-    if (own >= MAX_WAITING_OF_OWNER || (own > 0 && this.#turns.waiting() >= MAX_WAITING))
+    const domain = ownerOfEndpoint(await this.#endpoint(invocation.endpointId));
+    const turn = turnOf(invocation.principal, domain);
+    const ofDomain = this.#turns.waiting(turn.owner, domain);
+    const hasWaiting = this.#turns.waiting(turn.owner) > 0;
+    if (ofDomain >= MAX_WAITING_OF_DOMAIN || (hasWaiting && this.#turns.waiting() >= MAX_WAITING))
       throw new AppError(
         'gateway_busy',
-        `Many versions of ${titleOfOwner(owner)} are being tried at the moment; try again later.`,
+        `Many versions of ${titleOfOwner(domain)} are being tried at the moment; try again later.`,
       );
-    return this.#turns.run(owner, () => this.#invoke(invocation, signal), signal);
+    return this.#turns.run(turn, () => this.#invoke(invocation, signal), signal);
   }
 
   /** Sends a request to what serves an endpoint. @throws AppError */

@@ -13,6 +13,8 @@ export interface SentRequest extends Omit<HandlerRequest, 'body'> {
 /** Sends a request to a process of its own that runs a version. */
 export interface Invocation extends SentRequest {
   readonly artifact: string;
+  /** Whose turn it takes, and of theirs that of the domain; a process of the version before does not say it. */
+  readonly principal?: string;
 }
 
 /** Sends a request to what serves an endpoint. */
@@ -25,8 +27,10 @@ export interface Delivery extends SentRequest {
 export interface PreparedHandler {
   /** Of the endpoint as it will be: it need not be there yet. */
   readonly endpointId: string;
-  /** Whose turn its start takes. */
+  /** The domain whose turn its start takes. */
   readonly owner: string;
+  /** Of whom it is the turn, and of theirs that of the domain; a process of the version before does not say it. */
+  readonly principal?: string;
   /** What it is called in messages. */
   readonly name: string;
   readonly artifact: string;

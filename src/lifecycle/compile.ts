@@ -118,11 +118,14 @@ async function enqueued(
   return build.id;
 }
 
-/** Requests a build of an endpoint's code, unless the same code was already compiled. */
+/**
+ * Requests a build of an endpoint's code, unless the same code was already compiled.
+ * @param origin with who asked for it, where that is somebody else
+ */
 export async function requestCompile(
   deps: LifecycleDependencies,
   endpointId: string,
-  origin: Origin,
+  { principal, ...origin }: Origin & Pick<BuildRequest, 'principal'>,
   capacity: BuildCapacity,
 ): Promise<RequestedBuild> {
   const endpoint = requireFound(await findSource(deps.store, endpointId), 'endpoint', endpointId);
@@ -133,6 +136,7 @@ export async function requestCompile(
     dependencies: endpoint.dependencies ?? {},
     host: endpoint.domain,
     origin,
+    ...(principal !== undefined && { principal }),
   };
   return requestBuildOf(deps, request, capacity);
 }

@@ -1,5 +1,6 @@
 /** Who takes turns with others where something is scarce (`src/util/turns.ts`). */
 import { networkOf } from '../util/client-network.js';
+import type { Turn } from '../util/turns.js';
 import type { Actor } from './actor.js';
 
 /**
@@ -24,6 +25,15 @@ export function ownerOfEndpoint(endpoint: {
  */
 export function ownerOfService({ domains }: { readonly domains: readonly string[] }): string {
   return domains.toSorted()[0] ?? WITHOUT_DOMAIN;
+}
+
+/**
+ * Whose turn it is: that of who asked for something, and of theirs that of a domain, so that many domains give nobody
+ * more. Where nobody asked, or it is not known who, it is that of the domain.
+ * @param principal as `ownerOfActor` says
+ */
+export function turnOf(principal: string | null | undefined, domain: string): Turn {
+  return { owner: principal ?? domain, part: domain };
 }
 
 /** An owner of endpoints, for people. */

@@ -71,4 +71,10 @@ export const APPLIES = {
     36_500,
     'How long applies are kept after they have ended, with what their rollback needs, days.',
   ),
+  APPLIES_KEPT_MB: integer(
+    1_024,
+    1,
+    1_048_576,
+    'What the ended applies of one user may take in PostgreSQL, with what their rollback needs, MiB: beyond it, the oldest go. The newest one stays.',
+  ),
 } as const;

@@ -2,9 +2,10 @@
  * The table `applies`: sets of changes of an installation, each done entirely or not at all. The state of a row says
  * how far it is, and only the current attempt moves it on. `apply-turns.ts` says whose turn it is.
  */
-import type { InstallationObject, ObjectChange } from '../apply/objects.js';
+import type { ObjectChange } from '../apply/objects.js';
 import { AppError, type ErrorCode } from '../errors.js';
 import type { StoredActor } from '../model/actor.js';
+import type { StoredRights } from '../model/rights.js';
 import { jsonInParts } from '../util/pauses.js';
 import { countUnfinishedOf, earlierThanNew } from './apply-turns.js';
 import { type Store, transaction } from './database.js';
@@ -68,6 +69,8 @@ export interface Apply {
   readonly rollback_of: string | null;
   readonly state: ApplyState;
   readonly actor: StoredActor | null;
+  /** Those of the actor when they asked; null: a process of the version before took the request. */
+  readonly rights: StoredRights | null;
   readonly request_id: string;
   readonly plan: unknown;
   readonly changes: readonly ObjectChange[];
@@ -90,14 +93,24 @@ export interface Apply {
 }
 
 /** Without what is large or internal. */
-const SUMMARY = [
+export const SUMMARY = [
   ...(['id', 'stack', 'plan_hash', 'rollback_of', 'state', 'actor', 'request_id', 'progress'] as const),
   ...(['outcome', 'error_code', 'error', 'version', 'created_at', 'committed_at', 'finished_at'] as const),
 ] as const;
 export type ApplySummary = Pick<Apply, (typeof SUMMARY)[number]>;
 const WITHOUT_CHANGES = [
   ...SUMMARY,
-  ...(['plan', 'hosts', 'error_details', 'written', 'undone_at', 'worker_id', 'attempt', 'no_wait'] as const),
+  ...([
+    'plan',
+    'hosts',
+    'error_details',
+    'written',
+    'undone_at',
+    'worker_id',
+    'attempt',
+    'no_wait',
+    'rights',
+  ] as const),
 ] as const;
 
 export type NewApply = Pick<
@@ -107,6 +120,7 @@ export type NewApply = Pick<
   | 'plan_hash'
   | 'rollback_of'
   | 'actor'
+  | 'rights'
   | 'request_id'
   | 'plan'
   | 'changes'
@@ -137,8 +151,9 @@ const MAX_OF_OWNER = 20;
 
 /** @throws AppError apply_busy when somebody has asked for too many, or for one that does not wait for others */
 export async function insertApply(store: Store, added: NewApply): Promise<void> {
-  const changes = (await jsonInParts(added.changes)).toString();
+  const plan = (await jsonInParts(added.plan)).toString();
   await transaction(store, async (tx) => {
+    const changes = tx.knex.raw(await sendChanges(tx, added.changes));
     // One is added at a time: what is counted, and what is earlier, is still so when the row is there.
     await tx.knex.raw("SELECT pg_advisory_xact_lock(hashtextextended('edge-gateway new applies', 0))");
     const earlier = added.no_wait ? await earlierThanNew(tx, added.stack) : undefined;
@@ -151,11 +166,40 @@ export async function insertApply(store: Store, added: NewApply): Promise<void> 
     await tx.knex('applies').insert({
       ...added,
       actor: JSON.stringify(added.actor),
-      plan: JSON.stringify(added.plan),
-      changes,
+      rights: added.rights && JSON.stringify(added.rights),
+      ...{ plan, changes },
       hosts: [...added.hosts],
     });
   });
+}
+
+/** Characters that are sent at once, and one change more. */
+const SENT = 1024 * 1024;
+
+/**
+ * Sends what an apply changes to the database in parts: all of it as one value would hold up the event loop.
+ * @returns SQL: all of it, until the end of the transaction
+ */
+async function sendChanges({ knex }: Store, changes: readonly ObjectChange[]): Promise<string> {
+  await knex.raw('CREATE TEMP TABLE new_changes (part integer, changes jsonb) ON COMMIT DROP');
+  let part = 0;
+  let waiting: string[] = [];
+  const send = async () => {
+    await knex.raw('INSERT INTO new_changes VALUES (?, ?)', [part++, `[${waiting.join(',')}]`]);
+    waiting = [];
+  };
+  let size = 0;
+  for (const change of changes) {
+    const json = JSON.stringify(change);
+    waiting.push(json);
+    size += json.length;
+    if (size < SENT) continue;
+    await send();
+    size = 0;
+  }
+  await send();
+  return `(SELECT coalesce(jsonb_agg(change ORDER BY part, at), '[]')
+             FROM new_changes, jsonb_array_elements(new_changes.changes) WITH ORDINALITY AS elements (change, at))`;
 }
 
 /** @param other the id of an apply that is earlier */
@@ -168,13 +212,28 @@ export function busy(other: string): AppError {
   );
 }
 
-/** With what it changes, which has all code and may be hundreds of megabytes. */
+/**
+ * SQL: members of the row, in the first of rows that are numbered with `at`. So what is large is read in rows of their
+ * own: parsing all of it at once would hold up the event loop.
+ */
+export function inFirst(names: readonly string[]): string {
+  return names.map((name) => `CASE WHEN coalesce(at, 1) = 1 THEN applies.${name} END AS ${name}`).join(', ');
+}
+
+/** With what it changes, which has all code and may be hundreds of megabytes: all of it is there, or nothing. */
 export async function findApply(store: Store, id: string): Promise<Apply | undefined> {
-  const found = await store
-    .knex<Apply>('applies')
-    .where({ id })
-    .first(...WITHOUT_CHANGES);
-  return found && { ...found, changes: await changesOf(store, id) };
+  const { rows } = await store.knex.raw<{
+    rows: (Omit<Apply, 'changes'> & { change: ObjectChange | null })[];
+  }>(
+    `SELECT ${inFirst(WITHOUT_CHANGES)}, change
+       FROM applies LEFT JOIN jsonb_array_elements(changes) WITH ORDINALITY AS elements (change, at) ON true
+      WHERE id = ? ORDER BY at`,
+    [id],
+  );
+  const [first] = rows;
+  if (!first) return undefined;
+  const { change: _, ...found } = first;
+  return { ...found, changes: rows.flatMap(({ change }) => change ?? []) };
 }
 
 /** A row for each: parsing all of them at once would hold up the event loop. */
@@ -193,40 +252,6 @@ export async function findApplySummary(store: Store, id: string): Promise<ApplyS
     .knex('applies')
     .where({ id })
     .first<ApplySummary>(...SUMMARY);
-}
-
-/** What of an object says who may read it. */
-export interface ObjectTraits {
-  readonly kind: InstallationObject['kind'];
-  readonly has_variables: boolean;
-  readonly has_schedules: boolean;
-}
-
-/** An apply as it is shown. */
-export type ShownApply = ApplySummary &
-  Pick<Apply, 'plan' | 'error_details'> & {
-    /** Of each change, in their order, the objects before and after it that there are. */
-    readonly changed: readonly (readonly ObjectTraits[])[];
-  };
-
-/** The database reads what it changes: as a whole, that would hold up the event loop. */
-export async function findShownApply(store: Store, id: string): Promise<ShownApply | undefined> {
-  const changed = store.knex.raw(
-    `(SELECT coalesce(jsonb_agg(traits ORDER BY at), '[]')
-        FROM jsonb_array_elements(changes) WITH ORDINALITY AS changes (change, at),
-             LATERAL (
-               SELECT coalesce(jsonb_agg(jsonb_build_object(
-                        'kind', object -> 'kind',
-                        'has_variables', coalesce(object -> 'variables', '{}') <> '{}',
-                        'has_schedules', coalesce(object -> 'schedules', '[]') <> '[]')), '[]') AS traits
-                 FROM (VALUES (change -> 'before'), (change -> 'after')) AS objects (object)
-                WHERE jsonb_typeof(object) = 'object'
-             ) AS changed_objects) AS changed`,
-  );
-  return store
-    .knex('applies')
-    .where({ id })
-    .first<ShownApply>(...SUMMARY, 'plan', 'error_details', changed);
 }
 
 /** The progress of an apply. */
@@ -358,19 +383,4 @@ export async function requeueApply(
     })
     .returning<ApplyAttempt[]>(['id', 'attempt']);
   return next;
-}
-
-/** Deletes applies that ended long ago, with what their rollback needs. @returns how many */
-export async function pruneApplies(store: Store, days: number): Promise<number> {
-  return (
-    store
-      .knex('applies')
-      // One that takes it back needs what it has saved.
-      .whereNotIn(
-        'id',
-        store.knex('applies').whereNull('finished_at').whereNotNull('rollback_of').select('rollback_of'),
-      )
-      .whereRaw("finished_at < clock_timestamp() - ? * interval '1 day'", [days])
-      .delete()
-  );
 }

@@ -8,14 +8,15 @@ import { type Store, violatedConstraint } from './database.js';
 import { visible } from './visibility.js';
 
 /** SQL, of a row: who takes turns with others. A user and their tokens are the same one; of nobody, an address is. */
-const OWNER = (row: string) =>
-  `coalesce(${row}.actor->>'user_id', ${row}.actor->>'id', ${row}.actor->>'address', ${row}.actor->>'kind', '')`;
+export function ownerOfApply(row: string): string {
+  return `coalesce(${row}.actor->>'user_id', ${row}.actor->>'id', ${row}.actor->>'address', ${row}.actor->>'kind', '')`;
+}
 
 /** Those that wait, the next one first. Turns of longer ago do not count. */
 const IN_ORDER = `
   SELECT waiting.id, row_number() OVER (ORDER BY (
            SELECT max(turn_at) FROM applies AS had
-            WHERE turn_at > clock_timestamp() - interval '1 hour' AND ${OWNER('had')} = ${OWNER('waiting')}
+            WHERE turn_at > clock_timestamp() - interval '1 hour' AND ${ownerOfApply('had')} = ${ownerOfApply('waiting')}
          ) NULLS FIRST, ready_at, id) AS place
     FROM applies AS waiting
    WHERE finished_at IS NULL AND turn_at IS NULL AND ready_at IS NOT NULL`;
@@ -75,12 +76,12 @@ export async function appliesOfWaitingOwners(
 ): Promise<QueuedApply[]> {
   const { rows } = await store.knex.raw(
     `SELECT id, attempt, request_id FROM (
-       SELECT DISTINCT ON (${OWNER('applies')}) applies.* FROM applies
+       SELECT DISTINCT ON (${ownerOfApply('applies')}) applies.* FROM applies
         WHERE finished_at IS NULL AND worker_id IS NULL
           AND queued_at < clock_timestamp() - :sinceMs * interval '1 ms'
-          AND ${OWNER('applies')} NOT IN (
-            SELECT ${OWNER('busy')} FROM applies AS busy WHERE finished_at IS NULL AND worker_id IS NOT NULL)
-        ORDER BY ${OWNER('applies')}, queued_at) AS firsts
+          AND ${ownerOfApply('applies')} NOT IN (
+            SELECT ${ownerOfApply('busy')} FROM applies AS busy WHERE finished_at IS NULL AND worker_id IS NOT NULL)
+        ORDER BY ${ownerOfApply('applies')}, queued_at) AS firsts
       ORDER BY queued_at LIMIT :limit`,
     { sinceMs, limit },
   );
@@ -102,7 +103,7 @@ export async function lostTurns(store: Store, sinceMs: number): Promise<QueuedAp
 export async function countUnfinishedOf(store: Store, actor: Apply['actor']): Promise<number> {
   const { rows } = await store.knex.raw<{ rows: { count: number }[] }>(
     `SELECT count(*)::int AS count FROM applies, (SELECT ?::jsonb AS actor) AS request
-      WHERE finished_at IS NULL AND ${OWNER('applies')} = ${OWNER('request')}`,
+      WHERE finished_at IS NULL AND ${ownerOfApply('applies')} = ${ownerOfApply('request')}`,
     [JSON.stringify(actor)],
   );
   return rows[0]?.count ?? 0;

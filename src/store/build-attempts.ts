@@ -3,6 +3,7 @@ import type { ErrorCode } from '../errors.js';
 import type { Diagnostic } from '../model/diagnostic.js';
 import { type Build, type BuildAttempt, type BuildResult, type BuildTimings, findBuild } from './builds.js';
 import { type Store, transaction } from './database.js';
+import { type TurnsOf, turnBy } from './owners.js';
 import { addCompiledVersions } from './versions.js';
 
 /** Of a build that somebody has ended early. */
@@ -14,7 +15,16 @@ export const CANCELLED = {
   timings: {},
 } as const satisfies BuildResult;
 
-const CLAIMED = ['id', 'attempt', 'source_key', 'code', 'dependencies', 'owner', 'request_id'] as const;
+const CLAIMED = [
+  'id',
+  'attempt',
+  'source_key',
+  'code',
+  'dependencies',
+  'owner',
+  'principal',
+  'request_id',
+] as const;
 /** What a worker needs to know of a build. */
 export type ClaimedBuild = Pick<Build, (typeof CLAIMED)[number]>;
 
@@ -141,18 +151,22 @@ export async function longQueuedBuilds(
     .limit(limit);
 }
 
-/** Of each owner that has only queued builds, for so long, that which was queued first. */
+/** Of each owner that has only queued builds, or part of one, for so long, that which was queued first. */
 export async function buildsOfWaitingOwners(
   store: Store,
   sinceMs: number,
   limit: number,
+  turnsOf: TurnsOf = 'owners',
 ): Promise<(BuildAttempt & { readonly request_id: string })[]> {
   const { rows } = await store.knex.raw(
-    `SELECT id, attempt, request_id FROM (
-       SELECT DISTINCT ON (owner) id, attempt, request_id, queued_at FROM builds AS waiting
+    `WITH unfinished AS (
+       SELECT id, attempt, request_id, state, queued_at, ${turnBy(turnsOf, 'principal', 'owner')} AS turn
+         FROM builds WHERE state IN ('queued', 'running'))
+     SELECT id, attempt, request_id FROM (
+       SELECT DISTINCT ON (turn) id, attempt, request_id, queued_at FROM unfinished AS waiting
         WHERE state = 'queued' AND queued_at < clock_timestamp() - :sinceMs * interval '1 millisecond'
-          AND NOT EXISTS (SELECT FROM builds WHERE state = 'running' AND owner = waiting.owner)
-        ORDER BY owner, queued_at) AS firsts
+          AND NOT EXISTS (SELECT FROM unfinished WHERE state = 'running' AND turn = waiting.turn)
+        ORDER BY turn, queued_at) AS firsts
       ORDER BY queued_at LIMIT :limit`,
     { sinceMs, limit },
   );

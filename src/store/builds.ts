@@ -4,7 +4,7 @@ import { AppError, type ErrorCode } from '../errors.js';
 import type { Origin, StoredActor } from '../model/actor.js';
 import type { Dependencies } from '../model/crates.js';
 import type { Diagnostic } from '../model/diagnostic.js';
-import { titleOfOwner } from '../model/owner.js';
+import { ownerOfActor, titleOfOwner } from '../model/owner.js';
 import type { Artifact } from './artifacts.js';
 import { type Store, transaction } from './database.js';
 import { findOwnerOfHost } from './owners.js';
@@ -30,8 +30,10 @@ export interface Build {
   readonly dependencies: Dependencies;
   readonly state: BuildState;
   readonly attempt: number;
-  /** Whose turn it takes; null: an earlier version asked for it. */
+  /** Whose limit it counts in, and the domain whose turn it takes; null: an earlier version asked for it. */
   readonly owner: string | null;
+  /** Whose turn it takes, and of theirs that of the domain; null: it is not known. */
+  readonly principal: string | null;
   readonly request_id: string;
   /** Who asked for it; null: not known. */
   readonly actor: StoredActor | null;
@@ -64,6 +66,8 @@ export interface BuildRequest extends CompilableSource {
   /** Whose turn it takes, where that does not follow from the domains that there are: an apply may create one. */
   readonly owner?: string;
   readonly origin: Origin;
+  /** Who asked for it, where that is not the origin; null: it is not known. */
+  readonly principal?: string | null;
 }
 
 /** How a build ended. */
@@ -102,10 +106,11 @@ export async function requestBuild(
   limit?: number,
 ): Promise<BuildAttempt & { readonly isNew: boolean }> {
   const owner = request.owner ?? (await findOwnerOfHost(store, request.host));
+  const { principal = ownerOfActor(request.origin.actor) } = request;
   const { rows } = await store.knex.raw<{ rows: (BuildAttempt & { isNew: boolean })[] }>(
     `WITH build AS (
-       INSERT INTO builds (source_key, code, dependencies, state, owner, request_id, actor)
-       SELECT :sourceKey, :code, :dependencies::jsonb, 'queued', :owner, :requestId, :actor::jsonb
+       INSERT INTO builds (source_key, code, dependencies, state, owner, principal, request_id, actor)
+       SELECT :sourceKey, :code, :dependencies::jsonb, 'queued', :owner, :principal, :requestId, :actor::jsonb
         WHERE :limit::integer IS NULL
            OR EXISTS (SELECT FROM builds WHERE source_key = :sourceKey AND state IN ('queued', 'running'))
            OR (SELECT count(*) FROM builds WHERE owner = :owner AND state IN ('queued', 'running')) < :limit
@@ -121,7 +126,7 @@ export async function requestBuild(
         code: request.code,
         dependencies: JSON.stringify(request.dependencies),
       },
-      ...{ owner, endpointId: request.endpointId, limit: limit ?? null },
+      ...{ owner, principal, endpointId: request.endpointId, limit: limit ?? null },
       ...{ requestId: request.origin.requestId, actor: JSON.stringify(request.origin.actor) },
     } as never,
   );

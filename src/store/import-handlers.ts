@@ -4,7 +4,7 @@
  */
 import type { Store } from './database.js';
 import type { ImportedRow } from './imported-endpoints.js';
-import { ownerOfHost } from './owners.js';
+import { ownerOfHost, type TurnsOf, turnBy } from './owners.js';
 
 export type ImportHandlerState = 'queued' | 'compiling' | 'compiled' | 'starting' | 'started' | 'failed';
 export type HandlerStage = 'compile' | 'start';
@@ -43,6 +43,8 @@ export interface HandlerAttempt {
 export interface ClaimedHandler {
   readonly start: boolean;
   readonly request_id: string;
+  /** Who asked for the import; null: it is not known. */
+  readonly principal: string | null;
 }
 
 /** How a handler ended. */
@@ -100,10 +102,10 @@ export async function claimHandler(
   const { rows } = await store.knex.raw<{ rows: ClaimedHandler[] }>(
     `WITH changed AS (
        UPDATE imports SET version = version + 1, state = 'running' WHERE id = ? AND finished_at IS NULL
-       RETURNING id, version, start, request_id)
+       RETURNING id, version, start, request_id, principal)
      UPDATE import_handlers SET state = 'compiling', worker_id = ?, version = changed.version FROM changed
       WHERE import_id = changed.id AND endpoint_id = ? AND attempt = ? AND import_handlers.state = 'queued'
-     RETURNING changed.start, changed.request_id`,
+     RETURNING changed.start, changed.request_id, changed.principal`,
     [attempt.importId, workerId, attempt.endpointId, attempt.attempt],
   );
   if (rows[0]) store.announce('import', attempt.importId);
@@ -193,23 +195,28 @@ export async function unfinishedHandlers(
   return rows;
 }
 
-/** Of each owner for whom no handler is worked on, that which was queued first, if that was so long ago. */
+/**
+ * Of each owner or part for whom no handler is worked on, that which was queued first, if that was so long ago.
+ */
 export async function handlersOfWaitingOwners(
   store: Store,
   sinceMs: number,
   limit: number,
+  turnsOf: TurnsOf = 'owners',
 ): Promise<(HandlerAttempt & { readonly requestId: string })[]> {
   const { rows } = await store.knex.raw(
     `WITH unfinished AS (
-       SELECT import_handlers.*, ${ownerOfHost('endpoints.domain')} AS owner FROM import_handlers JOIN endpoints ON endpoints.id = endpoint_id
-        WHERE finished_at IS NULL)
+       SELECT import_handlers.*, imports.request_id,
+              ${turnBy(turnsOf, 'imports.principal', ownerOfHost('endpoints.domain'))} AS turn
+         FROM import_handlers JOIN imports ON imports.id = import_id JOIN endpoints ON endpoints.id = endpoint_id
+        WHERE import_handlers.finished_at IS NULL)
      SELECT "importId", "endpointId", attempt, "requestId" FROM (
-       SELECT DISTINCT ON (owner) import_id AS "importId", endpoint_id AS "endpointId", attempt,
-              imports.request_id AS "requestId", queued_at
-         FROM unfinished JOIN imports ON imports.id = import_id
+       SELECT DISTINCT ON (turn) import_id AS "importId", endpoint_id AS "endpointId", attempt,
+              request_id AS "requestId", queued_at
+         FROM unfinished
         WHERE unfinished.state = 'queued' AND queued_at < clock_timestamp() - :sinceMs * interval '1 ms'
-          AND owner NOT IN (SELECT owner FROM unfinished WHERE worker_id IS NOT NULL)
-        ORDER BY owner, queued_at, position) AS firsts
+          AND turn NOT IN (SELECT turn FROM unfinished WHERE worker_id IS NOT NULL)
+        ORDER BY turn, queued_at, position) AS firsts
       ORDER BY queued_at LIMIT :limit`,
     { sinceMs, limit },
   );

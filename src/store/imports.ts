@@ -43,6 +43,8 @@ export interface Import {
   readonly compile: boolean;
   readonly start: boolean;
   readonly request_id: string;
+  /** Whose turns its handlers take; null: it is not known. */
+  readonly principal: string | null;
   readonly outcome: ImportOutcome;
   /** The status of each endpoint when the import ended; endpoints deleted by then are left out. */
   readonly statuses: Readonly<Record<string, EndpointStatus>> | null;
@@ -52,7 +54,10 @@ export interface Import {
   readonly finished_at: Date | null;
 }
 
-export type NewImport = Pick<Import, 'id' | 'title' | 'compile' | 'start' | 'request_id' | 'outcome'>;
+export type NewImport = Pick<
+  Import,
+  'id' | 'title' | 'compile' | 'start' | 'request_id' | 'principal' | 'outcome'
+>;
 
 /**
  * Ends every import whose handlers have all ended, and increments `version`. To be completed with a condition on

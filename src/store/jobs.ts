@@ -4,7 +4,7 @@
  */
 import type { HandlerRequest } from '../model/handler-request.js';
 import type { Store } from './database.js';
-import { ownerOfHost } from './owners.js';
+import { ownerOfHost, type TurnsOf, turnBy } from './owners.js';
 import { HAS_ROOM, ownerWithoutRoom, queuedBytesOf } from './queued-bytes.js';
 
 export type JobState = 'queued' | 'running' | 'succeeded' | 'failed';
@@ -61,6 +61,8 @@ export interface NewJob {
   readonly delayMs: number;
   readonly deduplicationId: string | null;
   readonly requestId: string;
+  /** Whose turn it takes, and of theirs that of the domain; null: that of the domain alone. */
+  readonly principal: string | null;
 }
 
 /** The outcome of an attempt. */
@@ -100,8 +102,8 @@ export async function insertJob(
   for (;;) {
     const { rows } = await store.knex.raw<{ rows: QueuedJob[] }>(
       `INSERT INTO jobs (endpoint_id, method, path, headers, body, state, queued_bytes, max_attempts, backoff_ms,
-                         run_at, deduplication_id, request_id)
-       SELECT ?, ?, ?, ?, ?, 'queued', ?, ?, ?, clock_timestamp() + ? * interval '1 ms', ?, ?
+                         run_at, deduplication_id, request_id, principal)
+       SELECT ?, ?, ?, ?, ?, 'queued', ?, ?, ?, clock_timestamp() + ? * interval '1 ms', ?, ?, ?
         WHERE (SELECT count(*) FROM (SELECT 1 FROM jobs WHERE endpoint_id = ? AND state IN ('queued', 'running')
                                       LIMIT ?) AS unfinished) < ?
           AND ${HAS_ROOM}
@@ -110,7 +112,15 @@ export async function insertJob(
        RETURNING ${QUEUED_JOB}`,
       [
         ...[endpointId, request.method, request.path, JSON.stringify(request.headers), request.body],
-        ...[bytes, job.maxAttempts, job.backoffMs, job.delayMs, deduplicationId, job.requestId],
+        ...[
+          bytes,
+          job.maxAttempts,
+          job.backoffMs,
+          job.delayMs,
+          deduplicationId,
+          job.requestId,
+          job.principal,
+        ],
         ...[endpointId, limit, limit],
         ...[endpointId, bytes, maxBytes],
       ] as never[],
@@ -249,31 +259,36 @@ export async function overdueJobs(store: Store, sinceMs: number, limit: number):
     .limit(limit);
 }
 
-/** Of each owner without running jobs, that which should have begun first, if that was so long ago. */
+/** Of each owner without running jobs, or part of one, that which should have begun first, if that was so long ago. */
 export async function jobsOfWaitingOwners(
   store: Store,
   sinceMs: number,
   limit: number,
+  turnsOf: TurnsOf = 'owners',
 ): Promise<QueuedJob[]> {
   const { rows } = await store.knex.raw<{ rows: QueuedJob[] }>(
     `WITH RECURSIVE busy AS (
-       SELECT DISTINCT ${ownerOfHost('endpoints.domain')} AS owner
+       SELECT DISTINCT ${turnBy(turnsOf, 'principal', ownerOfHost('endpoints.domain'))} AS turn
          FROM jobs JOIN endpoints ON endpoints.id = endpoint_id WHERE state = 'running'),
-     -- Each endpoint once, however many of its jobs are queued.
+     -- Each endpoint and principal once, however many of their jobs are queued.
      queued AS (
-       (SELECT endpoint_id FROM jobs WHERE state = 'queued' ORDER BY endpoint_id LIMIT 1)
+       (SELECT endpoint_id, coalesce(principal, '') AS asker FROM jobs WHERE state = 'queued'
+         ORDER BY endpoint_id, coalesce(principal, '') LIMIT 1)
         UNION ALL
-       SELECT (SELECT endpoint_id FROM jobs WHERE state = 'queued' AND endpoint_id > queued.endpoint_id
-                ORDER BY endpoint_id LIMIT 1) FROM queued WHERE endpoint_id IS NOT NULL)
+       SELECT next.* FROM queued,
+              LATERAL (SELECT endpoint_id, coalesce(principal, '') AS asker FROM jobs
+                        WHERE state = 'queued' AND (endpoint_id, coalesce(principal, '')) > (queued.endpoint_id, queued.asker)
+                        ORDER BY endpoint_id, coalesce(principal, '') LIMIT 1) AS next)
      SELECT id, generation FROM (
-       SELECT DISTINCT ON (owner) oldest.*
+       SELECT DISTINCT ON (turn) oldest.*
          FROM queued JOIN endpoints ON endpoints.id = queued.endpoint_id,
-              LATERAL (SELECT ${ownerOfHost('endpoints.domain')} AS owner) AS owned,
+              LATERAL (SELECT ${turnBy(turnsOf, "nullif(asker, '')", ownerOfHost('endpoints.domain'))} AS turn) AS turns,
               LATERAL (SELECT id, generation, run_at FROM jobs
-                        WHERE jobs.endpoint_id = endpoints.id AND state = 'queued' ORDER BY run_at LIMIT 1) AS oldest
-        WHERE owner NOT IN (SELECT owner FROM busy)
+                        WHERE jobs.endpoint_id = endpoints.id AND coalesce(principal, '') = asker AND state = 'queued'
+                        ORDER BY run_at LIMIT 1) AS oldest
+        WHERE turn NOT IN (SELECT turn FROM busy)
           AND run_at < clock_timestamp() - :sinceMs * interval '1 ms'
-        ORDER BY owner, run_at) AS firsts
+        ORDER BY turn, run_at) AS firsts
       ORDER BY run_at LIMIT :limit`,
     { sinceMs, limit },
   );

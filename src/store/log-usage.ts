@@ -11,6 +11,13 @@ import { ownerOfHost } from './owners.js';
 const LATE_MS = 10 * 60_000;
 /** Of hours that are not over, so much is looked at. */
 const SAMPLED_BYTES = 64 * 1024 * 1024;
+/**
+ * SQL: what an entry takes, with a part for its head and its indexes, so that short entries do not take more of the
+ * disk than they count. Measured with PostgreSQL 18, `pg_total_relation_size` of an hour less the sum of
+ * `pg_column_size`, for each entry: 152 bytes for short output, 228 for a request, 261 for an error with the id of a
+ * request; 218 where a line has 1,000 characters.
+ */
+const SIZE = 'pg_column_size(entry) + 200';
 /** SQL: who shares room for what an endpoint has written; null: it is not there any more. */
 const OWNER = `CASE WHEN endpoints.id IS NOT NULL THEN ${ownerOfHost('endpoints.domain')} END`;
 /** When room is made, so much of it, that this is seldom done. */
@@ -71,7 +78,7 @@ async function measure(store: Store, { name, hour, bytes }: LogPartition): Promi
   await store.knex.raw(
     `INSERT INTO log_usage (hour, endpoint_id, bytes)
      SELECT ?, endpoint_id, (?::float8 * sum(size) / sum(sum(size)) OVER ())::bigint
-       FROM (SELECT endpoint_id, pg_column_size(entry) AS size FROM ?? AS entry) AS sizes
+       FROM (SELECT endpoint_id, ${SIZE} AS size FROM ?? AS entry) AS sizes
       GROUP BY endpoint_id
      ON CONFLICT (hour, endpoint_id) DO UPDATE SET bytes = excluded.bytes`,
     [new Date(hour), bytes, name],
@@ -83,7 +90,7 @@ async function sampled(store: Store, { name, hour, bytes }: LogPartition): Promi
   const { rows } = await store.knex.raw<{ rows: Omit<HourUsage, 'hour' | 'isOver'>[] }>(
     `SELECT endpoint_id AS "endpointId", min(${OWNER}) AS host,
             (?::float8 * sum(size) / sum(sum(size)) OVER ())::float8 AS bytes
-       FROM (SELECT endpoint_id, pg_column_size(entry) AS size
+       FROM (SELECT endpoint_id, ${SIZE} AS size
                FROM ?? AS entry TABLESAMPLE SYSTEM (${percent})) AS sizes
        LEFT JOIN endpoints ON endpoints.id = endpoint_id
       GROUP BY endpoint_id`,

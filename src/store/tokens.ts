@@ -56,24 +56,36 @@ export async function deleteToken(
   );
 }
 
+/** A token, and who made it. */
+export interface ValidToken {
+  readonly token: Token;
+  readonly user: User | null;
+}
+
 /** A valid token and who made it. @param isUse notes that it was used */
-export async function useToken(
+export async function useToken(store: Store, hash: string, isUse = true): Promise<ValidToken | undefined> {
+  const found = await findValidToken(store, { hash });
+  if (isUse && found?.stale)
+    await store
+      .knex('tokens')
+      .where({ hash })
+      .update({ last_used_at: store.knex.raw('clock_timestamp()') as never });
+  return found;
+}
+
+/** A token that has not expired. It is not used with that. */
+export async function findValidToken(
   { knex }: Store,
-  hash: string,
-  isUse = true,
-): Promise<{ readonly token: Token; readonly user: User | null } | undefined> {
-  const { rows } = await knex.raw<{ rows: { token: Token; user: User | null; stale: boolean }[] }>(
+  by: { readonly hash: string } | { readonly id: string },
+): Promise<(ValidToken & { readonly stale: boolean }) | undefined> {
+  const [[column, value]] = Object.entries(by) as [[string, string]];
+  const { rows } = await knex.raw<{ rows: (ValidToken & { stale: boolean })[] }>(
     `SELECT to_jsonb(tokens) AS token, CASE WHEN users.id IS NULL THEN NULL ELSE to_jsonb(users) END AS user,
             last_used_at IS NULL
               OR last_used_at < clock_timestamp() - ${USED_EVERY_SECONDS} * interval '1 second' AS stale
        FROM tokens LEFT JOIN users ON users.id = tokens.user_id
-      WHERE hash = ? AND (expires_at IS NULL OR expires_at > clock_timestamp())`,
-    [hash],
+      WHERE tokens.?? = ? AND (expires_at IS NULL OR expires_at > clock_timestamp())`,
+    [column, value],
   );
-  const [row] = rows;
-  if (isUse && row?.stale)
-    await knex('tokens')
-      .where({ hash })
-      .update({ last_used_at: knex.raw('clock_timestamp()') as never });
-  return row;
+  return rows[0];
 }

@@ -1,25 +1,38 @@
 /**
- * Turns at something scarce, by owner: with many of them waiting, each gets as much as the others, however much it asks
- * for. One alone may have all. Work can take long, and is not interrupted: so an owner that has nothing, and has waited
- * for a while, gets a place beyond the others.
+ * Turns at something scarce, by owner: with many of them waiting, each gets as much as the others, however much it
+ * asks for. One alone may have all. What an owner gets is shared in the same way by its parts, so that many parts give
+ * nobody more. Work can take long, and is not interrupted: so an owner that has nothing, and has waited for a while,
+ * gets a place beyond the others, and a part of one that has something gets one of fewer.
  */
 export interface TurnsOptions {
   /** Places for all together. */
   readonly places: number;
   /** Places beyond them, for owners that have none. */
   readonly beyond: number;
-  /** How long such an owner waits for one, milliseconds. */
+  /** How many of those may be taken by parts that have none, of owners that have some; all others stay for owners. */
+  readonly beyondOfParts?: number;
+  /** How long one waits for a place beyond, milliseconds. */
   readonly patienceMs?: number;
+}
+
+/** Who takes a turn. */
+export interface Turn {
+  readonly owner: string;
+  /** The part of the owner's work that takes it. */
+  readonly part?: string;
 }
 
 const PATIENCE_MS = 2_000;
 
-interface Owner {
+interface Part {
   active: number;
   readonly waiting: (() => void)[];
   /** When it waits, and has nothing. */
   timer?: NodeJS.Timeout | undefined;
 }
+
+/** Those of its parts that have something, or wait. Which has got something last is the last. */
+type Owner = Map<string, Part>;
 
 export class Turns {
   readonly #options: Required<TurnsOptions>;
@@ -28,27 +41,31 @@ export class Turns {
   #active = 0;
 
   constructor(options: TurnsOptions) {
-    this.#options = { patienceMs: PATIENCE_MS, ...options };
+    this.#options = { patienceMs: PATIENCE_MS, beyondOfParts: 0, ...options };
   }
 
   /**
    * Does work when it is the turn of its owner.
    * @param signal ends the waiting: then it rejects with the reason, and the work is not done
    */
-  async run<T>(owner: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async run<T>(taker: string | Turn, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     signal?.throwIfAborted();
-    await this.#turnOf(owner, signal);
+    const turn = typeof taker === 'string' ? { owner: taker } : taker;
+    await this.#await(turn, signal);
     try {
       return await work();
     } finally {
-      this.#end(owner);
+      this.#end(turn);
     }
   }
 
-  /** How much waits, of all or of one owner. */
-  waiting(owner?: string): number {
-    if (owner !== undefined) return this.#owners.get(owner)?.waiting.length ?? 0;
-    return [...this.#owners.values()].reduce((sum, { waiting }) => sum + waiting.length, 0);
+  /** How much waits, of all, of one owner or of a part of it. */
+  waiting(owner?: string, part?: string): number {
+    const owners = owner === undefined ? [...this.#owners.keys()] : [owner];
+    const parts = owners.flatMap((name) => [...(this.#owners.get(name) ?? [])]);
+    return sum(
+      parts.filter(([name]) => part === undefined || name === part).map(([, one]) => one.waiting.length),
+    );
   }
 
   /** How much is being done. */
@@ -56,73 +73,115 @@ export class Turns {
     return this.#active;
   }
 
-  #turnOf(name: string, signal?: AbortSignal): Promise<void> {
-    const owner = this.#owners.get(name) ?? { active: 0, waiting: [] };
-    this.#owners.set(name, owner);
+  #await(turn: Turn, signal?: AbortSignal): Promise<void> {
+    const part = this.#find(turn) ?? { active: 0, waiting: [] };
+    this.#keep(turn, part);
     return new Promise((resolve, reject) => {
       const begin = () => {
         signal?.removeEventListener('abort', giveUp);
         resolve();
       };
       const giveUp = () => {
-        owner.waiting.splice(owner.waiting.indexOf(begin), 1);
-        this.#forgetIdle(name, owner);
+        part.waiting.splice(part.waiting.indexOf(begin), 1);
+        this.#forgetIdle(turn, part);
         reject(signal?.reason as Error);
       };
       signal?.addEventListener('abort', giveUp, { once: true });
-      owner.waiting.push(begin);
+      part.waiting.push(begin);
       this.#grant();
-      if (owner.active === 0 && owner.waiting.length === 1) this.#beImpatient(name, owner);
+      if (part.active === 0 && part.waiting.length === 1) this.#beImpatient(turn, part);
     });
   }
 
-  #forgetIdle(name: string, owner: Owner): void {
-    if (owner.active > 0 || owner.waiting.length > 0) return;
-    clearTimeout(owner.timer);
-    this.#owners.delete(name);
+  #find({ owner, part = '' }: Turn): Part | undefined {
+    return this.#owners.get(owner)?.get(part);
   }
 
-  #end(name: string): void {
+  #keep({ owner: name, part = '' }: Turn, kept: Part): void {
+    const owner: Owner = this.#owners.get(name) ?? new Map();
+    this.#owners.set(name, owner.set(part, kept));
+  }
+
+  #forgetIdle({ owner: name, part = '' }: Turn, { active, waiting, timer }: Part): void {
+    if (active > 0 || waiting.length > 0) return;
+    clearTimeout(timer);
     const owner = this.#owners.get(name);
-    if (!owner) return;
-    owner.active--;
+    owner?.delete(part);
+    if (owner?.size === 0) this.#owners.delete(name);
+  }
+
+  #end(turn: Turn): void {
+    const part = this.#find(turn);
+    if (!part) return;
+    part.active--;
     this.#active--;
-    if (owner.active === 0 && owner.waiting.length > 0) this.#beImpatient(name, owner);
-    this.#forgetIdle(name, owner);
+    if (part.active === 0 && part.waiting.length > 0) this.#beImpatient(turn, part);
+    this.#forgetIdle(turn, part);
     this.#grant();
   }
 
-  /** Of those that wait, who has least is next; of several, who has waited longest since it got something. */
+  /**
+   * Of those that wait, who has least is next; of several, who has waited longest since it got something. So it is with
+   * the owners, and then with the parts of the owner.
+   */
   #grant(): void {
     while (this.#active < this.#options.places) {
-      const waiting = [...this.#owners].filter(([, owner]) => owner.waiting.length > 0);
-      const [first, ...others] = waiting;
-      if (!first) return;
-      const [name, owner] = others.reduce(
-        (best, one) => (one[1].active < best[1].active ? one : best),
-        first,
+      const waiting = [...this.#owners].filter(([, owner]) =>
+        parts(owner).some((part) => part.waiting.length > 0),
       );
-      this.#begin(name, owner);
+      const next = leastOf(waiting, activeOf);
+      if (!next) return;
+      const [owner, found] = next;
+      const part = leastOf(
+        [...found].filter(([, { waiting }]) => waiting.length > 0),
+        ({ active }) => active,
+      );
+      if (!part) return;
+      this.#begin({ owner, part: part[0] }, part[1]);
     }
   }
 
-  #begin(name: string, owner: Owner): void {
-    clearTimeout(owner.timer);
-    owner.timer = undefined;
-    owner.active++;
+  #begin(turn: Turn, part: Part): void {
+    clearTimeout(part.timer);
+    part.timer = undefined;
+    part.active++;
     this.#active++;
-    this.#owners.delete(name);
-    this.#owners.set(name, owner);
-    owner.waiting.shift()?.();
+    const owner = this.#owners.get(turn.owner);
+    // To the end of both.
+    owner?.delete(turn.part ?? '');
+    this.#owners.delete(turn.owner);
+    this.#owners.set(turn.owner, owner ?? new Map());
+    this.#keep(turn, part);
+    part.waiting.shift()?.();
   }
 
-  #beImpatient(name: string, owner: Owner): void {
-    const { places, beyond, patienceMs } = this.#options;
-    clearTimeout(owner.timer);
-    owner.timer = setTimeout(() => {
-      if (owner.active > 0 || owner.waiting.length === 0) return;
-      if (this.#active < places + beyond) this.#begin(name, owner);
-      else this.#beImpatient(name, owner);
+  #beImpatient(turn: Turn, part: Part): void {
+    const { places, beyond, beyondOfParts, patienceMs } = this.#options;
+    clearTimeout(part.timer);
+    part.timer = setTimeout(() => {
+      if (part.active > 0 || part.waiting.length === 0) return;
+      const hasNothing = activeOf(this.#owners.get(turn.owner) ?? new Map()) === 0;
+      if (this.#active < places + (hasNothing ? beyond : beyondOfParts)) this.#begin(turn, part);
+      else this.#beImpatient(turn, part);
     }, patienceMs);
   }
+}
+
+function parts(owner: Owner): Part[] {
+  return [...owner.values()];
+}
+
+function activeOf(owner: Owner): number {
+  return sum(parts(owner).map(({ active }) => active));
+}
+
+/** The first of those that have least. */
+function leastOf<T>(all: readonly [string, T][], active: (one: T) => number): [string, T] | undefined {
+  const [first, ...others] = all;
+  if (!first) return undefined;
+  return others.reduce((best, one) => (active(one[1]) < active(best[1]) ? one : best), first);
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0);
 }

@@ -1,5 +1,5 @@
 /** Recovery of applies whose job or worker is lost, one check at a time, without a running worker. */
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { ActiveJobs } from '../../jobs/active-jobs.js';
 import { awaitTurn } from '../../jobs/apply/await-turn.js';
@@ -50,12 +50,12 @@ describe('lost applies', () => {
   const insert = async (rollback_of: string | null = null): Promise<string> => {
     const id = randomUUID();
     await insertApply(store, {
-      ...{ id, stack: 's', plan_hash: '', rollback_of, actor: null, request_id: 'r' },
+      ...{ id, stack: 's', plan_hash: '', rollback_of, actor: null, rights: null, request_id: 'r' },
       ...{ plan: {}, changes: [], hosts: [], no_wait: false },
     });
     return id;
   };
-  const look = (days = 90) => recoverApplies(context, { APPLIES_KEPT_DAYS: days });
+  const look = (days = 90) => recoverApplies(context, { APPLIES_KEPT_DAYS: days, APPLIES_KEPT_MB: 1 });
   const rowOf = async (id: string) => (await store.knex('applies').where({ id }).first()) as Apply;
   const age = (id: string) =>
     store
@@ -185,6 +185,38 @@ describe('lost applies', () => {
     await look(2);
     expect(await findApply(store, id)).to.equal(undefined);
     expect(await rowOf(next)).to.include({ state: 'queued' });
+  });
+
+  it('keeps so many bytes of applies of each user, the newest ones, and always the newest', async () => {
+    const ended = async (user: string, minutes: number, kilobytes: number) => {
+      const id = randomUUID();
+      await insertApply(store, {
+        ...{ id, stack: 's', plan_hash: '', rollback_of: null, actor: { kind: 'user', id: user } },
+        ...{ request_id: 'r', rights: null, plan: {}, hosts: [], no_wait: false },
+        // PostgreSQL cannot compress it.
+        changes: [{ code: randomBytes(kilobytes * 768).toString('base64') }] as never,
+      });
+      const finished_at = store.knex.raw("clock_timestamp() - ? * interval '1 minute'", [minutes]);
+      await store.knex('applies').where({ id }).update({ state: 'succeeded', finished_at });
+      return id;
+    };
+    const [greedy, other] = [randomUUID(), randomUUID()];
+    const ids = [];
+    for (const minutes of [4, 3, 2, 1]) ids.push(await ended(greedy, minutes, 400));
+    const [oldest = '', second = '', third = '', newest = ''] = ids;
+    const large = await ended(other, 5, 3_000);
+    const back = await insert(oldest);
+    await look();
+    const kept = await store.knex('applies').pluck<string[]>('id');
+    expect(kept).to.have.members([oldest, third, newest, large, back]);
+    expect(kept).not.to.include(second);
+    // Its rollback has ended, and needs it no longer; another one ends, so that is looked at.
+    await store
+      .knex('applies')
+      .where({ id: back })
+      .update({ state: 'failed', finished_at: store.knex.raw('clock_timestamp()') });
+    await look();
+    expect(await store.knex('applies').pluck('id')).to.have.members([third, newest, large, back]);
   });
 
   it('keeps an old apply until its rollback has ended', async () => {

@@ -63,7 +63,7 @@ describe('the history of an endpoint', () => {
       const settings = { maxAttempts: 1, backoffMs: 0, delayMs: 0, deduplicationId: null, requestId: 'r' };
       const job = await insertJob(
         store,
-        { endpointId: id, request, ...settings },
+        { endpointId: id, request, principal: null, ...settings },
         { jobs: 10, bytes: 2 ** 30 },
       );
       return 'full' in job ? expect.fail('not queued') : job;

@@ -1,5 +1,5 @@
 /** How the log is kept: without a double, in partitions that are dropped whole, bounded while PostgreSQL is away. */
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { dropLogs } from '../../jobs/drop-logs.js';
 import { LogWriter } from '../../src/gateway/log/log-writer.js';
@@ -123,6 +123,30 @@ describe('the log in the database', () => {
     // There is room now.
     await dropLogs(store, settings, log);
     expect(lines).to.have.length(1);
+  });
+
+  it('counts short entries with what their indexes take when it looks for who has more than their share', async () => {
+    const writer = await addLogWriter(store, randomUUID());
+    const at = hourOf((await databaseTime(store)) - 3 * HOUR_MS);
+    await ensureLogPartition(store, at);
+    const [short, long] = [randomUUID(), randomUUID()];
+    let number = 0;
+    const add = async (endpointId: string, count: number, text: () => string) => {
+      const added = Array.from({ length: count }, () => ({
+        ...entry(text(), at),
+        endpointId,
+        number: ++number,
+      }));
+      await writeLogs(store, writer, added);
+    };
+    // Their columns take 2.2 MB, and 3.4 MB; on the disk it is 5.2 MB, and 4 MB.
+    for (let round = 0; round < 20; round++) await add(short, 1_000, () => 'x');
+    for (let round = 0; round < 3; round++) await add(long, 1_000, () => randomBytes(500).toString('hex'));
+    await dropLogs(store, { LOG_RETENTION_DAYS: 7, LOG_RETENTION_MB: 8 }, createTestLog().log);
+    const kept = async (endpointId: string) =>
+      (await listLogs(store, { endpointId }, 100_000, undefined)).rows.length;
+    expect(await kept(long)).to.equal(3_000);
+    expect(await kept(short)).to.be.within(10_000, 18_000);
   });
 
   it('forgets the writers of a log when their entries are dropped', async () => {

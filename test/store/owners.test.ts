@@ -9,6 +9,7 @@ import type { Database } from '../../src/store/database.js';
 import { createDomain } from '../../src/store/domains.js';
 import { createEndpoint } from '../../src/store/endpoints.js';
 import { insertJob, jobsOfWaitingOwners } from '../../src/store/jobs.js';
+import type { TurnsOf } from '../../src/store/owners.js';
 import { useTestStore } from '../support/store.js';
 
 describe('owners that take turns', () => {
@@ -16,23 +17,29 @@ describe('owners that take turns', () => {
   useTestStore((opened) => {
     store = opened;
   });
+  beforeEach(() => store?.knex.raw('TRUNCATE builds, jobs CASCADE'));
   const HOST = 'with.example';
   /** Of one who has no domain, and makes as many hosts as they like. */
   const HOSTS = ['one.example', 'two.example', 'three.example'];
   before(() => createDomain(store, { name: 'With', host: HOST, description: null, enabled: true }));
 
-  const build = (host: string, number: number, limit?: number) => {
+  const build = (host: string, number: number, limit?: number, principal: string | null = null) => {
     const source = { sourceKey: `${host} ${number}`, code: `// ${number}`, dependencies: {} };
     const origin = { requestId: randomUUID(), actor: { kind: 'internal' } } as const;
-    return requestBuild(store, { ...source, endpointId: null, host, origin } satisfies BuildRequest, limit);
+    return requestBuild(
+      store,
+      { ...source, endpointId: null, host, origin, principal } satisfies BuildRequest,
+      limit,
+    );
   };
-  const queue = async (domain: string) => {
-    const endpoint = { name: domain, path: '/x', method: 'GET', domain } as const;
+  const queue = async (domain: string, principal: string | null = null) => {
+    const endpoint = { name: domain, path: `/${principal}`, method: 'GET', domain } as const;
     const { id } = await createEndpoint(store, { ...ENDPOINT_DEFAULTS, ...endpoint });
     const request = { method: 'GET', path: '/x', headers: {}, body: Buffer.alloc(0) };
     const job = {
       ...{ endpointId: id, request, maxAttempts: 1, backoffMs: 0, delayMs: 0, deduplicationId: null },
       requestId: randomUUID(),
+      principal,
     };
     const queued = await insertJob(store, job, { jobs: 10, bytes: 1024 ** 2 });
     return 'full' in queued ? expect.fail('full') : queued.id;
@@ -59,5 +66,36 @@ describe('owners that take turns', () => {
     await store.knex('jobs').where({ id: first }).update({ state: 'running' });
     const others = await jobsOfWaitingOwners(store, -1_000, 10);
     expect(others.map(({ id }) => id)).to.deep.equal([ofDomain]);
+  });
+
+  it('somebody with many domains has one build made beyond those of others, and then one of each domain', async () => {
+    const builds: string[] = [];
+    for (const host of [...HOSTS, HOST]) {
+      if (host !== HOST) await createDomain(store, { name: host, host, description: null, enabled: true });
+      builds.push((await build(host, 1, 9, 'many')).id);
+    }
+    const other = (await build(HOST, 2, 9, 'other')).id;
+    const before = (await build(HOST, 3, 9)).id;
+    const idsOf = async (turnsOf: TurnsOf) =>
+      (await buildsOfWaitingOwners(store, -1_000, 10, turnsOf)).map(({ id }) => id);
+    const [first, ...others] = builds;
+    expect(await idsOf('owners')).to.deep.equal([first, other, before]);
+    expect(await idsOf('parts')).to.deep.equal([...builds, other, before]);
+    await store.knex('builds').where({ id: first }).update({ state: 'running' });
+    expect(await idsOf('owners')).to.deep.equal([other, before]);
+    expect(await idsOf('parts')).to.deep.equal([...others, other, before]);
+  });
+
+  it('somebody with many domains has one queued request sent beyond those of others, and then one of each domain', async () => {
+    const jobs: string[] = [];
+    for (const host of [...HOSTS, HOST]) jobs.push(await queue(host, 'many'));
+    const other = await queue(HOST, 'other');
+    const idsOf = async (turnsOf: TurnsOf) =>
+      (await jobsOfWaitingOwners(store, -1_000, 10, turnsOf)).map(({ id }) => id);
+    const [first, ...others] = jobs;
+    expect(await idsOf('owners')).to.deep.equal([first, other]);
+    await store.knex('jobs').where({ id: first }).update({ state: 'running' });
+    expect(await idsOf('owners')).to.deep.equal([other]);
+    expect(await idsOf('parts')).to.deep.equal([...others, other]);
   });
 });

@@ -176,7 +176,7 @@ describe('the room for the policies of a domain', () => {
     const thrown = await plan(policyLimit(config)).catch((error: unknown) => error);
     expect(String(thrown)).to.include(`query.validate: ${tooMuch(host)}`);
     // Accepted under another setting: it may be there again.
-    const record = { id: randomUUID(), compile: false, start: false, request_id: 'request' };
+    const record = { id: randomUUID(), compile: false, start: false, request_id: 'request', principal: null };
     await applyImport(store, target, api, record, large);
     expect((await plan(policyLimit(config))).outcome.updated).to.equal(1);
   });

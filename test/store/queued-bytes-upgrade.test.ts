@@ -35,7 +35,7 @@ describe('the upgrade to recorded bytes of queued requests', () => {
         delayMs: 0,
         deduplicationId: null,
       };
-      await insertJob(store, { ...job, requestId: 'r' }, { jobs: 10, bytes: 2 ** 30 });
+      await insertJob(store, { ...job, requestId: 'r', principal: null }, { jobs: 10, bytes: 2 ** 30 });
       expect(await store.knex('jobs').pluck('queued_bytes')).to.deep.equal([bytes]);
       await old.migrate.down({ name: MIGRATION });
       const applyId = randomUUID();

@@ -29,6 +29,6 @@ export async function storeImport(
   api: ImportToApply,
   { id = randomUUID(), compile = false }: { readonly id?: string; readonly compile?: boolean } = {},
 ): Promise<ImportOutcome> {
-  const record = { id, compile, start: false, request_id: 'request' };
+  const record = { id, compile, start: false, request_id: 'request', principal: null };
   return (await applyImport(store, target, api, record, policyLimit(CONFIG))).outcome;
 }

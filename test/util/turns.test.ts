@@ -1,6 +1,6 @@
 /** Turns at something scarce. */
 import { expect } from 'chai';
-import { Turns } from '../../src/util/turns.js';
+import { type Turn, Turns } from '../../src/util/turns.js';
 import { eventually } from '../support/eventually.js';
 
 describe('turns of owners', () => {
@@ -11,7 +11,7 @@ describe('turns of owners', () => {
     const runs: Promise<void>[] = [];
     return {
       began,
-      add: async (owner: string, name: string) => {
+      add: async (owner: string | Turn, name: string) => {
         const work = () => {
           began.push(name);
           return new Promise<void>((resolve) => ends.set(name, resolve));
@@ -70,6 +70,32 @@ describe('turns of owners', () => {
     await eventually(() => expect(began).to.deep.equal(['a1', 'a2', 'b1', 'c1']));
     await endAll();
     expect(began).to.have.length(6);
+  });
+
+  it('an owner with many parts gets no more than one with one, and its parts share that', async () => {
+    const turns = new Turns({ places: 2, beyond: 0, patienceMs: LONG });
+    const { add, began, end, endAll } = bench(turns);
+    for (const part of ['a', 'b', 'c', 'd'])
+      for (const number of [1, 2]) await add({ owner: 'many', part }, `${part}${number}`);
+    for (const name of ['one1', 'one2', 'one3']) await add('one', name);
+    expect(turns.waiting('many')).to.equal(6);
+    expect(turns.waiting('many', 'c')).to.equal(2);
+    for (const name of ['a1', 'a2', 'b1', 'one1', 'one2']) await end(name);
+    expect(began).to.deep.equal(['a1', 'a2', 'one1', 'b1', 'c1', 'one2', 'one3']);
+    await endAll();
+    expect(began.slice(7)).to.deep.equal(['d1', 'b2', 'c2', 'd2']);
+  });
+
+  it('parts of an owner leave places beyond to owners that have nothing', async () => {
+    const turns = new Turns({ places: 1, beyond: 2, beyondOfParts: 1, patienceMs: 5 });
+    const { add, began, endAll } = bench(turns);
+    for (const part of ['a', 'b', 'c']) await add({ owner: 'many', part }, part);
+    await eventually(() => expect(began).to.deep.equal(['a', 'b']));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(began).to.deep.equal(['a', 'b']);
+    await add('one', 'one1');
+    await eventually(() => expect(began).to.deep.equal(['a', 'b', 'one1']));
+    await endAll();
   });
 
   it('work whose owner gives up waiting for its turn is not done, and holds nobody up', async () => {

@@ -6,22 +6,18 @@ import type { Actor } from '../../model/actor.js';
 import { ownerOfActor } from '../../model/owner.js';
 import {
   isWithin,
-  narrowed,
-  PERMISSIONS,
   PERMISSIONS_OF_ROLE,
   type Permission,
   type Role,
-  type Scope,
   scopeOf,
 } from '../../model/permission.js';
+import { ALL_RIGHTS, type Rights, rightsOfToken, rightsOfUser } from '../../model/rights.js';
 import type { Session } from '../../store/sessions.js';
 import type { Token } from '../../store/tokens.js';
 import type { User } from '../../store/users.js';
 
-export interface Principal {
+export interface Principal extends Rights {
   readonly actor: Actor;
-  readonly permissions: ReadonlySet<Permission>;
-  readonly scope: Scope;
   /** With a session: whose it is. */
   readonly user?: User;
   /** With a token: who made it. None of one that API_KEY made. */
@@ -33,12 +29,6 @@ export interface Principal {
 interface Requester {
   readonly state: { readonly principal?: Principal; readonly client: Client };
 }
-
-/** What is of the whole installation: nobody who is limited to certain domains has it. */
-const OF_INSTALLATION: readonly Permission[] = [
-  ...(['users:read', 'users:write', 'audit:read', 'metrics:read', 'queues:write'] as const),
-];
-const EVERYTHING: ReadonlySet<Permission> = new Set(PERMISSIONS);
 
 /** The one place that decides it: what is stored about a request comes from here. */
 export function actorOf({ state: { principal, client } }: Requester): Actor {
@@ -57,27 +47,19 @@ export function nobody(address: string): Principal {
 
 /** An admin of everything without a name. */
 export function unlimited(actor: Actor): Principal {
-  return { actor, permissions: EVERYTHING, scope: undefined };
-}
-
-export function ofUser(user: User): Pick<Principal, 'permissions' | 'scope'> {
-  const scope = scopeOf(user.domains);
-  return { scope, permissions: within(PERMISSIONS_OF_ROLE[user.role], scope) };
+  return { actor, ...ALL_RIGHTS };
 }
 
 export function ofSession(user: User, session: Session): Principal {
-  return { ...ofUser(user), actor: { kind: 'user', id: user.id, email: user.email }, user, session };
+  return { ...rightsOfUser(user), actor: { kind: 'user', id: user.id, email: user.email }, user, session };
 }
 
 /** What a token was given, as far as who made it still has it. @param user who made it; null: API_KEY */
-export function ofToken({ id, name, user_id, permissions, domains }: Token, user: User | null): Principal {
-  const maker = user ? ofUser(user) : { permissions: EVERYTHING, scope: undefined };
-  const scope = narrowed(scopeOf(domains), maker.scope);
-  const granted = permissions.filter((permission) => maker.permissions.has(permission));
+export function ofToken(token: Token, user: User | null): Principal {
+  const { id, name, user_id } = token;
   return {
     actor: { kind: 'token', id, name, user_id },
-    permissions: within(new Set(granted), scope),
-    scope,
+    ...rightsOfToken(token, user ? rightsOfUser(user) : ALL_RIGHTS),
     ...(user && { maker: user }),
   };
 }
@@ -93,11 +75,6 @@ export function requirePermission({ permissions }: Pick<Principal, 'permissions'
 /** Whether they see secrets in configs of services: shared services have secrets of others. */
 export function maySeeSecrets({ permissions, scope }: Principal): boolean {
   return permissions.has('secrets:write') && scope === undefined;
-}
-
-function within(permissions: ReadonlySet<Permission>, scope: Scope): ReadonlySet<Permission> {
-  if (!scope) return permissions;
-  return new Set([...permissions].filter((permission) => !OF_INSTALLATION.includes(permission)));
 }
 
 /** Nobody gives a role, or takes over an account, that may do more than they may. */

@@ -1,15 +1,10 @@
 /** Applies as the API shows them. */
 import { type Static, Type } from '@sinclair/typebox';
 import { requireFound } from '../../errors.js';
-import {
-  APPLY_STATES,
-  type ApplySummary,
-  findShownApply,
-  type ObjectTraits,
-  type ShownApply,
-} from '../../store/applies.js';
+import { APPLY_STATES, type ApplySummary } from '../../store/applies.js';
 import { earlierApplies } from '../../store/apply-turns.js';
 import type { Store } from '../../store/database.js';
+import { findShownApply, type ObjectTraits, type ShownApply } from '../../store/shown-applies.js';
 import type { Principal } from '../access/principal.js';
 import { presenter } from '../response/present.js';
 import { Id, nullable, oneOf, Timestamp } from '../route/schemas.js';

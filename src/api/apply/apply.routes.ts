@@ -1,7 +1,6 @@
 /** Installations as files: applies of folders, and exports. */
 import { Readable } from 'node:stream';
 import { Type } from '@sinclair/typebox';
-import { zipSync } from 'fflate';
 import type { Folder } from '../../import/folder/folder.js';
 import { ownerOf } from '../access/principal.js';
 import type { ApiDependencies } from '../api-dependencies.js';
@@ -18,6 +17,7 @@ import { exportedFiles } from './export.js';
 import { planApply, readableObjects } from './plan-apply.js';
 import { shownInFull } from './show-plan.js';
 import { requireSamePlan, startApply } from './start-apply.js';
+import { zipOf } from './zip.js';
 
 const tag = 'Apply';
 /** The first is what we send. */
@@ -73,6 +73,7 @@ export const applyRoutes = [
   defineRoute({
     method: 'GET',
     path: '/api/export',
+    isLarge: true,
     permission: 'endpoints:read',
     summary: 'Write the installation as files, which change nothing when they are applied: JSON, or a ZIP',
     tag,
@@ -90,19 +91,10 @@ export const applyRoutes = [
         'Content-Type': ZIP_TYPES[0],
         'Content-Disposition': 'attachment; filename="edge.zip"',
       };
-      return new Reply(200, Readable.from([zipOf(files)]), headers);
+      return new Reply(200, Readable.from(zipOf(files), { objectMode: false }), headers);
     },
   }),
 ];
-
-/** Of an export: the time of a file is no part of what it says. */
-const NO_TIME = new Date('1980-01-01T00:00:00');
-
-/** Not compressed, which would block the event loop. */
-function zipOf(files: Readonly<Record<string, string>>): Uint8Array {
-  const entries = Object.entries(files).map(([path, text]) => [path, Buffer.from(text)] as const);
-  return zipSync(Object.fromEntries(entries), { level: 0, mtime: NO_TIME });
-}
 
 /** A ZIP, or JSON with the texts of files. */
 function readFolder(

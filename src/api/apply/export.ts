@@ -2,7 +2,6 @@
  * Writes the installation, or a part of it, as a folder: applied again, it changes nothing. The order of everything is
  * that of names, so that exports of the same are the same.
  */
-import { setImmediate } from 'node:timers/promises';
 import { Document, isScalar, visit } from 'yaml';
 import { keyOf } from '../../apply/keys.js';
 import type {
@@ -15,6 +14,7 @@ import type {
 } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
 import { secretsIn } from '../../model/secret-references.js';
+import { Pauses } from '../../util/pauses.js';
 import { sortedMembers } from '../../util/sorted-members.js';
 import { SourcePaths } from './source-paths.js';
 
@@ -70,18 +70,19 @@ export async function exportedFiles(
     ),
     ...some('endpoints', endpoints),
   };
+  const pauses = new Pauses();
   let text = yamlOf({ stack, ...some('secrets', secrets) });
   for (const [name, items] of Object.entries(lists as Record<string, readonly Members[]>)) {
     text += `${name}:\n`;
     for (let at = 0; at < items.length; at += OBJECTS_AT_ONCE) {
       text += yamlOf(items.slice(at, at + OBJECTS_AT_ONCE));
-      await setImmediate();
+      await pauses.here();
     }
   }
   return { 'edge.yaml': text, ...files };
 }
 
-/** Between so many, the event loop runs other tasks. */
+/** Between so many, the event loop may run other tasks. */
 const OBJECTS_AT_ONCE = 50;
 
 /** A name that nothing has is a mistake: an empty folder would say that nothing should be there. */

@@ -5,8 +5,8 @@ import type { EndpointObject, InstallationObject, ObjectChange, ServiceObject } 
 import { AppError } from '../../errors.js';
 import type { OpenedService } from '../../lifecycle/stored-services.js';
 import type { Permission } from '../../model/permission.js';
-import type { ObjectTraits } from '../../store/applies.js';
 import type { StoredInstallation } from '../../store/installation.js';
+import type { ObjectTraits } from '../../store/shown-applies.js';
 import type { Principal } from '../access/principal.js';
 
 const KINDS = {

@@ -1,7 +1,7 @@
 /** Plans in answers: with the differences of code, which threads find. */
 import type { Static } from '@sinclair/typebox';
 import type { Plan } from '../../apply/objects.js';
-import { shownPlanWithDiffs } from '../../apply/show-plan.js';
+import { shownPlan } from '../../apply/show-plan.js';
 import { ownerOfActor } from '../../model/owner.js';
 import type { Principal } from '../access/principal.js';
 import type { ApiDependencies } from '../api-dependencies.js';
@@ -12,7 +12,7 @@ export async function shownInFull(
   { threads }: Pick<ApiDependencies, 'threads'>,
   { actor }: Pick<Principal, 'actor'>,
 ): Promise<Static<typeof PlanView>> {
-  const shown = await shownPlanWithDiffs(plan, (before, after, limits) =>
+  const shown = await shownPlan(plan, (before, after, limits) =>
     threads.run(ownerOfActor(actor), 'hunks', { before, after, ...limits }),
   );
   return shown as Static<typeof PlanView>;

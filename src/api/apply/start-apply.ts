@@ -7,8 +7,10 @@ import { AppError, requireFound } from '../../errors.js';
 import { noWorker } from '../../lifecycle/compile.js';
 import { requireGateways } from '../../lifecycle/run.js';
 import type { Origin } from '../../model/actor.js';
-import { type ApplyState, applyProgress, findShownApply, insertApply } from '../../store/applies.js';
+import { storedRights } from '../../model/rights.js';
+import { type ApplyState, applyProgress, insertApply } from '../../store/applies.js';
 import { liveNodes } from '../../store/nodes.js';
+import { findShownApply } from '../../store/shown-applies.js';
 import type { Logger } from '../../util/log.js';
 import type { Principal } from '../access/principal.js';
 import type { ApiDependencies } from '../api-dependencies.js';
@@ -62,8 +64,8 @@ export async function startApply(
   const { origin, addAuditDetails } = request;
   await insertApply(store, {
     ...{ id, stack: plan.stack, plan_hash: plan.hash, rollback_of: rollbackOf, no_wait: noWait },
-    ...{ actor: { ...origin.actor }, request_id: origin.requestId },
-    plan: shownPlan(plan),
+    ...{ actor: { ...origin.actor }, rights: storedRights(request.principal), request_id: origin.requestId },
+    plan: await shownPlan(plan),
     changes: plan.changes.map((change) => ({ ...change, id: change.id ?? randomUUID() })),
     hosts: hostsOf(plan.changes),
   });

@@ -36,6 +36,8 @@ export async function startBundleImport(
   { compile, start, isAwaited }: BundleOptions,
   request: {
     readonly id: string;
+    /** Whose turns its handlers take. */
+    readonly principal: string;
     readonly log: Logger;
     addAuditDetails(facts: Readonly<Record<string, unknown>>): void;
   },
@@ -47,7 +49,7 @@ export async function startBundleImport(
     if (start) await requireGateways(deps);
   }
   const id = randomUUID();
-  const record = { id, compile, start, request_id: request.id };
+  const record = { id, compile, start, request_id: request.id, principal: request.principal };
   const { outcome, bound } = await applyImport(store, target, api, record, policyLimit(deps.config));
   request.addAuditDetails(auditedImport(id, target, outcome));
   await awaitBindings(deps, bound);

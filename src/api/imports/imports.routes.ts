@@ -79,7 +79,8 @@ export const importRoutes = [
         markAsDryRun();
         return planned(await planImport(store, target, api, policyLimit(config)));
       }
-      const record = { id: randomUUID(), compile: false, start: false, request_id };
+      const owner = ownerOfActor(principal.actor);
+      const record = { id: randomUUID(), compile: false, start: false, request_id, principal: owner };
       const { outcome } = await applyImport(store, target, api, record, policyLimit(config));
       addAuditDetails(auditedImport(record.id, target, outcome));
       return new Reply(200, presentOpenApiImport(record.id, outcome), {}, presentWarnings(outcome));
@@ -151,7 +152,7 @@ export const importRoutes = [
       }
       const isAwaited = !(compile && prefersAsync(header));
       const options = { compile, start, isAwaited };
-      const request = { id: requestId, log, addAuditDetails };
+      const request = { id: requestId, principal: owner, log, addAuditDetails };
       const id = await deps.importReader.readBundle(
         owner,
         file.path,

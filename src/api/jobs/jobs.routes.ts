@@ -2,6 +2,7 @@
 import { Type } from '@sinclair/typebox';
 import { AppError, requireFound, toError } from '../../errors.js';
 import { toHandlerRequest } from '../../model/handler-request.js';
+import { ownerOfActor } from '../../model/owner.js';
 import { queueLimit } from '../../model/queue-room.js';
 import { findEndpoint } from '../../store/endpoints.js';
 import { findJob, insertJob, type JobSummary, latestJobs } from '../../store/jobs.js';
@@ -29,7 +30,7 @@ export const jobRoutes = [
     isBodyOptional: true,
     data: Enqueued,
     errors: ['queue_full'],
-    handle: async ({ params: { id }, body, id: requestId, log }, { store, queues, config }) => {
+    handle: async ({ params: { id }, body, origin, log }, { store, queues, config }) => {
       const endpoint = requireFound(await findEndpoint(store, id), 'endpoint', id);
       const delayMs = body.delay_ms ?? 0;
       const job = await insertJob(
@@ -41,7 +42,8 @@ export const jobRoutes = [
           backoffMs: body.backoff_ms ?? DEFAULT_BACKOFF_MS,
           delayMs,
           deduplicationId: body.deduplication_id ?? null,
-          requestId,
+          requestId: origin.requestId,
+          principal: ownerOfActor(origin.actor),
         },
         { jobs: config.JOBS_QUEUED_LIMIT, bytes: queueLimit(config) },
       );

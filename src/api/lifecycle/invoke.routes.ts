@@ -5,6 +5,7 @@ import { AppError, requireFound } from '../../errors.js';
 import type { Invoked } from '../../internal/gateway-requests.js';
 import type { Origin } from '../../model/actor.js';
 import { toHandlerRequest } from '../../model/handler-request.js';
+import { ownerOfActor } from '../../model/owner.js';
 import { findEndpoint } from '../../store/endpoints.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { HandlerRequestBody } from '../jobs/handler-request.schema.js';
@@ -82,7 +83,8 @@ async function invoke(
   const artifact = await executableOf(deps, storedVersion, origin);
   const { body, ...rest } = request;
   const sent = { ...rest, endpointId, bodyBase64: body.toString('base64'), requestId: origin.requestId };
-  return present(await gateways.invoke({ ...sent, artifact }), version);
+  const principal = ownerOfActor(origin.actor);
+  return present(await gateways.invoke({ ...sent, artifact, principal }), version);
 }
 
 function present(invoked: Invoked, version: number): Static<typeof Invocation> {

@@ -49,7 +49,9 @@ export function audit({ store, log }: Pick<ApiDependencies, 'store' | 'log'>) {
     // What is refused before it is looked at names its object, too.
     const target = audited ?? (route && targetOf(route.path, context.params));
     try {
-      const id = target?.id ?? (outcome === 'changed' ? createdId(context.body) : undefined);
+      const id =
+        target?.id ??
+        (outcome === 'changed' ? (context.state.answeredId ?? createdId(context.body)) : undefined);
       const after =
         outcome === 'changed' && id && audited ? await auditedRow(store, audited.kind, id) : undefined;
       const compared =

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Logger } from '../../util/log.js';
+import { jsonInParts } from '../../util/pauses.js';
 import { Reply } from './reply.js';
 
 /** Interval of comments that keep proxies from closing an idle connection. */
@@ -29,6 +30,11 @@ type Source = (closed: AbortSignal) => AsyncGenerator<string, undefined, void>;
 /** An event, with the id that a client which reconnects sends as `Last-Event-ID`. */
 export function event(name: string, id: number | string, data: unknown): string {
   return `event: ${name}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+/** An event whose data may be large. */
+export async function largeEvent(name: string, id: number | string, data: unknown): Promise<string> {
+  return `event: ${name}\nid: ${id}\ndata: ${(await jsonInParts(data)).toString()}\n\n`;
 }
 
 /** Only an id: what a client that reconnects sends, though nothing has happened. */

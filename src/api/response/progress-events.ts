@@ -3,7 +3,7 @@
  * the database: clients may connect late and reconnect.
  */
 import type { Changes } from '../../reconcile/changes.js';
-import { event, eventStream, KEEPALIVE, KEEPALIVE_MS } from './event-stream.js';
+import { event, eventStream, KEEPALIVE, KEEPALIVE_MS, largeEvent } from './event-stream.js';
 import { Reply } from './reply.js';
 
 /** How far it is. */
@@ -62,7 +62,7 @@ async function* progressEvents<P extends Progress>(
     yield event('progress', current.version, await progressOf(current, seen));
     seen = current.version;
     if (!current.finished_at) continue;
-    yield event('done', seen, await done());
+    yield await largeEvent('done', seen, await done());
     return undefined;
   }
 }

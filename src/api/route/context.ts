@@ -19,6 +19,8 @@ export interface ApiState {
   identify?: (how?: { readonly isUse: boolean }) => Promise<Principal | undefined>;
   /** What its audit entry will say. */
   audited?: Audited;
+  /** The id of what it has made or changed, where the answer is written in parts. */
+  answeredId?: string | undefined;
   /** True when it changes nothing, though its route can. */
   isTrial?: boolean;
   /** The matched route; undefined before routing. */

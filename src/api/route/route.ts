@@ -12,7 +12,7 @@ import type { RoutePermission, Scope } from '../../model/permission.js';
 import { type Check, describeProblem } from '../../model/problems.js';
 import { checkOf, coercingCheckOf } from '../../model/schema-check.js';
 import type { Logger } from '../../util/log.js';
-import { jsonInParts } from '../../util/pauses.js';
+import { partsOfJson } from '../../util/pauses.js';
 import { audited } from '../access/audited.js';
 import { actorOf, isSamePrincipal, nobody, ownerOf, type Principal } from '../access/principal.js';
 import { kindsInPath, requireInMembers, requireInPath, seesAll } from '../access/references.js';
@@ -283,13 +283,14 @@ export function defineRoute<
           return;
         }
         const wrapped = wrapSuccess(envelope, reply.data, [...warnings, ...reply.warnings]);
-        // The audit reads what a change has answered.
-        const isRead = !isChange || context.state.isTrial === true;
-        if (!isRead || (!definition.isLarge && !mayBeLarge(reply.data))) {
+        if (!definition.isLarge && !mayBeLarge(reply.data)) {
           context.body = wrapped;
           return;
         }
-        context.body = await jsonInParts(wrapped);
+        context.state.answeredId = idOf(reply.data);
+        const parts = await partsOfJson(wrapped);
+        context.body = Readable.from(parts, { objectMode: false });
+        context.length = parts.reduce((length, part) => length + part.length, 0);
         context.type = 'json';
       };
       if (streamedBody) {
@@ -305,6 +306,12 @@ export function defineRoute<
       }
     },
   };
+}
+
+/** The id of what an answer shows, which the audit needs. */
+function idOf(data: unknown): string | undefined {
+  const id = (data as { id?: unknown } | null)?.id;
+  return typeof id === 'string' ? id : undefined;
 }
 
 /** Lists of so many are written at once. */

@@ -1,11 +1,12 @@
 /** Sessions of browsers: sign in, sign out, and who one is. */
 import { Type } from '@sinclair/typebox';
 import { AppError, notFound, requireFound } from '../../errors.js';
+import { rightsOfUser } from '../../model/rights.js';
 import { isPassword } from '../../secrets/passwords.js';
 import { endSession, type Session, sessionsOf } from '../../store/sessions.js';
 import { findUser, userByEmail } from '../../store/users.js';
 import { countLogin } from '../access/login-limits.js';
-import { ofUser, type Principal, requireRoleAtLeast } from '../access/principal.js';
+import { type Principal, requireRoleAtLeast } from '../access/principal.js';
 import { cameByTls, endedCookieHeader, sessionLimits } from '../access/session-cookie.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { Reply } from '../response/reply.js';
@@ -64,7 +65,10 @@ export const sessionRoutes = [
       if (!user || !isRight) throw new AppError('login_failed', 'The email or the password is wrong');
       await succeeded();
       const cookie = await beginSession(request, deps, user, sessionHash(request, deps.config));
-      const me = presentMe({ ...ofUser(user), actor: { kind: 'user', id: user.id, email }, user }, deps);
+      const me = presentMe(
+        { ...rightsOfUser(user), actor: { kind: 'user', id: user.id, email }, user },
+        deps,
+      );
       return new Reply(201, me, { 'Set-Cookie': cookie });
     },
   }),

@@ -7,7 +7,7 @@ import { type LimitSettings, limitsAbove, limitsInForce } from '../../model/endp
 import { ownerOfEndpoint, WITHOUT_DOMAIN } from '../../model/owner.js';
 import type { RoutedEndpoint } from '../../store/endpoint-runs.js';
 import type { Logger } from '../../util/log.js';
-import { Turns } from '../../util/turns.js';
+import { type Turn, Turns } from '../../util/turns.js';
 import type { ArtifactCache } from './artifact-cache.js';
 import { type Environments, explainStart } from './environments.js';
 import {
@@ -68,10 +68,10 @@ export class HandlerStarts {
   constructor(options: HandlerStartsOptions) {
     this.#options = options;
     this.prepared = new PreparedHandlers({
-      start: (owner, handler, listeners, abandoned) => {
+      start: (turn, handler, listeners, abandoned) => {
         const log = this.#logOf(handler.endpointId, options.endpointOf(handler.endpointId));
         const launch = () => this.#launch(handler, { listeners, level: 'info', abandoned, log });
-        return this.#inTurn(owner, launch, abandoned);
+        return this.#inTurn(turn, launch, abandoned);
       },
       limitsOf: (limits) => limitsInForce(limits, options.limits),
       decrypted: (variable) => options.environments.valueOf(variable),
@@ -120,7 +120,7 @@ export class HandlerStarts {
    * @param abandoned ends the wait for the turn of its owner
    */
   #inTurn(
-    owner: string,
+    turn: string | Turn,
     start: () => Promise<HandlerProcess>,
     abandoned?: AbortSignal,
   ): Promise<HandlerProcess> {
@@ -132,7 +132,7 @@ export class HandlerStarts {
           () => undefined, // whoever asked for it gets the error
         );
       };
-      this.#turns.run(owner, begin, abandoned).catch(reject);
+      this.#turns.run(turn, begin, abandoned).catch(reject);
     });
   }
 

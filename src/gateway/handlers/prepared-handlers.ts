@@ -6,8 +6,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { AppError, toError } from '../../errors.js';
 import type { Preparation, Prepared, PreparedHandler, Release } from '../../internal/gateway-requests.js';
 import type { LimitsInForce } from '../../model/endpoint-limits.js';
+import { turnOf } from '../../model/owner.js';
 import type { SealableValue } from '../../store/variables.js';
 import type { Logger } from '../../util/log.js';
+import type { Turn } from '../../util/turns.js';
 import { type HandlerListeners, type HandlerProcess, HandlerStartError } from './handler-process.js';
 import { isSameProcess } from './process-settings.js';
 
@@ -20,9 +22,9 @@ export interface HandlerStart {
 }
 
 export interface PreparedHandlersOptions {
-  /** Starts a handler, when it is the turn of its owner. */
+  /** Starts a handler in its turn. */
   readonly start: (
-    owner: string,
+    turn: Turn,
     start: HandlerStart,
     listeners: HandlerListeners,
     abandoned: AbortSignal,
@@ -107,7 +109,7 @@ export class PreparedHandlers {
     const variables = Object.fromEntries(handler.variables.map((one) => [one.name, decrypted(one)]));
     const spec = { endpointId, artifact, limits: limitsOf(handler.limits), variables };
     const output = new LaterListeners();
-    const process = await start(handler.owner, spec, output.listeners, signal);
+    const process = await start(turnOf(handler.principal, handler.owner), spec, output.listeners, signal);
     const timer = setTimeout(() => this.#end(one), KEPT_MS);
     timer.unref();
     const one: Waiting = { ...spec, applyId, process, output, timer };
