@@ -1,7 +1,7 @@
 /**
  * `npm run contracts`: writes `src/contracts`, the messages between programs in Rust and in TypeScript, from the types
- * of Rust (`rust/contracts`). With `--check`, which `npm run check` uses, nothing is written, and a file that differs is
- * a failure. Nothing else needs it: the files are in the repository.
+ * of Rust (`rust/contracts`). With `--check`, which `npm run check` uses, nothing is written, and a file that differs
+ * is a failure. Nothing else needs it: the files are in the repository.
  */
 import { execFileSync } from 'node:child_process';
 import {
@@ -20,21 +20,26 @@ import { fail, ROOT, run } from './prepare.mjs';
 const FOLDER = 'src/contracts';
 const isCheck = process.argv.includes('--check');
 
-const output = mkdtempSync(join(tmpdir(), 'edge-gateway-contracts-'));
-try {
-  const args = ['run', '--locked', '--quiet', '-p', 'edge-contracts', '--', ROOT, output];
-  const code = await run('cargo', args, { cwd: join(ROOT, 'rust') });
-  if (code !== 0) fail('The contracts cannot be written; the reason is above.');
-  const texts = new Map(readdirSync(output).map((name) => [name, formatted(name)]));
-  if (isCheck) check(texts);
-  else write(texts);
-} finally {
-  rmSync(output, { recursive: true });
+const texts = await generated();
+if (!texts) fail('The contracts cannot be written; the reason is above.');
+if (isCheck) check(texts);
+else write(texts);
+
+/** The texts of the files by their names; undefined when a type of Rust cannot be written. */
+async function generated() {
+  const output = mkdtempSync(join(tmpdir(), 'edge-gateway-contracts-'));
+  try {
+    const args = ['run', '--locked', '--quiet', '-p', 'edge-contracts', '--', ROOT, output];
+    if ((await run('cargo', args, { cwd: join(ROOT, 'rust') })) !== 0) return undefined;
+    return new Map(readdirSync(output).map((name) => [name, formatted(name, join(output, name))]));
+  } finally {
+    rmSync(output, { recursive: true });
+  }
 }
 
-function formatted(name) {
+function formatted(name, file) {
   const biome = `${ROOT}node_modules/.bin/biome`;
-  const input = readFileSync(join(output, name));
+  const input = readFileSync(file);
   return execFileSync(biome, ['format', `--stdin-file-path=${FOLDER}/${name}`], {
     cwd: ROOT,
     input,
@@ -49,7 +54,9 @@ function check(texts) {
   });
   if (outdated.length === 0) return;
   const names = outdated.map((name) => `${FOLDER}/${name}`).join(', ');
-  fail(`${names} differs from the types in rust/: run \`npm run contracts\`, and commit what it writes.`);
+  fail(
+    `The types in rust/ say something else than ${names}: run \`npm run contracts\`, and commit what it writes.`,
+  );
 }
 
 function write(texts) {

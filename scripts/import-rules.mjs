@@ -30,7 +30,7 @@ const MAY_IMPORT = {
   reconcile: ['src', 'util', 'store'],
   internal: ['src', 'util', 'model', 'store', 'reconcile'],
   import: ['src', 'util', 'model'],
-  build: ['src', 'util', 'model', 'bootstrap', 'sandbox', 'artifacts'],
+  build: ['src', 'util', 'contracts', 'model', 'bootstrap', 'sandbox', 'artifacts'],
   threads: ['src', 'util'],
   lifecycle: [
     ...['src', 'util', 'model', 'apply', 'secrets', 'store', 'queues', 'reconcile', 'internal', 'artifacts'],
@@ -49,7 +49,10 @@ const MAY_IMPORT = {
   ],
   // A driver knows its backend, and nothing of the state of this product.
   'actors/drivers': ['src', 'util', 'model', 'wire', 'actors'],
-  rights: [...['src', 'util', 'model', 'secrets', 'bootstrap', 'artifacts', 'sandbox', 'internal', 'actors']],
+  rights: [
+    ...['src', 'util', 'contracts', 'model', 'secrets', 'bootstrap', 'artifacts', 'sandbox', 'internal'],
+    'actors',
+  ],
   up: ['src', 'util', 'model', 'bootstrap', 'sandbox', 'store'],
   jobs: [
     ...['src', 'util', 'model', 'secrets', 'bootstrap', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],

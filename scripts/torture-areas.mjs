@@ -86,6 +86,7 @@ export const AREAS = {
   'src/gateway/certificates.ts': ['acme'],
   'src/gateway/challenges.ts': ['acme'],
   'src/gateway/front': [...HTTP, ...MACHINES],
+  'src/contracts/': [...HTTP, ...MACHINES, ...SERVICES],
   'src/gateway/messages.ts': [...HTTP, ...MACHINES],
   'src/gateway/policy-compiler.ts': [...HTTP, ...MACHINES],
   'src/gateway/state-messages.ts': [...HTTP, ...MACHINES],

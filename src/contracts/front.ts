@@ -7,6 +7,17 @@
 /** How the ids of endpoints begin that exist for a trial of a version only (`src/gateway/invocations.ts`). */
 export const TRIAL = 'invocation-';
 
+/** Upper bounds of the buckets of durations, seconds. */
+export const BOUNDS = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+] as const;
+
+/** Durations below 1 µs, which is 16 of these, are counted exactly. */
+export const UNIT_NS = 64;
+
+/** Buckets for each power of two, and for all durations below the first one. */
+export const PER_OCTAVE = 16;
+
 /** What an ACME server asks for below `/.well-known/acme-challenge/` of a host, and what it expects. */
 export interface Challenge {
   readonly host: string;

@@ -1,10 +1,10 @@
 //! Constants of Rust as those of TypeScript.
 use std::path::Path;
 
-use syn::{BinOp, Expr, Item, ItemConst, ItemEnum, Lit};
+use syn::{BinOp, Expr, ExprLit, Item, ItemConst, ItemEnum, Lit};
 
-use crate::Problem;
 use crate::docs::comment;
+use crate::problem::Problem;
 use crate::serde_attributes::Case;
 use crate::sources::parse;
 
@@ -30,14 +30,21 @@ pub fn constants(path: &Path, names: &[&str]) -> Result<String, Problem> {
 }
 
 fn declared(constant: &ItemConst, items: &[Item]) -> Result<String, Problem> {
-    let value = match &*constant.expr {
-        Expr::Lit(literal) if matches!(literal.lit, Lit::Str(_)) => match &literal.lit {
-            Lit::Str(text) => format!("'{}'", text.value()),
-            _ => unreachable!("it is a text"),
-        },
-        number => number_of(number, items)?.to_string(),
-    };
+    let value = value_of(&constant.expr, items)?;
     Ok(format!("{}export const {} = {value};\n\n", comment(&constant.attrs), constant.ident))
+}
+
+/// A text, a fraction, a list, or a whole number that may be computed.
+fn value_of(value: &Expr, items: &[Item]) -> Result<String, Problem> {
+    match value {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(format!("'{}'", text.value())),
+        Expr::Lit(ExprLit { lit: Lit::Float(number), .. }) => Ok(number.base10_digits().to_owned()),
+        Expr::Array(array) => {
+            let values = array.elems.iter().map(|value| value_of(value, items)).collect::<Result<Vec<_>, _>>()?;
+            Ok(format!("[{}] as const", values.join(", ")))
+        }
+        number => Ok(number_of(number, items)?.to_string()),
+    }
 }
 
 /// An enum whose variants are numbers, as an object.

@@ -2,13 +2,13 @@
 use quote::ToTokens;
 use syn::{Field, Fields, FieldsNamed, GenericParam, Generics, ItemEnum, ItemStruct, Variant};
 
-use crate::Problem;
 use crate::docs::comment;
+use crate::problem::Problem;
 use crate::serde_attributes::{Case, Serde};
 use crate::sources::Kind;
 use crate::types::{Scope, Types, optional};
 
-impl Types<'_> {
+impl Types {
     /// Declares the type at a place of the sources.
     pub fn declaration(&mut self, at: usize) -> Result<String, Problem> {
         let source = self.sources.get(at);
@@ -131,8 +131,8 @@ impl Types<'_> {
         if own.is_custom {
             return Err(custom(&name));
         }
-        if self.contract.objects.contains(&name.as_str()) {
-            return Ok(format!("{}readonly {name}: Readonly<Record<string, unknown>>;\n", comment(&field.attrs)));
+        if let Some((_, json)) = self.values.iter().find(|(value, _)| *value == name) {
+            return Ok(format!("{}readonly {name}: {json};\n", comment(&field.attrs)));
         }
         let inner = optional(&field.ty);
         let has_default = own.has_default || serde.has_default;
@@ -158,4 +158,84 @@ fn parameters(generics: &Generics) -> Vec<String> {
 
 fn custom(what: &impl std::fmt::Display) -> Problem {
     format!("a function converts {what}: give it a type that has this JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use crate::sources::Sources;
+    use crate::types::Types;
+
+    /// The declaration of the first type, on one line.
+    fn declared(source: &str) -> Result<String, String> {
+        let sources = Sources::of(vec![syn::parse_str(source).unwrap()]);
+        let mut types = Types { foreign: &[("Ratio", "number")], values: &[], sources, used: BTreeSet::new() };
+        let text = types.declaration(0)?;
+        Ok(text.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+
+    #[test]
+    fn what_rust_reads_may_be_left_out_where_it_says_so() {
+        let source = r#"
+            /// A plan, see [`Other`].
+            #[derive(Deserialize)]
+            #[serde(rename_all = "camelCase", deny_unknown_fields)]
+            struct Plan<T> {
+                /// How often.
+                how_often: Option<u32>,
+                #[serde(deserialize_with = "Option::deserialize")]
+                nice: Option<i32>,
+                #[serde(default)]
+                names: Vec<Box<str>>,
+                #[serde(rename = "type")]
+                kind: Ratio,
+                content: T,
+            }"#;
+        let expected = "/** A plan, see `Other`. */ export interface Plan<T> { /** How often. */ readonly howOften?: number; \
+            readonly nice: number | null; readonly names?: readonly string[]; readonly type: number; \
+            readonly content: T; }";
+        assert_eq!(declared(source).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_rust_writes_is_null_unless_it_is_skipped() {
+        let source = r#"
+            #[derive(Serialize)]
+            struct Answer {
+                #[serde(skip_serializing_if = "Option::is_none")]
+                error: Option<String>,
+                counts: [Option<u64>; 2],
+                left: Option<(u8, bool)>,
+            }"#;
+        let expected = "export interface Answer { readonly error?: string; readonly counts: readonly (number | null)[]; \
+            readonly left: readonly [number, boolean] | null; }";
+        assert_eq!(declared(source).unwrap(), expected);
+    }
+
+    #[test]
+    fn variants_are_told_apart_as_serde_does_it() {
+        let tagged = r#"
+            #[derive(Deserialize)]
+            #[serde(tag = "kind", rename_all = "camelCase")]
+            enum Message { Stop, #[serde(rename_all = "camelCase")] HandOver { to_whom: u8 }, Plan(Box<Plan>) }
+            #[derive(Deserialize)]
+            struct Plan { x: u8 }"#;
+        let expected = "export type Message = | { readonly kind: 'stop'; } \
+            | { readonly kind: 'handOver'; readonly toWhom: number; } | ({ readonly kind: 'plan'; } & Plan);";
+        assert_eq!(declared(tagged).unwrap(), expected);
+        let outside = r#"#[derive(Deserialize)] #[serde(rename_all = "lowercase")] enum By { Header(String), Nobody }"#;
+        assert_eq!(declared(outside).unwrap(), "export type By = | { readonly header: string } | 'nobody';");
+        let untagged = "#[derive(Deserialize)] #[serde(untagged)] enum Schema { Is(bool), Named { name: String } }";
+        assert_eq!(declared(untagged).unwrap(), "export type Schema = | boolean | { readonly name: string; };");
+    }
+
+    #[test]
+    fn refuses_what_it_cannot_say() {
+        let of = |member: &str| declared(&format!("#[derive(Serialize)] struct A {{ {member} }}")).unwrap_err();
+        assert!(of(r#"#[serde(alias = "b")] a: u8"#).contains("does not know this attribute"));
+        assert!(of(r#"#[serde(serialize_with = "seconds")] a: u8"#).contains("a function converts a"));
+        assert!(of("a: Unknown").contains("the type Unknown is none of its sources"));
+        assert!(declared("struct A { a: u8 }").unwrap_err().contains("not derived"));
+    }
 }

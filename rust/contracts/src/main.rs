@@ -5,6 +5,7 @@ mod constants;
 mod contracts;
 mod declarations;
 mod docs;
+mod problem;
 mod serde_attributes;
 mod sources;
 mod types;
@@ -13,9 +14,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use contracts::CONTRACTS;
-
-/// Why a contract cannot be written: a text for whoever has changed the types.
-type Problem = String;
 
 /// The arguments are the root of the repository and the folder for the files.
 fn main() -> ExitCode {

@@ -5,7 +5,7 @@ use syn::meta::ParseNestedMeta;
 use syn::parse::Parse;
 use syn::{Attribute, LitStr, Token, Type};
 
-use crate::Problem;
+use crate::problem::Problem;
 
 /// How names in Rust become names in JSON.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use syn::{Attribute, Generics, Ident, Item, ItemEnum, ItemStruct, ItemType};
 
-use crate::Problem;
+use crate::problem::Problem;
 use crate::serde_attributes::Serde;
 
 /// A type of Rust, and the file that it is in.
@@ -55,12 +55,15 @@ pub struct Sources(Vec<Source>);
 impl Sources {
     /// Reads files, and all files of folders.
     pub fn read(root: &Path, paths: &[&str]) -> Result<Self, Problem> {
-        let mut types = Vec::new();
-        for (file, path) in rust_files(root, paths)?.iter().enumerate() {
-            let items = parse(path)?.items;
-            types.extend(items.into_iter().filter_map(kind).map(|kind| Source { file, kind }));
-        }
-        Ok(Self(types))
+        let files = rust_files(root, paths)?;
+        Ok(Self::of(files.iter().map(|path| parse(path)).collect::<Result<_, _>>()?))
+    }
+
+    pub fn of(files: Vec<syn::File>) -> Self {
+        let items = files.into_iter().enumerate().flat_map(|(file, parsed)| {
+            parsed.items.into_iter().filter_map(kind).map(move |kind| Source { file, kind })
+        });
+        Self(items.collect())
     }
 
     pub fn get(&self, at: usize) -> &Source {

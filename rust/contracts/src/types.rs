@@ -4,13 +4,18 @@ use std::collections::BTreeSet;
 use quote::ToTokens;
 use syn::{GenericArgument, Path, PathArguments, Type};
 
-use crate::Problem;
-use crate::contracts::Contract;
+use crate::problem::Problem;
 use crate::sources::Sources;
 
+/// Names, and what they are in TypeScript.
+pub type Names = &'static [(&'static str, &'static str)];
+
 /// The types of one contract, and those that its declarations have named so far.
-pub struct Types<'a> {
-    pub contract: &'a Contract,
+pub struct Types {
+    /// Types that are no message themselves.
+    pub foreign: Names,
+    /// Members that are any `Value` in Rust.
+    pub values: Names,
     pub sources: Sources,
     pub used: BTreeSet<usize>,
 }
@@ -21,7 +26,7 @@ pub struct Scope<'a> {
     pub parameters: &'a [String],
 }
 
-impl Types<'_> {
+impl Types {
     pub fn name(&mut self, kind: &Type, scope: &Scope<'_>) -> Result<String, Problem> {
         match kind {
             Type::Path(path) => self.path(&path.path, scope),
@@ -46,7 +51,7 @@ impl Types<'_> {
         if scope.parameters.contains(&name) {
             return Ok(name);
         }
-        if let Some((_, json)) = self.contract.foreign.iter().find(|(foreign, _)| *foreign == name) {
+        if let Some((_, json)) = self.foreign.iter().find(|(foreign, _)| *foreign == name) {
             return Ok((*json).to_owned());
         }
         Ok(match (name.as_str(), arguments.as_slice()) {
