@@ -18,6 +18,7 @@ const clippy = (folder, ...features) =>
     ...['--', '-D', 'warnings'],
   );
 const checks = [
+  ['contracts between Rust and TypeScript', () => script('contracts', '--check')],
   ['import rules', () => script('import-rules')],
   ['circles and layers in Rust', () => script('rust-circles')],
   ['packages of the product', () => script('packages')],

@@ -10,11 +10,13 @@ import { fail, ROOT } from './prepare.mjs';
 
 /** `src` means the files in `src` itself: `config.ts`, `settings.ts` and `errors.ts`. */
 const MAY_IMPORT = {
-  wire: [],
+  // Types and constants that are made from those of Rust.
+  contracts: [],
+  wire: ['contracts'],
   settings: [],
   src: ['settings'],
   util: ['src'],
-  model: ['src', 'util'],
+  model: ['src', 'util', 'contracts'],
   apply: ['src', 'util', 'model'],
   secrets: ['src', 'util'],
   bootstrap: ['src', 'util', 'model'],
@@ -22,13 +24,13 @@ const MAY_IMPORT = {
   metrics: ['src', 'util'],
   webhooks: ['util'],
   artifacts: ['src', 'util'],
-  sandbox: ['src', 'util', 'bootstrap'],
+  sandbox: ['src', 'util', 'contracts', 'bootstrap'],
   store: ['src', 'util', 'model', 'apply'],
   queues: ['src', 'util', 'store'],
   reconcile: ['src', 'util', 'store'],
   internal: ['src', 'util', 'model', 'store', 'reconcile'],
   import: ['src', 'util', 'model'],
-  build: ['src', 'util', 'model', 'bootstrap', 'sandbox', 'artifacts'],
+  build: ['src', 'util', 'contracts', 'model', 'bootstrap', 'sandbox', 'artifacts'],
   threads: ['src', 'util'],
   lifecycle: [
     ...['src', 'util', 'model', 'apply', 'secrets', 'store', 'queues', 'reconcile', 'internal', 'artifacts'],
@@ -37,14 +39,20 @@ const MAY_IMPORT = {
     ...['src', 'util', 'model', 'secrets', 'http', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],
     ...['reconcile', 'internal', 'import', 'threads', 'lifecycle', 'webhooks', 'apply'],
   ],
-  gateway: ['src', 'util', 'model', 'metrics', 'artifacts', 'sandbox', 'store', 'reconcile', 'internal'],
-  actors: [
-    ...['src', 'util', 'model', 'wire', 'secrets', 'bootstrap', 'sandbox', 'store', 'reconcile'],
+  gateway: [
+    ...['src', 'util', 'contracts', 'model', 'metrics', 'artifacts', 'sandbox', 'store', 'reconcile'],
     'internal',
+  ],
+  actors: [
+    ...['src', 'util', 'contracts', 'model', 'wire', 'secrets', 'bootstrap', 'sandbox', 'store'],
+    ...['reconcile', 'internal'],
   ],
   // A driver knows its backend, and nothing of the state of this product.
   'actors/drivers': ['src', 'util', 'model', 'wire', 'actors'],
-  rights: [...['src', 'util', 'model', 'secrets', 'bootstrap', 'artifacts', 'sandbox', 'internal', 'actors']],
+  rights: [
+    ...['src', 'util', 'contracts', 'model', 'secrets', 'bootstrap', 'artifacts', 'sandbox', 'internal'],
+    'actors',
+  ],
   up: ['src', 'util', 'model', 'bootstrap', 'sandbox', 'store'],
   jobs: [
     ...['src', 'util', 'model', 'secrets', 'bootstrap', 'metrics', 'artifacts', 'sandbox', 'store', 'queues'],

@@ -83,6 +83,7 @@ export const AREAS = {
   'src/artifacts/': ['faults/disk-full', 'machines/lifecycle', 'machines/lost'],
   'src/actors/': SERVICES,
   'src/gateway/': [...HANDLERS, ...MACHINES],
+  'src/contracts/': [...HTTP, ...MACHINES, ...SERVICES],
   'src/gateway/front/': [...HTTP, ...MACHINES],
   'src/gateway/front/certificates.ts': ['acme'],
   'src/gateway/front/challenges.ts': ['acme'],

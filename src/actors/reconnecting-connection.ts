@@ -3,16 +3,13 @@
  * connection is closed when the last call on it has ended.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import type { State as ConnectionState } from '../contracts/service-process.js';
 import { toError } from '../errors.js';
 import type { Connection } from './driver.js';
 import { isNetworkFailure } from './failures.js';
 import { ServiceError } from './service-error.js';
 
-export type ConnectionState =
-  /** During the first attempt, at the start or after a connection was lost. */
-  | { readonly kind: 'connecting' }
-  | { readonly kind: 'connected'; readonly message: string; readonly latencyMs: number }
-  | { readonly kind: 'unreachable'; readonly reason: string };
+export type { ConnectionState };
 
 /** A connection leased to one call. */
 export interface ConnectionLease {

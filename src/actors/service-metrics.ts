@@ -1,5 +1,8 @@
 /** Metrics of the services of an actor host. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { PoolUse } from '../contracts/service-process.js';
+
+export type { PoolUse };
 
 /** The result of a call: `ok`, or the kind of its ServiceError. */
 export type CallResult = string;
@@ -10,12 +13,6 @@ export interface ActorMetrics {
   reconnected(): void;
   /** Removes all series of a deleted service. */
   remove(): void;
-}
-
-/** Pool usage of an actor, read when metrics are collected. */
-export interface PoolUse {
-  readonly inUse: number;
-  readonly waiting: number;
 }
 
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];

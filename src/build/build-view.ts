@@ -1,8 +1,8 @@
 /** The files of this machine that compilers, and the untrusted programs they run, can see. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Mount } from '../contracts/launcher.js';
 import type { Confinement, View } from '../sandbox/confinement.js';
-import type { Mount } from '../sandbox/launcher.js';
 import type { FolderNames } from './diagnostics.js';
 import type { Toolchain } from './toolchain.js';
 

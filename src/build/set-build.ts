@@ -4,8 +4,8 @@
  */
 import { copyFile, mkdir, readFile, realpath, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Mount } from '../contracts/launcher.js';
 import { type Confinement, UNCONFINED } from '../sandbox/confinement.js';
-import type { Mount } from '../sandbox/launcher.js';
 import { removeTree } from '../sandbox/remove-tree.js';
 import type { Sandbox } from '../sandbox/sandbox.js';
 import { giveToRoot, HAS_UNTRUSTED_USERS, isUserOfProgram, makePassable } from '../util/untrusted-users.js';

@@ -356,7 +356,7 @@ export class Supervisor {
         if (endpoint) await front.apply([this.stateOf(endpoint)]);
       },
       drained: ({ instance }) =>
-        pTimeout(front.drained(endpointId, instance.id), {
+        pTimeout(front.drained(instance.id), {
           milliseconds: Math.max(limits.REQUEST_TIMEOUT_MS, streamDrainMs) + DRAIN_SLACK_MS,
           fallback: () => undefined,
         }),

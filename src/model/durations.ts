@@ -3,9 +3,9 @@
  * and counts can be added. `rust/front/src/durations.rs` counts them, and names the source of the format.
  */
 
-/** Durations below the first power of two are counted exactly in this unit. */
-const UNIT_MS = 64e-6;
-const PER_OCTAVE = 16;
+import { PER_OCTAVE, UNIT_NS } from '../contracts/front.js';
+
+const UNIT_MS = UNIT_NS / 1e6;
 
 /** Numbers of buckets in ascending order, and how many durations each has. */
 export interface DurationCounts {

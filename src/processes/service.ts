@@ -57,11 +57,15 @@ async function perform(request: ServiceRequest): Promise<ServiceAnswer> {
     case 'ping':
       return {};
     case 'measure':
-      return { figures: (await served)?.takeFigures() };
+      return figuresOf(await served);
     case 'drain':
       await (await served)?.drain(request.limitMs);
-      return { figures: (await served)?.takeFigures() };
+      return figuresOf(await served);
   }
+}
+
+function figuresOf(service: ServedService | undefined): ServiceAnswer {
+  return service ? { figures: service.takeFigures() } : {};
 }
 
 async function serve(request: ServeRequest): Promise<ServedService> {

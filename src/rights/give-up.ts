@@ -18,8 +18,9 @@ import {
   preparedEnvironment,
   preparedProcess,
 } from '../config.js';
+import type { Identity, Plan } from '../contracts/launcher.js';
 import { toError } from '../errors.js';
-import { type Identity, type LaunchPlan, launched } from '../sandbox/launcher.js';
+import { launched } from '../sandbox/launcher.js';
 import { isErrno } from '../util/errno.js';
 import {
   ACTOR_HOST_USER,
@@ -145,7 +146,7 @@ async function whereReachable(rights: Rights): Promise<Rights> {
 }
 
 /** @param streams how many descriptors the process has */
-function planOf({ identity, capabilities, needs, starter }: Rights, streams: number): LaunchPlan {
+function planOf({ identity, capabilities, needs, starter }: Rights, streams: number): Plan {
   return {
     ...{ parent: null, streams, cwd: workingFolder(), nice: null, limits: null, identity },
     ...{ cgroup: null, keepsAttributes: false, access: null, namespaces: null, own: null },

@@ -1,6 +1,7 @@
 /** Access of untrusted programs to this machine, and the level at which it is enforced. */
+
+import type { Access, Plan } from '../contracts/launcher.js';
 import { UNTRUSTED_GROUP } from '../util/untrusted-users.js';
-import type { Access, LaunchPlan } from './launcher.js';
 import type { RunUser } from './run-user.js';
 
 /**
@@ -90,7 +91,7 @@ export class Confinement {
   }
 
   /** What the launcher has to know of it. */
-  get plan(): Pick<LaunchPlan, 'identity' | 'keepsAttributes' | 'access' | 'namespaces'> {
+  get plan(): Pick<Plan, 'identity' | 'keepsAttributes' | 'access' | 'namespaces'> {
     const identity = this.user ? { user: this.user.id, group: UNTRUSTED_GROUP, groups: [] } : null;
     if (this.level === 'limits' || !this.#view)
       return { identity, keepsAttributes: false, access: null, namespaces: null };

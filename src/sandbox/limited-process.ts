@@ -5,10 +5,11 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
+import type { Plan } from '../contracts/launcher.js';
 import type { Cgroup } from './cgroups.js';
 import type { Confinement } from './confinement.js';
 import { killAll, killGroup, killProcess, processesOfSession } from './kill.js';
-import { type LaunchPlan, launched } from './launcher.js';
+import { launched } from './launcher.js';
 import { type ProgramEnd, readReports } from './monitor.js';
 import { lowerSessionPriority, niceness } from './process-priority.js';
 
@@ -98,7 +99,7 @@ function streamsOfLauncher({ hasNamespaces, emptyNetwork }: Confinement): readon
   return hasNamespaces ? ['pipe', ...emptyNetwork] : [];
 }
 
-function planOf({ cwd, stdio, limits, confinement, group }: LimitedCommand): LaunchPlan {
+function planOf({ cwd, stdio, limits, confinement, group }: LimitedCommand): Plan {
   const { memoryMb, fileMb, openFiles, cpuSeconds = null, processes = null } = limits;
   const sharesUser = confinement.user === undefined && !confinement.hasNamespaces;
   return {

@@ -15,15 +15,11 @@
  *
  * The other end is `rust/sdk/core/src/wire`; `test/golden/frames.json` is read by the tests of both.
  */
+import { HEADER_BYTES, KIND, MAX_BODY_BYTES, MAX_HEAD_BYTES, VERSION } from '../contracts/frames.js';
 
-const VERSION = 1;
-export const HEADER_BYTES = 16;
-/** Largest head: 1 MiB. */
-export const MAX_HEAD_BYTES = 1024 * 1024;
-/** Largest body: 64 MiB. */
-export const MAX_BODY_BYTES = 64 * 1024 * 1024;
+export { HEADER_BYTES, MAX_BODY_BYTES, MAX_HEAD_BYTES };
 
-const KIND_BYTE = { request: 1, response: 2 } as const;
+const KIND_BYTE = { request: KIND.request, response: KIND.response };
 
 /** Which way a frame goes: requests to the handler, responses back. */
 export type FrameKind = keyof typeof KIND_BYTE;

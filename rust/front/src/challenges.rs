@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// Where they are asked for.
 pub const PREFIX: &str = "/.well-known/acme-challenge/";
 
-/// What an ACME server asks for, and what it expects.
+/// What an ACME server asks for below `/.well-known/acme-challenge/` of a host, and what it expects.
 #[derive(Deserialize)]
 pub struct Challenge {
     pub host: Box<str>,

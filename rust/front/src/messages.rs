@@ -1,5 +1,5 @@
-//! The messages between the supervisor of a gateway and its front, one JSON text to a line. The other end is
-//! `src/gateway/front/messages.ts`.
+//! The messages between the supervisor of a gateway and its front, one JSON text to a line. `src/contracts/front.ts` is
+//! made from these types.
 //!
 //! The supervisor sends whole states of endpoints, never differences: applying one twice is harmless, and a front that
 //! has just started gets all of them.
@@ -79,11 +79,12 @@ pub enum ToFront {
         method: String,
         path: String,
     },
-    /// The answer to `Take`. It has none itself.
+    /// Counts that a front has asked for with `Take`. It has no answer.
     Taken {
         id: u64,
-        /// The counts of these rules. None: they cannot be counted now. None for a rule: this gateway has to count by
+        /// The counts of these rules. Null: they cannot be counted now. Null for a rule: this gateway has to count by
         /// itself.
+        #[serde(deserialize_with = "Option::deserialize")]
         taken: Option<Vec<Option<RateTaken>>>,
     },
     /// This gateway lets its part of each limit of rates through.
@@ -136,6 +137,7 @@ pub struct Settings {
     pub min_bytes_per_second: u64,
     /// How long a stream may go on when its handler is replaced or stopped, or the front stops.
     pub stream_drain_ms: u64,
+    /// Networks whose `X-Forwarded-For` and `Forwarded` are believed.
     pub trusted_proxies: Vec<String>,
     /// Whether the supervisor wants to know of every request.
     pub logs_requests: bool,
@@ -146,13 +148,14 @@ pub struct Settings {
     /// Whether machines count rates together: the supervisor does it.
     #[serde(default)]
     pub shares_rates: bool,
-    /// All fronts with the same seed know callers by the same numbers.
+    /// All fronts with the same seed know callers by the same numbers. It is random, and known to no others.
     #[serde(default)]
     pub rate_seed: Option<Box<str>>,
-    /// Which traces are exported; none unless given.
+    /// Which traces are exported; null: none.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub traces: Option<Sampling>,
-    /// Requests without TLS are sent to this port, if there is one.
-    #[serde(default)]
+    /// Requests without TLS are sent to this port; null: they are served.
+    #[serde(default, deserialize_with = "Option::deserialize")]
     pub redirect_port: Option<u16>,
     /// How long browsers that have used TLS are to use nothing else; 0 for not at all.
     #[serde(default)]
@@ -188,7 +191,7 @@ pub struct RateToTake {
 pub struct Sampling {
     /// Traces that the client has sampled, where it has one.
     pub parent_based: bool,
-    /// The part of all other traces.
+    /// The part of all other traces, from 0 to 1.
     pub ratio: f64,
 }
 
@@ -220,7 +223,7 @@ pub enum FromFront {
     UnknownKey {
         endpoint_id: String,
     },
-    /// Count a request of a caller; see `Taken`.
+    /// Count a request of a caller, by one rule after the other until one has no more; see `Taken`.
     Take {
         id: u64,
         rules: Vec<RateToTake>,
@@ -270,7 +273,7 @@ pub struct VersionInterval {
     pub version: Option<u32>,
     /// Requests by class of status: at 2 those with 200 to 299, at 0 those of no class.
     pub statuses: [u32; 6],
-    /// By duration: numbers of buckets (`durations.rs`), and how many requests each has.
+    /// By duration: numbers of buckets (`durations.rs`, `src/model/durations.ts`), and how many requests each has.
     pub buckets: Vec<usize>,
     pub counts: Vec<u32>,
 }
@@ -339,7 +342,7 @@ pub struct Done {
     pub error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Metrics>,
-    /// Milliseconds, in the order in which they were asked for; none of an endpoint that is not known.
+    /// Milliseconds, in the order in which they were asked for; null for an endpoint that is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle: Option<Vec<Option<u64>>>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,6 @@
 //! What the service asks for: `src/sandbox/launcher.ts` writes it, and the starter (`rust/starter/src/process.rs`).
+//! `src/contracts/launcher.ts` is made from it. With `Option::deserialize`, null has to be written: a plan that forgets
+//! a member is refused.
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -6,31 +8,39 @@ use serde::Deserialize;
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Plan {
-    /// Process id of whoever starts the program, which ends with it. None: it goes on without.
+    /// Process id of whoever starts the program, which ends with it. Null: it goes on without.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub parent: Option<i32>,
     /// The program keeps so many descriptors, from 0 on. With namespaces, reports go to the next one.
     pub streams: u32,
     /// As the program sees it.
     pub cwd: PathBuf,
-    /// None: that of the launcher.
+    /// Null: that of the launcher.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub nice: Option<i32>,
-    /// None: those of the launcher.
+    /// Null: those of the launcher.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub limits: Option<Limits>,
-    /// Whom the program runs as; as root only.
+    /// Whom the program runs as; as root only. Null: the user of the launcher, with its rights if `access`, `own` and
+    /// `process` are null, too.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub identity: Option<Identity>,
-    /// The folder of a cgroup to join.
+    /// The folder of a cgroup to join; null: that of the launcher.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub cgroup: Option<PathBuf>,
     /// It may not change mode, owner, times or attributes of files. Where it runs as the user of the service, without
     /// namespaces, nothing else keeps it from those of the service.
     pub keeps_attributes: bool,
-    /// None: what its user may reach.
+    /// Null: what its user may reach.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub access: Option<Access>,
-    /// None: those of the machine.
+    /// Null: those of the machine.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub namespaces: Option<Namespaces>,
-    /// It is a program of the product that answers strangers or backends.
-    #[serde(default)]
+    /// It is a program of the product that answers strangers or backends. Null: another one.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub own: Option<Own>,
-    /// It is a process of the product itself, which listens, and starts programs.
+    /// It is a process of the product itself, which listens, and starts programs. Another one has none of this.
     #[serde(default)]
     pub process: Option<Process>,
 }
@@ -42,7 +52,8 @@ pub struct Plan {
 pub struct Own {
     /// Which it makes, besides those that it was given.
     pub sockets: Sockets,
-    /// The launcher connects to Unix sockets of these users for it, see `connector.rs`.
+    /// The launcher connects to Unix sockets of these users for it, see `connector.rs`. Null: it connects by itself.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub connects_to: Option<Users>,
 }
 
@@ -55,7 +66,9 @@ pub struct Process {
     /// Files and folders that its user is to reach, whatever folders are above them; and files that it is to read,
     /// whosever they are. What is not there is left out. Only with an identity.
     pub needs: Vec<PathBuf>,
-    /// The program that starts others for it, which keeps rights: its path, and its arguments.
+    /// The program that starts others for it, which keeps rights of root: its path, and its arguments. The descriptor
+    /// after the others leads to it.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub starter: Option<Vec<String>>,
 }
 
@@ -92,15 +105,17 @@ impl Plan {
     }
 }
 
-/// Limits of each process. None: those of the launcher.
+/// Limits of each process. Null: that of the launcher.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Limits {
     pub address_space_bytes: u64,
     pub file_bytes: u64,
     pub open_files: u64,
+    #[serde(deserialize_with = "Option::deserialize")]
     pub cpu_seconds: Option<u64>,
     /// Of all processes of its user.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub processes: Option<u64>,
 }
 

@@ -99,7 +99,7 @@ pub trait Transaction: 'static {
     async fn rollback(&self);
 }
 
-/// Whether the backend can be reached; the JSON is that of `ConnectionState` in TypeScript.
+/// Whether the backend can be reached.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum State {

@@ -1,12 +1,8 @@
 /** The figures of a service: its process collects them, and the actor host adds them to its metrics. */
-import type { ActorMetrics, CallResult, PoolUse } from '../service-metrics.js';
+import type { Figures, PoolUse } from '../../contracts/service-process.js';
+import type { ActorMetrics, CallResult } from '../service-metrics.js';
 
-/** What has happened since the last report, and the use of the pool now. */
-export interface Figures {
-  readonly calls: readonly (readonly [operation: string, result: CallResult, seconds: readonly number[]])[];
-  readonly reconnects: number;
-  readonly use: PoolUse;
-}
+export type { Figures };
 
 /** Calls after which a report is due, whether or not somebody wants to know. */
 const REPORT_AFTER = 10_000;

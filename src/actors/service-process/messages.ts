@@ -1,91 +1,51 @@
-/** What an actor host and the process of a service tell each other. */
-import type { ConnectionTest } from '../../model/connection-test.js';
+/**
+ * What an actor host and the process of a service tell each other. What programs in Rust know of it is in
+ * `src/contracts/service-process.ts`; those in TypeScript, which serve the other types, know some more.
+ */
+import type * as contract from '../../contracts/service-process.js';
 import type { ServiceConfig, ServiceType } from '../../model/service-configs.js';
 import type { SqliteFolders } from '../../model/sqlite-folders.js';
 import type { HostedBinding } from '../../store/service-activity.js';
-import type { ConnectionState } from '../reconnecting-connection.js';
-import type { Figures } from './figures.js';
 
 /** Common to both kinds of work of such a process. */
-export interface WorkRequest {
+export interface WorkRequest extends contract.Work<ServiceConfig, unknown> {
   readonly service: { readonly id: string; readonly type: ServiceType };
-  readonly config: ServiceConfig;
-  /** The size of one answer of the backend. */
-  readonly answerBytes: number;
-  /** The limit of memory of the process, MiB. */
-  readonly memoryMb: number;
-  /** The folders in which files of sqlite services may be; paths refer to the first. */
+  /** Paths refer to the first. */
   readonly sqliteFolders: SqliteFolders;
-  /** Whether lines of the level `debug` are logged. */
-  readonly logsDebug: boolean;
 }
 
 /** A service, and how it is served. Answered when it takes calls. */
-export interface ServeRequest extends WorkRequest {
+export interface ServeRequest extends WorkRequest, contract.ServeRequest {
   readonly type: 'serve';
   readonly bindings: readonly HostedBinding[];
-  /** Where handlers connect. */
-  readonly handlerSocket: string;
-  /** Where the actor host reaches object files. */
+  /** Where the actor host reaches object files, for which it authenticates itself with the key. */
   readonly objectSocket: string;
-  /** The folder of the nonces of the handlers that run. */
-  readonly tokenFolder: string;
-  /** Signs the tokens of handlers, and authenticates the actor host; valid for this process only. */
-  readonly key: string;
-  readonly queueLimit: number;
-  readonly defaultCallMs: number;
-  readonly longestCallMs: number;
-  /** For payloads of calls, and answers that are not sent yet. */
-  readonly memoryBytes: number;
-  /** Concurrent requests of a handler. */
-  readonly handlerThreads: number;
 }
 
 /** A connection that is opened, tested and closed. Answered with `tested`. */
-export interface TestRequest extends WorkRequest {
+export interface TestRequest extends WorkRequest, contract.TestRequest {
   readonly type: 'test';
-  readonly timeoutMs: number;
 }
 
 /** What the process is asked to do; each is answered. */
 export type ServiceRequest =
   | ServeRequest
   | TestRequest
-  /** Replaces the bindings. */
   | { readonly type: 'bind'; readonly bindings: readonly HostedBinding[] }
-  /** Is it alive? */
-  | { readonly type: 'ping' }
-  /** Answered with `figures`. */
-  | { readonly type: 'measure' }
-  /**
-   * New calls belong elsewhere. Answered with `figures` when those in progress have ended, or after the limit. Without
-   * a limit, the process lives on until handlers have left it.
-   */
-  | { readonly type: 'drain'; readonly limitMs: number | undefined };
+  | Exclude<contract.Request<ServiceConfig>, { readonly type: 'serve' | 'test' | 'bind' }>;
 
 /** To the process. */
-export interface ToService {
-  readonly number: number;
+export interface ToService extends contract.ToService<ServiceConfig> {
   readonly request: ServiceRequest;
 }
 
-export interface ServiceAnswer {
-  readonly figures?: Figures | undefined;
-  readonly tested?: ConnectionTest | undefined;
-}
+export type ServiceAnswer = contract.Answer;
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+export type LogLevel = contract.Level | 'error';
+
+type Log = Extract<contract.FromService, { readonly type: 'log' }>;
 
 /** From the process. */
 export type FromService =
-  | { readonly type: 'answer'; readonly number: number; readonly answer: ServiceAnswer }
-  | { readonly type: 'state'; readonly state: ConnectionState }
-  | { readonly type: 'figures'; readonly figures: Figures }
-  /** An error that nothing has caught; the process ends. */
-  | { readonly type: 'failed'; readonly reason: string }
-  | {
-      readonly type: 'log';
-      readonly level: LogLevel;
-      readonly details: Readonly<Record<string, unknown>>;
-      readonly message: string;
-    };
+  | Exclude<contract.FromService, Log>
+  | (Omit<Log, 'level'> & { readonly level: LogLevel });

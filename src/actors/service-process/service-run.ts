@@ -117,7 +117,7 @@ export class ServiceRun {
    * @returns its last figures, if it could tell them
    */
   async drain(limitMs: number | undefined): Promise<Figures | undefined> {
-    const drained = this.#process.ask({ type: 'drain', limitMs }).then(
+    const drained = this.#process.ask({ type: 'drain', ...(limitMs !== undefined && { limitMs }) }).then(
       ({ figures }) => figures,
       () => undefined, // it has ended
     );

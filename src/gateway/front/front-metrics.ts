@@ -1,4 +1,5 @@
 /** The metrics of a front in the form of those of the other processes, made of the figures that it reports. */
+import { BOUNDS } from '../../contracts/front.js';
 import type { MetricSnapshot } from '../../metrics/process-metrics.js';
 import { type EndpointFigures, type EndpointState, type FrontFigures, TRIAL } from './messages.js';
 
@@ -6,8 +7,6 @@ type Metric = MetricSnapshot[number];
 type Value = Metric['values'][number];
 type Labels = Readonly<Record<string, string | number>>;
 
-/** Upper bounds of durations, seconds; `rust/front/src/figures.rs` counts by the same. */
-const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const DURATION = 'edge_gateway_request_duration_seconds';
 
 /** @param states by their ids: what the labels of endpoints are made of */

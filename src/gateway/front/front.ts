@@ -153,8 +153,8 @@ export class Front {
   }
 
   /** Resolves when no request is in flight in a replaced instance. */
-  async drained(endpointId: string, instanceId: number): Promise<void> {
-    await this.#ask({ type: 'drain', endpointId, instanceId });
+  async drained(instanceId: number): Promise<void> {
+    await this.#ask({ type: 'drain', instanceId });
   }
 
   /**
@@ -183,7 +183,10 @@ export class Front {
     bodyBase64: string,
     attempt?: number,
   ): Promise<HandlerResponse> {
-    const answer = await this.#askOne({ type: 'request', endpointId, head, body: bodyBase64, attempt });
+    const answer = await this.#askOne({
+      ...{ type: 'request', endpointId, head, body: bodyBase64 },
+      ...(attempt !== undefined && { attempt }),
+    });
     if (!answer.response) throw notServed();
     const { body, ...response } = answer.response;
     return { ...response, bodyBase64: body };

@@ -1,8 +1,8 @@
 /** The files of this machine that a handler sees: its executable, the actor host's socket, and system files. */
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import type { Mount } from '../../contracts/launcher.js';
 import type { View } from '../../sandbox/confinement.js';
-import type { Mount } from '../../sandbox/launcher.js';
 
 /** Paths of one handler on this machine. */
 export interface HandlerPaths {

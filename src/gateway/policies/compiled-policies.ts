@@ -1,47 +1,10 @@
 /**
- * Policies as the front gets them; the other end is `rust/front/src/policies/compiled.rs`. Those that can be large are
- * parts: what endpoints of a domain have in common is in memory once, and in a message once.
+ * Policies on their way to the front, whose types are in `src/contracts/front.ts`. Those that can be large are parts:
+ * what endpoints of a domain have in common is in memory once, and in a message once.
  */
 import { createHash } from 'node:crypto';
-import type { PublicKey } from '../../model/policies/key-set.js';
-import type { JwtPolicy } from '../../model/policies/policies.js';
+import type { CompiledPolicies as SentPolicies } from '../../contracts/front.js';
 import { weightOf } from '../../model/policies/room.js';
-
-/** A key of a caller. */
-export interface CompiledKey {
-  readonly id: string;
-  readonly label: string;
-  /** SHA-256, in hexadecimal digits. */
-  readonly hash: string;
-  /** Seconds since 1970. */
-  readonly expires_at: number | null;
-}
-
-export interface CompiledAuth {
-  readonly api_key?: { readonly header: string; readonly keys: readonly CompiledKey[] };
-  readonly basic?: {
-    readonly realm: string;
-    readonly users: readonly { readonly name: string; readonly hash: string }[];
-  };
-  readonly hmac?: {
-    readonly style: 'github' | 'stripe';
-    readonly secret: string;
-    readonly tolerance_seconds: number;
-  };
-  readonly jwt?: Omit<JwtPolicy, 'jwks' | 'audience'> & {
-    readonly audience: readonly string[];
-    readonly keys: readonly PublicKey[];
-  };
-}
-
-export interface CompiledRule {
-  /** Which counts it uses: those of where it is set. */
-  readonly id: string;
-  readonly requests: number;
-  readonly window_seconds: number;
-  readonly by: string;
-  readonly on_failure?: 'open' | 'closed';
-}
 
 /** A policy, or a way of `auth`, as JSON. */
 export interface PolicyPart {
@@ -53,8 +16,7 @@ export interface PolicyPart {
 }
 
 /**
- * By their names: those of policies, but `rate_limits` with a list of `CompiledRule`; the members of `CompiledAuth`;
- * and `validate` with a `CompiledValidate`.
+ * By their names: those of `WholePolicies`, but the members of `CompiledAuth` instead of `auth`.
  */
 export type PolicyParts = Readonly<Record<string, PolicyPart>>;
 
@@ -72,10 +34,8 @@ export interface CompiledPolicies {
 }
 
 /** Policies in a message, which has the texts of their parts beside them. */
-export interface NamedPolicies extends Pick<CompiledPolicies, 'digest' | 'broken' | 'body_limit'> {
-  /** Digests. */
-  readonly parts: Readonly<Record<string, string>>;
-}
+export type NamedPolicies = Pick<SentPolicies, 'digest' | 'broken' | 'body_limit'> &
+  Required<Pick<SentPolicies, 'parts'>>;
 
 /** A part of its value, or of a text that the front keeps as it is. */
 export function partOf(value: unknown): PolicyPart {

@@ -2,6 +2,7 @@
  * Makes of the policies in force for endpoints what the front enforces: with the keys of domains, those of issuers of
  * tokens, and the secrets that policies name.
  */
+import type { CompiledAuth, CompiledRule, WholePolicies } from '../../contracts/front.js';
 import { toError } from '../../errors.js';
 import { type PolicyInForce, policiesInForce } from '../../model/policies/in-force.js';
 import { usableKeys } from '../../model/policies/key-set.js';
@@ -14,9 +15,7 @@ import { layersOf } from '../../store/policies.js';
 import type { KnownEndpoint } from '../compact-endpoint.js';
 import type { Environments } from '../handlers/environments.js';
 import {
-  type CompiledAuth,
   type CompiledPolicies,
-  type CompiledRule,
   type PolicyPart,
   type PolicyParts,
   partOf,
@@ -27,6 +26,9 @@ import {
 const API_KEY_HEADER = 'X-Api-Key';
 const REALM = 'api';
 const TOLERANCE_SECONDS = 300;
+
+/** Those that the front gets as they are set. */
+type OtherPolicies = { readonly [Name in keyof WholePolicies]: WholePolicies[Name] | null };
 
 /** Why an endpoint lets nobody in. */
 class BrokenPolicy extends Error {
@@ -82,7 +84,9 @@ export class PolicyCompiler {
       parts: {
         ...Object.fromEntries(
           // What is null is not in force.
-          Object.entries(others).flatMap(([name, policy]) => (policy ? [[name, this.#part(policy)]] : [])),
+          Object.entries(others satisfies OtherPolicies).flatMap(([name, policy]) =>
+            policy ? [[name, this.#part(policy)]] : [],
+          ),
         ),
         ...ways.parts,
         ...(rateLimit && { rate_limits: partOf(rulesOf(rateLimit, rate_limit)) }),

@@ -2,7 +2,7 @@
  * Makes of JSON Schemas a list that the front evaluates: references are places in it, and everything that cannot be
  * enforced, or would not end, is refused with its place. `in-place.ts` finds what would not end.
  */
-import type { CompiledKeywords, CompiledPatternKeyword, CompiledSchema, SchemaIndex } from './compiled.js';
+import type { CompiledPattern, CompiledSchema, Index, Keywords } from '../../contracts/front-validate.js';
 import { requireEnd } from './in-place.js';
 import {
   COUNT_KEYWORDS,
@@ -28,7 +28,7 @@ const MIN_PATTERN_WEIGHT = 100;
 const MAX_ENUM = 5_000;
 
 type Place = readonly string[];
-type Writable = { -readonly [Key in keyof CompiledKeywords]: CompiledKeywords[Key] };
+type Writable = { -readonly [Key in keyof Keywords]: Keywords[Key] };
 
 /** A schema and where it stands. */
 export interface PlacedSchema {
@@ -39,7 +39,7 @@ export interface PlacedSchema {
 export class SchemaCompiler {
   readonly #schemas: { value: CompiledSchema; readonly place: Place }[] = [];
   readonly #references = new References();
-  readonly #patterns = new Map<string, CompiledPatternKeyword>();
+  readonly #patterns = new Map<string, CompiledPattern>();
   #weight = 0;
 
   /**
@@ -47,7 +47,7 @@ export class SchemaCompiler {
    * @param component its name among those that `#/components/schemas/` leads to
    * @throws SchemaProblem
    */
-  add(schema: unknown, place: Place, component?: string): SchemaIndex {
+  add(schema: unknown, place: Place, component?: string): Index {
     return this.#visit(schema, place, this.#references.root(place, component));
   }
 
@@ -62,7 +62,7 @@ export class SchemaCompiler {
     return this.#schemas;
   }
 
-  #visit(schema: unknown, place: Place, outer: string): SchemaIndex {
+  #visit(schema: unknown, place: Place, outer: string): Index {
     const index = this.#schemas.length;
     if (typeof schema === 'boolean') {
       this.#schemas.push({ value: schema, place });
@@ -141,7 +141,7 @@ export class SchemaCompiler {
       throw new SchemaProblem(at, 'is another dialect; schemas are those of JSON Schema 2020-12');
   }
 
-  #pattern(source: string, at: Place): CompiledPatternKeyword {
+  #pattern(source: string, at: Place): CompiledPattern {
     const known = this.#patterns.get(source);
     if (known) return known;
     try {

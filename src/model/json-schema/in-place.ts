@@ -1,7 +1,7 @@
 /** Schemas that apply others to the same value: a cycle of them would not end, and a long chain goes too deep. */
 
+import type { Keywords } from '../../contracts/front-validate.js';
 import type { PlacedSchema } from './compile-schemas.js';
-import type { CompiledKeywords } from './compiled.js';
 import { SchemaProblem } from './schema-problem.js';
 
 const MAX_CHAIN = 50;
@@ -45,7 +45,7 @@ export function requireEnd(schemas: readonly PlacedSchema[]): void {
 }
 
 /** The schemas that one applies to the value that it is itself applied to. */
-export function appliedInPlace(schema: CompiledKeywords): number[] {
+export function appliedInPlace(schema: Keywords): number[] {
   const { $ref, allOf = [], anyOf = [], oneOf = [], not, if: condition, dependentSchemas = {} } = schema;
   return [$ref, ...allOf, ...anyOf, ...oneOf, not, condition, schema.then, schema.else]
     .filter((index) => index !== undefined)

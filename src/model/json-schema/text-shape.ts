@@ -1,33 +1,13 @@
 /** What a text has to be read as, by the schema of its value: numbers, booleans, lists and objects. */
 
+import type { Index, Keywords, Shape } from '../../contracts/front-validate.js';
 import type { PlacedSchema } from './compile-schemas.js';
-import type { CompiledKeywords, SchemaIndex } from './compiled.js';
 import { SchemaProblem } from './schema-problem.js';
-
-/** How a value is read from text. */
-export interface TextShape {
-  readonly schema: SchemaIndex;
-  /** Empty: of any type. */
-  readonly types: readonly string[];
-  readonly items?: TextShape;
-  readonly members?: Readonly<Record<string, TextShape>>;
-  /** Of members whose names fit a pattern. */
-  readonly patterns?: readonly PatternShape[];
-  /** Of other members. */
-  readonly others?: TextShape;
-}
-
-/** Where the pattern stands: in the list of `patternProperties` of a schema. */
-export interface PatternShape {
-  readonly schema: SchemaIndex;
-  readonly at: number;
-  readonly shape: TextShape;
-}
 
 /** One of the schemas that together say what a value is. */
 interface Part {
-  readonly index: SchemaIndex;
-  readonly keywords: CompiledKeywords;
+  readonly index: Index;
+  readonly keywords: Keywords;
 }
 
 /** Schemas that are looked at for all values of a policy together: so long is what the front keeps of it. */
@@ -40,7 +20,7 @@ export class TextShapes {
   /** All schemas. Shapes may need further ones, so they are to be taken after the last shape. */
   readonly schemas: PlacedSchema[];
   /** Schemas that stand for several, by these. */
-  readonly #anyOf = new Map<string, SchemaIndex>();
+  readonly #anyOf = new Map<string, Index>();
   #visits = 0;
 
   constructor(
@@ -51,7 +31,7 @@ export class TextShapes {
   }
 
   /** Of an object's members only their lists are found: texts have no deeper values. */
-  of(schema: SchemaIndex, isMember = false): TextShape {
+  of(schema: Index, isMember = false): Shape {
     const parts = this.#partsOf(schema);
     const types = typesOfAll(parts);
     const items = types.includes('array')
@@ -59,7 +39,7 @@ export class TextShapes {
       : undefined;
     const shape = { schema, types, ...(items !== undefined && { items: this.#plain(items) }) };
     if (isMember || !types.includes('object')) return shape;
-    const members = new Map<string, SchemaIndex[]>();
+    const members = new Map<string, Index[]>();
     for (const { keywords } of parts)
       for (const [name, index] of Object.entries(keywords.properties ?? {}))
         members.set(name, [...(members.get(name) ?? []), index]);
@@ -80,7 +60,7 @@ export class TextShapes {
   }
 
   /** Of a member that several schemas describe: it is read as what fits any of them. */
-  #ofAny(all: readonly SchemaIndex[]): TextShape {
+  #ofAny(all: readonly Index[]): Shape {
     const [first = 0, ...others] = new Set(all);
     if (others.length === 0) return this.of(first, true);
     const anyOf = [first, ...others];
@@ -91,13 +71,13 @@ export class TextShapes {
     return this.of(known, true);
   }
 
-  #plain(schema: SchemaIndex): TextShape {
+  #plain(schema: Index): Shape {
     return { schema, types: typesOfAll(this.#partsOf(schema)) };
   }
 
-  #partsOf(root: SchemaIndex): readonly Part[] {
+  #partsOf(root: Index): readonly Part[] {
     const parts: Part[] = [];
-    const seen = new Set<SchemaIndex>();
+    const seen = new Set<Index>();
     const pending = [root];
     // Also of a schema that is true or false: it becomes a shape.
     this.#count(root);
@@ -115,7 +95,7 @@ export class TextShapes {
     return parts;
   }
 
-  #count(root: SchemaIndex): void {
+  #count(root: Index): void {
     this.#visits++;
     if (this.#visits > this.maxVisits)
       throw new SchemaProblem(
@@ -129,7 +109,7 @@ function typesOfAll(parts: readonly Part[]): readonly string[] {
   return [...new Set(parts.flatMap(({ keywords }) => typesOf(keywords)))];
 }
 
-function typesOf(schema: CompiledKeywords): readonly string[] {
+function typesOf(schema: Keywords): readonly string[] {
   const { type, items, enum: values = schema.const } = schema;
   const { properties, patternProperties, additionalProperties, unevaluatedProperties } = schema;
   if (type) return type;

@@ -1,9 +1,10 @@
 /** Compares policies `validate` by what they enforce: names of components and the order of parameters mean nothing. */
 import { isDeepStrictEqual } from 'node:util';
+import type { CompiledValidate } from '../../contracts/front-validate.js';
 import { sortedMembers } from '../../util/sorted-members.js';
 import { SchemaProblem } from '../json-schema/schema-problem.js';
 import { componentName } from './component-names.js';
-import { type CompiledValidate, compileValidate, type ValidatePolicy } from './validate.js';
+import { compileValidate, type ValidatePolicy } from './validate.js';
 
 /** Whether two policies take and refuse the same requests, as far as their schemas are built alike. */
 export function enforceSame(one: ValidatePolicy, other: ValidatePolicy): boolean {

@@ -3,11 +3,11 @@
  * a document can be put in as they are.
  */
 
-import { type PlacedSchema, SchemaCompiler } from '../json-schema/compile-schemas.js';
-import type { SchemaIndex } from '../json-schema/compiled.js';
+import type { CompiledValidate, Index, MediaType, ParameterStyle } from '../../contracts/front-validate.js';
+import { SchemaCompiler } from '../json-schema/compile-schemas.js';
 import { isObject, SchemaProblem } from '../json-schema/schema-problem.js';
 import { requireModest } from '../json-schema/size.js';
-import { type TextShape, TextShapes } from '../json-schema/text-shape.js';
+import { TextShapes } from '../json-schema/text-shape.js';
 
 /** `off`: nothing is checked; `report`: problems are counted and logged; `enforce`: such requests are refused. */
 export type ValidateMode = 'off' | 'report' | 'enforce';
@@ -48,38 +48,6 @@ export interface ValidatePolicy {
   readonly body?: ValidatedBody;
   /** What `#/components/schemas/NAME` leads to. */
   readonly components?: { readonly schemas?: Readonly<Record<string, unknown>> };
-}
-
-/** As the front gets it; the other end is `rust/front/src/policies/validate/compiled.rs`. */
-export interface CompiledValidate {
-  readonly mode: 'report' | 'enforce';
-  readonly parameters: readonly CompiledParameter[];
-  readonly body?: CompiledBody;
-  readonly schemas: readonly PlacedSchema['value'][];
-}
-
-export interface CompiledParameter {
-  readonly in: ParameterPlace;
-  readonly name: string;
-  readonly required: boolean;
-  readonly style: string;
-  readonly explode: boolean;
-  readonly allowEmpty: boolean;
-  /** The value is a JSON text. */
-  readonly isJson: boolean;
-  readonly shape: TextShape;
-}
-
-export interface CompiledBody {
-  readonly required: boolean;
-  readonly types: readonly CompiledMediaType[];
-}
-
-export interface CompiledMediaType {
-  /** In lower case, without parameters; it may end with `/*`. */
-  readonly type: string;
-  readonly read: 'json' | 'form' | 'text' | 'nothing';
-  readonly shape?: TextShape;
 }
 
 const JSON_TYPE = /^application\/(?:[^;\s/]+\+)?json$/;
@@ -138,9 +106,9 @@ export function compileValidate(policy: ValidatePolicy, maxVisits?: number): Com
 
 function compileParameter(compiler: SchemaCompiler, parameter: ValidatedParameter, place: readonly string[]) {
   const { in: where, name, required = false, content, allowEmptyValue = false } = parameter;
-  const styles: readonly string[] = PARAMETER_STYLES[where];
-  const style = parameter.style ?? styles[0] ?? '';
-  if (!styles.includes(style))
+  const styles: readonly ParameterStyle[] = PARAMETER_STYLES[where];
+  const style = styles.find((known) => known === (parameter.style ?? styles[0]));
+  if (style === undefined)
     throw new SchemaProblem([...place, 'style'], `must be one of ${styles.join(', ')} in ${where}`);
   if (where === 'header' && OTHER_HEADERS.includes(name.toLowerCase()))
     throw new SchemaProblem([...place, 'name'], `${name} is not a parameter`);
@@ -166,7 +134,7 @@ function compileMediaType(
   compiler: SchemaCompiler,
   name: string,
   media: { readonly schema?: unknown },
-): Omit<CompiledMediaType, 'shape'> & { readonly schema?: SchemaIndex } {
+): Omit<MediaType, 'shape'> & { readonly schema?: Index } {
   const type = (name.split(';', 1)[0] ?? '').trim().toLowerCase();
   const place = ['body', 'content', name];
   if (!MEDIA_TYPE.test(type)) throw new SchemaProblem(place, 'is not a media type, such as application/json');

@@ -1,4 +1,4 @@
-//! Policies as the supervisor sends them; the other end is `src/gateway/policies/compiled-policies.ts`.
+//! Policies as the supervisor sends them. `src/contracts/front.ts` is made from these types.
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Deserialize;
@@ -17,6 +17,7 @@ pub struct CompiledPolicies {
     /// Digests of texts that come with the message, or that other endpoints of the domain have already.
     #[serde(default)]
     pub parts: Digests,
+    /// Why nobody can be let in: a secret is missing, for example.
     pub broken: Option<Box<str>>,
     pub body_limit: Option<usize>,
     #[serde(flatten)]
@@ -66,6 +67,7 @@ pub enum OnFailure {
 
 #[derive(Deserialize)]
 pub struct CompiledRule {
+    /// Which counts it uses: those of where it is set.
     pub id: String,
     pub requests: u32,
     pub window_seconds: u32,
@@ -88,13 +90,15 @@ pub struct CompiledApiKeys {
     pub keys: Vec<CompiledApiKey>,
 }
 
+/// A key of a caller.
 #[derive(Deserialize)]
 pub struct CompiledApiKey {
     pub id: String,
     pub label: String,
     /// SHA-256, in hexadecimal digits.
     pub hash: String,
-    /// Seconds since 1970.
+    /// Seconds since 1970; null: it does not expire.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub expires_at: Option<u64>,
 }
 

@@ -1,8 +1,9 @@
-//! What an actor host and this process tell each other; `src/actors/service-process/messages.ts` is the other end.
+//! What an actor host and this process tell each other. `src/contracts/service-process.ts` is made from these types,
+//! which `src/actors/service-process/messages.ts` extends.
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use crate::backend::{self, Limits};
@@ -116,17 +117,35 @@ pub struct Answer {
 #[derive(Serialize)]
 #[serde(untagged)]
 pub enum Tested {
-    Connected { connected: bool, latency_ms: u64, message: String },
-    Failed { connected: bool, error: String },
+    Connected { connected: True, latency_ms: u64, message: String },
+    Failed { connected: False, error: String },
+}
+
+/// `true`. Whoever reads an outcome finds out by it which one it is.
+pub struct True;
+
+/// `false`.
+pub struct False;
+
+impl Serialize for True {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bool(true)
+    }
+}
+
+impl Serialize for False {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bool(false)
+    }
 }
 
 impl Tested {
     pub fn of(result: Result<backend::Tested, CallError>) -> Self {
         match result {
             Ok(backend::Tested { message, latency_ms }) => {
-                Self::Connected { connected: true, latency_ms, message: cut(format!("Connected to {message}")) }
+                Self::Connected { connected: True, latency_ms, message: cut(format!("Connected to {message}")) }
             }
-            Err(error) => Self::Failed { connected: false, error: cut(error.message) },
+            Err(error) => Self::Failed { connected: False, error: cut(error.message) },
         }
     }
 }

@@ -25,9 +25,12 @@ pub struct PoolUse {
     pub waiting: usize,
 }
 
-/// Calls with the same result.
+/// Calls with the same result: the operation, `ok` or the kind of the error, and how long each took.
 #[derive(Serialize)]
-struct Series(&'static str, &'static str, #[serde(serialize_with = "seconds")] Vec<u32>);
+struct Series(&'static str, &'static str, Seconds);
+
+/// Durations, in microseconds; in JSON they are seconds.
+struct Seconds(Vec<u32>);
 
 #[derive(Default)]
 pub struct FigureCollector {
@@ -45,8 +48,8 @@ impl FigureCollector {
         let micros = u32::try_from(since.elapsed().as_micros()).unwrap_or(u32::MAX);
         let mut series = self.series.borrow_mut();
         match series.iter_mut().find(|known| known.0 == operation && known.1 == result) {
-            Some(known) => known.2.push(micros),
-            None => series.push(Series(operation, result, vec![micros])),
+            Some(known) => known.2.0.push(micros),
+            None => series.push(Series(operation, result, Seconds(vec![micros]))),
         }
         self.count.set(self.count.get() + 1);
         self.count.get() == REPORT_AFTER
@@ -63,8 +66,10 @@ impl FigureCollector {
     }
 }
 
-fn seconds<S: Serializer>(micros: &[u32], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(micros.iter().map(|&micros| f64::from(micros) / 1e6))
+impl Serialize for Seconds {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|&micros| f64::from(micros) / 1e6))
+    }
 }
 
 #[cfg(test)]
@@ -73,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_json_is_that_of_the_actor_host() {
-        let calls = vec![Series("query", "ok", vec![1, 250, 2_000_000])];
+        let calls = vec![Series("query", "ok", Seconds(vec![1, 250, 2_000_000]))];
         let figures = Figures { calls, reconnects: 1, pool_use: PoolUse { in_use: 2, waiting: 3 } };
         let expected = concat!(
             r#"{"calls":[["query","ok",[1e-6,0.00025,2.0]]],"#,

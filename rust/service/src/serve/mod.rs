@@ -44,7 +44,7 @@ pub struct ServeRequest {
     pub handler_socket: String,
     /// Signs the tokens of handlers; valid for this process only.
     pub key: String,
-    /// Of the nonces of tokens.
+    /// The folder of the nonces of the handlers that run.
     pub token_folder: PathBuf,
     pub queue_limit: usize,
     pub default_call_ms: u64,

@@ -1,5 +1,4 @@
-//! The policy as the supervisor sends it, inside a text of its own; the other ends are
-//! `src/model/policies/validate.ts` and `src/model/json-schema/compiled.ts`.
+//! The policy as the supervisor sends it, inside a text of its own. `src/contracts/front-validate.ts` is made from it.
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -75,6 +74,7 @@ pub struct Parameter {
     pub style: ParameterStyle,
     pub explode: bool,
     pub allow_empty: bool,
+    /// The value is a JSON text.
     pub is_json: bool,
     pub shape: Shape,
 }
@@ -84,12 +84,15 @@ pub struct Parameter {
 #[serde(deny_unknown_fields)]
 pub struct Shape {
     pub schema: Index,
+    /// Empty: of any type.
     pub types: Types,
     pub items: Option<Box<Shape>>,
     #[serde(default)]
     pub members: BTreeMap<Box<str>, Shape>,
+    /// Of members whose names fit a pattern.
     #[serde(default)]
     pub patterns: Vec<PatternShape>,
+    /// Of other members.
     pub others: Option<Box<Shape>>,
 }
 
@@ -123,6 +126,7 @@ pub struct CompiledBody {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MediaType {
+    /// In lower case, without parameters; it may end with `/*`.
     #[serde(rename = "type")]
     pub name: Box<str>,
     pub read: Reading,
@@ -138,6 +142,7 @@ pub enum Reading {
     Nothing,
 }
 
+/// `true` and `false` allow everything and nothing.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub enum CompiledSchema {
@@ -149,7 +154,7 @@ pub enum CompiledSchema {
 #[derive(Deserialize)]
 pub struct CompiledPattern(pub String, pub Box<str>, pub u32);
 
-/// Keywords that are not known here would not be enforced.
+/// The keywords of a schema, by their names. Those that are not known here would not be enforced.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Keywords {
@@ -157,6 +162,7 @@ pub struct Keywords {
     pub types: Option<Types>,
     #[serde(rename = "enum")]
     pub values: Option<Vec<Json<'static>>>,
+    /// In a list, because it may be null.
     #[serde(rename = "const")]
     pub constant: Option<(Json<'static>,)>,
     pub multiple_of: Option<Number>,
