@@ -8,7 +8,6 @@ use serde_json::json;
 
 use super::client::{Client, Next};
 use super::failure::refusal_of;
-use super::handler_head;
 use super::received_request::{Destination, ReceivedRequest};
 use super::response::{Persistence, ResponseHead};
 use super::stream::Broken;
@@ -49,7 +48,7 @@ impl<'a, C: Client> Exchange<'a, C> {
             Ok(destination) => destination,
             Err(refusal) => return self.refuse(&request, refusal).await,
         };
-        let Destination { endpoint, state, head, place, policy_outcome, .. } = destination;
+        let Destination { endpoint, state, head, socket_head, place, policy_outcome, .. } = destination;
         if let Some(refusal) = policy_outcome.as_ref().and_then(|policy_outcome| policy_outcome.refusal.as_ref()) {
             return self.refuse(&request, refusal).await;
         }
@@ -94,8 +93,8 @@ impl<'a, C: Client> Exchange<'a, C> {
             Err(refusal) => return self.refuse(&request, &refusal).await,
         };
         self.client.release_memory();
-        let socket_head = matches!(request.upgrade, Some(Ok(_))).then(|| handler_head::asking_for_socket(head));
-        let outcome = endpoint.request(head, &sent, self.reply, deadline, *place, socket_head.as_deref()).await;
+        let socket_head = socket_head.as_deref().filter(|_| matches!(request.upgrade, Some(Ok(_))));
+        let outcome = endpoint.request(head, &sent, self.reply, deadline, *place, socket_head).await;
         // A handler that has answered needs no more of it than what is being written.
         drop(sent);
         if let (Err(Failure::NoSocket), Some(Err(refusal))) = (&outcome, &request.upgrade) {
@@ -249,7 +248,7 @@ impl<'a, C: Client> Exchange<'a, C> {
             persistence: self.persistence(request, keep_alive),
             content_length: has_body.then_some(body.len()),
         };
-        let sent = if request.is_head { b"" } else { body };
+        let sent = if request.is_head() { b"" } else { body };
         let next = self.client.send(response, sent).await;
         drop(share);
         next.map(Ok)
@@ -295,7 +294,7 @@ impl<'a, C: Client> Exchange<'a, C> {
             persistence: self.persistence(request, keep_alive),
             content_length: (refusal.status != 204).then_some(body.len()),
         };
-        self.client.send(response, if request.is_head { b"" } else { &body }).await
+        self.client.send(response, if request.is_head() { b"" } else { &body }).await
     }
 
     /// A handler, or a policy, may say something else.
@@ -327,7 +326,7 @@ impl<'a, C: Client> Exchange<'a, C> {
         cut: Option<&str>,
     ) {
         let Ok(destination) = &request.to else { return };
-        let Destination { endpoint, head, span, .. } = destination;
+        let Destination { endpoint, span, .. } = destination;
         let duration = request.started.get().elapsed();
         endpoint.count_finished(status, duration);
         if let Some(policy) = refusal.and_then(|refusal| refusal.policy) {
@@ -341,7 +340,9 @@ impl<'a, C: Client> Exchange<'a, C> {
             endpoint,
             request_id: &request.id,
             span,
-            head,
+            method: request.method,
+            path: &request.path,
+            client_ip: request.client_ip,
             scheme: request.scheme,
             status,
             bytes,

@@ -22,7 +22,7 @@ mod websocket;
 
 pub use connection::serve;
 pub use failure::refusal_of;
-pub use handler_head::write as handler_head;
+pub use handler_head::HandlerHead;
 
 pub use received_request::sticky_place;
 pub use unparsable::refuse_connection;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::client::Link;
-use super::handler_head;
+use super::handler_head::HandlerHead;
 use super::stream::Broken;
 use super::upgrade::{self, Upgrade};
 use crate::challenges;
@@ -33,7 +33,10 @@ pub struct ReceivedRequest {
     pub waited: Duration,
     pub framing: Framing,
     pub expects_continue: bool,
-    pub is_head: bool,
+    pub method: &'static str,
+    /// Without the query.
+    pub path: Box<str>,
+    pub client_ip: IpAddr,
     pub is_old: bool,
     pub keep_alive: bool,
     pub scheme: &'static str,
@@ -48,6 +51,8 @@ pub struct Destination {
     pub state: Arc<EndpointState>,
     /// The head as the handler gets it.
     pub head: Vec<u8>,
+    /// The same for a handler that takes WebSockets, of a request that asks for one.
+    pub socket_head: Option<Vec<u8>>,
     pub span: RequestSpan,
     /// The place of a caller that keeps its handler, see `upstream/sticky.rs`.
     pub place: Option<u32>,
@@ -103,7 +108,9 @@ impl ReceivedRequest {
             waited: pending.waited_for_schema,
             framing: head.framing,
             expects_continue: head.expects_continue,
-            is_head: head.method == "HEAD",
+            method: head.method,
+            path: head.target.path().into(),
+            client_ip: client.ip,
             is_old: head.is_old,
             keep_alive: head.keep_alive,
             id,
@@ -112,6 +119,11 @@ impl ReceivedRequest {
 }
 
 impl ReceivedRequest {
+    /// Whether its response has no body.
+    pub fn is_head(&self) -> bool {
+        self.method == "HEAD"
+    }
+
     /// The time that it has.
     pub fn timeout(&self) -> Duration {
         Duration::from_millis(self.to.as_ref().map_or(0, |to| to.state.limits.timeout_ms).into())
@@ -219,25 +231,42 @@ fn find_destination(
             let params = names.iter().map(|name| &**name).zip(values.iter().map(|value| &**value));
             let place = sticky_place(&state, head);
             let span = thread.trace_ids.begin(head.trace, thread.settings.traces.as_ref());
-            let timeout_ms = state.limits.timeout_ms.into();
-            let Some(policies) = &state.policies else {
-                let head = handler_head::write(head, params, client_ip, id, &span, timeout_ms, None, None);
-                return Ok(Destination { endpoint: endpoint.clone(), state, head, span, place, policy_outcome: None });
+            let write = |head: &Head<'_, '_>, identity: Option<&Identity>, asks_for_socket: bool| {
+                let (span, deadline_ms) = (&span, state.limits.timeout_ms.into());
+                let params = params.clone();
+                let (request_id, attempt) = (id, None);
+                HandlerHead {
+                    head,
+                    params,
+                    client_ip,
+                    request_id,
+                    span,
+                    deadline_ms,
+                    attempt,
+                    identity,
+                    asks_for_socket,
+                }
+                .json()
             };
-            let params: Vec<_> = params.collect();
-            let shares_rates = thread.settings.shares_rates;
-            let policy_outcome = Box::new(policies.evaluate(head, &params, client_ip, pending, shares_rates));
-            let identity = policy_outcome.identity.as_deref();
-            let write = |head: &Head<'_, '_>| {
-                handler_head::write(head, params.into_iter(), client_ip, id, &span, timeout_ms, None, identity)
+            let written = |head: &Head<'_, '_>, identity: Option<&Identity>| {
+                (write(head, identity, false), head.asks_for_socket.then(|| write(head, identity, true)))
             };
-            let written = if policies.changes_request() {
-                write(&head.with_headers(&policies.request_headers(head.headers)))
-            } else {
-                write(head)
+            let ((head, socket_head), policy_outcome) = match &state.policies {
+                None => (written(head, None), None),
+                Some(policies) => {
+                    let shares_rates = thread.settings.shares_rates;
+                    let params: Vec<_> = params.clone().collect();
+                    let outcome = Box::new(policies.evaluate(head, &params, client_ip, pending, shares_rates));
+                    let identity = outcome.identity.as_deref();
+                    let heads = if policies.changes_request() {
+                        written(&head.with_headers(&policies.request_headers(head.headers)), identity)
+                    } else {
+                        written(head, identity)
+                    };
+                    (heads, Some(outcome))
+                }
             };
-            let policy_outcome = Some(policy_outcome);
-            Ok(Destination { endpoint: endpoint.clone(), state, head: written, span, place, policy_outcome })
+            Ok(Destination { endpoint: endpoint.clone(), state, head, socket_head, span, place, policy_outcome })
         }
         // OPTIONS of the server as a whole.
         _ if path == "*" => Err(Refusal::no_endpoint()),

@@ -74,7 +74,7 @@ impl<C: Client> Exchange<'_, C> {
             content_length: length.map(|length| length as usize),
         };
         self.thread.answered_by_handler();
-        if request.is_head || head.status == 204 || head.status == 304 {
+        if request.is_head() || head.status == 204 || head.status == 304 {
             drop((body, arriving));
             self.count_finished(request, head.status, 0, None, None);
             let next = self.client.send(response, b"").await?;
