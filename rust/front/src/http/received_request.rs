@@ -6,16 +6,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use httparse::Header;
+
 use super::client::Link;
 use super::handler_head::HandlerHead;
 use super::stream::Broken;
 use super::upgrade::{self, Upgrade};
 use crate::challenges;
-use crate::client_ip::HTTP;
+use crate::client_ip::{HTTP, RequestSource};
 use crate::endpoint_state::EndpointState;
 use crate::guard::Phase;
 use crate::messages::{FromFront, Serving};
-use crate::policies::{self, Identity, KeyWait, PendingSteps, Policies, PolicyOutcome};
+use crate::policies::{self, Evaluation, Identity, KeyWait, NextStep, Policies, PolicyOutcome};
 use crate::request::{Framing, Head, MAX_HEADERS, Refusal, RequestSpan, host_name, read_head};
 use crate::routes::{Lookup, RouteTable};
 use crate::thread::Thread;
@@ -76,36 +78,28 @@ impl Destination {
 }
 
 impl ReceivedRequest {
-    /// Reads a head, and finds its endpoint.
-    ///
-    /// # Errors
-    /// When it is not HTTP, or ambiguous: where the next request begins is not certain.
-    pub fn read(
+    /// Finds the endpoint of a request, and evaluates its policies, as far as that can be done now.
+    fn new(
         thread: &Thread,
-        bytes: &[u8],
-        peer: IpAddr,
-        is_secure: bool,
-        pending: &mut PendingSteps,
-    ) -> Result<Self, Refusal> {
-        let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
-        let head = read_head(bytes, &mut space)?;
-        let id = head.request_id.map_or_else(|| thread.request_ids.next(), str::to_owned);
-        let headers = head.headers.iter().map(|header| (header.name.as_bytes(), header.value));
-        let client = thread.proxies.client(peer, is_secure, headers);
-        let to = match acme_answer(thread, &head)
-            .or_else(|| tls_redirect(&head, client.scheme, thread.settings.redirect_port))
+        head: &Head<'_, '_>,
+        client: RequestSource,
+        id: String,
+        evaluation: &mut Evaluation,
+    ) -> Self {
+        let to = match acme_answer(thread, head)
+            .or_else(|| tls_redirect(head, client.scheme, thread.settings.redirect_port))
         {
             Some(answer) => Err(answer),
-            None => find_destination(thread, &head, client.ip, &id, pending),
+            None => find_destination(thread, head, client.ip, &id, evaluation),
         };
         let policies = to.as_ref().ok().and_then(|to| to.state.policies.as_deref());
-        let upgrade = head.asks_for_socket.then(|| upgrade::read(&head, client.scheme, policies));
-        Ok(Self {
+        let upgrade = head.asks_for_socket.then(|| upgrade::read(head, client.scheme, policies));
+        Self {
             to,
             upgrade,
             scheme: client.scheme,
             started: Cell::new(Instant::now()),
-            waited: pending.waited_for_schema,
+            waited: evaluation.waited_for_schema,
             framing: head.framing,
             expects_continue: head.expects_continue,
             method: head.method,
@@ -114,11 +108,9 @@ impl ReceivedRequest {
             is_old: head.is_old,
             keep_alive: head.keep_alive,
             id,
-        })
+        }
     }
-}
 
-impl ReceivedRequest {
     /// Whether its response has no body.
     pub fn is_head(&self) -> bool {
         self.method == "HEAD"
@@ -137,11 +129,11 @@ impl ReceivedRequest {
     }
 
     /// Has others count it by the rules that do not ask who calls. Returns whether it is refused.
-    pub async fn exceeds_rates(&mut self, thread: &Thread, pending: &mut PendingSteps) -> bool {
+    pub async fn exceeds_rates(&mut self, thread: &Thread, evaluation: &mut Evaluation) -> bool {
         let Ok(Destination { policy_outcome: Some(policy_outcome), .. }) = &mut self.to else { return false };
         let before = policy_outcome.lines.len();
         policy_outcome.count_shared_rates(&thread.supervisor).await;
-        pending.rate_lines.push_str(&policy_outcome.lines[before..]);
+        evaluation.rate_lines.push_str(&policy_outcome.lines[before..]);
         policy_outcome.refusal.is_some()
     }
 
@@ -163,36 +155,102 @@ impl ReceivedRequest {
     }
 }
 
-/// Reads a request, and does what its policies need before they can be evaluated to their end: it is read again after
-/// each of these steps.
+/// Reads a request, and does what its policies need before they can be evaluated to their end.
+///
+/// # Errors
+/// When it is not HTTP, or ambiguous: where the next request begins is not certain. Also when the client leaves.
 pub async fn read_request(
     link: &impl Link,
     head: &[u8],
     peer: IpAddr,
     thread: &Rc<Thread>,
 ) -> Result<ReceivedRequest, Broken> {
-    let mut pending = PendingSteps::default();
-    loop {
-        let mut request = ReceivedRequest::read(thread, head, peer, link.is_secure(), &mut pending)?;
-        if let Some(validator) = pending.prepare_schema.take() {
-            link.watch().begin(Phase::Unwatched);
-            link.until_client_resets(pending.prepare(&validator, request.timeout())).await?;
-            continue;
+    match begin(thread, head, peer, link.is_secure())? {
+        (request, None) => Ok(request),
+        // Apart, so that other requests need no room for it.
+        (request, Some(unfinished)) => Box::pin(unfinished.finish(request, link, thread)).await,
+    }
+}
+
+/// Reads a head, and evaluates policies for the first time. What is kept of the head comes with it where that was not
+/// the last time.
+fn begin<'b>(
+    thread: &Thread,
+    bytes: &'b [u8],
+    peer: IpAddr,
+    is_secure: bool,
+) -> Result<(ReceivedRequest, Option<Box<UnfinishedRequest<'b>>>), Refusal> {
+    let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    let head = read_head(bytes, &mut space)?;
+    let id = head.request_id.map_or_else(|| thread.request_ids.next(), str::to_owned);
+    let headers = head.headers.iter().map(|header| (header.name.as_bytes(), header.value));
+    let client = thread.proxies.client(peer, is_secure, headers);
+    let mut evaluation = Evaluation::default();
+    let request = ReceivedRequest::new(thread, &head, client, id, &mut evaluation);
+    let unfinished = match evaluation.next {
+        NextStep::Finish => None,
+        _ => {
+            let (head, headers) = (head.with_headers(&[]), head.headers.to_vec());
+            Some(Box::new(UnfinishedRequest { head, headers, client, evaluation }))
         }
-        if std::mem::take(&mut pending.count_rates) {
-            link.watch().begin(Phase::Unwatched);
-            if request.exceeds_rates(thread, &mut pending).await {
-                return Ok(request);
+    };
+    Ok((request, unfinished))
+}
+
+/// A request whose policies are not evaluated to their end, because something has to be done first.
+struct UnfinishedRequest<'b> {
+    /// Without its headers.
+    head: Head<'b, 'b>,
+    headers: Vec<Header<'b>>,
+    client: RequestSource,
+    evaluation: Evaluation,
+}
+
+impl UnfinishedRequest<'_> {
+    /// Does one step after the other. Each begins with an evaluation that ended early:
+    ///
+    /// ```text
+    /// evaluated --> PrepareSchema --> evaluated    the schemas are ready, or are not waited for any more
+    ///           --> CountRates -----> evaluated    but if a rule refuses: received
+    ///           --> FindKey --------> evaluated    but if no other keys come: received, and refused
+    ///           --> Finish: received
+    /// ```
+    ///
+    /// # Errors
+    /// When the client leaves.
+    async fn finish(
+        mut self: Box<Self>,
+        mut request: ReceivedRequest,
+        link: &impl Link,
+        thread: &Thread,
+    ) -> Result<ReceivedRequest, Broken> {
+        loop {
+            match std::mem::take(&mut self.evaluation.next) {
+                NextStep::Finish => return Ok(request),
+                NextStep::PrepareSchema(validator) => {
+                    link.watch().begin(Phase::Unwatched);
+                    link.until_client_resets(self.evaluation.prepare(&validator, request.timeout())).await?;
+                }
+                NextStep::CountRates => {
+                    link.watch().begin(Phase::Unwatched);
+                    if request.exceeds_rates(thread, &mut self.evaluation).await {
+                        return Ok(request);
+                    }
+                }
+                NextStep::FindKey { fetches_keys, wait } => {
+                    if fetches_keys {
+                        request.fetch_keys(thread);
+                    }
+                    let Some(wait) = wait else { return Ok(request) };
+                    link.watch().begin(Phase::Unwatched);
+                    if !request.other_policies_come(thread, &wait).await {
+                        return Ok(request);
+                    }
+                }
             }
-            continue;
-        }
-        if std::mem::take(&mut pending.fetch_keys) {
-            request.fetch_keys(thread);
-        }
-        let Some(wait) = pending.wait_for_key.take() else { return Ok(request) };
-        link.watch().begin(Phase::Unwatched);
-        if !request.other_policies_come(thread, &wait).await {
-            return Ok(request);
+            // Its endpoint is found again, too: it may have changed meanwhile.
+            let head = self.head.with_headers(&self.headers);
+            request = ReceivedRequest::new(thread, &head, self.client, request.id, &mut self.evaluation);
         }
     }
 }
@@ -220,7 +278,7 @@ fn find_destination(
     head: &Head<'_, '_>,
     client_ip: IpAddr,
     id: &str,
-    pending: &mut PendingSteps,
+    evaluation: &mut Evaluation,
 ) -> Result<Destination, Refusal> {
     let path = head.target.path();
     let routes = thread.routes.borrow();
@@ -256,7 +314,7 @@ fn find_destination(
                 Some(policies) => {
                     let shares_rates = thread.settings.shares_rates;
                     let params: Vec<_> = params.clone().collect();
-                    let outcome = Box::new(policies.evaluate(head, &params, client_ip, pending, shares_rates));
+                    let outcome = Box::new(policies.evaluate(head, &params, client_ip, evaluation, shares_rates));
                     let identity = outcome.identity.as_deref();
                     let heads = if policies.changes_request() {
                         written(&head.with_headers(&policies.request_headers(head.headers)), identity)
