@@ -11,6 +11,9 @@ use super::failure::refusal_of;
 use super::received_request::{Destination, ReceivedRequest};
 use super::response::{Persistence, ResponseHead};
 use super::stream::Broken;
+use super::streamed::send_stream;
+use super::upload::{may_upload, send_upload};
+use super::websocket::run_websocket;
 use crate::entries::{self, FinishedRequest};
 use crate::intervals;
 use crate::memory::MemoryShare;
@@ -52,7 +55,7 @@ impl<'a, C: Client> Exchange<'a, C> {
         if let Some(refusal) = policy_outcome.as_ref().and_then(|policy_outcome| policy_outcome.refusal.as_ref()) {
             return self.refuse(&request, refusal).await;
         }
-        if Self::may_upload(&request, destination) {
+        if may_upload(&request, destination) {
             let checked = match validation.take() {
                 // It looks at the head only.
                 Some(validation) => self.validate(&request, destination, validation, &Arc::default()).await?,
@@ -62,7 +65,7 @@ impl<'a, C: Client> Exchange<'a, C> {
                 return self.refuse(&request, &refusal).await;
             }
             // Apart, so that other requests need no room for it.
-            if let Some(next) = Box::pin(self.send_upload(&request, destination)).await? {
+            if let Some(next) = Box::pin(send_upload(&mut self, &request, destination)).await? {
                 return Ok(next);
             }
         }
@@ -103,11 +106,11 @@ impl<'a, C: Client> Exchange<'a, C> {
         }
         let refusal = match outcome {
             Ok(HandlerAnswer::Streamed(streamed, _active)) if streamed.head.status == SWITCHING => {
-                return Box::pin(self.run_websocket(&request, streamed)).await;
+                return Box::pin(run_websocket(&mut self, &request, streamed)).await;
             }
             Ok(HandlerAnswer::Streamed(streamed, _active)) => {
                 // Apart, so that other requests need no room for it.
-                return Box::pin(self.send_stream(&request, streamed, None)).await;
+                return Box::pin(send_stream(&mut self, &request, streamed, None)).await;
             }
             Ok(HandlerAnswer::Whole(answer)) => {
                 match self.respond(&request, endpoint, answer, request.keep_alive).await? {
