@@ -26,11 +26,10 @@ mod window;
 
 pub use body_stream::BodyStream;
 pub use by_id::ById;
-pub use connection::SWITCHING;
 pub use connector::Connector;
 pub use outgoing::RequestBody;
 pub use pool::HandlerPool;
-pub use reply::{Answer, AnswerBody, Outcome, Reply, StreamedAnswer};
+pub use reply::{Answer, AnswerBody, Outcome, Reply, SWITCHING, StreamedAnswer};
 pub use shared::{ActiveRequest, SharedEndpoint};
 pub use stream_buffer::End;
 pub use upload::Upload;
