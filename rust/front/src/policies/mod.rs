@@ -29,7 +29,6 @@ mod parts;
 mod rate_headers;
 mod rate_limit;
 mod shared_rates;
-mod sockets;
 mod validate;
 
 use std::borrow::Cow;
@@ -39,15 +38,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use cache::set_cache_limit;
-pub use compiled::{CompiledPolicies, Texts};
+pub use compiled::{CompiledPolicies, Sockets, Texts};
 pub use compress::{Encoding, compressed, lines_for_encoding};
 pub use cors::preflight;
 pub use counts::{COUNTS, now_ms, set_seed, set_share};
 pub use evaluation::{Evaluation, NextStep};
 pub use identity::Identity;
 pub use key_wait::KeyWait;
+pub use origins::Origins;
 pub use shared_rates::{count_for_replaced_front, give_counts};
-pub use sockets::Sockets;
 pub use validate::{CheckSkipped, PartialCheck, Verdict};
 
 use crate::memory::MemoryShare;
@@ -56,9 +55,9 @@ use crate::supervisor::Supervisor;
 use api_key::ApiKeys;
 use auth::{Auth, AuthOutcome};
 use basic::Basic;
+use compiled::{Maintenance, Redirect};
 use compress::Compress;
 use cors::Cors;
-use fixed_answers::{Maintenance, Redirect};
 use headers::{HeaderChanges, Headers, NO_CHANGES};
 use hmac::{Hmac, Signature};
 use ip::Networks;
@@ -168,9 +167,8 @@ impl Policies {
             rules: read.json("rate_limits", &mut known.rate_limits, whole.rate_limits, |rules| Ok(Rules::new(rules))),
             auth: has_auth.then(|| Auth::new(api_keys, basic, hmac, jwt)),
             broken,
-            redirect: read.json("redirect", &mut known.redirect, whole.redirect, |one| Ok(Redirect::new(one))),
-            maintenance: read
-                .json("maintenance", &mut known.maintenance, whole.maintenance, |one| Ok(Maintenance::new(one))),
+            redirect: read.json("redirect", &mut known.redirect, whole.redirect, Ok),
+            maintenance: read.json("maintenance", &mut known.maintenance, whole.maintenance, Ok),
             headers: read.json("headers", &mut known.headers, whole.headers, |headers| Ok(Headers::new(headers))),
             body_limit,
             compress: read.json("compress", &mut known.compress, whole.compress, |one| Ok(Compress::new(one))),
@@ -178,7 +176,7 @@ impl Policies {
                 Some(text) => Some(Arc::new(Validator::new(text, domain.clone()))),
                 None => read.text("validate", &mut known.validate, validate),
             },
-            sockets: read.json("websocket", &mut known.websocket, whole.websocket, |one| Ok(Sockets::new(one))),
+            sockets: read.json("websocket", &mut known.websocket, whole.websocket, Ok),
         };
         (policies, read.finish())
     }
