@@ -64,8 +64,19 @@ impl<'a> Http1Client<'a> {
     }
 
     fn take_buffered(&mut self, bytes: &mut Vec<u8>) -> Result<(), Broken> {
-        let taken = self.body.take(&self.stream.buffered, |data| bytes.extend_from_slice(data))?;
-        self.stream.buffered.drain(..taken);
+        let buffered = &mut self.stream.buffered;
+        if let Body::Length(missing) = &mut self.body
+            && bytes.is_empty()
+            && buffered.len() as u64 <= *missing
+            && buffered.capacity() - buffered.len() <= buffered.len() / 4
+        {
+            // All of it is of the body, and it takes little more memory than its length: it need not be copied.
+            *missing -= buffered.len() as u64;
+            *bytes = std::mem::take(buffered);
+            return Ok(());
+        }
+        let taken = self.body.take(buffered, |data| bytes.extend_from_slice(data))?;
+        buffered.drain(..taken);
         Ok(())
     }
 }
