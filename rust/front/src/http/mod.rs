@@ -1,6 +1,5 @@
 //! HTTP/1 and HTTP/2: the connections of clients. The front passes on unambiguous requests and rejects all others;
 //! `docs/HTTP.md` lists the response to each kind of input.
-mod body;
 mod chunks;
 mod client;
 mod connection;

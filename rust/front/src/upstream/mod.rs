@@ -11,7 +11,6 @@ mod in_flight;
 mod incoming;
 mod interval;
 mod outgoing;
-mod permit;
 mod pool;
 mod reply;
 mod response_head;
