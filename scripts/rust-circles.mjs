@@ -23,7 +23,7 @@ const LAYERS = {
   'rust/front/src': [
     [
       ...['client_ip', 'challenges', 'dates', 'durations', 'memory', 'routes', 'scratch', 'tls', 'workers'],
-      'policies/compiled',
+      ...['policies/compiled', 'policies/origins'],
     ],
     ['messages'],
     ['figures', 'guard', 'request', 'supervisor'],

@@ -1,13 +1,11 @@
 //! Entries of the log for requests: all that fail, and so many others a second for each endpoint, with as many that a
 //! policy has something to report of. How many were left out is told, too: also of those that fail, should the
 //! supervisor not keep up.
-use std::borrow::Cow;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-use serde::Deserialize;
 
 use crate::messages::{EntrySpan, FromFront, RequestEntry};
 use crate::policies::Identity;
@@ -20,8 +18,10 @@ pub struct FinishedRequest<'a> {
     pub endpoint: &'a Rc<Endpoint>,
     pub request_id: &'a str,
     pub span: &'a RequestSpan,
-    /// The head as the handler got it, see `http/handler_head.rs`.
-    pub head: &'a [u8],
+    pub method: &'static str,
+    /// Without the query.
+    pub path: &'a str,
+    pub client_ip: IpAddr,
     pub scheme: &'static str,
     pub status: u16,
     /// The length of the body of the response.
@@ -60,21 +60,18 @@ pub fn report(thread: &Thread, finished: &FinishedRequest<'_>) {
             return;
         }
     }
-    // It was written by this front.
-    let Ok(head) = serde_json::from_slice::<LoggedHead<'_>>(finished.head) else { return };
-    let path = head.target.split('?').next().unwrap_or_default();
     let is_taken = thread.supervisor.log_request(RequestEntry {
         endpoint_id: endpoint.shared.id.to_string(),
         request_id: finished.request_id.to_owned(),
         trace_id: finished.span.own.trace_id().to_owned(),
         span: span_of(finished.span),
-        method: head.method.into_owned(),
+        method: finished.method.to_owned(),
         route: endpoint.state().address.route.to_string(),
-        path: path.to_owned(),
+        path: finished.path.to_owned(),
         status,
         ms: duration.as_secs_f64() * 1e3,
         bytes: finished.bytes,
-        client_ip: head.client_ip.into_owned(),
+        client_ip: finished.client_ip.to_string(),
         scheme: finished.scheme,
         version: finished.version,
         error: finished.refusal.map(|refusal| refusal.logged().into_owned()).or(finished.cut.map(str::to_owned)),
@@ -107,17 +104,6 @@ pub fn report_left_out(thread: &Thread) {
         let (requests, failed) = endpoint.entries().take_left_out();
         thread.supervisor.send(FromFront::LeftOut { endpoint_id: endpoint.id.to_string(), requests, failed });
     }
-}
-
-/// The part of a head that an entry has.
-#[derive(Deserialize)]
-struct LoggedHead<'a> {
-    #[serde(borrow)]
-    method: Cow<'a, str>,
-    #[serde(borrow)]
-    target: Cow<'a, str>,
-    #[serde(borrow)]
-    client_ip: Cow<'a, str>,
 }
 
 /// Since the first call.

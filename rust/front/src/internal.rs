@@ -91,7 +91,18 @@ async fn ask(
     let params = params.iter().map(|(name, value)| (&**name, &**value));
     let timeout_ms = u64::from(state.limits.timeout_ms);
     let span = thread.trace_ids.begin(head.trace, thread.settings.traces.as_ref());
-    let sent_head = http::handler_head(head, params, CLIENT, id, &span, timeout_ms, request.attempt, None);
+    let sent_head = http::HandlerHead {
+        head,
+        params,
+        client_ip: CLIENT,
+        request_id: id,
+        span: &span,
+        deadline_ms: timeout_ms,
+        attempt: request.attempt,
+        identity: None,
+        asks_for_socket: false,
+    }
+    .json();
     let sent = Arc::new(RequestBody::new(body, Some(share)));
     let deadline = Instant::now() + Duration::from_millis(timeout_ms);
     let reply = Reply::new(poll_fn(|cx| Poll::Ready(cx.waker().clone())).await);
@@ -113,7 +124,9 @@ async fn ask(
             endpoint,
             request_id: id,
             span: &span,
-            head: &sent_head,
+            method: head.method,
+            path: head.target.path(),
+            client_ip: CLIENT,
             scheme: "http",
             status,
             bytes,

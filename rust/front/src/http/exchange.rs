@@ -8,10 +8,12 @@ use serde_json::json;
 
 use super::client::{Client, Next};
 use super::failure::refusal_of;
-use super::handler_head;
 use super::received_request::{Destination, ReceivedRequest};
 use super::response::{Persistence, ResponseHead};
 use super::stream::Broken;
+use super::streamed::send_stream;
+use super::upload::{may_upload, send_upload};
+use super::websocket::run_websocket;
 use crate::entries::{self, FinishedRequest};
 use crate::intervals;
 use crate::memory::MemoryShare;
@@ -49,11 +51,11 @@ impl<'a, C: Client> Exchange<'a, C> {
             Ok(destination) => destination,
             Err(refusal) => return self.refuse(&request, refusal).await,
         };
-        let Destination { endpoint, state, head, place, policy_outcome, .. } = destination;
+        let Destination { endpoint, state, head, socket_head, place, policy_outcome, .. } = destination;
         if let Some(refusal) = policy_outcome.as_ref().and_then(|policy_outcome| policy_outcome.refusal.as_ref()) {
             return self.refuse(&request, refusal).await;
         }
-        if Self::may_upload(&request, destination) {
+        if may_upload(&request, destination) {
             let checked = match validation.take() {
                 // It looks at the head only.
                 Some(validation) => self.validate(&request, destination, validation, &Arc::default()).await?,
@@ -63,7 +65,7 @@ impl<'a, C: Client> Exchange<'a, C> {
                 return self.refuse(&request, &refusal).await;
             }
             // Apart, so that other requests need no room for it.
-            if let Some(next) = Box::pin(self.send_upload(&request, destination)).await? {
+            if let Some(next) = Box::pin(send_upload(&mut self, &request, destination)).await? {
                 return Ok(next);
             }
         }
@@ -94,8 +96,8 @@ impl<'a, C: Client> Exchange<'a, C> {
             Err(refusal) => return self.refuse(&request, &refusal).await,
         };
         self.client.release_memory();
-        let socket_head = matches!(request.upgrade, Some(Ok(_))).then(|| handler_head::asking_for_socket(head));
-        let outcome = endpoint.request(head, &sent, self.reply, deadline, *place, socket_head.as_deref()).await;
+        let socket_head = socket_head.as_deref().filter(|_| matches!(request.upgrade, Some(Ok(_))));
+        let outcome = endpoint.request(head, &sent, self.reply, deadline, *place, socket_head).await;
         // A handler that has answered needs no more of it than what is being written.
         drop(sent);
         if let (Err(Failure::NoSocket), Some(Err(refusal))) = (&outcome, &request.upgrade) {
@@ -104,11 +106,11 @@ impl<'a, C: Client> Exchange<'a, C> {
         }
         let refusal = match outcome {
             Ok(HandlerAnswer::Streamed(streamed, _active)) if streamed.head.status == SWITCHING => {
-                return Box::pin(self.run_websocket(&request, streamed)).await;
+                return Box::pin(run_websocket(&mut self, &request, streamed)).await;
             }
             Ok(HandlerAnswer::Streamed(streamed, _active)) => {
                 // Apart, so that other requests need no room for it.
-                return Box::pin(self.send_stream(&request, streamed, None)).await;
+                return Box::pin(send_stream(&mut self, &request, streamed, None)).await;
             }
             Ok(HandlerAnswer::Whole(answer)) => {
                 match self.respond(&request, endpoint, answer, request.keep_alive).await? {
@@ -249,7 +251,7 @@ impl<'a, C: Client> Exchange<'a, C> {
             persistence: self.persistence(request, keep_alive),
             content_length: has_body.then_some(body.len()),
         };
-        let sent = if request.is_head { b"" } else { body };
+        let sent = if request.is_head() { b"" } else { body };
         let next = self.client.send(response, sent).await;
         drop(share);
         next.map(Ok)
@@ -295,7 +297,7 @@ impl<'a, C: Client> Exchange<'a, C> {
             persistence: self.persistence(request, keep_alive),
             content_length: (refusal.status != 204).then_some(body.len()),
         };
-        self.client.send(response, if request.is_head { b"" } else { &body }).await
+        self.client.send(response, if request.is_head() { b"" } else { &body }).await
     }
 
     /// A handler, or a policy, may say something else.
@@ -327,7 +329,7 @@ impl<'a, C: Client> Exchange<'a, C> {
         cut: Option<&str>,
     ) {
         let Ok(destination) = &request.to else { return };
-        let Destination { endpoint, head, span, .. } = destination;
+        let Destination { endpoint, span, .. } = destination;
         let duration = request.started.get().elapsed();
         endpoint.count_finished(status, duration);
         if let Some(policy) = refusal.and_then(|refusal| refusal.policy) {
@@ -341,7 +343,9 @@ impl<'a, C: Client> Exchange<'a, C> {
             endpoint,
             request_id: &request.id,
             span,
-            head,
+            method: request.method,
+            path: &request.path,
+            client_ip: request.client_ip,
             scheme: request.scheme,
             status,
             bytes,

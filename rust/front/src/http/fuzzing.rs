@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use super::HandlerHead;
 use super::chunks::Chunks;
-use super::handler_head;
 use crate::client_ip::TrustedProxies;
 use crate::request::{Framing, HeadEnd, MAX_HEADERS, TraceIds, check_beginning, host_name, read_head};
 
@@ -47,7 +47,18 @@ pub fn heads(bytes: &[u8]) {
     let headers = head.headers.iter().map(|header| (header.name.as_bytes(), header.value));
     let client = PROXIES.client(peer, false, headers);
     let span = TRACES.with(|traces| traces.begin(head.trace, None));
-    let json = handler_head(&head, std::iter::empty(), client.ip, "id", &span, 1, None, None);
+    let of_handler = HandlerHead {
+        head: &head,
+        params: std::iter::empty(),
+        client_ip: client.ip,
+        request_id: "id",
+        span: &span,
+        deadline_ms: 1,
+        attempt: None,
+        identity: None,
+        asks_for_socket: head.asks_for_socket,
+    };
+    let json = of_handler.json();
     let read: Value = serde_json::from_slice(&json).expect("a handler gets JSON");
     let texts = read["headers"].as_array().expect("a list of headers");
     assert_eq!(texts.len() % 2, 0);

@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use bytes::Bytes;
 
-use super::body::Body;
+use super::chunks::Chunks;
 use super::client::{Client, Link, Next};
 use super::received_request::ReceivedRequest;
 use super::response::{Persistence, ResponseHead};
@@ -64,8 +64,19 @@ impl<'a> Http1Client<'a> {
     }
 
     fn take_buffered(&mut self, bytes: &mut Vec<u8>) -> Result<(), Broken> {
-        let taken = self.body.take(&self.stream.buffered, |data| bytes.extend_from_slice(data))?;
-        self.stream.buffered.drain(..taken);
+        let buffered = &mut self.stream.buffered;
+        if let Body::Length(missing) = &mut self.body
+            && bytes.is_empty()
+            && buffered.len() as u64 <= *missing
+            && buffered.capacity() - buffered.len() <= buffered.len() / 4
+        {
+            // All of it is of the body, and it takes little more memory than its length: it need not be copied.
+            *missing -= buffered.len() as u64;
+            *bytes = std::mem::take(buffered);
+            return Ok(());
+        }
+        let taken = self.body.take(buffered, |data| bytes.extend_from_slice(data))?;
+        buffered.drain(..taken);
         Ok(())
     }
 }
@@ -249,5 +260,44 @@ impl Client for Http1Client<'_> {
             self.stream.buffered = behind;
         }
         is_complete
+    }
+}
+
+/// What has not arrived yet of the body of a request.
+enum Body {
+    Length(u64),
+    Chunked(Chunks),
+}
+
+impl Body {
+    fn new(framing: Framing) -> Self {
+        match framing {
+            Framing::None => Self::Length(0),
+            Framing::Length(length) => Self::Length(length),
+            Framing::Chunked => Self::Chunked(Chunks::default()),
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        match self {
+            Self::Length(length) => *length == 0,
+            Self::Chunked(chunks) => chunks.is_done(),
+        }
+    }
+
+    /// Takes bytes, and passes on the data among them. Returns how many were taken: those behind the body are not.
+    ///
+    /// # Errors
+    /// When they are not chunks.
+    fn take(&mut self, bytes: &[u8], mut data: impl FnMut(&[u8])) -> Result<usize, Refusal> {
+        match self {
+            Self::Length(missing) => {
+                let taken = (*missing).min(bytes.len() as u64) as usize;
+                *missing -= taken as u64;
+                data(&bytes[..taken]);
+                Ok(taken)
+            }
+            Self::Chunked(chunks) => chunks.decode(bytes, data),
+        }
     }
 }

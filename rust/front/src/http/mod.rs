@@ -1,6 +1,5 @@
 //! HTTP/1 and HTTP/2: the connections of clients. The front passes on unambiguous requests and rejects all others;
 //! `docs/HTTP.md` lists the response to each kind of input.
-mod body;
 mod chunks;
 mod client;
 mod connection;
@@ -22,7 +21,7 @@ mod websocket;
 
 pub use connection::serve;
 pub use failure::refusal_of;
-pub use handler_head::write as handler_head;
+pub use handler_head::HandlerHead;
 
 pub use received_request::sticky_place;
 pub use unparsable::refuse_connection;

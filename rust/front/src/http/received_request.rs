@@ -6,16 +6,18 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use httparse::Header;
+
 use super::client::Link;
-use super::handler_head;
+use super::handler_head::HandlerHead;
 use super::stream::Broken;
 use super::upgrade::{self, Upgrade};
 use crate::challenges;
-use crate::client_ip::HTTP;
+use crate::client_ip::{HTTP, RequestSource};
 use crate::endpoint_state::EndpointState;
 use crate::guard::Phase;
 use crate::messages::{FromFront, Serving};
-use crate::policies::{self, Identity, KeyWait, PendingSteps, Policies, PolicyOutcome};
+use crate::policies::{self, Evaluation, Identity, KeyWait, NextStep, Policies, PolicyOutcome};
 use crate::request::{Framing, Head, MAX_HEADERS, Refusal, RequestSpan, host_name, read_head};
 use crate::routes::{Lookup, RouteTable};
 use crate::thread::Thread;
@@ -33,7 +35,10 @@ pub struct ReceivedRequest {
     pub waited: Duration,
     pub framing: Framing,
     pub expects_continue: bool,
-    pub is_head: bool,
+    pub method: &'static str,
+    /// Without the query.
+    pub path: Box<str>,
+    pub client_ip: IpAddr,
     pub is_old: bool,
     pub keep_alive: bool,
     pub scheme: &'static str,
@@ -48,6 +53,8 @@ pub struct Destination {
     pub state: Arc<EndpointState>,
     /// The head as the handler gets it.
     pub head: Vec<u8>,
+    /// The same for a handler that takes WebSockets, of a request that asks for one.
+    pub socket_head: Option<Vec<u8>>,
     pub span: RequestSpan,
     /// The place of a caller that keeps its handler, see `upstream/sticky.rs`.
     pub place: Option<u32>,
@@ -71,47 +78,44 @@ impl Destination {
 }
 
 impl ReceivedRequest {
-    /// Reads a head, and finds its endpoint.
-    ///
-    /// # Errors
-    /// When it is not HTTP, or ambiguous: where the next request begins is not certain.
-    pub fn read(
+    /// Finds the endpoint of a request, and evaluates its policies, as far as that can be done now.
+    fn new(
         thread: &Thread,
-        bytes: &[u8],
-        peer: IpAddr,
-        is_secure: bool,
-        pending: &mut PendingSteps,
-    ) -> Result<Self, Refusal> {
-        let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
-        let head = read_head(bytes, &mut space)?;
-        let id = head.request_id.map_or_else(|| thread.request_ids.next(), str::to_owned);
-        let headers = head.headers.iter().map(|header| (header.name.as_bytes(), header.value));
-        let client = thread.proxies.client(peer, is_secure, headers);
-        let to = match acme_answer(thread, &head)
-            .or_else(|| tls_redirect(&head, client.scheme, thread.settings.redirect_port))
+        head: &Head<'_, '_>,
+        client: RequestSource,
+        id: String,
+        evaluation: &mut Evaluation,
+    ) -> Self {
+        let to = match acme_answer(thread, head)
+            .or_else(|| tls_redirect(head, client.scheme, thread.settings.redirect_port))
         {
             Some(answer) => Err(answer),
-            None => find_destination(thread, &head, client.ip, &id, pending),
+            None => find_destination(thread, head, client.ip, &id, evaluation),
         };
         let policies = to.as_ref().ok().and_then(|to| to.state.policies.as_deref());
-        let upgrade = head.asks_for_socket.then(|| upgrade::read(&head, client.scheme, policies));
-        Ok(Self {
+        let upgrade = head.asks_for_socket.then(|| upgrade::read(head, client.scheme, policies));
+        Self {
             to,
             upgrade,
             scheme: client.scheme,
             started: Cell::new(Instant::now()),
-            waited: pending.waited_for_schema,
+            waited: evaluation.waited_for_schema,
             framing: head.framing,
             expects_continue: head.expects_continue,
-            is_head: head.method == "HEAD",
+            method: head.method,
+            path: head.target.path().into(),
+            client_ip: client.ip,
             is_old: head.is_old,
             keep_alive: head.keep_alive,
             id,
-        })
+        }
     }
-}
 
-impl ReceivedRequest {
+    /// Whether its response has no body.
+    pub fn is_head(&self) -> bool {
+        self.method == "HEAD"
+    }
+
     /// The time that it has.
     pub fn timeout(&self) -> Duration {
         Duration::from_millis(self.to.as_ref().map_or(0, |to| to.state.limits.timeout_ms).into())
@@ -125,11 +129,11 @@ impl ReceivedRequest {
     }
 
     /// Has others count it by the rules that do not ask who calls. Returns whether it is refused.
-    pub async fn exceeds_rates(&mut self, thread: &Thread, pending: &mut PendingSteps) -> bool {
+    pub async fn exceeds_rates(&mut self, thread: &Thread, evaluation: &mut Evaluation) -> bool {
         let Ok(Destination { policy_outcome: Some(policy_outcome), .. }) = &mut self.to else { return false };
         let before = policy_outcome.lines.len();
         policy_outcome.count_shared_rates(&thread.supervisor).await;
-        pending.rate_lines.push_str(&policy_outcome.lines[before..]);
+        evaluation.rate_lines.push_str(&policy_outcome.lines[before..]);
         policy_outcome.refusal.is_some()
     }
 
@@ -151,36 +155,102 @@ impl ReceivedRequest {
     }
 }
 
-/// Reads a request, and does what its policies need before they can be evaluated to their end: it is read again after
-/// each of these steps.
+/// Reads a request, and does what its policies need before they can be evaluated to their end.
+///
+/// # Errors
+/// When it is not HTTP, or ambiguous: where the next request begins is not certain. Also when the client leaves.
 pub async fn read_request(
     link: &impl Link,
     head: &[u8],
     peer: IpAddr,
     thread: &Rc<Thread>,
 ) -> Result<ReceivedRequest, Broken> {
-    let mut pending = PendingSteps::default();
-    loop {
-        let mut request = ReceivedRequest::read(thread, head, peer, link.is_secure(), &mut pending)?;
-        if let Some(validator) = pending.prepare_schema.take() {
-            link.watch().begin(Phase::Unwatched);
-            link.until_client_resets(pending.prepare(&validator, request.timeout())).await?;
-            continue;
+    match begin(thread, head, peer, link.is_secure())? {
+        (request, None) => Ok(request),
+        // Apart, so that other requests need no room for it.
+        (request, Some(unfinished)) => Box::pin(unfinished.finish(request, link, thread)).await,
+    }
+}
+
+/// Reads a head, and evaluates policies for the first time. What is kept of the head comes with it where that was not
+/// the last time.
+fn begin<'b>(
+    thread: &Thread,
+    bytes: &'b [u8],
+    peer: IpAddr,
+    is_secure: bool,
+) -> Result<(ReceivedRequest, Option<Box<UnfinishedRequest<'b>>>), Refusal> {
+    let mut space = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+    let head = read_head(bytes, &mut space)?;
+    let id = head.request_id.map_or_else(|| thread.request_ids.next(), str::to_owned);
+    let headers = head.headers.iter().map(|header| (header.name.as_bytes(), header.value));
+    let client = thread.proxies.client(peer, is_secure, headers);
+    let mut evaluation = Evaluation::default();
+    let request = ReceivedRequest::new(thread, &head, client, id, &mut evaluation);
+    let unfinished = match evaluation.next {
+        NextStep::Finish => None,
+        _ => {
+            let (head, headers) = (head.with_headers(&[]), head.headers.to_vec());
+            Some(Box::new(UnfinishedRequest { head, headers, client, evaluation }))
         }
-        if std::mem::take(&mut pending.count_rates) {
-            link.watch().begin(Phase::Unwatched);
-            if request.exceeds_rates(thread, &mut pending).await {
-                return Ok(request);
+    };
+    Ok((request, unfinished))
+}
+
+/// A request whose policies are not evaluated to their end, because something has to be done first.
+struct UnfinishedRequest<'b> {
+    /// Without its headers.
+    head: Head<'b, 'b>,
+    headers: Vec<Header<'b>>,
+    client: RequestSource,
+    evaluation: Evaluation,
+}
+
+impl UnfinishedRequest<'_> {
+    /// Does one step after the other. Each begins with an evaluation that ended early:
+    ///
+    /// ```text
+    /// evaluated --> PrepareSchema --> evaluated    the schemas are ready, or are not waited for any more
+    ///           --> CountRates -----> evaluated    but if a rule refuses: received
+    ///           --> FindKey --------> evaluated    but if no other keys come: received, and refused
+    ///           --> Finish: received
+    /// ```
+    ///
+    /// # Errors
+    /// When the client leaves.
+    async fn finish(
+        mut self: Box<Self>,
+        mut request: ReceivedRequest,
+        link: &impl Link,
+        thread: &Thread,
+    ) -> Result<ReceivedRequest, Broken> {
+        loop {
+            match std::mem::take(&mut self.evaluation.next) {
+                NextStep::Finish => return Ok(request),
+                NextStep::PrepareSchema(validator) => {
+                    link.watch().begin(Phase::Unwatched);
+                    link.until_client_resets(self.evaluation.prepare(&validator, request.timeout())).await?;
+                }
+                NextStep::CountRates => {
+                    link.watch().begin(Phase::Unwatched);
+                    if request.exceeds_rates(thread, &mut self.evaluation).await {
+                        return Ok(request);
+                    }
+                }
+                NextStep::FindKey { fetches_keys, wait } => {
+                    if fetches_keys {
+                        request.fetch_keys(thread);
+                    }
+                    let Some(wait) = wait else { return Ok(request) };
+                    link.watch().begin(Phase::Unwatched);
+                    if !request.other_policies_come(thread, &wait).await {
+                        return Ok(request);
+                    }
+                }
             }
-            continue;
-        }
-        if std::mem::take(&mut pending.fetch_keys) {
-            request.fetch_keys(thread);
-        }
-        let Some(wait) = pending.wait_for_key.take() else { return Ok(request) };
-        link.watch().begin(Phase::Unwatched);
-        if !request.other_policies_come(thread, &wait).await {
-            return Ok(request);
+            // Its endpoint is found again, too: it may have changed meanwhile.
+            let head = self.head.with_headers(&self.headers);
+            request = ReceivedRequest::new(thread, &head, self.client, request.id, &mut self.evaluation);
         }
     }
 }
@@ -208,7 +278,7 @@ fn find_destination(
     head: &Head<'_, '_>,
     client_ip: IpAddr,
     id: &str,
-    pending: &mut PendingSteps,
+    evaluation: &mut Evaluation,
 ) -> Result<Destination, Refusal> {
     let path = head.target.path();
     let routes = thread.routes.borrow();
@@ -219,25 +289,42 @@ fn find_destination(
             let params = names.iter().map(|name| &**name).zip(values.iter().map(|value| &**value));
             let place = sticky_place(&state, head);
             let span = thread.trace_ids.begin(head.trace, thread.settings.traces.as_ref());
-            let timeout_ms = state.limits.timeout_ms.into();
-            let Some(policies) = &state.policies else {
-                let head = handler_head::write(head, params, client_ip, id, &span, timeout_ms, None, None);
-                return Ok(Destination { endpoint: endpoint.clone(), state, head, span, place, policy_outcome: None });
+            let write = |head: &Head<'_, '_>, identity: Option<&Identity>, asks_for_socket: bool| {
+                let (span, deadline_ms) = (&span, state.limits.timeout_ms.into());
+                let params = params.clone();
+                let (request_id, attempt) = (id, None);
+                HandlerHead {
+                    head,
+                    params,
+                    client_ip,
+                    request_id,
+                    span,
+                    deadline_ms,
+                    attempt,
+                    identity,
+                    asks_for_socket,
+                }
+                .json()
             };
-            let params: Vec<_> = params.collect();
-            let shares_rates = thread.settings.shares_rates;
-            let policy_outcome = Box::new(policies.evaluate(head, &params, client_ip, pending, shares_rates));
-            let identity = policy_outcome.identity.as_deref();
-            let write = |head: &Head<'_, '_>| {
-                handler_head::write(head, params.into_iter(), client_ip, id, &span, timeout_ms, None, identity)
+            let written = |head: &Head<'_, '_>, identity: Option<&Identity>| {
+                (write(head, identity, false), head.asks_for_socket.then(|| write(head, identity, true)))
             };
-            let written = if policies.changes_request() {
-                write(&head.with_headers(&policies.request_headers(head.headers)))
-            } else {
-                write(head)
+            let ((head, socket_head), policy_outcome) = match &state.policies {
+                None => (written(head, None), None),
+                Some(policies) => {
+                    let shares_rates = thread.settings.shares_rates;
+                    let params: Vec<_> = params.clone().collect();
+                    let outcome = Box::new(policies.evaluate(head, &params, client_ip, evaluation, shares_rates));
+                    let identity = outcome.identity.as_deref();
+                    let heads = if policies.changes_request() {
+                        written(&head.with_headers(&policies.request_headers(head.headers)), identity)
+                    } else {
+                        written(head, identity)
+                    };
+                    (heads, Some(outcome))
+                }
             };
-            let policy_outcome = Some(policy_outcome);
-            Ok(Destination { endpoint: endpoint.clone(), state, head: written, span, place, policy_outcome })
+            Ok(Destination { endpoint: endpoint.clone(), state, head, socket_head, span, place, policy_outcome })
         }
         // OPTIONS of the server as a whole.
         _ if path == "*" => Err(Refusal::no_endpoint()),

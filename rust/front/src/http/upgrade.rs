@@ -3,7 +3,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 
-use crate::policies::{Policies, Sockets};
+use crate::policies::{Origins, Policies, Sockets};
 use crate::request::{Head, Refusal};
 
 const VERSION: &[u8] = b"13";
@@ -52,8 +52,10 @@ fn admits_origin(head: &Head<'_, '_>, scheme: &str, sockets: Option<&Sockets>) -
     let mut origins = values(head, "origin");
     let Some(origin) = origins.next() else { return true };
     let Ok(origin) = std::str::from_utf8(origin) else { return false };
+    let is_allowed = |allowed: &Origins| allowed.allows_any || allowed.allow(origin);
     origins.next().is_none()
-        && (is_same_host(origin, scheme, head.target.authority) || sockets.is_some_and(|sockets| sockets.allow(origin)))
+        && (is_same_host(origin, scheme, head.target.authority)
+            || sockets.is_some_and(|sockets| is_allowed(&sockets.allowed_origins)))
 }
 
 /// Whether a page comes from the host and the port that it asks. A request without TLS may have had it up to a proxy,

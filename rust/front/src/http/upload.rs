@@ -9,6 +9,7 @@ use super::exchange::Exchange;
 use super::failure::refusal_of;
 use super::received_request::{Destination, ReceivedRequest};
 use super::stream::Broken;
+use super::streamed::send_stream;
 use crate::guard::Phase;
 use crate::request::{Framing, Refusal};
 use crate::upstream::endpoint::Failure;
@@ -134,149 +135,150 @@ impl OngoingUpload<'_> {
     }
 }
 
-impl<C: Client> Exchange<'_, C> {
-    /// Whether a request is one whose body may be sent while it arrives.
-    pub(super) fn may_upload(request: &ReceivedRequest, destination: &Destination) -> bool {
-        let is_long = match request.framing {
-            Framing::None => false,
-            Framing::Length(length) => length > WHOLE_BYTES,
-            Framing::Chunked => true,
+/// Whether a request is one whose body may be sent while it arrives.
+pub fn may_upload(request: &ReceivedRequest, destination: &Destination) -> bool {
+    let is_long = match request.framing {
+        Framing::None => false,
+        Framing::Length(length) => length > WHOLE_BYTES,
+        Framing::Chunked => true,
+    };
+    let limit = destination.body_limit();
+    is_long
+        // One that is too long is refused before anything of it is read.
+        && !matches!((request.framing, limit), (Framing::Length(length), Some(limit)) if length > limit as u64)
+        && destination.policies().is_none_or(|(policies, outcome)| !policies.needs_body(outcome))
+}
+
+/// Sends a request while its body arrives, and the answer to the client. `None` if its handler takes whole requests
+/// only.
+pub async fn send_upload<C: Client>(
+    exchange: &mut Exchange<'_, C>,
+    request: &ReceivedRequest,
+    destination: &Destination,
+) -> Result<Option<Next>, Broken> {
+    let Destination { endpoint, state, head, place, .. } = destination;
+    let memory = &exchange.thread.memory;
+    loop {
+        let deadline = Instant::now() + request.timeout();
+        let (upload, active) = match endpoint.open(head, exchange.reply, deadline, *place, memory).await {
+            Ok(Some(opened)) => opened,
+            Ok(None) => return Ok(None),
+            Err(failure) => {
+                request.started.set(Instant::now() - request.waited);
+                return refuse_failure(exchange, request, destination, failure).await.map(Some);
+            }
         };
-        let limit = destination.body_limit();
-        is_long
-            // One that is too long is refused before anything of it is read.
-            && !matches!((request.framing, limit), (Framing::Length(length), Some(limit)) if length > limit as u64)
-            && destination.policies().is_none_or(|(policies, outcome)| !policies.needs_body(outcome))
-    }
-
-    /// Sends a request while its body arrives, and the answer to the client. `None` if its handler takes whole requests
-    /// only.
-    pub(super) async fn send_upload(
-        &mut self,
-        request: &ReceivedRequest,
-        destination: &Destination,
-    ) -> Result<Option<Next>, Broken> {
-        let Destination { endpoint, state, head, place, .. } = destination;
-        let memory = &self.thread.memory;
-        loop {
-            let deadline = Instant::now() + request.timeout();
-            let (upload, active) = match endpoint.open(head, self.reply, deadline, *place, memory).await {
-                Ok(Some(opened)) => opened,
-                Ok(None) => return Ok(None),
-                Err(failure) => {
-                    request.started.set(Instant::now() - request.waited);
-                    return self.refuse_failure(request, destination, failure).await.map(Some);
-                }
-            };
-            request.started.set(Instant::now() - request.waited);
-            let mut arriving = OngoingUpload {
-                upload,
-                _active: active,
-                piece: Vec::new(),
-                sent: 0,
-                length: 0,
-                limit: destination.body_limit(),
-                idle: Duration::from_millis(state.limits.idle_timeout_ms.into()),
-                moved: Instant::now(),
-                timeout: request.timeout(),
-                is_done: false,
-                is_answered: false,
-            };
-            let outcome = match self.upload_outcome(&mut arriving).await {
-                Ok(outcome) => outcome,
-                Err(stop) => return self.stop_upload(request, destination, arriving, stop).await.map(Some),
-            };
-            let failure = match outcome {
-                Outcome::Streamed(streamed) => {
-                    arriving.is_answered = true;
-                    return self.send_stream(request, streamed, Some(arriving)).await.map(Some);
-                }
-                Outcome::Answered(answer) => {
-                    drop(arriving);
-                    let is_complete = self.client.drop_small_body().await?;
-                    let keep_alive = request.keep_alive && is_complete;
-                    let refusal = match self.respond(request, endpoint, answer, keep_alive).await? {
-                        Ok(next) => {
-                            if !is_complete {
-                                self.client.drop_rest_of_body().await;
-                            }
-                            return Ok(Some(next));
+        request.started.set(Instant::now() - request.waited);
+        let mut arriving = OngoingUpload {
+            upload,
+            _active: active,
+            piece: Vec::new(),
+            sent: 0,
+            length: 0,
+            limit: destination.body_limit(),
+            idle: Duration::from_millis(state.limits.idle_timeout_ms.into()),
+            moved: Instant::now(),
+            timeout: request.timeout(),
+            is_done: false,
+            is_answered: false,
+        };
+        let outcome = match upload_outcome(exchange, &mut arriving).await {
+            Ok(outcome) => outcome,
+            Err(stop) => return stop_upload(exchange, request, destination, arriving, stop).await.map(Some),
+        };
+        let failure = match outcome {
+            Outcome::Streamed(streamed) => {
+                arriving.is_answered = true;
+                return send_stream(exchange, request, streamed, Some(arriving)).await.map(Some);
+            }
+            Outcome::Answered(answer) => {
+                drop(arriving);
+                let is_complete = exchange.client.drop_small_body().await?;
+                let keep_alive = request.keep_alive && is_complete;
+                let refusal = match exchange.respond(request, endpoint, answer, keep_alive).await? {
+                    Ok(next) => {
+                        if !is_complete {
+                            exchange.client.drop_rest_of_body().await;
                         }
-                        Err(refusal) => refusal,
-                    };
-                    return self.refuse(request, &refusal).await.map(Some);
-                }
-                // Nothing of it is lost: another handler gets it.
-                Outcome::Unsent if arriving.length == 0 => continue,
-                Outcome::Unsent => Failure::Aborted("it has ended".into()),
-                Outcome::Aborted(reason) => Failure::Aborted(reason),
-                Outcome::TooLarge => Failure::OutOfMemory,
-                Outcome::Expired => Failure::Expired,
-            };
-            // What the client still sends is waited for after this.
-            drop(arriving);
-            return self.refuse_failure(request, destination, failure).await.map(Some);
-        }
-    }
-
-    /// Sends the body, until its request is answered or has failed.
-    async fn upload_outcome(&mut self, arriving: &mut OngoingUpload<'_>) -> Result<Outcome, UploadStop> {
-        if !self.client.is_complete() {
-            self.client.begin_body().await?;
-        }
-        while !arriving.is_done {
-            tokio::select! {
-                biased;
-                outcome = self.reply.outcome() => return Ok(outcome),
-                moved = arriving.advance(self.client) => moved?,
-            };
-        }
-        self.client.watch().begin(Phase::Unwatched);
-        self.client.release_memory();
-        Ok(self.client.until_client_resets(self.reply.outcome()).await?)
-    }
-
-    /// Answers a request whose body does not come to its end.
-    async fn stop_upload(
-        &mut self,
-        request: &ReceivedRequest,
-        destination: &Destination,
-        mut arriving: OngoingUpload<'_>,
-        stop: UploadStop,
-    ) -> Result<Next, Broken> {
-        match stop {
-            UploadStop::Client(broken) => {
-                arriving.upload.reason = match &broken {
-                    Broken::Refused(Refusal { status: 408, .. }) => "the client was too slow",
-                    _ => "the client has left, or has sent what is no HTTP",
+                        return Ok(Some(next));
+                    }
+                    Err(refusal) => refusal,
                 };
-                Err(broken)
+                return exchange.refuse(request, &refusal).await.map(Some);
             }
-            UploadStop::Idle => {
-                arriving.upload.reason = "the client has sent nothing for too long";
-                Err(Refusal::too_slow().into())
-            }
-            UploadStop::Unread => {
-                arriving.upload.expire();
-                drop(arriving);
-                self.refuse_failure(request, destination, Failure::Expired).await
-            }
-            UploadStop::TooLarge(limit) => {
-                arriving.upload.reason = "it is larger than the policy body_limit allows";
-                drop(arriving);
-                let refusal = Refusal { policy: Some("body_limit"), ..Refusal::body_too_large(limit) };
-                self.refuse(request, &refusal).await
-            }
+            // Nothing of it is lost: another handler gets it.
+            Outcome::Unsent if arriving.length == 0 => continue,
+            Outcome::Unsent => Failure::Aborted("it has ended".into()),
+            Outcome::Aborted(reason) => Failure::Aborted(reason),
+            Outcome::TooLarge => Failure::OutOfMemory,
+            Outcome::Expired => Failure::Expired,
+        };
+        // What the client still sends is waited for after this.
+        drop(arriving);
+        return refuse_failure(exchange, request, destination, failure).await.map(Some);
+    }
+}
+
+/// Sends the body, until its request is answered or has failed.
+async fn upload_outcome<C: Client>(
+    exchange: &mut Exchange<'_, C>,
+    arriving: &mut OngoingUpload<'_>,
+) -> Result<Outcome, UploadStop> {
+    if !exchange.client.is_complete() {
+        exchange.client.begin_body().await?;
+    }
+    while !arriving.is_done {
+        tokio::select! {
+            biased;
+            outcome = exchange.reply.outcome() => return Ok(outcome),
+            moved = arriving.advance(exchange.client) => moved?,
+        };
+    }
+    exchange.client.watch().begin(Phase::Unwatched);
+    exchange.client.release_memory();
+    Ok(exchange.client.until_client_resets(exchange.reply.outcome()).await?)
+}
+
+/// Answers a request whose body does not come to its end.
+async fn stop_upload<C: Client>(
+    exchange: &mut Exchange<'_, C>,
+    request: &ReceivedRequest,
+    destination: &Destination,
+    mut arriving: OngoingUpload<'_>,
+    stop: UploadStop,
+) -> Result<Next, Broken> {
+    match stop {
+        UploadStop::Client(broken) => {
+            arriving.upload.reason = match &broken {
+                Broken::Refused(Refusal { status: 408, .. }) => "the client was too slow",
+                _ => "the client has left, or has sent what is no HTTP",
+            };
+            Err(broken)
+        }
+        UploadStop::Idle => {
+            arriving.upload.reason = "the client has sent nothing for too long";
+            Err(Refusal::too_slow().into())
+        }
+        UploadStop::Unread => {
+            arriving.upload.expire();
+            drop(arriving);
+            refuse_failure(exchange, request, destination, Failure::Expired).await
+        }
+        UploadStop::TooLarge(limit) => {
+            arriving.upload.reason = "it is larger than the policy body_limit allows";
+            drop(arriving);
+            let refusal = Refusal { policy: Some("body_limit"), ..Refusal::body_too_large(limit) };
+            exchange.refuse(request, &refusal).await
         }
     }
+}
 
-    async fn refuse_failure(
-        &mut self,
-        request: &ReceivedRequest,
-        destination: &Destination,
-        failure: Failure,
-    ) -> Result<Next, Broken> {
-        let refusal = refusal_of(failure, self.thread, &destination.endpoint, &destination.state, &request.id);
-        self.refuse(request, &refusal).await
-    }
+async fn refuse_failure<C: Client>(
+    exchange: &mut Exchange<'_, C>,
+    request: &ReceivedRequest,
+    destination: &Destination,
+    failure: Failure,
+) -> Result<Next, Broken> {
+    let refusal = refusal_of(failure, exchange.thread, &destination.endpoint, &destination.state, &request.id);
+    exchange.refuse(request, &refusal).await
 }

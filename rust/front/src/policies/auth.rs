@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::api_key::ApiKeys;
 use super::basic::Basic;
+use super::evaluation::Evaluation;
 use super::hmac::{Hmac, Signature};
 use super::identity::Identity;
 use super::jwt::{Jwt, TokenCheck};
-use super::pending_steps::PendingSteps;
 use crate::request::{Head, Refusal};
 
 pub enum AuthOutcome {
@@ -45,7 +45,7 @@ impl Auth {
         Self { api_keys, basic, hmac, jwt, challenges }
     }
 
-    pub fn check(&self, head: &Head<'_, '_>, pending: &mut PendingSteps) -> AuthOutcome {
+    pub fn check(&self, head: &Head<'_, '_>, evaluation: &mut Evaluation) -> AuthOutcome {
         if let Some(checked) = self.api_keys.as_ref().and_then(|keys| keys.check(head)) {
             return match checked {
                 Ok(identity) => AuthOutcome::Admitted(identity),
@@ -53,7 +53,7 @@ impl Auth {
             };
         }
         if self.basic.is_some() || self.jwt.is_some() {
-            if let Some(outcome) = self.check_authorization(head, pending) {
+            if let Some(outcome) = self.check_authorization(head, evaluation) {
                 return outcome;
             }
         }
@@ -64,7 +64,7 @@ impl Auth {
         }
     }
 
-    fn check_authorization(&self, head: &Head<'_, '_>, pending: &mut PendingSteps) -> Option<AuthOutcome> {
+    fn check_authorization(&self, head: &Head<'_, '_>, evaluation: &mut Evaluation) -> Option<AuthOutcome> {
         if !head.headers.iter().any(|header| header.name.eq_ignore_ascii_case("authorization")) {
             return None;
         }
@@ -78,7 +78,7 @@ impl Auth {
             );
         }
         if let Some(jwt) = self.jwt.as_ref().filter(|_| scheme.eq_ignore_ascii_case("bearer")) {
-            return Some(match jwt.check(credentials, pending) {
+            return Some(match jwt.check(credentials, evaluation) {
                 TokenCheck::Valid(identity) => AuthOutcome::Admitted(identity),
                 TokenCheck::Invalid(reason) => AuthOutcome::Refused(bearer(401, "invalid_token", reason)),
                 TokenCheck::Insufficient => AuthOutcome::Refused(bearer(

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::origins::Origins;
+
 /// Texts of parts of policies by their digests.
 pub type Texts = HashMap<Box<str>, Box<str>>;
 /// Digests of the parts that an endpoint has, by the names of policies.
@@ -32,16 +34,16 @@ pub struct WholePolicies {
     pub rate_limits: Option<Vec<CompiledRule>>,
     pub auth: Option<CompiledAuth>,
     pub headers: Option<CompiledHeaders>,
-    pub redirect: Option<CompiledRedirect>,
-    pub maintenance: Option<CompiledMaintenance>,
+    pub redirect: Option<Redirect>,
+    pub maintenance: Option<Maintenance>,
     pub compress: Option<CompiledCompress>,
     pub validate: Option<Box<str>>,
-    pub websocket: Option<CompiledSockets>,
+    pub websocket: Option<Sockets>,
 }
 
 #[derive(Deserialize)]
 pub struct CompiledCors {
-    pub origins: Vec<String>,
+    pub origins: Origins,
     pub methods: Option<Vec<String>>,
     pub headers: Option<Vec<String>>,
     pub expose: Option<Vec<String>>,
@@ -173,7 +175,7 @@ pub struct CompiledChanges {
 }
 
 #[derive(Debug, Deserialize)]
-pub struct CompiledRedirect {
+pub struct Redirect {
     pub to: String,
     pub status: Option<u16>,
     #[serde(default)]
@@ -181,7 +183,7 @@ pub struct CompiledRedirect {
 }
 
 #[derive(Debug, Deserialize)]
-pub struct CompiledMaintenance {
+pub struct Maintenance {
     pub message: Option<String>,
     pub retry_after_seconds: Option<u32>,
 }
@@ -192,10 +194,21 @@ pub struct CompiledCompress {
     pub algorithms: Option<Vec<String>>,
 }
 
-#[derive(Default, Deserialize)]
-pub struct CompiledSockets {
-    #[serde(default)]
-    pub allowed_origins: Vec<String>,
-    pub max_message_bytes: Option<usize>,
+/// What may be sent over WebSockets, and from which pages they are opened.
+#[derive(Debug, Deserialize)]
+#[serde(default)]
+pub struct Sockets {
+    /// Pages that open them, besides those of the same host.
+    pub allowed_origins: Origins,
+    /// Longest message, bytes.
+    pub max_message_bytes: usize,
+    /// Messages of a client in a second; any number without it.
     pub messages_per_second: Option<u32>,
+}
+
+impl Default for Sockets {
+    /// The limits of endpoints without the policy.
+    fn default() -> Self {
+        Self { allowed_origins: Origins::default(), max_message_bytes: 1 << 20, messages_per_second: None }
+    }
 }

@@ -30,7 +30,7 @@ impl Cors {
             lines.push_str(&format!("Access-Control-Expose-Headers: {}\r\n", expose.join(", ")));
         }
         Self {
-            origins: Origins::new(compiled.origins),
+            origins: compiled.origins,
             methods: compiled.methods.map(Into::into),
             preflight_lines,
             lines,

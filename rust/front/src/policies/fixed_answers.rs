@@ -1,28 +1,14 @@
 //! Answers that need neither a body nor a handler: redirects, and maintenance.
-use super::compiled::{CompiledMaintenance, CompiledRedirect};
+use super::compiled::{Maintenance, Redirect};
 use crate::request::{Head, Refusal};
 
-#[derive(Debug)]
-pub struct Redirect {
-    compiled: CompiledRedirect,
-}
-
-#[derive(Debug)]
-pub struct Maintenance {
-    compiled: CompiledMaintenance,
-}
-
 impl Redirect {
-    pub fn new(compiled: CompiledRedirect) -> Self {
-        Self { compiled }
-    }
-
     pub fn answer(&self, head: &Head<'_, '_>) -> Refusal {
-        let path = if self.compiled.keep_path { &*head.target.path_and_query } else { "" };
-        let to = if self.compiled.keep_path { self.compiled.to.trim_end_matches('/') } else { &self.compiled.to };
+        let path = if self.keep_path { &*head.target.path_and_query } else { "" };
+        let to = if self.keep_path { self.to.trim_end_matches('/') } else { &self.to };
         let to = visible(to);
         let lines = format!("Location: {to}{path}\r\n").into();
-        Refusal { lines, ..Refusal::policy("redirect", self.compiled.status.unwrap_or(307), "") }
+        Refusal { lines, ..Refusal::policy("redirect", self.status.unwrap_or(307), "") }
     }
 }
 
@@ -40,16 +26,12 @@ fn visible(url: &str) -> String {
 }
 
 impl Maintenance {
-    pub fn new(compiled: CompiledMaintenance) -> Self {
-        Self { compiled }
-    }
-
     pub fn answer(&self) -> Refusal {
         let mut refusal = Refusal::policy("maintenance", 503, "This endpoint is under maintenance.");
-        if let Some(message) = &self.compiled.message {
+        if let Some(message) = &self.message {
             refusal.message = message.clone().into();
         }
-        if let Some(seconds) = self.compiled.retry_after_seconds {
+        if let Some(seconds) = self.retry_after_seconds {
             refusal.lines = format!("Retry-After: {seconds}\r\n").into();
         }
         refusal

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Value, json};
 
 use super::validate::{Validator, fuzzing::check};
-use super::{CompiledPolicies, PendingSteps, Policies, Texts};
+use super::{CompiledPolicies, Evaluation, Policies, Texts};
 use crate::request::{MAX_HEADERS, read_head};
 
 const HEAD: &[u8] = b"GET /a/b?x=1&y=a%20b HTTP/1.1\r\nHost: a.test\r\nCookie: a=b\r\nOrigin: https://a.test\r\n\
@@ -19,9 +19,9 @@ pub fn policies(bytes: &[u8]) {
     let head = read_head(HEAD, &mut space).unwrap_or_else(|refusal| panic!("{}", refusal.message));
     // The second time after it would have been waited for.
     for is_unprepared in [false, true] {
-        let mut pending = PendingSteps::default();
-        pending.gave_up_schema = is_unprepared;
-        policies.evaluate(&head, &[("id", "b")], std::net::Ipv4Addr::LOCALHOST.into(), &mut pending, false);
+        let mut evaluation = Evaluation::default();
+        evaluation.gave_up_schema = is_unprepared;
+        policies.evaluate(&head, &[("id", "b")], std::net::Ipv4Addr::LOCALHOST.into(), &mut evaluation, false);
     }
 }
 

@@ -15,10 +15,10 @@ use serde_json::Value;
 
 use super::clock::unix_seconds;
 use super::compiled::{CompiledJwt, CompiledPublicKey};
+use super::evaluation::Evaluation;
 use super::identity::Identity;
 use super::key_wait::KeyWaits;
 use super::known_tokens::{KnownToken, KnownTokens};
-use super::pending_steps::PendingSteps;
 
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
 const DEFAULT_SKEW_SECONDS: u64 = 30;
@@ -145,7 +145,7 @@ impl Jwt {
         }
     }
 
-    pub fn check(&self, token: &str, pending: &mut PendingSteps) -> TokenCheck {
+    pub fn check(&self, token: &str, evaluation: &mut Evaluation) -> TokenCheck {
         if token.len() > MAX_TOKEN_BYTES {
             return TokenCheck::Invalid("The token is too long.");
         }
@@ -157,7 +157,7 @@ impl Jwt {
                 false => TokenCheck::Invalid("The token has expired."),
             };
         }
-        let claims = match self.verified(token, pending) {
+        let claims = match self.verified(token, evaluation) {
             Ok(claims) => claims,
             Err(reason) => return TokenCheck::Invalid(reason),
         };
@@ -174,7 +174,7 @@ impl Jwt {
     }
 
     /// The claims of a token whose signature is right.
-    fn verified(&self, token: &str, pending: &mut PendingSteps) -> Result<Value, &'static str> {
+    fn verified(&self, token: &str, evaluation: &mut Evaluation) -> Result<Value, &'static str> {
         const MALFORMED: &str = "The token is not a signed JWT.";
         let (signed, signature) = token.rsplit_once('.').ok_or(MALFORMED)?;
         let (head, claims) = signed.split_once('.').filter(|(_, claims)| !claims.contains('.')).ok_or(MALFORMED)?;
@@ -203,7 +203,7 @@ impl Jwt {
         }
         let is_known = kid.is_some() && self.keys.iter().any(|key| key.kid.as_deref() == kid);
         if let Some(waits) = self.waits.as_ref().filter(|_| !is_known && is_supported(alg)) {
-            pending.key_is_missing(waits, kid);
+            evaluation.key_is_missing(waits, kid);
         }
         Err("The signature of the token is not valid.")
     }

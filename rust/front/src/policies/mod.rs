@@ -12,6 +12,7 @@ mod compiled;
 mod compress;
 mod cors;
 mod counts;
+mod evaluation;
 mod fixed_answers;
 #[cfg(fuzzing)]
 pub mod fuzzing;
@@ -25,11 +26,9 @@ mod key_wait;
 mod known_tokens;
 mod origins;
 mod parts;
-mod pending_steps;
 mod rate_headers;
 mod rate_limit;
 mod shared_rates;
-mod sockets;
 mod validate;
 
 use std::borrow::Cow;
@@ -39,15 +38,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use cache::set_cache_limit;
-pub use compiled::{CompiledPolicies, Texts};
+pub use compiled::{CompiledPolicies, Sockets, Texts};
 pub use compress::{Encoding, compressed, lines_for_encoding};
 pub use cors::preflight;
 pub use counts::{COUNTS, now_ms, set_seed, set_share};
+pub use evaluation::{Evaluation, NextStep};
 pub use identity::Identity;
 pub use key_wait::KeyWait;
-pub use pending_steps::PendingSteps;
+pub use origins::Origins;
 pub use shared_rates::{count_for_replaced_front, give_counts};
-pub use sockets::Sockets;
 pub use validate::{CheckSkipped, PartialCheck, Verdict};
 
 use crate::memory::MemoryShare;
@@ -56,9 +55,9 @@ use crate::supervisor::Supervisor;
 use api_key::ApiKeys;
 use auth::{Auth, AuthOutcome};
 use basic::Basic;
+use compiled::{Maintenance, Redirect};
 use compress::Compress;
 use cors::Cors;
-use fixed_answers::{Maintenance, Redirect};
 use headers::{HeaderChanges, Headers, NO_CHANGES};
 use hmac::{Hmac, Signature};
 use ip::Networks;
@@ -168,9 +167,8 @@ impl Policies {
             rules: read.json("rate_limits", &mut known.rate_limits, whole.rate_limits, |rules| Ok(Rules::new(rules))),
             auth: has_auth.then(|| Auth::new(api_keys, basic, hmac, jwt)),
             broken,
-            redirect: read.json("redirect", &mut known.redirect, whole.redirect, |one| Ok(Redirect::new(one))),
-            maintenance: read
-                .json("maintenance", &mut known.maintenance, whole.maintenance, |one| Ok(Maintenance::new(one))),
+            redirect: read.json("redirect", &mut known.redirect, whole.redirect, Ok),
+            maintenance: read.json("maintenance", &mut known.maintenance, whole.maintenance, Ok),
             headers: read.json("headers", &mut known.headers, whole.headers, |headers| Ok(Headers::new(headers))),
             body_limit,
             compress: read.json("compress", &mut known.compress, whole.compress, |one| Ok(Compress::new(one))),
@@ -178,34 +176,33 @@ impl Policies {
                 Some(text) => Some(Arc::new(Validator::new(text, domain.clone()))),
                 None => read.text("validate", &mut known.validate, validate),
             },
-            sockets: read.json("websocket", &mut known.websocket, whole.websocket, |one| Ok(Sockets::new(one))),
+            sockets: read.json("websocket", &mut known.websocket, whole.websocket, Ok),
         };
         (policies, read.finish())
     }
 
-    /// Evaluates all that the head of a request decides; again after each of the `pending` steps. `params`: names and
-    /// values of its path. `shares_rates`: all rules are added to the outcome, to be counted by others.
+    /// Evaluates all that the head of a request decides, or as much as can be before the next step, which `evaluation`
+    /// has then. `params`: names and values of its path. `shares_rates`: all rules are added to the outcome, to be
+    /// counted by others.
     pub fn evaluate(
         &self,
         head: &Head<'_, '_>,
         params: &[(&str, &str)],
         client_ip: IpAddr,
-        pending: &mut PendingSteps,
+        evaluation: &mut Evaluation,
         shares_rates: bool,
     ) -> PolicyOutcome {
         let mut outcome = PolicyOutcome::default();
         // Before anything is counted: policies are evaluated again.
-        if !pending.gave_up_schema {
-            pending.prepare_schema = self.validator.as_ref().filter(|validator| !validator.is_ready()).cloned();
-            if pending.prepare_schema.is_some() {
-                return outcome;
-            }
+        if let Some(validator) = self.validator.as_ref().filter(|one| !evaluation.gave_up_schema && !one.is_ready()) {
+            evaluation.next = NextStep::PrepareSchema(validator.clone());
+            return outcome;
         }
         if let Some(cors) = &self.cors {
             cors.add_lines(head, &mut outcome.lines);
         }
-        outcome.refusal = self.refusal(head, client_ip, pending, shares_rates, &mut outcome);
-        if pending.count_rates {
+        outcome.refusal = self.refusal(head, client_ip, evaluation, shares_rates, &mut outcome);
+        if matches!(evaluation.next, NextStep::CountRates) {
             return outcome;
         }
         if let (Some(validator), None) = (&self.validator, &outcome.refusal) {
@@ -225,7 +222,7 @@ impl Policies {
         &self,
         head: &Head<'_, '_>,
         client_ip: IpAddr,
-        pending: &mut PendingSteps,
+        evaluation: &mut Evaluation,
         shares_rates: bool,
         outcome: &mut PolicyOutcome,
     ) -> Option<Refusal> {
@@ -234,19 +231,21 @@ impl Policies {
         }
         // A request whose policies are evaluated again was counted.
         let mut refused = None;
-        if !std::mem::replace(&mut pending.are_rates_counted, true) {
+        if !std::mem::replace(&mut evaluation.are_rates_counted, true) {
             let rules = self.rules.as_deref().map_or(&[][..], |rules| &rules.early);
             let shared = &mut outcome.shared_rules;
             if shares_rates {
                 shared.extend(rules.iter().map(|rule| rule.shared(head, client_ip, None)));
             } else {
-                refused = rate_limit::check(rules, head, client_ip, None, &mut pending.rate_lines, shared);
+                refused = rate_limit::check(rules, head, client_ip, None, &mut evaluation.rate_lines, shared);
             }
             // Who has no more costs no check of credentials.
-            pending.count_rates = refused.is_none() && self.auth.is_some() && !shared.is_empty();
+            if refused.is_none() && self.auth.is_some() && !shared.is_empty() {
+                evaluation.next = NextStep::CountRates;
+            }
         }
-        outcome.lines.push_str(&pending.rate_lines);
-        if refused.is_some() || pending.count_rates {
+        outcome.lines.push_str(&evaluation.rate_lines);
+        if refused.is_some() || matches!(evaluation.next, NextStep::CountRates) {
             return refused;
         }
         if let Some(reason) = &self.broken {
@@ -255,7 +254,7 @@ impl Policies {
             return Some(Refusal { reason: Some(reason.clone()), ..refusal });
         }
         if let Some(auth) = &self.auth {
-            match auth.check(head, pending) {
+            match auth.check(head, evaluation) {
                 AuthOutcome::Admitted(identity) => outcome.identity = Some(identity),
                 AuthOutcome::Signed(signature) => outcome.signature = Some(signature),
                 AuthOutcome::Refused(refusal) => return Some(refusal),

@@ -1,17 +1,21 @@
 //! Lists of origins of pages, as policies have them: exact, `*`, or `https://*.example.com`.
+use serde::Deserialize;
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(from = "Vec<String>")]
 pub struct Origins {
     pub allows_any: bool,
     origins: Box<[Origin]>,
 }
 
-impl Origins {
-    pub fn new(origins: Vec<String>) -> Self {
+impl From<Vec<String>> for Origins {
+    fn from(origins: Vec<String>) -> Self {
         let allows_any = origins.iter().any(|origin| origin == "*");
         Self { allows_any, origins: origins.into_iter().map(Origin::new).collect() }
     }
+}
 
+impl Origins {
     /// Whether this one is named; `*` is asked for apart.
     pub fn allow(&self, origin: &str) -> bool {
         self.origins.iter().any(|allowed| allowed.is(origin))

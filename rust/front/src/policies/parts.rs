@@ -7,16 +7,14 @@ use serde::de::DeserializeOwned;
 
 use super::api_key::ApiKeys;
 use super::basic::Basic;
-use super::compiled::{Digests, Texts};
+use super::compiled::{Digests, Maintenance, Redirect, Sockets, Texts};
 use super::compress::Compress;
 use super::cors::Cors;
-use super::fixed_answers::{Maintenance, Redirect};
 use super::headers::Headers;
 use super::hmac::Hmac;
 use super::ip::Networks;
 use super::jwt::Jwt;
 use super::rate_limit::Rules;
-use super::sockets::Sockets;
 use super::validate::Validator;
 
 /// Values that endpoints share while there are some that have them, by the domain and a digest.

@@ -65,7 +65,7 @@ pub enum Framing {
 
 #[derive(Debug)]
 pub struct Head<'h, 'b> {
-    pub method: &'b str,
+    pub method: &'static str,
     pub target: Target<'b>,
     pub headers: &'h [Header<'b>],
     pub framing: Framing,
@@ -175,9 +175,9 @@ pub fn read<'h, 'b>(bytes: &'b [u8], space: &'h mut HeaderSpace<'b>) -> Result<H
     if method == "CONNECT" {
         return Err(Refusal::connect_unsupported());
     }
-    if !METHODS.contains(&method) {
+    let Some(&method) = METHODS.iter().find(|known| **known == method) else {
         return Err(Refusal::not_http());
-    }
+    };
     let fields = Fields::read(headers, minor == 0)?;
     if fields.hosts > 1 || (fields.hosts == 0 && minor > 0) {
         return Err(Refusal::malformed("A request needs one Host header."));

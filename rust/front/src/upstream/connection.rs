@@ -1,42 +1,29 @@
 //! The connection of a thread to one handler process. It carries many requests at a time, and enforces their deadlines.
 mod carrier;
-mod sockets;
+mod frames;
 mod streams;
-mod uploads;
 
 use std::cell::{Cell, RefCell};
-use std::future::poll_fn;
 use std::io;
 use std::path::Path;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Poll, ready};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use bytes::Bytes;
-use edge_wire::{Decoded, Frame, HEADER_BYTES, Kind, decode, problem_of};
-use tokio::io::{AsyncRead, ReadBuf};
+use edge_wire::{Kind, header};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::Notify;
 
-pub use self::sockets::SWITCHING;
-use self::sockets::UNASKED_SOCKET;
 use super::in_flight::{InFlight, Pending};
-use super::incoming::Incoming;
 use super::outgoing::{Outgoing, RequestBody};
-use super::reply::{Answer, AnswerBody, Outcome, Reply};
+use super::reply::{Outcome, Reply};
 use super::response_head::HandlerResponseHead;
 use super::shared_memory::Memories;
 use super::socket;
-use super::stream_buffer::{End, HANDLER_DRAINED, Payload};
+use super::stream_buffer::{End, HANDLER_DRAINED};
+use super::stream_handle::{StreamCarrier, StreamHandle};
+use super::upload::{SendCredit, Upload};
 use crate::memory::MemoryShare;
-use crate::scratch;
-
-/// A connection whose answer finds no memory tries again after this.
-const MEMORY_RETRY: Duration = Duration::from_millis(100);
-/// What a connection may hold of an answer without asking for memory.
-const FREE_BYTES: usize = 64 * 1024;
 
 /// What the endpoint of a connection is told.
 pub trait Events {
@@ -129,6 +116,33 @@ impl HandlerConnection {
         true
     }
 
+    /// Sends the head of a request, whose outcome the reply gets. `None` when too many are in flight, or wait to be
+    /// written. `memory` is for what waits of its body.
+    pub fn open_request(self: &Rc<Self>, head: &[u8], reply: &Rc<Reply>, memory: MemoryShare) -> Option<Upload> {
+        if self.outgoing.borrow().is_full() {
+            return None;
+        }
+        let send_credit = SendCredit::new();
+        let pending = Pending { reply: reply.clone(), deadline: None, is_socket: false };
+        let number = self.in_flight.borrow_mut().add_opened(pending, send_credit.clone())?;
+        self.outgoing.borrow_mut().add_head(number, head);
+        self.has_outgoing.notify_one();
+        Some(Upload::new(StreamHandle { carrier: self.clone(), number }, send_credit, memory))
+    }
+
+    /// Asks for a WebSocket; the reply gets the outcome. Returns false when too many are in flight, or wait to be
+    /// written.
+    pub fn open_socket(&self, head: &[u8], reply: &Rc<Reply>, deadline: Instant) -> bool {
+        if self.outgoing.borrow().is_full() {
+            return false;
+        }
+        let pending = Pending { reply: reply.clone(), deadline: Some(deadline), is_socket: true };
+        let Some(number) = self.in_flight.borrow_mut().add_opened(pending, SendCredit::new()) else { return false };
+        self.outgoing.borrow_mut().add_head(number, head);
+        self.has_outgoing.notify_one();
+        true
+    }
+
     /// Ends the requests past their deadline; also the streams of a connection that was retired before `streams_until`.
     pub fn expire(&self, now: Instant, streams_until: Option<Instant>) {
         if self.in_flight() == 0 {
@@ -151,6 +165,50 @@ impl HandlerConnection {
             self.events.deadline_exceeded(self.instance_id);
         }
         self.close_if_done();
+    }
+
+    /// Ends all streams before their end, in both directions. The reason is one for logs.
+    pub fn end_streams(&self, reason: &'static str) {
+        self.end_uploads(reason);
+        let streams = self.in_flight.borrow().streams();
+        for (number, buffer) in streams {
+            buffer.end(End::Drained(reason));
+            self.drop_stream(number);
+        }
+    }
+
+    /// Writes a frame about a stream.
+    fn queue_frame(&self, frame: &[u8]) {
+        if self.is_open() {
+            self.outgoing.borrow_mut().add_frame(frame);
+            self.has_outgoing.notify_one();
+        }
+    }
+
+    /// The handler has answered, or its answer has come to its end: it wants no more of the request.
+    fn close_body(&self, number: u32) {
+        let send_credit = self.in_flight.borrow_mut().take_body(number);
+        if let Some(send_credit) = send_credit {
+            send_credit.end();
+            self.reset(number, "");
+        }
+    }
+
+    /// Ends requests that are still arriving.
+    fn end_uploads(&self, reason: &'static str) {
+        let numbers = self.in_flight.borrow().opened();
+        for number in numbers {
+            let abandoned = self.in_flight.borrow_mut().abandon(number);
+            if let Some(Pending { reply, .. }) = abandoned {
+                reply.set(Outcome::Aborted(reason.into()));
+            }
+            self.close_body(number);
+            self.close_if_done();
+        }
+    }
+
+    fn reset(&self, number: u32, reason: &str) {
+        self.queue_frame(&[&header(Kind::Reset, number, 0, reason.len())[..], reason.as_bytes()].concat());
     }
 
     /// No request is sent any more. The connection closes when none is in flight.
@@ -178,7 +236,7 @@ impl HandlerConnection {
     async fn run(self: Rc<Self>, mut reader: OwnedReadHalf, mut writer: OwnedWriteHalf, share: MemoryShare) {
         let reason = tokio::select! {
             biased;
-            reason = self.read(&mut reader, share) => reason,
+            reason = frames::read(&self, &mut reader, share) => reason,
             () = self.write(&mut writer) => GONE.to_owned(),
             () = self.may_close.notified() => GONE.to_owned(),
         };
@@ -227,151 +285,6 @@ impl HandlerConnection {
         }
     }
 
-    /// Reads answers until the connection ends. Returns why.
-    async fn read(self: &Rc<Self>, reader: &mut OwnedReadHalf, mut share: MemoryShare) -> String {
-        let mut incoming = Incoming::default();
-        loop {
-            let held = incoming.held();
-            let needed = match incoming.needed() {
-                Ok(needed) if held > FREE_BYTES => needed,
-                Ok(_) => 0,
-                Err(error) => return violation(error),
-            };
-            if needed > 0 {
-                match self.drop_unwanted(&mut incoming, share.is_beyond_part(needed)) {
-                    Ok(false) => {}
-                    Ok(true) => {
-                        self.close_if_done();
-                        continue;
-                    }
-                    Err(reason) => return reason,
-                }
-            }
-            if !share.set(needed) {
-                self.is_paused.set(true);
-                tokio::time::sleep(MEMORY_RETRY).await;
-                continue;
-            }
-            self.is_paused.set(false);
-            let has_own_memory = match incoming.has_own_memory() {
-                Ok(has_own_memory) => has_own_memory,
-                Err(error) => return violation(error),
-            };
-            let read = if !has_own_memory {
-                self.read_frames(reader, &mut incoming).await
-            } else {
-                tokio::select! {
-                    biased;
-                    read = self.read_held(reader, &mut incoming, &mut share) => read,
-                    () = self.has_expired.notified() => Ok(()),
-                }
-            };
-            if let Err(reason) = read {
-                return reason;
-            }
-            self.close_if_done();
-            if held > FREE_BYTES {
-                // Other connections have their turn.
-                tokio::task::yield_now().await;
-            }
-        }
-    }
-
-    /// Reads into the memory that the connections of the thread share.
-    async fn read_frames(self: &Rc<Self>, reader: &mut OwnedReadHalf, incoming: &mut Incoming) -> Result<(), String> {
-        poll_fn(|cx| {
-            scratch::with(|bytes| {
-                let held = incoming.held();
-                let mut buffer = ReadBuf::new(&mut bytes[held..]);
-                if ready!(Pin::new(&mut *reader).poll_read(cx, &mut buffer)).is_err() || buffer.filled().is_empty() {
-                    return Poll::Ready(Err(GONE.to_owned()));
-                }
-                let end = held + buffer.filled().len();
-                incoming.unhold(bytes);
-                let mut answered = Ok(());
-                let read = incoming.read(&bytes[..end], |Frame { kind, number, head, body }| {
-                    if answered.is_ok() && kind != Kind::Response {
-                        answered = self.streamed(kind, number, head, Payload::Borrowed(body));
-                    } else if answered.is_ok() {
-                        let body = || AnswerBody { bytes: body.to_vec(), start: 0, share: None };
-                        answered = self.answered(number, head, body);
-                    }
-                });
-                Poll::Ready(read.map_err(violation).and(answered))
-            })
-        })
-        .await
-    }
-
-    /// Reads more of a frame that has arrived in part.
-    async fn read_held(
-        self: &Rc<Self>,
-        reader: &mut OwnedReadHalf,
-        incoming: &mut Incoming,
-        share: &mut MemoryShare,
-    ) -> Result<(), String> {
-        let (held, room) = incoming.room().map_err(violation)?;
-        let read = poll_fn(|cx| scratch::read_more(Pin::new(&mut *reader), cx, held, room)).await;
-        if !matches!(read, Ok(1..)) {
-            return Err(GONE.to_owned());
-        }
-        // Behind a large piece, there may be a frame that is nothing but a header.
-        while let Some(frame) = incoming.whole().map_err(violation)? {
-            self.held_frame(frame, share)?;
-        }
-        Ok(())
-    }
-
-    fn held_frame(self: &Rc<Self>, frame: Vec<u8>, share: &mut MemoryShare) -> Result<(), String> {
-        let Decoded::Frame(Frame { kind, number, head, .. }, _) = decode(&frame).map_err(violation)? else {
-            return Ok(());
-        };
-        let start = HEADER_BYTES + head.len();
-        let head = head.to_vec();
-        if kind != Kind::Response {
-            let body = Bytes::from(frame).slice(start..);
-            return self.streamed(kind, number, &head, Payload::Own(body));
-        }
-        // With its memory, or other answers would take it first.
-        let share = Some(share.hand_over());
-        self.answered(number, &head, || AnswerBody { bytes: frame, start, share })
-    }
-
-    fn answered(&self, number: u32, head: &[u8], body: impl FnOnce() -> AnswerBody) -> Result<(), String> {
-        let mut in_flight = self.in_flight.borrow_mut();
-        let Some(Pending { reply, .. }) = in_flight.take(number) else {
-            return answered_late(&mut in_flight, number);
-        };
-        drop(in_flight);
-        self.close_body(number);
-        reply.set(match self.parse_head(head) {
-            Ok(head) if head.status == SWITCHING => Outcome::Aborted(UNASKED_SOCKET.into()),
-            Ok(head) => Outcome::Answered(Answer { head, body: body() }),
-            Err(reason) => Outcome::Aborted(reason.into()),
-        });
-        Ok(())
-    }
-
-    /// Drops the frame that is held if its request is past its deadline, or its endpoint can have no memory for it.
-    fn drop_unwanted(&self, incoming: &mut Incoming, is_beyond_part: bool) -> Result<bool, String> {
-        let Some(number) = incoming.number() else { return Ok(false) };
-        let mut in_flight = self.in_flight.borrow_mut();
-        if !in_flight.has(number) {
-            answered_late(&mut in_flight, number)?;
-        } else if is_beyond_part {
-            let taken = in_flight.take(number);
-            drop(in_flight);
-            self.close_body(number);
-            if let Some(Pending { reply, .. }) = taken {
-                reply.set(Outcome::TooLarge);
-            }
-        } else {
-            return Ok(false);
-        }
-        incoming.drop_frame().map_err(violation)?;
-        Ok(true)
-    }
-
     fn parse_head(&self, head: &[u8]) -> Result<Rc<HandlerResponseHead>, String> {
         let mut last = self.last_head.borrow_mut();
         match &*last {
@@ -385,20 +298,3 @@ impl HandlerConnection {
 }
 
 const GONE: &str = "it closed its connection to the gateway";
-const UNASKED: &str = "it sent a response to no request, or a second one";
-
-/// An answer to a request past its deadline is late, any other to no request a violation.
-fn answered_late(in_flight: &mut InFlight, number: u32) -> Result<(), String> {
-    match in_flight.answered_late(number) {
-        true => Ok(()),
-        false => Err(violated(UNASKED)),
-    }
-}
-
-fn violation(error: edge_wire::FrameError) -> String {
-    violated(&problem_of(error))
-}
-
-fn violated(how: &str) -> String {
-    format!("it violated the protocol: {how}")
-}

@@ -9,6 +9,9 @@ use super::body_stream::BodyStream;
 use super::response_head::HandlerResponseHead;
 use crate::memory::MemoryShare;
 
+/// The status with which a handler accepts a WebSocket.
+pub const SWITCHING: u16 = 101;
+
 /// The answer of a handler.
 pub struct Answer {
     pub head: Rc<HandlerResponseHead>,

@@ -4,7 +4,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use super::entry_limit::EntryLimit;
-use super::permit::Permit;
 use crate::memory::{MemoryBudget, MemoryShare};
 
 /// Requests of an endpoint that may wait for a handler.
@@ -125,4 +124,29 @@ impl Drop for ActiveRequest<'_> {
 fn now() -> u64 {
     static FIRST: OnceLock<Instant> = OnceLock::new();
     FIRST.get_or_init(Instant::now).elapsed().as_millis() as u64
+}
+
+/// One of a number that has a limit.
+pub struct Permit<'a> {
+    number: &'a AtomicU32,
+    /// What it was when this one was added, with this one.
+    count: u32,
+}
+
+impl<'a> Permit<'a> {
+    /// `None` when there are so many already.
+    fn acquire(number: &'a AtomicU32, limit: u32) -> Option<Self> {
+        let before = number.fetch_add(1, Ordering::Relaxed);
+        if before < limit {
+            return Some(Self { number, count: before + 1 });
+        }
+        number.fetch_sub(1, Ordering::Relaxed);
+        None
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.number.fetch_sub(1, Ordering::Relaxed);
+    }
 }

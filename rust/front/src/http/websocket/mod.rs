@@ -23,56 +23,54 @@ use crate::upstream::{SWITCHING, StreamedAnswer};
 const OF_HANDSHAKE: [&[u8]; 3] = [b"sec-websocket-accept", b"sec-websocket-extensions", b"sec-websocket-version"];
 const PROTOCOL: &[u8] = b"sec-websocket-protocol";
 
-impl<C: Client> Exchange<'_, C> {
-    /// Goes on as a WebSocket, which a handler has accepted, until that ends. It counts as a request until then.
-    ///
-    /// # Errors
-    /// When nothing more can be sent to the client.
-    pub(super) async fn run_websocket(
-        &mut self,
-        request: &ReceivedRequest,
-        streamed: StreamedAnswer,
-    ) -> Result<Next, Broken> {
-        let StreamedAnswer { head, body } = streamed;
-        let (Ok(destination), Some(Ok(upgrade))) = (&request.to, &request.upgrade) else { return Err(Broken::Gone) };
-        let mut lines = handshake(upgrade, &head.lines);
-        if let Some((policies, outcome)) = destination.policies() {
-            lines = policies.response_lines(outcome, lines.into(), &head.host_lines).into_owned();
-        }
-        let response = ResponseHead {
-            status: SWITCHING,
-            lines: &lines,
-            has_date: head.has_date,
-            request_id: &request.id,
-            transport_lines: "",
-            persistence: Persistence::Default,
-            content_length: None,
-        };
-        let bytes = response.bytes(&self.thread.dates, 0);
-        self.thread.answered_by_handler();
-        let unlimited = Sockets::default();
-        let limits = destination.state.policies.as_deref().and_then(Policies::sockets).unwrap_or(&unlimited);
-        let idle = Duration::from_millis(destination.state.limits.idle_timeout_ms.into());
-        let share = destination.endpoint.request_memory(&self.thread.memory);
-        let Some(stream) = self.client.raw() else { return Err(Broken::Gone) };
-        let mut relay = Relay::new(stream, body, limits, idle, share);
-        let left = relay.run(&bytes).await;
-        let sent = relay.sent();
-        // The handler is told before anything else is done.
-        drop(relay);
-        self.count_finished(request, SWITCHING, sent, None, left.reason());
-        if let SocketEnd::Handler(reason) = &left {
-            let fields = json!({
-                "request_id": request.id,
-                "endpoint_id": &*destination.endpoint.shared.id,
-                "reason": &**reason,
-            });
-            self.thread.supervisor.log(Level::Warn, fields, "a WebSocket was cut off");
-        }
-        match left {
-            SocketEnd::Gone(_) => Err(Broken::Gone),
-            _ => Ok(Next::Close),
-        }
+/// Goes on as a WebSocket, which a handler has accepted, until that ends. It counts as a request until then.
+///
+/// # Errors
+/// When nothing more can be sent to the client.
+pub async fn run_websocket<C: Client>(
+    exchange: &mut Exchange<'_, C>,
+    request: &ReceivedRequest,
+    streamed: StreamedAnswer,
+) -> Result<Next, Broken> {
+    let StreamedAnswer { head, body } = streamed;
+    let (Ok(destination), Some(Ok(upgrade))) = (&request.to, &request.upgrade) else { return Err(Broken::Gone) };
+    let mut lines = handshake(upgrade, &head.lines);
+    if let Some((policies, outcome)) = destination.policies() {
+        lines = policies.response_lines(outcome, lines.into(), &head.host_lines).into_owned();
+    }
+    let response = ResponseHead {
+        status: SWITCHING,
+        lines: &lines,
+        has_date: head.has_date,
+        request_id: &request.id,
+        transport_lines: "",
+        persistence: Persistence::Default,
+        content_length: None,
+    };
+    let bytes = response.bytes(&exchange.thread.dates, 0);
+    exchange.thread.answered_by_handler();
+    let unlimited = Sockets::default();
+    let limits = destination.state.policies.as_deref().and_then(Policies::sockets).unwrap_or(&unlimited);
+    let idle = Duration::from_millis(destination.state.limits.idle_timeout_ms.into());
+    let share = destination.endpoint.request_memory(&exchange.thread.memory);
+    let Some(stream) = exchange.client.raw() else { return Err(Broken::Gone) };
+    let mut relay = Relay::new(stream, body, limits, idle, share);
+    let left = relay.run(&bytes).await;
+    let sent = relay.sent();
+    // The handler is told before anything else is done.
+    drop(relay);
+    exchange.count_finished(request, SWITCHING, sent, None, left.reason());
+    if let SocketEnd::Handler(reason) = &left {
+        let fields = json!({
+            "request_id": request.id,
+            "endpoint_id": &*destination.endpoint.shared.id,
+            "reason": &**reason,
+        });
+        exchange.thread.supervisor.log(Level::Warn, fields, "a WebSocket was cut off");
+    }
+    match left {
+        SocketEnd::Gone(_) => Err(Broken::Gone),
+        _ => Ok(Next::Close),
     }
 }
 

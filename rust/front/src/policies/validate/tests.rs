@@ -18,7 +18,7 @@ use super::stop::{StopFlag, StopOnDrop};
 use super::validator::REPORTS_WITHIN;
 use super::{CheckSkipped, PartialCheck, Validator, Verdict, finish};
 use crate::memory::{MemoryBudget, MemoryShare};
-use crate::policies::PendingSteps;
+use crate::policies::Evaluation;
 use crate::request::{MAX_HEADERS, read_head};
 use crate::workers;
 
@@ -274,20 +274,20 @@ async fn policies_are_waited_for_only_so_long_and_get_ready_all_the_same() {
         Arc::new(Validator::new(policy.to_string().into(), domain.clone()))
     };
     let enforcing = validator("enforce");
-    let mut pending = PendingSteps::default();
+    let mut evaluation = Evaluation::default();
     for (timeout, validator) in [(1, &enforcing), (600_000, &validator("report"))] {
-        pending = PendingSteps::default();
-        pending.prepare(validator, Duration::from_millis(timeout)).await;
-        assert!(pending.gave_up_schema && !validator.is_ready());
+        evaluation = Evaluation::default();
+        evaluation.prepare(validator, Duration::from_millis(timeout)).await;
+        assert!(evaluation.gave_up_schema && !validator.is_ready());
         // It has had its time.
-        pending.prepare(validator, Duration::from_millis(timeout)).await;
-        assert!(pending.gave_up_schema);
+        evaluation.prepare(validator, Duration::from_millis(timeout)).await;
+        assert!(evaluation.gave_up_schema);
     }
-    assert!(pending.waited_for_schema >= REPORTS_WITHIN && pending.waited_for_schema < Duration::from_secs(600));
+    assert!(evaluation.waited_for_schema >= REPORTS_WITHIN && evaluation.waited_for_schema < Duration::from_secs(600));
     drop(others);
-    let mut pending = PendingSteps::default();
-    pending.prepare(&enforcing, Duration::from_secs(600)).await;
-    assert!(!pending.gave_up_schema && enforcing.is_ready() && !enforcing.only_reports());
+    let mut evaluation = Evaluation::default();
+    evaluation.prepare(&enforcing, Duration::from_secs(600)).await;
+    assert!(!evaluation.gave_up_schema && enforcing.is_ready() && !enforcing.only_reports());
 }
 
 #[tokio::test(flavor = "current_thread")]
