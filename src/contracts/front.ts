@@ -491,15 +491,15 @@ export interface WholePolicies {
   readonly rate_limits?: readonly CompiledRule[];
   readonly auth?: CompiledAuth;
   readonly headers?: CompiledHeaders;
-  readonly redirect?: CompiledRedirect;
-  readonly maintenance?: CompiledMaintenance;
+  readonly redirect?: Redirect;
+  readonly maintenance?: Maintenance;
   readonly compress?: CompiledCompress;
   readonly validate?: string;
-  readonly websocket?: CompiledSockets;
+  readonly websocket?: Sockets;
 }
 
 export interface CompiledCors {
-  readonly origins: readonly string[];
+  readonly origins: Origins;
   readonly methods?: readonly string[];
   readonly headers?: readonly string[];
   readonly expose?: readonly string[];
@@ -600,13 +600,13 @@ export interface CompiledChanges {
   readonly allow?: readonly string[];
 }
 
-export interface CompiledRedirect {
+export interface Redirect {
   readonly to: string;
   readonly status?: number;
   readonly keep_path?: boolean;
 }
 
-export interface CompiledMaintenance {
+export interface Maintenance {
   readonly message?: string;
   readonly retry_after_seconds?: number;
 }
@@ -616,11 +616,17 @@ export interface CompiledCompress {
   readonly algorithms?: readonly string[];
 }
 
-export interface CompiledSockets {
-  readonly allowed_origins?: readonly string[];
+/** What may be sent over WebSockets, and from which pages they are opened. */
+export interface Sockets {
+  /** Pages that open them, besides those of the same host. */
+  readonly allowed_origins?: Origins;
+  /** Longest message, bytes. */
   readonly max_message_bytes?: number;
+  /** Messages of a client in a second; any number without it. */
   readonly messages_per_second?: number;
 }
+
+export type Origins = readonly string[];
 
 /** The certificate of a host. */
 export interface Certificate {
