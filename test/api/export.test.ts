@@ -5,7 +5,10 @@ import { Ajv } from 'ajv';
 import { expect } from 'chai';
 import { unzipSync } from 'fflate';
 import { parse } from 'yaml';
+import { EXPORT_TURNS } from '../../src/api/apply/export.js';
+import { ownerOfActor } from '../../src/model/owner.js';
 import { startApi, type TestApi } from '../support/api.js';
+import { eventually } from '../support/eventually.js';
 import { defineExample, EXAMPLES_FOLDER } from '../support/examples.js';
 import { expectData } from '../support/expect.js';
 import { askForPlan, type Files, type ShownPlan } from '../support/plans.js';
@@ -28,6 +31,21 @@ describe('an export', () => {
   // With other installations in test/torture.
   it('the export of any installation is an empty plan when it is applied', () =>
     exportsChangeNothing(api, { seed: 20_261_214, numRuns: 20 }));
+
+  it('an export waits until another one of the same user is made', async () => {
+    let end = () => {};
+    const held = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    const owner = ownerOfActor({ kind: 'anonymous', address: '127.0.0.1' });
+    const other = EXPORT_TURNS.run(owner, () => held);
+    const waiting = Promise.all([exported(), exported()]);
+    await eventually(async () => expect(EXPORT_TURNS.waiting(owner)).to.equal(2));
+    end();
+    await other;
+    const [first, second] = await waiting;
+    expect(first).to.deep.equal(second);
+  });
 
   it('an export has files in readable places, no values of secrets, and is the same each time', async () => {
     await makeInstallation(api, {

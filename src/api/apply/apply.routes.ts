@@ -13,7 +13,7 @@ import { ACCEPTED, APPLY_ERRORS } from './applies.routes.js';
 import { ApplyView } from './apply.present.js';
 import { ApplyQuery, ENVIRONMENT, ExportQuery, ExportView, Files, PlanView } from './apply.schema.js';
 import { edgeFileSchema } from './edge-file.js';
-import { exportedFiles } from './export.js';
+import { EXPORT_TURNS, exportedFiles } from './export.js';
 import { planApply, readableObjects } from './plan-apply.js';
 import { shownInFull } from './show-plan.js';
 import { requireSamePlan, startApply } from './start-apply.js';
@@ -74,6 +74,7 @@ export const applyRoutes = [
     method: 'GET',
     path: '/api/export',
     isLarge: true,
+    turns: EXPORT_TURNS,
     permission: 'endpoints:read',
     summary: 'Write the installation as files, which change nothing when they are applied: JSON, or a ZIP',
     tag,

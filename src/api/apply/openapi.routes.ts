@@ -7,6 +7,7 @@ import type { Principal } from '../access/principal.js';
 import { Reply } from '../response/reply.js';
 import { defineRoute } from '../route/route.js';
 import { OpenApiExportQuery, OpenApiExportView } from './apply.schema.js';
+import { EXPORT_TURNS } from './export.js';
 import { exportedDocuments } from './openapi-export.js';
 
 export const openApiExportRoutes = [
@@ -14,6 +15,7 @@ export const openApiExportRoutes = [
     method: 'GET',
     path: '/api/export/openapi',
     isLarge: true,
+    turns: EXPORT_TURNS,
     permission: 'endpoints:read',
     summary:
       'Write the endpoints of a host as OpenAPI documents, which change nothing when they are imported again',

@@ -13,6 +13,7 @@ import { type Check, describeProblem } from '../../model/problems.js';
 import { checkOf, coercingCheckOf } from '../../model/schema-check.js';
 import type { Logger } from '../../util/log.js';
 import { partsOfJson } from '../../util/pauses.js';
+import type { Turns } from '../../util/turns.js';
 import { audited } from '../access/audited.js';
 import { actorOf, isSamePrincipal, nobody, ownerOf, type Principal } from '../access/principal.js';
 import { kindsInPath, requireInMembers, requireInPath, seesAll } from '../access/references.js';
@@ -111,6 +112,8 @@ interface Description {
   readonly envelope?: Envelope;
   /** True when an answer can be large although it is no list. */
   readonly isLarge?: boolean;
+  /** Those that making an answer takes, where each may need hundreds of megabytes. */
+  readonly turns?: Turns;
   /** True when a request without a body is one with an empty object. */
   readonly isBodyOptional?: boolean;
   /** Error codes of this route, besides those that all such routes have. */
@@ -195,6 +198,7 @@ export function defineRoute<
   const shown = Object.keys((definition.data as { properties?: object }).properties ?? {});
   const kinds = kindsInPath(definition.path);
   const isChange = definition.method !== 'GET' || definition.isReturn === true;
+  const { turns } = definition;
   const formLimit = definition.formLimit ?? 'UPLOAD_LIMIT_BYTES';
   const formRoom = ({ importReader, uploadRoom }: ApiDependencies) =>
     definition.formRoom === 'imports' ? importReader.room : uploadRoom;
@@ -302,7 +306,8 @@ export function defineRoute<
         const isLeftOut = definition.isBodyOptional && !hasBody(context);
         const isUnused = isChange && !body && !definition.form && !definition.otherBodies;
         if (isUnused && hasBody(context)) warnings.push(UNUSED_BODY);
-        await answer(body && !isLeftOut ? await readBody(context, limit, definition.text) : {});
+        const content = body && !isLeftOut ? await readBody(context, limit, definition.text) : {};
+        await (turns ? turns.run(ownerOf(context), () => answer(content)) : answer(content));
       }
     },
   };
