@@ -139,10 +139,9 @@ impl Verifier {
         let is_self_issued = facts.as_ref().is_some_and(Certificate::is_self_issued);
         if let Some(facts) = facts.filter(|_| is_self_issued && self.trusted.contains(end)) {
             // The server's own certificate, which is not that of an authority for `rustls`.
-            let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-            return match now {
-                _ if now < facts.not_before => Err(problem(NOT_YET_VALID)),
-                _ if now > facts.not_after => Err(problem(EXPIRED)),
+            return match now.as_secs() {
+                now if now < facts.not_before() => Err(problem(NOT_YET_VALID)),
+                now if now > facts.not_after() => Err(problem(EXPIRED)),
                 _ => Ok(()),
             };
         }

@@ -1,77 +1,16 @@
-//! URIs and IRIs (RFC 3986 and 3987), and templates of them (RFC 6570).
-use std::net::Ipv6Addr;
+//! URIs and IRIs (RFC 3986 and 3987), and templates of them (RFC 6570), of which the library takes no other scripts.
+use iri_string::spec::{IriSpec, UriSpec};
+use iri_string::validate::{iri, iri_reference};
 
 /// `international`: with characters beyond ASCII. `is_absolute`: with a scheme.
 pub fn is_uri(text: &str, international: bool, is_absolute: bool) -> bool {
-    let (rest, fragment) = text.split_once('#').unwrap_or((text, ""));
-    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let fits = |text: &str, more: &str| has_only(text, more, international);
-    if !fits(fragment, ":@/?") || !fits(query, ":@/?") {
-        return false;
-    }
-    let scheme = rest.split_once(':').filter(|(scheme, _)| is_scheme(scheme));
-    let rest = match scheme {
-        Some((_, rest)) => rest,
-        None if is_absolute => return false,
-        // A colon in the first segment would end a scheme.
-        None if rest.split('/').next().is_some_and(|first| first.contains(':')) => return false,
-        None => rest,
+    let checked = match (international, is_absolute) {
+        (false, false) => iri_reference::<UriSpec>(text),
+        (false, true) => iri::<UriSpec>(text),
+        (true, false) => iri_reference::<IriSpec>(text),
+        (true, true) => iri::<IriSpec>(text),
     };
-    let Some(rest) = rest.strip_prefix("//") else { return fits(rest, ":@/") };
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    is_authority(authority, international) && fits(path, ":@/")
-}
-
-fn is_scheme(text: &str) -> bool {
-    text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
-}
-
-fn is_authority(text: &str, international: bool) -> bool {
-    let (user, host) = text.rsplit_once('@').unwrap_or(("", text));
-    if !has_only(user, ":", international) {
-        return false;
-    }
-    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
-    if let Some(rest) = host.strip_prefix('[') {
-        let Some((address, rest)) = rest.split_once(']') else { return false };
-        let is_future = || {
-            let parts = address.strip_prefix(['v', 'V']).and_then(|rest| rest.split_once('.'));
-            parts.is_some_and(|(version, rest)| {
-                let is_hex = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_hexdigit());
-                is_hex && !rest.is_empty() && !rest.contains('%') && has_only(rest, ":", false)
-            })
-        };
-        let is_address = address.parse::<Ipv6Addr>().is_ok() || is_future();
-        return is_address && (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port));
-    }
-    let (name, port) = host.split_once(':').unwrap_or((host, ""));
-    has_only(name, "", international) && is_port(port)
-}
-
-/// Unreserved characters, those that delimit parts, encoded ones, and `more`.
-fn has_only(text: &str, more: &str, international: bool) -> bool {
-    let mut rest = text.chars();
-    while let Some(character) = rest.next() {
-        let fits = match character {
-            '%' => {
-                let mut is_digit = || rest.next().is_some_and(|digit| digit.is_ascii_hexdigit());
-                is_digit() && is_digit()
-            }
-            character if !character.is_ascii() => international && !is_private_or_control(character),
-            character => {
-                character.is_ascii_alphanumeric() || "-._~!$&'()*+,;=".contains(character) || more.contains(character)
-            }
-        };
-        if !fits {
-            return false;
-        }
-    }
-    true
-}
-
-fn is_private_or_control(character: char) -> bool {
-    matches!(character, '\u{80}'..='\u{9f}' | '\u{e000}'..='\u{f8ff}' | '\u{fff0}'..='\u{ffff}')
+    checked.is_ok()
 }
 
 pub fn is_uri_template(text: &str) -> bool {
@@ -109,8 +48,9 @@ fn is_expression(text: &str) -> bool {
 
 /// A part of the name of a variable.
 fn is_variable(text: &str) -> bool {
-    let is_letter = |character: char| character.is_ascii_alphanumeric() || "_%".contains(character);
-    !text.is_empty() && text.chars().all(is_letter) && has_only(text, "", false)
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"_%".contains(&byte);
+    let is_encoded = |rest: &str| rest.len() >= 2 && rest.bytes().take(2).all(|digit| digit.is_ascii_hexdigit());
+    !text.is_empty() && text.bytes().all(is_letter) && text.split('%').skip(1).all(is_encoded)
 }
 
 #[cfg(test)]
@@ -148,6 +88,9 @@ mod tests {
             assert!(!is_uri(text, false, true), "{text}");
         }
         assert!(is_uri("http://ƒøø.ßår/?∂éœ", true, true) && is_uri("//foo/bar", false, false));
+        // RFC 3987: characters of private use in the query only, and none that are not characters.
+        assert!(is_uri("http://a/?\u{e000}", true, true) && !is_uri("http://a/\u{e000}", true, true));
+        assert!(!is_uri("http://a/\u{1fffe}", true, true));
         assert!(is_uri("a/b:c", false, false) && !is_uri("1a:b", false, false) && is_uri("", false, false));
     }
 
