@@ -14,10 +14,10 @@ import { Page, Tabs } from '../base/page.js';
 import { Ago, Method } from '../base/text.js';
 import { done, warned } from '../base/toasts.js';
 import { WhoChanged } from '../base/who-changed.js';
+import { labelOf } from '../fields/schema.js';
 import type { Service, UsingEndpoint } from '../generated/routes.js';
 import { LastTest, mayChange, ServiceState, TYPE_NAMES } from './parts.js';
 import { ServiceForm } from './service-form.js';
-import { labelOf } from './settings.js';
 import { outcomes, testService } from './tests.js';
 
 const SUBJECT = { kind: 'service', list: '/ui/services', listName: 'All services' } as const;
