@@ -1,9 +1,26 @@
 /** Variables and policies, as forms of a domain save them: what others change meanwhile stays, and nothing is lost. */
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
+import { makeCertificates } from '../support/certificates.js';
 import { expectData } from '../support/expect.js';
 import { type Stack, startStack } from '../support/processes.js';
+import { tempDir } from '../support/temp.js';
 import { expectAccessible, openBrowser, type Ui } from '../support/ui.js';
+
+interface Schema {
+  readonly properties: Readonly<Record<string, object>>;
+}
+
+/** The description of the API, as far as a test changes it. */
+interface Description {
+  readonly components: {
+    readonly schemas: {
+      readonly Domain: {
+        readonly properties: { readonly policies: { readonly properties: { readonly maintenance: Schema } } };
+      };
+    };
+  };
+}
 
 describe('UI: variables and policies', () => {
   let stack: Stack;
@@ -80,6 +97,28 @@ describe('UI: variables and policies', () => {
       expect(await stored()).to.deep.equal({ A: '1', B: '2' });
       await close();
     });
+  });
+
+  it('the page of a domain adds a certificate, with what is wrong at its field, and deletes it', async () => {
+    const folder = await tempDir('certificate');
+    const { cert, key } = await makeCertificates(folder.path, ['shared.test']);
+    await folder.remove();
+    const { page, close } = await ui.open(`/ui/domains/${id}/general`);
+    const dialog = page.getByRole('dialog', { name: 'Certificate of shared.test' });
+    await page.getByRole('button', { name: 'Add a certificate' }).click();
+    await dialog.getByLabel('Certificate').fill('no PEM');
+    expect(await dialog.getByRole('button', { name: 'Save' }).isDisabled()).to.equal(true);
+    await dialog.getByLabel('Private key').fill(key.pem);
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByLabel('Certificate').and(page.locator('[aria-invalid=true]')).fill(cert.pem);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await dialog.waitFor({ state: 'detached' });
+    await page.getByText(/Test authority/).waitFor();
+    await page.getByRole('button', { name: 'Delete the certificate' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('There is none: this host is not served over TLS.').waitFor();
+    await close();
   });
 
   describe('policies', () => {
@@ -192,6 +231,40 @@ describe('UI: variables and policies', () => {
         expect(await stored()).to.deep.equal({ [name]: 5_000 });
         await close();
       });
+
+    it('members of a policy that the web UI knows nothing of have fields by their schema', async () => {
+      await put(null);
+      const { page, close } = await ui.open('about:blank');
+      await page.route('**/api/openapi.json', async (route) => {
+        const response = await route.fetch();
+        const api = (await response.json()) as Description;
+        Object.assign(api.components.schemas.Domain.properties.policies.properties.maintenance.properties, {
+          tea_cups: { type: 'integer', description: 'At most `12`' },
+          milk: { type: 'boolean' },
+          leaves: { type: 'array', items: { type: 'string', enum: ['green', 'black'] } },
+          with: { type: 'object', properties: { sugar: { type: 'string', enum: ['none', 'some'] } } },
+          guests: { type: 'array', items: { type: 'object' } },
+        });
+        await route.fulfill({ response, json: api });
+      });
+      await page.goto(`/ui/domains/${id}/policies`);
+      await page.getByRole('button', { name: 'Edit Maintenance' }).click();
+      await page.getByLabel('Here').selectOption('Set');
+      await page.getByText('At most 12', { exact: true }).waitFor();
+      await page.getByLabel('Tea cups').fill('2');
+      await page.getByLabel('Milk').check();
+      await page.getByLabel('Leaves').fill('green\nblack');
+      await page.getByLabel('Sugar').selectOption('some');
+      expect(await page.getByLabel('Guests').count()).to.equal(0);
+      await page.getByLabel('Edit as JSON').check();
+      const typed = { tea_cups: 2, milk: true, leaves: ['green', 'black'], with: { sugar: 'some' } };
+      expect(JSON.parse(await page.getByLabel('Policy').inputValue())).to.deep.equal(typed);
+      // What no field shows is not hidden.
+      await page.getByLabel('Policy').fill(JSON.stringify({ ...typed, guests: [{}] }));
+      await page.getByText('It has more than the form can show.').waitFor();
+      await expectAccessible(page);
+      await close();
+    });
 
     it('the policy of headers says which line has no name or value, or the name of another line', async () => {
       await put(null);

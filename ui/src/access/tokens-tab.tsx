@@ -1,11 +1,10 @@
 /** Credentials of programs. */
-import { useState } from 'preact/hooks';
 import { call } from '../api/client.js';
 import { invalidate, useQuery } from '../api/query.js';
 import { may, me } from '../api/session.js';
 import { useAddress } from '../base/address.js';
+import { ask } from '../base/ask.js';
 import { Button } from '../base/controls.js';
-import { FormDialog } from '../base/dialog.js';
 import { Expires } from '../base/expiry.js';
 import { ListTable } from '../base/list-table.js';
 import { Empty, Loaded } from '../base/notices.js';
@@ -19,7 +18,6 @@ export function TokensTab() {
   const result = useQuery('GET /api/tokens', {});
   const users = useQuery('GET /api/users', may('users:read') ? {} : undefined);
   const [params, change] = useAddress();
-  const [revoked, setRevoked] = useState<Token>();
   // Not made by other tokens, nor while nobody has to sign in.
   const mayMake = may('tokens:write') && (me.value?.kind === 'user' || me.value?.kind === 'api_key');
   const ownerOf = ({ user_id }: Token) =>
@@ -35,7 +33,7 @@ export function TokensTab() {
       <Loaded result={result} lines={5}>
         {(tokens) =>
           tokens.length > 0 ? (
-            <TokenTable tokens={tokens} ownerOf={ownerOf} onRevoke={setRevoked} />
+            <TokenTable tokens={tokens} ownerOf={ownerOf} />
           ) : (
             <Empty title="There are no tokens">
               <p>
@@ -48,21 +46,6 @@ export function TokensTab() {
         }
       </Loaded>
       {params.has('new') && mayMake && <NewToken onClose={() => change({ new: undefined })} />}
-      {revoked && (
-        <FormDialog
-          title={`Revoke “${revoked.name}”?`}
-          action="Revoke the token"
-          isDangerous
-          onClose={() => setRevoked(undefined)}
-          onSubmit={async () => {
-            await call('DELETE /api/tokens/{id}', { params: { id: revoked.id } });
-            invalidate('/api/tokens');
-            done('The token is revoked.');
-          }}
-        >
-          <p>Programs that use it are refused from now on. This cannot be undone.</p>
-        </FormDialog>
-      )}
     </>
   );
 }
@@ -70,10 +53,9 @@ export function TokensTab() {
 interface TokenTableProps {
   readonly tokens: readonly Token[];
   readonly ownerOf: (token: Token) => string;
-  readonly onRevoke: (token: Token) => void;
 }
 
-function TokenTable({ tokens, ownerOf, onRevoke }: TokenTableProps) {
+function TokenTable({ tokens, ownerOf }: TokenTableProps) {
   return (
     <ListTable columns={['Token', 'May', 'For', 'Last used', 'Expires']} hasActions>
       {tokens.map((token) => (
@@ -101,7 +83,7 @@ function TokenTable({ tokens, ownerOf, onRevoke }: TokenTableProps) {
           </td>
           <td class="end">
             {may('tokens:write') && (
-              <Button isSmall look="danger" label={`Revoke ${token.name}`} onClick={() => onRevoke(token)}>
+              <Button isSmall look="danger" label={`Revoke ${token.name}`} onClick={() => askToRevoke(token)}>
                 Revoke
               </Button>
             )}
@@ -110,4 +92,18 @@ function TokenTable({ tokens, ownerOf, onRevoke }: TokenTableProps) {
       ))}
     </ListTable>
   );
+}
+
+function askToRevoke({ id, name }: Token): void {
+  ask({
+    title: `Revoke “${name}”?`,
+    action: 'Revoke the token',
+    isDangerous: true,
+    text: 'Programs that use it are refused from now on. This cannot be undone.',
+    async run() {
+      await call('DELETE /api/tokens/{id}', { params: { id } });
+      invalidate('/api/tokens');
+      done('The token is revoked.');
+    },
+  });
 }

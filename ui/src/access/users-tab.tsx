@@ -1,11 +1,10 @@
 /** Who may sign in. */
-import { useState } from 'preact/hooks';
 import { call } from '../api/client.js';
 import { invalidate, useQuery } from '../api/query.js';
 import { may, me } from '../api/session.js';
 import { useAddress } from '../base/address.js';
+import { ask } from '../base/ask.js';
 import { Button } from '../base/controls.js';
-import { FormDialog } from '../base/dialog.js';
 import { useLastSeen } from '../base/last-seen.js';
 import { ListTable } from '../base/list-table.js';
 import { Empty, Loaded } from '../base/notices.js';
@@ -63,82 +62,75 @@ export function UsersTab() {
 
 function UserTable({ users }: { readonly users: readonly User[] }) {
   const [, change] = useAddress();
-  const [deleted, setDeleted] = useState<User>();
   return (
-    <>
-      <ListTable columns={['User', 'Role', 'For', 'Since']} hasActions>
-        {users.map((user) => (
-          <tr key={user.id}>
-            <th scope="row">
-              <Visible text={user.name} isOneLine />
-              {user.id === me.value?.user?.id && <span class="muted small"> (you)</span>}
-              <div class="muted small">{user.email}</div>
-            </th>
-            <td data-label="Role">
-              <Badge tone={TONES[user.role]}>{user.role}</Badge>
-            </td>
-            <td data-label="For" class="wrap">
-              {user.domains.length > 0 ? user.domains.join(', ') : 'everything'}
-            </td>
-            <td data-label="Since">
-              <Ago at={user.created_at} />
-            </td>
-            <td class="end">
-              <div class="actions end">
-                <Button
-                  isSmall
-                  label={`Sessions of ${user.email}`}
-                  onClick={() => change({ sessions: user.id })}
-                >
-                  Sessions
-                </Button>
-                {may('users:write') && (
-                  <>
-                    <Button isSmall label={`Edit ${user.email}`} onClick={() => change({ edit: user.id })}>
-                      Edit
-                    </Button>
-                    {user.issuer === null && user.id !== me.value?.user?.id && (
-                      <Button
-                        isSmall
-                        label={`New password for ${user.email}`}
-                        onClick={() => change({ password: user.id })}
-                      >
-                        Password
-                      </Button>
-                    )}
+    <ListTable columns={['User', 'Role', 'For', 'Since']} hasActions>
+      {users.map((user) => (
+        <tr key={user.id}>
+          <th scope="row">
+            <Visible text={user.name} isOneLine />
+            {user.id === me.value?.user?.id && <span class="muted small"> (you)</span>}
+            <div class="muted small">{user.email}</div>
+          </th>
+          <td data-label="Role">
+            <Badge tone={TONES[user.role]}>{user.role}</Badge>
+          </td>
+          <td data-label="For" class="wrap">
+            {user.domains.length > 0 ? user.domains.join(', ') : 'everything'}
+          </td>
+          <td data-label="Since">
+            <Ago at={user.created_at} />
+          </td>
+          <td class="end">
+            <div class="actions end">
+              <Button
+                isSmall
+                label={`Sessions of ${user.email}`}
+                onClick={() => change({ sessions: user.id })}
+              >
+                Sessions
+              </Button>
+              {may('users:write') && (
+                <>
+                  <Button isSmall label={`Edit ${user.email}`} onClick={() => change({ edit: user.id })}>
+                    Edit
+                  </Button>
+                  {user.issuer === null && user.id !== me.value?.user?.id && (
                     <Button
                       isSmall
-                      look="danger"
-                      label={`Delete ${user.email}`}
-                      onClick={() => setDeleted(user)}
+                      label={`New password for ${user.email}`}
+                      onClick={() => change({ password: user.id })}
                     >
-                      Delete
+                      Password
                     </Button>
-                  </>
-                )}
-              </div>
-            </td>
-          </tr>
-        ))}
-      </ListTable>
-      {deleted && (
-        <FormDialog
-          title={`Delete ${deleted.email}?`}
-          action="Delete the user"
-          isDangerous
-          onClose={() => setDeleted(undefined)}
-          onSubmit={async () => {
-            await call('DELETE /api/users/{id}', { params: { id: deleted.id } });
-            invalidate('/api/users', '/api/tokens', '/api/session');
-            done('The user is deleted.');
-          }}
-        >
-          <p>
-            Sessions and tokens of {deleted.name} go too, so programs that use these are refused. What they
-            have made stays.
-          </p>
-        </FormDialog>
-      )}
-    </>
+                  )}
+                  <Button
+                    isSmall
+                    look="danger"
+                    label={`Delete ${user.email}`}
+                    onClick={() => askToDelete(user)}
+                  >
+                    Delete
+                  </Button>
+                </>
+              )}
+            </div>
+          </td>
+        </tr>
+      ))}
+    </ListTable>
   );
+}
+
+function askToDelete({ id, email, name }: User): void {
+  ask({
+    title: `Delete ${email}?`,
+    action: 'Delete the user',
+    isDangerous: true,
+    text: `Sessions and tokens of ${name} go too, so programs that use these are refused. What they have made stays.`,
+    async run() {
+      await call('DELETE /api/users/{id}', { params: { id } });
+      invalidate('/api/users', '/api/tokens', '/api/session');
+      done('The user is deleted.');
+    },
+  });
 }

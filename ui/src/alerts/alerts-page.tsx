@@ -1,11 +1,10 @@
 /** Webhooks that tell when something begins to go wrong, and when it is over. */
-import { useState } from 'preact/hooks';
 import { call } from '../api/client.js';
 import { invalidate, useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
 import { useAddress } from '../base/address.js';
+import { ask } from '../base/ask.js';
 import { Button } from '../base/controls.js';
-import { FormDialog } from '../base/dialog.js';
 import { useLastSeen } from '../base/last-seen.js';
 import { ListTable } from '../base/list-table.js';
 import { Empty, Loaded } from '../base/notices.js';
@@ -22,7 +21,6 @@ import { Subject } from './subject.js';
 export function AlertsPage() {
   const result = useQuery('GET /api/alerts', may('alerts:read') ? {} : undefined);
   const [params, change] = useAddress();
-  const [deleted, setDeleted] = useState<Alert>();
   const lastSeen = useLastSeen(result.data);
   const [edited, followed] = [lastSeen(params.get('edit')), lastSeen(params.get('events'))];
   const close = () => change({ new: undefined, edit: undefined, events: undefined });
@@ -36,7 +34,7 @@ export function AlertsPage() {
       <Loaded result={result} lines={5}>
         {(alerts) =>
           alerts.length > 0 ? (
-            <AlertTable alerts={alerts} onDelete={setDeleted} />
+            <AlertTable alerts={alerts} />
           ) : (
             <Empty title="There are no alerts yet">
               <p>
@@ -53,31 +51,11 @@ export function AlertsPage() {
         <AlertDialog alert={edited.one} isDeleted={edited.isDeleted} onClose={close} />
       )}
       {followed && <AlertEvents alert={followed.one} onClose={close} />}
-      {deleted && (
-        <FormDialog
-          title="Delete the alert?"
-          action="Delete the alert"
-          isDangerous
-          onClose={() => setDeleted(undefined)}
-          onSubmit={async () => {
-            await call('DELETE /api/alerts/{id}', { params: { id: deleted.id } });
-            invalidate('/api/alerts');
-            done('The alert is deleted.');
-          }}
-        >
-          <p>Nobody is notified any more: {sentenceOf(deleted)}. Its events are deleted with it.</p>
-        </FormDialog>
-      )}
     </Page>
   );
 }
 
-interface AlertTableProps {
-  readonly alerts: readonly Alert[];
-  readonly onDelete: (alert: Alert) => void;
-}
-
-function AlertTable({ alerts, onDelete }: AlertTableProps) {
+function AlertTable({ alerts }: { readonly alerts: readonly Alert[] }) {
   const [, change] = useAddress();
   return (
     <ListTable columns={['When', 'About', 'Tells']} hasActions>
@@ -104,7 +82,7 @@ function AlertTable({ alerts, onDelete }: AlertTableProps) {
                   <Button isSmall onClick={() => change({ edit: alert.id })}>
                     Edit
                   </Button>
-                  <Button isSmall look="danger" onClick={() => onDelete(alert)}>
+                  <Button isSmall look="danger" onClick={() => askToDelete(alert)}>
                     Delete
                   </Button>
                 </>
@@ -115,4 +93,18 @@ function AlertTable({ alerts, onDelete }: AlertTableProps) {
       ))}
     </ListTable>
   );
+}
+
+function askToDelete(alert: Alert): void {
+  ask({
+    title: 'Delete the alert?',
+    action: 'Delete the alert',
+    isDangerous: true,
+    text: `Nobody is notified any more: ${sentenceOf(alert)}. Its events are deleted with it.`,
+    async run() {
+      await call('DELETE /api/alerts/{id}', { params: { id: alert.id } });
+      invalidate('/api/alerts');
+      done('The alert is deleted.');
+    },
+  });
 }

@@ -4,8 +4,8 @@ import { useLocation } from 'wouter-preact';
 import type { ApiError } from '../api/client.js';
 import { type Planned, usePlan } from '../api/plan.js';
 import { invalidate } from '../api/query.js';
+import { ask } from '../base/ask.js';
 import { Button, Check, TextField } from '../base/controls.js';
-import { FormDialog } from '../base/dialog.js';
 import { useDraft } from '../base/draft.js';
 import { Empty, Skeleton } from '../base/notices.js';
 import { isAtOneOf, problemAt } from '../base/problems.js';
@@ -44,7 +44,6 @@ export function ApplyForm() {
   const [text, setText, forgetText] = useDraft('apply-text', '');
   const [bundle, setBundle] = useState<File>();
   const [options, setOptions, forgetOptions] = useDraft('apply-options', NO_OPTIONS);
-  const [isAsking, setAsking] = useState(false);
   const [sent, setSent] = useState<number>();
   const change = (part: Partial<Options>) => setOptions({ ...options, ...part });
 
@@ -119,7 +118,7 @@ export function ApplyForm() {
           <Button
             look={deletes > 0 ? 'danger' : 'primary'}
             isDisabled={changes === 0 || plan.isLoading}
-            onClick={() => (deletes > 0 ? setAsking(true) : run())}
+            onClick={() => (data && deletes > 0 ? askToDelete(data, run) : run())}
           >
             {changes === 0 || plan.isLoading
               ? 'Apply'
@@ -131,7 +130,6 @@ export function ApplyForm() {
         </div>
       </div>
       <Preview plan={plan} hasSource={source !== undefined} />
-      {isAsking && data && <Deleting plan={data} onClose={() => setAsking(false)} onConfirm={run} />}
     </div>
   );
 }
@@ -177,31 +175,25 @@ function Problem({ error, onRetry }: { readonly error: ApiError; readonly onRetr
   return <Refusal error={error} onRetry={onRetry} />;
 }
 
-interface DeletingProps {
-  readonly plan: Plan;
-  readonly onClose: () => void;
-  readonly onConfirm: () => Promise<void>;
-}
-
-function Deleting({ plan, onClose, onConfirm }: DeletingProps) {
+function askToDelete(plan: Plan, run: () => Promise<void>): void {
   const deleted = plan.changes.filter(({ action }) => action === 'delete');
   const what = deleted.length === 1 ? 'one object' : `${count(deleted.length)} objects`;
-  return (
-    <FormDialog
-      title={`Apply it, and delete ${what}?`}
-      action={`Apply, and delete ${what}`}
-      isDangerous
-      onClose={onClose}
-      onSubmit={() => onConfirm().catch(failed)}
-    >
-      <ul class="scroll-list">
-        {deleted.map(({ kind, name }) => (
-          <li key={`${kind} ${name}`}>
-            <span class="muted">{kind}</span> {name}
-          </li>
-        ))}
-      </ul>
-      <p class="muted">What is deleted comes back when the apply is taken back.</p>
-    </FormDialog>
-  );
+  ask({
+    title: `Apply it, and delete ${what}?`,
+    action: `Apply, and delete ${what}`,
+    isDangerous: true,
+    text: (
+      <>
+        <ul class="scroll-list">
+          {deleted.map(({ kind, name }) => (
+            <li key={`${kind} ${name}`}>
+              <span class="muted">{kind}</span> {name}
+            </li>
+          ))}
+        </ul>
+        <p class="muted">What is deleted comes back when the apply is taken back.</p>
+      </>
+    ),
+    run: () => run().catch(failed),
+  });
 }

@@ -2,9 +2,9 @@
 import { useState } from 'preact/hooks';
 import { call } from '../api/client.js';
 import { may } from '../api/session.js';
+import { ask } from '../base/ask.js';
 import { Button } from '../base/controls.js';
 import { copyText } from '../base/copy.js';
-import { FormDialog } from '../base/dialog.js';
 import { done } from '../base/toasts.js';
 import type { Endpoint } from '../generated/routes.js';
 import { useOrigin } from './address.js';
@@ -20,13 +20,12 @@ interface ActionsProps {
 export function Actions({ endpoint, draft }: ActionsProps) {
   const { id, running, status, latest_version } = endpoint;
   const [isDeploying, setDeploying] = useState(false);
-  const [isStopping, setStopping] = useState(false);
   const isServing = running || status === 'running';
   const isEmpty = draft.written.value.code === '';
   return (
     <>
       <Address endpoint={endpoint} />
-      {may('endpoints:deploy') && isServing && <Button onClick={() => setStopping(true)}>Stop …</Button>}
+      {may('endpoints:deploy') && isServing && <Button onClick={() => askToStop(endpoint)}>Stop …</Button>}
       {may('endpoints:deploy') && !isServing && latest_version !== null && (
         <Button
           onClick={async () => {
@@ -42,20 +41,19 @@ export function Actions({ endpoint, draft }: ActionsProps) {
           Deploy …
         </Button>
       )}
-      {isStopping && (
-        <FormDialog
-          title={`Stop ${endpoint.method} ${endpoint.route}?`}
-          action="Stop"
-          isDangerous
-          onSubmit={() => stop(endpoint)}
-          onClose={() => setStopping(false)}
-        >
-          <p>Until a version is started again, its requests are answered with 503.</p>
-        </FormDialog>
-      )}
       {isDeploying && <DeployDialog endpoint={endpoint} draft={draft} onClose={() => setDeploying(false)} />}
     </>
   );
+}
+
+function askToStop(endpoint: Endpoint): void {
+  ask({
+    title: `Stop ${endpoint.method} ${endpoint.route}?`,
+    action: 'Stop',
+    isDangerous: true,
+    text: 'Until a version is started again, its requests are answered with 503.',
+    run: () => stop(endpoint),
+  });
 }
 
 /** A link where a browser can follow it, and the address to copy. */

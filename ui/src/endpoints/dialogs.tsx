@@ -3,93 +3,54 @@ import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { call } from '../api/client.js';
 import { type Result, useQuery } from '../api/query.js';
+import { ask, openDialog } from '../base/ask.js';
 import { SelectField, TextField } from '../base/controls.js';
 import { FormDialog } from '../base/dialog.js';
 import { count } from '../base/text.js';
 import { done } from '../base/toasts.js';
 import type { Collection, Domain } from '../generated/routes.js';
 
-/** What somebody wants to do. */
-export type EndpointsAction =
-  | { readonly what: 'new domain' }
-  | { readonly what: 'delete domain' | 'new collection'; readonly domain: Domain }
-  | { readonly what: 'delete collection'; readonly collection: Collection }
-  | { readonly what: 'new endpoint'; readonly host?: string; readonly collection?: Collection };
-
-interface Closable {
-  readonly onClose: () => void;
+export function askForDomain(): void {
+  ask({
+    title: 'New domain',
+    action: 'Create',
+    fields: {
+      host: {
+        label: 'Host',
+        placeholder: 'api.example.com',
+        hint: 'The name in the address of requests. It has to lead to the gateway.',
+        required: true,
+        autofocus: true,
+      },
+      name: { label: 'Name', hint: 'For people; the host unless given.' },
+    },
+    async run({ host, name }) {
+      const body = { host: host.trim(), name: name.trim() || nameFrom(host) };
+      await call('POST /api/domains', { body });
+      done(`Created ${body.host}.`);
+    },
+  });
 }
 
-export function EndpointsDialog({ action, onClose }: { readonly action: EndpointsAction } & Closable) {
-  switch (action.what) {
-    case 'new domain':
-      return <NewDomain onClose={onClose} />;
-    case 'delete domain':
-      return <DeleteDomain domain={action.domain} onClose={onClose} />;
-    case 'new collection':
-      return <NewCollection domain={action.domain} onClose={onClose} />;
-    case 'delete collection':
-      return <DeleteCollection collection={action.collection} onClose={onClose} />;
-    case 'new endpoint':
-      return <NewEndpoint {...action} onClose={onClose} />;
-  }
+export function askToDeleteDomain(domain: Domain): void {
+  ask({
+    title: `Delete ${domain.host}?`,
+    action: 'Delete',
+    isDangerous: true,
+    text: <DeletedWithDomain domain={domain} />,
+    async run() {
+      await call('DELETE /api/domains/{id}', { params: { id: domain.id } });
+      done(`${domain.host} is deleted.`);
+    },
+  });
 }
 
-function NewDomain({ onClose }: Closable) {
-  const [host, setHost] = useState('');
-  const [name, setName] = useState('');
-  const create = async () => {
-    const body = { host: host.trim(), name: name.trim() || nameFrom(host) };
-    await call('POST /api/domains', { body });
-    done(`Created ${body.host}.`);
-  };
-  return (
-    <FormDialog title="New domain" action="Create" onSubmit={create} onClose={onClose}>
-      {(problemAt) => (
-        <>
-          <TextField
-            label="Host"
-            problem={problemAt('body.host')}
-            placeholder="api.example.com"
-            hint="The name in the address of requests. It has to lead to the gateway."
-            required
-            autofocus
-            value={host}
-            onInput={setHost}
-          />
-          <TextField
-            label="Name"
-            hint="For people; the host unless given."
-            problem={problemAt('body.name')}
-            value={name}
-            onInput={setName}
-          />
-        </>
-      )}
-    </FormDialog>
-  );
-}
-
-function DeleteDomain({ domain, onClose }: { readonly domain: Domain } & Closable) {
+function DeletedWithDomain({ domain }: { readonly domain: Domain }) {
   const collections = useQuery('GET /api/domains/{id}/collections', { params: { id: domain.id } });
   const endpoints = useWhole(
     useQuery('GET /api/overview/endpoints', { query: { domain: domain.host, limit: MOST_READ } }),
   );
-  const remove = async () => {
-    await call('DELETE /api/domains/{id}', { params: { id: domain.id } });
-    done(`${domain.host} is deleted.`);
-  };
-  return (
-    <FormDialog
-      title={`Delete ${domain.host}?`}
-      action="Delete"
-      isDangerous
-      onSubmit={remove}
-      onClose={onClose}
-    >
-      <DeletedWithIt collections={collections.data?.length} endpoints={endpoints} />
-    </FormDialog>
-  );
+  return <DeletedWithIt collections={collections.data?.length} endpoints={endpoints} />;
 }
 
 const MOST_READ = 1_000;
@@ -137,64 +98,42 @@ function numbered(many: number, noun: string): string {
   return `${count(many)} ${noun}${many === 1 ? '' : 's'}`;
 }
 
-function NewCollection({ domain, onClose }: { readonly domain: Domain } & Closable) {
-  const [name, setName] = useState('');
-  const [base, setBase] = useState('');
-  const create = async () => {
-    const body = { name: name.trim(), base_path: base.trim() || null, domain_id: domain.id };
-    await call('POST /api/collections', { body });
-    done(`Created ${body.name}.`);
-  };
-  return (
-    <FormDialog
-      title={`New collection in ${domain.host}`}
-      action="Create"
-      onSubmit={create}
-      onClose={onClose}
-    >
-      {(problemAt) => (
-        <>
-          <TextField
-            label="Name"
-            required
-            autofocus
-            problem={problemAt('body.name')}
-            value={name}
-            onInput={setName}
-          />
-          <TextField
-            label="Base path"
-            problem={problemAt('body.base_path')}
-            placeholder="/v1"
-            hint="Stands before the paths of its endpoints. It may be empty."
-            value={base}
-            onInput={setBase}
-          />
-        </>
-      )}
-    </FormDialog>
-  );
+export function askForCollection(domain: Domain): void {
+  ask({
+    title: `New collection in ${domain.host}`,
+    action: 'Create',
+    fields: {
+      name: { label: 'Name', required: true, autofocus: true },
+      base_path: {
+        label: 'Base path',
+        placeholder: '/v1',
+        hint: 'Stands before the paths of its endpoints. It may be empty.',
+      },
+    },
+    async run({ name, base_path }) {
+      const body = { name: name.trim(), base_path: base_path.trim() || null, domain_id: domain.id };
+      await call('POST /api/collections', { body });
+      done(`Created ${body.name}.`);
+    },
+  });
 }
 
-function DeleteCollection({ collection, onClose }: { readonly collection: Collection } & Closable) {
-  const { data: endpoints } = useQuery('GET /api/collections/{id}/endpoints', {
-    params: { id: collection.id },
+export function askToDeleteCollection({ id, name }: Collection): void {
+  ask({
+    title: `Delete the collection ${name}?`,
+    action: 'Delete',
+    isDangerous: true,
+    text: <DeletedWithCollection id={id} />,
+    async run() {
+      await call('DELETE /api/collections/{id}', { params: { id } });
+      done(`${name} is deleted.`);
+    },
   });
-  const remove = async () => {
-    await call('DELETE /api/collections/{id}', { params: { id: collection.id } });
-    done(`${collection.name} is deleted.`);
-  };
-  return (
-    <FormDialog
-      title={`Delete the collection ${collection.name}?`}
-      action="Delete"
-      isDangerous
-      onSubmit={remove}
-      onClose={onClose}
-    >
-      <DeletedWithIt collections={0} endpoints={endpoints} />
-    </FormDialog>
-  );
+}
+
+function DeletedWithCollection({ id }: { readonly id: string }) {
+  const { data } = useQuery('GET /api/collections/{id}/endpoints', { params: { id } });
+  return <DeletedWithIt collections={0} endpoints={data} />;
 }
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -207,9 +146,21 @@ fn handle(req: Request) -> Response {
 handler_loop!(handle);
 `;
 
-type NewEndpointProps = Omit<Extract<EndpointsAction, { what: 'new endpoint' }>, 'what'> & Closable;
+/** Where a new endpoint is to be; nothing of it is known unless it is given. */
+interface NewEndpointPlace {
+  readonly host?: string;
+  readonly collection?: Collection;
+}
 
-function NewEndpoint({ host: known = '', collection, onClose }: NewEndpointProps) {
+interface NewEndpointProps extends NewEndpointPlace {
+  readonly onClose: () => void;
+}
+
+export function openNewEndpoint(place: NewEndpointPlace = {}): void {
+  openDialog((onClose) => <NewEndpoint {...place} onClose={onClose} />);
+}
+
+export function NewEndpoint({ host: known = '', collection, onClose }: NewEndpointProps) {
   const domains = useQuery('GET /api/domains', {});
   const [method, setMethod] = useState<(typeof METHODS)[number]>('GET');
   const [host, setHost] = useState(known);

@@ -14,7 +14,14 @@ import { useDebounced } from '../base/use-debounced.js';
 import { VirtualList } from '../base/virtual-list.js';
 import { Visible } from '../base/visible.js';
 import type { BriefEndpoint, Collection, Domain } from '../generated/routes.js';
-import { type EndpointsAction, EndpointsDialog } from './dialogs.js';
+import {
+  askForCollection,
+  askForDomain,
+  askToDeleteCollection,
+  askToDeleteDomain,
+  NewEndpoint,
+  openNewEndpoint,
+} from './dialogs.js';
 import { type Row, rowKey, rowsOf } from './rows.js';
 
 const ROW_HEIGHT = 42;
@@ -24,7 +31,6 @@ const SETTLED_AFTER_MS = 200;
 export function EndpointsPage() {
   const [search, setSearch] = useAddressValue('search');
   const [failing, setFailing] = useAddressValue('failing');
-  const [action, ask] = useState<EndpointsAction>();
   const [isNew, setNew] = useAddressValue('new');
   const debounced = useDebounced(search.trim(), SETTLED_AFTER_MS);
   const isFiltered = debounced !== '' || failing !== '';
@@ -34,10 +40,10 @@ export function EndpointsPage() {
       actions={
         <>
           {may('domains:write') && me.value?.domains === null && (
-            <Button onClick={() => ask({ what: 'new domain' })}>New domain</Button>
+            <Button onClick={askForDomain}>New domain</Button>
           )}
           {may('endpoints:write') && (
-            <Button look="primary" onClick={() => ask({ what: 'new endpoint' })}>
+            <Button look="primary" onClick={() => openNewEndpoint()}>
               New endpoint
             </Button>
           )}
@@ -60,11 +66,8 @@ export function EndpointsPage() {
           onChange={(isChecked) => setFailing(isChecked ? 'true' : '')}
         />
       </search>
-      <Tree search={debounced} failing={failing !== ''} isFiltered={isFiltered} ask={ask} />
-      {isNew === 'endpoint' && may('endpoints:write') && (
-        <EndpointsDialog action={{ what: 'new endpoint' }} onClose={() => setNew('')} />
-      )}
-      {action && <EndpointsDialog action={action} onClose={() => ask(undefined)} />}
+      <Tree search={debounced} failing={failing !== ''} isFiltered={isFiltered} />
+      {isNew === 'endpoint' && may('endpoints:write') && <NewEndpoint onClose={() => setNew('')} />}
     </Page>
   );
 }
@@ -73,10 +76,9 @@ interface TreeProps {
   readonly search: string;
   readonly failing: boolean;
   readonly isFiltered: boolean;
-  readonly ask: (action: EndpointsAction) => void;
 }
 
-function Tree({ search, failing, isFiltered, ask }: TreeProps) {
+function Tree({ search, failing, isFiltered }: TreeProps) {
   const endpoints = useQuery('GET /api/overview/endpoints', {
     query: { limit: PAGE_SIZE, search, ...(failing && { failing }) },
   });
@@ -102,7 +104,7 @@ function Tree({ search, failing, isFiltered, ask }: TreeProps) {
             hasEmpty: !isFiltered,
             isClosed: (host) => closed.has(host) && !isFiltered,
           });
-          if (rows.length === 0) return <NoMatches isFiltered={isFiltered} ask={ask} />;
+          if (rows.length === 0) return <NoMatches isFiltered={isFiltered} />;
           return (
             <div class="card">
               <VirtualList
@@ -117,7 +119,6 @@ function Tree({ search, failing, isFiltered, ask }: TreeProps) {
                     row={row}
                     isClosed={row.kind === 'domain' && closed.has(row.host)}
                     toggle={toggle}
-                    ask={ask}
                   />
                 )}
               </VirtualList>
@@ -129,7 +130,7 @@ function Tree({ search, failing, isFiltered, ask }: TreeProps) {
   );
 }
 
-function NoMatches({ isFiltered, ask }: Pick<TreeProps, 'isFiltered' | 'ask'>) {
+function NoMatches({ isFiltered }: { readonly isFiltered: boolean }) {
   if (isFiltered)
     return (
       <Empty title="No endpoint is like this">
@@ -141,7 +142,7 @@ function NoMatches({ isFiltered, ask }: Pick<TreeProps, 'isFiltered' | 'ask'>) {
       <p>An endpoint is a route and the Rust code behind it. Make one, or import a whole API.</p>
       <div class="actions">
         {may('endpoints:write') && (
-          <Button look="primary" onClick={() => ask({ what: 'new endpoint' })}>
+          <Button look="primary" onClick={() => openNewEndpoint()}>
             New endpoint
           </Button>
         )}
@@ -159,10 +160,9 @@ interface TreeRowProps {
   readonly row: Row;
   readonly isClosed: boolean;
   readonly toggle: (host: string) => void;
-  readonly ask: (action: EndpointsAction) => void;
 }
 
-function TreeRow({ row, isClosed, toggle, ask }: TreeRowProps) {
+function TreeRow({ row, isClosed, toggle }: TreeRowProps) {
   if (row.kind === 'endpoint') return <EndpointRow endpoint={row.endpoint} />;
   if (row.kind === 'collection')
     return (
@@ -173,7 +173,7 @@ function TreeRow({ row, isClosed, toggle, ask }: TreeRowProps) {
         {row.collection.base_path && <code class="muted truncate">{row.collection.base_path}</code>}
         <Menu
           label={`What to do with the collection ${row.collection.name}`}
-          items={collectionMenu(row.collection, row.host, ask)}
+          items={collectionMenu(row.collection, row.host)}
         />
       </div>
     );
@@ -189,7 +189,7 @@ function TreeRow({ row, isClosed, toggle, ask }: TreeRowProps) {
           <Visible text={domain.name} isOneLine />
         </span>
       )}
-      {domain && <Menu label={`What to do with the domain ${host}`} items={domainMenu(domain, ask)} />}
+      {domain && <Menu label={`What to do with the domain ${host}`} items={domainMenu(domain)} />}
     </div>
   );
 }
@@ -219,29 +219,25 @@ function EndpointRow({ endpoint }: { readonly endpoint: BriefEndpoint }) {
   );
 }
 
-function domainMenu(domain: Domain, ask: (action: EndpointsAction) => void): readonly MenuItem[] {
+function domainMenu(domain: Domain): readonly MenuItem[] {
   return [
     ...(may('endpoints:write')
-      ? [{ label: 'New endpoint', onClick: () => ask({ what: 'new endpoint', host: domain.host }) }]
+      ? [{ label: 'New endpoint', onClick: () => openNewEndpoint({ host: domain.host }) }]
       : []),
     ...(may('collections:write')
-      ? [{ label: 'New collection', onClick: () => ask({ what: 'new collection', domain }) }]
+      ? [{ label: 'New collection', onClick: () => askForCollection(domain) }]
       : []),
     { label: 'Settings', to: `/ui/domains/${domain.id}` },
     ...(may('domains:write')
-      ? [{ label: 'Delete', isDangerous: true, onClick: () => ask({ what: 'delete domain', domain }) }]
+      ? [{ label: 'Delete', isDangerous: true, onClick: () => askToDeleteDomain(domain) }]
       : []),
   ];
 }
 
-function collectionMenu(
-  collection: Collection,
-  host: string,
-  ask: (action: EndpointsAction) => void,
-): readonly MenuItem[] {
+function collectionMenu(collection: Collection, host: string): readonly MenuItem[] {
   return [
     ...(may('endpoints:write')
-      ? [{ label: 'New endpoint', onClick: () => ask({ what: 'new endpoint', host, collection }) }]
+      ? [{ label: 'New endpoint', onClick: () => openNewEndpoint({ host, collection }) }]
       : []),
     { label: 'Settings', to: `/ui/collections/${collection.id}` },
     ...(may('collections:write')
@@ -249,7 +245,7 @@ function collectionMenu(
           {
             label: 'Delete',
             isDangerous: true,
-            onClick: () => ask({ what: 'delete collection', collection }),
+            onClick: () => askToDeleteCollection(collection),
           },
         ]
       : []),

@@ -4,8 +4,8 @@ import { Link } from 'wouter-preact';
 import { call, get, target } from '../api/client.js';
 import { invalidate, useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
+import { ask } from '../base/ask.js';
 import { Button } from '../base/controls.js';
-import { FormDialog } from '../base/dialog.js';
 import { Drop } from '../base/drop.js';
 import { ListTable } from '../base/list-table.js';
 import { Empty, Loaded } from '../base/notices.js';
@@ -24,13 +24,6 @@ interface FolderProps {
   readonly prefix: string;
 }
 
-/** Files that would replace others. */
-interface Replaced {
-  /** Of the folder that they were dropped into: one may look at another one by now. */
-  readonly prefix: string;
-  readonly files: readonly File[];
-}
-
 /** At first; all others with a click. */
 const SHOWN = 500;
 
@@ -38,7 +31,6 @@ export function Folder({ service, prefix }: FolderProps) {
   const query = { service, prefix };
   // Handlers, and tools of the storage, change what is in it, too.
   const result = useQuery('GET /api/minio/objects', { query }, { isUnannounced: true });
-  const [replaced, setReplaced] = useState<Replaced>();
   const send = async (files: readonly File[]) => {
     // What is shown may be older than what would be replaced.
     const { objects } = await get('GET /api/minio/objects', { query });
@@ -50,7 +42,7 @@ export function Folder({ service, prefix }: FolderProps) {
       files.filter((file) => !existing.includes(file)),
     );
     if (existing.length === 0) return;
-    setReplaced({ prefix, files: existing });
+    askToReplace(service, prefix, existing);
     result.refresh();
   };
   return (
@@ -70,26 +62,6 @@ export function Folder({ service, prefix }: FolderProps) {
       <Loaded result={result} lines={6}>
         {({ objects }) => <Entries service={service} prefix={prefix} objects={objects} />}
       </Loaded>
-      {replaced && (
-        <FormDialog
-          title={
-            replaced.files.length === 1 ? 'Replace the file?' : `Replace ${replaced.files.length} files?`
-          }
-          action="Replace"
-          isDangerous
-          onClose={() => setReplaced(undefined)}
-          onSubmit={async () => addUploads(service, replaced.prefix, replaced.files)}
-        >
-          <p>There is one of this name already; what is in it is lost.</p>
-          <ul class="scroll-list">
-            {replaced.files.map(({ name }) => (
-              <li key={name} class="file-name">
-                <Visible text={replaced.prefix + name} isOneLine />
-              </li>
-            ))}
-          </ul>
-        </FormDialog>
-      )}
     </>
   );
 }
@@ -118,7 +90,6 @@ interface EntriesProps extends FolderProps {
 }
 
 function Entries({ service, prefix, objects }: EntriesProps) {
-  const [deleted, setDeleted] = useState<string>();
   const [shown, setShown] = useState(SHOWN);
   const { folders, files } = entriesOf(prefix, objects);
   if (objects.length === 0)
@@ -150,7 +121,6 @@ function Entries({ service, prefix, objects }: EntriesProps) {
             service={service}
             name={file.key.slice(prefix.length) || '(the folder itself)'}
             file={file}
-            onDelete={setDeleted}
           />
         ))}
       </ListTable>
@@ -158,29 +128,6 @@ function Entries({ service, prefix, objects }: EntriesProps) {
         <div class="actions center">
           <Button onClick={() => setShown(files.length)}>Show all {count(files.length)}</Button>
         </div>
-      )}
-      {deleted !== undefined && (
-        <FormDialog
-          title="Delete the file?"
-          action="Delete the file"
-          isDangerous
-          onClose={() => setDeleted(undefined)}
-          onSubmit={async () => {
-            await call('DELETE /api/minio/objects/{key...}', {
-              params: { key: deleted },
-              query: { service },
-            });
-            invalidate('/api/minio/objects');
-            done('The file is deleted.');
-          }}
-        >
-          <p>
-            <span class="file-name">
-              <Visible text={deleted} isOneLine />
-            </span>{' '}
-            is removed from the bucket.
-          </p>
-        </FormDialog>
       )}
     </>
   );
@@ -190,10 +137,9 @@ interface FileRowProps {
   readonly service: string;
   readonly name: string;
   readonly file: StoredObject;
-  readonly onDelete: (key: string) => void;
 }
 
-function FileRow({ service, name, file: { key, size, last_modified }, onDelete }: FileRowProps) {
+function FileRow({ service, name, file: { key, size, last_modified } }: FileRowProps) {
   const problem = keyProblem(key);
   return (
     <tr>
@@ -217,7 +163,7 @@ function FileRow({ service, name, file: { key, size, last_modified }, onDelete }
             Download
           </a>{' '}
           {may('objects:write') && (
-            <Button isSmall look="danger" label={`Delete ${key}`} onClick={() => onDelete(key)}>
+            <Button isSmall look="danger" label={`Delete ${key}`} onClick={() => askToDelete(service, key)}>
               Delete
             </Button>
           )}
@@ -230,6 +176,49 @@ function FileRow({ service, name, file: { key, size, last_modified }, onDelete }
       )}
     </tr>
   );
+}
+
+/** @param prefix of the folder that they were dropped into: one may look at another one by now */
+function askToReplace(service: string, prefix: string, files: readonly File[]): void {
+  ask({
+    title: files.length === 1 ? 'Replace the file?' : `Replace ${files.length} files?`,
+    action: 'Replace',
+    isDangerous: true,
+    text: (
+      <>
+        <p>There is one of this name already; what is in it is lost.</p>
+        <ul class="scroll-list">
+          {files.map(({ name }) => (
+            <li key={name} class="file-name">
+              <Visible text={prefix + name} isOneLine />
+            </li>
+          ))}
+        </ul>
+      </>
+    ),
+    run: async () => addUploads(service, prefix, files),
+  });
+}
+
+function askToDelete(service: string, key: string): void {
+  ask({
+    title: 'Delete the file?',
+    action: 'Delete the file',
+    isDangerous: true,
+    text: (
+      <p>
+        <span class="file-name">
+          <Visible text={key} isOneLine />
+        </span>{' '}
+        is removed from the bucket.
+      </p>
+    ),
+    async run() {
+      await call('DELETE /api/minio/objects/{key...}', { params: { key }, query: { service } });
+      invalidate('/api/minio/objects');
+      done('The file is deleted.');
+    },
+  });
 }
 
 /** What stands behind the last slash; of a folder itself its name. */

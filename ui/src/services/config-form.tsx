@@ -1,20 +1,60 @@
-/** Fields for the settings of a service type. */
-
-import { Check, SelectField, TextArea, TextField } from '../base/controls.js';
+/** The settings of a service: fields of its type, and what is sent of them. */
 import type { ProblemAt } from '../base/form.js';
-import { SecretField, SecretsField } from './secret-field.js';
-import {
-  isMain,
-  type NamedSecret,
-  type SecretInput,
-  type Setting,
-  type StoredConfig,
-  type Typed,
-  type TypedConfig,
-} from './settings.js';
+import { type Field, fieldsOf, useSchema } from '../fields/schema.js';
+import { SchemaField } from '../fields/schema-field.js';
+import { sentOf, type Typed, typedOf } from '../fields/values.js';
+
+export type TypedConfig = Readonly<Record<string, Typed>>;
+export type StoredConfig = Readonly<Record<string, unknown>>;
+
+/** The settings of a type; undefined until they are read. */
+export function useSettings(type: string) {
+  const result = useSchema(`${type.charAt(0).toUpperCase()}${type.slice(1)}Config`);
+  return { ...result, data: result.data && fieldsOf(result.data) };
+}
+
+/** What a form begins with. @param config as it is stored; undefined: of a new service */
+export function typedConfig(settings: readonly Field[], config: StoredConfig | undefined): TypedConfig {
+  return Object.fromEntries(settings.map((field) => [field.path, typedOf(field, config?.[field.path])]));
+}
+
+/**
+ * The settings to send: of a new service those that are given, of another one those that have changed; null sets one
+ * back.
+ */
+export function configOf(
+  settings: readonly Field[],
+  typed: TypedConfig,
+  stored: StoredConfig | undefined,
+): Record<string, unknown> {
+  const before = typedConfig(settings, stored);
+  return Object.fromEntries(
+    settings.flatMap((field): [string, unknown][] => {
+      const name = field.path;
+      const now = typed[name] ?? '';
+      if (stored && JSON.stringify(now) === JSON.stringify(before[name])) return [];
+      const value = sentOf(field, now, stored?.[name]);
+      if (value !== undefined) return [[name, value]];
+      return stored?.[name] !== undefined && !isKept(now) ? [[name, null]] : [];
+    }),
+  );
+}
+
+function isKept(typed: Typed): boolean {
+  return (
+    typeof typed === 'object' &&
+    'how' in typed &&
+    (typed.how === 'keep' || (typed.how === 'value' && typed.text === ''))
+  );
+}
+
+/** Whether a setting is among those that one looks at first. */
+function isMain({ kind, isRequired, path }: Field): boolean {
+  return isRequired || kind === 'secret' || /^(host|servers|port|username)$/.test(path);
+}
 
 interface ConfigFormProps {
-  readonly settings: readonly Setting[];
+  readonly settings: readonly Field[];
   readonly typed: TypedConfig;
   /** Undefined: of a new service. */
   readonly stored: StoredConfig | undefined;
@@ -23,22 +63,22 @@ interface ConfigFormProps {
 }
 
 export function ConfigForm({ settings, typed, stored, onChange, problemAt }: ConfigFormProps) {
-  const fields = (shown: readonly Setting[]) => (
+  const fields = (shown: readonly Field[]) => (
     <div class="settings">
-      {shown.map((setting) => (
-        <SettingField
-          key={setting.name}
-          setting={setting}
-          value={typed[setting.name] ?? ''}
-          isStored={stored?.[setting.name] !== undefined && stored[setting.name] !== null}
-          problem={problemAt(`config.${setting.name}`)}
-          onChange={(value) => onChange({ ...typed, [setting.name]: value })}
+      {shown.map((field) => (
+        <SchemaField
+          key={field.path}
+          field={field}
+          value={typed[field.path] ?? ''}
+          isStored={stored?.[field.path] !== undefined && stored[field.path] !== null}
+          problem={problemAt(`config.${field.path}`)}
+          onChange={(value) => onChange({ ...typed, [field.path]: value })}
         />
       ))}
     </div>
   );
-  const others = settings.filter((setting) => !isMain(setting));
-  const hasProblem = others.some(({ name }) => problemAt(`config.${name}`) !== undefined);
+  const others = settings.filter((field) => !isMain(field));
+  const hasProblem = others.some(({ path }) => problemAt(`config.${path}`) !== undefined);
   return (
     <>
       {fields(settings.filter(isMain))}
@@ -49,99 +89,5 @@ export function ConfigForm({ settings, typed, stored, onChange, problemAt }: Con
         </details>
       )}
     </>
-  );
-}
-
-interface SettingFieldProps {
-  readonly setting: Setting;
-  readonly value: Typed;
-  readonly isStored: boolean;
-  readonly problem: string | undefined;
-  readonly onChange: (value: Typed) => void;
-}
-
-function SettingField({ setting, value, isStored, problem, onChange }: SettingFieldProps) {
-  const { kind, label, description, isRequired, fallback, options, min, max } = setting;
-  const text = typeof value === 'string' ? value : '';
-  const shared = { label, problem, ...(description !== undefined && { hint: description }) };
-  switch (kind) {
-    case 'secret':
-      return <SecretField {...shared} value={value as SecretInput} isStored={isStored} onChange={onChange} />;
-    case 'secrets':
-      return <SecretsField {...shared} value={value as readonly NamedSecret[]} onChange={onChange} />;
-    case 'choices':
-      return <Choices {...shared} options={options} value={value as readonly string[]} onChange={onChange} />;
-    case 'area':
-      return <TextArea {...shared} rows={4} value={text} onInput={onChange} />;
-    case 'list':
-      return (
-        <TextArea {...shared} hint={description ?? 'One a line'} rows={3} value={text} onInput={onChange} />
-      );
-    case 'choice':
-      return <SelectField {...shared} options={options} value={text} onChange={onChange} />;
-    case 'flag':
-      if (fallback === undefined)
-        return <SelectField {...shared} options={THREE_WAYS} value={text} onChange={onChange} />;
-      return (
-        <div class="field">
-          <Check
-            label={label}
-            hint={description}
-            isChecked={text === 'true'}
-            onChange={(isChecked) => onChange(String(isChecked))}
-          />
-          {problem !== undefined && <div class="problem">{problem}</div>}
-        </div>
-      );
-    default:
-      return (
-        <TextField
-          {...shared}
-          type={kind === 'number' ? 'number' : 'text'}
-          required={isRequired}
-          autocomplete="off"
-          {...(min !== undefined && { min })}
-          {...(max !== undefined && { max })}
-          value={text}
-          onInput={onChange}
-        />
-      );
-  }
-}
-
-const THREE_WAYS = [
-  { value: '', label: 'Default' },
-  { value: 'true', label: 'Yes' },
-  { value: 'false', label: 'No' },
-];
-
-interface ChoicesProps {
-  readonly label: string;
-  readonly hint?: string;
-  readonly problem: string | undefined;
-  readonly options: readonly string[];
-  readonly value: readonly string[];
-  readonly onChange: (value: readonly string[]) => void;
-}
-
-function Choices({ label, hint, problem, options, value, onChange }: ChoicesProps) {
-  return (
-    <fieldset class="choices">
-      <legend>{label}</legend>
-      <div class="actions">
-        {options.map((option) => (
-          <Check
-            key={option}
-            label={option}
-            isChecked={value.includes(option)}
-            onChange={(isChecked) =>
-              onChange(options.filter((one) => (one === option ? isChecked : value.includes(one))))
-            }
-          />
-        ))}
-      </div>
-      {problem !== undefined && <div class="problem">{problem}</div>}
-      {hint !== undefined && <div class="hint">{hint}</div>}
-    </fieldset>
   );
 }

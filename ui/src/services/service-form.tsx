@@ -7,18 +7,18 @@ import { useDraft } from '../base/draft.js';
 import { Form } from '../base/form.js';
 import { HostsField, hostsOf } from '../base/hosts-field.js';
 import { Loaded } from '../base/notices.js';
+import type { Field } from '../fields/schema.js';
+import type { Typed } from '../fields/values.js';
 import type { Service } from '../generated/routes.js';
-import { ConfigForm } from './config-form.js';
-import { TYPE_NAMES, typesToMake } from './parts.js';
 import {
+  ConfigForm,
   configOf,
-  type Setting,
   type StoredConfig,
-  type Typed,
   type TypedConfig,
-  typedOf,
+  typedConfig,
   useSettings,
-} from './settings.js';
+} from './config-form.js';
+import { TYPE_NAMES, typesToMake } from './parts.js';
 import { forgetTest } from './tests.js';
 
 interface ServiceFormProps {
@@ -49,7 +49,7 @@ interface Common {
 }
 
 interface LoadedFormProps extends ServiceFormProps {
-  readonly settings: readonly Setting[];
+  readonly settings: readonly Field[];
   readonly common: ReturnType<typeof useDraft<Partial<Common>>>;
 }
 
@@ -75,7 +75,7 @@ function LoadedForm({
     withoutSecrets,
   );
   const draft = { ...initial, ...changes };
-  const typed = { ...typedOf(settings, stored), ...configChanges };
+  const typed = { ...typedConfig(settings, stored), ...configChanges };
   const change = (part: Partial<Common>) => setChanges((before) => ({ ...before, ...part }));
   const changeConfig = (config: TypedConfig) => {
     const isChanged = ([name, value]: readonly [string, Typed]) => value !== typed[name];

@@ -1,12 +1,11 @@
 /** One service: how it stands, its settings, and who uses it. */
-import { useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import { call } from '../api/client.js';
 import { invalidate, useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
 import { useAddress } from '../base/address.js';
+import { ask } from '../base/ask.js';
 import { Button } from '../base/controls.js';
-import { FormDialog } from '../base/dialog.js';
 import type { PageProps } from '../base/lazy.js';
 import { ListTable } from '../base/list-table.js';
 import { Loaded } from '../base/notices.js';
@@ -14,10 +13,10 @@ import { Page, Tabs } from '../base/page.js';
 import { Ago, Method } from '../base/text.js';
 import { done, warned } from '../base/toasts.js';
 import { WhoChanged } from '../base/who-changed.js';
+import { labelOf } from '../fields/schema.js';
 import type { Service, UsingEndpoint } from '../generated/routes.js';
 import { LastTest, mayChange, ServiceState, TYPE_NAMES } from './parts.js';
 import { ServiceForm } from './service-form.js';
-import { labelOf } from './settings.js';
 import { outcomes, testService } from './tests.js';
 
 const SUBJECT = { kind: 'service', list: '/ui/services', listName: 'All services' } as const;
@@ -197,7 +196,7 @@ function EndpointTable({ endpoints }: { readonly endpoints: readonly UsingEndpoi
 }
 
 function Actions({ service: { id, name, active, enabled } }: { readonly service: Service }) {
-  const [isDeleting, setDeleting] = useState(false);
+  const [, navigate] = useLocation();
   const change = async (route: 'POST /api/services/{id}/activate' | 'POST /api/services/{id}/deactivate') => {
     const { data } = await call(route, { params: { id } });
     invalidate('/api/services');
@@ -207,6 +206,19 @@ function Actions({ service: { id, name, active, enabled } }: { readonly service:
     if (isWrong && data.active) warned(data.message);
     else done(data.message);
   };
+  const askToDelete = () =>
+    ask({
+      title: `Delete “${name}”?`,
+      action: 'Delete the service',
+      isDangerous: true,
+      text: <DeletedWithIt id={id} />,
+      async run() {
+        await call('DELETE /api/services/{id}', { params: { id } });
+        navigate('/ui/services');
+        invalidate('/api/services');
+        done('The service is deleted.');
+      },
+    });
   return (
     <>
       <Button onClick={() => testService(id)}>Test</Button>
@@ -219,60 +231,35 @@ function Actions({ service: { id, name, active, enabled } }: { readonly service:
           </Button>
         )
       )}
-      <Button look="danger" onClick={() => setDeleting(true)}>
+      <Button look="danger" onClick={askToDelete}>
         Delete
       </Button>
-      {isDeleting && <Deletion id={id} name={name} onClose={() => setDeleting(false)} />}
     </>
   );
 }
 
-function Deletion({
-  id,
-  name,
-  onClose,
-}: {
-  readonly id: string;
-  readonly name: string;
-  readonly onClose: () => void;
-}) {
-  const [, navigate] = useLocation();
+/** Who uses a service, and can no longer when it is deleted. */
+function DeletedWithIt({ id }: { readonly id: string }) {
   const users = useQuery(
     'GET /api/services/{id}/endpoints',
     may('endpoints:read') ? { params: { id } } : undefined,
   );
   const count = users.data?.length ?? 0;
+  if (count === 0) return <p>No endpoint uses it. What is in the backend stays there.</p>;
   return (
-    <FormDialog
-      title={`Delete “${name}”?`}
-      action="Delete the service"
-      isDangerous
-      onClose={onClose}
-      onSubmit={async () => {
-        await call('DELETE /api/services/{id}', { params: { id } });
-        navigate('/ui/services');
-        invalidate('/api/services');
-        done('The service is deleted.');
-      }}
-    >
-      {count > 0 ? (
-        <>
-          <p>
-            {count === 1 ? 'One binding goes' : `${count} bindings go`} with it. The code of these endpoints
-            cannot use the service any more:
-          </p>
-          <ul class="scroll-list">
-            {users.data?.map((endpoint) => (
-              <li key={`${endpoint.id} ${endpoint.pool_id}`}>
-                <Method name={endpoint.method} /> {endpoint.domain}
-                {endpoint.path} as <code>{endpoint.pool_id}</code>
-              </li>
-            ))}
-          </ul>
-        </>
-      ) : (
-        <p>No endpoint uses it. What is in the backend stays there.</p>
-      )}
-    </FormDialog>
+    <>
+      <p>
+        {count === 1 ? 'One binding goes' : `${count} bindings go`} with it. The code of these endpoints
+        cannot use the service any more:
+      </p>
+      <ul class="scroll-list">
+        {users.data?.map((endpoint) => (
+          <li key={`${endpoint.id} ${endpoint.pool_id}`}>
+            <Method name={endpoint.method} /> {endpoint.domain}
+            {endpoint.path} as <code>{endpoint.pool_id}</code>
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }

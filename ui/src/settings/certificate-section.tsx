@@ -1,30 +1,27 @@
 /** The certificate of a domain, for TLS. */
-import { useState } from 'preact/hooks';
-import { type ApiError, call } from '../api/client.js';
-import { invalidate, toApiError, useQuery } from '../api/query.js';
+import { call } from '../api/client.js';
+import { invalidate, useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
-import { Button, TextArea } from '../base/controls.js';
-import { Dialog, FormDialog } from '../base/dialog.js';
-import { ErrorNotice, Loaded } from '../base/notices.js';
-import { isAtOneOf, problemAt } from '../base/problems.js';
+import { ask } from '../base/ask.js';
+import { Button } from '../base/controls.js';
+import { Loaded } from '../base/notices.js';
 import { Ago, At } from '../base/text.js';
 import { done, failed } from '../base/toasts.js';
 import { Visible } from '../base/visible.js';
 import type { Certificate, Domain } from '../generated/routes.js';
-import { SecretField } from './secret-field.js';
 import { Section } from './section.js';
 
 export function CertificateSection({ domain }: { readonly domain: Domain }) {
-  const [open, setOpen] = useState<'set' | 'delete'>();
   const has = domain.certificate_expires_at !== null;
   const mayEdit = may('domains:write');
-  const close = () => setOpen(undefined);
   return (
     <Section
       title="Certificate"
       hint="For TLS. Clients that ask for this host get it; its key is stored encrypted, and never shown."
       actions={
-        mayEdit && <Button onClick={() => setOpen('set')}>{has ? 'Replace' : 'Add a certificate'}</Button>
+        mayEdit && (
+          <Button onClick={() => askForCertificate(domain)}>{has ? 'Replace' : 'Add a certificate'}</Button>
+        )
       }
     >
       {has ? (
@@ -35,26 +32,10 @@ export function CertificateSection({ domain }: { readonly domain: Domain }) {
       {domain.certificate_order && <Ordered domain={domain} order={domain.certificate_order} />}
       {has && mayEdit && (
         <div>
-          <Button look="plain" onClick={() => setOpen('delete')}>
+          <Button look="plain" onClick={() => askToDelete(domain)}>
             Delete the certificate
           </Button>
         </div>
-      )}
-      {open === 'set' && <SetCertificate domain={domain} onClose={close} />}
-      {open === 'delete' && (
-        <FormDialog
-          title="Delete the certificate"
-          action="Delete"
-          isDangerous
-          onClose={close}
-          onSubmit={async () => {
-            await call('DELETE /api/domains/{id}/certificate', { params: { id: domain.id } });
-            invalidate('/api/domains');
-            done('The certificate is deleted');
-          }}
-        >
-          <p>New connections to {domain.host} with TLS fail from then on.</p>
-        </FormDialog>
       )}
     </Section>
   );
@@ -130,58 +111,37 @@ function Facts({
   );
 }
 
-const PLACES = ['body.certificate', 'body.private_key'] as const;
-
-function SetCertificate({ domain, onClose }: { readonly domain: Domain; readonly onClose: () => void }) {
-  const [certificate, setCertificate] = useState('');
-  const [key, setKey] = useState('');
-  const [error, setError] = useState<ApiError>();
-  const save = async () => {
-    setError(undefined);
-    try {
-      const body = { certificate, private_key: key };
-      const { warnings } = await call('PUT /api/domains/{id}/certificate', {
-        params: { id: domain.id },
-        body,
-      });
+function askForCertificate({ id, host }: Domain): void {
+  ask({
+    title: `Certificate of ${host}`,
+    action: 'Save',
+    fields: {
+      certificate: {
+        label: 'Certificate',
+        hint: 'PEM: that of the host first, then those that lead to one that clients know.',
+        as: 'lines',
+        isAwaited: true,
+      },
+      private_key: { label: 'Private key', as: 'concealed', isAwaited: true },
+    },
+    async run(body) {
+      const { warnings } = await call('PUT /api/domains/{id}/certificate', { params: { id }, body });
       invalidate('/api/domains');
       done(warnings[0] ?? 'The certificate is in force');
-      onClose();
-    } catch (thrown) {
-      setError(toApiError(thrown));
-    }
-  };
-  return (
-    <Dialog title={`Certificate of ${domain.host}`} onClose={onClose}>
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void save();
-        }}
-      >
-        <TextArea
-          label="Certificate"
-          hint="PEM: that of the host first, then those that lead to one that clients know."
-          rows={6}
-          value={certificate}
-          problem={problemAt(error, 'body.certificate')}
-          onInput={setCertificate}
-        />
-        <SecretField
-          label="Private key"
-          value={key}
-          problem={problemAt(error, 'body.private_key')}
-          onInput={setKey}
-        />
-        {error && !isAtOneOf(error, PLACES) && <ErrorNotice error={error} />}
-        <footer>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" isSubmit isDisabled={certificate === '' || key === ''}>
-            Save
-          </Button>
-        </footer>
-      </form>
-    </Dialog>
-  );
+    },
+  });
+}
+
+function askToDelete({ id, host }: Domain): void {
+  ask({
+    title: 'Delete the certificate',
+    action: 'Delete',
+    isDangerous: true,
+    text: `New connections to ${host} with TLS fail from then on.`,
+    async run() {
+      await call('DELETE /api/domains/{id}/certificate', { params: { id } });
+      invalidate('/api/domains');
+      done('The certificate is deleted');
+    },
+  });
 }

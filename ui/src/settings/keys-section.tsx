@@ -3,8 +3,9 @@ import { useState } from 'preact/hooks';
 import { call } from '../api/client.js';
 import { invalidate, useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
+import { ask, openDialog } from '../base/ask.js';
 import { Button, TextField } from '../base/controls.js';
-import { Dialog, FormDialog } from '../base/dialog.js';
+import { Dialog } from '../base/dialog.js';
 import { Expires, ExpiryFields, expiryOf, FIRST_EXPIRY } from '../base/expiry.js';
 import { Form } from '../base/form.js';
 import { ListTable } from '../base/list-table.js';
@@ -18,44 +19,44 @@ import { Section } from './section.js';
 
 export function KeysSection({ domainId }: { readonly domainId: string }) {
   const result = useQuery('GET /api/domains/{id}/keys', { params: { id: domainId } });
-  const [isMaking, setMaking] = useState(false);
-  const [revoked, setRevoked] = useState<DomainKey>();
   const mayEdit = may('domains:write');
   return (
     <Section
       title="Keys of callers"
       hint="Where the policy “Who may call” asks for a key of the domain, requests need one of these, in X-Api-Key unless the policy names another header."
-      actions={mayEdit && <Button onClick={() => setMaking(true)}>New key</Button>}
+      actions={
+        mayEdit && (
+          <Button onClick={() => openDialog((close) => <NewKey domainId={domainId} onClose={close} />)}>
+            New key
+          </Button>
+        )
+      }
     >
       <Loaded result={result}>
         {(keys) =>
           keys.length === 0 ? (
             <p class="muted">There are none.</p>
           ) : (
-            <Keys keys={keys} mayEdit={mayEdit} onRevoke={setRevoked} />
+            <Keys keys={keys} mayEdit={mayEdit} onRevoke={(key) => askToRevoke(domainId, key)} />
           )
         }
       </Loaded>
-      {isMaking && <NewKey domainId={domainId} onClose={() => setMaking(false)} />}
-      {revoked && (
-        <FormDialog
-          title={`Revoke “${revoked.label}”?`}
-          action="Revoke the key"
-          isDangerous
-          onClose={() => setRevoked(undefined)}
-          onSubmit={async () => {
-            await call('DELETE /api/domains/{id}/keys/{key_id}', {
-              params: { id: domainId, key_id: revoked.id },
-            });
-            invalidate(`/api/domains/${domainId}`);
-            done('The key is revoked.');
-          }}
-        >
-          <p>Callers that use it are refused from now on. This cannot be undone.</p>
-        </FormDialog>
-      )}
     </Section>
   );
+}
+
+function askToRevoke(domainId: string, { id, label }: DomainKey): void {
+  ask({
+    title: `Revoke “${label}”?`,
+    action: 'Revoke the key',
+    isDangerous: true,
+    text: 'Callers that use it are refused from now on. This cannot be undone.',
+    async run() {
+      await call('DELETE /api/domains/{id}/keys/{key_id}', { params: { id: domainId, key_id: id } });
+      invalidate(`/api/domains/${domainId}`);
+      done('The key is revoked.');
+    },
+  });
 }
 
 interface KeysProps {

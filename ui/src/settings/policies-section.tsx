@@ -9,11 +9,11 @@ import { Visible } from '../base/visible.js';
 import type { PoliciesInForce } from '../generated/routes.js';
 import type { Owner } from './owner.js';
 import { PolicyEditor } from './policy-editor.js';
-import { POLICY_FORMS, type PolicyName } from './policy-forms.js';
+import { POLICY_HINTS, type PolicyName } from './policy-hints.js';
 import { wordsOf } from './policy-words.js';
 import { Section } from './section.js';
 
-const NAMES = Object.keys(POLICY_FORMS) as PolicyName[];
+const NAMES = Object.keys(POLICY_HINTS) as PolicyName[];
 const SOURCES = { domain: 'Of its domain', collection: 'Of its collection', endpoint: 'Set here' } as const;
 
 /** What is set, by name; `null` is switched off. */
@@ -68,7 +68,7 @@ interface PolicyProps {
 
 function Policy({ owner, name, own, inForce }: PolicyProps) {
   const [isOpen, setOpen] = useState(false);
-  const { title, hint } = POLICY_FORMS[name];
+  const { title, hint } = POLICY_HINTS[name];
   const source = inForce?.sources[name]?.scope;
   const value = own[name] ?? (source === undefined ? undefined : inForce?.policies[name]);
   const mayEdit = may(`${owner.kind}:write`);

@@ -2,21 +2,23 @@
 import { useMemo, useState } from 'preact/hooks';
 import { call, get } from '../api/client.js';
 import { invalidate } from '../api/query.js';
-import { Check, SelectField, TextArea, TextField } from '../base/controls.js';
+import { Check, SelectField, TextArea } from '../base/controls.js';
 import { headerProblem } from '../base/header-lines.js';
+import { Loaded } from '../base/notices.js';
 import { invalidAt } from '../base/problems.js';
+import type { Field } from '../fields/schema.js';
+import { SchemaField } from '../fields/schema-field.js';
 import type { Owner } from './owner.js';
 import type { OwnPolicies } from './policies-section.js';
 import {
   type FieldTexts,
   fitsForm,
-  POLICY_FORMS,
-  type PolicyField,
   type PolicyForm,
-  type PolicyName,
   textsOf,
+  usePolicyForm,
   withTexts,
-} from './policy-forms.js';
+} from './policy-form.js';
+import type { PolicyName } from './policy-hints.js';
 import { SaveForm } from './save-form.js';
 import { useForm } from './use-form.js';
 
@@ -43,10 +45,19 @@ interface TypedJson {
   readonly before: string;
 }
 
-export function PolicyEditor({ owner, name, own }: PolicyEditorProps) {
-  const policy = POLICY_FORMS[name];
+export function PolicyEditor({ name, ...props }: PolicyEditorProps) {
+  const result = usePolicyForm(name);
+  return <Loaded result={result}>{(policy) => <Editor policy={policy} {...props} />}</Loaded>;
+}
+
+interface EditorProps extends Omit<PolicyEditorProps, 'name'> {
+  readonly policy: PolicyForm;
+}
+
+function Editor({ owner, policy, own }: EditorProps) {
+  const { name } = policy;
   const saved = own[name];
-  const form = useForm<Draft>(`typed policy ${owner.id} ${name}`, useSaved(name, own));
+  const form = useForm<Draft>(`typed policy ${owner.id} ${name}`, useSaved(policy, own));
   const { json } = form.changes;
   const typed = typedTexts(policy, form.changes);
   const isTyped = json !== undefined || Object.keys(typed).length > 0;
@@ -57,7 +68,7 @@ export function PolicyEditor({ owner, name, own }: PolicyEditorProps) {
   const isJson = wantsJson || !isShowable;
   const text = json?.text ?? pretty(withTexts(policy, saved, typed));
   const place = `body.policies.${name}`;
-  const fieldPlace = ({ path }: PolicyField) => (path === '' ? place : `${place}.${path}`);
+  const fieldPlace = ({ path }: Field) => (path === '' ? place : `${place}.${path}`);
   const wrong = wrongField(policy, typed);
   const madeOf = (current: unknown) => {
     if (json) return parse(json.text, place);
@@ -137,12 +148,12 @@ export function PolicyEditor({ owner, name, own }: PolicyEditorProps) {
           {mode === 'set' &&
             !isJson &&
             policy.fields.map((field) => (
-              <OneField
+              <SchemaField
                 key={field.path}
                 field={field}
                 value={form.values[`at ${field.path}`] ?? ''}
                 problem={lineNumbered(problem(fieldPlace(field)))}
-                onChange={(value) => form.set(`at ${field.path}`, value)}
+                onChange={(value) => form.set(`at ${field.path}`, value as string)}
               />
             ))}
         </>
@@ -151,35 +162,12 @@ export function PolicyEditor({ owner, name, own }: PolicyEditorProps) {
   );
 }
 
-interface OneFieldProps {
-  readonly field: PolicyField;
-  readonly value: string;
-  readonly problem: string | undefined;
-  readonly onChange: (value: string) => void;
-}
-
-function OneField({ field: { kind, label, hint, options = [] }, value, problem, onChange }: OneFieldProps) {
-  const shared = { label, hint, problem, value };
-  if (kind === 'check')
-    return (
-      <Check
-        label={label}
-        isChecked={value === 'true'}
-        onChange={(isChecked) => onChange(isChecked ? 'true' : '')}
-      />
-    );
-  if (kind === 'choice') return <SelectField {...shared} options={options} onChange={onChange} />;
-  if (kind === 'list' || kind === 'headers')
-    return <TextArea {...shared} rows={Math.max(3, value.split('\n').length)} onInput={onChange} />;
-  return <TextField {...shared} onInput={onChange} />;
-}
-
-function useSaved(name: PolicyName, own: OwnPolicies): Draft {
+function useSaved(policy: PolicyForm, own: OwnPolicies): Draft {
   return useMemo(() => {
-    const texts = Object.entries(textsOf(POLICY_FORMS[name], own[name]));
+    const texts = Object.entries(textsOf(policy, own[policy.name]));
     const fields = Object.fromEntries(texts.map(([path, text]) => [`at ${path}`, text]));
     return { ...fields, mode: undefined, json: undefined };
-  }, [own, name]);
+  }, [own, policy]);
 }
 
 function modeOf(policy: unknown): Mode {

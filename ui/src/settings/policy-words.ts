@@ -1,14 +1,16 @@
 /** What a policy is set to, in words. Its JSON is for those who write it. */
 import { count } from '../base/text.js';
-import { isObject, POLICY_FORMS, type PolicyField, type PolicyName, valueAt } from './policy-forms.js';
+import type { FieldHints } from '../fields/schema.js';
+import { isObject, valueAt } from './policy-form.js';
+import { POLICY_HINTS, type PolicyName } from './policy-hints.js';
 
 /** Names and values come from users: what is shown of them is hostile text. */
 export function wordsOf(name: PolicyName, policy: unknown): string {
   if (name === 'rate_limit') return [policy].flat().map(ruleWords).join('; ');
   if (name === 'auth') return authWords(policy);
   if (name === 'validate') return validateWords(policy);
-  return POLICY_FORMS[name].fields
-    .map((field) => fieldWords(field, valueAt(policy, field.path)))
+  return Object.entries(POLICY_HINTS[name].fields ?? {})
+    .map(([path, field]) => fieldWords(path, field, valueAt(policy, path)))
     .filter((words) => words !== '')
     .join('; ');
 }
@@ -48,9 +50,9 @@ function validateWords(validate: unknown): string {
   return [MODES.get(mode) ?? String(mode), ...(checked.length > 0 ? [checked.join(' and ')] : [])].join(': ');
 }
 
-function fieldWords({ path, label, kind, unit }: PolicyField, value: unknown): string {
+function fieldWords(path: string, { label, unit }: FieldHints, value: unknown): string {
   if (value === undefined || value === null || value === false) return '';
-  if (kind === 'check') return label;
+  if (value === true) return label;
   const words = unit === undefined || typeof value !== 'number' ? plainWords(value) : UNITS[unit](value);
   // Where its only value is the policy, the title says what it is.
   return path === '' ? words : `${label}: ${words}`;

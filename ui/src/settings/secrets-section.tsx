@@ -1,24 +1,16 @@
 /** Secrets, of whatever has them. Their values are written and never shown. */
-import { useState } from 'preact/hooks';
-import { type ApiError, call } from '../api/client.js';
-import { invalidate, type Result, toApiError, useQuery } from '../api/query.js';
+import { call } from '../api/client.js';
+import { invalidate, type Result, useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
-import { Button, TextField } from '../base/controls.js';
-import { Dialog, FormDialog } from '../base/dialog.js';
-import { ErrorNotice, Loaded } from '../base/notices.js';
-import { isAtOneOf, problemAt } from '../base/problems.js';
+import { ask } from '../base/ask.js';
+import { Button } from '../base/controls.js';
+import { Loaded } from '../base/notices.js';
 import { Ago } from '../base/text.js';
 import { done } from '../base/toasts.js';
 import { Visible } from '../base/visible.js';
 import type { Secret } from '../generated/routes.js';
 import { nameOfActor, type Owner } from './owner.js';
-import { SecretField } from './secret-field.js';
 import { Section } from './section.js';
-
-/** What a dialog is open for: a new secret, or one that is there. */
-type Open =
-  | { readonly doing: 'set'; readonly name: string }
-  | { readonly doing: 'delete'; readonly name: string };
 
 /** What has secrets. */
 export interface SecretPlace {
@@ -70,38 +62,21 @@ interface SecretsOfProps {
 /** A list of secrets, each of which is replaced or deleted. */
 export function SecretsOf({ place, result }: SecretsOfProps) {
   const mayEdit = may('secrets:write');
-  const [open, setOpen] = useState<Open>();
-  const close = () => setOpen(undefined);
   return (
     <Section
       title={place.title}
       hint={place.hint}
-      actions={mayEdit && <Button onClick={() => setOpen({ doing: 'set', name: '' })}>Add a secret</Button>}
+      actions={mayEdit && <Button onClick={() => askForNew(place)}>Add a secret</Button>}
     >
       <Loaded result={result}>
         {(secrets) =>
           secrets.length === 0 ? (
             <p class="muted">There are none.</p>
           ) : (
-            <Secrets secrets={secrets} mayEdit={mayEdit} onOpen={setOpen} />
+            <Secrets place={place} secrets={secrets} mayEdit={mayEdit} />
           )
         }
       </Loaded>
-      {open?.doing === 'set' && <SetSecret place={place} name={open.name} onClose={close} />}
-      {open?.doing === 'delete' && (
-        <FormDialog
-          title={`Delete the secret ${open.name}`}
-          action="Delete"
-          isDangerous
-          onClose={close}
-          onSubmit={async () => {
-            await place.remove(open.name);
-            done(`${open.name} is deleted`);
-          }}
-        >
-          <p>{place.whenDeleted} Nobody can bring its value back.</p>
-        </FormDialog>
-      )}
     </Section>
   );
 }
@@ -109,10 +84,10 @@ export function SecretsOf({ place, result }: SecretsOfProps) {
 interface SecretsProps {
   readonly secrets: readonly Secret[];
   readonly mayEdit: boolean;
-  readonly onOpen: (open: Open) => void;
+  readonly place: SecretPlace;
 }
 
-function Secrets({ secrets, mayEdit, onOpen }: SecretsProps) {
+function Secrets({ place, secrets, mayEdit }: SecretsProps) {
   return (
     <ul class="entries">
       {secrets.map(({ name, updated_at: at, actor }) => (
@@ -125,15 +100,10 @@ function Secrets({ secrets, mayEdit, onOpen }: SecretsProps) {
           </span>
           {mayEdit && (
             <span class="actions">
-              <Button isSmall label={`Replace ${name}`} onClick={() => onOpen({ doing: 'set', name })}>
+              <Button isSmall label={`Replace ${name}`} onClick={() => askForValue(place, name)}>
                 Replace
               </Button>
-              <Button
-                isSmall
-                look="plain"
-                label={`Delete ${name}`}
-                onClick={() => onOpen({ doing: 'delete', name })}
-              >
+              <Button isSmall look="plain" label={`Delete ${name}`} onClick={() => askToDelete(place, name)}>
                 Delete
               </Button>
             </span>
@@ -144,64 +114,53 @@ function Secrets({ secrets, mayEdit, onOpen }: SecretsProps) {
   );
 }
 
-interface SetSecretProps {
-  readonly place: SecretPlace;
-  /** Empty for a new one. */
-  readonly name: string;
-  readonly onClose: () => void;
+/** What is typed here is kept nowhere. */
+function askForNew(place: SecretPlace): void {
+  ask({
+    title: 'Add a secret',
+    action: 'Add',
+    fields: {
+      name: {
+        label: 'Name',
+        placeholder: 'PAYMENT_KEY',
+        autocomplete: 'off',
+        required: true,
+        autofocus: true,
+        isAwaited: true,
+        hint: place.nameHint,
+        place: 'path.name',
+      },
+      value: VALUE,
+    },
+    run: ({ name, value }) => set(place, name, value),
+  });
 }
 
-/** What is typed here is kept nowhere. */
-function SetSecret({ place, name: given, onClose }: SetSecretProps) {
-  const [name, setName] = useState(given);
-  const [value, setValue] = useState('');
-  const [error, setError] = useState<ApiError>();
-  const save = async () => {
-    setError(undefined);
-    try {
-      await place.set(name, value);
-      done(`${name} is set`);
-      onClose();
-    } catch (thrown) {
-      setError(toApiError(thrown));
-    }
-  };
-  return (
-    <Dialog title={given === '' ? 'Add a secret' : `Replace ${given}`} onClose={onClose}>
-      <form
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void save();
-        }}
-      >
-        {given === '' && (
-          <TextField
-            label="Name"
-            value={name}
-            placeholder="PAYMENT_KEY"
-            autocomplete="off"
-            required
-            autofocus
-            hint={place.nameHint}
-            problem={problemAt(error, 'path.name')}
-            onInput={setName}
-          />
-        )}
-        <SecretField
-          label="Value"
-          value={value}
-          problem={problemAt(error, 'body.value')}
-          onInput={setValue}
-        />
-        {error && !isAtOneOf(error, ['path.name', 'body.value']) && <ErrorNotice error={error} />}
-        <footer>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" onClick={save} isDisabled={name === ''}>
-            {given === '' ? 'Add' : 'Replace'}
-          </Button>
-        </footer>
-      </form>
-    </Dialog>
-  );
+function askForValue(place: SecretPlace, name: string): void {
+  ask({
+    title: `Replace ${name}`,
+    action: 'Replace',
+    fields: { value: VALUE },
+    run: ({ value }) => set(place, name, value),
+  });
+}
+
+const VALUE = { label: 'Value', as: 'concealed' } as const;
+
+async function set(place: SecretPlace, name: string, value: string): Promise<void> {
+  await place.set(name, value);
+  done(`${name} is set`);
+}
+
+function askToDelete(place: SecretPlace, name: string): void {
+  ask({
+    title: `Delete the secret ${name}`,
+    action: 'Delete',
+    isDangerous: true,
+    text: `${place.whenDeleted} Nobody can bring its value back.`,
+    async run() {
+      await place.remove(name);
+      done(`${name} is deleted`);
+    },
+  });
 }

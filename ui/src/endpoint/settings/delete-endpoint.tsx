@@ -2,31 +2,29 @@
 import { call } from '../../api/client.js';
 import { invalidate, useQuery } from '../../api/query.js';
 import { may } from '../../api/session.js';
-import { FormDialog } from '../../base/dialog.js';
+import { ask } from '../../base/ask.js';
 import { count } from '../../base/text.js';
 import type { Endpoint } from '../../generated/routes.js';
 
-interface DeleteEndpointProps {
-  readonly endpoint: Endpoint;
-  readonly onClose: () => void;
-  readonly onDeleted: () => void;
+export function askToDelete(endpoint: Endpoint, onDeleted: () => void): void {
+  ask({
+    title: `Delete ${endpoint.name}`,
+    action: 'Delete',
+    isDangerous: true,
+    text: <DeletedWithIt endpoint={endpoint} />,
+    async run() {
+      await call('DELETE /api/endpoints/{id}', { params: { id: endpoint.id } });
+      invalidate('/api/endpoints', '/api/collections');
+      onDeleted();
+    },
+  });
 }
 
-export function DeleteEndpoint({ endpoint, onClose, onDeleted }: DeleteEndpointProps) {
-  const { id, name, method, path, domain, running } = endpoint;
-  const takes = useTaken(endpoint);
+function DeletedWithIt({ endpoint }: { readonly endpoint: Endpoint }) {
+  const { method, path, domain, running } = endpoint;
+  const members = useMembers(endpoint);
   return (
-    <FormDialog
-      title={`Delete ${name}`}
-      action="Delete"
-      isDangerous
-      onClose={onClose}
-      onSubmit={async () => {
-        await call('DELETE /api/endpoints/{id}', { params: { id } });
-        invalidate('/api/endpoints', '/api/collections');
-        onDeleted();
-      }}
-    >
+    <>
       <p>
         <code>
           {method} {domain === '*' ? '' : domain}
@@ -36,17 +34,17 @@ export function DeleteEndpoint({ endpoint, onClose, onDeleted }: DeleteEndpointP
       </p>
       <p>This goes with it, for good:</p>
       <ul class="bullets">
-        {takes.map((what) => (
+        {members.map((what) => (
           <li key={what}>{what}</li>
         ))}
       </ul>
       <p class="muted">Its lines in the log and its figures stay until they are as old as all are kept.</p>
-    </FormDialog>
+    </>
   );
 }
 
 /** What belongs to it, as far as one may see it. */
-function useTaken({ id, latest_version: latest }: Endpoint): readonly string[] {
+function useMembers({ id, latest_version: latest }: Endpoint): readonly string[] {
   const params = { id };
   const seen = (permission: Parameters<typeof may>[0]) => (may(permission) ? { params } : undefined);
   const { data: variables = {} } = useQuery('GET /api/endpoints/{id}/variables', seen('variables:read'));

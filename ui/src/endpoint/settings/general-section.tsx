@@ -1,5 +1,5 @@
 /** Name and address of an endpoint, where it belongs, and its end. */
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { call } from '../../api/client.js';
 import { invalidate, useQuery } from '../../api/query.js';
@@ -10,7 +10,7 @@ import type { Endpoint } from '../../generated/routes.js';
 import { SaveForm } from '../../settings/save-form.js';
 import { Section } from '../../settings/section.js';
 import { useForm } from '../../settings/use-form.js';
-import { DeleteEndpoint } from './delete-endpoint.js';
+import { askToDelete } from './delete-endpoint.js';
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 const FIELDS = ['name', 'description', 'method', 'path', 'domain', 'collection_id', 'enabled'] as const;
@@ -140,26 +140,19 @@ function Belonging({ values, problem, onChange, onDomain }: BelongingProps) {
 }
 
 function Deletion({ endpoint }: { readonly endpoint: Endpoint }) {
-  const [isOpen, setOpen] = useState(false);
   const [, go] = useLocation();
+  const deleted = () => {
+    done(`${endpoint.name} is deleted`);
+    go('/ui/endpoints');
+  };
   return (
     <Section title="Delete">
       <p>Deletes the endpoint with all that belongs to it. You see what that is before it happens.</p>
       <div>
-        <Button look="danger" onClick={() => setOpen(true)}>
+        <Button look="danger" onClick={() => askToDelete(endpoint, deleted)}>
           Delete this endpoint
         </Button>
       </div>
-      {isOpen && (
-        <DeleteEndpoint
-          endpoint={endpoint}
-          onClose={() => setOpen(false)}
-          onDeleted={() => {
-            done(`${endpoint.name} is deleted`);
-            go('/ui/endpoints');
-          }}
-        />
-      )}
     </Section>
   );
 }

@@ -15,7 +15,7 @@ const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 interface ScheduleDialogProps {
   readonly endpoint: Endpoint;
   /** Undefined: a new one. */
-  readonly schedule?: Schedule;
+  readonly schedule: Schedule | undefined;
   readonly onClose: () => void;
 }
 

@@ -1,10 +1,10 @@
 /** Requests that are sent to the endpoint again and again. */
-import { useState } from 'preact/hooks';
 import { call } from '../../api/client.js';
 import { invalidate, useQuery } from '../../api/query.js';
 import { may } from '../../api/session.js';
+import { ask, openDialog } from '../../base/ask.js';
 import { Button } from '../../base/controls.js';
-import { Dialog, FormDialog } from '../../base/dialog.js';
+import { Dialog } from '../../base/dialog.js';
 import { Empty, Loaded } from '../../base/notices.js';
 import { Ago, At, Badge, count } from '../../base/text.js';
 import { useInterval } from '../../base/use-interval.js';
@@ -15,26 +15,23 @@ import { JobTable } from './job-table.js';
 import { REFRESH_MS } from './jobs-section.js';
 import { ScheduleDialog } from './schedule-dialog.js';
 
-/** What a dialog is open for. */
-type Open =
-  | { readonly doing: 'edit' | 'runs' | 'delete'; readonly schedule: Schedule }
-  | { readonly doing: 'add' };
-
 export function SchedulesSection({ endpoint }: { readonly endpoint: Endpoint }) {
-  const { id } = endpoint;
   const mayRead = may('jobs:read');
   const mayEdit = may('jobs:write');
-  const result = useQuery('GET /api/endpoints/{id}/schedules', mayRead ? { params: { id } } : undefined);
+  const result = useQuery(
+    'GET /api/endpoints/{id}/schedules',
+    mayRead ? { params: { id: endpoint.id } } : undefined,
+  );
   // It runs at any time: nothing announces when it will the next time.
   useInterval(REFRESH_MS, result.refresh);
-  const [open, setOpen] = useState<Open>();
-  const close = () => setOpen(undefined);
+  const edit = (schedule?: Schedule) =>
+    openDialog((close) => <ScheduleDialog endpoint={endpoint} schedule={schedule} onClose={close} />);
   if (!mayRead) return <Empty title="You may not see schedules" />;
   return (
     <Section
       title="Schedules"
       hint="Each run is a request that is queued and sent to the handler, up to five times until it succeeds."
-      actions={mayEdit && <Button onClick={() => setOpen({ doing: 'add' })}>Add a schedule</Button>}
+      actions={mayEdit && <Button onClick={() => edit()}>Add a schedule</Button>}
     >
       <Loaded result={result}>
         {(schedules) =>
@@ -43,35 +40,12 @@ export function SchedulesSection({ endpoint }: { readonly endpoint: Endpoint }) 
           ) : (
             <ul class="entries">
               {schedules.map((schedule) => (
-                <OneSchedule key={schedule.id} schedule={schedule} mayEdit={mayEdit} onOpen={setOpen} />
+                <OneSchedule key={schedule.id} schedule={schedule} mayEdit={mayEdit} onEdit={edit} />
               ))}
             </ul>
           )
         }
       </Loaded>
-      {open?.doing === 'add' && <ScheduleDialog endpoint={endpoint} onClose={close} />}
-      {open?.doing === 'edit' && (
-        <ScheduleDialog endpoint={endpoint} schedule={open.schedule} onClose={close} />
-      )}
-      {open?.doing === 'runs' && <Runs schedule={open.schedule} onClose={close} />}
-      {open?.doing === 'delete' && (
-        <FormDialog
-          title="Delete the schedule"
-          action="Delete"
-          isDangerous
-          onClose={close}
-          onSubmit={async () => {
-            const params = { id, schedule_id: open.schedule.id };
-            await call('DELETE /api/endpoints/{id}/schedules/{schedule_id}', { params });
-            invalidate(`/api/endpoints/${id}/schedules`);
-          }}
-        >
-          <p>
-            <code>{open.schedule.cron}</code> ({open.schedule.timezone}) runs no more. Runs that have begun
-            are finished.
-          </p>
-        </FormDialog>
-      )}
     </Section>
   );
 }
@@ -79,10 +53,10 @@ export function SchedulesSection({ endpoint }: { readonly endpoint: Endpoint }) 
 interface OneScheduleProps {
   readonly schedule: Schedule;
   readonly mayEdit: boolean;
-  readonly onOpen: (open: Open) => void;
+  readonly onEdit: (schedule: Schedule) => void;
 }
 
-function OneSchedule({ schedule, mayEdit, onOpen }: OneScheduleProps) {
+function OneSchedule({ schedule, mayEdit, onEdit }: OneScheduleProps) {
   const { cron, timezone, method, path, enabled, next_run_at: next, missed_runs: missed } = schedule;
   return (
     <li>
@@ -106,20 +80,19 @@ function OneSchedule({ schedule, mayEdit, onOpen }: OneScheduleProps) {
         </div>
       </div>
       <span class="actions">
-        <Button isSmall label={`Runs of ${cron}`} onClick={() => onOpen({ doing: 'runs', schedule })}>
+        <Button
+          isSmall
+          label={`Runs of ${cron}`}
+          onClick={() => openDialog((close) => <Runs schedule={schedule} onClose={close} />)}
+        >
           Runs
         </Button>
         {mayEdit && (
           <>
-            <Button isSmall label={`Edit ${cron}`} onClick={() => onOpen({ doing: 'edit', schedule })}>
+            <Button isSmall label={`Edit ${cron}`} onClick={() => onEdit(schedule)}>
               Edit
             </Button>
-            <Button
-              isSmall
-              look="plain"
-              label={`Delete ${cron}`}
-              onClick={() => onOpen({ doing: 'delete', schedule })}
-            >
+            <Button isSmall look="plain" label={`Delete ${cron}`} onClick={() => askToDelete(schedule)}>
               Delete
             </Button>
           </>
@@ -127,6 +100,24 @@ function OneSchedule({ schedule, mayEdit, onOpen }: OneScheduleProps) {
       </span>
     </li>
   );
+}
+
+function askToDelete({ id, endpoint_id, cron, timezone }: Schedule): void {
+  ask({
+    title: 'Delete the schedule',
+    action: 'Delete',
+    isDangerous: true,
+    text: (
+      <p>
+        <code>{cron}</code> ({timezone}) runs no more. Runs that have begun are finished.
+      </p>
+    ),
+    async run() {
+      const params = { id: endpoint_id, schedule_id: id };
+      await call('DELETE /api/endpoints/{id}/schedules/{schedule_id}', { params });
+      invalidate(`/api/endpoints/${endpoint_id}/schedules`);
+    },
+  });
 }
 
 function Runs({ schedule, onClose }: { readonly schedule: Schedule; readonly onClose: () => void }) {

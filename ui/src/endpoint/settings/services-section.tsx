@@ -4,8 +4,8 @@ import { Link } from 'wouter-preact';
 import { type ApiError, call } from '../../api/client.js';
 import { invalidate, toApiError, useQuery } from '../../api/query.js';
 import { may } from '../../api/session.js';
+import { ask } from '../../base/ask.js';
 import { Button, SelectField, TextField } from '../../base/controls.js';
-import { FormDialog } from '../../base/dialog.js';
 import { ErrorNotice, Loaded } from '../../base/notices.js';
 import { isAtOneOf, problemAt } from '../../base/problems.js';
 import { Badge, type Tone } from '../../base/text.js';
@@ -21,10 +21,8 @@ const TONES: Readonly<Record<Service['state'], Tone>> = {
 export function ServicesSection({ endpoint: { id } }: { readonly endpoint: Endpoint }) {
   const bindings = useQuery('GET /api/endpoints/{id}/services', { params: { id } });
   const { data: services = [] } = useQuery('GET /api/services', may('services:read') ? {} : undefined);
-  const [unbinding, setUnbinding] = useState<Binding>();
   const mayEdit = may('endpoints:write');
-  const nameOf = (serviceId: string) =>
-    services.find((service) => service.id === serviceId)?.name ?? serviceId;
+  const serviceOf = ({ service_id: bound }: Binding) => services.find((service) => service.id === bound);
   return (
     <Section title="Services" hint="The handler uses a service by the name under which it is bound here.">
       <Loaded result={bindings}>
@@ -35,12 +33,13 @@ export function ServicesSection({ endpoint: { id } }: { readonly endpoint: Endpo
             <ul class="entries">
               {bound.map((binding) => (
                 <li key={`${binding.service_id} ${binding.pool_id}`}>
-                  <BoundService
-                    binding={binding}
-                    service={services.find((service) => service.id === binding.service_id)}
-                  />
+                  <BoundService binding={binding} service={serviceOf(binding)} />
                   {mayEdit && (
-                    <Button isSmall label={`Unbind ${binding.pool_id}`} onClick={() => setUnbinding(binding)}>
+                    <Button
+                      isSmall
+                      label={`Unbind ${binding.pool_id}`}
+                      onClick={() => askToUnbind(id, binding, serviceOf(binding))}
+                    >
                       Unbind
                     </Button>
                   )}
@@ -51,26 +50,22 @@ export function ServicesSection({ endpoint: { id } }: { readonly endpoint: Endpo
         }
       </Loaded>
       {mayEdit && <BindForm id={id} services={services} />}
-      {unbinding && (
-        <FormDialog
-          title={`Unbind ${nameOf(unbinding.service_id)}`}
-          action="Unbind"
-          isDangerous
-          onClose={() => setUnbinding(undefined)}
-          onSubmit={async () => {
-            const params = { endpoint_id: id, service_id: unbinding.service_id };
-            await call('DELETE /api/endpoints/{endpoint_id}/services/{service_id}', { params });
-            changed(id);
-          }}
-        >
-          <p>
-            The handler can no longer use it, under any name. Calls that it makes from then on fail. The
-            service itself stays.
-          </p>
-        </FormDialog>
-      )}
     </Section>
   );
+}
+
+function askToUnbind(id: string, { service_id }: Binding, service: Service | undefined): void {
+  ask({
+    title: `Unbind ${service?.name ?? service_id}`,
+    action: 'Unbind',
+    isDangerous: true,
+    text: 'The handler can no longer use it, under any name. Calls that it makes from then on fail. The service itself stays.',
+    async run() {
+      const params = { endpoint_id: id, service_id };
+      await call('DELETE /api/endpoints/{endpoint_id}/services/{service_id}', { params });
+      changed(id);
+    },
+  });
 }
 
 function changed(id: string): void {

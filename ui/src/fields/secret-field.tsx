@@ -2,7 +2,7 @@
 import { useQuery } from '../api/query.js';
 import { may } from '../api/session.js';
 import { Button, Field } from '../base/controls.js';
-import type { NamedSecret, SecretInput } from './settings.js';
+import type { NamedSecret, SecretInput } from './values.js';
 
 interface SecretFieldProps {
   readonly label: string;

@@ -1,6 +1,6 @@
-import { Field } from '../base/controls.js';
+import { Field } from './controls.js';
 
-interface SecretFieldProps {
+interface ConcealedFieldProps {
   readonly label: string;
   readonly value: string;
   readonly problem: string | undefined;
@@ -8,7 +8,7 @@ interface SecretFieldProps {
 }
 
 /** A secret of one or many lines, such as a key in PEM: it is not legible over a shoulder. */
-export function SecretField({ label, value, problem, onInput }: SecretFieldProps) {
+export function ConcealedField({ label, value, problem, onInput }: ConcealedFieldProps) {
   return (
     <Field label={label} problem={problem} hint="It may have several lines. It is never shown again.">
       {(attributes) => (

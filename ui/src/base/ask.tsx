@@ -1,0 +1,104 @@
+/** Opens dialogs. Most are questions by description: whether something is to be done, what has to be typed for it. */
+import { signal } from '@preact/signals';
+import type { ComponentChildren, ComponentProps } from 'preact';
+import { useLayoutEffect, useState } from 'preact/hooks';
+import { useLocation, useSearch } from 'wouter-preact';
+import { ConcealedField } from './concealed-field.js';
+import { TextArea, TextField } from './controls.js';
+import { FormDialog } from './dialog.js';
+import type { ProblemAt } from './form.js';
+
+interface Question<N extends string = string> {
+  readonly title: string;
+  /** What the button says that does it. */
+  readonly action: string;
+  readonly isDangerous?: boolean;
+  /** What becomes of it; a component where that has to be read first. */
+  readonly text?: ComponentChildren;
+  /** What is typed for it, by name. */
+  readonly fields?: Readonly<Record<N, AskedField>>;
+  run(typed: Readonly<Record<N, string>>): Promise<unknown>;
+}
+
+interface AskedField extends Omit<ComponentProps<typeof TextField>, 'value' | 'onInput' | 'problem'> {
+  readonly label: string;
+  /** `lines`: some lines of text; `concealed`: the same, not legible. */
+  readonly as?: 'lines' | 'concealed';
+  /** The button waits for it. */
+  readonly isAwaited?: boolean;
+  /** Where the API says what is wrong with it; in the body unless given. */
+  readonly place?: string;
+}
+
+type MakeDialog = (onClose: () => void) => ComponentChildren;
+const opened = signal<MakeDialog>();
+
+/** Opens a dialog of its own making. */
+export function openDialog(make: MakeDialog): void {
+  opened.value = make;
+}
+
+/** Asks in a dialog, which closes when it is done. */
+export function ask<N extends string = never>(question: Question<N>): void {
+  openDialog((onClose) => <QuestionDialog question={question as Question} onClose={onClose} />);
+}
+
+/** The dialog that is open. It belongs to the page that opened it. */
+export function OpenedDialog() {
+  const [path] = useLocation();
+  const search = useSearch();
+  useLayoutEffect(() => {
+    opened.value = undefined;
+  }, [path, search]);
+  const make = opened.value;
+  return make?.(() => {
+    if (opened.value === make) opened.value = undefined;
+  });
+}
+
+interface QuestionDialogProps {
+  readonly question: Question;
+  readonly onClose: () => void;
+}
+
+function QuestionDialog({ question: { text, fields = {}, run, ...dialog }, onClose }: QuestionDialogProps) {
+  const names = Object.keys(fields);
+  const [typed, setTyped] = useState(() => Object.fromEntries(names.map((name) => [name, ''])));
+  const isMissing = names.some((name) => fields[name]?.isAwaited && typed[name] === '');
+  return (
+    <FormDialog {...dialog} isDisabled={isMissing} onClose={onClose} onSubmit={() => run(typed)}>
+      {(problemAt) => (
+        <>
+          {typeof text === 'string' ? <p>{text}</p> : text}
+          {Object.entries(fields).map(([name, field]) => (
+            <OneField
+              key={name}
+              field={{ place: `body.${name}`, ...field }}
+              value={typed[name] ?? ''}
+              problemAt={problemAt}
+              onInput={(value) => setTyped((before) => ({ ...before, [name]: value }))}
+            />
+          ))}
+        </>
+      )}
+    </FormDialog>
+  );
+}
+
+interface OneFieldProps {
+  readonly field: AskedField & { readonly place: string };
+  readonly value: string;
+  readonly problemAt: ProblemAt;
+  readonly onInput: (value: string) => void;
+}
+
+function OneField({
+  field: { as, isAwaited: _, place, ...field },
+  value,
+  problemAt,
+  onInput,
+}: OneFieldProps) {
+  const input = { label: field.label, hint: field.hint, value, onInput, problem: problemAt(place) };
+  if (as === 'lines') return <TextArea {...input} rows={6} />;
+  return as === 'concealed' ? <ConcealedField {...input} /> : <TextField {...field} {...input} />;
+}
