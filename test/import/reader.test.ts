@@ -27,7 +27,9 @@ describe('import reader', () => {
   const readers: ImportReader[] = [];
 
   const startReader = (settings: Record<string, string> = {}): ImportReader => {
-    const reader = new ImportReader(loadConfig({ DATA_DIR: folder.path, ...settings }));
+    // Documents are read at low priority, and other tests use the processors at the same time.
+    const patient = { IMPORT_READ_TIMEOUT_MS: '600000', ...settings };
+    const reader = new ImportReader(loadConfig({ DATA_DIR: folder.path, ...patient }));
     readers.push(reader);
     return reader;
   };

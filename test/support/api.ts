@@ -43,6 +43,8 @@ export async function startApi(options: TestApiOptions = {}): Promise<TestApi> {
   const logged = createTestLog();
   const config: Config = {
     ...loadConfig({ DATABASE_URL: database.url, PORT: '0', DATA_DIR: dataDir.path }),
+    // Documents are read at low priority, and other tests use the processors at the same time.
+    IMPORT_READ_TIMEOUT_MS: 600_000,
     ...options.config,
   };
   const store = openDatabase(database.url, (error) => logged.log.error({ err: error }, 'announcing failed'));

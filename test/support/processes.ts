@@ -139,7 +139,8 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     GATEWAY_PORT: String(gatewayPort),
     HOST: '127.0.0.1',
     LOG_LEVEL: 'info',
-    // Builds run at low priority, and other tests use the processors at the same time.
+    // Builds and readers of documents run at low priority, and other tests use the processors at the same time.
+    IMPORT_READ_TIMEOUT_MS: '600000',
     COMPILE_TIMEOUT_MS: '600000',
     COMPILE_WAIT_MS: '600000',
     PERIODIC_WORK_PERCENT: '40',
