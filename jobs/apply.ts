@@ -133,6 +133,8 @@ async function commit(context: ApplyContext, current: ApplyTry): Promise<Written
       await enter('waiting');
       await awaitTurn(lifecycle, current);
     }
+    // Its code runs from here on.
+    await requireRightsAsBefore(store, config, apply);
     await enter('preparing');
     await prepareAll(context, current, compiled, await readObjects(store, secrets));
     await enter('committing');

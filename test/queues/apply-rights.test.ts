@@ -134,17 +134,26 @@ describe('rights of who has asked for an apply', () => {
     expect(await run(id, never)).to.include({ state: 'failed', error_code: 'forbidden', committed_at: null });
   });
 
-  it('an apply changes nothing when who has asked for it loses rights while it waits for its turn', async () => {
+  it('an apply starts no handler, and changes nothing, when who has asked for it loses rights while it waits for its turn', async () => {
+    const states = new Set<unknown>();
+    const note = ({ bindings = [] }: { readonly bindings?: readonly unknown[] }) => {
+      for (const value of bindings) states.add(value);
+    };
     const user = await createUser(store, person({}));
     for (const isKept of [true, false]) {
       const holder = await insert(null, null);
       const turn = { state: 'converging', turn_at: store.knex.raw('clock_timestamp()') };
       await store.knex('applies').where({ id: holder }).update(turn);
       const id = await insert(byUser(user), rightsOfUser(user));
+      states.clear();
+      store.knex.on('query', note);
       const apply = await run(id, async () => {
         if (!isKept) await deleteUser(store, user.id);
         await store.knex('applies').where({ id: holder }).delete();
       });
+      store.knex.off('query', note);
+      expect(states.has('waiting')).to.equal(true);
+      expect(states.has('preparing')).to.equal(isKept);
       expect(apply).to.include(
         isKept
           ? { error_code: null, error: null }
