@@ -13,9 +13,11 @@ import {
 } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { type Resource, resourceFromAttributes } from '@opentelemetry/resources';
-import { BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { Counter, type Registry } from 'prom-client';
+import { toError } from '../../errors.js';
 import type { Logger } from '../../util/log.js';
+import { PeriodicTask } from '../../util/periodic-task.js';
 import { VERSION } from '../../util/version.js';
 import type { FinishedRequest } from '../front/messages.js';
 import type { ServiceCall, Traces } from './traces.js';
@@ -52,46 +54,22 @@ interface Part {
 }
 
 export class OtlpTraces implements Traces {
-  readonly #batches: BatchSpanProcessor;
+  readonly #exporter: OTLPTraceExporter;
   readonly #resource: Resource;
   readonly #log: Logger;
+  readonly #exporting: PeriodicTask;
   readonly #spans: Counter<'outcome'>;
-  /** How many wait in `#batches`, which drops what is too much without saying so. */
-  #waiting = 0;
+  #waiting: ReadableSpan[] = [];
   #lost = 0;
   #warnedAt = Number.NEGATIVE_INFINITY;
 
   constructor({ url, headers, service, instance, registry, log }: OtlpOptions) {
     this.#log = log;
-    // All that both would read from the environment by themselves is given. One export runs at a time, but `stop` has
-    // all that wait run at once.
-    const exporter = new OTLPTraceExporter({
-      ...{ url, headers: { ...headers }, timeoutMillis: TIMEOUT_MS },
-      concurrencyLimit: MAX_WAITING / MAX_BATCH + 2,
+    // All that it would read from the environment by itself is given. An export counts as running until shortly after
+    // its callback, in which the next one begins: there are two for that moment.
+    this.#exporter = new OTLPTraceExporter({
+      ...{ url, headers: { ...headers }, timeoutMillis: TIMEOUT_MS, concurrencyLimit: 2 },
     });
-    this.#batches = new BatchSpanProcessor(
-      {
-        export: (spans, onResult) => {
-          this.#waiting -= spans.length;
-          exporter.export(spans, ({ code, error }) => {
-            if (code === 0) this.#spans.inc({ outcome: 'exported' }, spans.length);
-            else this.lost(spans.length, error ?? new Error('the receiver has not taken them'));
-            // What has failed is counted, and not exported again.
-            onResult({ code: 0 });
-          });
-        },
-        shutdown: () => exporter.shutdown(),
-      },
-      {
-        ...{
-          maxQueueSize: MAX_WAITING,
-          maxExportBatchSize: MAX_BATCH,
-          scheduledDelayMillis: EXPORT_EVERY_MS,
-        },
-        // The exporter gives up before.
-        exportTimeoutMillis: 2 * TIMEOUT_MS,
-      },
-    );
     this.#resource = resourceFromAttributes({
       'service.name': service,
       'service.version': VERSION,
@@ -104,6 +82,11 @@ export class OtlpTraces implements Traces {
       labelNames: ['outcome'],
       registers: [registry],
     });
+    this.#exporting = new PeriodicTask(
+      EXPORT_EVERY_MS,
+      () => this.#export(),
+      (error) => this.#warn(error),
+    );
   }
 
   request(finished: FinishedRequest): void {
@@ -142,27 +125,28 @@ export class OtlpTraces implements Traces {
     });
   }
 
-  lost(spans: number, error?: Error): void {
+  lost(spans: number): void {
     if (spans === 0) return;
     this.#lost += spans;
     this.#spans.inc({ outcome: 'lost' }, spans);
-    this.#warn(error);
+    this.#warn();
   }
 
   /** Exports what there is, if the receiver takes it. */
   async stop(): Promise<void> {
-    await this.#batches.shutdown();
+    await this.#exporting.stop();
+    await this.#export().catch((thrown: unknown) => this.#warn(toError(thrown)));
+    await this.#exporter.shutdown();
   }
 
   #add({ name, kind, traceId, spanId, parentId, ms, endedUs, error, attributes }: Part): void {
-    if (this.#waiting >= MAX_WAITING) {
+    if (this.#waiting.length >= MAX_WAITING) {
       this.lost(1);
       return;
     }
     const contextOf = (id: string): SpanContext => ({ traceId, spanId: id, traceFlags: TraceFlags.SAMPLED });
     const context = contextOf(spanId);
-    this.#waiting++;
-    this.#batches.onEnd({
+    this.#waiting.push({
       ...{ name, kind, attributes, resource: this.#resource, ended: true },
       spanContext: () => context,
       ...(parentId !== undefined && { parentSpanContext: { ...contextOf(parentId), isRemote: true } }),
@@ -174,6 +158,23 @@ export class OtlpTraces implements Traces {
       instrumentationScope: { name: 'edge-gateway', version: VERSION },
       ...{ links: [], events: [], droppedAttributesCount: 0, droppedEventsCount: 0, droppedLinksCount: 0 },
     });
+  }
+
+  async #export(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.slice(0, MAX_BATCH);
+      this.#waiting = this.#waiting.slice(MAX_BATCH);
+      const error = await new Promise<Error | undefined>((resolve) => {
+        this.#exporter.export(batch, ({ code, error: failure }) =>
+          resolve(code === 0 ? undefined : (failure ?? new Error('the receiver has not taken them'))),
+        );
+      });
+      if (error) {
+        this.lost(batch.length);
+        throw error;
+      }
+      this.#spans.inc({ outcome: 'exported' }, batch.length);
+    }
   }
 
   #warn(error?: Error): void {
