@@ -1,6 +1,6 @@
 /** The pages by address, and what stands around them. */
 import { isKnown, me } from './api/session.js';
-import { OpenedDialog } from './base/ask.js';
+import { OpenedDialogs } from './base/ask.js';
 import { Toasts } from './base/toasts.js';
 import { Pages, PreloadedPage } from './pages.js';
 import { Connecting } from './shell/connecting.js';
@@ -29,7 +29,7 @@ function Content() {
   return (
     <Shell>
       <Pages />
-      <OpenedDialog />
+      <OpenedDialogs />
       <ExpiredSession />
     </Shell>
   );

@@ -1,8 +1,8 @@
 /** Opens dialogs. Most are questions by description: whether something is to be done, what has to be typed for it. */
 import { signal } from '@preact/signals';
-import type { ComponentChildren, ComponentProps } from 'preact';
+import { type ComponentChildren, type ComponentProps, Fragment } from 'preact';
 import { useLayoutEffect, useState } from 'preact/hooks';
-import { useLocation, useSearch } from 'wouter-preact';
+import { useLocation } from 'wouter-preact';
 import { ConcealedField } from './concealed-field.js';
 import { TextArea, TextField } from './controls.js';
 import { FormDialog } from './dialog.js';
@@ -31,11 +31,13 @@ interface AskedField extends Omit<ComponentProps<typeof TextField>, 'value' | 'o
 }
 
 type MakeDialog = (onClose: () => void) => ComponentChildren;
-const opened = signal<MakeDialog>();
+/** The last is above the others. */
+const opened = signal<readonly { readonly id: number; readonly make: MakeDialog }[]>([]);
+let lastId = 0;
 
-/** Opens a dialog of its own making. */
+/** Opens a dialog of its own making, above those that are open. */
 export function openDialog(make: MakeDialog): void {
-  opened.value = make;
+  opened.value = [...opened.value, { id: ++lastId, make }];
 }
 
 /** Asks in a dialog, which closes when it is done. */
@@ -43,17 +45,22 @@ export function ask<N extends string = never>(question: Question<N>): void {
   openDialog((onClose) => <QuestionDialog question={question as Question} onClose={onClose} />);
 }
 
-/** The dialog that is open. It belongs to the page that opened it. */
-export function OpenedDialog() {
+/** The dialogs that are open. They belong to the page that opened them. */
+export function OpenedDialogs() {
   const [path] = useLocation();
-  const search = useSearch();
   useLayoutEffect(() => {
-    opened.value = undefined;
-  }, [path, search]);
-  const make = opened.value;
-  return make?.(() => {
-    if (opened.value === make) opened.value = undefined;
-  });
+    opened.value = [];
+  }, [path]);
+  const close = (closed: number) => {
+    opened.value = opened.value.filter(({ id }) => id !== closed);
+  };
+  return (
+    <>
+      {opened.value.map(({ id, make }) => (
+        <Fragment key={id}>{make(() => close(id))}</Fragment>
+      ))}
+    </>
+  );
 }
 
 interface QuestionDialogProps {

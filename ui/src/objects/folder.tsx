@@ -1,5 +1,5 @@
 /** What is in one folder: keys have slashes, and what stands before them is shown as folders. */
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import { call, get, target } from '../api/client.js';
 import { invalidate, useQuery } from '../api/query.js';
@@ -31,6 +31,13 @@ export function Folder({ service, prefix }: FolderProps) {
   const query = { service, prefix };
   // Handlers, and tools of the storage, change what is in it, too.
   const result = useQuery('GET /api/minio/objects', { query }, { isUnannounced: true });
+  const isShown = useRef(true);
+  useEffect(
+    () => () => {
+      isShown.current = false;
+    },
+    [],
+  );
   const send = async (files: readonly File[]) => {
     // What is shown may be older than what would be replaced.
     const { objects } = await get('GET /api/minio/objects', { query });
@@ -41,7 +48,7 @@ export function Folder({ service, prefix }: FolderProps) {
       prefix,
       files.filter((file) => !existing.includes(file)),
     );
-    if (existing.length === 0) return;
+    if (existing.length === 0 || !isShown.current) return;
     askToReplace(service, prefix, existing);
     result.refresh();
   };
