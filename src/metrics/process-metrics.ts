@@ -5,11 +5,12 @@
 import { randomBytes } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { createServer, request, type Server } from 'node:http';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, Registry } from 'prom-client';
 import { toError } from '../errors.js';
 import { isErrno } from '../util/errno.js';
 import type { Logger } from '../util/log.js';
+import { isAlive } from '../util/process-liveness.js';
 
 /** The metrics of a process, as prom-client exchanges them. */
 export type MetricSnapshot = MetricObjectWithValues<MetricValue<string>>[];
@@ -23,7 +24,8 @@ export interface MetricsConfig {
   readonly METRICS_PORT: number | undefined;
 }
 
-const SOCKET_NAME = /^metrics-.*\.sock$/;
+/** With the id of its process. */
+const SOCKET_NAME = /^metrics-(\d+)-.*\.sock$/;
 const COLLECT_TIMEOUT_MS = 2_000;
 
 /**
@@ -64,8 +66,7 @@ export async function collectMetrics(
       } catch (thrown) {
         if (!isErrno(thrown, 'ECONNREFUSED'))
           log.warn({ err: toError(thrown), socket }, 'metrics of a process could not be read');
-        // The socket of a process that was killed; who may not remove it leaves it to those that make others.
-        else await rm(socket, { force: true }).catch(() => undefined);
+        else await removeAbandoned(socket);
         return [];
       }
     }),
@@ -80,6 +81,13 @@ async function socketsIn(folder: string): Promise<string[]> {
     throw error;
   });
   return names.filter((name) => SOCKET_NAME.test(name)).map((name) => join(folder, name));
+}
+
+/** Removes the socket of a process that was killed. One that runs has just made it, and is about to listen. */
+async function removeAbandoned(socket: string): Promise<void> {
+  const [, pid] = SOCKET_NAME.exec(basename(socket)) ?? [];
+  // Who may not remove it leaves it to those that make others.
+  if (!isAlive(Number(pid))) await rm(socket, { force: true }).catch(() => undefined);
 }
 
 /** The media type of `collectMetrics`. */

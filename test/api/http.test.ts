@@ -1,3 +1,4 @@
+import { existsSync, renameSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -365,7 +366,7 @@ describe('/metrics', () => {
   it('/metrics has the available metrics while Redis is down and a process sends an invalid response', async () => {
     const api = await startApi({ config: { REDIS_URL: `redis://127.0.0.1:${await freePort()}` } });
     const process = createServer((_request, response) => response.end('{'));
-    const socket = join(metricsFolders(await runDirectory(api.config.DATA_DIR))[0], 'metrics-invalid-1.sock');
+    const socket = join(metricsFolders(await runDirectory(api.config.DATA_DIR))[0], 'metrics-1-invalid.sock');
     await new Promise<void>((resolve) => process.listen(socket, resolve));
     try {
       for (let time = 0; time < 3; time++) {
@@ -379,6 +380,31 @@ describe('/metrics', () => {
       expect(warnings).to.include('metrics of a process could not be read');
     } finally {
       await new Promise((resolve) => process.close(resolve));
+      await api.close();
+    }
+  });
+});
+
+describe('sockets of metrics that nobody serves', () => {
+  it('/metrics removes the socket of a process that has ended, and leaves that of one that is about to listen', async () => {
+    const api = await startApi();
+    const [folder] = metricsFolders(await runDirectory(api.config.DATA_DIR));
+    /** Refuses connections: a process has been killed, or has bound it and does not listen yet. */
+    const refusing = async (pid: number) => {
+      const path = join(folder, `metrics-${pid}-refuses.sock`);
+      const server = createServer();
+      await new Promise<void>((resolve) => server.listen(join(folder, 'made'), resolve));
+      renameSync(join(folder, 'made'), path);
+      await new Promise((resolve) => server.close(resolve));
+      return path;
+    };
+    const ended = await refusing(99_999_999);
+    const beginning = await refusing(process.pid);
+    try {
+      expect((await api.get('/metrics')).status).to.equal(200);
+      expect([existsSync(ended), existsSync(beginning)]).to.deep.equal([false, true]);
+    } finally {
+      rmSync(beginning, { force: true });
       await api.close();
     }
   });

@@ -103,7 +103,8 @@ describe('lost imports', () => {
     if (!first || !second) throw new Error('no handlers');
     const gone = await addNode(store, 'worker');
     await queues.enqueueImport({ importId: first.importId, requestId: 'request' }, handlers);
-    expect(await claimHandler(store, first, gone)).to.deep.equal({ start: false, request_id: 'request' });
+    const claimed = { start: false, request_id: 'request', principal: null };
+    expect(await claimHandler(store, first, gone)).to.deep.equal(claimed);
     expect(await claimHandler(store, first, worker)).to.equal(undefined);
     expect(await claimHandler(store, second, worker)).not.to.equal(undefined);
     await look();

@@ -113,7 +113,8 @@ export async function startAttack(lies: readonly Lie[]): Promise<Attack> {
       isOver = true;
       const { failures, calls } = await watched;
       expect(failures).to.deep.equal([]);
-      expect(calls).to.be.above(1_000);
+      // How many depends on the machine: some while each of them lied.
+      expect(calls).to.be.above(lies.length);
       await eventually(async () => {
         expect(descendantsOf(pid).map(({ pid: own }) => own)).to.have.members(processesBefore);
         expect(await readdir(dirname(stack.servicesSocket))).to.have.length(socketsBefore);
