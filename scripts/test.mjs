@@ -20,7 +20,7 @@ const GROUPS = { check, everyday, affected, torture };
 const ALL = ['check', 'everyday', 'torture'];
 const CORES = availableParallelism();
 /** More than the cores, because tests mostly wait for other processes. */
-const JOBS = CORES + 3;
+const JOBS = CORES + 2;
 
 /**
  * What cargo tests: a name, the folder, and arguments. The feature `async` of the SDK only adds code, so its tests run
