@@ -87,9 +87,11 @@ export function consumeInTurns<Name extends QueueName>(
     const ofOwners = waitingParts ? free + BEYOND : free;
     const owners = ofOwners > 0 ? await waiting(PATIENCE_MS, ofOwners, busy.ids) : [];
     for (const job of owners) await begin(job);
-    // Those that have just begun may not be seen yet.
-    if (owners.length > 0 || free <= 0) return;
-    for (const job of (await waitingParts?.(PATIENCE_MS, free)) ?? []) await begin(job);
+    if (free <= 0) return;
+    // What has just begun may not be seen as that yet.
+    const begun = new Set(owners.map((job) => JSON.stringify(job)));
+    for (const job of (await waitingParts?.(PATIENCE_MS, free)) ?? [])
+      if (!begun.has(JSON.stringify(job))) await begin(job);
   };
   const looking = new PeriodicTask(lookEveryMs, look, (error) =>
     log.warn({ err: error, queue: name }, 'owners that wait for jobs could not be looked for'),

@@ -1,6 +1,7 @@
 /** Exports: what is applied again changes nothing. */
 import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { PassThrough } from 'node:stream';
 import { Ajv } from 'ajv';
 import { expect } from 'chai';
 import { unzipSync } from 'fflate';
@@ -8,7 +9,6 @@ import { parse } from 'yaml';
 import { EXPORT_TURNS } from '../../src/api/apply/export.js';
 import { ownerOfActor } from '../../src/model/owner.js';
 import { startApi, type TestApi } from '../support/api.js';
-import { eventually } from '../support/eventually.js';
 import { defineExample, EXAMPLES_FOLDER } from '../support/examples.js';
 import { expectData } from '../support/expect.js';
 import { askForPlan, type Files, type ShownPlan } from '../support/plans.js';
@@ -32,18 +32,26 @@ describe('an export', () => {
   it('the export of any installation is an empty plan when it is applied', () =>
     exportsChangeNothing(api, { seed: 20_261_214, numRuns: 20 }));
 
-  it('an export waits until another one of the same user is made', async () => {
-    let end = () => {};
-    const held = new Promise<void>((resolve) => {
-      end = resolve;
-    });
+  it('an export waits until another one of the same user is sent', async () => {
     const owner = ownerOfActor({ kind: 'anonymous', address: '127.0.0.1' });
-    const other = EXPORT_TURNS.run(owner, () => held);
-    const waiting = Promise.all([exported(), exported()]);
-    await eventually(async () => expect(EXPORT_TURNS.waiting(owner)).to.equal(2));
-    end();
-    await other;
+    const events: string[] = [];
+    const sending = await EXPORT_TURNS.run(
+      owner,
+      async () => new PassThrough(),
+      (content) => content,
+    );
+    const answered = async () => {
+      const files = await exported();
+      events.push('answered');
+      return files;
+    };
+    const waiting = Promise.all([answered(), answered()]);
+    // An export takes as long as a few of these.
+    for (let time = 0; time < 30; time++) await api.get('/api/domains');
+    events.push('sent');
+    sending.destroy();
     const [first, second] = await waiting;
+    expect(events).to.deep.equal(['sent', 'answered', 'answered']);
     expect(first).to.deep.equal(second);
   });
 

@@ -81,7 +81,7 @@ export const applyRoutes = [
     query: ExportQuery,
     data: ExportView,
     zip: true,
-    errors: ['secret_key_mismatch', 'not_found'],
+    errors: ['secret_key_mismatch', 'not_found', 'busy'],
     handle: async ({ query, principal, prefers }, deps) => {
       const files = await exportedFiles(await readableObjects(deps, principal), {
         ...(query.domain !== undefined && { domain: query.domain.toLowerCase() }),

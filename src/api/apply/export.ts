@@ -16,7 +16,7 @@ import { AppError } from '../../errors.js';
 import { secretsIn } from '../../model/secret-references.js';
 import { Pauses } from '../../util/pauses.js';
 import { sortedMembers } from '../../util/sorted-members.js';
-import { Turns } from '../../util/turns.js';
+import { AnswerTurns } from '../response/answer-turns.js';
 import { SourcePaths } from './source-paths.js';
 
 export interface ExportScope {
@@ -26,8 +26,8 @@ export interface ExportScope {
   readonly stack?: string;
 }
 
-/** An export may have all code of the installation in memory: one is made at a time, and one more for somebody else. */
-export const EXPORT_TURNS = new Turns({ places: 1, beyond: 1 });
+/** An export may have all code of the installation in memory, until it is sent. */
+export const EXPORT_TURNS = new AnswerTurns({ what: 'exports', places: 1, beyond: 1 });
 
 /** The stack of an export of objects of several, or of none. */
 const WHOLE = 'installation';

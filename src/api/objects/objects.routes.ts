@@ -8,6 +8,7 @@ import { ownerOfActor } from '../../model/owner.js';
 import type { Scope } from '../../model/permission.js';
 import type { Database } from '../../store/database.js';
 import { activeStorage, findService } from '../../store/services.js';
+import { AnswerTurns } from '../response/answer-turns.js';
 import { Reply } from '../response/reply.js';
 import { defineRoute } from '../route/route.js';
 import {
@@ -21,9 +22,9 @@ import {
   Uploaded,
   UploadForm,
 } from './objects.schema.js';
-import { Transfers } from './transfers.js';
 
-const transfers = new Transfers();
+/** A storage has 32 connections, of which handlers keep some. */
+const transfers = new AnswerTurns({ what: 'transfers of object storages', places: 16, beyond: 8 });
 
 /** Size of the reads of an uploaded file. */
 const CHUNK_BYTES = 256 * 1024;

@@ -13,7 +13,6 @@ import { type Check, describeProblem } from '../../model/problems.js';
 import { checkOf, coercingCheckOf } from '../../model/schema-check.js';
 import type { Logger } from '../../util/log.js';
 import { partsOfJson } from '../../util/pauses.js';
-import type { Turns } from '../../util/turns.js';
 import { audited } from '../access/audited.js';
 import { actorOf, isSamePrincipal, nobody, ownerOf, type Principal } from '../access/principal.js';
 import { kindsInPath, requireInMembers, requireInPath, seesAll } from '../access/references.js';
@@ -22,6 +21,7 @@ import { formReader } from '../request/form.js';
 import { lowerIds } from '../request/ids.js';
 import { hasBody, readBody, requireJsonType } from '../request/json-body.js';
 import { ignoredIn, warnOfUnknown } from '../request/unknown-members.js';
+import type { AnswerTurns } from '../response/answer-turns.js';
 import { type Envelope, wrapSuccess } from '../response/envelope.js';
 import { Reply, TextReply } from '../response/reply.js';
 import type { ApiContext } from './context.js';
@@ -112,8 +112,8 @@ interface Description {
   readonly envelope?: Envelope;
   /** True when an answer can be large although it is no list. */
   readonly isLarge?: boolean;
-  /** Those that making an answer takes, where each may need hundreds of megabytes. */
-  readonly turns?: Turns;
+  /** Those that its answers take, which are large; for requests without a body. */
+  readonly turns?: AnswerTurns;
   /** True when a request without a body is one with an empty object. */
   readonly isBodyOptional?: boolean;
   /** Error codes of this route, besides those that all such routes have. */
@@ -307,7 +307,12 @@ export function defineRoute<
         const isUnused = isChange && !body && !definition.form && !definition.otherBodies;
         if (isUnused && hasBody(context)) warnings.push(UNUSED_BODY);
         const content = body && !isLeftOut ? await readBody(context, limit, definition.text) : {};
-        await (turns ? turns.run(ownerOf(context), () => answer(content)) : answer(content));
+        if (!turns) return answer(content);
+        await turns.run(
+          ownerOf(context),
+          () => answer(content),
+          () => context.body as Readable,
+        );
       }
     },
   };

@@ -1,14 +1,15 @@
-/** Transfers of object storages of several users. */
+/** Answers of several users that need something scarce, as transfers of object storages do. */
 import { PassThrough } from 'node:stream';
 import { expect } from 'chai';
-import { Transfers } from '../../src/api/objects/transfers.js';
+import { AnswerTurns } from '../../src/api/response/answer-turns.js';
 import { eventually } from '../support/eventually.js';
 
 const PLACES = 16;
+const newTransfers = () => new AnswerTurns({ what: 'transfers', places: PLACES, beyond: 8 });
 
 describe('transfers of object storages', () => {
   it('a user has a transfer while another has as many slow downloads as there may be', async () => {
-    const transfers = new Transfers();
+    const transfers = newTransfers();
     const begun: PassThrough[] = [];
     const download = (owner: string) =>
       transfers.run(
@@ -36,7 +37,7 @@ describe('transfers of object storages', () => {
   });
 
   it('a transfer that fails says why, and gives its place back', async () => {
-    const transfers = new Transfers();
+    const transfers = newTransfers();
     for (let count = 0; count <= PLACES; count++) {
       const failing = transfers.run('one', async () => {
         throw new Error('the storage is away');
