@@ -132,6 +132,37 @@ describe('jobs of domains that share a worker', () => {
     }
   });
 
+  it('domains of a user get a job while each look finds other users that wait, and none gets it twice', async () => {
+    const { queues, logged } = opened;
+    const begun: string[] = [];
+    let end: () => void = () => undefined;
+    const isEnded = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    let looks = 0;
+    const shared: SharedQueue<'schedule'> = {
+      ...{ name: 'schedule', slots: 1 },
+      work: async ({ scheduleId }) => {
+        begun.push(scheduleId);
+        if (!scheduleId.startsWith('user')) await isEnded;
+      },
+      waiting: async () => [{ scheduleId: `user ${++looks}` }],
+      // It is not seen yet that the user has begun.
+      waitingParts: async () => [{ scheduleId: `user ${looks}` }, { scheduleId: 'domain' }],
+    };
+    const queue = queues.all.find(({ name }) => name === 'schedule');
+    await queue?.add('schedule', { scheduleId: 'holds the slot' });
+    const consumer = consumeInTurns(location(), shared, LOOK_EVERY_MS, logged.log);
+    try {
+      await eventually(() => expect(begun).to.include('domain'));
+    } finally {
+      end();
+      await consumer.close();
+    }
+    const users = begun.filter((name) => name.startsWith('user'));
+    expect(users).to.deep.equal([...new Set(users)]);
+  });
+
   it('a run of a schedule of a domain begins while that of another does not end', async () => {
     const { store, queues, databaseUrl, logged } = opened;
     const scheduleOf = async (domain: string, path: string) => {

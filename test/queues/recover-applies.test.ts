@@ -187,19 +187,20 @@ describe('lost applies', () => {
     expect(await rowOf(next)).to.include({ state: 'queued' });
   });
 
+  const ended = async (user: string, minutes: number, kilobytes: number, state = 'succeeded') => {
+    const id = randomUUID();
+    await insertApply(store, {
+      ...{ id, stack: 's', plan_hash: '', rollback_of: null, actor: { kind: 'user', id: user } },
+      ...{ request_id: 'r', rights: null, plan: {}, hosts: [], no_wait: false },
+      // PostgreSQL cannot compress it.
+      changes: [{ code: randomBytes(kilobytes * 768).toString('base64') }] as never,
+    });
+    const finished_at = store.knex.raw("clock_timestamp() - ? * interval '1 minute'", [minutes]);
+    await store.knex('applies').where({ id }).update({ state, finished_at });
+    return id;
+  };
+
   it('keeps so many bytes of applies of each user, the newest ones, and always the newest', async () => {
-    const ended = async (user: string, minutes: number, kilobytes: number) => {
-      const id = randomUUID();
-      await insertApply(store, {
-        ...{ id, stack: 's', plan_hash: '', rollback_of: null, actor: { kind: 'user', id: user } },
-        ...{ request_id: 'r', rights: null, plan: {}, hosts: [], no_wait: false },
-        // PostgreSQL cannot compress it.
-        changes: [{ code: randomBytes(kilobytes * 768).toString('base64') }] as never,
-      });
-      const finished_at = store.knex.raw("clock_timestamp() - ? * interval '1 minute'", [minutes]);
-      await store.knex('applies').where({ id }).update({ state: 'succeeded', finished_at });
-      return id;
-    };
     const [greedy, other] = [randomUUID(), randomUUID()];
     const ids = [];
     for (const minutes of [4, 3, 2, 1]) ids.push(await ended(greedy, minutes, 400));
@@ -210,13 +211,25 @@ describe('lost applies', () => {
     const kept = await store.knex('applies').pluck<string[]>('id');
     expect(kept).to.have.members([oldest, third, newest, large, back]);
     expect(kept).not.to.include(second);
-    // Its rollback has ended, and needs it no longer; another one ends, so that is looked at.
+    // Its rollback has ended, and needs it no longer.
     await store
       .knex('applies')
       .where({ id: back })
       .update({ state: 'failed', finished_at: store.knex.raw('clock_timestamp()') });
     await look();
     expect(await store.knex('applies').pluck('id')).to.have.members([third, newest, large, back]);
+  });
+
+  it('keeps an apply that can be rolled back, and of the same user forgets newer ones that have failed', async () => {
+    const user = randomUUID();
+    const good = await ended(user, 3, 400);
+    const failed = [await ended(user, 2, 400, 'failed'), await ended(user, 1, 400, 'failed')];
+    await look();
+    const kept = await store
+      .knex('applies')
+      .whereIn('id', [good, ...failed])
+      .pluck('id');
+    expect(kept).to.have.members([good, failed[1]]);
   });
 
   it('keeps an old apply until its rollback has ended', async () => {
