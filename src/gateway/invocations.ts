@@ -46,6 +46,8 @@ const BEYOND_OF_PARTS = 4;
 const BEYOND = 2 * BEYOND_OF_PARTS;
 /** Each holds its body in memory. An owner that has none waiting is let in beyond the number of all. */
 const MAX_WAITING_OF_DOMAIN = 16;
+/** With all of its domains. */
+const MAX_WAITING_OF_OWNER = 32;
 const MAX_WAITING = 64;
 const MAX_LINES = 1_000;
 const MAX_LINE_CHARACTERS = 256 * 1024;
@@ -69,8 +71,9 @@ export class Invocations {
     const domain = ownerOfEndpoint(await this.#endpoint(invocation.endpointId));
     const turn = turnOf(invocation.principal, domain);
     const ofDomain = this.#turns.waiting(turn.owner, domain);
-    const hasWaiting = this.#turns.waiting(turn.owner) > 0;
-    if (ofDomain >= MAX_WAITING_OF_DOMAIN || (hasWaiting && this.#turns.waiting() >= MAX_WAITING))
+    const ofOwner = this.#turns.waiting(turn.owner);
+    const isFull = ofOwner > 0 && this.#turns.waiting() >= MAX_WAITING;
+    if (ofDomain >= MAX_WAITING_OF_DOMAIN || ofOwner >= MAX_WAITING_OF_OWNER || isFull)
       throw new AppError(
         'gateway_busy',
         `Many versions of ${titleOfOwner(domain)} are being tried at the moment; try again later.`,
