@@ -153,7 +153,8 @@ const MAX_OF_OWNER = 20;
 export async function insertApply(store: Store, added: NewApply): Promise<void> {
   const plan = (await jsonInParts(added.plan)).toString();
   await transaction(store, async (tx) => {
-    const changes = tx.knex.raw(await sendChanges(tx, added.changes));
+    const { sql, bindings } = await sendChanges(tx, added.changes);
+    const changes = tx.knex.raw(sql, bindings);
     // One is added at a time: what is counted, and what is earlier, is still so when the row is there.
     await tx.knex.raw("SELECT pg_advisory_xact_lock(hashtextextended('edge-gateway new applies', 0))");
     const earlier = added.no_wait ? await earlierThanNew(tx, added.stack) : undefined;
@@ -177,29 +178,40 @@ export async function insertApply(store: Store, added: NewApply): Promise<void> 
 const SENT = 1024 * 1024;
 
 /**
- * Sends what an apply changes to the database in parts: all of it as one value would hold up the event loop.
- * @returns SQL: all of it, until the end of the transaction
+ * What an apply changes, as a value of SQL until the end of the transaction. What is large is sent to the database in
+ * parts: all of it as one value would hold up the event loop.
  */
-async function sendChanges({ knex }: Store, changes: readonly ObjectChange[]): Promise<string> {
+async function sendChanges(
+  { knex }: Store,
+  changes: readonly ObjectChange[],
+): Promise<{ readonly sql: string; readonly bindings: string[] }> {
+  const parts = partsOf(changes);
+  const first = parts.next();
+  let next = parts.next();
+  if (next.done) return { sql: '?::jsonb', bindings: [first.value ?? '[]'] };
   await knex.raw('CREATE TEMP TABLE new_changes (part integer, changes jsonb) ON COMMIT DROP');
-  let part = 0;
-  let waiting: string[] = [];
-  const send = async () => {
-    await knex.raw('INSERT INTO new_changes VALUES (?, ?)', [part++, `[${waiting.join(',')}]`]);
-    waiting = [];
-  };
+  const send = (part: number, text: string) =>
+    knex.raw('INSERT INTO new_changes VALUES (?, ?)', [part, text]);
+  await send(0, first.value ?? '[]');
+  for (let part = 1; !next.done; part++, next = parts.next()) await send(part, next.value);
+  const sql = `(SELECT jsonb_agg(change ORDER BY part, at)
+    FROM new_changes, jsonb_array_elements(new_changes.changes) WITH ORDINALITY AS elements (change, at))`;
+  return { sql, bindings: [] };
+}
+/** JSON of lists of changes, none of them much larger than `SENT`. */
+function* partsOf(changes: readonly ObjectChange[]): Generator<string, undefined, undefined> {
+  let texts: string[] = [];
   let size = 0;
   for (const change of changes) {
-    const json = JSON.stringify(change);
-    waiting.push(json);
-    size += json.length;
+    const text = JSON.stringify(change);
+    texts.push(text);
+    size += text.length;
     if (size < SENT) continue;
-    await send();
-    size = 0;
+    yield `[${texts.join(',')}]`;
+    [texts, size] = [[], 0];
   }
-  await send();
-  return `(SELECT coalesce(jsonb_agg(change ORDER BY part, at), '[]')
-             FROM new_changes, jsonb_array_elements(new_changes.changes) WITH ORDINALITY AS elements (change, at))`;
+  if (texts.length > 0) yield `[${texts.join(',')}]`;
+  return undefined;
 }
 
 /** @param other the id of an apply that is earlier */
