@@ -1,5 +1,6 @@
 /** Requests of this product itself to handlers: to a version that is tried, and to what serves. */
 import pTimeout from 'p-timeout';
+import { TRIAL } from '../contracts/front.js';
 import { AppError, requireFound } from '../errors.js';
 import type {
   Delivery,
@@ -16,7 +17,7 @@ import type { Store } from '../store/database.js';
 import { type RoutedEndpoint, routedEndpoints } from '../store/endpoint-runs.js';
 import { Turns } from '../util/turns.js';
 import type { Front } from './front/front.js';
-import { type EndpointState, TRIAL } from './front/messages.js';
+import type { EndpointState } from './front/messages.js';
 import { type HandlerProcess, HandlerStartError } from './handlers/handler-process.js';
 
 export interface InvocationsOptions {

@@ -1,6 +1,7 @@
 /** The supervisor: runs the handlers of this node, and sends the routes to the front. */
 import pTimeout from 'p-timeout';
 import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Serving } from '../contracts/front.js';
 import { isKeptAwake, type LimitsInForce, limitsInForce } from '../model/endpoint-limits.js';
 import { ownerOfEndpoint } from '../model/owner.js';
 import type { Changes } from '../reconcile/changes.js';
@@ -20,7 +21,7 @@ import { readRowsDigest } from '../store/rows-digest.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import { compactEndpoint, type KnownEndpoint, sameRouting } from './compact-endpoint.js';
 import type { Front } from './front/front.js';
-import type { EndpointState, ServingState } from './front/messages.js';
+import type { EndpointState } from './front/messages.js';
 import type { HandlerListeners } from './handlers/handler-process.js';
 import { HandlerStarts, type HandlerStartsOptions } from './handlers/handler-starts.js';
 import type { PreparedHandlers } from './handlers/prepared-handlers.js';
@@ -60,7 +61,7 @@ export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #endpoints: Reconciler<KnownEndpoint, EndpointRunner>;
   /** What runners have told the front. Endpoints that should run and have no runner are asleep. */
-  readonly #serving = new Map<string, ServingState>();
+  readonly #serving = new Map<string, Serving>();
   readonly #policies: PoliciesInForce;
   readonly #observations: ObservationWriter;
   readonly #sleeping: SleepingEndpoints;
@@ -306,9 +307,7 @@ export class Supervisor {
       concurrent_requests: concurrentRequests,
     } = this.#limitsOf(endpoint);
     const sticky = deployment?.sticky;
-    const unserved: ServingState = deployment
-      ? { kind: 'asleep', ...(sticky && { sticky }) }
-      : { kind: 'none' };
+    const unserved: Serving = deployment ? { kind: 'asleep', ...(sticky && { sticky }) } : { kind: 'none' };
     const serving = this.#serving.get(id) ?? unserved;
     const policies = this.#policies.of(id);
     const limits = {

@@ -1,8 +1,9 @@
 /** Metrics made of the figures of fronts. */
 import { expect } from 'chai';
 import { AggregatorRegistry } from 'prom-client';
+import type { Metrics } from '../../src/contracts/front.js';
 import { frontMetrics } from '../../src/gateway/front/front-metrics.js';
-import type { EndpointState, FrontFigures } from '../../src/gateway/front/messages.js';
+import type { EndpointState } from '../../src/gateway/front/messages.js';
 
 const STATE: EndpointState = {
   id: 'one',
@@ -13,7 +14,7 @@ const STATE: EndpointState = {
   limits: { timeoutMs: 1, idleTimeoutMs: 1, concurrentRequests: 1 },
   serving: { kind: 'none' },
 };
-const FIGURES: FrontFigures = {
+const FIGURES: Metrics = {
   connections: 3,
   requestsInFlight: 2,
   policies: { ip: 2 },
@@ -34,7 +35,7 @@ const LABELS = 'endpoint="one",domain="*",method="GET",route="/items/{id}"';
 
 describe('metrics of fronts', () => {
   const states = new Map([[STATE.id, STATE]]);
-  const text = (figures: readonly FrontFigures[]) =>
+  const text = (figures: readonly Metrics[]) =>
     AggregatorRegistry.aggregate(figures.map((one) => frontMetrics(one, states))).metrics();
 
   it('makes metrics of fronts with the labels of endpoints and cumulative buckets', async () => {

@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { Gauge, type Registry } from 'prom-client';
+import type { Certificate } from '../../contracts/front.js';
 import { isForHost } from '../../model/certificate-names.js';
 import type { Changes } from '../../reconcile/changes.js';
 import { Rereading } from '../../reconcile/rereading.js';
@@ -11,7 +12,6 @@ import { type CertificateOfHost, certificatesOfHosts } from '../../store/certifi
 import type { Store } from '../../store/database.js';
 import type { Logger } from '../../util/log.js';
 import type { Front } from './front.js';
-import type { HostCertificate } from './messages.js';
 
 interface CertificatesOptions {
   readonly store: Store;
@@ -28,7 +28,7 @@ export class Certificates {
   #reading: Rereading | undefined;
   #known: readonly CertificateOfHost[] = [];
   /** What the front has. */
-  #sent: readonly HostCertificate[] | undefined;
+  #sent: readonly Certificate[] | undefined;
 
   constructor(options: CertificatesOptions) {
     this.#options = options;
@@ -75,7 +75,7 @@ export class Certificates {
   }
 
   /** None when its key was encrypted with another SECRET_KEY. */
-  #opened({ host, chain, key_encrypted }: CertificateOfHost): HostCertificate[] {
+  #opened({ host, chain, key_encrypted }: CertificateOfHost): Certificate[] {
     const { decrypt, log } = this.#options;
     try {
       return [{ host, chain, key: decrypt(key_encrypted) }];

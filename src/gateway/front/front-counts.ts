@@ -3,8 +3,9 @@
  * its last requests counted by it, so that each is counted once.
  */
 import pTimeout from 'p-timeout';
+import type { RateToTake } from '../../contracts/front.js';
 import type { FrontProcess } from './front-process.js';
-import type { RatesTaken, RateToTake } from './messages.js';
+import type { RatesTaken } from './messages.js';
 
 /** One that does not hand over in time hangs; the next one begins anew. */
 const HAND_OVER_MS = 2_000;

@@ -1,7 +1,7 @@
 /** The metrics of a front in the form of those of the other processes, made of the figures that it reports. */
-import { BOUNDS } from '../../contracts/front.js';
+import { BOUNDS, type EndpointMetrics, type Metrics, TRIAL } from '../../contracts/front.js';
 import type { MetricSnapshot } from '../../metrics/process-metrics.js';
-import { type EndpointFigures, type EndpointState, type FrontFigures, TRIAL } from './messages.js';
+import type { EndpointState } from './messages.js';
 
 type Metric = MetricSnapshot[number];
 type Value = Metric['values'][number];
@@ -11,7 +11,7 @@ const DURATION = 'edge_gateway_request_duration_seconds';
 
 /** @param states by their ids: what the labels of endpoints are made of */
 export function frontMetrics(
-  { connections, requestsInFlight, refused, policies, reported, endpoints }: FrontFigures,
+  { connections, requestsInFlight, refused, policies, reported, endpoints }: Metrics,
   states: ReadonlyMap<string, EndpointState>,
 ): MetricSnapshot {
   const known = endpoints.flatMap((figures) => {
@@ -68,14 +68,14 @@ function labelsOf({ id, domain, method, route }: EndpointState): Labels {
   return { endpoint: id, domain, method, route };
 }
 
-function requests({ statuses }: EndpointFigures, labels: Labels): Value[] {
+function requests({ statuses }: EndpointMetrics, labels: Labels): Value[] {
   return statuses.flatMap((value, statusClass) =>
     value > 0 ? [{ value, labels: { ...labels, status: `${statusClass}xx` } }] : [],
   );
 }
 
 /** Each bucket counts those before it too. */
-function durations({ buckets, seconds }: EndpointFigures, labels: Labels): Value[] {
+function durations({ buckets, seconds }: EndpointMetrics, labels: Labels): Value[] {
   const named = (suffix: string, value: number, more: Labels = {}): Value => {
     const series = { value, labels: { ...more, ...labels }, metricName: `${DURATION}_${suffix}` };
     return series;

@@ -7,18 +7,11 @@ import { existsSync } from 'node:fs';
 import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { isolatedEnvironment } from '../../config.js';
+import type { Done, FromFront } from '../../contracts/front.js';
 import { launched, ownProgram } from '../../sandbox/launcher.js';
 import { readLines } from '../../util/lines.js';
 import { FRONT_USER, HAS_UNTRUSTED_USERS, UNTRUSTED_USERS } from '../../util/untrusted-users.js';
-import type {
-  Configure,
-  Done,
-  FromFront,
-  FrontNotice,
-  FrontReport,
-  FrontRequest,
-  FrontSettings,
-} from './messages.js';
+import type { Configure, FrontNotice, FrontReport, FrontRequest, FrontSettings } from './messages.js';
 import type { PublicSockets } from './public-socket.js';
 
 const programAt = (name: string) => fileURLToPath(new URL(`../../../native/${name}`, import.meta.url));

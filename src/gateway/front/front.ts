@@ -4,6 +4,14 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import pTimeout from 'p-timeout';
+import {
+  type Certificate,
+  type Done,
+  type EndpointInterval,
+  type RateToTake,
+  type RequestEntry,
+  TRIAL,
+} from '../../contracts/front.js';
 import { AppError, toError } from '../../errors.js';
 import type { HandlerResponse, Routed, RouteQuery } from '../../internal/gateway-requests.js';
 import type { MetricSnapshot } from '../../metrics/process-metrics.js';
@@ -11,20 +19,14 @@ import type { Logger } from '../../util/log.js';
 import { FrontCounts } from './front-counts.js';
 import { frontMetrics } from './front-metrics.js';
 import { type FrontEnd, FrontProcess } from './front-process.js';
-import {
-  type Done,
-  type EndpointInterval,
-  type EndpointState,
-  type FinishedRequest,
-  type FrontChallenges,
-  type FrontReport,
-  type FrontRequest,
-  type FrontSettings,
-  type HostCertificate,
-  type RatesTaken,
-  type RateToTake,
-  type Share,
-  TRIAL,
+import type {
+  EndpointState,
+  FrontChallenges,
+  FrontReport,
+  FrontRequest,
+  FrontSettings,
+  RatesTaken,
+  Share,
 } from './messages.js';
 import { cannotOpen, openPublicSockets, type PublicSockets } from './public-socket.js';
 import { messagesOf } from './state-messages.js';
@@ -43,7 +45,7 @@ export interface FrontEvents {
   readonly unknownKey: (endpointId: string) => void;
   /** Handlers answered so many requests. */
   readonly handled: (requests: number) => void;
-  readonly finished: (request: FinishedRequest) => void;
+  readonly finished: (request: RequestEntry) => void;
   /** So many finished requests of an endpoint had no entry in the log, of which so many have failed. */
   readonly leftOut: (endpointId: string, requests: number, failed: number) => void;
   /** What became of requests in an interval that began then, seconds since 1970. */
@@ -93,7 +95,7 @@ export class Front {
   readonly #processes = new Map<FrontProcess, Stage>();
   readonly #counts = new FrontCounts();
   #share: Share | undefined;
-  #certificates: readonly HostCertificate[] = [];
+  #certificates: readonly Certificate[] = [];
   #challenges: FrontChallenges = { http: [], tls: [] };
   #sockets: PublicSockets | undefined;
   #shortLives = 0;
@@ -117,7 +119,7 @@ export class Front {
   }
 
   /** Tells the front all certificates there are; resolves when new connections get them. */
-  async setCertificates(certificates: readonly HostCertificate[]): Promise<void> {
+  async setCertificates(certificates: readonly Certificate[]): Promise<void> {
     this.#certificates = certificates;
     await this.#ask({ type: 'certificates', certificates });
   }

@@ -13,25 +13,6 @@ import type {
 } from '../../contracts/front.js';
 import type { CompiledPolicies, NamedPolicies } from '../policies/compiled-policies.js';
 
-export {
-  type Certificate as HostCertificate,
-  type Done,
-  type EndpointInterval,
-  type EndpointMetrics as EndpointFigures,
-  type FromFront,
-  type Instance as InstanceRef,
-  type Metrics as FrontFigures,
-  type RateTaken,
-  type RateToTake,
-  type RequestEntry as FinishedRequest,
-  type Sampling,
-  type Serving as ServingState,
-  type Takes,
-  type ToFront,
-  TRIAL,
-  type VersionInterval,
-} from '../../contracts/front.js';
-
 export type Configure = Message<'configure'>;
 
 export type RunningState = Extract<Serving, { readonly kind: 'running' }>;

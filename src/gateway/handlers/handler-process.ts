@@ -1,5 +1,6 @@
 /** One handler process: starts it in its sandbox, waits until it is ready, captures its output, and ends it. */
 import type { Duplex } from 'node:stream';
+import type { Instance } from '../../contracts/front.js';
 import { toError } from '../../errors.js';
 import type { LimitsInForce } from '../../model/endpoint-limits.js';
 import type { Cgroup, GroupLimits } from '../../sandbox/cgroups.js';
@@ -8,7 +9,6 @@ import { type LimitedProcess, spawnLimited } from '../../sandbox/limited-process
 import type { ProgramEnd } from '../../sandbox/monitor.js';
 import type { Sandbox } from '../../sandbox/sandbox.js';
 import type { Logger } from '../../util/log.js';
-import type { InstanceRef } from '../front/messages.js';
 import { type HandlerFiles, makeHandlerFiles } from './handler-files.js';
 import { captureOutput, type OutputListeners } from './handler-output.js';
 import { ABANDONED, becameReady } from './handler-readiness.js';
@@ -77,7 +77,7 @@ export class HandlerStartError extends Error {
 /** A handler process that has become ready. */
 export interface HandlerProcess {
   readonly pid: number;
-  readonly instance: InstanceRef;
+  readonly instance: Instance;
   readonly startedAt: number;
   /** Resolves with the reason when it has ended. */
   readonly ended: Promise<string>;

@@ -1,6 +1,6 @@
 /** Waits until a handler says on its control stream that it listens, and what it takes. */
 import type { Duplex } from 'node:stream';
-import type { Takes } from '../front/messages.js';
+import type { Takes } from '../../contracts/front.js';
 
 /** Why a start ends that nobody waits for any more. */
 export const ABANDONED = 'it is not wanted any more';

@@ -1,7 +1,8 @@
 /** Makes entries of the log, and parts of traces, of what the front and handlers tell. */
+
+import type { RequestEntry } from '../../contracts/front.js';
 import type { Level, LogEntry, LogFields } from '../../model/log-entry.js';
 import type { Logger } from '../../util/log.js';
-import type { FinishedRequest } from '../front/messages.js';
 import { isForTraceOnly } from '../handler-records.js';
 import { serviceCallOf, type Traces } from '../telemetry/traces.js';
 import { noteOf } from './log-buffer.js';
@@ -27,7 +28,7 @@ export class EndpointLog {
   }
 
   /** The front has finished a request. */
-  finished(finished: FinishedRequest): void {
+  finished(finished: RequestEntry): void {
     const { endpointId, requestId, traceId, method, route, path, status, ms, bytes, clientIp, scheme } =
       finished;
     this.#log.debug(
@@ -81,7 +82,7 @@ export class EndpointLog {
 }
 
 /** What an entry says beyond what all have. */
-function fieldsOf({ span, policy, subject, keyLabel, reported }: FinishedRequest): LogFields | null {
+function fieldsOf({ span, policy, subject, keyLabel, reported }: RequestEntry): LogFields | null {
   const fields = {
     ...(span && { span_id: span.id }),
     ...(span?.parentId !== undefined && { parent_id: span.parentId }),

@@ -1,8 +1,9 @@
 /** Counts of requests that all machines share, in Redis: one atomic script for each request and rule. */
 import { Redis } from 'ioredis';
+import type { RateTaken, RateToTake } from '../../contracts/front.js';
 import type { Logger } from '../../util/log.js';
 import { LogRateLimiter } from '../../util/log-rate-limiter.js';
-import type { RatesTaken, RateTaken, RateToTake } from '../front/messages.js';
+import type { RatesTaken } from '../front/messages.js';
 
 /** A request waits no longer for its count. */
 const TIMEOUT_MS = 500;

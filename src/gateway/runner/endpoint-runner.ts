@@ -3,12 +3,13 @@
  * replaces them without losing a request, restarts them when they crash, stops them. `runner-state.ts` has its states;
  * in each but those in which it rests it takes one step. A newer desired state takes over between two steps.
  */
+
+import type { Serving } from '../../contracts/front.js';
 import { toError } from '../../errors.js';
 import { isKeptAwake } from '../../model/endpoint-limits.js';
 import type { Runner } from '../../reconcile/reconciler.js';
 import type { Deployed, DeployedTarget } from '../../store/endpoint-runs.js';
 import type { ObservedState, VersionState } from '../../store/observations.js';
-import type { ServingState } from '../front/messages.js';
 import { type HandlerProcess, withOutput } from '../handlers/handler-process.js';
 import { HandlerCrashes } from './handler-crashes.js';
 import { IdleClock } from './idle-clock.js';
@@ -41,7 +42,7 @@ export class EndpointRunner implements Runner {
   /** False: its handlers should be ended, until a request comes. */
   #isAwake = true;
   /** Where requests go, as the front was told last. */
-  #routed: ServingState;
+  #routed: Serving;
   /** The last deployment that has served here. */
   #proven: string | undefined;
   /** The latest start. */
@@ -267,7 +268,7 @@ export class EndpointRunner implements Runner {
     else this.#reports.leaveObserved(desired.revision);
   }
 
-  async #route(serving: ServingState): Promise<void> {
+  async #route(serving: Serving): Promise<void> {
     await this.#host.route(serving);
     this.#routed = serving;
   }

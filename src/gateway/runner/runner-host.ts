@@ -1,8 +1,9 @@
 /** What the runner of an endpoint is told, and what it uses of the gateway. */
+
+import type { Serving } from '../../contracts/front.js';
 import type { Deployed } from '../../store/endpoint-runs.js';
 import type { OwnObservation } from '../../store/observations.js';
 import type { Logger } from '../../util/log.js';
-import type { ServingState } from '../front/messages.js';
 import type { HandlerProcess } from '../handlers/handler-process.js';
 import type { ProcessSettings } from '../handlers/process-settings.js';
 
@@ -39,7 +40,7 @@ export interface EndpointRunnerHost {
     abandoned: AbortSignal,
   ): Promise<HandlerProcess>;
   /** Sends requests to another handler; resolves when all of them go there. */
-  route(serving: ServingState): Promise<void>;
+  route(serving: Serving): Promise<void>;
   /** Resolves when a process that was taken out of service has no request left, or their deadlines are over. */
   drained(process: HandlerProcess): Promise<void>;
   /** @throws when it cannot be saved now */

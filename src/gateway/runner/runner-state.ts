@@ -21,8 +21,8 @@
  * pause to the state that is so then. A newer desired state ends that pause.
  */
 import { isDeepStrictEqual } from 'node:util';
+import type { Serving } from '../../contracts/front.js';
 import type { Deployed, DeployedTarget } from '../../store/endpoint-runs.js';
-import type { ServingState } from '../front/messages.js';
 import type { DesiredState } from './runner-host.js';
 import { type Running, routedTo, runningOf } from './running-handlers.js';
 
@@ -34,7 +34,7 @@ export interface Situation {
   /** Those that serve, those to be replaced, and those that serve once the others of their deployment run too. */
   readonly handlers: readonly Running[];
   /** Where requests go, as the front was told last. */
-  readonly routed: ServingState;
+  readonly routed: Serving;
   /** The desired state was observed. */
   readonly isObserved: boolean;
   /** Nothing is tried before a pause is over. */

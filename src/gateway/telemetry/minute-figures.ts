@@ -3,11 +3,12 @@
  * endpoints together. Writes the whole of a minute anew while it changes, so that a write can be repeated. While
  * PostgreSQL is away so many minutes are kept and no more.
  */
+
+import type { EndpointInterval, VersionInterval } from '../../contracts/front.js';
 import type { Store } from '../../store/database.js';
 import { ALL_ENDPOINTS, type Figures, saveFigures } from '../../store/figures.js';
 import type { Logger } from '../../util/log.js';
 import { PeriodicTask } from '../../util/periodic-task.js';
-import type { EndpointInterval, VersionInterval } from '../front/messages.js';
 
 const MINUTE_MS = 60_000;
 /** The front reports an interval within this time: then the rows are written, and not with each change. */

@@ -15,11 +15,11 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { type Resource, resourceFromAttributes } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { Counter, type Registry } from 'prom-client';
+import type { RequestEntry } from '../../contracts/front.js';
 import { toError } from '../../errors.js';
 import type { Logger } from '../../util/log.js';
 import { PeriodicTask } from '../../util/periodic-task.js';
 import { VERSION } from '../../util/version.js';
-import type { FinishedRequest } from '../front/messages.js';
 import type { ServiceCall, Traces } from './traces.js';
 
 const EXPORT_EVERY_MS = 1_000;
@@ -89,7 +89,7 @@ export class OtlpTraces implements Traces {
     );
   }
 
-  request(finished: FinishedRequest): void {
+  request(finished: RequestEntry): void {
     const { span, traceId, method, route, path, scheme, status, clientIp, endpointId, requestId } = finished;
     if (!span?.isRecorded) return;
     this.#add({

@@ -1,14 +1,14 @@
 /** What goes out of traces: the requests of a gateway, and the calls of services that handlers make for them. */
 import type { Registry } from 'prom-client';
 import type { Config } from '../../config.js';
+import type { RequestEntry, Sampling } from '../../contracts/front.js';
 import type { Logger } from '../../util/log.js';
-import type { FinishedRequest, Sampling } from '../front/messages.js';
 import type { HandlerEntry } from '../log/endpoint-log.js';
 
 /** Takes parts of traces; nothing waits for it. */
 export interface Traces {
   /** A request, if it is one of a trace that is exported. */
-  request(finished: FinishedRequest): void;
+  request(finished: RequestEntry): void;
   /** A call of a service. */
   call(call: ServiceCall): void;
   /** So many parts were not recorded. */
