@@ -34,7 +34,12 @@ export async function recoverApplies(
     const alive = new Set([...others, workerId]);
     for (const apply of unfinished) if (await isLost(context, apply, alive)) await recover(context, apply);
   }
-  await pruneApplies(store, APPLIES_KEPT_DAYS, APPLIES_KEPT_MB);
+  const applies = await pruneApplies(store, APPLIES_KEPT_DAYS, APPLIES_KEPT_MB);
+  if (applies > 0)
+    context.log.info(
+      { applies, days: APPLIES_KEPT_DAYS, megabytes_of_user: APPLIES_KEPT_MB },
+      'applies that ended long ago, or beyond what a user may keep, were deleted',
+    );
 }
 
 async function isLost(

@@ -8,7 +8,7 @@ import type { StoredActor } from '../model/actor.js';
 import type { StoredRights } from '../model/rights.js';
 import { jsonInParts } from '../util/pauses.js';
 import { countUnfinishedOf, earlierThanNew } from './apply-turns.js';
-import { type Store, transaction } from './database.js';
+import { type Store, transaction, violatedForeignKey } from './database.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 
 /** How far an apply is. Those after `committing` have changed the installation. */
@@ -149,7 +149,10 @@ export class AttemptLost extends Error {
 /** That somebody has asked for and that have not ended, at most. */
 const MAX_OF_OWNER = 20;
 
-/** @throws AppError apply_busy when somebody has asked for too many, or for one that does not wait for others */
+/**
+ * @throws AppError apply_busy when somebody has asked for too many, or for one that does not wait for others;
+ *   not_found when the apply that it rolls back is not kept any more
+ */
 export async function insertApply(store: Store, added: NewApply): Promise<void> {
   const plan = (await jsonInParts(added.plan)).toString();
   await transaction(store, async (tx) => {
@@ -171,6 +174,14 @@ export async function insertApply(store: Store, added: NewApply): Promise<void> 
       ...{ plan, changes },
       hosts: [...added.hosts],
     });
+  }).catch((thrown: unknown) => {
+    if (violatedForeignKey(thrown) !== 'applies_rollback_of_foreign') throw thrown;
+    throw new AppError(
+      'not_found',
+      `The apply ${added.rollback_of} is not kept any more`,
+      {},
+      { cause: thrown },
+    );
   });
 }
 
@@ -198,6 +209,7 @@ async function sendChanges(
     FROM new_changes, jsonb_array_elements(new_changes.changes) WITH ORDINALITY AS elements (change, at))`;
   return { sql, bindings: [] };
 }
+
 /** JSON of lists of changes, none of them much larger than `SENT`. */
 function* partsOf(changes: readonly ObjectChange[]): Generator<string, undefined, undefined> {
   let texts: string[] = [];

@@ -12,9 +12,10 @@ const IS_FREE = `applies.id NOT IN (
 /**
  * Deletes applies that ended long ago, with what their rollback needs; and of who has more of them than so many MiB,
  * first those that cannot be rolled back, then the oldest. Everybody keeps the newest one, whatever it takes.
+ * @returns how many were deleted
  */
-export async function pruneApplies(store: Store, days: number, megabytes: number): Promise<void> {
-  await deleteFree(
+export async function pruneApplies(store: Store, days: number, megabytes: number): Promise<number> {
+  const old = await deleteFree(
     store,
     "SELECT id FROM applies WHERE finished_at < clock_timestamp() - ? * interval '1 day'",
     days,
@@ -27,7 +28,7 @@ export async function pruneApplies(store: Store, days: number, megabytes: number
       WHERE finished_at IS NOT NULL AND kept_bytes IS NULL`,
     [ROW_BYTES],
   );
-  await deleteFree(
+  const beyondLimit = await deleteFree(
     store,
     `SELECT id FROM (
        SELECT id, row_number() OVER kept AS place, sum(kept_bytes) OVER kept AS bytes FROM applies
@@ -37,6 +38,7 @@ export async function pruneApplies(store: Store, days: number, megabytes: number
       WHERE place > 1 AND bytes > ?`,
     megabytes * 1024 * 1024,
   );
+  return old + beyondLimit;
 }
 
 /**
@@ -44,14 +46,14 @@ export async function pruneApplies(store: Store, days: number, megabytes: number
  * added is left, and none is added to one that goes.
  * @param chosen SQL: their ids
  */
-async function deleteFree(store: Store, chosen: string, bound: number): Promise<void> {
-  await transaction(store, async ({ knex }) => {
+async function deleteFree(store: Store, chosen: string, bound: number): Promise<number> {
+  return transaction(store, async ({ knex }) => {
     const { rows } = await knex.raw<{ rows: { id: string }[] }>(
       `SELECT id FROM applies WHERE id IN (${chosen}) FOR UPDATE SKIP LOCKED`,
       [bound],
     );
-    if (rows.length === 0) return;
-    await knex('applies')
+    if (rows.length === 0) return 0;
+    return knex('applies')
       .whereIn(
         'id',
         rows.map(({ id }) => id),

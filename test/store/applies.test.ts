@@ -49,6 +49,17 @@ describe('applies that have not ended', () => {
     expect(await askedAtOnce(5, somebody('one@example.test'), true)).to.equal(1);
   });
 
+  it('refuses the rollback of an apply that is not kept any more', async () => {
+    const rollback_of = randomUUID();
+    const rollback = { id: randomUUID(), stack: 's', plan_hash: 'h', rollback_of, actor: null, rights: null };
+    const refused = await insertApply(store, {
+      ...{ ...rollback, request_id: 'r', plan: {}, changes: [], hosts: [], no_wait: false },
+    }).catch((thrown: unknown) => thrown);
+    expect(refused).to.be.instanceOf(AppError).with.property('code', 'not_found');
+    expect(refused).to.have.property('message', `The apply ${rollback_of} is not kept any more`);
+    expect(await findApply(store, rollback.id)).to.equal(undefined);
+  });
+
   it('reads an apply and its changes at one moment, in their order', async () => {
     const changes = ['create', 'update', 'delete'].map((action) => ({ action }));
     for (const written of [changes, []]) {
