@@ -6,15 +6,14 @@ import { ROOT } from './prepare.mjs';
 const TESTS = 'dist/test/';
 const TORTURE = `${TESTS}torture/`;
 
-/** Files of `TORTURE` that do not saturate the machine, and measure nothing that others of them change. */
-const WAITING = new Set(
-  [
-    ...['hostile/lying-lengths', 'hostile/damaged-answers', 'hostile/service-callers'],
-    ...['apply-kills', 'machines/key-rotation', 'machines/rates', 'acme', 'faults/first-start'],
-    ...['node-versions', 'up', 'embedded-postgres', 'without-cargo', 'packed-cli'],
-    ...['exports', 'exports-published', 'arbitrary-input'],
-  ].map((name) => `${TORTURE}${name}.test.js`),
-);
+/** Files and folders of `TORTURE` that do not saturate the machine, and measure nothing that others of them change. */
+const WAITING = [
+  ...['cli/', 'import/', 'processes/', 'ui/'],
+  ...['hostile/lying-lengths', 'hostile/damaged-answers', 'hostile/service-callers', 'hostile/sqlite-limits'],
+  ...['apply-kills', 'machines/key-rotation', 'machines/rates', 'acme', 'faults/first-start'],
+  ...['node-versions', 'up', 'embedded-postgres', 'without-cargo', 'packed-cli'],
+  ...['exports', 'exports-published', 'arbitrary-input'],
+].map((name) => (name.endsWith('/') ? `${TORTURE}${name}` : `${TORTURE}${name}.test.js`));
 
 /** Seconds that files take which take longest of those that run beside others; the end of a run lists them. */
 const SECONDS = {
@@ -23,29 +22,29 @@ const SECONDS = {
   'processes/compile': 120,
   'torture/hostile/lying-lengths': 115,
   'processes/jobs': 100,
+  'torture/processes/rollback': 100,
+  'torture/processes/examples': 100,
   'torture/hostile/service-callers': 90,
-  'processes/rollback': 85,
   'torture/machines/key-rotation': 85,
-  'processes/sleep': 80,
-  'processes/alerts': 75,
+  'torture/processes/sleep': 80,
+  'torture/processes/alerts': 75,
   'torture/acme': 70,
-  'processes/isolated-services': 65,
+  'torture/processes/isolated-services': 65,
   'processes/restarts': 65,
   'cli/commands': 60,
   'processes/versions': 60,
   'torture/hostile/damaged-answers': 60,
   'torture/packed-cli': 60,
   'torture/up': 60,
-  'processes/examples': 55,
-  'processes/who-may-write': 55,
+  'torture/processes/who-may-write': 55,
   'ui/endpoint-code': 55,
   'processes/apply': 50,
-  'processes/lying-servers': 50,
-  'cli/apply': 45,
-  'ui/live': 45,
+  'torture/processes/lying-servers': 50,
+  'torture/cli/apply': 45,
+  'torture/ui/live': 45,
   'import/reader': 40,
-  'processes/apply-gateways': 35,
-  'actors/drivers/sqlite-limits': 35,
+  'torture/processes/apply-gateways': 35,
+  'torture/hostile/sqlite-limits': 35,
   'torture/machines/rates': 35,
 };
 /** Of a file that is not in the list: those that start all processes take longer. */
@@ -57,7 +56,7 @@ export function isTorture(file) {
 
 /** Whether it may run beside others of `TORTURE`. */
 export function mostlyWaits(file) {
-  return WAITING.has(file);
+  return WAITING.some((beginning) => file.startsWith(beginning));
 }
 
 /** Starts long files first, so that none runs alone at the end; of others, large ones. */

@@ -29,9 +29,12 @@ const ALL = [''];
 const HTTP = [
   'validate-import',
   ...['http/', 'browser/cors', 'hostile/handlers-protocol', 'machines/rates', 'machines/rolling-restart'],
-  ...['large-objects', 'soak'],
+  ...['large-objects', 'processes/large-streams', 'processes/sleep', 'soak'],
 ];
-const HANDLERS = ['hostile/handlers-', 'http/event-streams', 'large-objects', 'machines/lifecycle', 'soak'];
+const HANDLERS = [
+  ...['hostile/handlers-', 'http/event-streams', 'large-objects', 'machines/lifecycle', 'soak'],
+  ...['processes/examples', 'processes/large-streams', 'processes/sdk-0.1', 'processes/sleep'],
+];
 const BUILDS = [
   'hostile/builds',
   'hostile/crates',
@@ -46,14 +49,26 @@ const SERVICES = [
     'hostile/damaged-answers',
     'hostile/lying-lengths',
     'hostile/service-callers',
+    'hostile/sqlite-limits',
     'faults/hanging-backend',
+    'processes/isolated-services',
+    'processes/lying-servers',
+    'processes/sqlite-files',
   ],
   ...['machines/services', 'large-objects'],
 ];
 const MACHINES = ['machines/', 'faults/disk-full', 'soak'];
-const QUEUES = ['faults/redis-away', 'faults/imports-database', 'apply-kills', 'machines/services'];
-const DATA = ['faults/', 'apply-kills', 'machines/', 'soak'];
-const API = ['schemathesis', 'arbitrary-input', 'apply-kills', 'exports', 'exports-published'];
+/** What several writers decide together. */
+const APPLIES = [
+  ...['apply-kills', 'processes/apply-gateways', 'processes/apply-keys', 'processes/apply-routes'],
+  ...['processes/rollback', 'processes/who-may-write'],
+];
+const QUEUES = [...APPLIES, 'faults/redis-away', 'faults/imports-database', 'machines/services'];
+const DATA = [...APPLIES, 'faults/', 'machines/', 'processes/alerts', 'soak'];
+const API = [
+  ...APPLIES,
+  ...['schemathesis', 'arbitrary-input', 'exports', 'exports-published', 'cli/', 'processes/alerts', 'ui/'],
+];
 
 /**
  * Beginnings of paths, and the torture tests that show what may break there. Of several that fit, the longest counts. A
@@ -68,23 +83,30 @@ export const AREAS = {
   'rust/sdk/': [...HANDLERS, 'http/autobahn', 'faults/first-start', 'generated-handlers', 'packed-cli'],
   'rust/sdk/README.md': NOTHING,
   'rust/sdk/tests/': NOTHING,
-  'rust/sdk/core/src/services/': SERVICES,
+  'rust/sdk/core/src/services/': [...SERVICES, 'processes/examples'],
   'rust/sdk/core/src/wire/': [...HTTP, ...HANDLERS, ...SERVICES],
-  'rust/launcher/': ['hostile/', 'faults/disk-full', 'http/many-connections', ...SERVICES],
+  'rust/launcher/': [
+    ...['hostile/', 'faults/disk-full', 'http/many-connections', 'processes/sandbox-levels'],
+    ...SERVICES,
+  ],
   'rust/service/': SERVICES,
-  'rust/starter/': ['hostile/', ...SERVICES],
+  'rust/starter/': ['hostile/', 'processes/sandbox-levels', ...SERVICES],
   'rust/postgres-service/': SERVICES,
   'rust/sqlite-service/': SERVICES,
   'rust/execute/': STARTS,
   'src/bootstrap/': [...STARTS, 'faults/', 'hostile/', 'machines/services'],
-  'src/rights/': [...STARTS, 'faults/disk-full', 'hostile/'],
-  'src/sandbox/': ['hostile/', 'faults/disk-full', 'http/many-connections', ...SERVICES],
+  'src/rights/': [...STARTS, 'faults/disk-full', 'hostile/', 'processes/sandbox-levels'],
+  'src/sandbox/': [
+    ...['hostile/', 'faults/disk-full', 'http/many-connections', 'processes/sandbox-levels'],
+    ...SERVICES,
+  ],
   'src/build/': BUILDS,
   'src/artifacts/': ['faults/disk-full', 'machines/lifecycle', 'machines/lost'],
   'src/actors/': SERVICES,
   'src/gateway/': [...HANDLERS, ...MACHINES],
   'src/contracts/': [...HTTP, ...MACHINES, ...SERVICES],
   'src/gateway/front/': [...HTTP, ...MACHINES],
+  'src/gateway/telemetry/': [...HANDLERS, ...MACHINES, 'processes/alerts'],
   'src/gateway/front/certificates.ts': ['acme'],
   'src/gateway/front/challenges.ts': ['acme'],
   'src/gateway/policies/policy-compiler.ts': [...HTTP, ...MACHINES],
@@ -97,7 +119,7 @@ export const AREAS = {
   'src/queues/': QUEUES,
   'src/model/': [...API, 'validate-import', 'machines/services'],
   'src/lifecycle/': [
-    'apply-kills',
+    ...APPLIES,
     'schemathesis',
     'faults/redis-away',
     'machines/lifecycle',
@@ -105,17 +127,19 @@ export const AREAS = {
     'soak',
   ],
   'src/internal/': MACHINES,
-  'src/apply/': ['apply-kills', 'exports', 'exports-published'],
+  'src/apply/': [...APPLIES, 'exports', 'exports-published', 'cli/', 'ui/apply'],
   'src/import/': [
+    'import/',
     'validate-import',
     'faults/imports-database',
     'generated-handlers',
     'machines/services',
     'exports-published',
+    'ui/import',
   ],
-  'src/secrets/': ['machines/key-rotation'],
+  'src/secrets/': ['machines/key-rotation', 'processes/apply-keys'],
   'src/api/': [...API, 'browser/sign-in', 'browser/rebinding'],
-  'src/webhooks/': NOTHING,
+  'src/webhooks/': ['processes/alerts'],
   'src/metrics/': ['soak'],
   'src/processes/': [...STARTS, 'faults/', 'machines/'],
   'src/processes/actor-host': [...STARTS, ...SERVICES],
@@ -125,22 +149,23 @@ export const AREAS = {
   'src/settings/http.ts': [...HTTP, 'schemathesis'],
   'src/settings/imports.ts': ['faults/imports-database', 'exports', 'exports-published', 'machines/services'],
   'src/settings/installation.ts': [...STARTS, ...DATA, ...API],
-  'src/threads/': API,
+  'src/threads/': [...API, 'import/'],
   'src/errors.ts': ['schemathesis'],
   'src/up/': ['embedded-postgres', ...STARTS],
   'jobs/': [...QUEUES, ...BUILDS, ...MACHINES],
   'jobs/acme': ['acme'],
-  'jobs/apply': ['apply-kills'],
+  'jobs/alerts.ts': ['processes/alerts'],
+  'jobs/apply': APPLIES,
   'jobs/reseal.ts': ['machines/key-rotation'],
   'jobs/worker': ALL,
   // What everyday tests show, and what no torture test uses, or only some.
-  'cli/': ['faults/first-start', 'local-gateway', 'node-versions', 'packed-cli'],
-  'ui/': NOTHING,
+  'cli/': ['cli/', 'faults/first-start', 'local-gateway', 'node-versions', 'packed-cli'],
+  'ui/': ['ui/'],
   'docs/': NOTHING,
   'bench/': NOTHING,
   'bench/soak/': ['soak'],
-  'examples/': NOTHING,
-  'examples/hello/': ['packed-cli', 'up'],
+  'examples/': ['processes/examples'],
+  'examples/hello/': ['packed-cli', 'processes/examples', 'up'],
   'deploy/': NOTHING,
   'scripts/': NOTHING,
   // Tests run when they have changed themselves, or what they import.

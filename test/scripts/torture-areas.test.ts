@@ -66,6 +66,7 @@ describe('the torture tests of a change', () => {
       .to.include('http/slow-clients')
       .and.not.include('hostile/builds');
     expect(selected('rust/front/src/challenges.rs')).to.include('acme').and.not.include('http/slow-clients');
+    expect(selected('ui/src/pages.tsx')).to.include('ui/objects').and.not.include('cli/apply');
     expect(selected('docs/LOGS.md', 'jobs/acme-order.ts')).to.include('acme').and.not.include('soak');
   });
 
