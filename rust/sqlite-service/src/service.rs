@@ -54,8 +54,8 @@ impl Backend for Sqlite {
         CONCURRENCY
     }
 
-    fn parse(payload: &[u8], in_transaction: bool) -> Result<Statement, CallError> {
-        sql::parse(payload, in_transaction)
+    fn parse(payload: &[u8], _in_transaction: bool) -> Result<Statement, CallError> {
+        sql::parse(payload)
     }
 
     async fn open(&self, limit: Duration, _: impl Fn(CallError)) -> Result<Opened<Connection>, CallError> {

@@ -1,6 +1,6 @@
 /**
  * Finds the placeholders and the first words of a statement as MySQL reads SQL: outside of strings, quoted names and
- * comments. It does not validate the statement; the database does. `rust/` has the same for PostgreSQL and SQLite.
+ * comments. It does not validate the statement; the database does. `rust/` has the same for PostgreSQL.
  */
 import { ServiceError } from '../service-error.js';
 

@@ -8,17 +8,18 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use edge_service::MAX_BODY_BYTES;
 use edge_service::backend::Answer;
-use edge_service::error::{CallError, Kind};
+use edge_service::error::CallError;
 use edge_service::memory::{MemoryBudget, Share};
-use edge_service::sql::{ResultText, json};
+use edge_service::sql::{ResultText, json, miscounted};
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, ffi};
 
+use super::authorizer::{invalid, prepare, restrict};
 use super::failure::Failure;
 use super::limits::{is_aborted, wait_for_lock};
 use super::prepared::Prepared;
-use super::statement::{Code, Column, Run, Statement, restrict};
+use super::statement::{Code, Column, Run, Statement};
 use crate::sql::{self, Verb};
 
 /// Instructions of SQLite between two looks whether a statement was aborted: some 10 µs.
@@ -80,8 +81,8 @@ impl Database {
         }
         let failure = |code| Failure::of(&connection, code, false);
         restrict(&connection).map_err(failure)?;
-        let begin = Statement::prepare(&connection, "BEGIN", true).map_err(failure)?;
-        let commit = Statement::prepare(&connection, "COMMIT", true).map_err(failure)?;
+        let own = |sql| Statement::prepare(&connection, sql, true)?.0.ok_or(Code(ffi::SQLITE_MISUSE));
+        let (begin, commit) = (own("BEGIN").map_err(failure)?, own("COMMIT").map_err(failure)?);
         // Reads the file for the first time, unless what is above has.
         connection.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
         Ok(Self {
@@ -118,7 +119,7 @@ impl Database {
         wants_rows: bool,
         in_transaction: bool,
     ) -> Result<Answered, Failure> {
-        let result = self.run_statement(statement, wants_rows);
+        let result = self.run_statement(statement, wants_rows, in_transaction);
         if result.as_ref().is_err_and(Failure::is_out_of_memory) {
             self.prepared.clear();
         }
@@ -157,28 +158,35 @@ impl Database {
         self.connection.execute_batch("ROLLBACK")?;
         let text = "the statement has left a transaction open, which was rolled back: \
              begin, commit and rollback are operations of their own";
-        Err(CallError::new(Kind::Invalid, text).into())
+        Err(invalid(text.to_owned()))
     }
 
-    fn run_statement(&mut self, given: &sql::Statement, wants_rows: bool) -> Result<Answered, Failure> {
+    fn run_statement(
+        &mut self,
+        given: &sql::Statement,
+        wants_rows: bool,
+        in_transaction: bool,
+    ) -> Result<Answered, Failure> {
         if given.verb != Verb::Select {
             self.leave_snapshot()?;
         } else if self.shares_snapshots {
             self.enter_snapshot()?;
         }
-        let only_reads = given.verb.only_reads();
-        let before = if only_reads { 0 } else { self.connection.total_changes() };
         let Self { prepared, connection, memory, .. } = self;
-        let failure = |code| Failure::of(connection, code, only_reads);
         let mut once = None;
         let statement = match prepared.get_mut(&given.sql) {
             Some(statement) => statement,
             None => {
-                let statement =
-                    Statement::prepare(connection, &given.sql, Prepared::keeps(&given.sql)).map_err(failure)?;
-                prepared.add(&given.sql, statement, &mut once)
+                let (statement, needs_transaction) = prepare(connection, given, in_transaction)?;
+                if needs_transaction { once.insert(statement) } else { prepared.add(&given.sql, statement, &mut once) }
             }
         };
+        if statement.parameters() != given.param_count {
+            return Err(invalid(miscounted(statement.parameters() as f64, given.param_count)));
+        }
+        let only_reads = statement.only_reads();
+        let before = if only_reads { 0 } else { connection.total_changes() };
+        let failure = |code| Failure::of(connection, code, only_reads);
         let mut run = statement.run(&given.params).map_err(failure)?;
         let mut has_row = run.step().map_err(failure)?;
         // After a step: a changed schema may have changed them.
@@ -190,7 +198,10 @@ impl Database {
             has_row = run.step().map_err(failure)?;
         }
         drop(run);
-        let (rows, last_insert_id) = self.effects(given.verb, before);
+        // What the connection tells of changes and ids is that of the last statement that has changed rows.
+        let has_changed = !only_reads && connection.total_changes() != before;
+        let rows = if has_changed { connection.changes() } else { 0 };
+        let last_insert_id = (given.verb == Verb::Insert && rows > 0).then(|| connection.last_insert_rowid());
         Ok(match text {
             Some(text) => {
                 let (json, share) = text.finish(rows, last_insert_id)?;
@@ -198,18 +209,6 @@ impl Database {
             }
             None => (Answer::Affected { rows, last_insert_id }, None),
         })
-    }
-
-    /// The number of changed rows, and the id of an inserted one. `before` is the number of all changes before the
-    /// statement.
-    fn effects(&self, verb: Verb, before: u64) -> (u64, Option<i64>) {
-        // What the connection tells of changes and ids is that of the last statement that has changed rows.
-        if verb.only_reads() || self.connection.total_changes() == before {
-            return (0, None);
-        }
-        let rows = self.connection.changes();
-        let has_id = verb == Verb::Insert && rows > 0;
-        (rows, has_id.then(|| self.connection.last_insert_rowid()))
     }
 
     fn enter_snapshot(&mut self) -> Result<(), Failure> {

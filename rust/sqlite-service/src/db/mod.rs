@@ -1,4 +1,5 @@
 //! SQLite itself: an open file, its statements, and its limits.
+mod authorizer;
 mod database;
 mod failure;
 mod limits;
@@ -6,6 +7,8 @@ mod path;
 mod prepared;
 mod statement;
 
+#[cfg(fuzzing)]
+pub use authorizer::{prepare, restrict};
 pub use database::{Access, Answered, Database};
 pub use failure::Failure;
 pub use limits::{FileLimits, abortable, give_back_memory, limit_heap};

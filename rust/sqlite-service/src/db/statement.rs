@@ -1,5 +1,5 @@
-//! A prepared statement. This is the only place that uses the functions of SQLite as they are, because `rusqlite`
-//! panics when there is no memory for a value, which statements of handlers can bring about, and copies parameters.
+//! A prepared statement. This and `authorizer.rs` use the functions of SQLite as they are: `rusqlite` panics when there is
+//! no memory for a value, which statements of handlers can bring about, and copies parameters.
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
@@ -8,9 +8,6 @@ use std::slice;
 use rusqlite::{Connection, ffi};
 
 use crate::sql::Value;
-
-/// A function with the addresses of tokenizers.
-const TOKENIZERS: &CStr = c"fts3_tokenizer";
 
 /// The result of a function that has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,28 +36,36 @@ pub struct Run<'a> {
 }
 
 impl Statement {
-    /// Prepares the first statement of a text that has one.
-    pub fn prepare(connection: &Connection, sql: &str, is_kept: bool) -> Result<Self, Code> {
+    /// Prepares the first statement of a text, if it has one, and returns the rest of the text.
+    pub fn prepare<'a>(connection: &Connection, sql: &'a str, is_kept: bool) -> Result<(Option<Self>, &'a str), Code> {
         let flags = if is_kept { ffi::SQLITE_PREPARE_PERSISTENT } else { 0 };
         let mut raw = ptr::null_mut();
+        let start = sql.as_ptr().cast::<c_char>();
+        let mut end = start;
         let length = c_int::try_from(sql.len()).map_err(|_| Code(ffi::SQLITE_TOOBIG))?;
-        // SAFETY: the connection is open, and the text as long as said; the rest of the text is not asked for.
-        let code = unsafe {
-            ffi::sqlite3_prepare_v3(
-                connection.handle(),
-                sql.as_ptr().cast::<c_char>(),
-                length,
-                flags,
-                &raw mut raw,
-                ptr::null_mut(),
-            )
+        // SAFETY: the connection is open, and the text as long as said. Where it ends for SQLite is within it.
+        let (code, read) = unsafe {
+            let handle = connection.handle();
+            let code = ffi::sqlite3_prepare_v3(handle, start, length, flags, &raw mut raw, &raw mut end);
+            (code, end.offset_from(start))
         };
-        match NonNull::new(raw) {
-            Some(raw) if code == ffi::SQLITE_OK => Ok(Self { raw }),
-            // A text without a statement.
-            _ if code == ffi::SQLITE_OK => Err(Code(ffi::SQLITE_MISUSE)),
-            _ => Err(Code(code)),
+        if code != ffi::SQLITE_OK {
+            return Err(Code(code));
         }
+        let rest = usize::try_from(read).ok().and_then(|read| sql.get(read..)).unwrap_or(sql);
+        Ok((NonNull::new(raw).map(|raw| Self { raw }), rest))
+    }
+
+    /// How many parameters it takes.
+    pub fn parameters(&self) -> usize {
+        // SAFETY: it was prepared.
+        usize::try_from(unsafe { ffi::sqlite3_bind_parameter_count(self.raw.as_ptr()) }).unwrap_or(0)
+    }
+
+    /// Whether it changes nothing in the file.
+    pub fn only_reads(&self) -> bool {
+        // SAFETY: it was prepared.
+        unsafe { ffi::sqlite3_stmt_readonly(self.raw.as_ptr()) != 0 }
     }
 
     /// The memory that it holds. To find it out takes as long as to look at all of its instructions.
@@ -192,29 +197,4 @@ pub fn last_error(connection: &Connection) -> (c_int, c_int, String) {
         let text = CStr::from_ptr(ffi::sqlite3_errmsg(handle)).to_string_lossy().into_owned();
         (ffi::sqlite3_extended_errcode(handle), ffi::sqlite3_system_errno(handle), text)
     }
-}
-
-/// Has SQLite deny what statements of handlers must not do, however they are written: ATTACH, because a service is one
-/// file (VACUUM attaches one without a name); and the function that takes the address of a tokenizer, which is called.
-pub fn restrict(connection: &Connection) -> Result<(), Code> {
-    unsafe extern "C" fn authorize(
-        _: *mut c_void,
-        action: c_int,
-        first: *const c_char,
-        second: *const c_char,
-        _: *const c_char,
-        _: *const c_char,
-    ) -> c_int {
-        // SAFETY: they are null, or texts that end with a zero.
-        let text = |text: *const c_char| (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) });
-        let is_denied = match action {
-            ffi::SQLITE_ATTACH => text(first).is_none_or(|name| !name.is_empty()),
-            ffi::SQLITE_FUNCTION => text(second).is_none_or(|name| name == TOKENIZERS),
-            _ => false,
-        };
-        if is_denied { ffi::SQLITE_DENY } else { ffi::SQLITE_OK }
-    }
-    // SAFETY: the connection is open, and the function needs no data.
-    let code = unsafe { ffi::sqlite3_set_authorizer(connection.handle(), Some(authorize), ptr::null_mut()) };
-    if code == ffi::SQLITE_OK { Ok(()) } else { Err(Code(code)) }
 }

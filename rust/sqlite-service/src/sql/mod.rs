@@ -1,27 +1,24 @@
-//! Statements of handlers: their checks, placeholders and parameters.
-#[cfg(test)]
-mod golden;
-mod refuse;
-mod scan;
+//! Statements of handlers, as their calls have them.
+mod verb;
 
 use std::sync::Arc;
 
 use edge_service::error::CallError;
 use edge_service::sql::{self, Params, number};
 
-pub use scan::Verb;
-use scan::{Statements, scan};
+pub use verb::{Verb, after_blanks};
 
 /// The largest integer that a double, and all smaller ones, represent.
 const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 
-/// A statement that may be run.
+/// A statement that SQLite has not read.
 #[derive(Debug)]
 pub struct Statement {
-    /// Its placeholders have numbers, unless all of them are `?`.
     pub sql: Arc<str>,
     pub verb: Verb,
     pub params: Vec<Value>,
+    /// How many came; no more are kept than a statement can have, and one.
+    pub param_count: usize,
 }
 
 /// A parameter.
@@ -88,45 +85,18 @@ impl Value {
     }
 }
 
-/// Reads the payload of a call, `{"sql", "params"}`, and checks the statement.
+/// Reads the payload of a call, `{"sql", "params"}`.
 ///
 /// # Errors
 ///
-/// `invalid`, naming the wrong member, or saying why the statement is refused.
-pub fn parse(payload: &[u8], in_transaction: bool) -> Result<Statement, CallError> {
-    sql::parse(payload, |sql, Params { values: params, count, .. }: Params<Value>| {
-        let (sql, verb) = check(sql, count, in_transaction)?;
+/// `invalid`, naming the wrong member or parameter.
+pub fn parse(payload: &[u8]) -> Result<Statement, CallError> {
+    sql::parse(payload, |sql, Params { values: params, count: param_count, .. }: Params<Value>| {
         match params.iter().find_map(Value::problem) {
             Some(problem) => Err(problem),
-            None => Ok(Statement { sql, verb, params }),
+            None => Ok(Statement { sql: sql.into(), verb: Verb::of(sql), params, param_count }),
         }
     })
-}
-
-/// Returns the statement as it is run, or why it is refused.
-fn check(sql: &str, params: usize, in_transaction: bool) -> Result<(Arc<str>, Verb), String> {
-    let scanned = scan(sql);
-    let refusal = if in_transaction { &scanned.refused_in_transaction } else { &scanned.refused };
-    if let Some(refusal) = refusal {
-        return Err(refusal.to_string());
-    }
-    if scanned.placeholders != params as f64 {
-        return Err(sql::miscounted(scanned.placeholders, params));
-    }
-    match scanned.statements {
-        Statements::None => Err("the text has no statement".to_owned()),
-        // SQLite would run the first only.
-        Statements::Several => Err("the text has more than one statement: send one at a time".to_owned()),
-        Statements::One => Ok((scanned.sql, scanned.verb)),
-    }
-}
-
-/// A statement as it is run outside of transactions, with the number of its placeholders; `None`: it is refused.
-#[cfg(fuzzing)]
-pub fn let_through(sql: &str) -> Option<(Arc<str>, f64)> {
-    let scanned = scan(sql);
-    let is_one = scanned.statements == Statements::One;
-    (is_one && scanned.refused.is_none()).then_some((scanned.sql, scanned.placeholders))
 }
 
 /// A number as it is written in rows; those that JSON has not are texts.
@@ -141,7 +111,6 @@ pub fn write_real(value: f64, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use edge_service::error::Kind;
     use edge_service::sql::Param;
 
     use super::*;
@@ -149,9 +118,9 @@ mod tests {
     #[test]
     fn a_call_has_its_statement_and_values() {
         let payload = br#"{"sql": "SELECT ?, :a", "params": [1, null]}"#;
-        let Statement { sql, verb, params } = parse(payload, false).unwrap();
-        assert_eq!((&*sql, verb, params), ("SELECT ?1, ?2", Verb::Select, vec![Value::Integer(1), Value::Null]));
-        assert_eq!(parse(br#"{"sql": "BEGIN"}"#, true).unwrap_err().kind, Kind::Invalid);
+        let Statement { sql, verb, params, param_count } = parse(payload).unwrap();
+        assert_eq!((&*sql, verb, param_count), ("SELECT ?, :a", Verb::Select, 2));
+        assert_eq!(params, [Value::Integer(1), Value::Null]);
     }
 
     #[test]
@@ -177,7 +146,7 @@ mod tests {
     #[test]
     fn what_sqlite_would_change_is_refused() {
         let error = |params: &str| {
-            parse(format!(r#"{{"sql": "SELECT ?", "params": [{params}]}}"#).as_bytes(), false).unwrap_err().message
+            parse(format!(r#"{{"sql": "SELECT ?", "params": [{params}]}}"#).as_bytes()).unwrap_err().message
         };
         let large = r#"{"int": "9223372036854775808"}"#;
         assert_eq!(error(large), "the integer 9223372036854775808 does not fit in 64 bits");

@@ -1,5 +1,9 @@
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::{env, fs, process};
+
+use edge_service::error::Kind;
+use serde::Deserialize;
 
 use super::*;
 
@@ -15,7 +19,7 @@ fn with_database(name: &str, work: impl FnOnce(&mut Database)) {
 }
 
 fn query(database: &mut Database, sql: &str) -> Result<String, Failure> {
-    let statement = sql::parse(format!(r#"{{"sql": "{sql}"}}"#).as_bytes(), false)?;
+    let statement = sql::parse(format!(r#"{{"sql": "{sql}"}}"#).as_bytes())?;
     match database.run(&statement, true, false)? {
         (Answer::Rows(json), _) => Ok(String::from_utf8(json).unwrap()),
         (Answer::Affected { .. }, _) => panic!("no rows"),
@@ -51,7 +55,7 @@ fn nobody_chooses_what_is_called_as_a_tokenizer() {
             [("fts3_tokenizer(?)", r#""simple""#), ("FTS3_TOKENIZER('x', ?)", r#"{"blob": "QUFBQQ=="}"#)]
         {
             let payload = format!(r#"{{"sql": "SELECT {sql}", "params": [{parameter}]}}"#);
-            let statement = sql::parse(payload.as_bytes(), false).unwrap();
+            let statement = sql::parse(payload.as_bytes()).unwrap();
             let error = database.run(&statement, true, false).map(drop).unwrap_err();
             assert!(matches!(error, Failure::Sqlite { message, .. } if message.contains("not authorized")));
         }
@@ -106,5 +110,73 @@ fn long_texts_are_written_in_pieces() {
             let json: serde_json::Value = serde_json::from_str(&json).unwrap();
             assert_eq!(json["rows"][0][0].as_str().unwrap(), text.repeat(50_000));
         }
+    });
+}
+
+#[derive(Deserialize)]
+struct Cases {
+    statements: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    sql: String,
+    params: usize,
+    in_transaction: bool,
+    /// Why it is refused.
+    error: Option<String>,
+}
+
+#[test]
+fn statements_are_refused_as_ever() {
+    let cases: Cases = serde_json::from_str(include_str!("../../../../../test/golden/sqlite-statements.json")).unwrap();
+    with_database("golden", |database| {
+        query(database, "CREATE TABLE a (b, c)").unwrap();
+        let mut differences = String::new();
+        for Case { sql, params, in_transaction, error } in cases.statements {
+            let given =
+                sql::Statement { sql: sql.as_str().into(), verb: Verb::of(&sql), params: vec![], param_count: params };
+            let outcome = match prepare(&database.connection, &given, in_transaction) {
+                Ok((statement, _)) if statement.parameters() == params => None,
+                Ok((statement, _)) => Some(miscounted(statement.parameters() as f64, params)),
+                Err(Failure::Call(error)) => Some(error.message),
+                Err(Failure::Sqlite { message, .. }) => Some(message),
+            };
+            if outcome != error {
+                writeln!(differences, "{sql:?} ({in_transaction}): {outcome:?}, not {error:?}").unwrap();
+            }
+        }
+        assert!(differences.is_empty(), "\n{differences}");
+    });
+}
+
+#[test]
+fn a_savepoint_of_a_transaction_is_refused_outside_of_one() {
+    with_database("savepoint", |database| {
+        let statement = sql::parse(br#"{"sql": "SAVEPOINT a"}"#).unwrap();
+        database.control("BEGIN").unwrap();
+        database.run(&statement, false, true).unwrap();
+        database.control("COMMIT").unwrap();
+        let Err(Failure::Call(error)) = database.run(&statement, false, false).map(drop) else { panic!("no error") };
+        assert!(error.kind == Kind::Invalid && error.message.starts_with("SAVEPOINT is not possible here"));
+        assert!(!database.is_in_transaction());
+    });
+}
+
+#[test]
+fn what_sqlite_does_for_itself_is_not_refused() {
+    with_database("inner", |database| {
+        for module in ["fts3", "fts4", "fts5", "rtree"] {
+            query(database, &format!("CREATE VIRTUAL TABLE a_{module} USING {module}(a, b, c)")).unwrap();
+        }
+        // Its tables are not connected yet: preparing a statement does that.
+        let path = PathBuf::from(database.connection.path().unwrap());
+        let mut other = Database::open(&path, Access::Write, 1024, database.memory.clone()).unwrap();
+        for module in ["fts3", "fts4", "fts5", "rtree"] {
+            query(&mut other, &format!("INSERT INTO a_{module} VALUES (1, 2, 3)")).unwrap();
+        }
+        assert!(query(&mut other, "SELECT * FROM pragma_journal_mode").unwrap().contains("wal"));
+        query(&mut other, "VACUUM").unwrap();
+        query(&mut other, "PRAGMA optimize").unwrap();
     });
 }
