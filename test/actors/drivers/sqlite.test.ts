@@ -477,8 +477,9 @@ describe('driver sqlite', () => {
     it('closes a connection to SQLite while calls hang', async () => {
       const other = await connectSql(sqliteService, config);
       const endless = failsWith('unavailable', other.connection.call(sqlCall('query', ENDLESS)));
-      // Calls are received in their order, and this one is answered at once.
-      await failsWith('invalid', other.connection.call(sqlCall('query', 'COMMIT')));
+      // Calls are received in their order, and this one is answered at once: it has an integer that is too large.
+      const tooLarge = sqlCall('query', 'SELECT ?', [{ int: '9223372036854775808' }]);
+      await failsWith('invalid', other.connection.call(tooLarge));
       await other.connection.close();
       await endless;
       expect(other.lost).to.deep.equal([]);
