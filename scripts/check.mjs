@@ -39,5 +39,9 @@ for (const [name, check] of checks) {
   step(`Checking: ${name}`);
   if ((await check()) !== 0) failed.push(name);
 }
-if (failed.length > 0) fail(`Failed: ${failed.join(', ')}`);
+if (failed.length > 0)
+  fail(
+    `Failed: ${failed.join(', ')}. What each has found stands below its line "Checking: ..."; ` +
+      '`npm run format` mends the format.',
+  );
 process.stdout.write('All checks passed.\n');

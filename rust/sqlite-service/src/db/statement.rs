@@ -1,5 +1,5 @@
-//! A prepared statement. This and `authorizer.rs` use the functions of SQLite as they are: `rusqlite` panics when there is
-//! no memory for a value, which statements of handlers can bring about, and copies parameters.
+//! A prepared statement. This and `authorizer.rs` use the functions of SQLite as they are: `rusqlite` panics when there
+//! is no memory for a value, which statements of handlers can bring about, and copies parameters.
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
