@@ -31,7 +31,7 @@ const MAY_IMPORT = {
   internal: ['src', 'util', 'model', 'store', 'reconcile'],
   import: ['src', 'util', 'model'],
   build: ['src', 'util', 'contracts', 'model', 'bootstrap', 'sandbox', 'artifacts'],
-  threads: ['src', 'util'],
+  threads: ['src', 'util', 'model'],
   lifecycle: [
     ...['src', 'util', 'model', 'apply', 'secrets', 'store', 'queues', 'reconcile', 'internal', 'artifacts'],
   ],

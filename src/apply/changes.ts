@@ -3,7 +3,7 @@
  * stands against it. Pure.
  */
 import { joinRoute, RouteSyntaxError } from '../model/route-pattern.js';
-import { Pauses } from '../util/pauses.js';
+import { mapInParts, Pauses } from '../util/pauses.js';
 import { changedFields } from './compare.js';
 import {
   collectionKey,
@@ -73,7 +73,9 @@ export async function plannedChanges(
   const written: ObjectChange[] = [];
   const basePaths = newBasePaths(declared);
   const byKey = new Map<string, Existing[]>();
+  const pauses = new Pauses();
   for (const one of existing) {
+    await pauses.here();
     const key = keyAfterMove(one, basePaths);
     if (key instanceof RouteSyntaxError) {
       problems.push(
@@ -82,7 +84,6 @@ export async function plannedChanges(
     } else byKey.set(key, [...(byKey.get(key) ?? []), one]);
   }
   const matched = new Set<string>();
-  const pauses = new Pauses();
   for (const { object, isClaimed, place } of declared) {
     await pauses.here();
     const key = keyOf(object);
@@ -126,7 +127,10 @@ export async function plannedChanges(
     ]),
   );
   return {
-    changes: [...inWritingOrder(written), ...inWritingOrder(removed.map(removalOf)).reverse()],
+    changes: [
+      ...(await inWritingOrder(written)),
+      ...(await inWritingOrder(removed.map(removalOf))).reverse(),
+    ],
     conflicts,
     problems,
     kept: staying.flatMap(({ object }) => (object.stack === options.stack ? [object] : [])),
@@ -263,13 +267,13 @@ function movedWithCollection(
   }
 }
 
-function inWritingOrder(changes: readonly ObjectChange[]): ObjectChange[] {
+async function inWritingOrder(changes: readonly ObjectChange[]): Promise<ObjectChange[]> {
   const rank = ({ before, after }: ObjectChange) => {
     const object = (after ?? before) as InstallationObject;
     return { kind: ORDER.indexOf(object.kind), key: keyOf(object) };
   };
-  return changes
-    .map((change) => ({ change, ...rank(change) }))
+  const ranked = await mapInParts(changes, (change) => ({ change, ...rank(change) }));
+  return ranked
     .sort((left, right) => left.kind - right.kind || (left.key < right.key ? -1 : 1))
     .map(({ change }) => change);
 }

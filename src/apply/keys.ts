@@ -5,8 +5,19 @@ import type { InstallationObject } from './objects.js';
 
 export type ObjectKind = InstallationObject['kind'];
 
+/** Plans ask for the key of an object again and again, and that of an endpoint has to read its route. */
+const KEYS = new WeakMap<InstallationObject, string>();
+
 /** Equal for objects that are the same one. */
 export function keyOf(object: InstallationObject): string {
+  const known = KEYS.get(object);
+  if (known !== undefined) return known;
+  const key = newKeyOf(object);
+  KEYS.set(object, key);
+  return key;
+}
+
+function newKeyOf(object: InstallationObject): string {
   switch (object.kind) {
     case 'domain':
       return domainKey(object.host);

@@ -1,4 +1,5 @@
 /** Endpoints of one host as an OpenAPI document says them, and what an import of it would change. */
+import { Pauses } from '../util/pauses.js';
 import type { Collection } from './collections.js';
 import type { Store } from './database.js';
 import { type ExistingEndpoint, existingEndpoints } from './import-rows.js';
@@ -67,18 +68,20 @@ export interface ImportDifferences {
  * What an import would do to these endpoints, found out as the import does it, without writing anything.
  * @param target where they are
  */
-export function importDifferences(
+export async function importDifferences(
   api: ApiToImport,
   endpoints: readonly ExistingEndpoint[],
   target: PlaceOfImport,
-): ImportDifferences {
+): Promise<ImportDifferences> {
   const existing = new Map(
     endpoints.map((endpoint) => [`${endpoint.method} ${endpoint.route_key}`, endpoint]),
   );
   const seen = new Set<ExistingEndpoint>();
   const changed: ImportDifferences['changed'][number][] = [];
   const added: string[] = [];
+  const pauses = new Pauses();
   for (const imported of api.endpoints) {
+    await pauses.here();
     const item = place(imported, target);
     const endpoint = existing.get(`${imported.method} ${item.route_key}`);
     if (!endpoint) {

@@ -5,6 +5,7 @@
 import type { Knex } from 'knex';
 import { AppError } from '../errors.js';
 import type { Scope } from '../model/permission.js';
+import { Turns } from '../util/turns.js';
 import type { Store } from './database.js';
 import { visible } from './visibility.js';
 
@@ -22,6 +23,8 @@ export interface ListOptions {
   readonly after?: Place | undefined;
   /** The hosts that whoever asks may see; for lists of objects that belong to hosts. */
   readonly scope?: Scope;
+  /** Who asks: long pages are read in turns. */
+  readonly owner?: string;
 }
 
 /** Some rows, and where the next ones begin; undefined: there are no more. */
@@ -64,13 +67,24 @@ export function noCursor(): AppError {
   );
 }
 
+/** A page with more rows is long. */
+const LONG = 100;
+
+/**
+ * What the database sends is read some MiB at a time, however large it is: with several long pages at once, that would
+ * hold up the event loop.
+ */
+const longPages = new Turns({ places: 1, beyond: 1 });
+
 /** Reads a page. @param query of the rows with all conditions and columns, but without an order */
 export async function readPage<T>(
   { knex }: Store,
   query: Knex.QueryBuilder,
   { key, tie, direction, searched, kind }: ListOrder,
-  { search, limit, after, scope }: ListOptions,
+  { search, limit, after, scope, owner = '' }: ListOptions,
 ): Promise<Page<T>> {
+  const isLong = limit === undefined || limit > LONG;
+  const read = async <R>(): Promise<R[]> => (isLong ? longPages.run(owner, async () => query) : query);
   query.orderBy([key.column, tie.column].map((column) => ({ column, order: direction })));
   if (kind) visible(query, kind, scope);
   if (search !== undefined) {
@@ -79,7 +93,7 @@ export async function readPage<T>(
       for (const column of searched) either.orWhereRaw('?? ILIKE ?', [column, pattern]);
     });
   }
-  if (limit === undefined) return { rows: await query, next: undefined };
+  if (limit === undefined) return { rows: await read(), next: undefined };
   if (after) {
     const isBehind = direction === 'asc' ? '>' : '<';
     query.whereRaw(`(??, ??) ${isBehind} (?::${key.type}, ?::${tie.type})`, [
@@ -88,8 +102,8 @@ export async function readPage<T>(
     ]);
   }
   query.select(knex.raw('?? ::text AS page_key, ?? ::text AS page_tie', [key.column, tie.column]));
-  const candidates = await query.limit(limit + 1).then(
-    (rows) => rows as (T & { page_key: string; page_tie: string })[],
+  query.limit(limit + 1);
+  const candidates = await read<T & { page_key: string; page_tie: string }>().catch(
     (error: { code?: string }) => {
       // What the cursor has is none of these types (class 22 of PostgreSQL: data exception).
       throw after && error.code?.startsWith('22') ? noCursor() : error;

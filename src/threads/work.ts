@@ -1,6 +1,8 @@
 /** What runs in threads: each function is called by its name, with one argument that is copied. */
 import { createTwoFilesPatch, structuredPatch } from 'diff';
 
+export { problemOfPolicies } from '../model/policies/checks.js';
+
 /** Two texts of a file. */
 export interface Comparison {
   readonly before: string;

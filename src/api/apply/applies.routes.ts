@@ -47,7 +47,7 @@ export const appliesRoutes = [
     data: Type.Array(ApplySummaryView),
     handle: async (request, { store }) => {
       const page = await listApplies(store, listOptions(request, DEFAULT_LIMIT));
-      return pageReply(request.raw, page, page.rows.map(presentApplySummary));
+      return pageReply(request.raw, page, page.rows, presentApplySummary);
     },
   }),
 

@@ -2,7 +2,6 @@
  * Checks what would change, as the routes of the API check it. What is as it was is not checked again: it may have been
  * accepted under other settings.
  */
-import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
 import type { DeclaredObject } from '../../apply/changes.js';
@@ -18,6 +17,7 @@ import { secretsIn } from '../../model/secret-references.js';
 import type { StoredConfig } from '../../model/service-configs.js';
 import type { StoredInstallation } from '../../store/installation.js';
 import { requireSecrets } from '../../store/service-secrets.js';
+import { Pauses } from '../../util/pauses.js';
 import type { Principal } from '../access/principal.js';
 import { admitPolicies } from '../policies/policy-input.js';
 import { changesWithoutRoom } from '../policies/policy-room.js';
@@ -55,13 +55,16 @@ export async function checkChanges(
   const places = new Map(
     (input.declared ?? []).map(({ object, place, members }) => [keyOf(object), { place, members }]),
   );
+  // Schemas of policies take long to check, and so do thousands of changes: other tasks run in between.
+  const pauses = new Pauses();
   const after = objectsAfter(input);
-  const withoutRoom = changesWithoutRoom(input.changes, input.stored, policyLimit(deps.config));
+  await pauses.here();
+  const withoutRoom = await changesWithoutRoom(input.changes, input.stored, policyLimit(deps.config));
+  await pauses.here();
   const schedules = new ScheduleRoom(input.changes, input.stored, queueLimit(deps.config));
   const limit = pLimit(CONCURRENT_CHECKS);
   const checkOne = async (change: ObjectChange, object: InstallationObject) => {
-    // Schemas of policies take long to check: other tasks run in between.
-    await setImmediate();
+    await pauses.here();
     const at = places.get(keyOf(object));
     const check = async (member: string, run: () => unknown) => {
       try {
@@ -86,7 +89,7 @@ export async function checkChanges(
       return;
     }
     if (changes.has('policies'))
-      await check('policies', () => admitPolicies(object.policies, deps, 'policies'));
+      await check('policies', () => admitPolicies(object.policies, deps, principal, 'policies'));
     const tooLarge = withoutRoom.get(change);
     if (tooLarge !== undefined) await check('policies', () => invalid(`policies: ${tooLarge}`));
     if (changes.has('variables'))

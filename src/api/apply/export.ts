@@ -14,7 +14,7 @@ import type {
 } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
 import { secretsIn } from '../../model/secret-references.js';
-import { Pauses } from '../../util/pauses.js';
+import { mapInParts, Pauses } from '../../util/pauses.js';
 import { sortedMembers } from '../../util/sorted-members.js';
 import { AnswerTurns } from '../response/answer-turns.js';
 import { SourcePaths } from './source-paths.js';
@@ -42,8 +42,10 @@ export async function exportedFiles(
   objects: readonly InstallationObject[],
   scope: ExportScope,
 ): Promise<Record<string, string>> {
-  const chosen = chosenObjects(objects, scope)
-    .map((object) => ({ object, key: keyOf(object) }))
+  const pauses = new Pauses();
+  const chosen = (
+    await mapInParts(chosenObjects(objects, scope), (object) => ({ object, key: keyOf(object) }))
+  )
     .sort((left, right) => (left.key < right.key ? -1 : 1))
     .map(({ object }) => object);
   requireSome(chosen, scope);
@@ -53,7 +55,7 @@ export async function exportedFiles(
   const of = <K extends InstallationObject['kind']>(kind: K) =>
     chosen.filter((object): object is Extract<InstallationObject, { kind: K }> => object.kind === kind);
   const services = of('service');
-  const endpoints = of('endpoint').map((endpoint) => {
+  const endpoints = await mapInParts(of('endpoint'), (endpoint) => {
     const path = endpoint.code === null ? undefined : paths.pathOf(endpoint);
     if (path !== undefined) files[path] = endpoint.code ?? '';
     return endpointMembers(endpoint, path, stack);
@@ -74,7 +76,6 @@ export async function exportedFiles(
     ),
     ...some('endpoints', endpoints),
   };
-  const pauses = new Pauses();
   let text = yamlOf({ stack, ...some('secrets', secrets) });
   for (const [name, items] of Object.entries(lists as Record<string, readonly Members[]>)) {
     text += `${name}:\n`;

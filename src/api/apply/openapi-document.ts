@@ -3,6 +3,7 @@ import { entriesOf, isObject, type JsonObject, own } from '../../import/openapi/
 import { basePathOf } from '../../import/openapi/servers.js';
 import { RouteSyntaxError, routeBelow, withoutBasePath } from '../../model/route-pattern.js';
 import type { ExistingEndpoint } from '../../store/import-rows.js';
+import { Pauses } from '../../util/pauses.js';
 import { DocumentSchemas, keptOperation, writtenOperation } from './openapi-operations.js';
 import { DocumentPaths } from './openapi-paths.js';
 
@@ -46,7 +47,7 @@ function isBelow(basePath: string | null, path: string, route: string): boolean 
 }
 
 /** The document; its endpoints have a path in it. */
-export function writeDocument(group: DocumentGroup): JsonObject {
+export async function writeDocument(group: DocumentGroup): Promise<JsonObject> {
   const { imported, endpoints } = group;
   const document = imported?.content ?? emptyDocument(group);
   const components = own(document, 'components');
@@ -55,7 +56,9 @@ export function writeDocument(group: DocumentGroup): JsonObject {
   const paths = new DocumentPaths(document);
   const kept = new Set<string>();
   const added: (() => void)[] = [];
+  const pauses = new Pauses();
   for (const endpoint of endpoints) {
+    await pauses.here();
     const { method } = endpoint;
     const path = pathInDocument(endpoint, group);
     if (path === undefined) continue;
@@ -74,7 +77,10 @@ export function writeDocument(group: DocumentGroup): JsonObject {
     }
   }
   paths.keepOnly(kept);
-  for (const add of added) add();
+  for (const add of added) {
+    await pauses.here();
+    add();
+  }
   const all = schemas.all();
   return {
     ...document,

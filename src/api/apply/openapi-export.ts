@@ -4,7 +4,6 @@
  * left out with a warning.
  */
 import { Readable } from 'node:stream';
-import { setImmediate } from 'node:timers/promises';
 import { AppError, type ErrorCode } from '../../errors.js';
 import type { ImportedApi } from '../../import/imported-api.js';
 import type { JsonObject } from '../../import/openapi/json.js';
@@ -19,12 +18,9 @@ import {
 } from '../../store/documented-endpoints.js';
 import type { ExistingEndpoint } from '../../store/import-rows.js';
 import { documentsOf } from '../../store/imported-documents.js';
-import { jsonInParts } from '../../util/pauses.js';
+import { jsonInParts, Pauses } from '../../util/pauses.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { basePathIn, type DocumentGroup, pathInDocument, writeDocument } from './openapi-document.js';
-
-/** Between so many endpoints, the event loop runs other tasks. */
-const AT_ONCE = 50;
 
 type ExportDependencies = Pick<ApiDependencies, 'store' | 'importReader'> & {
   /** Who asks for it: documents are read in turns. */
@@ -93,8 +89,9 @@ async function groupsOf(
     groups.push({ imported: { id, content }, info, basePath: own ?? basePathIn(content), endpoints: [] });
   }
   const others: OpenGroup = { imported: null, info, basePath: own, endpoints: [] };
-  for (const [at, endpoint] of endpoints.entries()) {
-    if (at % AT_ONCE === 0) await setImmediate();
+  const pauses = new Pauses();
+  for (const endpoint of endpoints) {
+    await pauses.here();
     const imports = groups.find(({ imported }) => imported?.id === endpoint.imported_document_id);
     const fits = [...(imports ? [imports] : []), ...groups, others];
     const group = fits.find((one) => pathInDocument(endpoint, one) !== undefined);
@@ -116,13 +113,10 @@ async function exportedDocument(
   let validate = commonMode(group.endpoints);
   let { endpoints } = group;
   while (endpoints.length > 0) {
-    await setImmediate();
-    const document = writeDocument({ ...group, endpoints });
-    await setImmediate();
+    const document = await writeDocument({ ...group, endpoints });
     const api = await readAgain(deps, document, validate, warnings);
     if (!api) return { collection: shown, validate, document };
-    await setImmediate();
-    const { changed, missing } = importDifferences(api, endpoints, target);
+    const { changed, missing } = await importDifferences(api, endpoints, target);
     const lost = new Map(missing.map((endpoint) => [endpoint, 'an import does not read it']));
     for (const { endpoint, fields } of changed)
       if (fields.some((field) => field !== 'validate')) lost.set(endpoint, reasonOf(fields));

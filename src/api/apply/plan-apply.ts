@@ -25,7 +25,7 @@ export interface ApplyOptions {
   readonly adopt: boolean;
 }
 
-export type PlanDependencies = Pick<ApiDependencies, 'store' | 'config' | 'log' | 'secrets'>;
+export type PlanDependencies = Pick<ApiDependencies, 'store' | 'config' | 'log' | 'secrets' | 'threads'>;
 
 /** So many objects are named in a warning. */
 const NAMED = 20;

@@ -71,11 +71,7 @@ export const auditRoutes = [
       const { since, until } = timeSpan(request.query);
       const page = await listAudit(store, { ...filter, since, until }, listOptions(request, LISTED));
       const names = await namesInAudit(store, page.rows);
-      return pageReply(
-        request.raw,
-        page,
-        page.rows.map((entry) => present(entry, names)),
-      );
+      return pageReply(request.raw, page, page.rows, (entry) => present(entry, names));
     },
   }),
 ];

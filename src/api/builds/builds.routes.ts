@@ -76,8 +76,7 @@ export const buildRoutes = [
       const page = await listBuilds(store, filter, listOptions(request, LISTED));
       const ids = page.rows.map(({ id }) => id);
       const owners = await ownersOf(store, ids, scope);
-      const rows = page.rows.map((row) => ({ ...row, ...owners(row.id) }));
-      return pageReply(request.raw, page, rows.map(presentSummary));
+      return pageReply(request.raw, page, page.rows, (row) => presentSummary({ ...row, ...owners(row.id) }));
     },
   }),
 

@@ -66,8 +66,8 @@ export const collectionRoutes = [
     status: 201,
     data: CollectionView,
     errors: ['not_found', 'name_taken'],
-    handle: async ({ body }, deps) => {
-      const warnings = await admitPolicies(body.policies, deps);
+    handle: async ({ body, principal }, deps) => {
+      const warnings = await admitPolicies(body.policies, deps, principal);
       const { domain_id: domainId, policies } = body;
       const collection = await withPolicyRoom(deps, { table: 'collections', domainId, policies }, () =>
         createCollection(deps.store, {
@@ -103,9 +103,9 @@ export const collectionRoutes = [
     body: UpdateCollection,
     data: CollectionView,
     errors: ['name_taken', 'route_taken'],
-    handle: async ({ params: { id }, body }, deps) => {
+    handle: async ({ params: { id }, body, principal }, deps) => {
       const { base_path, ...changes } = body;
-      const warnings = await admitPolicies(body.policies, deps);
+      const warnings = await admitPolicies(body.policies, deps, principal);
       const write = { table: 'collections', id, policies: body.policies } as const;
       const updated = await withPolicyRoom(deps, write, () =>
         updateCollection(deps.store, id, {

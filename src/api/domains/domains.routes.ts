@@ -35,7 +35,7 @@ export const domainRoutes = [
     data: Type.Array(DomainView),
     handle: async (request, { store }) => {
       const page = await listDomains(store, listOptions(request));
-      return pageReply(request.raw, page, page.rows.map(presentDomain));
+      return pageReply(request.raw, page, page.rows, presentDomain);
     },
   }),
 
@@ -49,9 +49,9 @@ export const domainRoutes = [
     status: 201,
     data: DomainView,
     errors: ['host_taken'],
-    handle: async ({ body, scope }, deps) => {
+    handle: async ({ body, scope, principal }, deps) => {
       await requireOwnHost(deps.store, body.host, scope);
-      const warnings = await admitPolicies(body.policies, deps);
+      const warnings = await admitPolicies(body.policies, deps, principal);
       const write = { table: 'domains', host: body.host, policies: body.policies } as const;
       const domain = await withPolicyRoom(deps, write, () =>
         createDomain(deps.store, { ...DOMAIN_DEFAULTS, ...body, host: body.host.toLowerCase() }),
@@ -83,10 +83,10 @@ export const domainRoutes = [
     body: UpdateDomain,
     data: DomainView,
     errors: ['host_taken', 'route_taken', 'service_not_for_domain'],
-    handle: async ({ params: { id }, body, scope }, deps) => {
+    handle: async ({ params: { id }, body, scope, principal }, deps) => {
       const { host, ...changes } = body;
       if (host !== undefined) await requireOwnHost(deps.store, host, scope);
-      const warnings = await admitPolicies(body.policies, deps);
+      const warnings = await admitPolicies(body.policies, deps, principal);
       const write = { table: 'domains', id, host, policies: body.policies } as const;
       const updated = await withPolicyRoom(deps, write, () =>
         updateDomain(deps.store, id, {

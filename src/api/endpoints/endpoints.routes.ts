@@ -11,6 +11,7 @@ import {
   listEndpoints,
   updateEndpoint,
 } from '../../store/endpoints.js';
+import { mapInParts } from '../../util/pauses.js';
 import { admitPolicies } from '../policies/policy-input.js';
 import { withPolicyRoom } from '../policies/policy-room.js';
 import { Reply, TextReply } from '../response/reply.js';
@@ -50,7 +51,7 @@ export const endpointRoutes = [
         ...(enabled !== undefined && { enabled }),
       };
       const page = await listEndpoints(store, filter, listOptions(request));
-      return pageReply(request.raw, page, page.rows.map(presentEndpoint));
+      return pageReply(request.raw, page, page.rows, presentEndpoint);
     },
   }),
 
@@ -64,7 +65,8 @@ export const endpointRoutes = [
     data: Type.Array(EndpointSummary),
     handle: async ({ params: { id }, scope }, { store }) => {
       requireFound(await findCollection(store, id), 'collection', id);
-      return (await listEndpoints(store, { collection_id: id }, { scope })).rows.map(presentEndpointSummary);
+      const { rows } = await listEndpoints(store, { collection_id: id }, { scope });
+      return mapInParts(rows, presentEndpointSummary);
     },
   }),
 
@@ -79,9 +81,9 @@ export const endpointRoutes = [
     status: 201,
     data: EndpointView,
     errors: ['not_found', 'domain_mismatch', 'route_taken'],
-    handle: async ({ body }, deps) => {
+    handle: async ({ body, principal }, deps) => {
       if (body.limits) requireWithinSettings(body.limits, deps.config);
-      const warnings = await admitPolicies(body.policies, deps);
+      const warnings = await admitPolicies(body.policies, deps, principal);
       const write = { table: 'endpoints', host: body.domain, policies: body.policies } as const;
       const endpoint = await withPolicyRoom(deps, write, () =>
         createEndpoint(deps.store, {
@@ -118,9 +120,9 @@ export const endpointRoutes = [
     bodyErrors,
     data: EndpointView,
     errors: ['domain_mismatch', 'route_taken', 'service_not_for_domain'],
-    handle: async ({ params: { id }, body: { domain, ...changes } }, deps) => {
+    handle: async ({ params: { id }, body: { domain, ...changes }, principal }, deps) => {
       if (changes.limits) requireWithinSettings(changes.limits, deps.config);
-      const warnings = await admitPolicies(changes.policies, deps);
+      const warnings = await admitPolicies(changes.policies, deps, principal);
       const write = { table: 'endpoints', id, host: domain, policies: changes.policies } as const;
       const updated = await withPolicyRoom(deps, write, () =>
         updateEndpoint(deps.store, id, {

@@ -133,8 +133,9 @@ export const versionRoutes = [
       const { id } = request.params;
       const endpoint = requireFound(await findEndpoint(store, id), 'endpoint', id);
       const page = await listVersions(store, id, listOptions(request));
-      const shown = page.rows.map((version) => presentSummary(withShare(version, endpoint)));
-      return pageReply(request.raw, page, shown);
+      return pageReply(request.raw, page, page.rows, (version) =>
+        presentSummary(withShare(version, endpoint)),
+      );
     },
   }),
 

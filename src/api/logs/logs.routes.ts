@@ -3,6 +3,7 @@ import type { Static } from '@sinclair/typebox';
 import { requireFound } from '../../errors.js';
 import { findEndpoint } from '../../store/endpoints.js';
 import { listLogs } from '../../store/logs.js';
+import { mapInParts } from '../../util/pauses.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { eventStream } from '../response/event-stream.js';
 import type { Reply } from '../response/reply.js';
@@ -60,7 +61,7 @@ export const logRoutes = [
 
 type LogsRequest = Pick<
   ApiRequest<object, Static<typeof EndpointLogsQuery>, object, object, unknown>,
-  'query' | 'raw' | 'prefers' | 'header' | 'log' | 'scope' | 'isStillAllowed'
+  'query' | 'raw' | 'prefers' | 'header' | 'log' | 'principal' | 'scope' | 'isStillAllowed'
 >;
 
 async function readLogs(
@@ -78,5 +79,5 @@ async function readLogs(
   }
   const { limit = LISTED, after } = listOptions(request, LISTED);
   const { rows, next } = await listLogs(deps.store, filter, limit, after);
-  return { items: rows.map(presentEntry), next_cursor: next ? cursorOf(next, raw) : null };
+  return { items: await mapInParts(rows, presentEntry), next_cursor: next ? cursorOf(next, raw) : null };
 }

@@ -50,7 +50,7 @@ export const overviewRoutes = [
       const { domain, failing } = request.query;
       const filter = { domain: domain?.toLowerCase(), failing };
       const page = await listBriefEndpoints(store, filter, listOptions(request, 100));
-      return pageReply(request.raw, page, page.rows.map(present));
+      return pageReply(request.raw, page, page.rows, present);
     },
   }),
 ];

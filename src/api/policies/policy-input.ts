@@ -1,23 +1,34 @@
 /** Policies as they come in: checked beyond their schema, and the keys of the issuers that they name are fetched. */
 import { AppError } from '../../errors.js';
-import { requireConsistent } from '../../model/policies/checks.js';
+import { ownerOfActor } from '../../model/owner.js';
+import { type PolicyProblem, problemOfPolicies } from '../../model/policies/checks.js';
 import type { Policies } from '../../model/policies/policies.js';
 import { PrivateAddressError, requirePublicHost } from '../../util/public-address.js';
+import type { Principal } from '../access/principal.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { refreshKeySet } from './key-sets.js';
 
+/** Characters of JSON; what is longer is checked in a thread. */
+const LONG = 16 * 1024;
+
+type Dependencies = Pick<ApiDependencies, 'store' | 'config' | 'log' | 'threads'>;
+
 /**
+ * @param principal whose turn it takes to check long ones
  * @param root where they stand, for messages
  * @returns warnings for the response
  * @throws AppError invalid_input naming the place
  */
 export async function admitPolicies(
   policies: Policies | null | undefined,
-  deps: Pick<ApiDependencies, 'store' | 'config' | 'log'>,
+  deps: Dependencies,
+  principal: Pick<Principal, 'actor'>,
   root = 'body.policies',
 ): Promise<string[]> {
   if (!policies) return [];
-  requireConsistent(policies, root);
+  const problem = await problemOf(policies, deps, principal);
+  if (problem)
+    throw new AppError('invalid_input', `${[root, problem[0]].filter(Boolean).join('.')}: ${problem[1]}`);
   const place = `${root}.auth.jwt.jwks_url`;
   const url = policies.auth?.jwt?.jwks_url;
   if (url === undefined) return [];
@@ -37,4 +48,13 @@ export async function admitPolicies(
       { cause: thrown },
     );
   }
+}
+
+async function problemOf(
+  policies: Policies,
+  { threads }: Dependencies,
+  { actor }: Pick<Principal, 'actor'>,
+): Promise<PolicyProblem | undefined> {
+  if (JSON.stringify(policies).length <= LONG) return problemOfPolicies(policies);
+  return threads.run(ownerOfActor(actor), 'problemOfPolicies', policies);
 }

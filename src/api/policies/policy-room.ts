@@ -17,6 +17,7 @@ import {
   weightOfNew,
 } from '../../store/policy-weight.js';
 import { KeyedQueue } from '../../util/keyed-queue.js';
+import { Pauses } from '../../util/pauses.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 
 /** What is written. */
@@ -90,11 +91,12 @@ async function requirePolicyRoom(
 }
 
 /** Changes with which a host would have more than it may, with what is wrong: of each host the first that adds some. */
-export function changesWithoutRoom(
+export async function changesWithoutRoom(
   changes: readonly ObjectChange[],
   stored: Pick<StoredInstallation, 'domains' | 'collections' | 'endpoints'>,
   limit: number,
-): Map<ObjectChange, string> {
+): Promise<Map<ObjectChange, string>> {
+  const pauses = new Pauses();
   const hosts = new Map<string, { weight: number; first: ObjectChange | undefined }>();
   const add = (object: InstallationObject | null, sign: 1 | -1, change?: ObjectChange) => {
     if (!object || object.kind === 'service' || object.policies === null) return;
@@ -105,6 +107,7 @@ export function changesWithoutRoom(
     });
   };
   for (const change of changes) {
+    await pauses.here();
     add(change.before, -1);
     add(change.after, 1, change);
   }
@@ -113,10 +116,11 @@ export function changesWithoutRoom(
   for (const [host, { weight, first }] of hosts) {
     // Others may have been accepted under other settings.
     if (weight <= 0 || first === undefined) continue;
-    const all = now.reduce(
-      (sum, { object }) => sum + (object.host === host ? weightOfPolicies(object.policies) : 0),
-      weight,
-    );
+    let all = weight;
+    for (const { object } of now) {
+      await pauses.here();
+      if (object.host === host) all += weightOfPolicies(object.policies);
+    }
     if (all > limit) problems.set(first, tooLargeForDomain(host, limit));
   }
   return problems;

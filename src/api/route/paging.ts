@@ -3,8 +3,11 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { Type } from '@sinclair/typebox';
 import { AppError } from '../../errors.js';
+import { ownerOfActor } from '../../model/owner.js';
 import type { Scope } from '../../model/permission.js';
 import { type ListOptions, noCursor, type Page, type Place } from '../../store/pages.js';
+import { mapInParts } from '../../util/pauses.js';
+import type { Principal } from '../access/principal.js';
 import { Reply } from '../response/reply.js';
 import { optional } from './schemas.js';
 
@@ -36,20 +39,32 @@ export interface PageParameters {
  * @throws AppError invalid_input when the cursor is none, or of another query
  */
 export function listOptions(
-  request: { readonly raw: IncomingMessage; readonly query: PageParameters; readonly scope: Scope },
+  request: {
+    readonly raw: IncomingMessage;
+    readonly query: PageParameters;
+    readonly scope: Scope;
+    readonly principal: Principal;
+  },
   defaultLimit?: number,
 ): ListOptions {
   const { search, limit, cursor } = request.query;
   return {
     scope: request.scope,
+    owner: ownerOfActor(request.principal.actor),
     search,
     limit: limit ?? (cursor === undefined ? defaultLimit : DEFAULT_LIMIT),
     after: cursor === undefined ? undefined : placeOf(cursor, queryOf(request.raw)),
   };
 }
 
-/** Answers with a page; `data` are its rows as they are shown. */
-export function pageReply(raw: IncomingMessage, { next }: Page<unknown>, data: readonly unknown[]): Reply {
+/** Answers with a page: its rows, or what was made of them, as they are shown. */
+export async function pageReply<Row>(
+  raw: IncomingMessage,
+  { next }: Page<unknown>,
+  rows: readonly Row[],
+  present: (row: Row) => unknown,
+): Promise<Reply> {
+  const data = await mapInParts(rows, present);
   if (!next) return new Reply(200, data);
   const { path, parameters } = queryOf(raw);
   const url = `${path}?${new URLSearchParams([...parameters, ['cursor', cursorOf(next, raw)]])}`;

@@ -5,6 +5,7 @@ import { openConfig } from '../../lifecycle/open-config.js';
 import type { SecretBox } from '../../secrets/secret-box.js';
 import type { Store } from '../../store/database.js';
 import type { Service } from '../../store/services.js';
+import { mapInParts } from '../../util/pauses.js';
 import { hideSecrets } from './redaction.js';
 import type { ServiceActivity, ServiceView } from './services.schema.js';
 import { type StandingOfService, standingsOf } from './states.js';
@@ -29,7 +30,8 @@ export async function presentServices(
   deps: ServicePresentation,
 ): Promise<Static<typeof ServiceView>[]> {
   const standings = await standingsOf(deps, services);
-  return services.map((service, at) => present(service, standings[at] as StandingOfService, deps));
+  const shown = services.map((service, at) => ({ service, standing: standings[at] as StandingOfService }));
+  return mapInParts(shown, ({ service, standing }) => present(service, standing, deps));
 }
 
 function present(

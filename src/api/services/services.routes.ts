@@ -61,7 +61,8 @@ export const serviceRoutes = [
     errors: ['secret_key_mismatch'],
     handle: async (request, deps) => {
       const page = await listServices(deps.store, listOptions(request));
-      return pageReply(request.raw, page, await presentServices(page.rows, hiding(deps, request.principal)));
+      const shown = await presentServices(page.rows, hiding(deps, request.principal));
+      return pageReply(request.raw, page, shown, (service) => service);
     },
   }),
 

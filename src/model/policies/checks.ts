@@ -1,5 +1,4 @@
 /** The rules of policies that no schema says. */
-import { AppError } from '../../errors.js';
 import { textProblem } from '../formats.js';
 import { SchemaProblem } from '../json-schema/schema-problem.js';
 import { requireModest } from '../json-schema/size.js';
@@ -9,20 +8,16 @@ import { compileValidate } from './validate.js';
 
 const MAX_SHOWN_KEY = 100;
 
-/**
- * Checks policies that fit the schema.
- * @param root where the value stands, for the message
- * @throws AppError invalid_input naming the place
- */
-export function requireConsistent(policies: Policies, root = 'body.policies'): void {
-  for (const [place, problem] of problems(policies))
-    throw new AppError(
-      'invalid_input',
-      `${[root, place].filter((part) => part !== '').join('.')}: ${problem}`,
-    );
+/** What is wrong: where, as names and numbers with dots between, and what. */
+export type PolicyProblem = readonly [place: string, problem: string];
+
+/** The first problem of policies that fit the schema. Large schemas take long to check. */
+export function problemOfPolicies(policies: Policies): PolicyProblem | undefined {
+  const [first] = problems(policies);
+  return first;
 }
 
-function* problems(policies: Policies): Iterable<[string, string]> {
+function* problems(policies: Policies): Iterable<PolicyProblem> {
   const tooLarge = problemOf(() => requireModest(policies));
   // What follows goes into its depth.
   if (tooLarge) return void (yield tooLarge);
@@ -37,7 +32,7 @@ function* problems(policies: Policies): Iterable<[string, string]> {
 }
 
 /** The place and the problem, if there is one. */
-function problemOf(check: () => void, root: readonly string[] = []): [string, string] | undefined {
+function problemOf(check: () => void, root: readonly string[] = []): PolicyProblem | undefined {
   try {
     check();
     return undefined;
@@ -59,13 +54,7 @@ export function textsOf(value: unknown): string[] {
   return Object.entries(value).flatMap(([name, member]) => [name, ...textsOf(member)]);
 }
 
-function* inconsistencies({
-  cors,
-  auth,
-  rate_limit,
-  headers,
-  validate,
-}: Policies): Iterable<[string, string]> {
+function* inconsistencies({ cors, auth, rate_limit, headers, validate }: Policies): Iterable<PolicyProblem> {
   if (cors?.credentials && cors.origins.includes('*'))
     yield ['cors.credentials', 'must not be true with the origin "*": name the origins'];
   const jwt = auth?.jwt;
