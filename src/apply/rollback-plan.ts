@@ -3,7 +3,7 @@
  * made of these objects, or put into them, is theirs: the plan names what cannot be rolled back because of that. Pure.
  */
 import { joinRoute, RouteSyntaxError } from '../model/route-pattern.js';
-import { Pauses } from '../util/pauses.js';
+import { mapInParts, Pauses } from '../util/pauses.js';
 import { type Conflict, containersOf, type Existing } from './changes.js';
 import { changedFields } from './compare.js';
 import { inverseOf } from './inverse.js';
@@ -35,7 +35,7 @@ export async function planRollback(
   { stack, canServe = () => true }: RollbackOptions,
 ): Promise<RollbackPlan> {
   const byId = new Map(existing.map((one) => [one.id, one.object]));
-  const byKey = new Map(existing.map(({ object }) => [keyOf(object), object]));
+  const byKey = new Map(await mapInParts(existing, ({ object }) => [keyOf(object), object] as const));
   const warnings: string[] = [];
   const blocked: Conflict[] = [];
   let changes: ObjectChange[] = [];
@@ -51,13 +51,17 @@ export async function planRollback(
   const mine = new Set(made.map(({ id }) => id));
   const others = existing.filter(({ id, object }) => !mine.has(id) && object.stack !== stack);
   changes = changes.flatMap((change) => keepBasePathOf(others, change, blocked));
+  await pauses.here();
   changes.push(...endpointsMovedByCollection(existing, changes));
   for (let left = -1; left !== changes.length; ) {
     left = changes.length;
     const known = new Set([...byKey.keys(), ...createdKeys(changes)]);
     changes = changes.flatMap((change) => withoutDeletedReferences(change, known, warnings));
+    await pauses.here();
     changes = withRoutes(existing, changes);
+    await pauses.here();
     changes = withoutOccupiedKeys(existing, changes, warnings);
+    await pauses.here();
     changes = withoutContainers(existing, changes, blocked);
   }
   return { changes, warnings, blocked };
@@ -109,7 +113,9 @@ function endpointsMovedByCollection(
   const basePaths = finalBasePaths(existing, changes);
   return existing.flatMap(({ id, object }) => {
     if (object.kind !== 'endpoint' || changed.has(id)) return [];
-    const after = { ...object, route: finalRoute(object, basePaths) };
+    const route = finalRoute(object, basePaths);
+    if (route === object.route) return [];
+    const after = { ...object, route };
     const fields = changedFields(object, after);
     return fields.length === 0 ? [] : [{ action: 'update' as const, id, before: object, after, fields }];
   });
@@ -208,16 +214,19 @@ function withoutOccupiedKeys(
 ): ObjectChange[] {
   const changed = new Set(changes.map(({ id }) => id));
   const basePaths = finalBasePaths(existing, changes);
-  const finalKey = (object: InstallationObject) =>
-    object.kind === 'endpoint'
-      ? endpointKey(object.host, object.method, finalRoute(object, basePaths))
-      : keyOf(object);
+  const finalKey = (object: InstallationObject) => {
+    const route = object.kind === 'endpoint' ? finalRoute(object, basePaths) : undefined;
+    if (object.kind !== 'endpoint' || route === undefined || route === object.route) return keyOf(object);
+    return endpointKey(object.host, object.method, route);
+  };
   const counts = new Map<string, number>();
   for (const object of [
     ...existing.flatMap((one) => (changed.has(one.id) ? [] : [one.object])),
     ...changes.flatMap(({ after }) => after ?? []),
-  ])
-    counts.set(finalKey(object), (counts.get(finalKey(object)) ?? 0) + 1);
+  ]) {
+    const key = finalKey(object);
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
   return changes.flatMap((change) => {
     const { before, after } = change;
     if (!after || counts.get(finalKey(after)) === 1) return [change];
