@@ -18,6 +18,7 @@ import {
 import { saveObservations } from '../store/observations.js';
 import { addRequests } from '../store/request-counters.js';
 import { readRowsDigest } from '../store/rows-digest.js';
+import { mapInParts } from '../util/pauses.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import { compactEndpoint, type KnownEndpoint, sameRouting } from './compact-endpoint.js';
 import type { Front } from './front/front.js';
@@ -106,7 +107,7 @@ export class Supervisor {
       renew: () => options.node.renew(),
       readVersions: () => endpointChangeCounts(store),
       readDigest: () => readRowsDigest(store, 'endpoints'),
-      readRows: async (ids) => (await routedEndpoints(store, ids)).map(compactEndpoint),
+      readRows: async (ids) => mapInParts(await routedEndpoints(store, ids), compactEndpoint),
       apply: (changed) => this.#apply(changed),
       log,
     });
