@@ -1,4 +1,4 @@
-/** What does the way back cost, and what do two versions that share the requests of an endpoint? */
+/** What does a rollback cost, and what do two versions that share the requests of an endpoint? */
 import { must, type Stack } from '../test/support/processes.js';
 import { withStacks } from './support/gateway.js';
 import { SMALL_JSON } from './support/handlers.js';

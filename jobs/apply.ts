@@ -235,7 +235,7 @@ async function updateQueue({ lifecycle, queues, log }: ApplyContext, ids: readon
       await queues.setSchedule(id, when);
     }
   } catch (thrown) {
-    log.warn({ err: toError(thrown) }, 'the queue could not be told of schedules; it will be');
+    log.warn({ err: toError(thrown) }, 'schedules could not be updated in the queue; that is tried again');
   }
 }
 

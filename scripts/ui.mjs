@@ -106,10 +106,10 @@ function finish({ errors, metafile }) {
 function importTogether(file, outputs) {
   if (!file.endsWith('.js')) return;
   const importsOf = (name) => outputs.find((output) => output.file === name)?.imports ?? [];
-  const isThere = new Set([file, ...importsOf(file)]);
+  const known = new Set([file, ...importsOf(file)]);
   const path = join(ASSETS, file);
   const text = readFileSync(path, 'utf8').replaceAll(/\bimport\("[^"]*?([\w-]+\.js)"\)/g, (whole, page) => {
-    const others = importsOf(page).filter((name) => !isThere.has(name));
+    const others = importsOf(page).filter((name) => !known.has(name));
     const imports = [whole, ...others.map((name) => `import("${PUBLIC_PATH}/${name}")`)];
     return others.length === 0 ? whole : `Promise.all([${imports}]).then(([page])=>page)`;
   });

@@ -74,14 +74,14 @@ export async function serveHandlers(
   // Handlers in a sandbox run as other users, and may connect; they are authorised by their token.
   await listenOnSocket(server, path);
   /** Asks handlers to leave. */
-  const sayGoodbye = async () => {
+  const sendRetireNotices = async () => {
     await rm(path, { force: true });
     shared.isRetiring = true;
     for (const session of sessions) session.retire();
   };
   return {
     retire: async () => {
-      await sayGoodbye();
+      await sendRetireNotices();
       // Connections that wait to be accepted come in the next turn of the event loop.
       do {
         await allClosed();
@@ -94,7 +94,7 @@ export async function serveHandlers(
       server.close();
     },
     closeConnections: async () => {
-      await sayGoodbye();
+      await sendRetireNotices();
       // For calls that are on their way, and have to be answered.
       if (sessions.size > 0) await delay(GOODBYE_MS);
       for (const session of sessions) session.close();

@@ -78,7 +78,7 @@ function keepCurrentIfGone(
   if (after?.kind !== 'endpoint' || after.running !== 'other' || now === 'other') return [change];
   if (id !== null && canServe(id)) return [change];
   warnings.push(
-    `The ${titleOf(after)}: not all versions that served before are there any more; ` +
+    `The ${titleOf(after)}: some versions that served before have been deleted; ` +
       (before ? 'what serves now stays' : 'nothing serves'),
   );
   return changeTo(change, { ...after, running: now });

@@ -172,7 +172,7 @@ async function restart(child: Child, how: string, entry: string, env: NodeJS.Pro
   if (isEnding()) return;
   if (child.name === POSTGRES) {
     // A restarted server would have another port, which the other processes do not know.
-    terminal.say(`${POSTGRES} cannot go on: ${how}`);
+    terminal.say(`${POSTGRES} has ended: ${how}`);
     await end(1);
     return;
   }

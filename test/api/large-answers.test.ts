@@ -54,7 +54,7 @@ describe('large answers', () => {
     expect(result.changes[0]?.fields[0]?.after).to.include({ bytes: 2 * 2 * MEGABYTE + 1 });
   });
 
-  it('of several that pause, one goes on in each turn of the event loop', async () => {
+  it('lets one of several pausing tasks continue in each turn of the event loop', async () => {
     const begun: string[] = [];
     const work = async (name: string) => {
       const pauses = new Pauses();

@@ -36,7 +36,7 @@ describe('a domain with nearly as many policies as it may have', () => {
   });
   after(() => api.close());
 
-  it('has further policies refused with their place, wherever they are set', async () => {
+  it('refuses further policies of a host, naming their place', async () => {
     const refused = (answer: Awaited<ReturnType<TestApi['post']>>, place = 'policies') => {
       expectFailure(answer, 'invalid_input');
       expect((answer.body as { error: string }).error).to.equal(`body.${place}: ${TOO_MUCH}`);
@@ -63,7 +63,7 @@ describe('a domain with nearly as many policies as it may have', () => {
     expectData(await api.post('/api/endpoints', endpoint), 201);
   });
 
-  it('has an apply refused with the file and the line', async () => {
+  it('refuses an apply whose policies have no room, naming file and line', async () => {
     const policy = JSON.stringify(policies(160));
     const file = `stack: s\nendpoints:\n  - {host: ${HOST}, method: GET, route: /i, policies: ${policy}}\n`;
     const answer = await askForPlan(api, { 'edge.yaml': file });
@@ -73,7 +73,7 @@ describe('a domain with nearly as many policies as it may have', () => {
     );
   });
 
-  it('has an import refused', async () => {
+  it('refuses an import whose policies have no room', async () => {
     const schema = { type: 'string', const: 'x'.repeat(160 * KB) };
     const parameters = [{ in: 'query', name: 'a', schema }];
     const paths = { '/j': { get: { parameters, responses: { 200: { description: 'ok' } } } } };

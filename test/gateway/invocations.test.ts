@@ -22,7 +22,7 @@ describe('a trial of a version', () => {
     store = opened;
   });
 
-  it('is not started any more when nobody waits for it', async () => {
+  it('does not start a trial when nobody waits for it any more', async () => {
     const endpoint = { name: 'E', path: '/x', method: 'GET', domain: '*' } as const;
     const { id } = await createEndpoint(store, { ...ENDPOINT_DEFAULTS, ...endpoint });
     const begun: string[] = [];

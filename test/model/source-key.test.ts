@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { sourceKey } from '../../src/model/source-key.js';
 
 describe('the key of a source', () => {
-  it('is another one for other code, and for other crates, versions and features', () => {
+  it('the key of a source differs with code, crates, versions and features', () => {
     const all = [
       sourceKey('a', {}),
       sourceKey('b', {}),
@@ -15,7 +15,7 @@ describe('the key of a source', () => {
     expect(new Set(all).size).to.equal(all.length);
   });
 
-  it('is the same whatever the order of crates is, and without any', () => {
+  it('the key of a source does not depend on the order of crates', () => {
     expect(sourceKey('a', { uuid: '1', serde: '1' })).to.equal(sourceKey('a', { serde: '1', uuid: '1' }));
     expect(sourceKey('a', null)).to.equal(sourceKey('a', {}));
   });

@@ -298,11 +298,11 @@ async function inFlight(stack: Stack): Promise<number> {
 async function tmpWith(file: string, endpointId: string): Promise<string> {
   for (const pid of processesWith(`EDGE_ENDPOINT_ID=${endpointId}`)) {
     const tmp = `/proc/${pid}/root/tmp`;
-    const isThere = await access(join(tmp, file)).then(
+    const exists = await access(join(tmp, file)).then(
       () => true,
       () => false,
     );
-    if (isThere) return tmp;
+    if (exists) return tmp;
   }
   throw new Error(`no process of ${endpointId} has made ${file}`);
 }

@@ -14,7 +14,7 @@ describe('the builds of an apply', () => {
   });
   after(() => opened?.close());
 
-  it('are of the domains that there will be', async () => {
+  it('builds of an apply belong to the domains that exist after it', async () => {
     const { store, queues, logged } = opened;
     for (const host of ['stays.example', 'goes.example'])
       await createDomain(store, { name: host, host, description: null, enabled: true });

@@ -55,7 +55,7 @@ describe('rights of who has asked for an apply', () => {
     return { actor, rights: rightsOfToken(created, user ? rightsOfUser(user) : ALL_RIGHTS) };
   };
 
-  it('are those of a user who is as before, and are less for another role, fewer hosts, or no account', async () => {
+  it('an apply is refused when its user has got another role, fewer hosts, or no account since', async () => {
     const user = await createUser(store, person({}));
     const [actor, rights] = [byUser(user), rightsOfUser(user)];
     expect(await refusal(actor, rights)).to.equal(undefined);
@@ -76,7 +76,7 @@ describe('rights of who has asked for an apply', () => {
       );
   });
 
-  it('are none of a token that is revoked or has expired, and less when its maker may do less', async () => {
+  it('an apply is refused when its token was revoked or has expired, or its maker may do less since', async () => {
     const user = await createUser(store, person({}));
     const { actor, rights } = await token(user);
     expect(await refusal(actor, rights)).to.equal(undefined);
@@ -90,7 +90,7 @@ describe('rights of who has asked for an apply', () => {
     expect(await refusal(old.actor, old.rights)).to.match(/nothing any more/);
   });
 
-  it('are none of a token of another API_KEY, nor of anybody when the API is not open any more', async () => {
+  it('an apply is refused when its token is of another API_KEY, or the API is not open any more', async () => {
     const { actor, rights } = await token(null, { key_hash: digestOf('key') });
     expect(await refusal(actor, rights, { API_KEY: 'key' })).to.equal(undefined);
     expect(await refusal(actor, rights)).to.equal(undefined);

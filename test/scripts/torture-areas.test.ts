@@ -31,8 +31,8 @@ describe('the torture tests of a change', () => {
 
   it('names only existing paths and tests in the table of torture tests', () => {
     for (const [path, tests] of Object.entries(areas.AREAS)) {
-      const isThere = existsSync(`${ROOT}${path}`) || beginsFile(path);
-      expect(isThere, `the path ${path}`).to.equal(true);
+      const exists = existsSync(`${ROOT}${path}`) || beginsFile(path);
+      expect(exists, `the path ${path}`).to.equal(true);
       for (const test of tests)
         expect(
           names.some((name) => name.startsWith(test)),

@@ -9,7 +9,7 @@ import { createDatabase } from '../support/postgres.js';
 const MIGRATION = '20261226000000_apply_turns.js';
 
 describe('the upgrade to applies that take turns', () => {
-  it('lets an apply of before end first, and goes back to one at a time', async () => {
+  it('lets an apply of the version before end first, and goes back to one at a time', async () => {
     const database = await createDatabase();
     const old = knex(knexConfig(database.url, 1));
     const store = openDatabase(database.url, () => undefined);

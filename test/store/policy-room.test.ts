@@ -60,7 +60,7 @@ describe('the room for the policies of a domain', () => {
     }
   }
 
-  it('what is set for a domain, its collections and its endpoints counts together', async () => {
+  it('counts policies of a domain, its collections and its endpoints together', async () => {
     const { host, domain } = await domainWithPolicies();
     const large = policies(200 * KB);
     const refused = `body.policies: ${tooMuch(host)}`;
@@ -71,7 +71,7 @@ describe('the room for the policies of a domain', () => {
     expect(await refusal({ table: 'endpoints', host: 'other.example', policies: large })).to.equal(undefined);
   });
 
-  it('what is there counts once, and may always get smaller', async () => {
+  it('counts stored policies once, and lets them get smaller', async () => {
     const { host, domain, collection, endpoint } = await domainWithPolicies();
     const rows = [
       { table: 'domains', id: domain.id },
@@ -92,7 +92,7 @@ describe('the room for the policies of a domain', () => {
     }
   });
 
-  it('what would grow only as it is stored is refused, too', async () => {
+  it('refuses policies that grow only when they are stored', async () => {
     const { host, endpoint } = await domainWithPolicies();
     const schema = { enum: Array.from({ length: 145 * KB }, () => 1) };
     const spaced: Policies = {
@@ -134,7 +134,7 @@ describe('the room for the policies of a domain', () => {
     expect((weights[1] ?? 0) - (weights[0] ?? 0)).to.be.within(0.5 * KB, 1 * KB);
   });
 
-  it('what moves to another host has to have room there', async () => {
+  it('refuses to move policies to a host without room', async () => {
     const { host, domain } = await domainWithPolicies();
     const small = 'small.example';
     const coming = await addEndpoint(small, '/b', policies(300 * KB));

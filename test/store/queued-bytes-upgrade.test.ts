@@ -14,7 +14,7 @@ import { createDatabase } from '../support/postgres.js';
 const MIGRATION = '20261230000000_queued_bytes.js';
 
 describe('the upgrade to recorded bytes of queued requests', () => {
-  it('counts schedules of before, and no queued requests, and puts both back with an apply', async () => {
+  it('counts schedules of the version before, and no queued requests, and puts both back with an apply', async () => {
     const database = await createDatabase();
     const old = knex(knexConfig(database.url, 1));
     const store = openDatabase(database.url, () => undefined);

@@ -62,7 +62,7 @@ describe('the room for bodies of requests on the disk', () => {
     second.take(1_000);
   });
 
-  it('what still arrives of a body after its end takes no room', () => {
+  it('a body takes no more room after its end, whatever still arrives of it', () => {
     const room = roomFor(9, 100);
     const place = room.begin('a');
     place.take(10);

@@ -3,7 +3,7 @@ import type { Health } from '../generated/routes.js';
 import { type CommonOptions, isCode, type Session } from '../session.js';
 import { safeLine, timeOf } from '../text.js';
 
-/** Who has not the permission for a part is shown the others. */
+/** Parts for which the user lacks the permission are left out. */
 function unlessForbidden(thrown: unknown): null {
   if (isCode(thrown, 'forbidden')) return null;
   throw thrown;

@@ -50,6 +50,15 @@ pub const CONTRACTS: &[Contract] = &[
         constants: &[],
     },
     Contract {
+        file: "starter.ts",
+        about: "What an actor host and the starter of services tell each other, one JSON text to a line.",
+        sources: &["rust/starter/src/messages.rs"],
+        roots: &["Settings", "Request", "Report"],
+        foreign: &[],
+        values: &[],
+        constants: &[],
+    },
+    Contract {
         file: "frames.ts",
         about: "What frames are made of, between handlers, the gateway and services.",
         sources: &[],

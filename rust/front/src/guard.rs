@@ -254,7 +254,7 @@ pub mod tests {
     }
 
     #[test]
-    fn a_client_that_is_fast_enough_goes_on() {
+    fn a_client_that_is_fast_enough_is_kept() {
         let guard = guard();
         let watched = guard.watch(Waker::noop().clone());
         watched.watch.begin(Phase::Response);

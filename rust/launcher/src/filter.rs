@@ -250,8 +250,8 @@ fn in_a_row(programs: Vec<BpfProgram>) -> BpfProgram {
     let instructions = programs.into_iter().enumerate().flat_map(|(at, program)| {
         let end = program.len();
         program.into_iter().enumerate().map(move |(place, instruction)| {
-            let goes_on = at < last && instruction == returns(libc::SECCOMP_RET_ALLOW);
-            if goes_on { jump_over((end - place - 1) as u32) } else { instruction }
+            let continues = at < last && instruction == returns(libc::SECCOMP_RET_ALLOW);
+            if continues { jump_over((end - place - 1) as u32) } else { instruction }
         })
     });
     instructions.collect()

@@ -1,5 +1,5 @@
-//! What an actor host and its starter tell each other, one JSON text to a line; `src/actors/service-process/starter.ts`
-//! has the other end.
+//! What an actor host and its starter tell each other, one JSON text to a line; `npm run contracts` writes
+//! `src/contracts/starter.ts` from it, for `src/actors/service-process/starter.ts`.
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -12,6 +12,7 @@ pub struct Settings {
     /// The launcher, which confines what it starts.
     pub launcher: PathBuf,
     /// None: processes have the user of the starter.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub users: Option<Users>,
     /// Where users in use are recorded.
     pub records: PathBuf,

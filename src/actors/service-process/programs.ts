@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { NodeProgram } from '../../bootstrap/service-program.js';
+import type { Program } from '../../contracts/starter.js';
 import type { ServiceType } from '../../model/service-configs.js';
 
 /** In Rust, from `rust/`: calls of these databases are many and small. */
@@ -10,18 +11,6 @@ const NATIVE_PROGRAMS = {
   sqlite: nativeProgram('sqlite-service'),
 } as const satisfies { readonly [T in ServiceType]?: string };
 
-/** A program and its arguments, as the starter reads it (`rust/starter/src/messages.rs`). */
-export interface Program {
-  readonly file: string;
-  /** `{memoryMb}` stands for the limit of the process. */
-  readonly arguments: readonly string[];
-  /** Data that it maps for itself, MiB. */
-  readonly ownMb: number;
-  /** Whether it writes files, whose size it limits itself. */
-  readonly writesFiles: boolean;
-  /** Which it makes. */
-  readonly sockets: 'unix' | 'internet';
-}
 /**
  * For an idle service that takes 15 MiB instead of 30: a small young generation, machine code only for what is used
  * much, and no threads for them. Drivers with large buffers ask for collections (`objstore/buffers.ts`).

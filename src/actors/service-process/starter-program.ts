@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { channelFolder, objectFolder, serviceFolder } from '../../bootstrap/run-directory.js';
 import type { NodeProgram } from '../../bootstrap/service-program.js';
 import { isolatedEnvironment } from '../../config.js';
+import type { Settings } from '../../contracts/starter.js';
 import type { SqliteFolders } from '../../model/sqlite-folders.js';
 import { LAUNCHER } from '../../sandbox/launcher.js';
 import {
@@ -49,7 +50,7 @@ export async function starterCommand(settings: StarterSettings): Promise<[string
     ...{ first, count, group: UNTRUSTED_GROUP, groups: [UNTRUSTED_GROUP, SERVICE_GROUP] },
     ...{ sqlite: SQLITE_USER, product: PRODUCT_GROUP },
   };
-  const starterSettings = {
+  const starterSettings: Settings = {
     ...{ launcher: LAUNCHER, users: HAS_UNTRUSTED_USERS ? users : null, records: runDir, sqliteFolders },
     channels: await channelSocket(runDir),
     handlerFolder: await serviceFolder(runDir),

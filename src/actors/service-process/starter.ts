@@ -8,6 +8,7 @@ import { rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import pTimeout from 'p-timeout';
+import type { Report, Request } from '../../contracts/starter.js';
 import type { ServiceType } from '../../model/service-configs.js';
 import type { SqliteFolders } from '../../model/sqlite-folders.js';
 import { readLines } from '../../util/lines.js';
@@ -57,11 +58,6 @@ export interface SeenFile {
   readonly exists: boolean;
 }
 
-type Report =
-  | { readonly looked: SeenFile & { readonly look: number } }
-  | { readonly started: { readonly run: number; readonly pid: number; readonly name?: string } }
-  | { readonly ended: { readonly run: number; readonly how: string; readonly printed: string } };
-
 export class Starter {
   readonly #control: Duplex;
   readonly #server: Server;
@@ -100,13 +96,16 @@ export class Starter {
   }
 
   /** Starts a process. A failure to start is an end, which is told later. */
-  start({ service, ...what }: ToStart, listener: ProcessListener): StartedProcess {
+  start({ service, sqliteFolder, ...what }: ToStart, listener: ProcessListener): StartedProcess {
     const number = ++this.#lastNumber;
     const run = new Run(listener);
     this.#runs.set(number, run);
     this.#channels.set(run.channel, run);
     const program = programName(service.type);
-    this.#tell({ start: { run: number, channel: run.channel, program, service: service.id, ...what } });
+    const folder = sqliteFolder === undefined ? {} : { sqliteFolder };
+    this.#tell({
+      start: { run: number, channel: run.channel, program, service: service.id, ...folder, ...what },
+    });
     return {
       send: (message) => run.send(message),
       kill: () => this.#tell({ kill: { run: number } }),
@@ -134,14 +133,15 @@ export class Starter {
     this.#server.close();
   }
 
-  #tell(request: object): void {
+  #tell(request: Request): void {
     if (this.#control.writable) this.#control.write(`${JSON.stringify(request)}\n`);
   }
 
   #receive(report: Report): void {
     if ('looked' in report) {
-      const { look, ...seen } = report.looked;
-      this.#looks.get(look)?.resolve(seen);
+      const { look, folders, ...seen } = report.looked;
+      // There is one at least, which the starter is started with.
+      this.#looks.get(look)?.resolve({ ...seen, folders: folders as SqliteFolders });
     } else if ('ended' in report) this.#end(report.ended.run, report.ended.how, report.ended.printed);
     else this.#runs.get(report.started.run)?.started(report.started.pid, report.started.name);
   }

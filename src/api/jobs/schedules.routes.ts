@@ -174,7 +174,10 @@ async function announce(
   const { cron, timezone } = times;
   const when = enabled && cron !== undefined && timezone !== undefined ? { cron, timezone } : null;
   await queues.setSchedule(id, when).catch((thrown: unknown) => {
-    log.warn({ err: toError(thrown), schedule_id: id }, 'the queue could not be told of a schedule');
+    log.warn(
+      { err: toError(thrown), schedule_id: id },
+      'a schedule could not be updated in the queue; that is tried again',
+    );
   });
 }
 

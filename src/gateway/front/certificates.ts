@@ -54,7 +54,7 @@ export class Certificates {
       topic: 'certificate',
       read: () => this.#read(),
       onError: (error) =>
-        log.warn({ err: error }, 'certificates could not be read; those of before are served'),
+        log.warn({ err: error }, 'certificates could not be read; the earlier ones are served'),
     });
   }
 

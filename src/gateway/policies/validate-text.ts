@@ -9,7 +9,7 @@ import type { Policies } from '../../model/policies/policies.js';
 import { compileValidate, type ValidatePolicy } from '../../model/policies/validate.js';
 import type { RoutedEndpoint } from '../../store/endpoint-runs.js';
 
-/** So many characters of texts are kept to be shared; with more, they begin anew: most are of policies of before. */
+/** So many characters of texts are kept to be shared; with more, they begin anew: most are of earlier policies. */
 const MAX_SHARED_CHARACTERS = 16 * 1024 * 1024;
 const shared = new Map<string, string | null>();
 let sharedCharacters = 0;

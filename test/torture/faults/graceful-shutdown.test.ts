@@ -71,18 +71,18 @@ describe('SIGTERM under load', function () {
         return { path: `/number?ms=${number % 7 === 0 ? 200 : 0}`, method: 'POST', body, text: `1 ${body}` };
       },
     });
-    const goesOn = async () => {
+    const expectProgress = async () => {
       const served = load.served();
       await eventually(() => expect(load.served()).to.be.greaterThan(served + CLIENTS * 20));
     };
     try {
-      await goesOn();
+      await expectProgress();
       expect(await running('gateway').end()).to.deep.equal(CLEANLY);
-      await goesOn();
+      await expectProgress();
       await stack.start('gateway');
       // All clients are with the other one now.
       expect(await second.end()).to.deep.equal(CLEANLY);
-      await goesOn();
+      await expectProgress();
     } finally {
       await second.end();
       await load.stop();

@@ -117,7 +117,7 @@ describe('UI: variables and policies', () => {
     await page.getByText(/Test authority/).waitFor();
     await page.getByRole('button', { name: 'Delete the certificate' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
-    await page.getByText('There is none: this host is not served over TLS.').waitFor();
+    await page.getByText('No certificate: this host is not served over TLS.').waitFor();
     await close();
   });
 

@@ -112,11 +112,11 @@ function Content({ apply }: { readonly apply: Apply }) {
         <FailedHandler key={failure.endpoint} failure={failure} />
       ))}
       {outcome && outcome.warnings.length > 0 && (
-        <Texts tone="warn" title="What is not as it should be" texts={outcome.warnings} />
+        <Texts tone="warn" title="Warnings" texts={outcome.warnings} />
       )}
       <section class="stack tight" aria-labelledby="plan">
         <h2 id="plan">The plan</h2>
-        {plan.changes.length === 0 && <p class="muted">Nothing of it is for you to see.</p>}
+        {plan.changes.length === 0 && <p class="muted">You may not see any of its changes.</p>}
         <PlanChanges plan={plan} />
       </section>
     </>

@@ -16,11 +16,11 @@ interface Question<N extends string = string> {
   /** What becomes of it; a component where that has to be read first. */
   readonly text?: ComponentChildren;
   /** What is typed for it, by name. */
-  readonly fields?: Readonly<Record<N, AskedField>>;
+  readonly fields?: Readonly<Record<N, QuestionField>>;
   run(typed: Readonly<Record<N, string>>): Promise<unknown>;
 }
 
-interface AskedField extends Omit<ComponentProps<typeof TextField>, 'value' | 'onInput' | 'problem'> {
+interface QuestionField extends Omit<ComponentProps<typeof TextField>, 'value' | 'onInput' | 'problem'> {
   readonly label: string;
   /** `lines`: some lines of text; `concealed`: the same, not legible. */
   readonly as?: 'lines' | 'concealed';
@@ -93,7 +93,7 @@ function QuestionDialog({ question: { text, fields = {}, run, ...dialog }, onClo
 }
 
 interface OneFieldProps {
-  readonly field: AskedField & { readonly place: string };
+  readonly field: QuestionField & { readonly place: string };
   readonly value: string;
   readonly problemAt: ProblemAt;
   readonly onInput: (value: string) => void;

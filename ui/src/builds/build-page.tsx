@@ -77,7 +77,7 @@ function Content({ build }: { readonly build: Build }) {
           <dd>
             <BuiltEndpoints build={build} />
           </dd>
-          <dt>Asked for</dt>
+          <dt>Requested</dt>
           <dd>
             <At at={build.created_at} /> (<Ago at={build.created_at} />)
           </dd>

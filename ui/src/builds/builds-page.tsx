@@ -67,7 +67,7 @@ export function BuildsPage() {
 
 function BuildTable({ builds }: { readonly builds: readonly BuildSummary[] }) {
   return (
-    <ListTable columns={['Build', 'State', 'Endpoints', 'Asked for', 'Took']}>
+    <ListTable columns={['Build', 'State', 'Endpoints', 'Requested', 'Took']}>
       {builds.map((build) => (
         <tr key={build.id}>
           <th scope="row">
@@ -82,7 +82,7 @@ function BuildTable({ builds }: { readonly builds: readonly BuildSummary[] }) {
           <td data-label="Endpoints" class="wrap">
             <BuiltEndpoints build={build} />
           </td>
-          <td data-label="Asked for">
+          <td data-label="Requested">
             <Ago at={build.created_at} />
           </td>
           <td data-label="Took" class="number">

@@ -27,7 +27,7 @@ export function CertificateSection({ domain }: { readonly domain: Domain }) {
       {has ? (
         <Shown domain={domain} />
       ) : (
-        <p class="muted">There is none: this host is not served over TLS.</p>
+        <p class="muted">No certificate: this host is not served over TLS.</p>
       )}
       {domain.certificate_order && <Ordered domain={domain} order={domain.certificate_order} />}
       {has && mayEdit && (

@@ -14,8 +14,8 @@ export function ExpiredSession() {
       onClose={() => undefined}
     >
       <p class="muted">
-        {wasOpen ? 'From now on people have to sign in.' : 'Sign in again to go on.'} What you have typed is
-        still here.
+        {wasOpen ? 'From now on people have to sign in.' : 'Sign in again to continue.'} What you have typed
+        is still here.
       </p>
       <SignInForm {...(email !== undefined && { email })} />
     </Dialog>

@@ -148,7 +148,7 @@ function Search() {
         }}
         onKeyDown={onKeyDown}
       />
-      <div ref={list} id="palette-choices" role="listbox" aria-label="Found">
+      <div ref={list} id="palette-choices" role="listbox" aria-label="Results">
         {choices.map((choice, index) => (
           // Chosen with the keys of the field above, which keeps the focus.
           <div

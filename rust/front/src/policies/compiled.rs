@@ -1,4 +1,5 @@
-//! Policies as the supervisor sends them. `src/contracts/front.ts` is made from these types.
+//! Policies as the supervisor sends them. `src/contracts/front.ts` is made from these types. One is called
+//! `Compiled...` where the front prepares another one from it; the others are used as they come.
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Deserialize;

@@ -225,6 +225,6 @@ fn a_handler_of_whole_requests_gets_no_others() {
     let mut connection = handler.connect();
     connection.open(1, "/");
     assert!(connection.is_closed());
-    // A gateway of before knows one word only.
+    // An earlier gateway knows one word only.
     Handler::start(SYNC);
 }

@@ -25,14 +25,14 @@ pub fn resolve(path: &str, creates: bool, folders: &[PathBuf]) -> Result<PathBuf
         let advice = "does not exist, or is none, or may not be entered: create it, or correct the path";
         return Err(refused(format!("the folder {} {advice}", parent.display())));
     };
-    let is_there = if_there(fs::symlink_metadata(&given))?.is_some();
-    let file = if is_there { existing(&given)? } else { Some(real_parent.join(name)) };
+    let exists = if_there(fs::symlink_metadata(&given))?.is_some();
+    let file = if exists { existing(&given)? } else { Some(real_parent.join(name)) };
     let file = file.ok_or_else(|| refused(format!("{shown} is a symbolic link to nothing")))?;
     require_within(&file, folders, &given)?;
-    if is_there && !file.is_file() {
+    if exists && !file.is_file() {
         return Err(refused(format!("{shown} is not a file")));
     }
-    if !is_there && !creates {
+    if !exists && !creates {
         return Err(refused(format!(
             "{shown} does not exist, and none is made: it was there before, or create_if_missing is false"
         )));

@@ -156,7 +156,7 @@ impl Link {
 
     /// Asks for something, after what was asked for before. To drop the future aborts it.
     pub fn ask(&self, work: Work) -> impl Future<Output = Result<Answer, CallError>> {
-        let asked = (!self.is_closed.get()).then(|| Asked { link: self, number: self.enter(work) });
+        let asked = (!self.is_closed.get()).then(|| PendingAnswer { link: self, number: self.enter(work) });
         poll_fn(move |context| {
             let Some(asked) = &asked else { return Poll::Ready(Err(closed())) };
             let asker = &mut self.askers.borrow_mut()[asked.number];
@@ -317,12 +317,12 @@ async fn end_if_endless(ticket: Arc<Ticket>) {
 }
 
 /// One who waits for an answer.
-struct Asked<'a> {
+struct PendingAnswer<'a> {
     link: &'a Link,
     number: usize,
 }
 
-impl Drop for Asked<'_> {
+impl Drop for PendingAnswer<'_> {
     fn drop(&mut self) {
         self.link.leave(self.number);
     }

@@ -44,7 +44,8 @@ pub struct TooComplex;
 
 pub type Fits = Result<bool, TooComplex>;
 
-pub struct Evaluation<'s> {
+/// The check of one value by schemas, with the steps that are left.
+pub struct SchemaEvaluation<'s> {
     schemas: &'s [Schema],
     /// Until the next look at `stop`.
     steps: u64,
@@ -84,9 +85,9 @@ pub fn noted(
     problem: impl FnOnce() -> Cow<'static, str>,
 ) -> bool {
     let Some(problems) = problems else { return false };
-    let goes_on = !problems.is_full();
+    let may_continue = !problems.is_full();
     problems.add(place, problem());
-    goes_on
+    may_continue
 }
 
 /// Notes a problem and goes on, or returns when no more are of interest.
@@ -113,7 +114,7 @@ macro_rules! also {
 }
 pub(super) use also;
 
-impl<'s> Evaluation<'s> {
+impl<'s> SchemaEvaluation<'s> {
     pub fn new(schemas: &'s [Schema], Budget(further_steps): Budget, stop: StopFlag) -> Self {
         Self { schemas, steps: 0, further_steps, stop, depth: 0 }
     }

@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::compiled::{CompiledBody, CompiledValidate, MediaType, Mode, Parameter, Reading, Shape};
-use super::evaluate::{Budget, Evaluation, TooComplex};
+use super::evaluate::{Budget, SchemaEvaluation, TooComplex};
 use super::json::{Json, MAX_VALUES};
 use super::kept_head::KeptHead;
 use super::parameters::Sources;
@@ -158,8 +158,8 @@ impl Ready {
         Budget::of(bytes, self.pattern_cost)
     }
 
-    pub(super) fn evaluation(&self, budget: Budget, stop: StopFlag) -> Evaluation<'_> {
-        Evaluation::new(&self.schemas, budget, stop)
+    pub(super) fn evaluation(&self, budget: Budget, stop: StopFlag) -> SchemaEvaluation<'_> {
+        SchemaEvaluation::new(&self.schemas, budget, stop)
     }
 
     /// # Errors

@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use std::hash::BuildHasher;
 
 use super::compiled::Index;
-use super::evaluate::{Evaluation, Fits, Seen, also, fail};
+use super::evaluate::{Fits, SchemaEvaluation, Seen, also, fail};
 use super::json::Json;
 use super::number::Number;
 use super::problems::{Place, Problems};
@@ -14,7 +14,7 @@ type Found<'f, 'p> = &'f mut Option<&'p mut Problems>;
 /// Values and texts of a schema in a message, characters.
 const SHOWN: usize = 100;
 
-impl Evaluation<'_> {
+impl SchemaEvaluation<'_> {
     /// Values that are the only ones.
     pub fn fixed(&mut self, rules: &SchemaRules, value: &Json<'_>, place: &Place<'_>, problems: Found<'_, '_>) -> Fits {
         let mut valid = true;

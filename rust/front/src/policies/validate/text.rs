@@ -2,14 +2,14 @@
 use std::borrow::Cow;
 
 use super::compiled::{PatternShape, Shape, Types};
-use super::evaluate::{Evaluation, TooComplex};
+use super::evaluate::{SchemaEvaluation, TooComplex};
 use super::json::{Json, MAX_VALUES, MEMBER_BYTES};
 use super::number::Number;
 use super::problems::{Place, Problems};
 
 /// Reads texts, and checks them.
 pub struct TextReader<'e, 's> {
-    pub evaluation: &'e mut Evaluation<'s>,
+    pub evaluation: &'e mut SchemaEvaluation<'s>,
 }
 
 impl TextReader<'_, '_> {
