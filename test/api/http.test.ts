@@ -224,6 +224,16 @@ describe('HTTP', () => {
     }
   });
 
+  it('names a hundred of the members that are not known, and says how many more there are', async () => {
+    const unknown = Object.fromEntries(Array.from({ length: 150 }, (_, at) => [`unknown${at}`, 1]));
+    const response = await api.post('/api/domains', { name: 'A', host: 'unknown.example', ...unknown });
+    const { id } = expectData<{ id: string }>(response, 201);
+    const { warnings } = response.body as { warnings: string[] };
+    expect(warnings).to.have.length(101);
+    expect(warnings.at(-1)).to.equal('body: 50 more fields are not known and were ignored');
+    expectData(await api.delete(`/api/domains/${id}`));
+  });
+
   it('refuses a member __proto__ in a body, and changes nothing', async () => {
     const body = '{"name":"A","host":"proto.example","__proto__":{"enabled":false}}';
     expectFailure(await api.post('/api/domains', body), 'invalid_input', /body\.__proto__: is not accepted/);

@@ -73,7 +73,7 @@ export async function checkChanges(
           warnings.push(...result.map((text: string) => `${titleOf(object)}: ${text}`));
       } catch (thrown) {
         // Who may not is told so, whatever else is wrong.
-        if (!(thrown instanceof AppError)) throw thrown;
+        if (!(thrown instanceof AppError) || thrown.code === 'busy') throw thrown;
         const message = thrown.message.replace(/^body\./, '');
         if (thrown.code === 'forbidden')
           throw new AppError('forbidden', `The ${titleOf(object)}: ${message}`, thrown.extras, {

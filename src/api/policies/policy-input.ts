@@ -1,7 +1,7 @@
 /** Policies as they come in: checked beyond their schema, and the keys of the issuers that they name are fetched. */
 import { AppError } from '../../errors.js';
 import { ownerOfActor } from '../../model/owner.js';
-import { type PolicyProblem, problemOfPolicies } from '../../model/policies/checks.js';
+import { type PolicyProblem, problemOfPolicies, problemOfSize } from '../../model/policies/checks.js';
 import type { Policies } from '../../model/policies/policies.js';
 import { PrivateAddressError, requirePublicHost } from '../../util/public-address.js';
 import type { Principal } from '../access/principal.js';
@@ -55,6 +55,8 @@ async function problemOf(
   { threads }: Dependencies,
   { actor }: Pick<Principal, 'actor'>,
 ): Promise<PolicyProblem | undefined> {
+  const tooLarge = problemOfSize(policies);
+  if (tooLarge) return tooLarge;
   if (JSON.stringify(policies).length <= LONG) return problemOfPolicies(policies);
   return threads.run(ownerOfActor(actor), 'problemOfPolicies', policies);
 }

@@ -14,6 +14,8 @@ const TEXT_TYPES = ['text/*'];
 const PROTOTYPE = '__proto__';
 /** Characters of a place in a message. */
 const MAX_PLACE = 300;
+/** Of a body: small ones take long to read, and no route needs more. */
+const MAX_VALUES = 50_000;
 const parsers = new Map<number, ReturnType<typeof bodyParser>>();
 
 /**
@@ -57,12 +59,41 @@ function textOf(bytes: Buffer): string {
 }
 
 function jsonOf(bytes: Buffer): unknown {
+  if (hasTooManyValues(bytes))
+    throw new AppError('invalid_input', `body: has more than ${MAX_VALUES} values`);
   try {
     return JSON.parse(utf8Text(bytes));
   } catch (thrown) {
     const cause = toError(thrown);
     throw new AppError('invalid_json', `The body is not valid JSON: ${cause.message}`, {}, { cause });
   }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+/** `,`, `[` and `{`: what a further value comes after. */
+const BEFORE_VALUE = new Set([0x2c, 0x5b, 0x7b]);
+
+/** Found out before any of them is made. Texts are skipped, which may be code. */
+function hasTooManyValues(bytes: Buffer): boolean {
+  let values = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number;
+    if (byte === QUOTE) at = endOfText(bytes, at);
+    else if (BEFORE_VALUE.has(byte) && ++values > MAX_VALUES) return true;
+  }
+  return false;
+}
+
+/** Where the quote is that ends the text which begins here; the end of all where there is none. */
+function endOfText(bytes: Buffer, start: number): number {
+  for (let end = bytes.indexOf(QUOTE, start + 1); end !== -1; end = bytes.indexOf(QUOTE, end + 1)) {
+    let before = end - 1;
+    while (bytes[before] === BACKSLASH) before--;
+    // An even number of them: none escapes the quote.
+    if ((end - before) % 2 === 1) return end;
+  }
+  return bytes.length;
 }
 
 /** A value within a body, and where it is. */

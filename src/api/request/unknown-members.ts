@@ -4,6 +4,9 @@ import { AppError } from '../../errors.js';
 /** Maximum edit distance of a probable misspelling. */
 const MAX_EDITS = 2;
 
+/** So many are looked at, and named. */
+const MAX_NAMED = 100;
+
 /**
  * Returns warnings for unknown members, so that a client may be newer than the service.
  * @param known the members of the body
@@ -16,15 +19,18 @@ export function warnOfUnknown(
   known: readonly string[],
   shown: readonly string[] = [],
 ): string[] {
-  for (const name of unknown.filter((candidate) => !shown.includes(candidate))) {
+  const named = unknown.slice(0, MAX_NAMED);
+  for (const name of named.filter((candidate) => !shown.includes(candidate))) {
     const meant = known.find((candidate) => isMisspelt(name, candidate));
     if (meant !== undefined) {
       throw new AppError('invalid_input', `${root}.${name}: is not known; did you mean "${meant}"?`);
     }
   }
-  return unknown.map((name) =>
+  const warnings = named.map((name) =>
     shown.includes(name) ? `${root}.${name}: cannot be set here and was ignored` : ignoredIn(root)(name),
   );
+  const more = unknown.length - named.length;
+  return more === 0 ? warnings : [...warnings, `${root}: ${more} more fields are not known and were ignored`];
 }
 
 /** Makes the text of a warning. */

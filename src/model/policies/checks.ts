@@ -11,6 +11,11 @@ const MAX_SHOWN_KEY = 100;
 /** What is wrong: where, as names and numbers with dots between, and what. */
 export type PolicyProblem = readonly [place: string, problem: string];
 
+/** Whether they are too large or too deep, before anything goes into their depth. */
+export function problemOfSize(policies: Policies): PolicyProblem | undefined {
+  return problemOf(() => requireModest(policies));
+}
+
 /** The first problem of policies that fit the schema. Large schemas take long to check. */
 export function problemOfPolicies(policies: Policies): PolicyProblem | undefined {
   const [first] = problems(policies);
@@ -18,8 +23,7 @@ export function problemOfPolicies(policies: Policies): PolicyProblem | undefined
 }
 
 function* problems(policies: Policies): Iterable<PolicyProblem> {
-  const tooLarge = problemOf(() => requireModest(policies));
-  // What follows goes into its depth.
+  const tooLarge = problemOfSize(policies);
   if (tooLarge) return void (yield tooLarge);
   for (const [name, policy] of Object.entries(policies)) {
     const problem = textsOf(policy).map(textProblem).find(Boolean);
