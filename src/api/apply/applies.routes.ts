@@ -1,6 +1,7 @@
 /** Applies: what came of them, how far they are, and their rollback. */
 import { Type } from '@sinclair/typebox';
 import { requireFound } from '../../errors.js';
+import { ownerOfActor } from '../../model/owner.js';
 import { findApply, listApplies } from '../../store/applies.js';
 import { progressReply } from '../response/progress-events.js';
 import { listOptions, PageQuery, pageReply } from '../route/paging.js';
@@ -10,6 +11,7 @@ import { ApplySummaryView, ApplyView, presentApplySummary, showApply } from './a
 import { NoWait, PlanHash, PlanView } from './apply.schema.js';
 import { applySource } from './events.js';
 import { requireReadable } from './permissions.js';
+import { PLAN_TURNS } from './plan-apply.js';
 import { planCheckedRollback } from './rollback.js';
 import { shownInFull } from './show-plan.js';
 import { requireSamePlan, startApply } from './start-apply.js';
@@ -97,8 +99,10 @@ export const appliesRoutes = [
     alternatives: ACCEPTED,
     errors: ['apply_not_committed', 'apply_conflict', ...APPLY_ERRORS],
     handle: async ({ params: { id }, query, principal, markAsDryRun, ...request }, deps) => {
-      const apply = requireFound(await findApply(deps.store, id), 'apply', id);
-      const plan = await planCheckedRollback(deps, apply, principal);
+      const plan = await PLAN_TURNS.run(ownerOfActor(principal.actor), async () => {
+        const apply = requireFound(await findApply(deps.store, id), 'apply', id);
+        return planCheckedRollback(deps, apply, principal);
+      });
       requireReadable(
         principal,
         plan.changes.flatMap(({ before, after }) => [before, after].filter((object) => object !== null)),

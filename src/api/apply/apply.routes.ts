@@ -2,6 +2,7 @@
 import { Readable } from 'node:stream';
 import { Type } from '@sinclair/typebox';
 import type { Folder } from '../../import/folder/folder.js';
+import { ownerOfActor } from '../../model/owner.js';
 import { ownerOf } from '../access/principal.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { readDecompressed } from '../request/decompressed-body.js';
@@ -14,7 +15,7 @@ import { ApplyView } from './apply.present.js';
 import { ApplyQuery, ENVIRONMENT, ExportQuery, ExportView, Files, PlanView } from './apply.schema.js';
 import { edgeFileSchema } from './edge-file.js';
 import { EXPORT_TURNS, exportedFiles } from './export.js';
-import { planApply, readableObjects } from './plan-apply.js';
+import { PLAN_TURNS, planApply, readableObjects } from './plan-apply.js';
 import { shownInFull } from './show-plan.js';
 import { requireSamePlan, startApply } from './start-apply.js';
 import { zipOf } from './zip.js';
@@ -62,7 +63,9 @@ export const applyRoutes = [
       const isDryRun = isSet(query.dry_run);
       if (isDryRun) markAsDryRun();
       const options = { prune: isSet(query.prune), adopt: isSet(query.adopt) };
-      const plan = await planApply(deps, folder, options, principal);
+      const plan = await PLAN_TURNS.run(ownerOfActor(principal.actor), () =>
+        planApply(deps, folder, options, principal),
+      );
       if (isDryRun) return shownInFull(plan, deps, principal);
       requireSamePlan(plan, query.plan_hash);
       const how = { rollbackOf: null, noWait: isSet(query.no_wait) };

@@ -14,6 +14,7 @@ import { type OpenedService, openService } from '../../lifecycle/stored-services
 import { readInstallation, type StoredInstallation } from '../../store/installation.js';
 import type { Principal } from '../access/principal.js';
 import type { ApiDependencies } from '../api-dependencies.js';
+import { AnswerTurns } from '../response/answer-turns.js';
 import { checkChanges } from './checks.js';
 import { declaredObjects } from './declared-objects.js';
 import { isOwn, requirePermissions, requireReadable, requireWithin } from './permissions.js';
@@ -26,6 +27,9 @@ export interface ApplyOptions {
 }
 
 export type PlanDependencies = Pick<ApiDependencies, 'store' | 'config' | 'log' | 'secrets' | 'threads'>;
+
+/** A plan has all code of the installation in memory, and a connection to the database while that is read. */
+export const PLAN_TURNS = new AnswerTurns({ what: 'plans', places: 2, beyond: 2 });
 
 /** So many objects are named in a warning. */
 const NAMED = 20;
