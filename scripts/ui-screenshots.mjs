@@ -97,9 +97,9 @@ function pagesOf(ids) {
     { name: 'apply-run', title: 'An apply', path: `/ui/applies/${ids.apply}` },
     {
       name: 'apply-back',
-      title: 'Taking an apply back',
+      title: 'Rolling an apply back',
       path: `/ui/applies/${ids.apply}`,
-      prepare: click('Take it back …'),
+      prepare: click('Roll back …'),
     },
     {
       name: 'export',

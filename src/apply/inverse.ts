@@ -4,7 +4,7 @@ import { changedFields } from './compare.js';
 import { titleOf } from './keys.js';
 import type { InstallationObject, ObjectChange } from './objects.js';
 
-/** A change, and what of it cannot be taken back. */
+/** A change, and what of it cannot be rolled back. */
 export interface Inverse {
   /** Undefined: there is nothing to do. */
   readonly change: ObjectChange | undefined;

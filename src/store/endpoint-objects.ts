@@ -77,7 +77,7 @@ function settingsOf({ body, method, path, headers, ...times }: ScheduleObject): 
   return { ...times, request: { method, path, headers, body: Buffer.from(body ?? '', 'base64') } };
 }
 
-/** Has those versions serve that served before the apply that is taken back. */
+/** Has those versions serve that served before the apply that is rolled back. */
 async function serveAgain(tx: Store, id: string, { served, origin, applyId }: WriteContext): Promise<void> {
   const deployed = served?.get(id);
   if (deployed) await addDeployment(tx, { endpointId: id, kind: 'rollback', ...deployed, origin, applyId });

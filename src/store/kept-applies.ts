@@ -5,7 +5,7 @@ import { type Store, transaction } from './database.js';
 /** What an apply counts as beside what it has: those that change little have a limit, too. */
 const ROW_BYTES = 8_192;
 
-/** One that takes it back needs what it has saved. */
+/** Its rollback needs what it has saved. */
 const IS_FREE = `applies.id NOT IN (
   SELECT rollback_of FROM applies WHERE finished_at IS NULL AND rollback_of IS NOT NULL)`;
 

@@ -33,7 +33,7 @@ edge logs -n 1 --status 2xx
 edge endpoint show localhost/helo
 edge endpont list
 edge endpoint delete localhost/hello
-# An installation as files: planned, applied all or nothing, taken back
+# An installation as files: planned, applied all or nothing, rolled back
 cd ..
 edge init pets --host pets.localhost
 cd pets

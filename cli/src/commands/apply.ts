@@ -64,7 +64,7 @@ export async function apply(
   await finish(session, data as Apply, folder);
 }
 
-/** Takes back what an apply has changed. */
+/** Rolls back what an apply has changed. */
 export async function rollbackApply(
   session: Session,
   id: string,
@@ -93,7 +93,7 @@ export async function applies(
     if (list.length === 0) session.out.note('There are none yet; `edge apply` makes the first.');
     else
       session.out.table(
-        ['id', 'stack', 'state', 'when', 'by', 'takes back'],
+        ['id', 'stack', 'state', 'when', 'by', 'rolls back'],
         list.map((one) => [
           ...[one.id, one.stack, one.state, timeOf(one.created_at)],
           ...[actorOf(one.actor), one.rollback_of ?? ''],
@@ -155,7 +155,7 @@ async function finish(session: Session, started: Apply, folder?: string): Promis
   session.out.warnings(ended.outcome?.warnings ?? []);
   if (ended.state !== 'succeeded') throw failed(ended, await handlersOf(folder));
   session.out.result(ended, () =>
-    session.out.line(`Applied. \`edge rollback --apply ${ended.id}\` takes it back.`),
+    session.out.line(`Applied. \`edge rollback --apply ${ended.id}\` rolls it back.`),
   );
 }
 

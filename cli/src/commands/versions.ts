@@ -52,7 +52,7 @@ export async function rollback(
 ): Promise<void> {
   if (apply !== undefined) {
     if (name !== undefined || version !== undefined || message !== undefined)
-      throw new UsageError('--apply takes back a whole apply: give no endpoint, version or message with it');
+      throw new UsageError('--apply rolls back a whole apply: give no endpoint, version or message with it');
     return rollbackApply(session, apply, { ...(yes !== undefined && { yes }), wait });
   }
   if (!wait) throw new UsageError('--no-wait belongs to --apply: only applies wait for each other');

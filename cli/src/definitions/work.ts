@@ -33,11 +33,11 @@ export function defineWork(program: Command): void {
     async () => (await import('../commands/deploy.js')).deploy,
   );
   runs(
-    command(program, 'rollback', 'run the version that served before, or another one; or take back an apply')
+    command(program, 'rollback', 'run the version that served before, or another one; or roll back an apply')
       .argument('[endpoint]', ENDPOINT)
       .option('--version <n>', 'the version to run', number)
-      .option('--apply <id>', 'take back all that this apply has changed')
-      .option('-y, --yes', 'do not ask before an apply is taken back')
+      .option('--apply <id>', 'roll back all that this apply has changed')
+      .option('-y, --yes', 'do not ask before an apply is rolled back')
       .option('--no-wait', `with --apply: ${NO_WAIT}`)
       .option('-m, --message <text>', 'why'),
     async () => (await import('../commands/versions.js')).rollback,

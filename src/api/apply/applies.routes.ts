@@ -87,7 +87,7 @@ export const appliesRoutes = [
     path: '/api/applies/{id}/rollback',
     isLarge: true,
     permission: 'endpoints:write',
-    summary: 'Take back what an apply has changed; with `dry_run=true`, plan that',
+    summary: 'Roll back what an apply has changed; with `dry_run=true`, plan that',
     tag,
     params: IdParams,
     query: Type.Object({

@@ -21,7 +21,7 @@ import { existingObjects, type PlanDependencies, requireNoConflicts } from './pl
 
 /**
  * What others have changed since stays, and is a warning. What comes back is checked as if it were sent anew: it may be
- * somebody else who takes it back, under other settings.
+ * somebody else who rolls it back, under other settings.
  * @throws AppError apply_not_committed, forbidden; apply_conflict when something of others would go with it, or move,
  *   or when something cannot be as it was
  */

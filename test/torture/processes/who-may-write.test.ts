@@ -148,7 +148,7 @@ describe('who may write what', function () {
   const rollBack = (name: string, who: HttpClient) =>
     who.post(`/api/applies/${applies.get(name)}/rollback?dry_run=true`);
 
-  /** A request to change the twin of a delicate object, which is taken back. */
+  /** A request to change the twin of a delicate object, which is rolled back. */
   const tryToChange = async (one: Case, name: string, who: HttpClient) => {
     const answer = await who.put(pathOf(one, name), changesOf(one, name, 'delicate'));
     if (isAllowed(answer)) expectData(await admin.put(pathOf(one, name), changesOf(one, name, 'harmless')));

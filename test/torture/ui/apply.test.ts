@@ -95,18 +95,18 @@ describe('UI: apply and export', function () {
     await page.getByText('Everything is as the files say.').waitFor();
     expect(await answer()).to.equal('two');
 
-    await page.getByRole('button', { name: 'Take it back …' }).click();
+    await page.getByRole('button', { name: 'Roll back …' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByText(/^0 new, 2 changed, 0 deleted/).waitFor();
     await expectAccessible(page);
-    await dialog.getByRole('button', { name: 'Take it back' }).click();
+    await dialog.getByRole('button', { name: 'Roll back' }).click();
     await page.getByText('It is as it was before.').waitFor();
     expect(await answer()).to.equal('one');
-    // The way back leads to the apply, and its list has both.
+    // The link leads back to the apply, and the list has both.
     await page.getByRole('link', { name: 'an earlier apply' }).click();
     await page.getByRole('heading', { name: 'Apply of shop' }).waitFor();
     await page.getByRole('link', { name: 'Apply' }).last().click();
-    await page.getByRole('row', { name: /taken back/ }).waitFor();
+    await page.getByRole('row', { name: /a rollback/ }).waitFor();
     expect(await page.getByRole('row').count()).to.equal(4);
     await close();
   });
@@ -121,7 +121,7 @@ describe('UI: apply and export', function () {
       .getByText(/no .*oops/)
       .first()
       .waitFor();
-    expect(await page.getByRole('button', { name: 'Take it back …' }).count()).to.equal(0);
+    expect(await page.getByRole('button', { name: 'Roll back …' }).count()).to.equal(0);
     await expectAccessible(page);
     expect(await answer()).to.equal('one');
     await close();
@@ -165,9 +165,9 @@ describe('UI: apply and export', function () {
     await dialog.getByRole('button', { name: 'Apply, and delete one object' }).click();
     await page.getByText('Everything is as the files say.').waitFor();
     expect((await stack.gateway.get('/hello', { headers: { host: HOST } })).status).to.equal(404);
-    await page.getByRole('button', { name: 'Take it back …' }).click();
+    await page.getByRole('button', { name: 'Roll back …' }).click();
     await dialog.getByText(/^1 new, 1 changed, 0 deleted/).waitFor();
-    await dialog.getByRole('button', { name: 'Take it back' }).click();
+    await dialog.getByRole('button', { name: 'Roll back' }).click();
     await page.getByText('It is as it was before.').waitFor({ timeout: 60_000 });
     expect(await answer()).to.equal('one');
     await close();
@@ -305,7 +305,7 @@ describe('UI: apply and export', function () {
     await page.goto('/ui/apply');
     await page.getByRole('link', { name: 'shop', exact: true }).first().click();
     await page.getByRole('heading', { name: 'The plan' }).waitFor();
-    expect(await page.getByRole('button', { name: 'Take it back …' }).count()).to.equal(0);
+    expect(await page.getByRole('button', { name: 'Roll back …' }).count()).to.equal(0);
     await page.goBack();
     await page.getByRole('heading', { name: 'What was applied' }).waitFor();
     expect(await page.getByRole('button', { name: /^Apply/ }).count()).to.equal(0);

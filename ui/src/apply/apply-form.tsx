@@ -146,7 +146,7 @@ function Preview({ plan: { data, error, isLoading, refresh }, hasSource }: Previ
         <Empty title="Nothing chosen yet">
           <p>
             What would be made, changed and deleted is shown here before anything is. An apply is done
-            entirely or not at all, and can be taken back.
+            entirely or not at all, and can be rolled back.
           </p>
         </Empty>
       ) : error ? (
@@ -191,7 +191,7 @@ function askToDelete(plan: Plan, run: () => Promise<void>): void {
             </li>
           ))}
         </ul>
-        <p class="muted">What is deleted comes back when the apply is taken back.</p>
+        <p class="muted">What is deleted comes back when the apply is rolled back.</p>
       </>
     ),
     run: () => run().catch(failed),

@@ -31,7 +31,7 @@ export function ApplyRunPage({ params: { id = '' } }: PageProps) {
     <Page
       title={apply ? titleOf(apply) : 'Apply'}
       crumbs={<Link href="/ui/apply">Apply</Link>}
-      actions={mayGoBack && <Button onClick={() => setGoingBack(true)}>Take it back …</Button>}
+      actions={mayGoBack && <Button onClick={() => setGoingBack(true)}>Roll back …</Button>}
     >
       <Loaded result={result} lines={6} subject={SUBJECT}>
         {(loaded) => <Content apply={loaded} />}
@@ -95,7 +95,7 @@ function Content({ apply }: { readonly apply: Apply }) {
           <Visible text={whoOf(actor)} isOneLine />, <Ago at={created_at} />
           {rollback_of !== null && (
             <>
-              , takes back <Link href={`/ui/applies/${rollback_of}`}>an earlier apply</Link>
+              , rolls back <Link href={`/ui/applies/${rollback_of}`}>an earlier apply</Link>
             </>
           )}
         </p>

@@ -51,7 +51,7 @@ function Row({
         <Link href={`/ui/applies/${id}`}>
           <Visible text={stack} isOneLine />
         </Link>{' '}
-        {rollback_of !== null && <span class="muted small">taken back</span>}
+        {rollback_of !== null && <span class="muted small">a rollback</span>}
       </th>
       <td data-label="State">
         <Badge tone={tone}>{word}</Badge>

@@ -61,13 +61,13 @@ function apply(
   return upload({ route: 'POST /api/apply', query, body, ...more });
 }
 
-/** What taking an apply back would do. @throws ApiError */
+/** What the rollback of an apply would do. @throws ApiError */
 export async function planRollback(id: string, signal: AbortSignal): Promise<Answer<Plan>> {
   const input = { params: { id }, query: { dry_run: 'true' as const } };
   return (await call('POST /api/applies/{id}/rollback', input, signal)) as Answer<Plan>;
 }
 
-/** Takes an apply back, as its plan says. @returns the id of the apply that does. @throws ApiError */
+/** Rolls an apply back, as its plan says. @returns the id of the apply that does. @throws ApiError */
 export async function startRollback(id: string, planHash: string): Promise<string> {
   const input = { params: { id }, query: { plan_hash: planHash } };
   const { method, path } = target('POST /api/applies/{id}/rollback', input);

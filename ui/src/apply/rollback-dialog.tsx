@@ -29,8 +29,8 @@ export function RollbackDialog({ id, onClose }: RollbackDialogProps) {
   };
   return (
     <FormDialog
-      title="Take it back?"
-      action="Take it back"
+      title="Roll back this apply?"
+      action="Roll back"
       isWide
       isDangerous
       isDisabled={!data || isLoading || data.changes.length === 0}

@@ -14,7 +14,7 @@ export const STATES: Readonly<Record<State, readonly [word: string, tone: Tone, 
   converging: ['converging', 'warn', 'It is changed. Gateways take the changes.'],
   succeeded: ['succeeded', 'ok', 'Everything is as the files say.'],
   failed: ['failed', 'bad', 'Nothing was changed.'],
-  undoing: ['undoing', 'warn', 'Not all gateways could take it. Everything is taken back.'],
+  undoing: ['undoing', 'warn', 'Not all gateways could take it. Everything is rolled back.'],
   undone: ['undone', 'bad', 'Not all gateways could take it. Everything is as before.'],
   not_undone: ['not undone', 'bad', 'It could not be undone: its changes remain.'],
 };
