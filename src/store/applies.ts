@@ -6,9 +6,7 @@ import type { ObjectChange } from '../apply/objects.js';
 import { AppError, type ErrorCode } from '../errors.js';
 import type { StoredActor } from '../model/actor.js';
 import type { StoredRights } from '../model/rights.js';
-import { jsonInParts } from '../util/pauses.js';
-import { countUnfinishedOf, earlierThanNew } from './apply-turns.js';
-import { type Store, transaction, violatedForeignKey } from './database.js';
+import type { Store } from './database.js';
 import { byCreation, type ListOptions, type Page, readPage } from './pages.js';
 
 /** How far an apply is. Those after `committing` have changed the installation. */
@@ -113,21 +111,6 @@ const WITHOUT_CHANGES = [
   ] as const),
 ] as const;
 
-export type NewApply = Pick<
-  Apply,
-  | 'id'
-  | 'stack'
-  | 'plan_hash'
-  | 'rollback_of'
-  | 'actor'
-  | 'rights'
-  | 'request_id'
-  | 'plan'
-  | 'changes'
-  | 'hosts'
-  | 'no_wait'
->;
-
 /** One attempt; jobs refer to it. */
 export interface ApplyAttempt {
   readonly id: string;
@@ -144,86 +127,6 @@ export interface ApplyFailure {
 /** Whoever has lost an attempt stops working on it. */
 export class AttemptLost extends Error {
   override readonly name = 'AttemptLost';
-}
-
-/** That somebody has asked for and that have not ended, at most. */
-const MAX_OF_OWNER = 20;
-
-/**
- * @throws AppError apply_busy when somebody has asked for too many, or for one that does not wait for others;
- *   not_found when the apply that it rolls back is not kept any more
- */
-export async function insertApply(store: Store, added: NewApply): Promise<void> {
-  const plan = (await jsonInParts(added.plan)).toString();
-  await transaction(store, async (tx) => {
-    const { sql, bindings } = await sendChanges(tx, added.changes);
-    const changes = tx.knex.raw(sql, bindings);
-    // One is added at a time: what is counted, and what is earlier, is still so when the row is there.
-    await tx.knex.raw("SELECT pg_advisory_xact_lock(hashtextextended('edge-gateway new applies', 0))");
-    const earlier = added.no_wait ? await earlierThanNew(tx, added.stack) : undefined;
-    if (earlier !== undefined) throw busy(earlier);
-    if ((await countUnfinishedOf(tx, added.actor)) >= MAX_OF_OWNER)
-      throw new AppError(
-        'apply_busy',
-        `You have asked for ${MAX_OF_OWNER} applies that have not ended yet; try again when one has.`,
-      );
-    await tx.knex('applies').insert({
-      ...added,
-      actor: JSON.stringify(added.actor),
-      rights: added.rights && JSON.stringify(added.rights),
-      ...{ plan, changes },
-      hosts: [...added.hosts],
-    });
-  }).catch((thrown: unknown) => {
-    if (violatedForeignKey(thrown) !== 'applies_rollback_of_foreign') throw thrown;
-    throw new AppError(
-      'not_found',
-      `The apply ${added.rollback_of} is not kept any more`,
-      {},
-      { cause: thrown },
-    );
-  });
-}
-
-/** Characters that are sent at once, and one change more. */
-const SENT = 1024 * 1024;
-
-/**
- * What an apply changes, as a value of SQL until the end of the transaction. What is large is sent to the database in
- * parts: all of it as one value would hold up the event loop.
- */
-async function sendChanges(
-  { knex }: Store,
-  changes: readonly ObjectChange[],
-): Promise<{ readonly sql: string; readonly bindings: string[] }> {
-  const parts = partsOf(changes);
-  const first = parts.next();
-  let next = parts.next();
-  if (next.done) return { sql: '?::jsonb', bindings: [first.value ?? '[]'] };
-  await knex.raw('CREATE TEMP TABLE new_changes (part integer, changes jsonb) ON COMMIT DROP');
-  const send = (part: number, text: string) =>
-    knex.raw('INSERT INTO new_changes VALUES (?, ?)', [part, text]);
-  await send(0, first.value ?? '[]');
-  for (let part = 1; !next.done; part++, next = parts.next()) await send(part, next.value);
-  const sql = `(SELECT jsonb_agg(change ORDER BY part, at)
-    FROM new_changes, jsonb_array_elements(new_changes.changes) WITH ORDINALITY AS elements (change, at))`;
-  return { sql, bindings: [] };
-}
-
-/** JSON of lists of changes, none of them much larger than `SENT`. */
-function* partsOf(changes: readonly ObjectChange[]): Generator<string, undefined, undefined> {
-  let texts: string[] = [];
-  let size = 0;
-  for (const change of changes) {
-    const text = JSON.stringify(change);
-    texts.push(text);
-    size += text.length;
-    if (size < SENT) continue;
-    yield `[${texts.join(',')}]`;
-    [texts, size] = [[], 0];
-  }
-  if (texts.length > 0) yield `[${texts.join(',')}]`;
-  return undefined;
 }
 
 /** @param other the id of an apply that is earlier */

@@ -71,10 +71,10 @@ export function noCursor(): AppError {
 const LONG = 100;
 
 /**
- * What the database sends is read some MiB at a time, however large it is: with several long pages at once, that would
+ * What the database sends is read some MiB at a time, however large it is: with many long pages at once, that would
  * hold up the event loop.
  */
-const longPages = new Turns({ places: 1, beyond: 1 });
+const longPages = new Turns({ places: 2, beyond: 2 });
 
 /** Reads a page. @param query of the rows with all conditions and columns, but without an order */
 export async function readPage<T>(

@@ -15,8 +15,9 @@ import {
   storedRights,
 } from '../../src/model/rights.js';
 import { digestOf } from '../../src/secrets/credentials.js';
-import { findApply, insertApply } from '../../src/store/applies.js';
+import { findApply } from '../../src/store/applies.js';
 import type { Database } from '../../src/store/database.js';
+import { insertApply } from '../../src/store/new-applies.js';
 import { createToken, deleteToken, type NewToken } from '../../src/store/tokens.js';
 import { createUser, deleteUser, type NewUser, type User, updateUser } from '../../src/store/users.js';
 import type { TestLog } from '../support/log.js';

@@ -15,10 +15,10 @@ import {
   AttemptLost,
   claimApply,
   findApply,
-  insertApply,
 } from '../../src/store/applies.js';
 import { takeTurn } from '../../src/store/apply-turns.js';
 import type { Database } from '../../src/store/database.js';
+import { insertApply } from '../../src/store/new-applies.js';
 import { removeNode } from '../../src/store/nodes.js';
 import type { TestLog } from '../support/log.js';
 import { addNode } from '../support/nodes.js';

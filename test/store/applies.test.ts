@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { AppError } from '../../src/errors.js';
 import type { StoredActor } from '../../src/model/actor.js';
-import { findApply, insertApply } from '../../src/store/applies.js';
+import { findApply } from '../../src/store/applies.js';
 import type { Database } from '../../src/store/database.js';
+import { insertApply } from '../../src/store/new-applies.js';
 import { findShownApply } from '../../src/store/shown-applies.js';
 import { useTestStore } from '../support/store.js';
 

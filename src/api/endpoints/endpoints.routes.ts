@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox';
 import { notFound, requireFound } from '../../errors.js';
 import { awaitRouting } from '../../lifecycle/routing.js';
 import { requireWithinSettings } from '../../model/endpoint-limits.js';
+import { ownerOfActor } from '../../model/owner.js';
 import { findCollection } from '../../store/collections.js';
 import {
   createEndpoint,
@@ -63,9 +64,10 @@ export const endpointRoutes = [
     tag,
     params: IdParams,
     data: Type.Array(EndpointSummary),
-    handle: async ({ params: { id }, scope }, { store }) => {
+    handle: async ({ params: { id }, scope, principal }, { store }) => {
       requireFound(await findCollection(store, id), 'collection', id);
-      const { rows } = await listEndpoints(store, { collection_id: id }, { scope });
+      const owner = ownerOfActor(principal.actor);
+      const { rows } = await listEndpoints(store, { collection_id: id }, { scope, owner });
       return mapInParts(rows, presentEndpointSummary);
     },
   }),

@@ -71,16 +71,17 @@ function jsonOf(bytes: Buffer): unknown {
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** `,`, `[` and `{`: what a further value comes after. */
-const BEFORE_VALUE = new Set([0x2c, 0x5b, 0x7b]);
+const COMMA = 0x2c;
+const BRACKET = 0x5b;
+const BRACE = 0x7b;
 
-/** Found out before any of them is made. Texts are skipped, which may be code. */
+/** Found out before any of them is made: each comes after one of three bytes. Texts are skipped, which may be code. */
 function hasTooManyValues(bytes: Buffer): boolean {
   let values = 0;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] as number;
     if (byte === QUOTE) at = endOfText(bytes, at);
-    else if (BEFORE_VALUE.has(byte) && ++values > MAX_VALUES) return true;
+    else if ((byte === COMMA || byte === BRACKET || byte === BRACE) && ++values > MAX_VALUES) return true;
   }
   return false;
 }

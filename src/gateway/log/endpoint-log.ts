@@ -1,5 +1,4 @@
 /** Makes entries of the log, and parts of traces, of what the front and handlers tell. */
-
 import type { RequestEntry } from '../../contracts/front.js';
 import type { Level, LogEntry, LogFields } from '../../model/log-entry.js';
 import type { Logger } from '../../util/log.js';

@@ -3,7 +3,6 @@
  * replaces them without losing a request, restarts them when they crash, stops them. `runner-state.ts` has its states;
  * in each but those in which it rests it takes one step. A newer desired state takes over between two steps.
  */
-
 import type { Serving } from '../../contracts/front.js';
 import { toError } from '../../errors.js';
 import { isKeptAwake } from '../../model/endpoint-limits.js';

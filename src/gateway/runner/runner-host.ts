@@ -1,5 +1,4 @@
 /** What the runner of an endpoint is told, and what it uses of the gateway. */
-
 import type { Serving } from '../../contracts/front.js';
 import type { Deployed } from '../../store/endpoint-runs.js';
 import type { OwnObservation } from '../../store/observations.js';
