@@ -41,7 +41,7 @@ const MAY_IMPORT = {
   ],
   gateway: [
     ...['src', 'util', 'contracts', 'model', 'metrics', 'artifacts', 'sandbox', 'store', 'reconcile'],
-    'internal',
+    ...['internal', 'threads'],
   ],
   actors: [
     ...['src', 'util', 'contracts', 'model', 'wire', 'secrets', 'bootstrap', 'sandbox', 'store'],

@@ -1,6 +1,7 @@
 /** Compares objects field by field, and gives plans their hash. */
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import { isObject } from '../util/json-object.js';
 import { Pauses } from '../util/pauses.js';
 import type { FieldChange, InstallationObject, ObjectChange } from './objects.js';
 
@@ -33,7 +34,7 @@ export function codeDigest(code: unknown): string | null {
 }
 
 function changedMembers(path: string, before: unknown, after: unknown): FieldChange[] {
-  if (!isMap(before) || !isMap(after)) return differing(path, before, after);
+  if (!isObject(before) || !isObject(after)) return differing(path, before, after);
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
   return [...names].flatMap((name) => changedMembers(`${path}.${name}`, own(before, name), own(after, name)));
 }
@@ -46,10 +47,6 @@ function differing(path: string, before: unknown, after: unknown): FieldChange[]
 
 function own(map: Readonly<Record<string, unknown>>, name: string): unknown {
   return Object.hasOwn(map, name) ? map[name] : undefined;
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isNothing(value: unknown): boolean {
@@ -70,7 +67,7 @@ export async function hashOf(stack: string, changes: readonly ObjectChange[]): P
 /** Independent of the order of the members of objects. */
 function inOrder(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inOrder);
-  if (!isMap(value)) return value;
+  if (!isObject(value)) return value;
   // Pairs, not an object: a key that looks like a number would not keep its place.
   return Object.entries(value)
     .sort(([left], [right]) => (left < right ? -1 : 1))

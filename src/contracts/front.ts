@@ -169,7 +169,7 @@ export type ToFront =
        * The counts of these rules. Null: they cannot be counted now. Null for a rule: this gateway has to count by
        * itself.
        */
-      readonly taken: readonly (RateTaken | null)[] | null;
+      readonly taken: readonly (RateStatus | null)[] | null;
     }
   /** This gateway lets its part of each limit of rates through. */
   | {
@@ -193,7 +193,7 @@ export type ToFront =
   | {
       readonly type: 'count';
       readonly seq: number;
-      readonly rules: readonly RateToTake[];
+      readonly rules: readonly RateDescriptor[];
     }
   /** Finish what is in flight, take nothing new, and exit. */
   | {
@@ -238,7 +238,7 @@ export interface Settings {
 }
 
 /** A request was counted by a rule. */
-export interface RateTaken {
+export interface RateStatus {
   readonly isAdmitted: boolean;
   /** Requests in this window, with this one. */
   readonly taken: number;
@@ -247,7 +247,7 @@ export interface RateTaken {
 }
 
 /** A rule by which a request is to be counted. */
-export interface RateToTake {
+export interface RateDescriptor {
   /** The name of the caller and the rule together. */
   readonly key: string;
   /** The name of the rule. */
@@ -297,7 +297,7 @@ export type FromFront =
   | {
       readonly type: 'take';
       readonly id: number;
-      readonly rules: readonly RateToTake[];
+      readonly rules: readonly RateDescriptor[];
     }
   /** Requests that handlers answered since the last such message. */
   | {
@@ -406,7 +406,7 @@ export interface Done {
   /** See `HandOver`. */
   readonly counts?: string;
   /** The counts of the rules, as many as were counted. */
-  readonly taken?: readonly (RateTaken | null)[];
+  readonly taken?: readonly (RateStatus | null)[];
 }
 
 /** The response to a request of the gateway itself. */

@@ -5,7 +5,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EndpointLimits } from '../model/endpoint-limits.js';
 import type { Deployed, DeployedTarget, RoutedEndpoint, StickyBy } from '../store/endpoint-runs.js';
-import { withoutValidate } from './policies/validate-text.js';
 
 /** So many values are kept to be shared, whose texts have so many characters; with more, they begin anew. */
 const MAX_SHARED = 10_000;
@@ -17,8 +16,8 @@ export interface KnownEndpoint extends RoutedEndpoint {
 }
 
 /** The same row, without what a driver left in it. */
-export function compactEndpoint(row: RoutedEndpoint): KnownEndpoint {
-  return new CompactEndpoint(withoutValidate(row));
+export function compactEndpoint(row: KnownEndpoint): KnownEndpoint {
+  return new CompactEndpoint(row);
 }
 
 /** Whether requests are routed to the same, under the same limits; policies are not compared. */

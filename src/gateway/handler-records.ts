@@ -4,6 +4,7 @@
  */
 
 import { LEVEL_NAMES, type Level } from '../model/log-entry.js';
+import { isObject } from '../util/json-object.js';
 import type { HandlerEntry } from './log/endpoint-log.js';
 
 /** What an entry keeps of a text that says where it is from. */
@@ -56,8 +57,4 @@ export function textOf({ level, message, requestId, fields }: HandlerEntry): str
 
 function isLevel(value: unknown): value is Level {
   return LEVEL_NAMES.includes(value as Level);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

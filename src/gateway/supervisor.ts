@@ -18,6 +18,7 @@ import {
 import { saveObservations } from '../store/observations.js';
 import { addRequests } from '../store/request-counters.js';
 import { readRowsDigest } from '../store/rows-digest.js';
+import type { Threads } from '../threads/threads.js';
 import { mapInParts } from '../util/pauses.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import { compactEndpoint, type KnownEndpoint, sameRouting } from './compact-endpoint.js';
@@ -30,6 +31,7 @@ import type { InvocationsOptions } from './invocations.js';
 import type { EndpointLog } from './log/endpoint-log.js';
 import { ObservationWriter } from './observation-writer.js';
 import { PoliciesInForce, type PoliciesInForceOptions } from './policies/policies-in-force.js';
+import { ValidateTexts } from './policies/validate-text.js';
 import { EndpointRunner } from './runner/endpoint-runner.js';
 import type { Beginning, EndpointRunnerHost } from './runner/runner-host.js';
 import { IdleHandlers } from './sleep/idle-handlers.js';
@@ -50,6 +52,8 @@ export interface SupervisorOptions
   readonly endpointLog: Pick<EndpointLog, 'output'>;
   /** What they use. */
   readonly figures: Pick<MinuteFigures, 'used' | 'restarted'>;
+  /** For policies that take long to compile. */
+  readonly threads: Threads;
   /** How long the front lets streams of a replaced handler go on. */
   readonly streamDrainMs: number;
 }
@@ -79,6 +83,7 @@ export class Supervisor {
   constructor(options: SupervisorOptions) {
     this.#options = options;
     const { store, changes, front, log } = options;
+    const texts = new ValidateTexts(options.threads);
     const readAgain = (id: string) => this.#endpoints.refresh(id);
     this.#policies = new PoliciesInForce({ ...options, readAgain });
     this.#observations = new ObservationWriter((observations) =>
@@ -107,7 +112,10 @@ export class Supervisor {
       renew: () => options.node.renew(),
       readVersions: () => endpointChangeCounts(store),
       readDigest: () => readRowsDigest(store, 'endpoints'),
-      readRows: async (ids) => mapInParts(await routedEndpoints(store, ids), compactEndpoint),
+      readRows: async (ids) =>
+        mapInParts(await routedEndpoints(store, ids), async (row) =>
+          compactEndpoint(await texts.takenOut(row)),
+        ),
       apply: (changed) => this.#apply(changed),
       log,
     });

@@ -1,6 +1,6 @@
 /** The result of reading an OpenAPI document or a bundle. */
 import type { Dependencies } from '../model/crates.js';
-import type { ImportedEndpoint, ImportedHandler } from '../model/imported-endpoint.js';
+import type { ImportedEndpoint, ImportedHandler, ServiceBinding } from '../model/imported-endpoint.js';
 import type { ValidateMode } from '../model/policies/validate.js';
 import { generateHandler } from './codegen/generate-handler.js';
 import type { Operation } from './openapi/document.js';
@@ -39,13 +39,6 @@ export interface KeptDocument {
   readonly sha256: string;
   /** Its JSON, compressed. */
   readonly gzip: Uint8Array;
-}
-
-/** A service that exists already, and the name that handlers use. */
-export interface ServiceBinding {
-  readonly poolId: string;
-  /** The name of the service. */
-  readonly service: string;
 }
 
 /** Why a handler of a bundle is not used. */

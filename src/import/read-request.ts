@@ -2,9 +2,9 @@
 import { readFile } from 'node:fs/promises';
 import { AppError, toError } from '../errors.js';
 import type { ValidateMode } from '../model/policies/validate.js';
+import { isObject } from '../util/json-object.js';
 import { utf8Text } from '../util/text.js';
 import { endpointOf, type ImportedApi } from './imported-api.js';
-import { isObject } from './openapi/json.js';
 import { readOpenApi } from './openapi/read-openapi.js';
 import type { Fields } from './reader-messages.js';
 

@@ -22,3 +22,10 @@ export interface ImportedHandler {
   readonly file: string;
   readonly code: string;
 }
+
+/** A service that exists already, and the name that handlers use. */
+export interface ServiceBinding {
+  readonly poolId: string;
+  /** The name of the service. */
+  readonly service: string;
+}

@@ -46,6 +46,7 @@ import { gatewayTokens, issueServiceToken, NONCE_FILE } from '../secrets/service
 import { openDatabase } from '../store/database.js';
 import { desiredArtifacts } from '../store/endpoint-runs.js';
 import { foldRequestCounters } from '../store/request-counters.js';
+import { Threads } from '../threads/threads.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import { THIS_PROCESS } from '../util/process-liveness.js';
 import { HAS_UNTRUSTED_USERS } from '../util/untrusted-users.js';
@@ -151,6 +152,8 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
   figures.start(node.id);
   shutdown.add('figures', () => figures.stop());
 
+  const threads = new Threads();
+  shutdown.add('threads', () => threads.close());
   supervisor = new Supervisor({
     store,
     changes,
@@ -174,6 +177,7 @@ await startProcess('gateway', async ({ config, log, shutdown }) => {
     limits: config,
     streamDrainMs: config.STREAM_DRAIN_MS,
     policyBytes: policyLimit(config),
+    threads,
     registry,
     endpointLog,
     figures,

@@ -1,10 +1,11 @@
 /** Applies an import: collection, endpoints and the import's own row, all in one transaction or not at all. */
 import { AppError } from '../errors.js';
+import type { ServiceBinding } from '../model/imported-endpoint.js';
 import { tooLargeForDomain } from '../model/policies/room.js';
 import { KeyedQueue } from '../util/keyed-queue.js';
 import type { BoundService } from './bindings.js';
 import { isLockTimeout, type Store, transaction } from './database.js';
-import { bindServices, type ServiceBinding } from './import-bindings.js';
+import { bindServices } from './import-bindings.js';
 import { endpointsNotAmong } from './import-rows.js';
 import { type ImportScope, type ImportTarget, openScope } from './import-scope.js';
 import {

@@ -1,13 +1,8 @@
 /** Binds services to the endpoints of an import, as the manifest of its bundle says. */
 import { AppError } from '../errors.js';
+import type { ServiceBinding } from '../model/imported-endpoint.js';
 import { type BoundService, incrementVersion } from './bindings.js';
 import type { Store } from './database.js';
-
-/** A service by its name, and the name that handlers use. */
-export interface ServiceBinding {
-  readonly poolId: string;
-  readonly service: string;
-}
 
 export interface ImportedBindings {
   /** The services whose bindings have changed, with their new versions. */

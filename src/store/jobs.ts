@@ -80,7 +80,7 @@ export interface QueueLimits {
 }
 
 /** What has no room. */
-export type Full = { readonly full: 'endpoint' } | OwnerFull;
+export type QueueFull = { readonly full: 'endpoint' } | OwnerFull;
 export interface OwnerFull {
   readonly full: 'owner';
   readonly owner: string;
@@ -96,7 +96,7 @@ export async function insertJob(
   store: Store,
   job: NewJob,
   { jobs: limit, bytes: maxBytes }: QueueLimits,
-): Promise<(QueuedJob & { readonly isNew: boolean }) | Full> {
+): Promise<(QueuedJob & { readonly isNew: boolean }) | QueueFull> {
   const { endpointId, request, deduplicationId } = job;
   const bytes = queuedBytesOf(request);
   for (;;) {

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { HandlerRequest } from '../model/handler-request.js';
 import { type Store, transaction } from './database.js';
-import { type Full, type OwnerFull, QUEUED_JOB, type QueuedJob } from './jobs.js';
+import { type OwnerFull, QUEUED_JOB, type QueuedJob, type QueueFull } from './jobs.js';
 import { ownerOfHost } from './owners.js';
 import { ownerWithoutRoom, queuedBytesOf } from './queued-bytes.js';
 
@@ -61,7 +61,7 @@ export async function insertSchedule(
   settings: ScheduleSettings,
   nextRun: NextRun,
   limits: ScheduleLimits,
-): Promise<Schedule | Full> {
+): Promise<Schedule | QueueFull> {
   return transaction(store, async (tx) => {
     // Two at a time are counted one after the other.
     await tx.knex('endpoints').where({ id: endpointId }).forUpdate().first('id');

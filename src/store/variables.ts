@@ -315,12 +315,12 @@ async function bytesOfOwner(tx: Store, owner: VariableOwner): Promise<number> {
   return row?.bytes ?? 0;
 }
 
-type Full = { readonly id: string; readonly name: string; readonly bytes: number };
+type FullEndpoint = { readonly id: string; readonly name: string; readonly bytes: number };
 
 /** Those of some endpoints for which more is in force than there may be. */
-async function fullEndpoints(tx: Store, endpointIds: readonly string[]): Promise<Full[]> {
+async function fullEndpoints(tx: Store, endpointIds: readonly string[]): Promise<FullEndpoint[]> {
   // Only where the sum of all is too large it matters which of them are hidden by nearer ones.
-  const { rows } = await tx.knex.raw<{ rows: Full[] }>(
+  const { rows } = await tx.knex.raw<{ rows: FullEndpoint[] }>(
     `WITH affected AS (SELECT * FROM ${ENDPOINTS} WHERE id = ANY(?)),
      sums AS (
        SELECT coalesce(endpoint_id, collection_id, domain_id) AS owner_id, sum(${BYTES}) AS bytes FROM variables

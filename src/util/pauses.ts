@@ -21,11 +21,11 @@ export class Pauses {
 }
 
 /** Like `map` of an array, with pauses. */
-export async function mapInParts<T, R>(items: readonly T[], map: (item: T) => R): Promise<R[]> {
+export async function mapInParts<T, R>(items: readonly T[], map: (item: T) => R | Promise<R>): Promise<R[]> {
   const mapped: R[] = [];
   const pauses = new Pauses();
   for (const item of items) {
-    mapped.push(map(item));
+    mapped.push(await map(item));
     await pauses.here();
   }
   return mapped;

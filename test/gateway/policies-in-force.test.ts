@@ -22,6 +22,7 @@ function endpoint(id: string, own: object | null, ofDomain: object | null = null
     domain_id: ofDomain && DOMAIN,
     domain_policies: ofDomain && JSON.stringify(ofDomain),
     own_policies: own && JSON.stringify(own),
+    validate: null,
   });
 }
 

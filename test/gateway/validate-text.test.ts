@@ -1,7 +1,9 @@
 /** What a gateway keeps of the policy `validate` of endpoints. */
 import { expect } from 'chai';
-import { compactEndpoint } from '../../src/gateway/compact-endpoint.js';
+import { ValidateTexts } from '../../src/gateway/policies/validate-text.js';
+import { compiledText } from '../../src/model/policies/validate-text.js';
 import type { RoutedEndpoint } from '../../src/store/endpoint-runs.js';
+import { Threads } from '../../src/threads/threads.js';
 
 const policy = (mode: string, text = 'a') =>
   JSON.stringify({
@@ -25,8 +27,16 @@ function row(policies: Partial<RoutedEndpoint>): RoutedEndpoint {
 }
 
 describe('the policy validate in a gateway', () => {
-  it('keeps the policy validate in the form of the front, and not among the other policies', () => {
-    const { own_policies, validate } = compactEndpoint(row({ own_policies: policy('enforce') }));
+  let threads: Threads;
+  let texts: ValidateTexts;
+  before(() => {
+    threads = new Threads();
+    texts = new ValidateTexts(threads);
+  });
+  after(() => threads.close());
+
+  it('keeps the policy validate in the form of the front, and not among the other policies', async () => {
+    const { own_policies, validate } = await texts.takenOut(row({ own_policies: policy('enforce') }));
     expect(own_policies).to.equal('{"body_limit":1}');
     const { mode, parameters, schemas } = JSON.parse(validate ?? 'null');
     expect([mode, schemas, parameters[0].shape]).to.deep.equal([
@@ -36,22 +46,34 @@ describe('the policy validate in a gateway', () => {
     ]);
   });
 
-  it('applies the nearest policy validate', () => {
-    const validate = (policies: Partial<RoutedEndpoint>) => compactEndpoint(row(policies)).validate;
+  it('applies the nearest policy validate', async () => {
+    const validate = async (policies: Partial<RoutedEndpoint>) =>
+      (await texts.takenOut(row(policies))).validate;
     const domain_policies = policy('enforce', 'of the domain');
     const collection_policies = policy('report', 'of the collection');
-    expect(validate({ domain_policies, collection_policies })).to.include('of the collection');
-    expect(validate({ domain_policies, collection_policies: '{"body_limit":1}' })).to.include(
+    expect(await validate({ domain_policies, collection_policies })).to.include('of the collection');
+    expect(await validate({ domain_policies, collection_policies: '{"body_limit":1}' })).to.include(
       'of the domain',
     );
-    expect(validate({ domain_policies, own_policies: '{"validate":null}' })).to.equal(null);
-    expect(validate({ domain_policies, own_policies: policy('off') })).to.equal(null);
-    expect(validate({ own_policies: '{"cors":{"origins":["*"]}}' })).to.equal(null);
+    expect(await validate({ domain_policies, own_policies: '{"validate":null}' })).to.equal(null);
+    expect(await validate({ domain_policies, own_policies: policy('off') })).to.equal(null);
+    expect(await validate({ own_policies: '{"cors":{"origins":["*"]}}' })).to.equal(null);
   });
 
-  it('makes a policy validate that cannot be enforced unusable, so that it lets nobody in', () => {
+  it('makes a policy validate that cannot be enforced unusable, so that it lets nobody in', async () => {
     const own_policies =
       '{"validate":{"mode":"enforce","parameters":[{"in":"query","name":"a","schema":7}]}}';
-    expect(JSON.parse(compactEndpoint(row({ own_policies })).validate ?? '')).to.have.all.keys('unusable');
+    const { validate } = await texts.takenOut(row({ own_policies }));
+    expect(JSON.parse(validate ?? '')).to.have.all.keys('unusable');
+  });
+
+  it('compiles a long policy validate in a thread, with the result of a short one', async () => {
+    const properties = Object.fromEntries(
+      Array.from({ length: 3_000 }, (_, at) => [`member${at}`, { type: 'string', maxLength: 9 }]),
+    );
+    const body = { content: { 'application/json': { schema: { type: 'object', properties } } } };
+    const long = JSON.stringify({ mode: 'enforce', body });
+    const { validate } = await texts.takenOut(row({ own_policies: `{"validate":${long}}` }));
+    expect(validate).to.equal(compiledText(long)).and.include('member2999');
   });
 });

@@ -40,7 +40,7 @@ describe('edge dev without a gateway', function () {
 
     const file = join(project, 'src/hello.rs');
     await writeFile(file, (await readFile(file, 'utf8')).replace('Hello, {name}', 'Servus, {name}'));
-    await eventually(async () => expect(await ask()).to.include('Servus, Ada!'));
+    await eventually(async () => expect(await ask(), running.output()).to.include('Servus, Ada!'));
 
     const all = site.processes();
     expect(all.length).to.be.at.least(5);

@@ -85,7 +85,7 @@ pub enum ToFront {
         /// The counts of these rules. Null: they cannot be counted now. Null for a rule: this gateway has to count by
         /// itself.
         #[serde(deserialize_with = "Option::deserialize")]
-        taken: Option<Vec<Option<RateTaken>>>,
+        taken: Option<Vec<Option<RateStatus>>>,
     },
     /// This gateway lets its part of each limit of rates through.
     Share {
@@ -105,7 +105,7 @@ pub enum ToFront {
     /// Count a request for a front that has handed its counts over.
     Count {
         seq: u64,
-        rules: Vec<RateToTake>,
+        rules: Vec<RateDescriptor>,
     },
     /// Finish what is in flight, take nothing new, and exit.
     Stop {
@@ -165,7 +165,7 @@ pub struct Settings {
 /// A request was counted by a rule.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct RateTaken {
+pub struct RateStatus {
     pub is_admitted: bool,
     /// Requests in this window, with this one.
     pub taken: u32,
@@ -176,7 +176,7 @@ pub struct RateTaken {
 /// A rule by which a request is to be counted.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct RateToTake {
+pub struct RateDescriptor {
     /// The name of the caller and the rule together.
     pub key: String,
     /// The name of the rule.
@@ -226,7 +226,7 @@ pub enum FromFront {
     /// Count a request of a caller, by one rule after the other until one has no more; see `Taken`.
     Take {
         id: u64,
-        rules: Vec<RateToTake>,
+        rules: Vec<RateDescriptor>,
     },
     /// Requests that handlers answered since the last such message.
     Handled {
@@ -354,7 +354,7 @@ pub struct Done {
     pub counts: Option<String>,
     /// The counts of the rules, as many as were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub taken: Option<Vec<Option<RateTaken>>>,
+    pub taken: Option<Vec<Option<RateStatus>>>,
 }
 
 /// The response to a request of the gateway itself.

@@ -72,7 +72,7 @@ pub trait Connection: 'static {
     /// # Errors
     ///
     /// `backend` with the message of the database; `unavailable` when this is of no use any more.
-    async fn run(self: &Rc<Self>, statement: Self::Statement, wants_rows: bool) -> Result<Answer, CallError>;
+    async fn run(self: &Rc<Self>, statement: Self::Statement, wants_rows: bool) -> Result<StatementResult, CallError>;
 
     /// Closes it; calls that are under way fail.
     fn close(&self);
@@ -88,7 +88,7 @@ pub trait Transaction: 'static {
     /// # Errors
     ///
     /// As those of a statement without a transaction; `invalid` when it has ended.
-    async fn run(&self, statement: Self::Statement, wants_rows: bool) -> Result<Answer, CallError>;
+    async fn run(&self, statement: Self::Statement, wants_rows: bool) -> Result<StatementResult, CallError>;
 
     /// # Errors
     ///
@@ -114,9 +114,9 @@ pub enum State {
     },
 }
 
-/// What a statement has answered.
+/// What a statement has returned.
 #[derive(Debug)]
-pub enum Answer {
+pub enum StatementResult {
     /// JSON: `{"columns", "rows", "rows_affected", "last_insert_id"}`.
     Rows(Vec<u8>),
     Affected {
@@ -138,9 +138,9 @@ pub struct Limits {
     pub sqlite_folders: Vec<PathBuf>,
 }
 
-/// A connection that has made one round trip.
+/// A message to the backend over a new connection, and its answer.
 #[derive(Clone)]
-pub struct Tested {
+pub struct RoundTrip {
     /// Product and version of the backend.
     pub message: String,
     /// Duration of the round trip.
@@ -150,12 +150,12 @@ pub struct Tested {
 /// A connection that was tested. It is closed when this is dropped.
 pub struct Opened<C: Connection> {
     connection: Option<Rc<C>>,
-    pub tested: Tested,
+    pub round_trip: RoundTrip,
 }
 
 impl<C: Connection> Opened<C> {
     pub fn new(connection: Rc<C>) -> Self {
-        Self { connection: Some(connection), tested: Tested { message: String::new(), latency_ms: 0 } }
+        Self { connection: Some(connection), round_trip: RoundTrip { message: String::new(), latency_ms: 0 } }
     }
 
     /// From now on the caller closes it.

@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::net::unix::OwnedReadHalf;
 use tokio::task::spawn_local;
 
-use crate::backend::{self, Backend, Connection, Limits};
+use crate::backend::{Backend, Connection, Limits, RoundTrip};
 use crate::error::CallError;
 use crate::log::{Level, Log};
 use crate::serve::{Listener, ServeRequest, ServedService};
@@ -156,12 +156,12 @@ fn is_internal(line: &[u8]) -> bool {
 }
 
 /// Opens a connection, makes one round trip, and closes it.
-async fn test<B: Backend>(config: B::Config, limits: Limits, timeout: Duration) -> Result<backend::Tested, CallError> {
+async fn test<B: Backend>(config: B::Config, limits: Limits, timeout: Duration) -> Result<RoundTrip, CallError> {
     let mut opened = B::new(config, limits).open(timeout, |_| {}).await?;
     let connection = opened.take();
     if let Some(connection) = connection {
         connection.close();
         connection.closed().await;
     }
-    Ok(opened.tested.clone())
+    Ok(opened.round_trip.clone())
 }

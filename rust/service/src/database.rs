@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::sleep;
 
-use crate::backend::{Answer, Backend, Connection, Limits, State};
+use crate::backend::{Backend, Connection, Limits, State, StatementResult};
 use crate::error::{CallError, Kind};
 
 /// Less than the 5 s within which the API answers a connection test.
@@ -97,7 +97,7 @@ impl<B: Backend> Database<B> {
     ///
     /// `unavailable` while there is no connection; it waits for the first attempt to connect. `backend` with the
     /// message of the database.
-    pub async fn run(&self, statement: B::Statement, wants_rows: bool) -> Result<Answer, CallError> {
+    pub async fn run(&self, statement: B::Statement, wants_rows: bool) -> Result<StatementResult, CallError> {
         let held = self.hold().await?;
         held.connection().run(statement, wants_rows).await.map_err(|error| held.failed(error))
     }
@@ -208,7 +208,7 @@ impl<B: Backend> Database<B> {
                 let generation = Rc::new(Generation { number, connection, calls, is_retired, since });
                 self.generations.borrow_mut().insert(number, generation.clone());
                 self.current.replace(Some(generation));
-                let (message, latency_ms) = (opened.tested.message.clone(), opened.tested.latency_ms);
+                let (message, latency_ms) = (opened.round_trip.message.clone(), opened.round_trip.latency_ms);
                 self.set_state(State::Connected { message, latency_ms });
                 true
             }

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
 
-use edge_service::backend::{self, Answer, Backend, Limits, Opened};
+use edge_service::backend::{self, Backend, Limits, Opened, StatementResult};
 use edge_service::database::Held;
 use edge_service::error::{CallError, Kind};
 use serde::Deserialize;
@@ -92,10 +92,10 @@ impl Sqlite {
         connection.link.ask(Work::Open).await?;
         self.was_opened.set(true);
         let started = Instant::now();
-        if let Answer::Rows(version) = connection.link.ask(Work::Test).await? {
-            opened.tested.message = String::from_utf8_lossy(&version).into_owned();
+        if let StatementResult::Rows(version) = connection.link.ask(Work::Test).await? {
+            opened.round_trip.message = String::from_utf8_lossy(&version).into_owned();
         }
-        opened.tested.latency_ms = (started.elapsed().as_secs_f64() * 1000.0).round() as u64;
+        opened.round_trip.latency_ms = (started.elapsed().as_secs_f64() * 1000.0).round() as u64;
         Ok(opened)
     }
 }
@@ -112,7 +112,7 @@ pub struct Connection {
 impl backend::Connection for Connection {
     type Statement = Statement;
 
-    async fn run(self: &Rc<Self>, statement: Statement, wants_rows: bool) -> Result<Answer, CallError> {
+    async fn run(self: &Rc<Self>, statement: Statement, wants_rows: bool) -> Result<StatementResult, CallError> {
         let is_beside = self.is_in_transaction.get() && wants_rows && statement.verb == Verb::Select;
         let asked = {
             let _turn = if is_beside { None } else { Some(self.turn.acquire().await.map_err(|_| closed())?) };
@@ -148,7 +148,7 @@ impl Transaction {
         Ok(transaction)
     }
 
-    async fn ask(&self, work: Work) -> Result<Answer, CallError> {
+    async fn ask(&self, work: Work) -> Result<StatementResult, CallError> {
         if self.is_over.get() {
             return Err(CallError::new(Kind::Invalid, "the transaction has ended"));
         }
@@ -176,7 +176,7 @@ impl Transaction {
 impl backend::Transaction for Transaction {
     type Statement = Statement;
 
-    async fn run(&self, statement: Statement, wants_rows: bool) -> Result<Answer, CallError> {
+    async fn run(&self, statement: Statement, wants_rows: bool) -> Result<StatementResult, CallError> {
         self.ask(Work::Run { statement, wants_rows, place: Place::Inside }).await
     }
 

@@ -20,7 +20,7 @@ import { requiringExistingFile } from '../sqlite-refusal.js';
 import { addFigures, type Figures } from './figures.js';
 import type { FromService, ServeRequest } from './messages.js';
 import { missingProgram } from './programs.js';
-import { type IsolationSettings, ServiceRun, type Work } from './service-run.js';
+import { type IsolationSettings, type ServedWork, ServiceRun } from './service-run.js';
 import { type Placed, place } from './sqlite-paths.js';
 import { tokenSigner } from './token-signer.js';
 
@@ -207,7 +207,7 @@ export class IsolatedService implements RemoteActor {
   }
 
   /** Undefined when it is not started now. */
-  async #place(): Promise<Placed<Work> | undefined> {
+  async #place(): Promise<Placed<ServedWork> | undefined> {
     const { service, settings, hadFile, log } = this.#options;
     const { sqliteFolders, starter } = settings;
     const work = { service, config: this.#config, bindings: this.#bindings, sqliteFolders };

@@ -39,7 +39,7 @@ const DRAIN_GRACE_MS = 2_000;
 /** A drained process sends calls elsewhere until handlers have left it. */
 const LEAVE_MS = 30_000;
 
-export type Work = Pick<ServeRequest, 'service' | 'config' | 'bindings' | 'sqliteFolders'>;
+export type ServedWork = Pick<ServeRequest, 'service' | 'config' | 'bindings' | 'sqliteFolders'>;
 
 export class ServiceRun {
   readonly #process: ServiceProcess;
@@ -56,7 +56,7 @@ export class ServiceRun {
 
   /** Starts it. A failure to start is an end. */
   constructor(
-    { sqliteFolder, ...work }: Placed<Work>,
+    { sqliteFolder, ...work }: Placed<ServedWork>,
     settings: IsolationSettings,
     listener: ServiceProcessListener,
   ) {

@@ -7,7 +7,7 @@ import { requiringExistingFile, sqliteRefusal } from '../sqlite-refusal.js';
 import type { WorkRequest } from './messages.js';
 import type { SeenFile, Starter } from './starter.js';
 
-type Work = Pick<WorkRequest, 'service' | 'config' | 'sqliteFolders'>;
+type WorkOnFiles = Pick<WorkRequest, 'service' | 'config' | 'sqliteFolders'>;
 
 export type Placed<T> = T & { readonly sqliteFolder: number | undefined };
 
@@ -21,7 +21,7 @@ export interface Refused {
  * @param hadFile whether it was opened before with this path; only asked when it is not there
  * @returns the work with links resolved, and which of the folders has the file; none is made where there was one
  */
-export async function place<T extends Work>(
+export async function place<T extends WorkOnFiles>(
   work: T,
   hadFile: () => Promise<boolean>,
   starter: Pick<Starter, 'look'>,
@@ -35,14 +35,17 @@ export async function place<T extends Work>(
 }
 
 /** What there is of the file of a sqlite service; undefined for another one. */
-export async function look(work: Work, starter: Pick<Starter, 'look'>): Promise<SeenFile | undefined> {
+export async function look(work: WorkOnFiles, starter: Pick<Starter, 'look'>): Promise<SeenFile | undefined> {
   const path = pathOf(work.service.type, work.config);
   if (path === undefined) return undefined;
   return starter.look(folderOf(path, work), sqliteFile(path, work.sqliteFolders));
 }
 
 /** Work of a sqlite service with links resolved, and which of the folders has its file. */
-export function atRealPaths<T extends Work>(work: T, { folders }: Pick<SeenFile, 'folders'>): Placed<T> {
+export function atRealPaths<T extends WorkOnFiles>(
+  work: T,
+  { folders }: Pick<SeenFile, 'folders'>,
+): Placed<T> {
   const path = pathOf(work.service.type, work.config) ?? '';
   const at = folderOf(path, work);
   const placed = { ...work, sqliteFolder: at };
@@ -53,6 +56,6 @@ export function atRealPaths<T extends Work>(work: T, { folders }: Pick<SeenFile,
   return { ...placed, sqliteFolders: folders, config: { ...work.config, path: file } };
 }
 
-function folderOf(path: string, { sqliteFolders }: Work): number {
+function folderOf(path: string, { sqliteFolders }: WorkOnFiles): number {
   return sqliteFolders.indexOf(sqliteFolder(path, sqliteFolders));
 }

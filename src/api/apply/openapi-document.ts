@@ -1,8 +1,9 @@
 /** Writes the OpenAPI document of endpoints that are in one place. Pure. */
-import { entriesOf, isObject, type JsonObject, own } from '../../import/openapi/json.js';
+import { entriesOf, own } from '../../import/openapi/json.js';
 import { basePathOf } from '../../import/openapi/servers.js';
 import { RouteSyntaxError, routeBelow, withoutBasePath } from '../../model/route-pattern.js';
 import type { ExistingEndpoint } from '../../store/import-rows.js';
+import { isObject, type JsonObject } from '../../util/json-object.js';
 import { Pauses } from '../../util/pauses.js';
 import { DocumentSchemas, keptOperation, writtenOperation } from './openapi-operations.js';
 import { DocumentPaths } from './openapi-paths.js';

@@ -6,7 +6,6 @@
 import { Readable } from 'node:stream';
 import { AppError, type ErrorCode } from '../../errors.js';
 import type { ImportedApi } from '../../import/imported-api.js';
-import type { JsonObject } from '../../import/openapi/json.js';
 import { VALIDATE_MODES, type ValidateMode } from '../../model/policies/validate.js';
 import {
   collectionsOf,
@@ -18,6 +17,7 @@ import {
 } from '../../store/documented-endpoints.js';
 import type { ExistingEndpoint } from '../../store/import-rows.js';
 import { documentsOf } from '../../store/imported-documents.js';
+import type { JsonObject } from '../../util/json-object.js';
 import { jsonInParts, Pauses } from '../../util/pauses.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { basePathIn, type DocumentGroup, pathInDocument, writeDocument } from './openapi-document.js';

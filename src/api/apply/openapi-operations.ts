@@ -1,11 +1,12 @@
 /** Operations of OpenAPI documents: as the imported document had them, or written from what an endpoint says. */
 import { isDeepStrictEqual } from 'node:util';
-import { isObject, type JsonObject, own } from '../../import/openapi/json.js';
+import { own } from '../../import/openapi/json.js';
 import { descriptionFrom } from '../../import/openapi/operations.js';
 import { componentName } from '../../model/policies/component-names.js';
 import type { ValidatePolicy } from '../../model/policies/validate.js';
 import { parameterNames, parseRoute } from '../../model/route-pattern.js';
 import type { ExistingEndpoint } from '../../store/import-rows.js';
+import { isObject, type JsonObject } from '../../util/json-object.js';
 
 const COMPONENTS = '#/components/schemas/';
 const RESPONSES = { default: { description: 'The answer of the handler' } };

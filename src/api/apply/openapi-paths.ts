@@ -1,7 +1,8 @@
 /** The paths of a document that was imported, as its endpoints are now. */
-import { isObject, itemsOf, type JsonObject, own } from '../../import/openapi/json.js';
+import { itemsOf, own } from '../../import/openapi/json.js';
 import { METHODS } from '../../import/openapi/path-items.js';
 import { referenceOf } from '../../import/openapi/references.js';
+import { isObject, type JsonObject } from '../../util/json-object.js';
 
 /** Longest chain of references to a path item or a parameter. */
 const MAX_CHAIN = 100;

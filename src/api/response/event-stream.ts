@@ -14,7 +14,7 @@ const RETRY_MS = 2_000;
 const ALLOWED_MS = 1_000;
 
 /** What a stream needs of the request that it answers. */
-interface StreamRequest {
+export interface StreamRequest {
   readonly raw: IncomingMessage;
   readonly log: Logger;
   isStillAllowed(): Promise<boolean>;

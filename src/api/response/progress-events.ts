@@ -3,7 +3,14 @@
  * the database: clients may connect late and reconnect.
  */
 import type { Changes } from '../../reconcile/changes.js';
-import { event, eventStream, KEEPALIVE, KEEPALIVE_MS, largeEvent } from './event-stream.js';
+import {
+  event,
+  eventStream,
+  KEEPALIVE,
+  KEEPALIVE_MS,
+  largeEvent,
+  type StreamRequest,
+} from './event-stream.js';
 import { Reply } from './reply.js';
 
 /** How far it is. */
@@ -27,12 +34,12 @@ export interface ProgressSource<P extends Progress> {
 }
 
 type StreamDependencies = Parameters<typeof eventStream>[0] & { readonly changes: Changes };
-type StreamRequest = Parameters<typeof eventStream>[1] & { header(name: string): string | undefined };
+type ProgressRequest = StreamRequest & { header(name: string): string | undefined };
 
 /** The events after the last one that the client has received; 204 when that was `done`. */
 export async function progressReply<P extends Progress>(
   deps: StreamDependencies,
-  request: StreamRequest,
+  request: ProgressRequest,
   source: ProgressSource<P>,
 ): Promise<Reply> {
   const { version, finished_at } = await source.read();

@@ -3,9 +3,9 @@
  * its last requests counted by it, so that each is counted once.
  */
 import pTimeout from 'p-timeout';
-import type { RateToTake } from '../../contracts/front.js';
+import type { RateDescriptor } from '../../contracts/front.js';
 import type { FrontProcess } from './front-process.js';
-import type { RatesTaken } from './messages.js';
+import type { RateStatuses } from './messages.js';
 
 /** One that does not hand over in time hangs; the next one begins anew. */
 const HAND_OVER_MS = 2_000;
@@ -69,7 +69,7 @@ export class FrontCounts {
    * Counts a request for a process that has handed its counts over; null when none counts. It waits for what is being
    * handed over already, and not for what is to be handed over later.
    */
-  take(rules: readonly RateToTake[]): Promise<RatesTaken | null> {
+  take(rules: readonly RateDescriptor[]): Promise<RateStatuses | null> {
     return new Promise((resolve, reject) => {
       this.#inTurn(async () => {
         const answering = this.#holder?.request({ type: 'count', rules });

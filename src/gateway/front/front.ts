@@ -8,7 +8,7 @@ import {
   type Certificate,
   type Done,
   type EndpointInterval,
-  type RateToTake,
+  type RateDescriptor,
   type RequestEntry,
   TRIAL,
 } from '../../contracts/front.js';
@@ -25,7 +25,7 @@ import type {
   FrontReport,
   FrontRequest,
   FrontSettings,
-  RatesTaken,
+  RateStatuses,
   Share,
 } from './messages.js';
 import { cannotOpen, openPublicSockets, type PublicSockets } from './public-socket.js';
@@ -40,7 +40,7 @@ export interface FrontEvents {
   /** A request waits for a handler of this endpoint, which is asleep. */
   readonly wake: (endpointId: string) => void;
   /** Counts a request of a caller on all machines; null when it cannot. */
-  readonly take: (rules: readonly RateToTake[]) => Promise<RatesTaken | null>;
+  readonly take: (rules: readonly RateDescriptor[]) => Promise<RateStatuses | null>;
   /** A token for this endpoint has a key that is not known. */
   readonly unknownKey: (endpointId: string) => void;
   /** Handlers answered so many requests. */
@@ -367,7 +367,7 @@ export class Front {
     else log[report.level]({ front: process.pid, ...report.fields }, report.message);
   }
 
-  #take(rules: readonly RateToTake[]): Promise<RatesTaken | null> {
+  #take(rules: readonly RateDescriptor[]): Promise<RateStatuses | null> {
     const { settings, events } = this.#options;
     return settings.sharesRates ? events.take(rules) : this.#counts.take(rules);
   }

@@ -6,7 +6,7 @@
 import type {
   EndpointMessage,
   FromFront,
-  RateTaken,
+  RateStatus,
   Serving,
   Settings,
   ToFront,
@@ -54,7 +54,7 @@ export type FrontNotice = Exclude<ToFront, Answered | Configure>;
 export type Share = Message<'share'>;
 
 /** A request was counted by so many rules. Null: the front has to count it by itself. */
-export type RatesTaken = readonly (RateTaken | null)[];
+export type RateStatuses = readonly (RateStatus | null)[];
 
 /** What a front reports unasked. */
 export type FrontReport = Exclude<FromFront, { readonly type: 'done' }>;

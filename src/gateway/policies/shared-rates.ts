@@ -1,9 +1,9 @@
 /** Counts of requests that all machines share, in Redis: one atomic script for each request and rule. */
 import { Redis } from 'ioredis';
-import type { RateTaken, RateToTake } from '../../contracts/front.js';
+import type { RateDescriptor, RateStatus } from '../../contracts/front.js';
 import type { Logger } from '../../util/log.js';
 import { LogRateLimiter } from '../../util/log-rate-limiter.js';
-import type { RatesTaken } from '../front/messages.js';
+import type { RateStatuses } from '../front/messages.js';
 
 /** A request waits no longer for its count. */
 const TIMEOUT_MS = 500;
@@ -68,8 +68,8 @@ export class SharedRates {
    * Counts a request by each of some rules, until one has no more.
    * @returns as many as were counted, with null for a caller beyond those that are counted; null when Redis is away
    */
-  async take(rules: readonly RateToTake[]): Promise<RatesTaken | null> {
-    const taken: (RateTaken | null)[] = [];
+  async take(rules: readonly RateDescriptor[]): Promise<RateStatuses | null> {
+    const taken: (RateStatus | null)[] = [];
     try {
       for (const { key, rule, requests, windowMs } of rules) {
         const counted = await this.#redis.take(

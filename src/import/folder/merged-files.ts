@@ -2,7 +2,7 @@
  * Merges the YAML files of a folder: those that list objects, then an overlay, which changes objects of the same
  * natural key as a JSON Merge Patch (RFC 7396) does. Remembers where each object and each of its members stands.
  */
-
+import { isObject, type JsonObject } from '../../util/json-object.js';
 import { folderError } from './errors.js';
 import type { FolderDocument, Placed } from './folder.js';
 
@@ -13,8 +13,6 @@ export interface ParsedFile {
   /** The line of the value at a path of keys. */
   lineOf(path: readonly string[]): number;
 }
-
-type Members = Readonly<Record<string, unknown>>;
 
 /** Lists of objects, and the members that are the natural key of each; of an endpoint one of several. */
 const KEYS: Readonly<Record<string, readonly string[]>> = {
@@ -73,7 +71,7 @@ function applyOverlay(
     const byKey = new Map(list.map((item) => [naturalKey(name, item.value), item]));
     for (const item of itemsOf(file, name, value)) {
       const before = byKey.get(naturalKey(name, item.value));
-      if (!before || !isMap(before.value) || !isMap(item.value)) {
+      if (!before || !isObject(before.value) || !isObject(item.value)) {
         list.push({ ...item, value: withoutNulls(item.value) });
         continue;
       }
@@ -85,8 +83,8 @@ function applyOverlay(
 
 /** RFC 7396: maps are merged, null removes a member, all else is replaced. */
 function patched(target: unknown, patch: unknown): unknown {
-  if (!isMap(patch)) return patch;
-  const result = new Map(Object.entries(isMap(target) ? target : {}));
+  if (!isObject(patch)) return patch;
+  const result = new Map(Object.entries(isObject(target) ? target : {}));
   for (const [name, value] of Object.entries(patch)) {
     if (value === null) result.delete(name);
     else result.set(name, patched(result.get(name), value));
@@ -95,12 +93,12 @@ function patched(target: unknown, patch: unknown): unknown {
 }
 
 function withoutNulls(value: unknown): unknown {
-  return isMap(value) ? patched({}, value) : value;
+  return isObject(value) ? patched({}, value) : value;
 }
 
 /** As it is written: `GET api.example.com /pets`. */
 function naturalKey(list: string, value: unknown): string {
-  const members = isMap(value) ? value : {};
+  const members = isObject(value) ? value : {};
   return JSON.stringify(
     (KEYS[list] ?? []).map((name) => {
       const member = Object.hasOwn(members, name) ? members[name] : undefined;
@@ -114,7 +112,7 @@ function itemsOf(file: ParsedFile, name: string, value: unknown): Item[] {
   if (!Array.isArray(value)) throw folderError([`${placeOf(file, [name])}: ${name}: must be a list`]);
   return value.map((item: unknown, at) => {
     const path = [name, String(at)];
-    const names = isMap(item) ? Object.keys(item) : [];
+    const names = isObject(item) ? Object.keys(item) : [];
     return {
       value: item,
       place: placeOf(file, path),
@@ -123,17 +121,13 @@ function itemsOf(file: ParsedFile, name: string, value: unknown): Item[] {
   });
 }
 
-function mapOf(file: ParsedFile): Members {
+function mapOf(file: ParsedFile): JsonObject {
   const { value } = file;
   if (value === undefined || value === null) return {};
-  if (isMap(value)) return value;
+  if (isObject(value)) return value;
   throw folderError([`${file.name}: must be a map with members such as stack, domains and endpoints`]);
 }
 
 function placeOf(file: ParsedFile, path: readonly string[]): string {
   return `${file.name}:${file.lineOf(path)}`;
-}
-
-function isMap(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -4,17 +4,9 @@
  * need a newer Node; this one forgets the styles of lists in forms, which are added here.
  */
 import { upgradeFromTwoToThree } from '@scalar/openapi-upgrader/2.0-to-3.0';
+import { isObject, type JsonObject } from '../../util/json-object.js';
 import type { Warn } from '../warnings.js';
-import {
-  entriesOf,
-  isObject,
-  itemsOf,
-  type JsonObject,
-  own,
-  pointerOf,
-  shortened,
-  specError,
-} from './json.js';
+import { entriesOf, itemsOf, own, pointerOf, shortened, specError } from './json.js';
 import { orLeftOut } from './left-out.js';
 import { METHODS, PathItems } from './path-items.js';
 import type { References } from './references.js';

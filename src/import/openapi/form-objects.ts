@@ -1,5 +1,7 @@
 /** Forms that may have objects: they are sent as texts of JSON, which the policy `validate` takes for plain texts. */
-import { entriesOf, isObject, itemsOf, type JsonObject, own } from './json.js';
+
+import { isObject, type JsonObject } from '../../util/json-object.js';
+import { entriesOf, itemsOf, own } from './json.js';
 import { isReadOnly } from './read-only.js';
 import { type References, referenceOf } from './references.js';
 import type { Schemas } from './schemas.js';

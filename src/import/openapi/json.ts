@@ -1,11 +1,6 @@
 /** Access to untrusted JSON values, and error messages that quote them. */
 import { AppError } from '../../errors.js';
-
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+import { isObject, type JsonObject } from '../../util/json-object.js';
 
 /** An own member of an object, never an inherited one such as `constructor`. */
 export function own(object: JsonObject, key: string): unknown {

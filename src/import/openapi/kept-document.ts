@@ -5,8 +5,9 @@
 import { subtle } from 'node:crypto';
 import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
+import { isObject, type JsonObject } from '../../util/json-object.js';
 import type { KeptDocument } from '../imported-api.js';
-import { isObject, type JsonObject, SpecError } from './json.js';
+import { SpecError } from './json.js';
 import type { OtherFiles } from './other-files.js';
 
 /** Of the JSON, characters: aliases of YAML can make much out of little. */

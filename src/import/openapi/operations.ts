@@ -2,19 +2,11 @@
 import type { EndpointMethod } from '../../model/endpoint-method.js';
 import type { ValidateMode } from '../../model/policies/validate.js';
 import { RouteSyntaxError, routeBelow, routeKey } from '../../model/route-pattern.js';
+import { isObject, type JsonObject } from '../../util/json-object.js';
 import { storable } from '../../util/text.js';
 import type { Warn } from '../warnings.js';
 import type { Operation } from './document.js';
-import {
-  documentError,
-  entriesOf,
-  isObject,
-  type JsonObject,
-  own,
-  pointerOf,
-  shortened,
-  specError,
-} from './json.js';
+import { documentError, entriesOf, own, pointerOf, shortened, specError } from './json.js';
 import { orLeftOut } from './left-out.js';
 import { Parameters } from './parameters.js';
 import { METHODS, PathItems } from './path-items.js';

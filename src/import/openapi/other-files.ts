@@ -1,8 +1,9 @@
 /** The other files of a document's bundle, to which its references may lead. Nothing is fetched or read from disk. */
 import { posix } from 'node:path';
 import { AppError } from '../../errors.js';
+import { isObject } from '../../util/json-object.js';
 import type { Warn } from '../warnings.js';
-import { isObject, shortened, specError } from './json.js';
+import { shortened, specError } from './json.js';
 import { parseText, repeatedKeyText } from './parse-text.js';
 
 /** What is beside a document. */

@@ -1,8 +1,9 @@
 /** The parameters of operations, and the styles in which their values are written. */
 import { parameterNames, parseRoute } from '../../model/route-pattern.js';
+import { isObject, type JsonObject } from '../../util/json-object.js';
 import type { Warn } from '../warnings.js';
 import type { Parameter, TextStyle, TextValue } from './document.js';
-import { isObject, itemsOf, type JsonObject, own, shortened, specError } from './json.js';
+import { itemsOf, own, shortened, specError } from './json.js';
 import type { References } from './references.js';
 import type { Schemas } from './schemas.js';
 

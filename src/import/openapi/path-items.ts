@@ -1,6 +1,7 @@
 /** Path items with their references resolved. */
 import type { EndpointMethod } from '../../model/endpoint-method.js';
-import { documentError, entriesOf, isObject, type JsonObject, own, specError } from './json.js';
+import { isObject, type JsonObject } from '../../util/json-object.js';
+import { documentError, entriesOf, own, specError } from './json.js';
 import { type References, referenceOf } from './references.js';
 
 /** The methods a path item may have; null for those that endpoints do not support. */

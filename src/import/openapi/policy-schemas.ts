@@ -10,7 +10,8 @@ import {
   SCHEMA_KEYWORDS,
 } from '../../model/json-schema/keywords.js';
 import { COMPONENTS, componentName } from '../../model/policies/component-names.js';
-import { entriesOf, isObject, itemsOf, type JsonObject, own, shortened } from './json.js';
+import { isObject, type JsonObject } from '../../util/json-object.js';
+import { entriesOf, itemsOf, own, shortened } from './json.js';
 import type { ReadOnlyMembers } from './read-only.js';
 import { type References, referenceOf } from './references.js';
 import type { WidenedSchemas } from './widened-schemas.js';

@@ -3,7 +3,8 @@
  * a request, wherever it stands: beside them, in another part of `allOf`, or in a schema that is referred to.
  */
 import type { ValidatePolicy } from '../../model/policies/validate.js';
-import { entriesOf, isObject, itemsOf, type JsonObject, own } from './json.js';
+import { isObject, type JsonObject } from '../../util/json-object.js';
+import { entriesOf, itemsOf, own } from './json.js';
 import { type References, referenceOf } from './references.js';
 import { rootSchemas, subschemas } from './subschemas.js';
 import { targetOf, type WidenedSchemas } from './widened-schemas.js';

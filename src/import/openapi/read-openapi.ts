@@ -1,10 +1,11 @@
 /** Reads OpenAPI documents from untrusted text. */
 import type { ValidateMode } from '../../model/policies/validate.js';
+import { isObject, type JsonObject } from '../../util/json-object.js';
 import { storable } from '../../util/text.js';
 import type { KeptDocument } from '../imported-api.js';
 import { type Warn, Warnings } from '../warnings.js';
 import type { OpenApiDocument } from './document.js';
-import { documentError, isObject, type JsonObject, own, shortened } from './json.js';
+import { documentError, own, shortened } from './json.js';
 import { keptDocument, keptJson, NotKept } from './kept-document.js';
 import { descriptionFrom, readOperations } from './operations.js';
 import { type Bundle, OtherFiles } from './other-files.js';

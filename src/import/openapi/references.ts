@@ -1,6 +1,8 @@
 /** Resolves `$ref`s within the document, and to other files of its bundle. Nothing is fetched or read from disk. */
+
+import { isObject, type JsonObject } from '../../util/json-object.js';
 import type { Warn } from '../warnings.js';
-import { isObject, type JsonObject, own, SpecError, shortened, specError } from './json.js';
+import { own, SpecError, shortened, specError } from './json.js';
 import type { OtherFiles } from './other-files.js';
 import { type DocumentScan, isData, isMapOfNames } from './scan.js';
 

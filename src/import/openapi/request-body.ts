@@ -1,7 +1,9 @@
 /** The request bodies of operations. */
+
+import { isObject, type JsonObject } from '../../util/json-object.js';
 import type { Warn } from '../warnings.js';
 import type { FormField, RequestBody, TextStyle, ValueType } from './document.js';
-import { entriesOf, isObject, type JsonObject, own, shortened, specError } from './json.js';
+import { entriesOf, own, shortened, specError } from './json.js';
 import { explodedStyle, type Style, textValue } from './parameters.js';
 import type { References } from './references.js';
 import type { Schemas } from './schemas.js';

@@ -3,7 +3,9 @@
  * Examples, defaults and extensions are data, of which only the size is checked. The target of a reference is part of
  * the document wherever it is: documents of 3.0 have no other place than extensions for shared path items.
  */
-import { documentError, isObject, type JsonObject, pointerOf } from './json.js';
+
+import { isObject, type JsonObject } from '../../util/json-object.js';
+import { documentError, pointerOf } from './json.js';
 
 /** Depth limit. Real documents have twenty or thirty levels. */
 export const MAX_DEPTH = 256;

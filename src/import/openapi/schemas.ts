@@ -1,6 +1,8 @@
 /** Derives from schemas what generated handlers need: types, members, files. */
+
+import { isObject, type JsonObject } from '../../util/json-object.js';
 import type { AllowedValues, Member, ValueType } from './document.js';
-import { documentError, entriesOf, isObject, itemsOf, type JsonObject, own } from './json.js';
+import { documentError, entriesOf, itemsOf, own } from './json.js';
 import type { References } from './references.js';
 
 interface Kind {

@@ -1,7 +1,8 @@
 /** The base path of an API: the path of its first server's URL. */
 import { basePathProblem, normalizeBasePath } from '../../model/route-pattern.js';
+import { isObject, type JsonObject } from '../../util/json-object.js';
 import type { Warn } from '../warnings.js';
-import { isObject, itemsOf, type JsonObject, own, shortened } from './json.js';
+import { itemsOf, own, shortened } from './json.js';
 
 /** The base path, with server variables at their defaults; null, with a warning, when it cannot be one. */
 export function basePathOf(document: JsonObject, warn: Warn): string | null {

@@ -1,7 +1,8 @@
 /** The schemas of a policy `validate`, and those within them, with their places. */
 import { LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS } from '../../model/json-schema/keywords.js';
 import type { ValidatePolicy } from '../../model/policies/validate.js';
-import { entriesOf, itemsOf, type JsonObject } from './json.js';
+import type { JsonObject } from '../../util/json-object.js';
+import { entriesOf, itemsOf } from './json.js';
 
 const ONE: readonly string[] = SCHEMA_KEYWORDS;
 const LISTS: readonly string[] = LIST_KEYWORDS;

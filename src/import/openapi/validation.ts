@@ -14,10 +14,11 @@ import {
   type ValidateMode,
   type ValidatePolicy,
 } from '../../model/policies/validate.js';
+import { isObject, type JsonObject } from '../../util/json-object.js';
 import type { Warn } from '../warnings.js';
 import type { Parameter } from './document.js';
 import { FormObjects } from './form-objects.js';
-import { entriesOf, isObject, type JsonObject, own, shortened } from './json.js';
+import { entriesOf, own, shortened } from './json.js';
 import type { Parameters } from './parameters.js';
 import { ConvertedSchemas } from './policy-schemas.js';
 import { ReadOnlyMembers } from './read-only.js';

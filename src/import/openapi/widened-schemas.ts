@@ -5,7 +5,8 @@
  */
 import { componentName } from '../../model/policies/component-names.js';
 import type { ValidatePolicy } from '../../model/policies/validate.js';
-import { isObject, itemsOf, type JsonObject, own } from './json.js';
+import { isObject, type JsonObject } from '../../util/json-object.js';
+import { itemsOf, own } from './json.js';
 import { type Placed, rootSchemas, subschemas } from './subschemas.js';
 
 type Schema = Record<string, unknown>;

@@ -1,6 +1,6 @@
 /** Leaves a part of a policy out, such that it accepts more. What that does to others: `widened-schemas.ts`. */
 import type { ValidatePolicy } from '../../model/policies/validate.js';
-import { isObject } from './json.js';
+import { isObject } from '../../util/json-object.js';
 import { rootSchemas, subschemas } from './subschemas.js';
 import type { WidenedSchemas } from './widened-schemas.js';
 

@@ -3,6 +3,7 @@
  * enforced, or would not end, is refused with its place. `in-place.ts` finds what would not end.
  */
 import type { CompiledPattern, CompiledSchema, Index, Keywords } from '../../contracts/front-validate.js';
+import { isObject, type JsonObject } from '../../util/json-object.js';
 import { requireEnd } from './in-place.js';
 import {
   COUNT_KEYWORDS,
@@ -18,7 +19,7 @@ import {
 } from './keywords.js';
 import { compilePattern, PatternError } from './patterns.js';
 import { References } from './references.js';
-import { isObject, type JsonObject, quoted, SchemaProblem } from './schema-problem.js';
+import { quoted, type SchemaPath, SchemaProblem } from './schema-problem.js';
 
 /** Of all patterns together, see `patterns.ts`. */
 const MAX_PATTERN_WEIGHT = 50_000;
@@ -27,17 +28,16 @@ const MIN_PATTERN_WEIGHT = 100;
 /** Of the values of an enum, which are compared one after the other. */
 const MAX_ENUM = 5_000;
 
-type Place = readonly string[];
 type Writable = { -readonly [Key in keyof Keywords]: Keywords[Key] };
 
 /** A schema and where it stands. */
 export interface PlacedSchema {
   readonly value: CompiledSchema;
-  readonly place: Place;
+  readonly place: SchemaPath;
 }
 
 export class SchemaCompiler {
-  readonly #schemas: { value: CompiledSchema; readonly place: Place }[] = [];
+  readonly #schemas: { value: CompiledSchema; readonly place: SchemaPath }[] = [];
   readonly #references = new References();
   readonly #patterns = new Map<string, CompiledPattern>();
   #weight = 0;
@@ -47,7 +47,7 @@ export class SchemaCompiler {
    * @param component its name among those that `#/components/schemas/` leads to
    * @throws SchemaProblem
    */
-  add(schema: unknown, place: Place, component?: string): Index {
+  add(schema: unknown, place: SchemaPath, component?: string): Index {
     return this.#visit(schema, place, this.#references.root(place, component));
   }
 
@@ -62,7 +62,7 @@ export class SchemaCompiler {
     return this.#schemas;
   }
 
-  #visit(schema: unknown, place: Place, outer: string): Index {
+  #visit(schema: unknown, place: SchemaPath, outer: string): Index {
     const index = this.#schemas.length;
     if (typeof schema === 'boolean') {
       this.#schemas.push({ value: schema, place });
@@ -89,7 +89,7 @@ export class SchemaCompiler {
   }
 
   /** Whether the keyword has schemas in it. */
-  #subschemas(compiled: Writable, keyword: string, value: unknown, at: Place, base: string): boolean {
+  #subschemas(compiled: Writable, keyword: string, value: unknown, at: SchemaPath, base: string): boolean {
     const visit = (one: unknown, ...keys: string[]) => this.#visit(one, [...at, ...keys], base);
     const entries = () => Object.entries(object(value, at));
     if (isOneOf(SCHEMA_KEYWORDS, keyword)) {
@@ -113,7 +113,7 @@ export class SchemaCompiler {
     return true;
   }
 
-  #keyword(compiled: Writable, keyword: string, value: unknown, at: Place): void {
+  #keyword(compiled: Writable, keyword: string, value: unknown, at: SchemaPath): void {
     if (isOneOf(COUNT_KEYWORDS, keyword)) compiled[keyword] = count(value, at);
     else if (isOneOf(NUMBER_KEYWORDS, keyword)) compiled[keyword] = number(value, at);
     else if (keyword === 'multipleOf') {
@@ -141,7 +141,7 @@ export class SchemaCompiler {
       throw new SchemaProblem(at, 'is another dialect; schemas are those of JSON Schema 2020-12');
   }
 
-  #pattern(source: string, at: Place): CompiledPattern {
+  #pattern(source: string, at: SchemaPath): CompiledPattern {
     const known = this.#patterns.get(source);
     if (known) return known;
     try {
@@ -163,26 +163,26 @@ function isOneOf<T extends string>(all: readonly T[], text: string): text is T {
   return (all as readonly string[]).includes(text);
 }
 
-function object(value: unknown, place: Place): JsonObject {
+function object(value: unknown, place: SchemaPath): JsonObject {
   if (isObject(value)) return value;
   throw new SchemaProblem(place, 'must be an object');
 }
 
-function listOf(value: unknown, place: Place): readonly unknown[] {
+function listOf(value: unknown, place: SchemaPath): readonly unknown[] {
   if (Array.isArray(value)) return value;
   throw new SchemaProblem(place, 'must be a list');
 }
 
-function text(value: unknown, place: Place): string {
+function text(value: unknown, place: SchemaPath): string {
   if (typeof value === 'string') return value;
   throw new SchemaProblem(place, 'must be a text');
 }
 
-function texts(value: unknown, place: Place): readonly string[] {
+function texts(value: unknown, place: SchemaPath): readonly string[] {
   return [...new Set(listOf(value, place).map((one, at) => text(one, [...place, String(at)])))];
 }
 
-function number(value: unknown, place: Place): number {
+function number(value: unknown, place: SchemaPath): number {
   if (typeof value === 'number') return value;
   throw new SchemaProblem(
     place,
@@ -190,12 +190,12 @@ function number(value: unknown, place: Place): number {
   );
 }
 
-function count(value: unknown, place: Place): number {
+function count(value: unknown, place: SchemaPath): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
   throw new SchemaProblem(place, 'must be a whole number, 0 or more');
 }
 
-function types(value: unknown, place: Place): readonly string[] {
+function types(value: unknown, place: SchemaPath): readonly string[] {
   const all = typeof value === 'string' ? [value] : texts(value, place);
   const other = all.find((name) => !isOneOf(TYPES, name));
   if (other !== undefined) throw new SchemaProblem(place, `${quoted(other)} is not a type`);

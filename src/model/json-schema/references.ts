@@ -1,14 +1,14 @@
 /** Where `$ref`, `$id` and `$anchor` lead. Nothing is fetched. */
-import { type JsonObject, quoted, SchemaProblem } from './schema-problem.js';
 
-type Place = readonly string[];
+import type { JsonObject } from '../../util/json-object.js';
+import { quoted, type SchemaPath, SchemaProblem } from './schema-problem.js';
 
 /** A `$ref`. */
 interface Use {
   /** The schema that has it. */
   readonly from: number;
   readonly target: string;
-  readonly place: Place;
+  readonly place: SchemaPath;
   /** URL of the resource that it is in. */
   readonly base: string;
 }
@@ -26,12 +26,12 @@ export class References {
   /** All schemas by their places. */
   readonly #places: Location = { within: new Map() };
   /** Places of resources by their URLs. */
-  readonly #resources = new Map<string, Place>();
+  readonly #resources = new Map<string, SchemaPath>();
   readonly #anchors = new Map<string, number>();
-  readonly #components = new Map<string, Place>();
+  readonly #components = new Map<string, SchemaPath>();
 
   /** A schema that stands for itself. @returns the URL of the resource */
-  root(place: Place, component?: string): string {
+  root(place: SchemaPath, component?: string): string {
     const url = `edge://root-${this.#resources.size}/`;
     this.#resources.set(url, place);
     if (component !== undefined) this.#components.set(component, place);
@@ -39,7 +39,7 @@ export class References {
   }
 
   /** @returns the URL of the resource that its subschemas are in. @throws SchemaProblem */
-  add(index: number, place: Place, outer: string, schema: JsonObject = {}): string {
+  add(index: number, place: SchemaPath, outer: string, schema: JsonObject = {}): string {
     let location = this.#places;
     for (const key of place) {
       const next = location.within.get(key) ?? { within: new Map() };
@@ -67,7 +67,7 @@ export class References {
   }
 
   /** @throws SchemaProblem when it leads nowhere, or out of the policy */
-  resolve(target: string, base: string, place: Place): number {
+  resolve(target: string, base: string, place: SchemaPath): number {
     const shown = quoted(target);
     const [, name, rest = ''] = /^([^/]*)(\/.*)?$/s.exec(target.slice(COMPONENTS.length)) ?? [];
     if (target.startsWith(COMPONENTS) && name !== undefined) {
@@ -87,7 +87,7 @@ export class References {
     return anchor;
   }
 
-  #at(root: Place, pointer: string, shown: string, place: Place): number {
+  #at(root: SchemaPath, pointer: string, shown: string, place: SchemaPath): number {
     const keys = pointer
       .split('/')
       .slice(1)
@@ -99,7 +99,7 @@ export class References {
   }
 }
 
-function unescaped(key: string, place: Place): string {
+function unescaped(key: string, place: SchemaPath): string {
   try {
     return decodeURIComponent(key).replaceAll('~1', '/').replaceAll('~0', '~');
   } catch {

@@ -4,8 +4,9 @@
  */
 
 import type { CompiledValidate, Index, MediaType, ParameterStyle } from '../../contracts/front-validate.js';
+import { isObject } from '../../util/json-object.js';
 import { SchemaCompiler } from '../json-schema/compile-schemas.js';
-import { isObject, SchemaProblem } from '../json-schema/schema-problem.js';
+import { SchemaProblem } from '../json-schema/schema-problem.js';
 import { requireModest } from '../json-schema/size.js';
 import { TextShapes } from '../json-schema/text-shape.js';
 

@@ -243,7 +243,7 @@ describe('driver sqlite', () => {
     await execute(sql.connection, 'CREATE TABLE doubled (a)');
     await execute(
       sql.connection,
-      'CREATE TEMP TRIGGER twice AFTER INSERT ON doubled BEGIN UPDATE doubled SET a = 2 * new.a; SELECT 1; END;',
+      'CREATE TRIGGER twice AFTER INSERT ON doubled BEGIN UPDATE doubled SET a = 2 * new.a; SELECT 1; END;',
     );
     await execute(sql.connection, 'INSERT INTO doubled VALUES (4)');
     expect(await value('SELECT a FROM doubled')).to.equal('8');
@@ -264,7 +264,7 @@ describe('driver sqlite', () => {
     ]);
   });
 
-  it('refuses ATTACH, PRAGMA and the like in SQLite behind any byte order mark, and allows temporary tables', async () => {
+  it('refuses ATTACH, PRAGMA and the like in SQLite behind any byte order mark', async () => {
     const other = join(folder.path, 'not-attached.db');
     for (const mark of ['', '\ufeff', ' \ufeff\ufeff ', '/**/\ufeff', ';\ufeff']) {
       for (const text of [
@@ -276,6 +276,8 @@ describe('driver sqlite', () => {
         ],
         ...['BEGIN', 'PRAGMA foreign_keys = OFF', 'PRAGMA \ufeffforeign_keys = OFF'],
         'EXPLAIN \ufeffPRAGMA foreign_keys = OFF',
+        'CREATE TEMP TABLE settings (a)',
+        'CREATE TRIGGER temp.t AFTER INSERT ON doubled BEGIN SELECT 1; END',
       ]) {
         const message = await failsWith('invalid', sql.connection.call(sqlCall('query', mark + text)));
         expect(message, JSON.stringify(mark + text)).to.include('is not possible here');
@@ -284,8 +286,6 @@ describe('driver sqlite', () => {
     }
     expect(existsSync(other)).to.equal(false);
     expect(await value('SELECT foreign_keys FROM pragma_foreign_keys')).to.equal('1');
-    await execute(sql.connection, 'CREATE TEMP TABLE mine (a)');
-    await execute(sql.connection, 'INSERT INTO mine VALUES (1)');
     await execute(sql.connection, 'VACUUM');
   });
 

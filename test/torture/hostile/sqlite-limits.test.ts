@@ -158,9 +158,6 @@ describe('driver sqlite: limits', () => {
   it('temporary files of SQLite are limited, and the connection stays', async () => {
     const rows =
       'WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 100) SELECT randomblob(1000000) AS v FROM c';
-    expect(await refused(`CREATE TEMP TABLE large AS ${rows}`, 'execute')).to.include(
-      'a temporary file may have',
-    );
     expect(await refused(`SELECT length(v) FROM (${rows} ORDER BY v)`)).to.include(
       'a temporary file may have',
     );
@@ -180,7 +177,7 @@ describe('driver sqlite: limits', () => {
     for (const name of ['constructor', 'toString', '__defineGetter__', '__proto__']) {
       await execute(
         sql.connection,
-        `CREATE TEMP TRIGGER raise_${name} BEFORE INSERT ON t BEGIN SELECT RAISE(ABORT, '${name}'); END`,
+        `CREATE TRIGGER raise_${name} BEFORE INSERT ON t BEGIN SELECT RAISE(ABORT, '${name}'); END`,
       );
       expect(await refused('INSERT INTO t VALUES (1)', 'execute')).to.include(name);
       await execute(sql.connection, `DROP TRIGGER raise_${name}`);

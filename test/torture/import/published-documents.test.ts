@@ -9,11 +9,11 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { generateHandler } from '../../../src/import/codegen/generate-handler.js';
 import type { OpenApiDocument } from '../../../src/import/openapi/document.js';
-import { isObject } from '../../../src/import/openapi/json.js';
 import type { Bundle } from '../../../src/import/openapi/other-files.js';
 import { parseText } from '../../../src/import/openapi/parse-text.js';
 import { readOpenApi } from '../../../src/import/openapi/read-openapi.js';
 import { problemOfPolicies } from '../../../src/model/policies/checks.js';
+import { isObject } from '../../../src/util/json-object.js';
 import { openCompiler } from '../../import/codegen/check-handlers.js';
 import { publishedPackage } from '../../support/server-cache.js';
 

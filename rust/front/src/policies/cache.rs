@@ -1,6 +1,7 @@
 //! What is made of policies when requests need it: compiled schemas and patterns, and tokens that were verified. All of
 //! it has a limit together. Beyond that, the domain that has most loses what it has not used lately, which is made
-//! again when it is needed. So no domain takes from one that has less than its part.
+//! again when it is needed: first of what takes more than its part of the domain. So no domain takes from one that has
+//! less than its part, and no policy from a smaller one.
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, Weak};
@@ -66,12 +67,20 @@ impl Cache {
     }
 }
 
-/// Takes what has not been used for longest, as the clock algorithm finds it: what was used gets a second chance.
+/// Takes what has not been used for longest: of what takes more than an equal part, if that is possible.
 fn take_unused(entries: &mut Entries, made: &Arc<dyn Cached>) -> Option<Arc<dyn Cached>> {
+    let part = entries.iter().map(bytes).sum::<usize>() / entries.len().max(1);
+    take_unused_of(entries, made, part).or_else(|| take_unused_of(entries, made, 0))
+}
+
+/// Of what takes so many bytes at least, as the clock algorithm finds it: what was used gets a second chance.
+fn take_unused_of(entries: &mut Entries, made: &Arc<dyn Cached>, least: usize) -> Option<Arc<dyn Cached>> {
     for _ in 0..2 * entries.len() {
         let entry = entries.pop_front()?;
         match entry.upgrade() {
-            Some(held) if is_same(&entry, made) || held.take_used() => entries.push_back(entry),
+            Some(held) if is_same(&entry, made) || held.bytes() < least || held.take_used() => {
+                entries.push_back(entry);
+            }
             Some(held) => return Some(held),
             None => {}
         }
@@ -146,6 +155,21 @@ mod tests {
         assert_eq!(sizes([&small, &huge]), [30, 90]);
         let other = made(&cache, "other", 40);
         assert_eq!(sizes([&small, &huge, &other]), [30, 0, 40]);
+    }
+
+    #[test]
+    fn what_takes_more_than_its_part_of_a_domain_goes_first() {
+        let cache = Cache::new(100);
+        let small = made(&cache, "one", 10);
+        let first = made(&cache, "one", 45);
+        let second = made(&cache, "one", 45);
+        for used in [&first, &second] {
+            used.is_used.store(true, Ordering::Relaxed);
+        }
+        let third = made(&cache, "one", 45);
+        assert_eq!(sizes([&small, &first, &second, &third]), [10, 0, 45, 45]);
+        let all = made(&cache, "one", 95);
+        assert_eq!(sizes([&small, &second, &third, &all]), [0, 0, 0, 95]);
     }
 
     #[test]

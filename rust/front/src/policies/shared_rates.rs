@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::counts::{COUNTS, Count, now_ms, share_of};
 use super::rate_headers::{RateHeaders, RuleHeaders, refusal};
-use crate::messages::{FromFront, RateTaken, RateToTake};
+use crate::messages::{FromFront, RateDescriptor, RateStatus};
 use crate::request::Refusal;
 use crate::supervisor::Supervisor;
 
@@ -24,7 +24,7 @@ const MOST_USED_UP: usize = 64 * 1024;
 
 /// For each rule that was counted: its count, or none when this gateway has to count by itself. `None`: nobody can
 /// count now.
-type SharedCounts = Option<Vec<Option<RateTaken>>>;
+type SharedCounts = Option<Vec<Option<RateStatus>>>;
 
 /// Whether the supervisor could not count the last request.
 static IS_AWAY: AtomicBool = AtomicBool::new(false);
@@ -58,7 +58,7 @@ impl SharedRule {
     }
 
     /// Counts a request as if this gateway were alone. None where it may not, and after its counts were handed over.
-    fn count_here(&self) -> Option<RateTaken> {
+    fn count_here(&self) -> Option<RateStatus> {
         count_in_process(self.caller?, self.requests, u64::from(self.window_seconds) * 1000)
     }
 }
@@ -85,7 +85,7 @@ pub async fn count_shared_rates(rules: &[SharedRule], lines: &mut String, superv
     };
     let mut refused = None;
     for (rule, counted) in rules.iter().zip(counted) {
-        let Some(RateTaken { is_admitted, taken, ends_ms }) = counted.or_else(|| rule.count_here()) else {
+        let Some(RateStatus { is_admitted, taken, ends_ms }) = counted.or_else(|| rule.count_here()) else {
             if rule.is_open {
                 continue;
             }
@@ -141,7 +141,7 @@ async fn ask_supervisor(
     rules: &[SharedRule],
     supervisor: &Supervisor,
 ) -> SharedCounts {
-    let to_take = |rule: &SharedRule| RateToTake {
+    let to_take = |rule: &SharedRule| RateDescriptor {
         key: rule.key.clone(),
         rule: rule.id.clone(),
         requests: rule.requests,
@@ -239,9 +239,9 @@ fn lock(waiting: &Mutex<WaitingRequests>) -> MutexGuard<'_, WaitingRequests> {
 }
 
 /// Counts a request for the front that this one replaces. None when it cannot.
-pub fn count_for_replaced_front(rules: &[RateToTake]) -> SharedCounts {
+pub fn count_for_replaced_front(rules: &[RateDescriptor]) -> SharedCounts {
     let mut all = Vec::new();
-    for RateToTake { key, requests, window_ms, .. } in rules {
+    for RateDescriptor { key, requests, window_ms, .. } in rules {
         let caller = u128::from_str_radix(key, 16).ok()?;
         let count = count_in_process(caller, *requests, *window_ms)?;
         let is_admitted = count.is_admitted;
@@ -254,9 +254,9 @@ pub fn count_for_replaced_front(rules: &[RateToTake]) -> SharedCounts {
 }
 
 /// Counts a request among those of this process.
-fn count_in_process(caller: u128, requests: u32, window_ms: u64) -> Option<RateTaken> {
+fn count_in_process(caller: u128, requests: u32, window_ms: u64) -> Option<RateStatus> {
     let Count { is_admitted, used, ends_ms } = COUNTS.count(caller, share_of(requests), window_ms, now_ms())?;
-    Some(RateTaken { is_admitted, taken: used, ends_ms })
+    Some(RateStatus { is_admitted, taken: used, ends_ms })
 }
 
 #[cfg(test)]

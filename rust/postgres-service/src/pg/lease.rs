@@ -2,7 +2,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use edge_service::backend::Answer;
+use edge_service::backend::StatementResult;
 
 use super::failure::Failure;
 use super::pool::{Pool, Pooled};
@@ -24,7 +24,7 @@ impl Lease {
         Self { pool, connection: Some(connection) }
     }
 
-    pub async fn run(&mut self, statement: &Statement, wants_rows: bool) -> Result<Answer, Failure> {
+    pub async fn run(&mut self, statement: &Statement, wants_rows: bool) -> Result<StatementResult, Failure> {
         let Statement { sql, params } = statement;
         let sink = if wants_rows { Sink::Json } else { Sink::Ignore };
         let answered = match self.send(sql, params, sink).await {
@@ -34,14 +34,14 @@ impl Lease {
         }?;
         let affected = answered.rows_affected();
         if !wants_rows {
-            return Ok(Answer::Affected { rows: affected, last_insert_id: None });
+            return Ok(StatementResult::Affected { rows: affected, last_insert_id: None });
         }
         let text = match (answered.text, &answered.columns) {
             (Some(text), _) => text,
             (None, None) => ResultText::new(None, &self.pool.common().memory),
             (None, Some(columns)) => self.late_text(columns, &answered.pending).await?,
         };
-        Ok(Answer::Rows(text.finish(affected)?))
+        Ok(StatementResult::Rows(text.finish(affected)?))
     }
 
     /// Runs transaction control. Returns whether the server has committed.

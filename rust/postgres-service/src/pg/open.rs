@@ -68,7 +68,7 @@ async fn test(pool: Rc<Pool>) -> Result<Opened<Pool>, Failure> {
     let started = Instant::now();
     let version = lease.value("SHOW server_version").await?.unwrap_or_default();
     let version: String = version.chars().take_while(|&c| c != ' ').take(MAX_VERSION_CHARS).collect();
-    opened.tested.message = format!("PostgreSQL {version}");
-    opened.tested.latency_ms = (started.elapsed().as_secs_f64() * 1000.0).round() as u64;
+    opened.round_trip.message = format!("PostgreSQL {version}");
+    opened.round_trip.latency_ms = (started.elapsed().as_secs_f64() * 1000.0).round() as u64;
     Ok(opened)
 }

@@ -7,7 +7,7 @@ use std::rc::{Rc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use edge_service::backend::{self, Answer};
+use edge_service::backend::{self, StatementResult};
 use edge_service::error::{CallError, Kind};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::spawn_local;
@@ -316,7 +316,7 @@ impl Pool {
 impl backend::Connection for Pool {
     type Statement = Statement;
 
-    async fn run(self: &Rc<Self>, statement: Statement, wants_rows: bool) -> Result<Answer, CallError> {
+    async fn run(self: &Rc<Self>, statement: Statement, wants_rows: bool) -> Result<StatementResult, CallError> {
         let mut lease = self.lease().await?;
         match lease.run(&statement, wants_rows).await {
             Ok(answer) => Ok(answer),

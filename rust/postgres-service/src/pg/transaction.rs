@@ -3,7 +3,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
-use edge_service::backend::{self, Answer};
+use edge_service::backend::{self, StatementResult};
 use edge_service::database::Held;
 use edge_service::error::{CallError, Kind};
 use tokio::runtime::Handle;
@@ -40,7 +40,7 @@ impl Transaction {
 impl backend::Transaction for Transaction {
     type Statement = Statement;
 
-    async fn run(&self, statement: Statement, wants_rows: bool) -> Result<Answer, CallError> {
+    async fn run(&self, statement: Statement, wants_rows: bool) -> Result<StatementResult, CallError> {
         let mut lease = self.lease.take().ok_or_else(ended)?;
         match lease.run(&statement, wants_rows).await {
             Ok(answer) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::backend::{self, Limits};
+use crate::backend::{Limits, RoundTrip};
 use crate::error::CallError;
 use crate::log::Level;
 use crate::memory::MemoryBudget;
@@ -140,9 +140,9 @@ impl Serialize for False {
 }
 
 impl Tested {
-    pub fn of(result: Result<backend::Tested, CallError>) -> Self {
+    pub fn of(result: Result<RoundTrip, CallError>) -> Self {
         match result {
-            Ok(backend::Tested { message, latency_ms }) => {
+            Ok(RoundTrip { message, latency_ms }) => {
                 Self::Connected { connected: True, latency_ms, message: cut(format!("Connected to {message}")) }
             }
             Err(error) => Self::Failed { connected: False, error: cut(error.message) },

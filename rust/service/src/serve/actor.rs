@@ -13,7 +13,7 @@ use super::deadlines::Deadlines;
 use super::figures::{FigureCollector, Figures, PoolUse};
 use super::listener::Listener;
 use super::transaction::ActorTransaction;
-use crate::backend::{Answer, Backend, Limits, State};
+use crate::backend::{Backend, Limits, State, StatementResult};
 use crate::database::{Database, not_connected};
 use crate::error::{CallError, Kind};
 use crate::log::{Level, Log};
@@ -156,7 +156,7 @@ impl<B: Backend> Actor<B> {
         operation: Operation,
         payload: &[u8],
         limit: Duration,
-    ) -> impl Future<Output = Result<Answer, CallError>> + use<B> {
+    ) -> impl Future<Output = Result<StatementResult, CallError>> + use<B> {
         let since = Instant::now();
         let is_small = payload.len() < LARGE_PAYLOAD;
         let admitted = if is_small { self.admit_now(limit) } else { None };

@@ -12,7 +12,7 @@ use super::actor::Operation;
 use super::call_head::CallHead;
 use super::host::Host;
 use super::transaction::ActorTransaction;
-use crate::backend::{Answer, Backend};
+use crate::backend::{Backend, StatementResult};
 use crate::error::{CallError, Kind};
 
 const HAS_TRANSACTION: &str = "the connection has an open transaction already";
@@ -34,7 +34,7 @@ pub enum Failure {
     Moved,
 }
 
-type Outcome = Result<Success, Failure>;
+type CallResult = Result<Success, Failure>;
 
 /// What a call with so large a payload holds: its parameters, and the messages with them for the server.
 pub fn memory_of(payload_bytes: usize) -> usize {
@@ -46,7 +46,7 @@ pub struct Call {
     pub number: u32,
     /// Taken from the memory budget.
     pub memory_bytes: usize,
-    pub future: Pin<Box<dyn Future<Output = Outcome>>>,
+    pub future: Pin<Box<dyn Future<Output = CallResult>>>,
 }
 
 pub struct Calls<B: Backend> {
@@ -109,7 +109,7 @@ impl<B: Backend> Calls<B> {
         head: &CallHead,
         payload: &[u8],
         endpoint: &str,
-    ) -> Result<Pin<Box<dyn Future<Output = Outcome>>>, Failure> {
+    ) -> Result<Pin<Box<dyn Future<Output = CallResult>>>, Failure> {
         let Host { default_call_ms, longest_call_ms, .. } = *self.host;
         let limit = Duration::from_millis(head.deadline_ms.unwrap_or(default_call_ms).min(longest_call_ms));
         match &*head.op {
@@ -150,7 +150,7 @@ impl<B: Backend> Calls<B> {
         head: &CallHead,
         endpoint: &str,
         limit: Duration,
-    ) -> Result<Pin<Box<dyn Future<Output = Outcome>>>, Failure> {
+    ) -> Result<Pin<Box<dyn Future<Output = CallResult>>>, Failure> {
         if self.transaction.open.borrow().is_some() {
             return Err(invalid(HAS_TRANSACTION));
         }
@@ -182,11 +182,11 @@ impl<B: Backend> Calls<B> {
     }
 }
 
-impl From<Answer> for Success {
-    fn from(answer: Answer) -> Self {
+impl From<StatementResult> for Success {
+    fn from(answer: StatementResult) -> Self {
         match answer {
-            Answer::Rows(json) => Self::Rows(json),
-            Answer::Affected { rows, last_insert_id } => Self::Affected { rows, last_insert_id },
+            StatementResult::Rows(json) => Self::Rows(json),
+            StatementResult::Affected { rows, last_insert_id } => Self::Affected { rows, last_insert_id },
         }
     }
 }

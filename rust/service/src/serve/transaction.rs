@@ -9,7 +9,7 @@ use tokio::task::{AbortHandle, spawn_local};
 use tokio::time::{Instant, sleep};
 
 use super::actor::{Actor, Admission, Operation, parse};
-use crate::backend::{Answer, Backend, Transaction};
+use crate::backend::{Backend, StatementResult, Transaction};
 use crate::error::{CallError, Kind};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl<B: Backend> ActorTransaction<B> {
         args_problem: Option<String>,
         payload: Vec<u8>,
         limit: Duration,
-    ) -> Result<Answer, CallError> {
+    ) -> Result<StatementResult, CallError> {
         let _turn = self.turn.lock().await;
         self.require_open()?;
         let operation = Operation::named::<B>(operation)?;

@@ -11,10 +11,14 @@ use rusqlite::{Connection, ffi};
 
 use super::failure::Failure;
 use super::prepared::Prepared;
-use super::statement::{Code, Statement};
+use super::statement::{Code, PreparedStatement};
 use crate::sql::{self, Verb, after_blanks};
 
 const FILE: &str = "a service is one file";
+/// They come before those of the file in the statements of all others on the connection.
+const TEMPORARY: &str = "CREATE TEMP";
+/// The schema of temporary objects.
+const TEMP: &str = "temp";
 /// A function with the addresses of tokenizers.
 const TOKENIZERS: &str = "fts3_tokenizer";
 
@@ -65,13 +69,13 @@ pub fn prepare(
     connection: &Connection,
     given: &sql::Statement,
     in_transaction: bool,
-) -> Result<(Statement, bool), Failure> {
+) -> Result<(PreparedStatement, bool), Failure> {
     // It attaches the file when it runs, and a temporary one would not be refused.
     if given.verb == Verb::Vacuum && given.sql.to_ascii_uppercase().contains("INTO") {
         return Err(invalid(refusal("VACUUM INTO", FILE)));
     }
     REVIEW.set(Some(Review { in_transaction, ..Review::default() }));
-    let prepared = Statement::prepare(connection, &given.sql, Prepared::keeps(&given.sql));
+    let prepared = PreparedStatement::prepare(connection, &given.sql, Prepared::keeps(&given.sql));
     let Review { needs_transaction, refusal, .. } = REVIEW.take().unwrap_or_default();
     if let Some(refusal) = refusal {
         return Err(invalid(refusal));
@@ -96,7 +100,7 @@ fn refusal(statement: &str, reason: &str) -> String {
 
 impl Review {
     /// Whether SQLite may do this for the statement.
-    fn allows(&mut self, action: c_int, first: &str, second: Option<&str>) -> bool {
+    fn allows(&mut self, action: c_int, first: &str, second: Option<&str>, schema: Option<&str>) -> bool {
         let refused = match action {
             ffi::SQLITE_TRANSACTION => refusal(first, TRANSACTION),
             ffi::SQLITE_SAVEPOINT if self.in_transaction => {
@@ -105,6 +109,8 @@ impl Review {
             }
             ffi::SQLITE_SAVEPOINT if first == "BEGIN" => refusal("SAVEPOINT", TRANSACTION),
             ffi::SQLITE_SAVEPOINT => refusal(first, TRANSACTION),
+            // Whatever is made gets a row in the table of its schema, of which SQLite asks, too.
+            ffi::SQLITE_INSERT | ffi::SQLITE_CREATE_VTABLE if schema == Some(TEMP) => refusal(TEMPORARY, SESSION),
             ffi::SQLITE_ATTACH => refusal("ATTACH", FILE),
             ffi::SQLITE_DETACH => refusal("DETACH", FILE),
             ffi::SQLITE_PRAGMA => {
@@ -129,12 +135,12 @@ pub fn restrict(connection: &Connection) -> Result<(), Code> {
         action: c_int,
         first: *const c_char,
         second: *const c_char,
-        _: *const c_char,
+        schema: *const c_char,
         _: *const c_char,
     ) -> c_int {
         // SAFETY: they are null, or texts that end with a zero.
         let text = |text: *const c_char| (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy());
-        let (first, second) = (text(first), text(second));
+        let (first, second, schema) = (text(first), text(second), text(schema));
         let is_safe = match action {
             ffi::SQLITE_ATTACH => first.as_deref() == Some(""),
             ffi::SQLITE_FUNCTION => second.as_deref().is_some_and(|name| name != TOKENIZERS),
@@ -142,7 +148,7 @@ pub fn restrict(connection: &Connection) -> Result<(), Code> {
         };
         let allows = |review: &mut Option<Review>| {
             let first = first.as_deref().unwrap_or("");
-            review.as_mut().is_none_or(|review| review.allows(action, first, second.as_deref()))
+            review.as_mut().is_none_or(|review| review.allows(action, first, second.as_deref(), schema.as_deref()))
         };
         if REVIEW.with_borrow_mut(allows) && is_safe { ffi::SQLITE_OK } else { ffi::SQLITE_DENY }
     }

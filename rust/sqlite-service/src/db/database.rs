@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use edge_service::MAX_BODY_BYTES;
-use edge_service::backend::Answer;
+use edge_service::backend::StatementResult;
 use edge_service::error::CallError;
 use edge_service::memory::{MemoryBudget, Share};
 use edge_service::sql::{ResultText, json, miscounted};
@@ -19,7 +19,7 @@ use super::authorizer::{invalid, prepare, restrict};
 use super::failure::Failure;
 use super::limits::{is_aborted, wait_for_lock};
 use super::prepared::Prepared;
-use super::statement::{Code, Column, Run, Statement};
+use super::statement::{Code, Column, PreparedStatement, Run};
 use crate::sql::{self, Verb};
 
 /// Instructions of SQLite between two looks whether a statement was aborted: some 10 µs.
@@ -42,13 +42,13 @@ pub enum Access {
 }
 
 /// What a statement has answered, and the memory that is held for it.
-pub type Answered = (Answer, Option<Share>);
+pub type Answered = (StatementResult, Option<Share>);
 
 pub struct Database {
     /// Dropped before the connection.
     prepared: Prepared,
-    begin: Statement,
-    commit: Statement,
+    begin: PreparedStatement,
+    commit: PreparedStatement,
     shares_snapshots: bool,
     has_snapshot: bool,
     access: Access,
@@ -81,7 +81,7 @@ impl Database {
         }
         let failure = |code| Failure::of(&connection, code, false);
         restrict(&connection).map_err(failure)?;
-        let own = |sql| Statement::prepare(&connection, sql, true)?.0.ok_or(Code(ffi::SQLITE_MISUSE));
+        let own = |sql| PreparedStatement::prepare(&connection, sql, true)?.0.ok_or(Code(ffi::SQLITE_MISUSE));
         let (begin, commit) = (own("BEGIN").map_err(failure)?, own("COMMIT").map_err(failure)?);
         // Reads the file for the first time, unless what is above has.
         connection.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
@@ -205,9 +205,9 @@ impl Database {
         Ok(match text {
             Some(text) => {
                 let (json, share) = text.finish(rows, last_insert_id)?;
-                (Answer::Rows(json), Some(share))
+                (StatementResult::Rows(json), Some(share))
             }
-            None => (Answer::Affected { rows, last_insert_id }, None),
+            None => (StatementResult::Affected { rows, last_insert_id }, None),
         })
     }
 
@@ -240,7 +240,7 @@ impl Drop for Database {
     }
 }
 
-fn control(statement: &mut Statement) -> Result<(), Code> {
+fn control(statement: &mut PreparedStatement) -> Result<(), Code> {
     statement.run(&[])?.step().map(drop)
 }
 

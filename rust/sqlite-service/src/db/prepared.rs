@@ -2,7 +2,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::statement::Statement;
+use super::statement::PreparedStatement;
 
 /// The oldest are evicted when there are more, or they hold more.
 const MAX_STATEMENTS: usize = 500;
@@ -13,7 +13,7 @@ const MAX_SQL_BYTES: usize = 64 * 1024;
 
 #[derive(Default)]
 pub struct Prepared {
-    statements: HashMap<Arc<str>, Statement>,
+    statements: HashMap<Arc<str>, PreparedStatement>,
     /// With the memory that they hold; oldest first.
     order: VecDeque<(Arc<str>, usize)>,
     bytes: usize,
@@ -25,7 +25,7 @@ impl Prepared {
         sql.len() <= MAX_SQL_BYTES
     }
 
-    pub fn get_mut(&mut self, sql: &str) -> Option<&mut Statement> {
+    pub fn get_mut(&mut self, sql: &str) -> Option<&mut PreparedStatement> {
         self.statements.get_mut(sql)
     }
 
@@ -33,9 +33,9 @@ impl Prepared {
     pub fn add<'a>(
         &'a mut self,
         sql: &Arc<str>,
-        statement: Statement,
-        once: &'a mut Option<Statement>,
-    ) -> &'a mut Statement {
+        statement: PreparedStatement,
+        once: &'a mut Option<PreparedStatement>,
+    ) -> &'a mut PreparedStatement {
         let bytes = statement.memory_bytes() + sql.len();
         if !Self::keeps(sql) || bytes > MAX_STATEMENT_BYTES {
             return once.insert(statement);

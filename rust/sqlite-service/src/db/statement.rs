@@ -24,7 +24,7 @@ pub enum Column<'a> {
 }
 
 /// Must be dropped before its connection is closed.
-pub struct Statement {
+pub struct PreparedStatement {
     raw: NonNull<ffi::sqlite3_stmt>,
 }
 
@@ -32,10 +32,10 @@ pub struct Statement {
 pub struct Run<'a> {
     raw: *mut ffi::sqlite3_stmt,
     /// The statement, and what is bound to it.
-    bound: PhantomData<(&'a mut Statement, &'a [Value])>,
+    bound: PhantomData<(&'a mut PreparedStatement, &'a [Value])>,
 }
 
-impl Statement {
+impl PreparedStatement {
     /// Prepares the first statement of a text, if it has one, and returns the rest of the text.
     pub fn prepare<'a>(connection: &Connection, sql: &'a str, is_kept: bool) -> Result<(Option<Self>, &'a str), Code> {
         let flags = if is_kept { ffi::SQLITE_PREPARE_PERSISTENT } else { 0 };
@@ -85,7 +85,7 @@ impl Statement {
     }
 }
 
-impl Drop for Statement {
+impl Drop for PreparedStatement {
     fn drop(&mut self) {
         // SAFETY: it was prepared, and nothing uses it any more. The error, if any, is that of its last run.
         unsafe { ffi::sqlite3_finalize(self.raw.as_ptr()) };

@@ -11,7 +11,7 @@ use std::task::{Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use edge_service::backend::Answer;
+use edge_service::backend::StatementResult;
 use edge_service::error::{CallError, Kind};
 use edge_service::memory::Share;
 use tokio::runtime::Handle;
@@ -68,7 +68,7 @@ struct Request {
 
 struct Done {
     number: usize,
-    outcome: Result<Answer, CallError>,
+    outcome: Result<StatementResult, CallError>,
     /// Held until the answer is taken.
     _share: Option<Share>,
 }
@@ -155,7 +155,7 @@ impl Link {
     }
 
     /// Asks for something, after what was asked for before. To drop the future aborts it.
-    pub fn ask(&self, work: Work) -> impl Future<Output = Result<Answer, CallError>> {
+    pub fn ask(&self, work: Work) -> impl Future<Output = Result<StatementResult, CallError>> {
         let asked = (!self.is_closed.get()).then(|| PendingAnswer { link: self, number: self.enter(work) });
         poll_fn(move |context| {
             let Some(asked) = &asked else { return Poll::Ready(Err(closed())) };

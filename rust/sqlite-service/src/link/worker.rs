@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use edge_service::backend::Answer;
+use edge_service::backend::StatementResult;
 use edge_service::error::{CallError, Kind};
 use edge_service::memory::MemoryBudget;
 
@@ -15,7 +15,7 @@ use crate::db::{Access, Answered, Database, Failure, FileLimits, abortable, give
 const FLUSH_AFTER: Duration = Duration::from_millis(20);
 const FLUSH_BYTES: usize = 4 * 1024 * 1024;
 
-const NOTHING: Answered = (Answer::Affected { rows: 0, last_insert_id: None }, None);
+const NOTHING: Answered = (StatementResult::Affected { rows: 0, last_insert_id: None }, None);
 
 /// The file of a service, as it is configured.
 #[derive(Clone)]
@@ -94,7 +94,7 @@ impl Worker {
             let Some(number) = number else { continue };
             let (outcome, share) =
                 answer.map_or_else(|error| (Err(error), None), |(answer, share)| (Ok(answer), share));
-            if let Ok(Answer::Rows(json)) = &outcome {
+            if let Ok(StatementResult::Rows(json)) = &outcome {
                 bytes += json.len();
             }
             answers.push(Done { number, outcome, _share: share });
@@ -155,7 +155,9 @@ impl Opened {
         }
         match work {
             Work::Open => Ok(NOTHING),
-            Work::Test => Ok((Answer::Rows(format!("SQLite {}", self.database.version()?).into_bytes()), None)),
+            Work::Test => {
+                Ok((StatementResult::Rows(format!("SQLite {}", self.database.version()?).into_bytes()), None))
+            }
             Work::Run { statement, wants_rows, place } => match place {
                 Place::Outside => self.database.run(&statement, wants_rows, false),
                 Place::Beside => self.reader(file)?.run(&statement, wants_rows, false),

@@ -9,14 +9,21 @@ use super::number::Number;
 use super::problems::{Place, Problems};
 use super::schema::{ListRules, NumberRules, ObjectRules, Pattern, Schema, SchemaRules, TextRules};
 
-type Found<'f, 'p> = &'f mut Option<&'p mut Problems>;
+/// Where problems are kept, if anybody wants to know them.
+type ProblemSink<'f, 'p> = &'f mut Option<&'p mut Problems>;
 
 /// Values and texts of a schema in a message, characters.
 const SHOWN: usize = 100;
 
 impl SchemaEvaluation<'_> {
     /// Values that are the only ones.
-    pub fn fixed(&mut self, rules: &SchemaRules, value: &Json<'_>, place: &Place<'_>, problems: Found<'_, '_>) -> Fits {
+    pub fn fixed(
+        &mut self,
+        rules: &SchemaRules,
+        value: &Json<'_>,
+        place: &Place<'_>,
+        problems: ProblemSink<'_, '_>,
+    ) -> Fits {
         let mut valid = true;
         if let Some(constant) = &rules.constant {
             if value != constant {
@@ -34,7 +41,13 @@ impl SchemaEvaluation<'_> {
         Ok(valid)
     }
 
-    pub fn number(&mut self, rules: &NumberRules, value: Number, place: &Place<'_>, problems: Found<'_, '_>) -> Fits {
+    pub fn number(
+        &mut self,
+        rules: &NumberRules,
+        value: Number,
+        place: &Place<'_>,
+        problems: ProblemSink<'_, '_>,
+    ) -> Fits {
         let mut valid = true;
         if let Some(limit) = rules.maximum.filter(|limit| value > *limit) {
             fail!(valid, problems, place, "must be at most {limit}");
@@ -60,7 +73,7 @@ impl SchemaEvaluation<'_> {
         Ok(valid)
     }
 
-    pub fn text(&mut self, rules: &TextRules, text: &str, place: &Place<'_>, problems: Found<'_, '_>) -> Fits {
+    pub fn text(&mut self, rules: &TextRules, text: &str, place: &Place<'_>, problems: ProblemSink<'_, '_>) -> Fits {
         let mut valid = true;
         if rules.max_length.is_some() || rules.min_length.is_some() {
             self.spend(text.len() as u64 / 16)?;
@@ -103,7 +116,7 @@ impl SchemaEvaluation<'_> {
         rules: &ListRules,
         items: &[Json<'_>],
         place: &Place<'_>,
-        problems: Found<'_, '_>,
+        problems: ProblemSink<'_, '_>,
         mut seen: Option<&mut Seen>,
     ) -> Fits {
         let mut valid = true;
@@ -166,7 +179,7 @@ impl SchemaEvaluation<'_> {
         value: &Json<'_>,
         members: &[(Cow<'_, str>, Json<'_>)],
         place: &Place<'_>,
-        problems: Found<'_, '_>,
+        problems: ProblemSink<'_, '_>,
         mut seen: Option<&mut Seen>,
     ) -> Fits {
         let mut valid = true;

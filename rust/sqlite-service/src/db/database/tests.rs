@@ -21,8 +21,8 @@ fn with_database(name: &str, work: impl FnOnce(&mut Database)) {
 fn query(database: &mut Database, sql: &str) -> Result<String, Failure> {
     let statement = sql::parse(format!(r#"{{"sql": "{sql}"}}"#).as_bytes())?;
     match database.run(&statement, true, false)? {
-        (Answer::Rows(json), _) => Ok(String::from_utf8(json).unwrap()),
-        (Answer::Affected { .. }, _) => panic!("no rows"),
+        (StatementResult::Rows(json), _) => Ok(String::from_utf8(json).unwrap()),
+        (StatementResult::Affected { .. }, _) => panic!("no rows"),
     }
 }
 
