@@ -187,11 +187,24 @@ class DevWork {
     this.#watchers = folders.flatMap((one) => {
       try {
         return [watch(one, changed).on('error', changed)];
-      } catch {
-        return []; // it is not there yet
+      } catch (thrown) {
+        if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return []; // it is not there yet
+        throw notWatched(one, thrown as NodeJS.ErrnoException);
       }
     });
   }
+}
+
+/** The system watches so many files for a user. */
+function notWatched(folder: string, { code, message }: NodeJS.ErrnoException): CliError {
+  const limit = { EMFILE: 'fs.inotify.max_user_instances', ENOSPC: 'fs.inotify.max_user_watches' }[
+    code ?? ''
+  ];
+  const hint = limit && `The limit of this machine is used up; raise it: sysctl ${limit}`;
+  return new CliError(`${folder} cannot be watched: ${message}`, {
+    code: 'cannot_watch',
+    ...(hint !== undefined && { hint }),
+  });
 }
 
 async function showLogs(session: Session, host: string): Promise<void> {
