@@ -124,6 +124,8 @@ async function offerSample(api: ApiClient): Promise<void> {
     await terminal.step('Preparing the Rust SDK (compiles it, once)', () =>
       awaitSdk(api, (line) => terminal.progress(line)),
     );
+    // That may have taken minutes, in which somebody has begun.
+    if (!(await isSampleMissing(api))) return;
     await terminal.step('Deploying the sample endpoint', () => deploySample(api));
   } catch (thrown) {
     if (isEnding()) throw thrown;

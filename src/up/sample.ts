@@ -13,13 +13,21 @@ interface Sample {
   readonly endpoint: Readonly<Record<string, unknown>>;
 }
 
-/** Members of a domain, collection or endpoint. */
-interface Resource {
+interface Domain {
   readonly id: string;
-  readonly name: string;
+  readonly host: string;
 }
 
-interface SampleEndpoint extends Resource {
+interface Collection {
+  readonly id: string;
+  readonly name: string;
+  readonly domain_id: string;
+  readonly base_path: string | null;
+}
+
+interface Endpoint {
+  readonly id: string;
+  readonly name: string;
   readonly path: string;
   readonly collection_id: string | null;
   readonly status: string;
@@ -92,53 +100,51 @@ export class ApiClient {
  * failed. A sample that was stopped stays stopped.
  */
 export async function isSampleMissing(api: ApiClient): Promise<boolean> {
-  const [sample, { domains, collections, endpoints }] = await Promise.all([readSample(), readResources(api)]);
-  return (
-    domains.every(({ name }) => name === sample.domain['name']) &&
-    collections.every(({ name }) => name === sample.collection['name']) &&
-    endpoints.every(
-      ({ name, status }) => name === sample.endpoint['name'] && status !== 'running' && status !== 'stopped',
-    )
-  );
+  const { parts, all } = await findSample(api);
+  const found = [parts.domain, parts.collection, parts.endpoint].filter((part) => part !== undefined);
+  const { status } = parts.endpoint ?? {};
+  return found.length === all.length && status !== 'running' && status !== 'stopped';
 }
 
 /** Creates, compiles and starts the sample endpoint; continues where an earlier deployment was interrupted. */
 export async function deploySample(api: ApiClient): Promise<void> {
-  const sample = await readSample();
+  const { sample, parts } = await findSample(api);
   const code = await readFile(fileURLToPath(new URL('handler.rs', FOLDER)), 'utf8');
-  const { domains, collections, endpoints } = await readResources(api);
-  const domain_id = domains[0]?.id ?? (await api.create('/api/domains', sample.domain));
+  const domain_id = parts.domain?.id ?? (await api.create('/api/domains', sample.domain));
   const collection_id =
-    collections[0]?.id ?? (await api.create('/api/collections', { ...sample.collection, domain_id }));
+    parts.collection?.id ?? (await api.create('/api/collections', { ...sample.collection, domain_id }));
   const id =
-    endpoints[0]?.id ?? (await api.create('/api/endpoints', { ...sample.endpoint, collection_id, code }));
-  if (endpoints[0]?.status !== 'compiled') await api.call('POST', `/api/endpoints/${id}/compile`);
+    parts.endpoint?.id ?? (await api.create('/api/endpoints', { ...sample.endpoint, collection_id, code }));
+  if (parts.endpoint?.status !== 'compiled') await api.call('POST', `/api/endpoints/${id}/compile`);
   await api.call('POST', `/api/endpoints/${id}/start`);
+}
+
+/** The sample, and what there is of it: others may have made objects of the same names elsewhere. */
+async function findSample(api: ApiClient) {
+  const [sample, domains, collections, endpoints] = await Promise.all([
+    readSample(),
+    api.get('/api/domains') as Promise<Domain[]>,
+    api.get('/api/collections') as Promise<Collection[]>,
+    api.get('/api/endpoints') as Promise<Endpoint[]>,
+  ]);
+  const domain = domains.find(({ host }) => host === sample.domain['host']);
+  const collection = collections.find(
+    ({ name, domain_id }) => name === sample.collection['name'] && domain_id === domain?.id,
+  );
+  const endpoint = endpoints.find(
+    ({ name, collection_id }) => name === sample.endpoint['name'] && collection_id === collection?.id,
+  );
+  const all = [...domains, ...collections, ...endpoints];
+  return { sample, parts: { domain, collection, endpoint }, all };
 }
 
 async function readSample(): Promise<Sample> {
   return JSON.parse(await readFile(new URL('endpoint.json', FOLDER), 'utf8')) as Sample;
 }
 
-async function readResources(api: ApiClient) {
-  const [domains, collections, endpoints] = await Promise.all(
-    ['/api/domains', '/api/collections', '/api/endpoints'].map((path) => api.get(path)),
-  );
-  return {
-    domains: domains as Resource[],
-    collections: collections as Resource[],
-    endpoints: endpoints as SampleEndpoint[],
-  };
-}
-
-/** The path of a running sample endpoint with its parameter filled in, if there is one. */
+/** The path of the sample endpoint with its parameter filled in, if it is running. */
 export async function samplePath(api: ApiClient): Promise<string | undefined> {
-  const sample = await readSample();
-  const endpoints = (await api.get('/api/endpoints')) as SampleEndpoint[];
-  const endpoint = endpoints.find(({ name, running }) => name === sample.endpoint['name'] && running);
-  if (!endpoint) return undefined;
-  const { base_path: basePath } = endpoint.collection_id
-    ? ((await api.get(`/api/collections/${endpoint.collection_id}`)) as { base_path: string | null })
-    : { base_path: null };
-  return joinRoute(basePath, endpoint.path).replace('{name}', 'Ada');
+  const { collection, endpoint } = (await findSample(api)).parts;
+  if (!collection || !endpoint?.running) return undefined;
+  return joinRoute(collection.base_path, endpoint.path).replace('{name}', 'Ada');
 }

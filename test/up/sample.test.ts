@@ -1,7 +1,9 @@
-/** The client with which `npm run up` deploys its sample. */
+/** The sample of `npm run up`, and the client with which it is deployed. */
 import { createServer } from 'node:http';
 import { expect } from 'chai';
-import { ApiClient } from '../../src/up/sample.js';
+import { ApiClient, deploySample, isSampleMissing, samplePath } from '../../src/up/sample.js';
+import { startApi, type TestApi } from '../support/api.js';
+import { expectData } from '../support/expect.js';
 import { freePort } from '../support/ports.js';
 
 describe('the client of the management API', () => {
@@ -25,5 +27,40 @@ describe('the client of the management API', () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     }
+  });
+});
+
+describe('the sample', () => {
+  let api: TestApi;
+  let client: ApiClient;
+  before(async () => {
+    api = await startApi({ config: { COMPILE_WAIT_MS: 100 } });
+    client = new ApiClient(api.url, undefined);
+  });
+  after(() => api?.close());
+
+  it('does not take an endpoint of somebody else for the sample of `npm run up`', async () => {
+    expect(await isSampleMissing(client)).to.equal(true);
+    const domain = expectData<{ id: string }>(
+      await api.post('/api/domains', { name: 'Local', host: 'dev.example' }),
+      201,
+    );
+    const own = {
+      name: 'hello',
+      path: '/hello/{name}',
+      method: 'GET',
+      domain: 'dev.example',
+      code: '// mine',
+    };
+    const { id } = expectData<{ id: string }>(await api.post('/api/endpoints', own), 201);
+    expect(await isSampleMissing(client)).to.equal(false);
+    expect(await samplePath(client)).to.equal(undefined);
+
+    // Nothing compiles here: the sample itself has no more than its first build.
+    await deploySample(client).catch(() => undefined);
+    const builds = expectData<{ endpoints: { id: string }[] }[]>(await api.get('/api/builds'));
+    expect(builds.flatMap(({ endpoints }) => endpoints.map((one) => one.id))).not.to.include(id);
+    const collections = expectData<{ domain_id: string }[]>(await api.get('/api/collections'));
+    expect(collections.map(({ domain_id }) => domain_id)).not.to.include(domain.id);
   });
 });
