@@ -21,6 +21,7 @@ const SEEDS = join(RUST, 'fuzz-seeds');
 const TARGETS = {
   heads: 'edge-front',
   chunks: 'edge-front',
+  'web-socket-frames': 'edge-front',
   frames: 'edge-front',
   'response-heads': 'edge-front',
   policies: 'edge-front',
@@ -28,6 +29,7 @@ const TARGETS = {
   'postgres-answers': 'edge-postgres-service',
   'postgres-certificates': 'edge-postgres-service',
   'postgres-sql': 'edge-postgres-service',
+  'service-frames': 'edge-postgres-service',
   'sqlite-sql': 'edge-sqlite-service',
 };
 

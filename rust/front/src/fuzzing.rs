@@ -1,5 +1,5 @@
-//! What a fuzzer calls: what reads heads and chunks of clients, frames of handlers, policies, and requests that one of
-//! them checks. `scripts/fuzz.mjs` builds and runs it. Each target panics where something is wrong.
+//! What a fuzzer calls: what reads heads, chunks and WebSocket frames of clients, frames of handlers, policies, and
+//! requests that one of them checks. `scripts/fuzz.mjs` builds and runs it. A target panics where something is wrong.
 use std::sync::LazyLock;
 
 use crate::{http, policies, upstream};
@@ -11,6 +11,7 @@ pub fn run(bytes: &[u8]) {
     match &**TARGET {
         "heads" => http::fuzzing::heads(bytes),
         "chunks" => http::fuzzing::chunks(bytes),
+        "web-socket-frames" => http::websocket::fuzzing::frames(bytes),
         "frames" => upstream::fuzzing::frames(bytes),
         "response-heads" => upstream::fuzzing::response_heads(bytes),
         "policies" => policies::fuzzing::policies(bytes),

@@ -1,5 +1,5 @@
-//! What a fuzzer calls: answers of a server, its certificate, and statements of handlers. `scripts/fuzz.mjs` builds and
-//! runs it.
+//! What a fuzzer calls: answers of a server, its certificate, and frames and statements of handlers. `scripts/fuzz.mjs`
+//! builds and runs it.
 use std::sync::LazyLock;
 
 use crate::{pg, sql};
@@ -10,6 +10,7 @@ pub fn run(bytes: &[u8]) {
     match &**TARGET {
         "postgres-answers" => pg::fuzzing::answers(bytes),
         "postgres-certificates" => pg::fuzzing::certificates(bytes),
+        "service-frames" => edge_service::serve::fuzzing::frames(bytes),
         "postgres-sql" => sql::fuzzing::calls(bytes),
         other => panic!("FUZZ_TARGET is {other:?}, and no target of this program"),
     }

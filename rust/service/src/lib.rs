@@ -6,7 +6,10 @@ pub mod database;
 pub mod error;
 mod log;
 pub mod memory;
+#[cfg(not(fuzzing))]
 mod serve;
+#[cfg(fuzzing)]
+pub mod serve;
 pub mod sql;
 mod text;
 

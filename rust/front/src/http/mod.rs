@@ -17,7 +17,10 @@ mod streamed;
 mod unparsable;
 mod upgrade;
 mod upload;
+#[cfg(not(fuzzing))]
 mod websocket;
+#[cfg(fuzzing)]
+pub mod websocket;
 
 pub use connection::serve;
 pub use failure::refusal_of;

@@ -5,6 +5,8 @@ mod calls;
 mod connections;
 mod deadlines;
 mod figures;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod host;
 mod incoming;
 mod line_limiter;

@@ -1,6 +1,8 @@
 //! WebSockets: the front speaks the protocol with the client, and exchanges messages with the handler.
 mod codec;
 mod forward;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod rate;
 mod relay;
 
