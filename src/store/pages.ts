@@ -63,7 +63,7 @@ export function byCreation(
 export function noCursor(): AppError {
   return new AppError(
     'invalid_input',
-    'query.cursor: is none; take it from the answer with the page before, or leave it out to begin anew',
+    'query.cursor: is no cursor of this list; take it from the previous page, or leave it out for the first one',
   );
 }
 

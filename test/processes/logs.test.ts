@@ -421,7 +421,7 @@ handler_loop!(handle);
       ['status=5XX', /^query.status: .* in lower case/],
       ['trace_id=1', /^query.trace_id: must be 32 digits in lower case, such as/],
       ['search=%00', /^query.search: /],
-      ['cursor=x', /^query.cursor: is none/],
+      ['cursor=x', /^query.cursor: is no cursor/],
       ['limit=0', /^query.limit: /],
     ] as const)
       expectFailure(await stack.api.get(`/api/logs?${query}`), 'invalid_input', message);

@@ -1,4 +1,5 @@
 /** Objects of every kind with members that not everybody may write, for tests of who may. */
+import { ANYTHING } from './handler-sources.js';
 
 const JWT = { issuer: 'https://issuer.example', audience: 'us', jwks_url: 'http://127.0.0.1:9/keys' };
 const JWKS = { auth: { jwt: JWT } };
@@ -63,8 +64,14 @@ export const CASES: readonly Case[] = [
 export interface Part extends Case {
   readonly path: string;
   readonly method: 'PUT' | 'POST';
-  readonly body: object;
+  /** @param serviceId of the service `BOUND` */
+  readonly body: (serviceId: string | undefined) => object;
+  /** The request that takes it back, where that is neither an empty PUT nor a DELETE of what was made. */
+  readonly undo?: string;
 }
+
+/** The name of a service that endpoints can be bound to. */
+export const BOUND = 'bound';
 
 export const PARTS: readonly Part[] = [
   ...(['domain', 'collection', 'endpoint'] as const).map((kind) => ({
@@ -73,13 +80,34 @@ export const PARTS: readonly Part[] = [
       kind,
       path: 'variables',
       method: 'PUT' as const,
-      body: { A: '1' },
+      body: () => ({ A: '1' }),
     },
     ...{ delicate: { variables: { A: '1' } }, harmless: {} },
   })),
   {
     ...({ what: 'schedules of the endpoint', kind: 'endpoint', path: 'schedules', method: 'POST' } as const),
-    ...{ body: { cron: '@daily' }, delicate: { schedules: [{ cron: '@daily' }] }, harmless: {} },
+    ...{ body: () => ({ cron: '@daily' }), delicate: { schedules: [{ cron: '@daily' }] }, harmless: {} },
+  },
+  {
+    ...({ what: 'bindings of the endpoint', kind: 'endpoint', path: 'services', method: 'POST' } as const),
+    body: (service_id) => ({ service_id, pool_id: 'db' }),
+    ...{ delicate: { bindings: { db: BOUND } }, harmless: {} },
+  },
+  {
+    ...({ what: 'whether the endpoint runs', kind: 'endpoint', path: 'start', method: 'POST' } as const),
+    ...{ body: () => ({}), undo: 'stop' },
+    ...{ delicate: { code: ANYTHING, running: true }, harmless: { code: ANYTHING } },
+  },
+  {
+    ...({
+      what: 'whether the service is active',
+      kind: 'service',
+      path: 'activate',
+      method: 'POST',
+    } as const),
+    ...{ body: () => ({}), undo: 'deactivate' },
+    delicate: { ...config('redis', { host: '127.0.0.1' }), active: true },
+    harmless: config('redis', { host: '127.0.0.1' }),
   },
 ];
 

@@ -88,7 +88,7 @@ describe('the way into the web UI', function () {
     // The other tab may notice that it is nobody before this one is somebody.
     await page.route('/api/session', async (route) => {
       if (route.request().method() === 'POST')
-        await tab.getByRole('dialog').getByText('From now on people have to sign in').waitFor();
+        await tab.getByRole('dialog').getByText('From now on, people have to sign in').waitFor();
       await route.continue();
     });
     await page.getByRole('button', { name: 'Create and sign in' }).click();
@@ -96,7 +96,7 @@ describe('the way into the web UI', function () {
     expect((await stack.api.get('/api/domains')).status).to.equal(401);
     // Another tab of this browser knows it, too; another browser asks.
     await tab.getByRole('link', { name: EMAIL }).waitFor();
-    await other.page.getByRole('dialog').getByText('From now on people have to sign in').waitFor();
+    await other.page.getByRole('dialog').getByText('From now on, people have to sign in').waitFor();
     await other.close();
     // What this page shows was not asked for again by nobody; the other tabs find it out by what they show.
     const refused = await context.request.get('/api/audit?outcome=refused&limit=100');

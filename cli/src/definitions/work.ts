@@ -62,7 +62,7 @@ function defineLooking(program: Command): void {
   runs(
     command(program, 'logs', 'show what handlers say and what became of requests')
       .argument('[endpoint]', `${ENDPOINT}; without one outside of such a folder, of all`)
-      .option('-f, --follow', 'go on with what comes')
+      .option('-f, --follow', 'wait for new entries, and show them')
       .option('--since <time>', 'from then on: 15m, 2h, 7d, or ISO 8601')
       .option('--until <time>', 'before then')
       .addOption(

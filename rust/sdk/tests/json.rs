@@ -180,7 +180,7 @@ fn duplicate_and_unknown_fields_are_noticed_when_asked_for() {
     }
     assert_eq!(
         read::<Strict>("{\"a\":1,\"a\":2}").unwrap_err().to_string(),
-        "Bad request: Invalid body: the field a is there twice"
+        "Bad request: Invalid body: the field a appears twice"
     );
     assert!(read::<Strict>("{\"a\":1,\"b\":2}")
         .unwrap_err()

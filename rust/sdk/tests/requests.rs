@@ -144,7 +144,7 @@ fn json_errors_say_what_is_wrong_and_where() {
         ),
         ("{\"items\":{}}", "Invalid value for field items: expected an array, got object"),
         ("{\"items\":[],\"note\":1}", "Invalid value for field note: expected a string, got integer `1`"),
-        ("{\"items\":[],\"items\":[]}", "Invalid body: the field items is there twice"),
+        ("{\"items\":[],\"items\":[]}", "Invalid body: the field items appears twice"),
         ("[1]", "Invalid body: expected an object, got array"),
     ] {
         assert_eq!(error(body), format!("Bad request: {expected}"));

@@ -107,7 +107,7 @@ function readFolder(
   use: UseOf<Folder>,
 ): Promise<void> {
   const { env } = context.query;
-  // The query has passed its schema, unless it is there twice.
+  // The query has passed its schema, unless it appears twice.
   const environment = typeof env === 'string' && new RegExp(ENVIRONMENT).test(env) ? env : null;
   const isZip = Boolean(context.request.is([...ZIP_TYPES]));
   return readDecompressed(context, async (body) => {

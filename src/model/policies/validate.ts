@@ -80,7 +80,7 @@ export function compileValidate(policy: ValidatePolicy, maxVisits?: number): Com
   const seen = new Set<string>();
   for (const [at, { in: where, name }] of read.entries()) {
     const key = `${where} ${where === 'header' ? name.toLowerCase() : name}`;
-    if (seen.has(key)) throw new SchemaProblem(['parameters', String(at)], 'is there twice');
+    if (seen.has(key)) throw new SchemaProblem(['parameters', String(at)], 'appears twice');
     seen.add(key);
   }
   const types = Object.entries(body?.content ?? {}).map(([type, media]) =>

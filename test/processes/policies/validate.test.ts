@@ -85,7 +85,7 @@ describe('the policy validate', function () {
     };
     expect(await first('')).to.equal('400 body: is required');
     expect(await first('{"name":')).to.match(/^400 body: cannot be read as JSON: EOF/);
-    expect(await first('{"name":"a","name":"b"}')).to.match(/the member "name" is there twice/);
+    expect(await first('{"name":"a","name":"b"}')).to.match(/the member "name" appears twice/);
     expect(await first('[1e999]')).to.match(/number out of range/);
     expect(await first('['.repeat(100_000))).to.match(/recursion limit exceeded/);
     expect(await first(Buffer.from([0x22, 0xff, 0x22]))).to.equal('400 body: is not UTF-8');

@@ -14,7 +14,16 @@ import { expectData, expectFailure } from '../../support/expect.js';
 import { multipart } from '../../support/form.js';
 import type { Files } from '../../support/plans.js';
 import { type Stack, startStack } from '../../support/processes.js';
-import { CASES, type Case, config, ENDPOINT, LISTS, PARTS, UNDONE } from '../../support/written-objects.js';
+import {
+  BOUND,
+  CASES,
+  type Case,
+  config,
+  ENDPOINT,
+  LISTS,
+  PARTS,
+  UNDONE,
+} from '../../support/written-objects.js';
 import { zipOf } from '../../support/zip.js';
 
 /** A domain that most are not limited to. */
@@ -52,24 +61,29 @@ describe('who may write what', function () {
   };
   const folderOf = (one: Case, name: string, which: 'delicate' | 'harmless' | 'none'): Files => {
     const host = hostOf(name);
+    const files: Record<string, string> = {};
     const lists: Record<string, unknown[]> = {
       domains: one.kind === 'domain' ? [] : [{ host, name, stack: null }],
     };
     if (which !== 'none') {
-      const { config: settings, ...members } = omit(bodyOf(one, name, which), [
-        'domain_id',
-        'path',
-        'domain',
-      ]);
+      const {
+        config: settings,
+        code,
+        ...members
+      } = omit(bodyOf(one, name, which), ['domain_id', 'path', 'domain']);
       const object = {
+        ...(one.kind === 'service' ? { active: false } : {}),
+        ...(one.kind === 'endpoint' ? { running: false } : {}),
         ...members,
-        ...(one.kind === 'service' && { active: false, config: { ...(settings as object), ...one.inFiles } }),
+        ...(code !== undefined && { handler: 'handler.rs' }),
+        ...(one.kind === 'service' && { config: { ...(settings as object), ...one.inFiles } }),
         ...(one.kind === 'collection' && { host }),
-        ...(one.kind === 'endpoint' && { host, route: '/', running: false }),
+        ...(one.kind === 'endpoint' && { host, route: '/' }),
       };
       lists[LISTS[one.kind]] = [...(lists[LISTS[one.kind]] ?? []), object];
+      if (typeof code === 'string') files['handler.rs'] = code;
     }
-    return { 'edge.yaml': JSON.stringify({ stack: name, ...lists }) };
+    return { ...files, 'edge.yaml': JSON.stringify({ stack: name, ...lists }) };
   };
 
   const create = async (one: Case, name: string, which: 'delicate' | 'harmless', owner: string | null) => {
@@ -88,7 +102,7 @@ describe('who may write what', function () {
   };
   before(async () => {
     const env = { ALLOW_PRIVATE_URLS: 'true', SECRET_KEY: 'a key of these tests only' };
-    stack = await startStack({ processes: ['web', 'worker'], env });
+    stack = await startStack({ env });
     const { api } = stack;
     const root = await addUser(api, {}, { email: 'admin@who.test', role: 'admin' });
     admin = clientOf(api, root);
@@ -100,6 +114,12 @@ describe('who may write what', function () {
       await applied(one, `changed-${at}`, 'harmless');
       await applied(one, `gone-${at}`, 'none');
     }
+    ids.set(
+      BOUND,
+      await idOf(
+        admin.post('/api/services', { name: BOUND, domains: [], ...config('redis', { host: 'h' }) }),
+      ),
+    );
     for (const [at, one] of PARTS.entries()) {
       await create(one, `part-${at}`, 'harmless', `part-${at}`);
       await applied(one, `part-${at}`, 'delicate');
@@ -130,6 +150,7 @@ describe('who may write what', function () {
     };
     await addToken('a token for endpoints', ['endpoints:write']);
     await addToken('a token for variables', ['variables:write']);
+    await addToken('a token for endpoints and their deployment', ['endpoints:write', 'endpoints:deploy']);
     await addToken('a token for endpoints and variables', ['endpoints:write', 'variables:write']);
     await addToken('a token for endpoints and schedules', ['endpoints:write', 'jobs:write']);
     await addToken('a token for domains and endpoints', ['domains:write', 'endpoints:write']);
@@ -191,7 +212,7 @@ describe('who may write what', function () {
       for (const [role, who] of people) {
         const apply = await who.post('/api/apply?dry_run=true', { files: folderOf(one, name, 'delicate') });
         const back = await rollBack(name, who);
-        const plain = await who.send(one.method, url, { body: one.body });
+        const plain = await who.send(one.method, url, { body: one.body(ids.get(BOUND)) });
         const told = `${role}: plain ${plain.status}, apply ${apply.status}, back ${back.status}`;
         if (!isAllowed(plain)) {
           expect(plain.status, told).to.be.oneOf([403, 404]);
@@ -199,8 +220,13 @@ describe('who may write what', function () {
           continue;
         }
         if (role === 'an admin') expect([apply, back].every(isAllowed), told).to.equal(true);
-        const made = expectData<{ id?: string }>(plain, plain.status);
-        expectData(await (made.id === undefined ? admin.put(url, {}) : admin.delete(`${url}/${made.id}`)));
+        const made = expectData<{ id?: string; pool_id?: string }>(plain, plain.status);
+        const undone = () => {
+          if (one.undo !== undefined) return admin.post(`${pathOf(one, name)}/${one.undo}`);
+          const id = made.pool_id ?? made.id;
+          return id === undefined ? admin.put(url, {}) : admin.delete(`${url}/${id}`);
+        };
+        expectData(await undone());
       }
     });
 
@@ -225,6 +251,27 @@ describe('who may write what', function () {
     }
     expectData(await admin.delete(`${at}/secrets/OTHER`));
     expect(await secrets()).to.deep.equal(before);
+  });
+
+  it('whoever may not write endpoints of a host moves none to it, or away from it', async () => {
+    for (const [role, who] of people)
+      for (const [from, to] of [
+        [hostOf('imported'), ELSEWHERE],
+        [ELSEWHERE, hostOf('imported')],
+      ] as const) {
+        const endpoint = { name: 'm', method: 'GET', path: '/m' };
+        const there = await idOf(admin.post('/api/endpoints', { ...endpoint, domain: from }));
+        const moved = await who.put(`/api/endpoints/${there}`, { domain: to });
+        expectData(await admin.delete(`/api/endpoints/${there}`));
+        const may = [];
+        for (const domain of [from, to]) {
+          const post = await who.post('/api/endpoints', { ...endpoint, domain });
+          may.push(isAllowed(post));
+          if (isAllowed(post))
+            expectData(await admin.delete(`/api/endpoints/${expectData<{ id: string }>(post, 201).id}`));
+        }
+        expect(isAllowed(moved), `${role}, ${from} to ${to}`).to.equal(may.every(Boolean));
+      }
   });
 
   it('whoever may not write endpoints, collections and bindings cannot do it by an import', async () => {

@@ -28,7 +28,7 @@ function AdminDialog({ onClose }: { readonly onClose: () => void }) {
   const [isShown, setShown] = useState(false);
   const create = async () => {
     await makeFirstAdmin({ email, name: name || email, password });
-    done('You are the first admin. From now on people have to sign in.');
+    done('You are the first admin. From now on, people have to sign in.');
   };
   return (
     <FormDialog title="The first admin" action="Create and sign in" onSubmit={create} onClose={onClose}>

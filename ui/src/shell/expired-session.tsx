@@ -14,7 +14,7 @@ export function ExpiredSession() {
       onClose={() => undefined}
     >
       <p class="muted">
-        {wasOpen ? 'From now on people have to sign in.' : 'Sign in again to continue.'} What you have typed
+        {wasOpen ? 'From now on, people have to sign in.' : 'Sign in again to continue.'} What you have typed
         is still here.
       </p>
       <SignInForm {...(email !== undefined && { email })} />

@@ -1,5 +1,5 @@
 //! Values of requests as schemas see them. A value that two programs could read in different ways is refused: a member
-//! that is there twice, a number beyond what is one.
+//! that appears twice, a number beyond what is one.
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::fmt;
@@ -132,7 +132,7 @@ impl<'a> Json<'a> {
         room + open.iter().map(size).sum::<usize>()
     }
 
-    /// An object. `None` when a member is there twice.
+    /// An object. `None` when a member appears twice.
     pub fn object(mut members: Vec<(Cow<'a, str>, Json<'a>)>) -> Result<Self, Cow<'a, str>> {
         members.sort_by(|(one, _), (other, _)| one.cmp(other));
         let twice = members.windows(2).find(|pair| pair[0].0 == pair[1].0).map(|pair| pair[0].0.clone());
@@ -257,7 +257,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
         }
         Json::object(members).map_err(|name| {
             let shown: String = name.chars().take(SHOWN_NAME).collect();
-            A::Error::custom(format!("the member {shown:?} is there twice"))
+            A::Error::custom(format!("the member {shown:?} appears twice"))
         })
     }
 }
@@ -296,7 +296,7 @@ mod tests {
     fn rejects_json_that_could_be_read_in_two_ways() {
         let read = |text: &[u8]| Json::read(text, &StopFlag::default()).map(owned);
         let problem = |text: &str| read(text.as_bytes()).unwrap_err();
-        assert!(problem(r#"{"a":{"b":1,"\u0062":2}}"#).contains(r#"the member "b" is there twice"#));
+        assert!(problem(r#"{"a":{"b":1,"\u0062":2}}"#).contains(r#"the member "b" appears twice"#));
         assert!(problem("[1e999]").contains("number out of range"));
         assert!(problem("{} {}").contains("trailing"));
         assert!(problem("NaN").contains("expected"));

@@ -128,7 +128,7 @@ impl de::Error for Error {
     }
 
     fn duplicate_field(field: &'static str) -> Self {
-        Error::new(&format_args!("the field {field} is there twice"))
+        Error::new(&format_args!("the field {field} appears twice"))
     }
 }
 
