@@ -7,7 +7,7 @@ import type { Diagnostic } from '../model/diagnostic.js';
 import { ownerOfActor, titleOfOwner } from '../model/owner.js';
 import type { Artifact } from './artifacts.js';
 import { type Store, transaction } from './database.js';
-import { findOwnerOfHost } from './owners.js';
+import { findOwnerOfHost, turnBy } from './owners.js';
 import { addCompiledVersions } from './versions.js';
 
 export type BuildState = 'queued' | 'running' | 'succeeded' | 'failed';
@@ -93,9 +93,18 @@ export interface BuildAttempt {
   readonly attempt: number;
 }
 
+const TURN = (row: string) => turnBy('owners', `${row}.principal`, `${row}.owner`);
+/** SQL: owner and principal of a build that somebody joins, who is `excluded`. */
+const NEARER_TURN = `
+  SELECT CASE WHEN is_nearer THEN excluded.owner ELSE builds.owner END,
+         CASE WHEN is_nearer THEN excluded.principal ELSE builds.principal END
+    FROM (SELECT builds.state = 'queued' AND count(*) FILTER (WHERE ${TURN('others')} = ${TURN('excluded')})
+                   < count(*) FILTER (WHERE ${TURN('others')} = ${TURN('builds')}) AS is_nearer
+            FROM builds AS others WHERE others.state IN ('queued', 'running')) AS compared`;
+
 /**
  * Joins the build in progress for the same source, or creates a new one, and makes it the latest of the endpoint whose
- * draft it is.
+ * draft it is. A queued one that is joined takes the turn of whoever has fewer builds waiting.
  * @param limit of builds of the owner that have not ended
  * @returns the build, and whether it is new and has to be put on the queue
  * @throws AppError queue_full
@@ -114,7 +123,7 @@ export async function requestBuild(
         WHERE :limit::integer IS NULL
            OR EXISTS (SELECT FROM builds WHERE source_key = :sourceKey AND state IN ('queued', 'running'))
            OR (SELECT count(*) FROM builds WHERE owner = :owner AND state IN ('queued', 'running')) < :limit
-       ON CONFLICT (source_key) WHERE state IN ('queued', 'running') DO UPDATE SET source_key = excluded.source_key
+       ON CONFLICT (source_key) WHERE state IN ('queued', 'running') DO UPDATE SET (owner, principal) = (${NEARER_TURN})
        RETURNING id, attempt, xmax = 0 AS "isNew"),
      latest AS (
        UPDATE endpoints SET build_id = build.id, build_actor = :actor::jsonb FROM build

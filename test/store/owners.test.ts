@@ -86,6 +86,27 @@ describe('owners that take turns', () => {
     expect(await idsOf('parts')).to.deep.equal([...others, other, before]);
   });
 
+  it('a queued build that somebody else joins takes the turn of whoever has fewer builds', async () => {
+    for (const number of [1, 2, 3]) await build(HOST, number, 9, 'many');
+    const turns = () =>
+      store
+        .knex('builds')
+        .orderBy('queued_at')
+        .select<{ principal: string }[]>('principal')
+        .pluck('principal');
+    // The other one asks for the last of them, too.
+    await build(HOST, 3, 9, 'other');
+    expect(await turns()).to.deep.equal(['many', 'many', 'other']);
+    await build(HOST, 3, 9, 'many');
+    expect(await turns()).to.deep.equal(['many', 'many', 'other']);
+    await store
+      .knex('builds')
+      .where({ source_key: `${HOST} 1` })
+      .update({ state: 'running' });
+    await build(HOST, 1, 9, 'third');
+    expect(await turns()).to.deep.equal(['many', 'many', 'other']);
+  });
+
   it('somebody with many domains has one queued request sent beyond those of others, and then one of each domain', async () => {
     const jobs: string[] = [];
     for (const host of [...HOSTS, HOST]) jobs.push(await queue(host, 'many'));
