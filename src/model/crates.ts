@@ -11,7 +11,7 @@ export interface Dependency {
   readonly 'default-features'?: boolean;
 }
 
-/** By crate name: a version requirement, or that and more. */
+/** Crates by name, each with a version requirement, or with that and more. */
 export type Dependencies = Readonly<Record<string, string | Dependency>>;
 
 /** JSON Schema of `Dependencies`. The keywords about strings apply to strings only, those about objects to objects. */

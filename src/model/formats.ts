@@ -30,7 +30,7 @@ const VISIBLE = /^[!-~]+$/;
 const FEATURE = /^[A-Za-z0-9_][A-Za-z0-9_+.-]*$/;
 
 const RATE_LIMIT_BY = /^(address|key|subject|header:[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128})$/;
-/** Of the connection, and those by which requests are told apart. */
+/** Headers that policies may not change: those of the connection, and those by which requests are told apart. */
 const OWN_HEADERS = [
   ...['connection', 'content-length', 'host', 'keep-alive', 'proxy-connection', 'te', 'trailer'],
   ...['traceparent', 'transfer-encoding', 'upgrade', 'x-request-id'],

@@ -17,10 +17,10 @@ export interface RequestOutcome {
   readonly path: string;
   readonly status: number;
   readonly durationMs: number;
-  /** Of the body of the response. */
+  /** Bytes in the body of the response. */
   readonly bytes: number;
   readonly clientIp: string;
-  /** Of W3C Trace Context, 32 digits. */
+  /** Trace id of W3C Trace Context: 32 hexadecimal digits. */
   readonly traceId: string;
 }
 

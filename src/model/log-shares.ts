@@ -9,7 +9,10 @@ export interface HourUsage {
   /** Milliseconds since 1970. */
   readonly hour: number;
   readonly endpointId: string;
-  /** Of its domain: hosts without one share one, and so do endpoints that are not there any more. */
+  /**
+   * The host of the domain whose share it takes. Hosts without a domain share one, and so do endpoints that no longer
+   * exist, for which it is null.
+   */
   readonly host: string | null;
   readonly bytes: number;
   /** Whether it can be taken away: hours in which is written stay. */

@@ -16,7 +16,7 @@ export const PERMISSIONS = [
 ] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
-/** Of a route: a permission, `authenticated` for whoever is known, or `public` for everybody. */
+/** What a route requires: a permission, `authenticated` for whoever is known, or `public` for everybody. */
 export type RoutePermission = Permission | 'authenticated' | 'public';
 
 /** Roles of users, the mightiest first. */
@@ -27,7 +27,7 @@ export type Role = (typeof ROLES)[number];
 const OF_ADMINS: ReadonlySet<Permission> = new Set<Permission>([
   ...(['secrets:write', 'users:read', 'users:write', 'audit:read', 'metrics:read', 'queues:write'] as const),
 ]);
-/** Of viewers, besides what only reads: everybody can make tokens that exceed nobody. */
+/** Permissions of viewers besides those that only read: everybody can make tokens that exceed nobody. */
 const OF_VIEWERS: ReadonlySet<Permission> = new Set<Permission>(['tokens:write']);
 
 const EDITOR = PERMISSIONS.filter((permission) => !OF_ADMINS.has(permission));

@@ -27,7 +27,7 @@ const OF_INSTALLATION: readonly Permission[] = [
   ...(['users:read', 'users:write', 'audit:read', 'metrics:read', 'queues:write'] as const),
 ];
 
-/** Of an admin of everything. */
+/** The rights of an admin who is not limited to certain domains. */
 export const ALL_RIGHTS: Rights = { permissions: new Set(PERMISSIONS), scope: undefined };
 
 export function rightsOfUser(user: { readonly role: Role; readonly domains: readonly string[] }): Rights {

@@ -72,8 +72,8 @@ function described<T extends TSchema>(description: string, schema: T): T {
 }
 
 /**
- * By service type. Members with a default are required here, because they exist once defaults are filled in; in a
- * request they are optional.
+ * Schemas of the configs, by service type. Members with a default are required here, because they exist once defaults
+ * are filled in; in a request they are optional.
  */
 export const SERVICE_CONFIGS = {
   sqlite: object('SqliteConfig', {

@@ -45,7 +45,7 @@ export function sqliteFolder(path: string, folders: SqliteFolders): string {
 }
 
 /**
- * By its name only: links are followed where the file is opened.
+ * Checks a path by its name only: links are followed where the file is opened.
  * @returns what is wrong with a path, to be said after its name; undefined when it may be used
  */
 export function sqlitePathProblem(path: string, folders: SqliteFolders): string | undefined {

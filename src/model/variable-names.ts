@@ -3,7 +3,10 @@
 const PATTERN = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const MAX_LENGTH = 128;
 
-/** Of the gateway, of the loader and of the C library: glibc ignores these, too, in programs with more privileges. */
+/**
+ * Reserved prefixes: of the gateway, of the loader and the C library (glibc, too, ignores such variables in programs
+ * with more privileges), and of bash.
+ */
 const PREFIXES = ['EDGE_', 'LD_', 'MALLOC_', 'GLIBC_', 'BASH_'];
 /**
  * Names that the gateway sets or keeps away, that glibc does not trust (sysdeps/generic/unsecvars.h), and that change

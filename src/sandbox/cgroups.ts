@@ -159,7 +159,7 @@ export class Cgroups {
   }
 }
 
-/** Of a file with a name and a value in each line; 0 when it is not there. */
+/** The number beside a name, in a text that has a name and a value in each line; 0 when it is not there. */
 function valueIn(text: string, name: string): number {
   return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0);
 }

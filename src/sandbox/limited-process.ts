@@ -44,7 +44,7 @@ export interface LimitedCommand {
   readonly limits: ResourceLimits;
   /** Standard and additional streams; none is inherited. */
   readonly stdio: readonly ('ignore' | 'pipe')[];
-  /** Of it and all its processes; it is removed when they have ended. */
+  /** The control group of the program and all processes that it starts; it is removed when they have ended. */
   readonly group?: Cgroup | undefined;
 }
 

@@ -56,7 +56,7 @@ function readEach(pids: readonly number[]): Processes {
   );
 }
 
-/** Of all processes of this machine. */
+/** The ids of all processes of this machine. */
 export function processIds(): number[] {
   return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
 }

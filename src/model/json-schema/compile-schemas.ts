@@ -21,11 +21,11 @@ import { compilePattern, PatternError } from './patterns.js';
 import { References } from './references.js';
 import { quoted, type SchemaPath, SchemaProblem } from './schema-problem.js';
 
-/** Of all patterns together, see `patterns.ts`. */
+/** Most weight that all patterns may have together, see `patterns.ts`. */
 const MAX_PATTERN_WEIGHT = 50_000;
 /** What the smallest counts: each is built when the first request comes, which takes its time. */
 const MIN_PATTERN_WEIGHT = 100;
-/** Of the values of an enum, which are compared one after the other. */
+/** Most values of an enum, which are compared one after the other. */
 const MAX_ENUM = 5_000;
 
 type Writable = { -readonly [Key in keyof Keywords]: Keywords[Key] };

@@ -28,7 +28,7 @@ const SPACE =
   '\\t\\n\\x{b}\\x{c}\\r\\x{20}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}';
 const ANY_BUT_LINE_ENDS = '[^\\n\\r\\x{2028}\\x{2029}]';
 const ANY = '[\\x{0}-\\x{10ffff}]';
-/** Of characters beyond ASCII, which are several bytes. */
+/** Weight of a class with characters beyond ASCII, which are several bytes. */
 const CLASS_WEIGHT = 8;
 const PROPERTY_WEIGHT = 100;
 /** General categories and scripts, as patterns name them: what the front knows. */
@@ -36,7 +36,7 @@ const PROPERTIES: Readonly<Record<string, string>> = {
   ...{ General_Category: 'General_Category', gc: 'General_Category', Script: 'Script', sc: 'Script' },
 };
 
-/** Of 2024: modifiers in groups, as in `(?i:a)`, came after. */
+/** A parser for ECMAScript 2024, which does not have modifiers in groups yet, as in `(?i:a)`. */
 const parser = new RegExpParser({ ecmaVersion: 2024 });
 
 /** @throws PatternError */

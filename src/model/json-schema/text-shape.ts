@@ -12,7 +12,7 @@ interface Part {
 
 /** Schemas that are looked at for all values of a policy together: so long is what the front keeps of it. */
 const MAX_VISITS = 20_000;
-/** Of policies that were saved by a version that allowed more. */
+/** The same limit for policies that were saved by a version that allowed more. */
 export const MAX_VISITS_ONCE = 200_000;
 
 /** Finds shapes. @throws SchemaProblem when there is too much to look at */
@@ -30,7 +30,7 @@ export class TextShapes {
     this.schemas = [...schemas];
   }
 
-  /** Of an object's members only their lists are found: texts have no deeper values. */
+  /** The shape of a schema. Of an object's members only types and lists are found: texts have no deeper values. */
   of(schema: Index, isMember = false): Shape {
     const parts = this.#partsOf(schema);
     const types = typesOfAll(parts);
@@ -59,7 +59,7 @@ export class TextShapes {
     };
   }
 
-  /** Of a member that several schemas describe: it is read as what fits any of them. */
+  /** The shape of a member that several schemas describe: it is read as what fits any of them. */
   #ofAny(all: readonly Index[]): Shape {
     const [first = 0, ...others] = new Set(all);
     if (others.length === 0) return this.of(first, true);

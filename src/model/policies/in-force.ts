@@ -7,7 +7,7 @@ export type PolicyScope = 'domain' | 'collection' | 'endpoint';
 /** What a domain, a collection or an endpoint says. */
 export interface PolicyLayer {
   readonly scope: PolicyScope;
-  /** Of the domain, collection or endpoint. */
+  /** Id of the domain, collection or endpoint. */
   readonly ownerId: string;
   readonly policies: Policies | null;
 }

@@ -112,7 +112,7 @@ export interface WebSocketPolicy {
   readonly allowed_origins?: readonly string[];
   /** Longest message, bytes; a longer one closes with 1009. */
   readonly max_message_bytes?: number;
-  /** Of one client; more of them close with 1008. */
+  /** Most messages of one client per second; more of them close the connection with 1008. */
   readonly messages_per_second?: number;
 }
 

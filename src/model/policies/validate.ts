@@ -39,7 +39,7 @@ export interface ValidatedParameter {
 
 export interface ValidatedBody {
   readonly required?: boolean;
-  /** By media type; without a schema, bodies of the type are let through as they are. */
+  /** Schemas by media type; bodies of a type without a schema are let through as they are. */
   readonly content: Readonly<Record<string, { readonly schema?: unknown }>>;
 }
 
