@@ -11,7 +11,7 @@ import type { Setting } from './settings/setting.js';
 export { SANDBOX_MODES } from './settings/installation.js';
 export type { Setting };
 
-/** By the headings of the documentation. */
+/** Groups of settings, by the headings of the documentation. */
 export const SETTING_GROUPS = {
   'Connections and files': CONNECTIONS,
   'Artifact store': ARTIFACT_STORE,

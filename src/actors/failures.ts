@@ -18,7 +18,7 @@ export const REASONS = {
   garbled: (where: string) => `${where} does not keep to the protocol`,
 } as const;
 
-/** By error code of Node. */
+/** Reasons of failed connections, by the error code of Node. */
 const NETWORK: Readonly<Record<string, (where: string) => string>> = {
   ECONNREFUSED: (where) => `the connection to ${where} was refused: is the server running there?`,
   ENOTFOUND: (where) => `unknown host: the name in ${where} does not exist`,

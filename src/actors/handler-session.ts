@@ -142,7 +142,7 @@ export class HandlerSession {
     }
   }
 
-  /** Of the process that it belongs to, once it has sent its token. */
+  /** The nonce of the handler process that it belongs to; undefined until the process has sent its token. */
   get nonce(): string | undefined {
     return this.#caller?.nonce;
   }

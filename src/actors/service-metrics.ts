@@ -72,7 +72,7 @@ export class ServiceMetrics {
   /** The series of one service, looked up once instead of on every call. */
   of(service: string, service_type: string): ActorMetrics {
     const labels = { service, service_type };
-    // By operation, and by operation and result.
+    // Timers by operation, counters by operation and result.
     const timers = new Map<string, Histogram.Internal<string>>();
     const counters = new Map<string, Counter.Internal>();
     const used: { operation: string; result: CallResult }[] = [];

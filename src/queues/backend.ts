@@ -25,7 +25,8 @@ export const JOB_RETENTION = {
 };
 
 /**
- * Of jobs whose rows say what is due, and when: one that has ended must not keep the same from being queued again.
+ * Retention of jobs whose rows say what is due, and when: one that has ended must not keep the same from being queued
+ * again.
  * @see https://docs.bullmq.io/guide/jobs/job-ids
  */
 export const NO_RETENTION = { removeOnComplete: true, removeOnFail: true };

@@ -9,7 +9,7 @@ export interface CompileJob {
   readonly attempt: number;
   /** The name of the endpoint that asked for it, for the dashboard. */
   readonly endpoint?: string;
-  /** Of the API call that requested it. */
+  /** Id of the API call that requested it. */
   readonly requestId: string;
 }
 
@@ -49,7 +49,7 @@ export interface ApplyJob {
 /** One try to order a certificate by ACME. */
 export interface AcmeJob {
   readonly domainId: string;
-  /** Of this try. */
+  /** The ticket of this try: a job with the ticket of an earlier one does nothing. */
   readonly ticket: string;
 }
 

@@ -35,7 +35,7 @@ import { giveToAll, giveToWeb } from './give.js';
 import { noting } from './notes.js';
 import { prepareActorHost } from './prepare-actor-host.js';
 
-/** By their numbers, see capabilities(7). */
+/** Numbers of capabilities, by name; see capabilities(7). */
 const CAPABILITIES = {
   ...{ CHOWN: 0, DAC_OVERRIDE: 1, DAC_READ_SEARCH: 2, FOWNER: 3, FSETID: 4, KILL: 5, SETGID: 6, SETUID: 7 },
   ...{ SETPCAP: 8, NET_BIND_SERVICE: 10, NET_ADMIN: 12, SYS_CHROOT: 18, SYS_PTRACE: 19, SYS_ADMIN: 21 },
@@ -184,7 +184,7 @@ function workingFolder(): string {
   }
 }
 
-/** Of the messages to and from a parent in Node; its type does not have it. */
+/** The descriptor of the channel for messages to and from a parent in Node; the type in Node does not have it. */
 function channelDescriptor(): number | undefined {
   return (process.channel as { readonly fd?: number } | undefined)?.fd;
 }

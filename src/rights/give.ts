@@ -75,7 +75,7 @@ async function makeReadable(): Promise<boolean> {
 async function letRead(path: string, mode: number, log: Log): Promise<void> {
   const stats = await stat(path);
   const isReadable = stats.gid === PRODUCT_GROUP && (stats.mode & mode) === mode;
-  // By all users, perhaps.
+  // The same rights for all other users: who has them needs nothing from the group.
   const bits = (mode >> 3) & 0o7;
   if (isReadable || stats.uid !== 0 || (stats.mode & bits) === bits) return;
   try {

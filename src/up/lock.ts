@@ -53,7 +53,7 @@ function acquire(file: string): string | undefined {
 function ownerOf(file: string): string | undefined {
   try {
     if (lstatSync(file).isSymbolicLink()) return readlinkSync(file);
-    // Of an earlier version: `<process id> <start>`.
+    // A file of an earlier version: `<process id> <start>`.
     return readFileSync(file, 'utf8').replace(' ', '-');
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return undefined;

@@ -1,4 +1,4 @@
-/** By what clients are told apart when they are counted. */
+/** How clients are told apart when they are counted: by the network of their address. */
 import ipaddr from 'ipaddr.js';
 
 /** Whoever has an address of IPv6 has very many: those of a network of 64 bits are one, as in the front. */

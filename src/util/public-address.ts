@@ -44,7 +44,7 @@ function ownAddresses(): OwnAddress[] {
 
 type Network = readonly [ipaddr.IPv4 | ipaddr.IPv6, number];
 
-/** Of all addresses there is no neighbour. */
+/** The network of a CIDR; undefined for one of all addresses, where nobody is a neighbour. */
 function networkOf(cidr: string): Network | undefined {
   const [address, bits] = ipaddr.parseCIDR(cidr);
   return bits === 0 ? undefined : [address, bits];

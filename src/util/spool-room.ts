@@ -12,10 +12,10 @@ export interface SpoolLimits {
   /** Bodies of one owner that arrive or wait, and the setting that says so. */
   readonly bodies: number;
   readonly bodiesSetting: string;
-  /** Of all bodies together, and the setting. Several ones of one owner may have half of it. */
+  /** Most bytes of all bodies together, and their setting. Several bodies of one owner may have half of it. */
   readonly bytes: number;
   readonly bytesSetting: string;
-  /** Of an owner that has too many. */
+  /** The error code for an owner that has too many bodies. */
   readonly code: 'too_many_imports' | 'too_many_uploads';
 }
 
@@ -60,7 +60,7 @@ export class SpoolRoom {
     this.#limits = limits;
   }
 
-  /** Of all bodies on the disk. */
+  /** Bytes of all bodies on the disk. */
   get bytes(): number {
     return this.#bytes;
   }

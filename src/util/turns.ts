@@ -121,8 +121,8 @@ export class Turns {
   }
 
   /**
-   * Of those that wait, who has least is next; of several, who has waited longest since it got something. So it is with
-   * the owners, and then with the parts of the owner.
+   * Gives free places to those that wait. Next is who has least; of several, who has waited longest since it got
+   * something. So it is with the owners, and then with the parts of the owner.
    */
   #grant(): void {
     while (this.#active < this.#options.places) {

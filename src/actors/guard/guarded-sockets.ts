@@ -12,8 +12,8 @@ import { RedisGuard } from './redis-guard.js';
 import { SmtpGuard } from './smtp-guard.js';
 
 /**
- * By the protocol of the backend. The drivers of object storages and file servers count what they get: files, of which
- * they stream some, and lists, on connections that have nothing else. Libraries bound heads, replies and packets.
+ * Guards by the type of the service. The drivers of object storages and file servers count what they get: files, of
+ * which they stream some, and lists, on connections that have nothing else. Libraries bound heads, replies and packets.
  */
 const GUARDS: { readonly [T in ServiceType]?: (limit: number) => Guard } = {
   mysql: (limit) => new FrameGuard(MYSQL_FRAMES, limit),

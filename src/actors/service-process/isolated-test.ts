@@ -19,7 +19,7 @@ const MAX_WAIT_MS = 5_000;
 const GRACE_MS = 2_000;
 const MAX_LOG_LINES_PER_SECOND = 20;
 
-/** Of one owner, so many may wait. */
+/** Most tests of one owner that may wait for their turn. */
 const MAX_WAITING = 64;
 
 const turns = new Turns({ places: MAX_TESTS, beyond: MAX_TESTS });

@@ -66,7 +66,7 @@ export class Starter {
   readonly #channels = new Map<string, Run>();
   readonly #looks = new Map<number, { resolve(seen: SeenFile): void; reject(error: Error): void }>();
   readonly #ended: Promise<void>;
-  /** Of runs, and of looks. */
+  /** The number of the last run or look; both are counted together. */
   #lastNumber = 0;
   #isClosing = false;
 

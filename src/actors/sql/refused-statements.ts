@@ -9,7 +9,7 @@ import type { ScannedSql } from './placeholders.js';
 const TRANSACTION = 'use a transaction: begin, commit and rollback are operations of their own';
 const SESSION = 'it would change a connection that others use, too';
 
-/** By the first word. */
+/** Why statements are refused, by their first word. */
 const REFUSED: Readonly<Record<string, string>> = {
   ...reasons(['BEGIN', 'START', 'COMMIT', 'ROLLBACK', 'XA'], TRANSACTION),
   ...reasons(['SET', 'USE', 'LOCK', 'UNLOCK', 'PREPARE', 'EXECUTE', 'DEALLOCATE'], SESSION),

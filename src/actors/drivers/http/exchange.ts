@@ -30,7 +30,7 @@ export interface HttpAnswer {
 
 /** Doing these twice is the same as once (RFC 9110, section 9.2.2). */
 const IDEMPOTENT = new Set(['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']);
-/** Of the head of a response, bytes; Node's own default. */
+/** Most bytes in the head of a response; Node's own default. */
 const MAX_HEAD_BYTES = 16 * 1024;
 
 /** The connections with the servers of a service. */

@@ -121,7 +121,7 @@ class BucketConnection implements Connection {
 
   constructor(
     readonly bucket: Bucket,
-    /** Of an object that a handler gets. */
+    /** Most bytes that a handler gets of an object. */
     readonly limitBytes: number,
   ) {
     this.files = bucketFiles(bucket);
