@@ -127,7 +127,7 @@ class CompactDeployment implements Deployed {
   readonly confirmed: boolean;
   /** The version that serves alone, as nearly always; or several. */
   readonly served: number | readonly DeployedTarget[];
-  /** Of the one that serves alone. */
+  /** The artifact of the version that serves alone; null when several serve. */
   readonly artifact: string | null;
 
   constructor({ id, targets, sticky, request_id, confirmed }: Deployed) {

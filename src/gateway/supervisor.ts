@@ -290,7 +290,7 @@ export class Supervisor {
     return this.#starts.startBeside(endpoint, handler);
   };
 
-  /** Of all endpoints. */
+  /** The ids of all endpoints. */
   endpointIds(): Iterable<string> {
     return this.#endpoints.rows.keys();
   }

@@ -22,7 +22,7 @@ export class FrontCounts {
   #newest: FrontProcess | undefined;
   /** The one that has the counts. */
   #holder: FrontProcess | undefined;
-  /** Of those that do not serve yet. */
+  /** Where processes that do not serve yet have their counts from. */
   readonly #origins = new WeakMap<FrontProcess, Origin>();
   readonly #ended = new WeakSet<FrontProcess>();
   #turns: Promise<void> = Promise.resolve();

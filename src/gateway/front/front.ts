@@ -57,7 +57,7 @@ export interface FrontOptions {
   /** The public address: an IP address or a name. */
   readonly host: string;
   readonly port: number;
-  /** Of TLS; undefined for none. */
+  /** The port for TLS; undefined for none. */
   readonly tlsPort: number | undefined;
   readonly settings: FrontSettings;
   /** All that a new process is told. */
@@ -89,7 +89,7 @@ const NOTHING = { upserts: [], policies: {} };
 
 export class Front {
   readonly #options: FrontOptions;
-  /** Of versions that are tried, which no one else knows. */
+  /** The states of versions that are tried, by their ids; no one else knows these. */
   readonly #trials = new Map<string, EndpointState>();
   /** All that run, in the order of their start. */
   readonly #processes = new Map<FrontProcess, Stage>();

@@ -31,7 +31,7 @@ export interface HandlerOutput {
 export interface OutputStreams {
   readonly stdout: Readable | null;
   readonly stderr: Readable | null;
-  /** Of records, see `handler-records.ts`. */
+  /** The stream of records, see `handler-records.ts`. */
   readonly records: Readable | null;
 }
 

@@ -57,7 +57,7 @@ export interface HandlerOptions {
   /** Folder for sockets of handlers without namespaces. */
   readonly runDir: string;
   readonly endpointId: string;
-  /** Of its environment, secrets included. */
+  /** Environment variables of the endpoint by name, secrets included. */
   readonly variables: Readonly<Record<string, string>>;
   readonly services: ServiceAccess;
   readonly limits: LimitsInForce;

@@ -49,13 +49,13 @@ export interface HandlerToStart {
   readonly artifact: string;
   readonly settings: ProcessSettings;
   readonly listeners: HandlerListeners;
-  /** Of the line that says that it is ready. */
+  /** The level of the line in the log that says that it is ready. */
   readonly level: 'info' | 'debug';
   /** Aborted when nobody wants it any more: then its process is ended, if it is not ready. */
   readonly abandoned?: AbortSignal;
 }
 
-/** Of one start: where it logs, and how. */
+/** What one start is told besides the handler: who listens, where it logs, and how. */
 type Launch = Pick<HandlerToStart, 'listeners' | 'level' | 'abandoned'> & { readonly log: Logger };
 
 export class HandlerStarts {

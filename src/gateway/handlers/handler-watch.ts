@@ -35,7 +35,7 @@ interface Sample {
 }
 
 interface Watched extends WatchedHandler {
-  /** Of slightly more than the last ten seconds, oldest first. */
+  /** What it used in slightly more than the last ten seconds, oldest first. */
   readonly samples: Sample[];
   cpuSeconds: number;
 }

@@ -38,7 +38,7 @@ export interface PreparedHandlersOptions {
 const MAX_KEPT = 64;
 /** Longer than an apply takes from here to its commit; its worker may have been lost. */
 const KEPT_MS = 120_000;
-/** Of what they print before they are taken. */
+/** Most entries that are kept of what one of them prints before it is taken. */
 const MAX_ENTRIES = 200;
 
 type Entry = Parameters<NonNullable<HandlerListeners['onEntry']>>[0];

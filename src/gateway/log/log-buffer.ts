@@ -17,7 +17,7 @@ const ROOM_OF_ERRORS = 10_000 * LEAST_CHARACTERS;
 class WaitingEndpoint {
   characters = 0;
   entries = 0;
-  /** Of its entries, the newest last. In front there may be some that have been taken. */
+  /** The numbers of its entries, the newest last. In front there may be some that have been taken. */
   numbers: number[] = [];
 }
 
@@ -93,11 +93,11 @@ class SharedRoom {
 
 export class LogBuffer {
   readonly #domainOf: (endpointId: string) => string;
-  /** By number, which counts them: the oldest first. */
+  /** Entries by number, which counts them: the oldest first. */
   readonly #entries = new Map<number, WaitingEntry>();
   #lastNumber = 0;
   readonly #rooms = { important: new SharedRoom(ROOM_OF_ERRORS), others: new SharedRoom(ROOM) };
-  /** By endpoint. */
+  /** How many entries were lost, by endpoint. */
   readonly #lost = new Map<string, number>();
 
   /** @param domainOf the domain of an endpoint; those that are not known share one */

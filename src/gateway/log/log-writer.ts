@@ -122,7 +122,7 @@ export class LogWriter {
     }
   }
 
-  /** Of the next hour, too: it takes a moment that nobody should wait for. */
+  /** Makes the partition of an hour, and of the next one, too: it takes a moment that nobody should wait for. */
   async #ensurePartition(hour: number): Promise<void> {
     for (const each of [hour, hour + HOUR_MS]) {
       if (this.#partitions.has(each)) continue;

@@ -8,20 +8,18 @@ import { weightOf } from '../../model/policies/room.js';
 
 /** A policy, or a way of `auth`, as JSON. */
 export interface PolicyPart {
-  /** Of the text. */
+  /** Digest of the text. */
   readonly digest: string;
   readonly text: string;
   /** About what it takes in memory, bytes. */
   readonly weight: number;
 }
 
-/**
- * By their names: those of `WholePolicies`, but the members of `CompiledAuth` instead of `auth`.
- */
+/** Parts by their names: those of `WholePolicies`, but the members of `CompiledAuth` instead of `auth`. */
 export type PolicyParts = Readonly<Record<string, PolicyPart>>;
 
 export interface CompiledPolicies {
-  /** Of all that the front gets. */
+  /** Digest of all that the front gets. */
   readonly digest: string;
   readonly parts: PolicyParts;
   /** Why nobody can be let in: a secret is missing, for example. */

@@ -29,7 +29,7 @@ interface InForce {
 export class PoliciesInForce {
   readonly #options: PoliciesInForceOptions;
   readonly #room: PolicyRoom;
-  /** Of those that have some, by endpoint. */
+  /** Policies of the endpoints that have some, by the ids of these. */
   readonly #inForce = new Map<string, InForce>();
   /** Endpoints with other policies than the front has. */
   readonly #unsent = new Set<string>();

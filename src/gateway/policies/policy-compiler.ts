@@ -40,7 +40,7 @@ export class PolicyCompiler {
   readonly #store: Store;
   readonly #environments: Pick<Environments, 'secretsOf'>;
   readonly #keys = new Map<string, ReturnType<typeof keysOfDomain>>();
-  /** Of a domain, by the header. */
+  /** The key part of a domain, by domain and header. */
   readonly #keyParts = new Map<string, Promise<PolicyPart>>();
   readonly #keySets = new Map<string, ReturnType<typeof readKeySet>>();
   readonly #parsed = new Map<string, Policies>();
@@ -95,14 +95,14 @@ export class PolicyCompiler {
     });
   }
 
-  /** Of a domain or a collection: others have the same text. */
+  /** Parses the policies of a domain or a collection, once for each text: other endpoints have the same. */
   #read(text: string | null): Policies | null {
     const policies = (text !== null && this.#parsed.get(text)) || parsed(text);
     if (text !== null && policies) this.#parsed.set(text, policies);
     return policies;
   }
 
-  /** Of a policy that others have, too. */
+  /** The part of a policy that other endpoints have, too. */
   #part(policy: object): PolicyPart {
     const part = this.#parts.get(policy) ?? partOf(policy);
     this.#parts.set(policy, part);

@@ -8,7 +8,7 @@ interface HeldPart {
 }
 
 interface DomainRoom {
-  /** By digest. */
+  /** Parts by digest. */
   readonly held: Map<string, HeldPart>;
   weight: number;
 }

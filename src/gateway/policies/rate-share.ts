@@ -17,7 +17,7 @@ const LOOK_EVERY_MS = 2_000;
 export interface RateShareOptions {
   readonly store: Store;
   readonly changes: Changes;
-  /** Of this gateway. */
+  /** Id of this gateway. */
   readonly nodeId: string;
   /** Called with the first share, and when it changes. */
   readonly changed: (share: Share) => void;

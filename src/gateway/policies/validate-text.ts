@@ -33,7 +33,7 @@ export class ValidateTexts {
   async takenOut<T extends PolicyTexts>(row: T): Promise<T & { readonly validate: string | null }> {
     let nearest: ValidatePolicy | null | undefined;
     const take = (text: string | null): string | null => {
-      // Of most endpoints there is nothing to parse.
+      // Most endpoints have no `validate`, and nothing is to be parsed.
       if (!text?.includes('"validate"')) return text;
       const { validate, ...others } = JSON.parse(text) as Policies;
       if (nearest === undefined) nearest = validate;

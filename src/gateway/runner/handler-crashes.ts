@@ -22,7 +22,7 @@ interface Unstable {
 
 interface Loop extends Omit<Unstable, 'name'> {
   readonly name: 'loop';
-  /** Of the last crash. */
+  /** The error of the last crash. */
   readonly error: string;
 }
 

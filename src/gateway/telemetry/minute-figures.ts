@@ -28,7 +28,7 @@ export class MinuteFigures {
   readonly #store: Store;
   readonly #everyMs: number;
   readonly #log: Logger;
-  /** By minute, endpoint and version; the oldest first. */
+  /** Figures by minute, endpoint and version; the oldest first. */
   readonly #rows = new Map<string, Row>();
   /** Those that have changed since they were written. */
   readonly #changed = new Set<Row>();
