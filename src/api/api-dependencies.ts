@@ -79,7 +79,7 @@ export interface ApiDependencies {
   /** For what one request can make long. */
   readonly threads: Pick<Threads, 'run'>;
   readonly importReader: Pick<ImportReader, 'readRequest' | 'readBundle' | 'readFolder' | 'room'>;
-  /** Of files that are uploaded to object storages. */
+  /** Room for files that are uploaded to object storages. */
   readonly uploadRoom: SpoolRoom;
   /** Aborted when the process begins to stop: ends event streams. */
   readonly stopping: AbortSignal;

@@ -137,7 +137,10 @@ export async function plannedChanges(
   };
 }
 
-/** Of objects that get the same key, when collections move, the one in the collection that the folder names. */
+/**
+ * The existing object that a declared one is. Where several have its key, because collections move, it is the one in
+ * the collection that the folder names.
+ */
 function closestMatch(candidates: readonly Existing[], declared: InstallationObject): Existing | undefined {
   const isAlike = ({ object }: Existing) =>
     object.kind === 'endpoint' && declared.kind === 'endpoint' && object.collection === declared.collection;

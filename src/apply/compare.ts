@@ -24,7 +24,7 @@ export function changedFields(before: InstallationObject | null, after: Installa
       return former === value ? [] : differing('code', codeDigest(former), codeDigest(value));
     return MAPS.has(name) ? changedMembers(name, former, value) : differing(name, former, value);
   });
-  // Of a new object, what it does not have is no change.
+  // What a new object does not have is no change.
   return before ? fields : fields.filter(({ after: value }) => !isNothing(value));
 }
 

@@ -110,7 +110,7 @@ export interface FieldChange {
 /** One object as it is and as it should be. Of a new one `before` is null, of one to be removed `after`. */
 export interface ObjectChange {
   readonly action: 'create' | 'update' | 'delete';
-  /** Of the row. A new object gets its id when it is applied. */
+  /** Id of the row. A new object gets one when it is applied, and has null before that. */
   readonly id: string | null;
   readonly before: InstallationObject | null;
   readonly after: InstallationObject | null;

@@ -5,7 +5,7 @@ import { nameOf, type ObjectKind } from './keys.js';
 import type { FieldChange, InstallationObject, ObjectChange, Plan } from './objects.js';
 
 export interface ShownField extends FieldChange {
-  /** Of code. */
+  /** The lines of code that differ, as hunks; not for other fields. */
   readonly diff?: string;
 }
 
@@ -25,9 +25,9 @@ export interface ShownPlan {
 
 /** Longest value that is shown, characters of JSON. */
 const MAX_VALUE = 4_096;
-/** Of one difference of code. */
+/** Most characters of one difference of code. */
 const MAX_DIFF = 16_384;
-/** Of all of them: after that, only digests are shown. */
+/** Most characters of all of them together: after that, only digests are shown. */
 const MAX_DIFFS = 512 * 1024;
 /** Code longer than this is not compared line by line. */
 const MAX_COMPARED = 256 * 1024;

@@ -22,7 +22,7 @@ export interface BuilderOptions {
   readonly scratch: string;
   readonly env: Readonly<Record<string, string>>;
   readonly limits: ToolLimits;
-  /** Of compilers. */
+  /** Turns at compiling. */
   readonly turns: Turns;
 }
 

@@ -121,7 +121,10 @@ export class DependencySets {
     return isSdk(spec) ? this.#share(key, () => this.#prepareSdk(key, spec)) : this.#inTurn(key, spec, turn);
   }
 
-  /** Of several owners that want one set, the first whose turn comes builds it: none waits in the line of another. */
+  /**
+   * Builds a set in the turn of an owner. Where several owners want the same one, the first whose turn comes builds it:
+   * none waits in the line of another.
+   */
   async #inTurn(key: string, spec: DependencySpec, turn: string | Turn): Promise<PreparedSet> {
     const known = await readPrepared(join(this.#options.root, key));
     if (known) return { ok: true, libraries: known };
@@ -261,7 +264,7 @@ export class DependencySets {
   }
 }
 
-/** Of the SDK, which all need. */
+/** The owner of the SDK, which all need. */
 const NOBODY = '';
 
 const CANCELLED: FailedSet = {

@@ -97,7 +97,10 @@ async function copy(sources: readonly string[], target: string, copyParts: CopyP
   }
 }
 
-/** By hard links, which share modes with the sources: only if these are open to all, and on the same file system. */
+/**
+ * Fills a folder with hard links, which share modes with the sources: only if these are open to all, and on the same
+ * file system. Otherwise they are copied.
+ */
 async function linkInto(folder: string, sources: readonly string[]): Promise<void> {
   if (!(await areReadableByAll(sources))) return copyInto(folder, sources);
   await makeEmpty(folder);

@@ -44,7 +44,7 @@ await startProcess('actor-host', start, SECRET_SETTINGS);
 async function start({ config, log, shutdown }: ProcessContext): Promise<void> {
   const secrets = await loadSecretBox(config);
   const { runDir, control } = await preparedStarter(config, log);
-  // Of one that was killed.
+  // Sockets that are left of an actor host that was killed.
   await removeUnserved(metricsFolders(runDir)[1]);
   const registry = new Registry();
 

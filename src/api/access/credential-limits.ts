@@ -25,7 +25,7 @@ const REMEMBERED = 10_000;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
 export class CredentialLimits {
-  /** By credential and network: when it was last written that it is right. */
+  /** When it was last written that a credential is right, milliseconds since 1970, by credential and network. */
   readonly #known = new Map<string, number>();
 
   constructor(private readonly store: Store) {}

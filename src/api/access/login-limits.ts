@@ -40,7 +40,7 @@ function addressLimit(address: string): LoginLimit {
   return { key: key('address', networkOf(address)), failures: FAILURES.address };
 }
 
-/** Of what is counted. */
+/** The key of what is counted: a digest of its parts. */
 export function key(...parts: string[]): string {
   return digestOf(JSON.stringify(parts));
 }

@@ -8,7 +8,7 @@ import type { Store } from '../../store/database.js';
 import { isHostOfDomain } from '../../store/domains.js';
 import { isOwn, isVisible, type ObjectKind } from '../../store/visibility.js';
 
-/** Of segments of paths. */
+/** Kinds of objects, by the segments of paths after which their ids come. */
 export const KIND_OF_SEGMENT: Readonly<Record<string, ObjectKind>> = {
   ...{ domains: 'domain', collections: 'collection', endpoints: 'endpoint', services: 'service' },
   ...{ builds: 'build', imports: 'import', jobs: 'job', alerts: 'alert', applies: 'apply' },

@@ -30,9 +30,9 @@ import { AlertChange, AlertEventView, AlertView, CreatedAlert, NewAlert } from '
 const tag = 'Alerts';
 const path = '/api/alerts/{id}';
 const MAX_ALERTS = 100;
-/** About the domains of who is limited to some, so that nobody uses up those of others. */
+/** Most alerts about the domains of who is limited to some, so that nobody uses up those of others. */
 const MAX_OF_DOMAINS = 20;
-/** Of them all, for those who are not limited: a person can have many tokens, each for other domains. */
+/** How many of all alerts are left to who is not limited: a person can have many tokens, each for other domains. */
 const RESERVED = 20;
 const LISTED_EVENTS = 100;
 

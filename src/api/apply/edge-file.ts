@@ -16,7 +16,7 @@ import { SetVariables } from '../variables/variables.schema.js';
 
 const MAX_OBJECTS = 100_000;
 
-/** Of every object. */
+/** The stack of an object, where it is not that of the folder. */
 const FileOwner = Type.Optional(
   nullable(
     Type.String({
@@ -38,7 +38,7 @@ const {
   ...endpointSettings
 } = CreateEndpoint.properties;
 const { domain_id: _domain, stack: _collectionOwner, ...collectionSettings } = CreateCollection.properties;
-/** Of three kinds of objects; with a title the published schema has it once. */
+/** The policies of three kinds of objects; with a title the published schema has them once. */
 const FilePolicies: typeof CreateDomain.properties.policies = {
   ...CreateDomain.properties.policies,
   title: 'Policies',

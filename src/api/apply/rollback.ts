@@ -98,7 +98,7 @@ function withoutSecrets(changes: readonly ObjectChange[], { secrets }: StoredIns
 /** Changes, and the configs that those of services lead to, which have secrets and are in no plan. */
 interface WithConfigs {
   readonly changes: readonly ObjectChange[];
-  /** By the names of services. */
+  /** Configs by the names of services. */
   readonly configs: ReadonlyMap<string, StoredConfig>;
   readonly warnings: readonly string[];
   readonly problems: readonly string[];

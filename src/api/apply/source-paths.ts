@@ -2,7 +2,7 @@
 import type { EndpointObject } from '../../apply/objects.js';
 
 const MAX_PART = 80;
-/** Of a host; `*` is no name of a folder everywhere. */
+/** The folder of the host `*`, which is no name of a folder everywhere. */
 const ALL_HOSTS = 'all-hosts';
 /** Names that Windows keeps for devices. */
 const RESERVED = /^(?:con|prn|aux|nul|com\d|lpt\d)$/i;

@@ -75,7 +75,7 @@ export async function startApply(
   return prefersAsync(request.header) ? accepted(deps, id, request) : awaitApply(deps, id, request);
 }
 
-/** Of so many objects the audit tells the names. */
+/** Most objects of which the audit tells the names. */
 const TOLD = 200;
 
 function auditDetailsOf(changes: readonly ObjectChange[]) {

@@ -30,7 +30,7 @@ export function presentEndpoint(endpoint: Endpoint): Static<typeof EndpointView>
   });
 }
 
-/** Of a version on several gateways: the one where it stands worst speaks for it. */
+/** The state of a version on several gateways: the one where it stands worst speaks for it. */
 function stateOf(observed: readonly VersionState[]): Pick<Static<typeof TargetInForce>, 'state' | 'error'> {
   const worst = (['failed', 'starting', 'running'] as const).flatMap(
     (state) => observed.find((one) => one.state === state) ?? [],

@@ -188,7 +188,7 @@ function withShare<V extends Omit<EndpointVersion, 'code' | 'dependencies'>>(
   };
 }
 
-/** Of the code, and of the dependencies as JSON. Empty where nothing differs. */
+/** The differences of the code, and of the dependencies as JSON, as a patch. Empty where nothing differs. */
 async function diffOf(
   threads: ApiDependencies['threads'],
   owner: string,

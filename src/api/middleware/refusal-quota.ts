@@ -10,7 +10,7 @@ import type { Logger } from '../../util/log.js';
 import { actorOf } from '../access/principal.js';
 import type { ApiContext } from '../route/context.js';
 
-/** Of one address; of one user or token; of all strangers. */
+/** Refusals that are kept of a minute: of one address; of one user or token; of all strangers. */
 const KEPT = { address: 60, principal: 300, strangers: 600 };
 
 /** Why a sign-in fails. Each attempt is one of few, and none can be made to look like something else. */

@@ -20,7 +20,7 @@ export function metrics({
     registers: [registry],
   });
   measureQueues(queues, registry);
-  // By method, route and status class: prom-client's lookup of labels costs more than the observation.
+  // Series by method, route and status class: prom-client's lookup of labels costs more than the observation.
   const series = new Map<string, Histogram.Internal<string>>();
 
   return {

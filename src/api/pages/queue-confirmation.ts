@@ -21,7 +21,7 @@ const finished = (state: 'completed' | 'failed'): Removal => ({
   run: (queue) => queue.clean(0, 0, state),
 });
 
-/** By the names that their pages have. */
+/** What can be removed, by the names that the pages have. */
 const REMOVALS: Readonly<Record<string, Removal>> = {
   empty: {
     question: (queue) => `Remove all waiting jobs of the queue ${queue}?`,

@@ -33,7 +33,7 @@ const presentCreated = presenter(CreatedDomainKey);
 /** How keys begin, so that scanners for secrets know them. */
 const KEY_PREFIX = 'egk_';
 const KEY_BYTES = 32;
-/** Of a key, so much is shown to distinguish it from others. */
+/** Characters of a key that are shown, to distinguish it from others. */
 const SHOWN_CHARACTERS = 10;
 
 export const policyRoutes = [

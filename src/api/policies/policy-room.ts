@@ -23,11 +23,11 @@ import type { ApiDependencies } from '../api-dependencies.js';
 /** What is written. */
 export interface PolicyWrite {
   readonly table: PolicyTable;
-  /** Of a row that there is. */
+  /** Id of the row, where it exists already. */
   readonly id?: string;
   /** Where the row is, or goes; unless it is said, it stays. */
   readonly host?: string | undefined;
-  /** Of the domain of a new collection. */
+  /** Id of the domain of a new collection. */
   readonly domainId?: string;
   /** Undefined: those that it has. */
   readonly policies: Policies | null | undefined;

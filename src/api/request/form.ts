@@ -44,9 +44,9 @@ export interface FileLimit {
 
 export interface FormOptions {
   readonly dataDir: string;
-  /** Of one file. */
+  /** The limit of one file. */
   readonly limit: FileLimit;
-  /** By default the number of file parts in the schema. */
+  /** Most files; by default the number of file parts in the schema. */
   readonly maxFiles?: number;
   /** Takes the place that its files have on the disk, until all of them are deleted. @throws AppError */
   readonly begin: () => SpoolPlace;

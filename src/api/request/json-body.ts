@@ -9,12 +9,12 @@ import { AppError, toError } from '../../errors.js';
 import { utf8Text } from '../../util/text.js';
 
 const JSON_TYPES = ['application/json', 'application/*+json'];
-/** Of a member that is sent as text. */
+/** Media types of a member that is sent as text. */
 const TEXT_TYPES = ['text/*'];
 const PROTOTYPE = '__proto__';
 /** Characters of a place in a message. */
 const MAX_PLACE = 300;
-/** Of a body: small ones take long to read, and no route needs more. */
+/** Most values in a body: small ones take long to read, and no route needs more. */
 const MAX_VALUES = 50_000;
 const parsers = new Map<number, ReturnType<typeof bodyParser>>();
 

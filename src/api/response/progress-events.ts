@@ -22,7 +22,7 @@ interface Progress {
 
 /** What is followed. */
 export interface ProgressSource<P extends Progress> {
-  /** Of its announcements; also its name. */
+  /** The topic of its announcements; also its name. */
   readonly topic: 'import' | 'apply';
   readonly id: string;
   /** Rejects when there is none any more. */

@@ -23,7 +23,7 @@ export const Id = Type.String({ format: 'uuid' });
 export const Name = Type.String({ format: 'line', maxLength: 255, description: 'Display name' });
 export const Description = nullable(Type.String({ format: 'text', maxLength: 65_536 }));
 export const Enabled = Type.Boolean({ default: true });
-/** Of what is for certain domains. */
+/** The domains that something is for, by their hosts. */
 export const Hosts = Type.Array(Type.String({ format: 'hostname' }), {
   maxItems: 1_000,
   description: 'Hosts; none: all',
@@ -33,7 +33,7 @@ export const StackName = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$',
   description: 'Letters, digits, ".", "_" and "-"; at most 63',
 });
-/** Of a new object; views show it. */
+/** The stack of a new object; views show it. */
 export const Owner = nullable(
   Type.String({
     ...StackName,
@@ -49,7 +49,7 @@ export const DraftDependencies = Type.Unsafe<Dependencies | null>({
   type: ['object', 'null'],
 });
 
-/** Of a domain, a collection or an endpoint. */
+/** The policies of a domain, a collection or an endpoint. */
 export const PoliciesField = Type.Unsafe<Policies | null>({ ...POLICIES_SCHEMA, type: ['object', 'null'] });
 
 /** A version that serves, and its share of the requests. */

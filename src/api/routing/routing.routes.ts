@@ -91,7 +91,7 @@ async function routing(
 }
 
 async function present({ store }: ApiDependencies, match: RouteMatch | undefined, scope: Scope) {
-  // Of all hosts, or deleted: it does not exist for whoever asks.
+  // An endpoint of all hosts, or a deleted one, may not exist for whoever asks.
   if (match && !(await isVisible(store, 'endpoint', match.endpointId, scope))) return null;
   const endpoint = match && (await findEndpoint(store, match.endpointId));
   if (!endpoint) return null;

@@ -42,7 +42,7 @@ const CHANGE_MS = 10_000;
 /** So many endpoints are named in a warning. */
 const MAX_NAMED = 5;
 
-/** Of a service that is deleted. */
+/** The warning about endpoints that lose a service because it is deleted. */
 function lostBindings(using: readonly UsingEndpoint[]): string {
   const named = using.slice(0, MAX_NAMED).map(({ method, domain, route }) => `${method} ${domain}${route}`);
   const more = using.length > MAX_NAMED ? ` and ${using.length - MAX_NAMED} more` : '';

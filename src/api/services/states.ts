@@ -10,7 +10,7 @@ export interface StandingOfService {
   readonly state_message: string | null;
 }
 
-/** Of several actor hosts, the one where a service stands worst speaks for it. */
+/** States from the worst to the best: of several actor hosts, the one where a service stands worst speaks for it. */
 const WORST_FIRST: readonly ServiceState[] = ['failed', 'unreachable', 'connecting', 'inactive', 'connected'];
 
 /** The standing of services, in their order. */

@@ -22,7 +22,7 @@ export function sessionHash(
 ): string | undefined {
   const cookies = header('cookie') ?? '';
   const isSecure = cameByTls(client, header('host'), config);
-  // By TLS, earlier versions gave it the other name.
+  // Earlier versions gave the cookie the other name also when the browser came by TLS.
   const cookie = sessionCookie(cookies, isSecure) ?? sessionCookie(cookies, false);
   return cookie === undefined ? undefined : digestOf(cookie);
 }

@@ -58,7 +58,7 @@ export const sessionRoutes = [
       const email = body.email.toLowerCase();
       const succeeded = await countLogin(store, email, request.client.address);
       const user = await userByEmail(store, email);
-      // Of nobody's it may be anything, a password typed at the wrong place for example.
+      // The email of nobody may be anything, a password typed at the wrong place for example.
       if (user) request.addAuditDetails({ email });
       // The same work and the same answer, whether there is such a user or not.
       const isRight = await isPassword(user?.password_hash, body.password);
