@@ -8,7 +8,7 @@ import { type Store, transaction } from './database.js';
 /** An order that a worker may take. */
 export interface DueOrder {
   readonly domain_id: string;
-  /** Of this try. */
+  /** The ticket of this try: one with an earlier ticket does nothing. */
   readonly ticket: string;
 }
 
@@ -19,7 +19,7 @@ export interface ClaimedOrder extends DueOrder {
   readonly failures: number;
 }
 
-/** Of the lock that the worker has that looks for what is due. */
+/** SQL: the key of the lock that the worker has that looks for what is due. */
 const LOCK = "hashtextextended('acme', 0)";
 /** SQL: for so long no other one is placed after a successful one, whatever was issued. */
 const PAUSE = "interval '10 seconds'";

@@ -183,7 +183,7 @@ export async function dueDeliveries({ knex }: Store, limit: number): Promise<Due
   return rows;
 }
 
-/** Of each owner that is not among the busy ones, the webhook that was due first, if that was so long ago. */
+/** The webhook that was due first, of each owner that is not among the busy ones, if that was so long ago. */
 export async function deliveriesOfWaitingOwners(
   { knex }: Store,
   sinceMs: number,

@@ -11,10 +11,10 @@ export interface Alert {
   readonly condition: AlertCondition;
   /** Null: everything. */
   readonly scope: AlertScope | null;
-  /** Of `error_rate`: so many percent of the requests of so many minutes. */
+  /** Threshold of `error_rate`: so many percent of the requests of so many minutes. */
   readonly percent: number;
   readonly minutes: number;
-  /** Of `certificate_expiry`: it expires within so many. */
+  /** Threshold of `certificate_expiry`: it expires within so many days. */
   readonly days: number;
   readonly enabled: boolean;
   readonly url_encrypted: string;
@@ -81,7 +81,7 @@ export interface AlertDelivery {
   readonly status: 'firing' | 'resolved';
   readonly state: 'queued' | 'sent' | 'failed';
   readonly attempts: number;
-  /** Of the last answer. */
+  /** HTTP status of the last answer; null: none. */
   readonly last_status: number | null;
   readonly last_error: string | null;
 }

@@ -22,11 +22,11 @@ export interface SealedConfig {
 export interface WriteContext {
   readonly applyId: string;
   readonly origin: Origin;
-  /** By the ids of the endpoints whose newest code is to serve. */
+  /** What was compiled for the endpoints whose newest code is to serve, by their ids. */
   readonly compiled: ReadonlyMap<string, CompiledHandler>;
   /** In a rollback: what endpoints served before the apply, by their ids. */
   readonly served?: ReadonlyMap<string, Pick<Deployed, 'targets' | 'sticky'>>;
-  /** Of an apply that is undone: secrets of the installation that were changed since it began. */
+  /** When an apply is undone: the secrets of the installation that were changed since it began. */
   readonly changedSecrets?: () => ReadonlySet<string>;
   /** Gets what does not come back as it was. */
   readonly warnings: Set<string>;

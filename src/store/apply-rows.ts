@@ -54,7 +54,7 @@ export async function saveRows(tx: Store, applyId: string, changes: readonly Obj
   for (const { kind, table, owner, sealed, where } of OWNED) {
     const ids = changes.flatMap(({ action, id, before }) => {
       if (id === null || before?.kind !== kind || action === 'create') return [];
-      // Of what only changes, the row itself tells all that its object does not.
+      // When an object only changes, its own row tells all that the object does not.
       return action === 'delete' || owner === 'id' ? [id] : [];
     });
     if (ids.length === 0) continue;
@@ -110,7 +110,7 @@ export async function saveWrittenConfigs(
   );
 }
 
-/** By the ids of services. */
+/** Configs that an apply has written, encrypted, by the ids of services. */
 export async function writtenConfigs(store: Store, applyId: string): Promise<ReadonlyMap<string, string>> {
   const rows = await store
     .knex('apply_undo')

@@ -68,7 +68,7 @@ export async function earlierApplies(store: Store, id: string, scope: Scope): Pr
 /** An apply that no worker has, as its job names it. */
 export type QueuedApply = ApplyAttempt & Pick<Apply, 'request_id'>;
 
-/** Of each owner for whom no worker does anything, the apply that was queued first, if that was so long ago. */
+/** The apply that was queued first, of each owner for whom no worker does anything, if that was so long ago. */
 export async function appliesOfWaitingOwners(
   store: Store,
   sinceMs: number,

@@ -16,7 +16,7 @@ const VERSIONS = `(
                     ' and ')
     FROM jsonb_array_elements(targets) AS target)`;
 
-/** By kind: the table, and the SQL of the name. Ids are unique among all of them. */
+/** For each kind: the table, and the SQL of the name. Ids are unique among all of them. */
 const NAMES: Readonly<Record<string, readonly [table: string, name: string]>> = {
   domain: ['domains', 'host'],
   collection: ['collections', 'name'],
@@ -36,7 +36,7 @@ const NOW = Object.entries(NAMES)
       `SELECT id, '${kind}' AS kind, ${name} AS name FROM ${table} WHERE id = ANY(?::uuid[])`,
   )
   .join(' UNION ALL ');
-/** Of what is deleted: its address where a row has it, else what it was called when it was last changed. */
+/** SQL: names of what is deleted: its address where a row has it, else what it was called when it last changed. */
 const BEFORE = `
   SELECT DISTINCT ON (object_id) object_id AS id, object_kind AS kind,
          coalesce(CASE WHEN last \\? 'route'
@@ -47,7 +47,7 @@ const BEFORE = `
    WHERE last \\?| ARRAY['host', 'email', 'name', 'title', 'cron']
    ORDER BY object_id, last \\?| ARRAY['host', 'route'] DESC, id DESC`;
 
-/** By id; what never had a name, or none that is still known, is missing. */
+/** Names by id; what never had a name, or none that is still known, is missing. */
 export async function namesInAudit(
   { knex }: Store,
   entries: readonly AuditEntry[],

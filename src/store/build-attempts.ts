@@ -6,7 +6,7 @@ import { type Store, transaction } from './database.js';
 import { type TurnsOf, turnBy } from './owners.js';
 import { addCompiledVersions } from './versions.js';
 
-/** Of a build that somebody has ended early. */
+/** The result of a build that somebody has ended early. */
 export const CANCELLED = {
   state: 'failed',
   errorCode: 'build_cancelled',
@@ -151,7 +151,7 @@ export async function longQueuedBuilds(
     .limit(limit);
 }
 
-/** Of each owner that has only queued builds, or part of one, for so long, that which was queued first. */
+/** The build that was queued first, of each owner or part of one that has only queued builds for so long. */
 export async function buildsOfWaitingOwners(
   store: Store,
   sinceMs: number,

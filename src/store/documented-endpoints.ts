@@ -49,7 +49,7 @@ export async function collectionsOf(
     .select<DocumentedCollection[]>('id', 'name', 'description', 'base_path');
 }
 
-/** Of an endpoint that is there. */
+/** A field of an endpoint that is there, in which an import would change it. */
 export type DifferingField = 'name' | 'description' | 'code' | 'validate';
 
 export interface ImportDifferences {

@@ -18,10 +18,10 @@ import {
 /** An order of a certificate from an ACME server (`acme.ts`). Times are ISO 8601. */
 export interface CertificateOrder {
   readonly state: 'queued' | 'ordering' | 'issued' | 'failed';
-  /** Of the last try that has failed, while no later one was successful. */
+  /** The error of the last try that has failed, while no later one was successful. */
   readonly error: string | null;
   readonly tried_at: string | null;
-  /** Of one that has failed. */
+  /** When an order that has failed is tried next; null: it has not failed. */
   readonly next_try_at: string | null;
 }
 
@@ -36,7 +36,7 @@ export interface Domain {
   readonly enabled: boolean;
   /** The stack of files that it belongs to; null: none. */
   readonly stack: string | null;
-  /** Of its certificate for TLS; null: none. */
+  /** When its certificate for TLS expires; null: it has none. */
   readonly certificate_expires_at: Date | null;
   /** What became of the last order of a certificate; null: none was ordered, or a user has set one since. */
   readonly certificate_order: CertificateOrder | null;

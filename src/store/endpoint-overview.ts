@@ -60,7 +60,10 @@ const COLUMNS = `
   ${sumOf(REQUESTS, FIGURES_OF_ALL, 'listed.id')} AS requests,
   ${sumOf(REQUESTS, FIGURES_OF_SERVING, 'listed.id')} AS serving_requests,
   ${sumOf('status_5xx', FIGURES_OF_SERVING, 'listed.id')} AS errors`;
-/** By host, within that by collection, those without one first, and within that by route. No name has U+0001. */
+/**
+ * SQL: the sort key by host, within that by collection, those without one first, and within that by route and method.
+ * No name has U+0001.
+ */
 const BY_ROUTE = `concat_ws(E'\\x01', endpoints.domain, coalesce(collections.name, ''), endpoints.route, endpoints.method)
   COLLATE "C"`;
 /** Where newer code fails while a version serves, its author knows, and no request fails. */

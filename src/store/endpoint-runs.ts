@@ -24,7 +24,7 @@ export interface Deployed {
   readonly targets: readonly DeployedTarget[];
   /** The header or cookie of callers that keep their version. */
   readonly sticky: StickyBy | null;
-  /** Of the API call that asked for it. */
+  /** Id of the API call that asked for it. */
   readonly request_id: string;
   /** False: somebody may wait until it runs. */
   readonly confirmed: boolean;
@@ -105,7 +105,7 @@ export interface ObservedRun {
 export interface RunObservation extends Pick<Observation, 'state' | 'revision' | 'serving' | 'error'> {
   /** The process, of a gateway from before there were versions. */
   readonly pid: number | null;
-  /** Of the machine the gateway runs on. */
+  /** Host name of the machine that the gateway runs on. */
   readonly hostname: string;
 }
 
@@ -162,8 +162,9 @@ export async function reportCrashLoop(
 }
 
 /**
- * Of `endpoints`: one is in error because its handlers did not keep running, and no gateway finds them failed any more.
- * Not because of a refused compile, nor of a start of another version, which say nothing about what runs.
+ * SQL, of `endpoints`: whether one is in error because its handlers did not keep running, and no gateway finds them
+ * failed any more. Not because of a refused compile, nor of a start of another version, which say nothing about what
+ * runs.
  */
 const HAS_RECOVERED = `status = 'error' AND desired_deployment_id = confirmed_deployment_id
   AND (SELECT kind = 'crash' OR id = confirmed_deployment_id FROM deployments

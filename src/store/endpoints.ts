@@ -91,7 +91,7 @@ export interface LastFailure {
   /** ISO 8601. */
   readonly at: string;
   readonly message: string;
-  /** Of a panic: file, line and column. */
+  /** The place of a panic: file, line and column; null: it is none. */
   readonly place: string | null;
   readonly version: number | null;
   readonly request_id: string;
@@ -180,7 +180,7 @@ const NOTHING_YET = {
   last_failure: null,
 } as const;
 
-/** Of the policy `validate`, which may be large, lists show the mode. */
+/** SQL: policies as lists show them: of `validate`, which may be large, only its mode. */
 const BRIEF_POLICIES = `CASE WHEN endpoints.policies->'validate'->'mode' IS NULL THEN endpoints.policies ELSE
   jsonb_set(endpoints.policies, '{validate}', jsonb_build_object('mode', endpoints.policies->'validate'->'mode'))
   END AS policies`;

@@ -118,11 +118,11 @@ async function addUpOldest({ knex }: Store, step: number, age: number, longer: n
 
 /** Which figures are wanted. */
 export interface SeriesFilter {
-  /** Of this endpoint; with neither this nor a domain, of all together. */
+  /** Id of the endpoint; with neither this nor a domain: figures of all endpoints together. */
   readonly endpointId?: string | undefined;
-  /** Of the endpoints that have this host now. */
+  /** The host of the endpoints, as it is now. */
   readonly domain?: string | undefined;
-  /** Of an endpoint. */
+  /** A version of the endpoint. */
   readonly version?: number | undefined;
   readonly since: Date;
   readonly until: Date;

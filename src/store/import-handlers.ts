@@ -195,9 +195,7 @@ export async function unfinishedHandlers(
   return rows;
 }
 
-/**
- * Of each owner or part for whom no handler is worked on, that which was queued first, if that was so long ago.
- */
+/** The handler that was queued first, of each owner or part for whom none is worked on, if that was so long ago. */
 export async function handlersOfWaitingOwners(
   store: Store,
   sinceMs: number,

@@ -58,7 +58,7 @@ const CHANGED_COLUMNS = [
 interface Change extends Pick<ImportColumns, 'id' | (typeof CHANGED_COLUMNS)[number]> {
   /** null keeps the code. */
   readonly code: string | null;
-  /** Of new code; null keeps it. */
+  /** Source key of the new code; null keeps it. */
   readonly source_key: string | null;
   /** The change affects gateways. */
   readonly rerouted: boolean;

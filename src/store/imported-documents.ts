@@ -6,7 +6,7 @@ import type { Store } from './database.js';
 
 /** A document, compressed. */
 export interface DocumentToKeep {
-  /** Of its JSON, in hex: what tells whether two are the same. */
+  /** SHA-256 of its JSON, in hex: what tells whether two are the same. */
   readonly sha256: string;
   readonly gzip: Uint8Array;
 }

@@ -32,7 +32,7 @@ export interface ApiToImport {
   readonly description: string | null;
   readonly basePath: string | null;
   readonly endpoints: readonly ImportedEndpoint[];
-  /** Of all handlers, `{}` for none; null keeps those of existing endpoints. */
+  /** Dependencies of all handlers, `{}` for none; null keeps those of existing endpoints. */
   readonly dependencies: Dependencies | null;
   /** The document itself, for exports. */
   readonly document: DocumentToKeep | null;
@@ -293,7 +293,7 @@ export function changeOf(
   };
 }
 
-/** Of which operation of which document an endpoint is. */
+/** The document and the operation that an endpoint is from. */
 function originOf({ method, path }: ImportedEndpoint, documentId: string | null) {
   return {
     imported_document_id: documentId,

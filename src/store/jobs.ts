@@ -14,7 +14,7 @@ export interface Job {
   readonly id: string;
   readonly endpoint_id: string;
   readonly schedule_id: string | null;
-  /** Of a run of a schedule: when it should begin. */
+  /** When a run of a schedule should begin; null: it is none. */
   readonly planned_at: Date | null;
   readonly method: string;
   readonly path: string;
@@ -259,7 +259,7 @@ export async function overdueJobs(store: Store, sinceMs: number, limit: number):
     .limit(limit);
 }
 
-/** Of each owner without running jobs, or part of one, that which should have begun first, if that was so long ago. */
+/** The job that should have begun first, of each owner or part of one without running jobs, if that was so long ago. */
 export async function jobsOfWaitingOwners(
   store: Store,
   sinceMs: number,

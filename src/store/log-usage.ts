@@ -9,7 +9,7 @@ import { ownerOfHost } from './owners.js';
 
 /** After the end of an hour, its last entries may still be written. */
 const LATE_MS = 10 * 60_000;
-/** Of hours that are not over, so much is looked at. */
+/** About how many bytes are sampled of an hour that is not over. */
 const SAMPLED_BYTES = 64 * 1024 * 1024;
 /**
  * SQL: what an entry takes, with a part for its head and its indexes, so that short entries do not take more of the

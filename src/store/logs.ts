@@ -58,7 +58,7 @@ export interface WriterPosition {
   readonly at: number;
 }
 
-/** By the id of the writer. */
+/** Positions of writers, by their ids. */
 export type LogPosition = ReadonlyMap<number, WriterPosition>;
 
 /** Entries, the newest first. */

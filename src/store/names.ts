@@ -10,7 +10,7 @@ export interface NamedObject {
   readonly id: string;
   /** The longest name that it has: `HOST/COLLECTION/NAME` of an endpoint. */
   readonly name: string;
-  /** Of an endpoint. */
+  /** The method and the route of an endpoint; undefined for others. */
   readonly method?: string;
   readonly route?: string;
 }

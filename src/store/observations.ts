@@ -31,7 +31,7 @@ export interface Observation {
   readonly revision: number;
   /** The processes that serve. */
   readonly serving: readonly ServingVersion[];
-  /** Of the desired deployment. */
+  /** How each version of the desired deployment stands. */
   readonly versions: readonly VersionState[];
   /** Why it failed, with the last lines the handler printed. */
   readonly error: string | null;

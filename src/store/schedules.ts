@@ -39,15 +39,15 @@ export interface ScheduleSettings {
 export interface RunSettings {
   readonly maxAttempts: number;
   readonly backoffMs: number;
-  /** Of unfinished jobs and schedules of an owner. */
+  /** Most bytes of unfinished jobs and schedules of an owner. */
   readonly maxBytes: number;
 }
 
 /** How many schedules there may be. */
 export interface ScheduleLimits {
-  /** Of an endpoint. */
+  /** Most schedules of an endpoint. */
   readonly schedules: number;
-  /** Of unfinished jobs and schedules of a domain. */
+  /** Most bytes of unfinished jobs and schedules of a domain. */
   readonly bytes: number;
 }
 
@@ -218,7 +218,7 @@ export async function overdueSchedules({ knex }: Store, sinceMs: number): Promis
   return rows.map(({ id }) => id);
 }
 
-/** Of each owner that is not among the busy ones, the schedule whose run is due first, if it is for so long. */
+/** The schedule whose run is due first, of each owner that is not among the busy ones, if it is due for so long. */
 export async function schedulesOfWaitingOwners(
   { knex }: Store,
   sinceMs: number,

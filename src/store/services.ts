@@ -21,7 +21,7 @@ export interface Service {
   readonly domains: readonly string[];
   /** The stack of files that it belongs to; null: none. */
   readonly stack: string | null;
-  /** Of a sqlite service: host names of machines that have opened its file; `*`: all, from before that was recorded. */
+  /** Host names of machines that have opened the file of a sqlite service; `*`: all, from before that was recorded. */
   readonly file_hosts: readonly string[];
   /** The same of files that its config named before, by their paths. */
   readonly former_files: Readonly<Record<string, readonly string[]>>;
@@ -40,7 +40,7 @@ export type NewService = Pick<Service, (typeof USER_COLUMNS)[number]> & Partial<
 export type ServiceChanges = Partial<Omit<NewService, 'service_type' | 'stack'>> & {
   /** With a config: the names of the secrets that it refers to. */
   readonly secrets?: readonly string[];
-  /** Of one that has another file from now on: the paths of both. */
+  /** The paths of the file of a sqlite service that has another one from now on. */
   readonly moved?: Moved;
 };
 

@@ -13,7 +13,7 @@ export interface ObjectTraits {
 /** An apply as it is shown. */
 export type ShownApply = ApplySummary &
   Pick<Apply, 'plan' | 'error_details'> & {
-    /** Of each change, in their order, the objects before and after it that there are. */
+    /** For each change, in their order: the objects before and after it that there are. */
     readonly changed: readonly (readonly ObjectTraits[])[];
   };
 

@@ -33,7 +33,7 @@ export async function userByEmail({ knex }: Store, email: string): Promise<User 
   return knex<User>('users').where({ email: email.toLowerCase() }).first();
 }
 
-/** By what an issuer of OpenID Connect calls them. */
+/** The user by what an issuer of OpenID Connect calls them. */
 export async function userBySubject(
   { knex }: Store,
   issuer: string,

@@ -32,7 +32,7 @@ export interface SealableValue {
 export interface VariableInForce extends SealableValue {
   readonly name: string;
   readonly scope: VariableScope;
-  /** Of the domain, collection or endpoint. */
+  /** Id of the domain, collection or endpoint. */
   readonly owner_id: string;
   readonly updated_at: Date;
 }
@@ -276,7 +276,7 @@ async function changing(
   change: (tx: Store) => Promise<void>,
 ): Promise<string[] | undefined> {
   return transaction(store, async (tx) => {
-    // Of two changes of one owner, the second waits for the first.
+    // The second of two changes of one owner waits for the first.
     const [row] = await tx
       .knex(TABLES[owner.scope])
       .where({ id: owner.id })

@@ -136,7 +136,7 @@ export async function listVersions(
   return readPage(store, query, ORDER, options);
 }
 
-/** Of all versions that are there. */
+/** The numbers of all versions that are there. */
 export async function versionNumbers(store: Store, endpointId: string): Promise<number[]> {
   return store.knex('endpoint_versions').where({ endpoint_id: endpointId }).pluck<number[]>('version');
 }

@@ -41,7 +41,7 @@ const VISIBLE: Readonly<Record<Exclude<ObjectKind, 'host'>, string>> = {
   import: `(SELECT coalesce(bool_and(${ENDPOINT}), false) FROM endpoints WHERE endpoints.id IN (
     SELECT (imported->>'id')::uuid FROM jsonb_array_elements(imports.outcome->'endpoints') AS imported))`,
   job: ofEndpoint('jobs.endpoint_id'),
-  // Of one that concerns others too, they see nothing.
+  // An apply that also concerns others is not visible to them.
   apply: `(applies.hosts <> '{}' AND applies.hosts <@ :hosts)`,
   alert: `(alerts.scope->>'domain' = ANY(:hosts)
     OR ${ofEndpoint("(alerts.scope->>'endpoint_id')::uuid")}
