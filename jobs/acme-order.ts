@@ -16,7 +16,7 @@ import {
 import type { Store } from '../src/store/database.js';
 import type { Logger } from '../src/util/log.js';
 
-/** Of one request to the server. */
+/** Longest time of one request to the server, and most bytes of its answer. */
 const TIMEOUT_MS = 30_000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 /** Between two questions whether the server is done: each time twice as long. */
@@ -60,7 +60,7 @@ export async function orderCertificate(
   const [, csr] = await acme.crypto.createCsr({ altNames: [order.host] }, key);
   signal.throwIfAborted();
   const placed = await client.createOrder({ identifiers: [{ type: 'dns', value: order.host }] });
-  // Of the one host.
+  // One authorization, for the one host.
   for (const authorization of await client.getAuthorizations(placed))
     if (authorization.status !== 'valid')
       await authorize({ acme, client, order, placed, authorization, context, signal });

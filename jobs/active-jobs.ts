@@ -23,7 +23,7 @@ export class ActiveJobs {
     return this.#jobs.has(jobId);
   }
 
-  /** Of all that are executed. */
+  /** The ids of all jobs that are executed. */
   get ids(): readonly string[] {
     return [...this.#jobs.keys()];
   }

@@ -26,7 +26,7 @@ export interface SharedQueue<Name extends QueueName> extends ConsumedQueue<Name>
   /** What others wait for, whoever it is of: it is done beyond all slots. */
   readonly urgent?: (sinceMs: number) => Promise<readonly Jobs[Name][]>;
   /**
-   * Of each owner for whom nothing is being done, what has waited longest, if it has waited for so long.
+   * The job that has waited longest, of each owner for whom nothing is being done, if it has waited for so long.
    * @param busy owners for whom this worker is doing something, with `ownerOf`
    */
   readonly waiting: (

@@ -13,7 +13,7 @@ import type { SharedQueue } from './consume-in-turns.js';
 import type { DeliveryContext } from './deliver.js';
 
 interface ScheduleContext extends Pick<DeliveryContext, 'store' | 'queues' | 'log'> {
-  /** Of unfinished jobs and schedules of a domain. */
+  /** Most bytes of unfinished jobs and schedules of a domain. */
   readonly maxQueuedBytes: number;
 }
 

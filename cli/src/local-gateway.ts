@@ -10,7 +10,7 @@ import type { Session } from './session.js';
 import { safeLine } from './text.js';
 
 const LOOK_EVERY_MS = 300;
-/** Of what it prints, for an error. */
+/** Characters that are kept of what it printed last, for an error. */
 const LAST_CHARACTERS = 4_096;
 
 /** A gateway that ends with this program. */

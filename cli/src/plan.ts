@@ -36,7 +36,7 @@ function showField(out: Output, { path, before, after, diff }: Field): void {
   }
 }
 
-/** Of a new object, what it has: its code is in a file. */
+/** Shows a field of a new object, unless it is empty or code, which is in a file. */
 function showNew(out: Output, { path, after }: Field): void {
   const isNothing =
     after === null || after === undefined || JSON.stringify(after) === '{}' || JSON.stringify(after) === '[]';

@@ -187,7 +187,7 @@ function joined(basePath: string, path: string): string {
   return path === basePath || path.startsWith(`${basePath}/`) ? path : `${basePath}${path}`;
 }
 
-/** Of a collection that the same file describes; the others have none that is known here. */
+/** The base path of a collection that the same file describes; empty for others, whose base path is not known here. */
 function basePathOf(collections: readonly unknown[], host: string, name: string): string {
   const entry = collections.find(
     (one) => isRecord(one) && one['name'] === name && String(one['host']).toLowerCase() === host,

@@ -11,12 +11,12 @@ import type { CompileContext } from '../compile.js';
 import type { DeliveryContext } from '../deliver.js';
 import type { Reseal } from '../reseal.js';
 
-/** Of one process: each job and each task takes of it what it needs. */
+/** What one process has: each job and each task takes of it what it needs. */
 export interface WorkerContext extends CompileContext, ApplyContext, DeliveryContext, AlertContext {
   readonly config: Config & { readonly DATABASE_URL: string };
   readonly store: Database;
   readonly gateways: Gateways;
-  /** Of unfinished jobs and schedules of a domain. */
+  /** Most bytes of unfinished jobs and schedules of a domain. */
   readonly maxQueuedBytes: number;
   /** Undefined when no certificates are ordered. */
   readonly acme: AcmeContext | undefined;

@@ -15,7 +15,7 @@ export class DirectoryStore implements ArtifactStore {
 
   async has(digest: Digest): Promise<boolean> {
     try {
-      // Of earlier versions, an empty file can be what a power failure has left.
+      // An empty file can be what a power failure has left of an earlier version.
       return (await stat(this.#path(digest))).size > 0;
     } catch (error) {
       if (isErrno(error, 'ENOENT')) return false;

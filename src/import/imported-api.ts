@@ -35,7 +35,7 @@ export interface ImportedApi {
 
 /** A document, stored for exports. */
 export interface KeptDocument {
-  /** Of its JSON, in hex. */
+  /** SHA-256 of its JSON, in hex. */
   readonly sha256: string;
   /** Its JSON, compressed. */
   readonly gzip: Uint8Array;

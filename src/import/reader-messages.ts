@@ -19,7 +19,7 @@ export interface ReadJob {
   readonly limits: BundleLimits;
   /** Whether requests are to be validated as the document says. */
   readonly validation: ValidateMode;
-  /** Of a folder. */
+  /** What is read besides, when it is a folder. */
   readonly folder?: Omit<FolderToRead, 'file'>;
 }
 

@@ -50,7 +50,7 @@ export type ReaderConfig = Pick<
 
 export class ImportReader {
   readonly #config: ReaderConfig;
-  /** Of what waits to be read. */
+  /** Room on the disk for bodies that wait to be read. */
   readonly room: SpoolRoom;
   readonly #reads = new Turns({ places: CONCURRENT_READS, beyond: BEYOND });
   readonly #imports = new Turns({ places: CONCURRENT_IMPORTS, beyond: BEYOND });

@@ -1,6 +1,6 @@
 /** Warnings of an import. There may be one for each of thousands of operations, and they may quote untrusted text. */
 
-/** Of one document or bundle. */
+/** Most warnings of one document or bundle. */
 const MAX_WARNINGS = 10_000;
 /** Length of one warning, characters. */
 const MAX_LENGTH = 20_000;

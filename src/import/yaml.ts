@@ -51,7 +51,7 @@ export class YamlError extends Error {
 }
 
 /**
- * Of a key that stands in one map again, the last one counts.
+ * Parses a text. Where a key stands in one map again, the last one counts.
  * @param repeated gets such keys; without it, one is an error
  * @throws YamlError
  */

@@ -25,11 +25,11 @@ export interface Delivery extends SentRequest {
 
 /** A handler that is to be started before anything routes to it. */
 export interface PreparedHandler {
-  /** Of the endpoint as it will be: it need not be there yet. */
+  /** Id of the endpoint as it will be: it need not be there yet. */
   readonly endpointId: string;
   /** The domain whose turn its start takes. */
   readonly owner: string;
-  /** Of whom it is the turn, and of theirs that of the domain; a process of the version before does not say it. */
+  /** Whose turn it is, and of theirs that of the domain; a process of the version before does not say it. */
   readonly principal?: string;
   /** What it is called in messages. */
   readonly name: string;

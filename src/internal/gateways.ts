@@ -23,7 +23,7 @@ export interface GatewaysOptions {
   /** Authenticates this process. */
   readonly token: string;
   readonly log: Log;
-  /** Of the configuration: how long handlers may take. */
+  /** How long handlers may take, as the configuration says. */
   readonly startTimeoutMs: number;
   readonly requestTimeoutMs: number;
 }

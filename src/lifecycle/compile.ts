@@ -35,7 +35,7 @@ export interface BuildCapacity {
   readonly toolchains: readonly string[];
   /** False when there is no worker, and a build that is not known must not wait for one. */
   readonly canBuild: boolean;
-  /** Of builds of an owner that have not ended; undefined where the caller has a limit of its own. */
+  /** Most builds of an owner that have not ended; undefined where the caller has a limit of its own. */
   readonly limit?: number;
 }
 

@@ -58,7 +58,7 @@ const WHOLE_RESYNC = 12;
 const READ_BATCH = 1_000;
 
 export class Reconciler<Row extends Versioned, R extends Runner> {
-  /** By id of the row. The owner adds the runners it starts. */
+  /** Runners by the ids of rows. The owner adds the runners it starts. */
   readonly runners = new Map<string, R>();
   readonly #options: ReconcilerOptions<Row>;
   readonly #rows = new Map<string, Row>();

@@ -41,7 +41,7 @@ async function exportFiles(session: Session, { output, domain, stack, force }: E
   });
 }
 
-/** Of several files, people get the one that describes the others. */
+/** Prints the only file; of several, people get the one that describes the others. */
 function print({ out }: Session, files: Files): void {
   out.result({ files }, () => out.raw(files[PROJECT_FILE] ?? ''));
   const others = Object.keys(files).length - 1;

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { command, runs } from '../command.js';
 
-/** Of what may have to wait for its turn. */
+/** The description of the option `--no-wait`, for what may have to wait for its turn. */
 export const NO_WAIT = 'exit with 75 when other applies are before it, instead of waiting for them';
 const load = () => import('../commands/apply.js');
 

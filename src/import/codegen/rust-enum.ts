@@ -9,7 +9,7 @@ const MAX_VARIANTS = 40;
 const MAX_TOTAL_VARIANTS = 400;
 /** So many of the numbers that are allowed are named in an error. */
 const NAMED_NUMBERS = 20;
-/** Of a match arm, which is indented by three levels. */
+/** Most characters in a line of a match arm, which is indented by three levels. */
 const ARM_WIDTH = 88;
 
 /** The enums of one body. */

@@ -9,7 +9,7 @@ import type { Schemas } from './schemas.js';
 /** Schemas of these are applied to the same value. */
 const LISTS = ['allOf', 'anyOf', 'oneOf'];
 const SCHEMAS = ['then', 'else'];
-/** Of members, by name and of all others. */
+/** Keywords with schemas of members: by name, and of all others. */
 const MEMBERS = ['properties', 'patternProperties'];
 const OTHER_MEMBERS = ['additionalProperties', 'unevaluatedProperties'];
 

@@ -10,7 +10,7 @@ import type { KeptDocument } from '../imported-api.js';
 import { SpecError } from './json.js';
 import type { OtherFiles } from './other-files.js';
 
-/** Of the JSON, characters: aliases of YAML can make much out of little. */
+/** Most characters of the JSON: aliases of YAML can make much out of little. */
 const MAX_LENGTH = 32 * 1024 * 1024;
 const TOO_LONG = `it has more than ${MAX_LENGTH} characters`;
 

@@ -11,7 +11,7 @@ export interface ParsedText {
   readonly value: unknown;
   /** The text, when it is JSON. */
   readonly json?: string;
-  /** Of these, the value has the last one. */
+  /** Keys that stand again in one object, of which the value has the last one. */
   readonly repeatedKeys: readonly RepeatedKey[];
 }
 

@@ -14,7 +14,7 @@ export const METHODS: ReadonlyMap<string, EndpointMethod | null> = new Map<strin
   ['head', null],
   ['options', null],
   ['trace', null],
-  // Of 3.2.
+  // A method of OpenAPI 3.2.
   ['query', null],
 ]);
 

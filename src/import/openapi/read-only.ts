@@ -35,7 +35,7 @@ export class ReadOnlyMembers {
   readonly #references: References;
   readonly #widened: WidenedSchemas;
   readonly #isOld: boolean;
-  /** Of converted schemas, which do not say it any more. */
+  /** Names of such members, by the converted schemas, which do not say it any more. */
   readonly #names = new WeakMap<object, Names>();
 
   /** @param isOld it is a document of OpenAPI 3.0, which says itself that they are not required of requests */
@@ -71,7 +71,7 @@ export class ReadOnlyMembers {
       if (!extended.has(schema)) this.#relax(schema, members, names, named);
   }
 
-  /** Of each schema that has some, with those of the schemas that it extends. */
+  /** Names of such members, by the schemas that have some, with those of the schemas that they extend. */
   #namesIn(schemas: readonly JsonObject[], named: JsonObject): ReadonlyMap<JsonObject, Names> {
     const namesOf = new Map<JsonObject, Names>();
     const find = (schema: JsonObject): Names => {

@@ -16,7 +16,7 @@ export interface UnnamedOperation extends Omit<Operation, 'operationId' | 'name'
   readonly operationId: unknown;
 }
 
-/** Of operations that match the same requests, the first is kept. One warning names all others. */
+/** The first of the operations that match the same requests is kept. One warning names all others. */
 export function withoutSameRoutes<T extends UnnamedOperation>(all: readonly T[], warn: Warn): readonly T[] {
   const kept = new Map<string, T>();
   const others: string[] = [];

@@ -23,7 +23,7 @@ export function withoutPart(
     const [keyword] = rest;
     if (!isObject(schema) || keyword === undefined) return withoutSchema(policy, at, schema, widened);
     const inner = subschemas(schema).find((inner) => isPrefix(inner.place, rest));
-    // Of `patternProperties`, it is the pattern that cannot be.
+    // In `patternProperties`, it is the pattern that cannot be.
     if (!inner || (keyword === 'patternProperties' && rest.length === 2))
       return withoutKeyword(schema, at, rest, widened);
     at = [...at, ...inner.place];
