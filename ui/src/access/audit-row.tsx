@@ -117,7 +117,7 @@ function nameOf({ kind, email, name }: AuditEntry['actor']): string {
   return KINDS[String(kind)] ?? String(kind);
 }
 
-/** By method and last word of a route: what somebody did, and what they wanted to do. `%` is the kind of the object. */
+/** What somebody did, and what they wanted to do, by method and last word of a route. `%` is the kind of the object. */
 const VERBS: Readonly<Record<string, readonly [string, string]>> = {
   'POST session': ['signed in', 'sign in as'],
   'DELETE session': ['signed out', 'sign out'],

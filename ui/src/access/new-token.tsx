@@ -107,7 +107,7 @@ interface PermissionsProps {
   readonly problem: string | undefined;
 }
 
-/** By what they are about; those that one has oneself. */
+/** The choice of permissions, of those that one has oneself, by what they are about. */
 function Permissions({ own, value, onChange, problem }: PermissionsProps) {
   const kinds = [...new Set(own.map((permission) => permission.split(':')[0] ?? ''))];
   const set = (chosen: (permission: Permission) => boolean) => onChange(own.filter(chosen));

@@ -22,7 +22,7 @@ const ROLES = [
 interface UserDialogProps {
   /** Undefined: a new one. */
   readonly user?: User;
-  /** By somebody else, while it is changed here. */
+  /** Whether somebody else has deleted it while it is changed here. */
   readonly isDeleted?: boolean;
   /** Whether everybody has to sign in from then on. */
   readonly isFirst?: boolean;

@@ -15,7 +15,7 @@ import { type About, aboutOf, aboutsOf, CONDITIONS, type Condition } from './con
 interface AlertDialogProps {
   /** Undefined: a new one. */
   readonly alert?: Alert;
-  /** By somebody else, while it is changed here. */
+  /** Whether somebody else has deleted it while it is changed here. */
   readonly isDeleted?: boolean;
   readonly onClose: () => void;
 }

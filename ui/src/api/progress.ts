@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { isExpired } from './session.js';
 
 interface FollowOptions<P> {
-  /** Of the events `progress` and `done`. */
+  /** Address of a stream of the events `progress` and `done`. */
   readonly path: string;
   /** Whether the work has not ended. */
   readonly isUnfinished: boolean;

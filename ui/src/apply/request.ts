@@ -8,7 +8,7 @@ import type { Apply, Plan } from '../generated/routes.js';
 export type Source = { readonly bundle: File } | { readonly text: string };
 
 export interface Options {
-  /** Of the overlay; empty: none. */
+  /** Name of the overlay; empty: none. */
   readonly env: string;
   /** Objects of the stack that the files do not have are deleted. */
   readonly prune: boolean;

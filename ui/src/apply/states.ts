@@ -4,7 +4,7 @@ import type { ApplySummary } from '../generated/routes.js';
 
 type State = ApplySummary['state'];
 
-/** Of a state: a word, its colour, and what it means for the installation. */
+/** For each state: a word, its colour, and what it means for the installation. */
 export const STATES: Readonly<Record<State, readonly [word: string, tone: Tone, meaning: string]>> = {
   queued: ['queued', 'idle', 'Nothing is changed yet.'],
   compiling: ['compiling', 'warn', 'The code is compiled. Nothing is changed yet.'],
@@ -29,7 +29,7 @@ const STEPS: Readonly<Record<string, string>> = {
 
 export const stepOf = (name: string): string => STEPS[name] ?? name;
 
-/** Of a state that is not the last one, which of the counts is growing. */
+/** The count that is growing in a state; undefined where none is. */
 export function currentStep({ state, progress }: Pick<ApplySummary, 'state' | 'progress'>) {
   const steps: Partial<Record<State, string>> = {
     ...{ compiling: 'compiled', waiting: 'earlier', preparing: 'prepared', converging: 'converged' },

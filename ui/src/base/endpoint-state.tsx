@@ -4,7 +4,7 @@ import { Badge, type Tone } from './text.js';
 
 type State = Pick<BriefEndpoint, 'status' | 'running' | 'asleep' | 'errors' | 'serving_requests'>;
 
-/** Of all requests: an endpoint with more errors is failing, one with fewer has had some. */
+/** Share of failed requests from which an endpoint is failing; one with fewer has had some errors. */
 const FAILING_FROM = 0.05;
 
 interface FailingStateProps {

@@ -93,7 +93,7 @@ export interface Subject {
 interface LoadedProps<T> {
   readonly result: Result<T> & { readonly refresh: () => void };
   readonly lines?: number;
-  /** Of a page of one object, whose address may be wrong or old. */
+  /** The object that a page is about, whose address may be wrong or old; undefined on other pages. */
   readonly subject?: Subject;
   readonly children: (data: T) => ComponentChildren;
 }

@@ -8,7 +8,7 @@ export const IN_PLACE = { isInPlace: true };
 
 interface State {
   readonly isInPlace?: boolean;
-  /** Of this entry of the history. */
+  /** Id of this entry of the history. */
   readonly place?: string;
 }
 

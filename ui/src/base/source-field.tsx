@@ -7,7 +7,7 @@ import { Visible } from './visible.js';
 
 /** What is asked for. */
 export interface SourceWords {
-  /** Of the place where files are dropped. */
+  /** Label of the place where files are dropped. */
   readonly dropLabel: string;
   /** Said there. */
   readonly drop: string;

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 interface VirtualListProps<T> {
   readonly label: string;
   readonly items: readonly T[];
-  /** Of each row, pixels. */
+  /** Height of each row, pixels. */
   readonly rowHeight: number;
   readonly keyOf: (item: T) => string;
   readonly children: (item: T) => ComponentChildren;

@@ -49,7 +49,7 @@ function Failures({ endpoint: { id, recent_errors, last_failure, deployment } }:
     const total = totalOf(series.data);
     return total.errors > 0 ? <FailingState {...total} /> : null;
   }
-  // Of how many is not to be known.
+  // How many requests there were is not known here.
   const hasErrors = recent_errors > 0 && targets.some((target) => target.version === last_failure?.version);
   return hasErrors ? <FailingState errors={1} requests={Number.POSITIVE_INFINITY} /> : null;
 }

@@ -7,7 +7,7 @@ export type Row =
   | { readonly kind: 'endpoint'; readonly endpoint: BriefEndpoint };
 
 interface Tree {
-  /** By host, within that by collection, as the API sorts them; those that have been read. */
+  /** Endpoints that have been read, by host, within that by collection, as the API sorts them. */
   readonly endpoints: readonly BriefEndpoint[];
   readonly domains: readonly Domain[];
   readonly collections: readonly Collection[];

@@ -7,7 +7,7 @@ import type { NamedSecret, SecretInput, Typed } from './values.js';
 interface SchemaFieldProps {
   readonly field: Field;
   readonly value: Typed;
-  /** Of a secret: whether there is one, which is not shown. */
+  /** Whether there is a secret, which is not shown; only for secrets. */
   readonly isStored?: boolean;
   readonly problem: string | undefined;
   readonly onChange: (value: Typed) => void;

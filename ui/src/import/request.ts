@@ -9,7 +9,7 @@ export type Source = { readonly bundle: File } | { readonly spec: string };
 export interface Target {
   /** `*`: all hosts. */
   readonly host: string;
-  /** Of the domain with this host; undefined: there is none yet. */
+  /** Id of the domain with this host; undefined: there is none yet. */
   readonly domainId: string | undefined;
   /** `title`: the one with the title of the document. */
   readonly collection: 'title' | 'none' | { readonly id: string };
@@ -17,7 +17,7 @@ export interface Target {
 
 export interface Options {
   readonly validate: 'off' | 'report' | 'enforce';
-  /** Of a bundle: compiles its handlers, and starts them. */
+  /** Whether the handlers of a bundle are compiled and started. */
   readonly deploys: boolean;
 }
 

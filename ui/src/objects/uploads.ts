@@ -26,7 +26,7 @@ interface Waiting {
 export const uploads = signal<readonly Upload[]>([]);
 const MOST_AT_ONCE = 2;
 const waiting: Waiting[] = [];
-/** Of all that are not done, by which they are tried again. */
+/** All uploads that are not done, by the ids by which they are tried again. */
 const known = new Map<number, Waiting>();
 let running = 0;
 let lastId = 0;

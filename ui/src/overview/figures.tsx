@@ -49,7 +49,7 @@ export function Figures() {
 
 interface TilesProps {
   readonly series: Series;
-  /** By minutes, up to the current one. */
+  /** Figures by minutes, up to the current one. */
   readonly recent: Series;
   readonly span: string;
 }
@@ -128,7 +128,7 @@ function sum(points: readonly SeriesPoint[], of: (point: SeriesPoint) => number)
   return points.reduce((total, point) => total + of(point), 0);
 }
 
-/** Of a step such as `10m`. */
+/** Seconds of a step such as `10m`. */
 function secondsOf(step: string): number {
   const unit = { m: 60, h: 3_600, d: 86_400 }[step.slice(-1)] ?? 1;
   return Number.parseInt(step, 10) * unit;

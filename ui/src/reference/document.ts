@@ -24,7 +24,7 @@ export interface Answer {
 }
 
 export interface Operation {
-  /** Of the document; in the address. */
+  /** Its id in the document; also in the address. */
   readonly id: string;
   readonly method: string;
   readonly path: string;

@@ -3,7 +3,7 @@ import { call, get } from '../api/client.js';
 import type { Operation } from './document.js';
 
 export interface Typed {
-  /** By place and name. */
+  /** Values of parameters, by place and name. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly body: string;
   readonly mediaType: string;

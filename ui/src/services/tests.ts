@@ -5,7 +5,7 @@ import { call, type Data } from '../api/client.js';
 export type TestOutcome = Data<'POST /api/services/{id}/test'> & { readonly at: string };
 
 const KEY = 'edge-service-tests';
-/** By service. */
+/** The outcome of the last test of each service, by its id. */
 export const outcomes = signal<Readonly<Record<string, TestOutcome>>>(stored());
 
 /** Tests whether a service reaches its backend. @throws ApiError */

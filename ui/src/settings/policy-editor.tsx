@@ -175,7 +175,7 @@ function modeOf(policy: unknown): Mode {
   return policy === null ? 'off' : 'set';
 }
 
-/** Of the fields that somebody has typed into. */
+/** Texts of the fields that somebody has typed into, by the paths of these. */
 function typedTexts({ fields }: PolicyForm, changes: Partial<Draft>): FieldTexts {
   const typed = fields.flatMap(({ path }): [string, string][] => {
     const text = changes[`at ${path}`];

@@ -14,7 +14,7 @@ interface PolicyHints {
   readonly base?: object;
   /** Edited as JSON; `true`: all of it. */
   readonly asJson?: true | readonly string[];
-  /** By the paths of the fields, in their order. */
+  /** Hints for the fields, by their paths, in their order. */
   readonly fields?: Readonly<Record<string, FieldHints>>;
 }
 

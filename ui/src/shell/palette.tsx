@@ -21,7 +21,7 @@ export const openPalette = () => {
   isOpen.value = true;
 };
 
-/** Of each kind. */
+/** Most objects that are shown of each kind. */
 const MOST_SHOWN = 8;
 const SETTLED_AFTER_MS = 150;
 

@@ -6,7 +6,7 @@ import { bytes, count, duration } from '../../base/text.js';
 import type { Series, SeriesPoint } from '../../generated/routes.js';
 import { secondsOf } from './ranges.js';
 
-/** Of the step that goes on, less than this is too short to say how many there are a second. */
+/** Shortest part of the current step from which a rate per second is computed, seconds. */
 const SHORTEST_SECONDS = 10;
 const POWERS_OF_TWO = Array.from({ length: 50 }, (_, power) => 2 ** power);
 const RATE = once(() => new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 }));

@@ -56,7 +56,7 @@ export class LogFeed {
   #pending: string[] = [];
   #skipped = 0;
   #turn: number | undefined;
-  /** By the clock of `performance`. */
+  /** When the last turn was, milliseconds by the clock of `performance`. */
   #lastTurn = Number.NEGATIVE_INFINITY;
   #source: EventSource | undefined;
   #reconnect: number | undefined;

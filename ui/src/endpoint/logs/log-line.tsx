@@ -48,7 +48,7 @@ function shortened(id: string): string {
   return `${id.slice(0, half)}…${id.slice(-half)}`;
 }
 
-/** By colour, and by its word. */
+/** The level of an entry, by colour and by its word. */
 export function Level({ level }: Pick<LogEntry, 'level'>) {
   return <span class={`level ${level}`}>{level}</span>;
 }

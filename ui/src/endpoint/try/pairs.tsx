@@ -5,7 +5,7 @@ import { isNameless, type Pair } from './trial.js';
 
 interface PairsProps {
   readonly label: string;
-  /** Of one row, for those who do not see the columns. */
+  /** What one row is, for those who do not see the columns. */
   readonly of: string;
   readonly pairs: readonly Pair[];
   /** Others that there can be. */
@@ -62,7 +62,7 @@ interface OfferedProps {
   readonly onAdd: (pair: Pair) => void;
 }
 
-/** By name: each adds its row. */
+/** Buttons with the names of other pairs: each adds its row. */
 function Offered({ of, pairs, onAdd }: OfferedProps) {
   if (pairs.length === 0) return null;
   return (

@@ -7,7 +7,7 @@ export interface Pair {
 }
 
 export interface Trial {
-  /** Of the parameters in the path, without percent-encoding. */
+  /** Values of the parameters in the path, by name, without percent-encoding. */
   readonly path: Readonly<Record<string, string>>;
   readonly query: readonly Pair[];
   readonly headers: readonly Pair[];
