@@ -33,7 +33,7 @@ export async function up(knex: Knex): Promise<void> {
     table.jsonb('sticky');
     table.text('message');
     table.jsonb('actor');
-    // Of the API call that asked for it.
+    // Id of the API call that asked for it.
     table.text('request_id').notNullable();
     table.text('outcome').notNullable().checkIn(['pending', 'succeeded', 'failed', 'overtaken']);
     table.text('error');

@@ -31,7 +31,7 @@ export async function up(knex: Knex): Promise<void> {
     table.uuid('id').primary().defaultTo(knex.raw('gen_random_uuid()'));
     table.uuid('endpoint_id').notNullable().references('endpoints.id').onDelete('CASCADE');
     table.uuid('schedule_id').references('schedules.id').onDelete('SET NULL');
-    // Of a run of a schedule.
+    // When a run of a schedule should begin.
     table.timestamp('planned_at');
     request(table);
     table.text('state').notNullable().checkIn(['queued', 'running', 'succeeded', 'failed']);
@@ -46,7 +46,7 @@ export async function up(knex: Knex): Promise<void> {
     table.text('last_error');
     table.text('deduplication_id');
     table.uuid('worker_id');
-    // Of the API call that asked for it.
+    // Id of the API call that asked for it.
     table.text('request_id').notNullable();
     table.timestamp('created_at').notNullable().defaultTo(knex.raw('clock_timestamp()'));
     table.timestamp('finished_at').index();

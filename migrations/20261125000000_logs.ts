@@ -7,7 +7,7 @@ export async function up(knex: Knex): Promise<void> {
     table.increments('id');
     table.uuid('node_id').notNullable();
     table.bigInteger('last_number').notNullable().defaultTo(0);
-    // Of the entry with that number; no later one is older. Before the first one nothing is known of their times.
+    // The time of the entry with that number; no later one is older. Before the first one, no time is known.
     table.timestamp('last_at').notNullable().defaultTo(knex.raw('to_timestamp(0)'));
   });
   await knex.raw(

@@ -7,7 +7,7 @@ export async function up(knex: Knex): Promise<void> {
     table.text('condition').notNullable();
     // What it is about; null: everything. The named endpoint or service need not exist any more.
     table.jsonb('scope');
-    // Of `error_rate`: so many percent of the requests of so many minutes.
+    // Threshold of `error_rate`: so many percent of the requests of so many minutes.
     table.integer('percent').notNullable();
     table.integer('minutes').notNullable();
     table.boolean('enabled').notNullable();

@@ -17,7 +17,7 @@ export async function up(knex: Knex): Promise<void> {
     table.jsonb('actor');
   });
   await knex.schema.alterTable('variables', (table) => {
-    // Of `NAME=value`; null: written by a process that is not upgraded yet.
+    // Bytes of `NAME=value`; null: written by a process that is not upgraded yet.
     table.integer('bytes');
   });
   await knex.schema.alterTable('observations', (table) => {

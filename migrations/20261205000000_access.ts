@@ -13,7 +13,7 @@ export async function up(knex: Knex): Promise<void> {
     table.text('role').notNullable().checkIn(['admin', 'editor', 'viewer']);
     // Hosts; empty: everywhere.
     table.specificType('domains', 'text[]').notNullable().defaultTo('{}');
-    // Of OpenID Connect: the issuer and its subject.
+    // The issuer of OpenID Connect, and the subject by which it knows the user.
     table.text('issuer');
     table.text('subject');
     table.timestamp('created_at').notNullable().defaultTo(now);

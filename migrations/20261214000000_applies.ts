@@ -56,7 +56,7 @@ export async function up(knex: Knex): Promise<void> {
     table.uuid('apply_id').notNullable().references('applies.id').onDelete('CASCADE');
     table.integer('position').notNullable();
     table.text('table_name').notNullable();
-    // Of the object that it is, or belongs to.
+    // Id of the object that the row is, or belongs to.
     table.uuid('object_id').notNullable();
     // Without its encrypted column.
     table.jsonb('row').notNullable();

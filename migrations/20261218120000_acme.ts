@@ -18,7 +18,7 @@ export async function up(knex: Knex): Promise<void> {
   await knex.schema.createTable('acme_orders', (table) => {
     table.uuid('domain_id').primary().references('id').inTable('domains').onDelete('CASCADE');
     table.text('host').notNullable();
-    // Of one try: a job that has another one comes too late.
+    // The ticket of one try: a job that has another one comes too late.
     table.uuid('ticket').notNullable().defaultTo(knex.raw('gen_random_uuid()'));
     table.text('state').notNullable().defaultTo('queued');
     // In a row.

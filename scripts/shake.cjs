@@ -9,7 +9,7 @@ const { EventEmitter } = require('node:events');
 const { Server, Socket } = require('node:net');
 const { join } = require('node:path');
 
-/** Of all pieces that arrive or are written, one in so many waits up to so long. */
+/** One in so many pieces that arrive or are written waits, up to so many milliseconds. */
 const ONE_IN = 4;
 const LONGEST_MS = 50;
 
@@ -19,7 +19,7 @@ const IN_NODE =
 const NATIVE = /\/dist\/native\/(?!launcher$)[\w-]+$/;
 /** Starts services in another environment, which is among its settings. */
 const STARTER = /\/dist\/native\/starter$/;
-/** By this module, a process becomes the launcher, which leaves the starter behind. */
+/** The module by which a process becomes the launcher, which leaves the starter behind. */
 const EXECUTE = /\/dist\/native\/execute\.node$/;
 
 let state = Number(process.env.SHAKE_SEED);

@@ -47,7 +47,7 @@ const SECONDS = {
   'torture/hostile/sqlite-limits': 35,
   'torture/machines/rates': 35,
 };
-/** Of a file that is not in the list: those that start all processes take longer. */
+/** Seconds of a file that is not in the list: those that start all processes take longer. */
 const SECONDS_OF_OTHERS = { [`${TESTS}processes/`]: 30, [TESTS]: 10 };
 
 export function isTorture(file) {

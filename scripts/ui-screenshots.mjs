@@ -11,11 +11,11 @@ import { ensureAllPackages, ROOT, requireNode, requireRust } from './prepare.mjs
 
 const OUT = join(ROOT, 'docs/ui');
 const QUALITY = 62;
-/** Of 255, in any color: less is the noise of the encoder. */
+/** Difference of a color, of 255; less is the noise of the encoder. */
 const STRONG_DIFFERENCE = 64;
 /**
- * Of all pixels, those that differ so: a word is more, also in a large picture. A chart is of what a run did: where
- * its line goes is no change of the page, so what is within one does not count.
+ * Least share of all pixels that differ so: a word is more, also in a large picture. A chart is of what a run did:
+ * where its line goes is no change of the page, so what is within one does not count.
  */
 const LEAST_CHANGED = 0.0002;
 const VIEWS = [
