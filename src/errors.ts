@@ -6,7 +6,7 @@
 interface ErrorKind {
   /** HTTP status of the response. */
   readonly status: number;
-  /** For the documentation. */
+  /** What it means, for the documentation. */
   readonly meaning: string;
 }
 

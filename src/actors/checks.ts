@@ -23,7 +23,7 @@ interface Keyword {
 /** All JSON types. */
 const ANY = ['number', 'string', 'boolean', 'null', 'array', 'object'];
 
-/** In the order in which they are looked at. */
+/** Keywords in the order in which they are looked at. */
 const KEYWORDS: readonly (readonly [name: string, keyword: Keyword])[] = [
   rule('maximum', ['number'], (most: number) => (value: number) => value <= most),
   rule('minimum', ['number'], (least: number) => (value: number) => value >= least),
@@ -142,7 +142,7 @@ function fits(value: unknown, type: string, expected: unknown): boolean {
   return expected === 'integer' ? Number.isInteger(value) : type === expected;
 }
 
-/** In characters, not in UTF-16 units. */
+/** The length of a text in characters, not in UTF-16 units. */
 function lengthOf(text: string): number {
   let length = 0;
   for (const _ of text) length++;

@@ -14,9 +14,9 @@ export interface ConnectionMaximums {
 
 /** A handler has two processes while it is replaced. */
 const PROCESSES = 2;
-/** For one call at a time, and for an open transaction. */
+/** Connections for one call at a time, and for an open transaction. */
 const CONNECTIONS_PER_REQUEST = 2;
-/** For threads that handlers start themselves. */
+/** Connections for threads that handlers start themselves. */
 const ADDITIONAL_CONNECTIONS = 32;
 /** The largest share of all connections that one endpoint gets. */
 const MAX_SHARE_PER_ENDPOINT = 1 / 4;

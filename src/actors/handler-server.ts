@@ -95,7 +95,7 @@ export async function serveHandlers(
     },
     closeConnections: async () => {
       await sendRetireNotices();
-      // For calls that are on their way, and have to be answered.
+      // Calls may be on their way, and have to be answered.
       if (sessions.size > 0) await delay(GOODBYE_MS);
       for (const session of sessions) session.close();
       shared.warningLimiter.reportDropped();

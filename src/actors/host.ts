@@ -243,7 +243,10 @@ export class ActorHost implements SessionHost {
     return metrics;
   }
 
-  /** With the values of its secrets. @throws Error when something cannot be decrypted, or a value does not fit */
+  /**
+   * The config of a service with the values of its secrets.
+   * @throws Error when something cannot be decrypted, or a value does not fit
+   */
   #openConfig({ config_encrypted, secrets_encrypted, service_type }: HostedService): string {
     const { secrets } = this.#options;
     const json = secrets.open(config_encrypted);

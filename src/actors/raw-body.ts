@@ -56,7 +56,7 @@ class ResponseReader {
   /** The parser is given the end of the head, and nothing after it. */
   #isAtEndOfHead = false;
   #body: RawBody | undefined;
-  /** For the next read. */
+  /** The buffer for the next read. */
   #buffer: Buffer | undefined;
 
   constructor(options: NetConnectOpts) {

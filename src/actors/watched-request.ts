@@ -35,7 +35,7 @@ export function isStale(thrown: unknown): boolean {
   );
 }
 
-/** As Node reports it of connections. */
+/** The error of a connection that has timed out, as Node reports it. */
 export function timedOut(): Error {
   return Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' });
 }

@@ -84,7 +84,7 @@ export async function startProcessWith<C extends Config>(
     if (!prepared) await makeDataDirectory(config.DATA_DIR);
     const facts = await start({ config, log, shutdown });
     log.info('ready');
-    // For a parent with an IPC channel.
+    // A parent with an IPC channel is told.
     process.send?.({ ...facts, type: 'ready' });
   } catch (thrown) {
     // The start failed because shutdown has begun and closed its resources.

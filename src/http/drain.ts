@@ -25,7 +25,7 @@ export async function drain<
     });
   }
   server.keepAliveTimeout = IDLE_MS;
-  // For connections without a request so far.
+  // Connections without a request so far are closed after the same time.
   server.headersTimeout = IDLE_MS;
   const closed = new Promise<void>((resolve) => {
     // The HTTP server's own `close` would close idle connections at once.

@@ -40,7 +40,7 @@ export interface HttpServerOptions extends ErrorReporting {
   readonly requestTimeoutMs: number;
   /** Connections beyond this number are rejected. */
   readonly connectionsLimit: number;
-  /** For `Allow` where no route matches. */
+  /** Methods that `Allow` names where no route matches. */
   readonly methods: readonly string[];
 }
 

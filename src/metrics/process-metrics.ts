@@ -24,7 +24,7 @@ export interface MetricsConfig {
   readonly METRICS_PORT: number | undefined;
 }
 
-/** With the id of its process. */
+/** The name of a socket, with the id of its process. */
 const SOCKET_NAME = /^metrics-(\d+)-.*\.sock$/;
 const COLLECT_TIMEOUT_MS = 2_000;
 

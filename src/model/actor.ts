@@ -10,7 +10,7 @@ export type Actor =
   | { readonly kind: 'anonymous'; readonly address: string }
   | { readonly kind: 'import'; readonly import_id: string };
 
-/** As it is read: later versions may know other kinds. */
+/** An actor as it is read: later versions may know other kinds. */
 export type StoredActor = Readonly<Record<string, unknown>>;
 
 /** The call of the API that something comes from. */

@@ -144,7 +144,7 @@ const BYTE = '(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])';
 const GROUP = '[0-9A-Fa-f]{1,4}';
 const NETWORK_V4 = `${BYTE}(\\.${BYTE}){3}(/(3[0-2]|[12]?[0-9]))?`;
 const NETWORK_V6 = `((${GROUP}:){7}${GROUP}|(${GROUP}:){1,6}:|::)(/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))?`;
-/** In any case of letters: there is no flag for that in a schema. */
+/** A pattern of the own headers in any case of letters: there is no flag for that in a schema. */
 const OWN_HEADER = OWN_HEADERS.join('|').replaceAll(
   /[a-z]/g,
   (letter) => `[${letter.toUpperCase()}${letter}]`,

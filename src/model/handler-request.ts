@@ -23,7 +23,7 @@ export interface HandlerRequest {
 }
 
 const MAX_HEADERS = 90;
-/** With the longest path and what the gateway adds, less than it accepts of a head. */
+/** Most characters of all headers: with the longest path and what the gateway adds, less than it accepts of a head. */
 const MAX_HEAD_CHARACTERS = 7 * 1024;
 /** The gateway writes these itself. */
 const OWN_HEADERS = new Set([

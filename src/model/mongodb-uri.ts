@@ -3,7 +3,7 @@
  * optional packages, or sign in with credentials of the machine (Kerberos, AWS, OIDC of cloud environments).
  */
 
-/** In lower case: names are case-insensitive. Limits of the driver's own take precedence over those here. */
+/** Allowed options, whatever the case of letters. Limits of the driver's own take precedence over those here. */
 const OPTIONS = [
   ...[
     'appName',

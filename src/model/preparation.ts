@@ -29,7 +29,7 @@ export const Preparation = Type.Object(
 );
 export type Preparation = Static<typeof Preparation>;
 
-/** As a line: `Rust SDK: crates 12 of 34, 20 s`. */
+/** The preparation as a line: `Rust SDK: crates 12 of 34, 20 s`. */
 export function describePreparation({ what, crates, of, seconds, problem }: Preparation): string {
   const progress = of === null ? '' : `crates ${crates} of ${of}, `;
   return `${what}: ${progress}${seconds} s${problem === null ? '' : ` (${problem})`}`;

@@ -37,7 +37,7 @@ interface Broken {
   readonly data?: unknown;
   /** The schema that the keyword is in. */
   readonly parentSchema?: Readonly<Record<string, unknown>> | undefined;
-  /** In the words of a library, for other keywords. */
+  /** The problem in the words of a library, for other keywords. */
   readonly message?: string | undefined;
 }
 

@@ -32,19 +32,19 @@ const coercing = new Ajv({ ...OPTIONS, coerceTypes: true });
 // Marks of `service-configs.ts`, which check nothing.
 for (const ajv of [exact, coercing]) ajv.addVocabulary(['x-secret', 'x-harmless']);
 
-/** For rules that no other keyword can say, in schemas that are not published. */
+/** A keyword for rules that no other one can say, in schemas that are not published. */
 exact.addKeyword({
   keyword: 'refine',
   type: ['string', 'object'],
   validate: (problemOf: Refine<unknown>, value: unknown) => problemOf(value) === undefined,
 });
 
-/** For JSON values. Missing members get the schema's defaults. */
+/** A check of JSON values. Missing members get the schema's defaults. */
 export function checkOf(schema: SchemaObject): Check {
   return checkWith(exact, schema);
 }
 
-/** For members that arrive as text, such as query parameters: numbers and booleans are parsed. */
+/** A check of members that arrive as text, such as query parameters: numbers and booleans are parsed. */
 export function coercingCheckOf(schema: SchemaObject): Check {
   const check = checkWith(coercing, schema);
   const types = Object.entries((schema['properties'] ?? {}) as Record<string, SchemaObject>).map(

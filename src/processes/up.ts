@@ -29,7 +29,7 @@ const CLOSED_NOTE = `  HOST is not a loopback address and API_KEY is not set: th
   Make the first admin in another terminal:  npm run user -- create-admin you@example.com`;
 
 const terminal = new Terminal();
-/** In the order of their start; stopped in reverse order. */
+/** Processes in the order of their start; stopped in reverse order. */
 const children: Child[] = [];
 let ending: Promise<void> | undefined;
 let endingSince = 0;

@@ -25,7 +25,7 @@ export interface ScheduleTimes {
 
 /** The queues as producers see them. */
 export interface Queues {
-  /** For the dashboard. */
+  /** All queues, for the dashboard. */
   readonly all: readonly Queue[];
   /**
    * Puts a job on its queue. Idempotent.

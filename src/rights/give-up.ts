@@ -72,7 +72,7 @@ export async function giveUpRights(name: keyof typeof RIGHTS): Promise<void> {
   if (!HAS_UNTRUSTED_USERS || preparedProcess()) return;
   const config = usableConfig();
   if (!config) return;
-  // As for all that root makes: other users need it, and private files have modes of their own.
+  // The umask of all that root makes: other users need it, and private files have modes of their own.
   process.umask(0o022);
   try {
     become(await RIGHTS[name](config), config.DATA_DIR);
@@ -123,7 +123,10 @@ function forPorts(...ports: readonly (number | undefined)[]): readonly number[] 
   return ports.some(isLow) ? [CAPABILITIES.NET_BIND_SERVICE] : [];
 }
 
-/** With files that the operator has named. It is tried whether the process could reach them: a container may refuse. */
+/**
+ * The rights, with files that the operator has named. It is tried whether the process could reach them: a container may
+ * refuse.
+ */
 async function whereReachable(rights: Rights): Promise<Rights> {
   const { prepared } = rights;
   const environment = certificateEnvironment();

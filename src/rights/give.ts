@@ -83,7 +83,7 @@ async function letRead(path: string, mode: number, log: Log): Promise<void> {
     await chmod(path, (stats.mode & 0o777) | mode);
     log.info({ path, group: PRODUCT_GROUP }, 'web and actor-host may read this now');
   } catch (error) {
-    // As a file that is mounted read-only: the process gets a copy of it.
+    // A file may be mounted read-only, for example: the process gets a copy of it.
     log.warn({ err: toError(error), path }, 'web and actor-host cannot be given this');
   }
 }

@@ -34,7 +34,7 @@ const AGAIN_MS = 1_000;
 export interface GroupLimits {
   readonly memoryBytes: number;
   readonly processes: number | undefined;
-  /** In percent of one core. */
+  /** Most time of processors, in percent of one core. */
   readonly cpuPercent: number | undefined;
 }
 

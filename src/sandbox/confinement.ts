@@ -107,5 +107,5 @@ export class Confinement {
   }
 }
 
-/** For programs that are trusted: the same access as this process. */
+/** No confinement, for programs that are trusted: they have the same access as this process. */
 export const UNCONFINED = new Confinement('limits', undefined, undefined, []);

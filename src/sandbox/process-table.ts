@@ -173,7 +173,7 @@ function stateOf(stat: string): string {
   return stat.charAt(stat.lastIndexOf(')') + 2);
 }
 
-/** From the auxiliary vector: pairs of type and value. */
+/** Bytes of a page of memory, from the auxiliary vector: pairs of type and value. */
 function pageBytes(): number {
   const pairs = readFileSync('/proc/self/auxv');
   const read = endianness() === 'LE' ? 'readBigUInt64LE' : 'readBigUInt64BE';

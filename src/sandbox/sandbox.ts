@@ -130,7 +130,7 @@ export async function openSandbox(
   return new Sandbox('limits', hidden, records, groups);
 }
 
-/** With an empty network that programs share. Undefined when that does not work: then only starts take longer. */
+/** A sandbox with an empty network for all programs. Undefined when that does not work: only starts take longer then. */
 async function sharing(
   hidden: readonly string[],
   records: string | undefined,

@@ -22,7 +22,7 @@ export const HTTP = {
     'Largest request body the gateway passes to a handler, bytes; not to one that takes it as a stream, for which the policy `body_limit` counts.',
     '10 MiB',
   ),
-  // For each core, so much that the largest answer can arrive and be sent.
+  // So much for each core that the largest answer can arrive and be sent.
   GATEWAY_MEMORY_MB: integer(
     256 * availableParallelism(),
     16,

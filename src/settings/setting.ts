@@ -95,7 +95,7 @@ export function jsonObject(description: string): Setting<Readonly<Record<string,
         if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed))
           return parsed as Readonly<Record<string, unknown>>;
       } catch {
-        // As JSON that is no object.
+        // What is no JSON has the same error as JSON that is no object.
       }
       throw new Error('must be an object in JSON, such as {"operators": "admin"}');
     },
@@ -109,7 +109,7 @@ export function pairs(description: string): Setting<Readonly<Record<string, stri
     try {
       if (name !== '') return [name, decodeURIComponent(value)];
     } catch {
-      // As one that is none.
+      // What cannot be decoded has the same error as what is no pair.
     }
     throw new Error('must be name=value, name=value, with special characters percent-encoded');
   };

@@ -11,7 +11,7 @@ import type * as work from './work.js';
 type Work = typeof work;
 
 const THREADS = Math.max(1, availableParallelism() - 1);
-/** For an owner that waits while others have all of them. */
+/** A thread beyond these, for an owner that waits while others have all of them. */
 const BEYOND = 1;
 /** More are refused: each holds its input. An owner that has none waiting is always let in. */
 const MOST_WAITING = 256;

@@ -40,7 +40,7 @@ interface Answer {
   readonly data: unknown;
 }
 
-/** For how long `get` is repeated: longer than the restart of a process takes. */
+/** How long `get` is repeated: longer than the restart of a process takes. */
 const GET_LIMIT_MS = 120_000;
 const GET_AGAIN_MS = 500;
 
@@ -89,7 +89,7 @@ export class ApiClient {
     }
   }
 
-  /** For calls that create something; returns its id. */
+  /** Makes a call that creates something; returns its id. */
   async create(path: string, body: unknown): Promise<string> {
     return ((await this.call('POST', path, body)) as { id: string }).id;
   }

@@ -30,7 +30,7 @@ export class LogRateLimiter {
       return true;
     }
     this.#dropped++;
-    // In case no further line triggers the report.
+    // The report comes also when no further line triggers it.
     this.#report ??= setTimeout(() => this.reportDropped(), SECOND_MS).unref();
     return false;
   }

@@ -147,7 +147,7 @@ export class Turns {
     part.active++;
     this.#active++;
     const owner = this.#owners.get(turn.owner);
-    // To the end of both.
+    // The part and the owner go to the end of their lists.
     owner?.delete(turn.part ?? '');
     this.#owners.delete(turn.owner);
     this.#owners.set(turn.owner, owner ?? new Map());

@@ -18,7 +18,7 @@ export class AnswerRefused extends Error {
   override readonly name = 'AnswerRefused';
 }
 
-/** For messages. */
+/** The refusal of an answer that is too long, with a message. */
 export function tooLong(what: string, bytes: number, limit: number): AnswerRefused {
   const mb = limit / 1024 ** 2;
   return new AnswerRefused(

@@ -29,7 +29,7 @@ export class RedisGuard implements Guard {
   #missing = 0;
   /** Whether these bytes are kept from the library. */
   #isSkipping = false;
-  /** For each array that has not ended: its missing elements. */
+  /** Missing elements of each array that has not ended. */
   readonly #arrays: number[] = [];
   /** Bytes of the answer so far. */
   #answer = 0;

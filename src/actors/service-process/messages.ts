@@ -34,7 +34,7 @@ export type ServiceRequest =
   | { readonly type: 'bind'; readonly bindings: readonly HostedBinding[] }
   | Exclude<contract.Request<ServiceConfig>, { readonly type: 'serve' | 'test' | 'bind' }>;
 
-/** To the process. */
+/** A message to the process. */
 export interface ToService extends contract.ToService<ServiceConfig> {
   readonly request: ServiceRequest;
 }
@@ -45,7 +45,7 @@ export type LogLevel = contract.Level | 'error';
 
 type Log = Extract<contract.FromService, { readonly type: 'log' }>;
 
-/** From the process. */
+/** A message from the process. */
 export type FromService =
   | Exclude<contract.FromService, Log>
   | (Omit<Log, 'level'> & { readonly level: LogLevel });

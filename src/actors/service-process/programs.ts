@@ -5,15 +5,15 @@ import type { NodeProgram } from '../../bootstrap/service-program.js';
 import type { Program } from '../../contracts/starter.js';
 import type { ServiceType } from '../../model/service-configs.js';
 
-/** In Rust, from `rust/`: calls of these databases are many and small. */
+/** Programs in Rust, from `rust/`: calls of these databases are many and small. */
 const NATIVE_PROGRAMS = {
   postgres: nativeProgram('postgres-service'),
   sqlite: nativeProgram('sqlite-service'),
 } as const satisfies { readonly [T in ServiceType]?: string };
 
 /**
- * For an idle service that takes 15 MiB instead of 30: a small young generation, machine code only for what is used
- * much, and no threads for them. Drivers with large buffers ask for collections (`objstore/buffers.ts`).
+ * Flags of Node for an idle service that takes 15 MiB instead of 30: a small young generation, machine code only for
+ * what is used much, and no threads for them. Drivers with large buffers ask for collections (`objstore/buffers.ts`).
  */
 const NODE_FLAGS = ['--max-semi-space-size=1', '--optimize-for-size', '--v8-pool-size=0', '--expose-gc'];
 /** Data that Node maps for itself and for one thread, MiB, of which it uses some 60: 0.2 GiB, and 1.1 since Node 24. */

@@ -176,7 +176,7 @@ export class Starter {
 
 /** One process, as far as it is known here. */
 class Run {
-  /** With which its channel begins. */
+  /** The line with which its channel begins. */
   readonly channel = randomBytes(32).toString('base64url');
   readonly #listener: ProcessListener;
   #socket: Socket | undefined;

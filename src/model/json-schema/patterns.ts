@@ -6,7 +6,7 @@ import { type AST, RegExpParser, RegExpSyntaxError } from '@eslint-community/reg
 
 /** A pattern for the front. */
 export interface CompiledPattern {
-  /** In the syntax of the crate `regex`. */
+  /** The pattern in the syntax of the crate `regex`. */
   readonly rust: string;
   /** How large its automaton gets, roughly: characters, each as often as it is repeated. */
   readonly weight: number;

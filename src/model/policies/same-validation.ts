@@ -18,7 +18,7 @@ export function enforceSame(one: ValidatePolicy, other: ValidatePolicy): boolean
   }
 }
 
-/** With components in the order of their use, because their numbers follow from that. */
+/** Compiles a policy with its components in the order of their use, because their numbers follow from that. */
 function compiled(policy: ValidatePolicy): CompiledValidate | undefined {
   const { components, parameters = [], ...others } = policy;
   const placeOf = ({ in: where, name }: (typeof parameters)[number]) => `${where} ${name.toLowerCase()}`;

@@ -255,7 +255,7 @@ async function readFolder({ raw, where, limitBytes }: SftpConnection, path: stri
           throw new ServiceError('unavailable', REASONS.garbled(where));
         bytes += ENTRY_BYTES + filename.length;
         if (bytes > limitBytes) throw new ServiceError('invalid', FTP_REASONS.tooLarge('list', limitBytes));
-        // As in a long list: the mode may be unknown.
+        // The type is read as from a long list: the mode may be unknown.
         const type = longname.slice(0, 1);
         entries.push({
           name: filename,

@@ -54,7 +54,7 @@ const EOF_PACKET_BYTES = 4 + 1 + 2 + 2;
 
 /** The part of a packet that is read here. */
 interface Packet {
-  /** With its header. */
+  /** Bytes of the packet, with its header. */
   length(): number;
   isEOF(): boolean;
   eofStatusFlags(): number;

@@ -120,7 +120,7 @@ async function filled(content: AsyncIterable<Buffer>, bytes: number): Promise<Bu
   return part;
 }
 
-/** From `start` to `end`, inclusive. */
+/** A range of bytes, from `start` to `end`, inclusive. */
 export interface ByteRange {
   readonly start: number;
   readonly end: number;

@@ -9,7 +9,7 @@ export const MAX_PARTS = 10_000;
 /** An upload that has begun. */
 export interface Upload {
   readonly key: string;
-  /** As the server names it. */
+  /** What the server calls the upload. */
   readonly uploadId: string;
 }
 

@@ -5,7 +5,7 @@ import { Type } from '../../schema.js';
 
 /** An allowed command. */
 export interface RedisCommand {
-  /** In upper case. */
+  /** The name in upper case. */
   readonly name: string;
   readonly args: (string | Buffer)[];
 }
