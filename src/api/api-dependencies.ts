@@ -76,7 +76,7 @@ export interface ApiDependencies {
   readonly metricsFolders: readonly string[];
   readonly actorHosts: ActorHosts;
   readonly gateways: Pick<Gateways, 'invoke' | 'route'>;
-  /** For what one request can make long. */
+  /** Threads for what one request can make long. */
   readonly threads: Pick<Threads, 'run'>;
   readonly importReader: Pick<ImportReader, 'readRequest' | 'readBundle' | 'readFolder' | 'room'>;
   /** Room for files that are uploaded to object storages. */

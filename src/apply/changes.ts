@@ -48,7 +48,7 @@ export interface Conflict {
 }
 
 export interface PlannedChanges {
-  /** In the order in which they are to be written. */
+  /** Changes in the order in which they are to be written. */
   readonly changes: readonly ObjectChange[];
   readonly conflicts: readonly Conflict[];
   /** What is wrong with the folder, each with its place. */

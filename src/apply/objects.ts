@@ -59,7 +59,7 @@ export interface EndpointObject extends Owned {
   readonly method: EndpointMethod;
   /** Base path of the collection and path, joined. Of the key its meaning counts, not the names of its parameters. */
   readonly route: string;
-  /** As the API takes it: below the base path of the collection, or the whole route. */
+  /** The path as the API takes it: below the base path of the collection, or the whole route. */
   readonly path: string;
   readonly name: string;
   /** Name of a collection of the host. */
@@ -122,7 +122,7 @@ export interface Plan {
   readonly stack: string;
   /** sha256 of all changes, hexadecimal: equal for equal changes of equal objects. */
   readonly hash: string;
-  /** In the order of writing: services, domains, collections, endpoints; what is removed last, the other way. */
+  /** Changes in the order of writing: services, domains, collections, endpoints; then removals, the other way. */
   readonly changes: readonly ObjectChange[];
   readonly warnings: readonly string[];
 }

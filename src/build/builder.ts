@@ -1,4 +1,4 @@
-/** From source to a stored executable: dependency set, rustc, artifact store. */
+/** How source becomes a stored executable: dependency set, rustc, artifact store. */
 import { stat } from 'node:fs/promises';
 import { type ArtifactStore, type Digest, digestFile } from '../artifacts/artifact-store.js';
 import type { Dependencies } from '../model/crates.js';

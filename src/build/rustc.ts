@@ -58,7 +58,7 @@ export interface CompileRequest {
   readonly toolchain: Toolchain;
   readonly sandbox: Sandbox;
   readonly code: string;
-  /** From `DependencySets.prepare`. */
+  /** The libraries that `DependencySets.prepare` has built. */
   readonly libraries: Libraries;
   /** The environment that tools get to download crates. */
   readonly env: Readonly<Record<string, string>>;

@@ -24,7 +24,7 @@ export interface SetBuilderOptions {
   readonly sandbox: Sandbox;
   /** The folder of all sets, unfinished ones included. */
   readonly root: string;
-  /** For cargo when it downloads crates. */
+  /** The environment of cargo when it downloads crates. */
   readonly env: Readonly<Record<string, string>>;
   readonly limits: ToolLimits;
   /** Aborts running and later calls of cargo. */
@@ -43,8 +43,8 @@ export interface FailedSet extends FailedTool {
 }
 
 /**
- * In the folder of a set: arguments for rustc; its presence means that the set is complete. Untrusted code cannot write
- * here.
+ * A file in the folder of a set: arguments for rustc; its presence means that the set is complete. Untrusted code
+ * cannot write here.
  */
 export const PREPARED_FILE = 'rustc-args.json';
 /** Placeholder for the folder of the libraries in that file. */

@@ -99,7 +99,10 @@ export function registryCrates(lock: string): { readonly name: string; readonly 
     });
 }
 
-/** As registries lay out their index: https://doc.rust-lang.org/cargo/reference/registry-index.html */
+/**
+ * The path of a crate in an index, as registries lay it out:
+ * https://doc.rust-lang.org/cargo/reference/registry-index.html
+ */
 function indexPath(crate: string): string[] {
   const name = crate.toLowerCase();
   if (name.length <= 2) return [String(name.length), name];

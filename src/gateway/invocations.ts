@@ -47,12 +47,12 @@ const BEYOND_OF_PARTS = 4;
 const BEYOND = 2 * BEYOND_OF_PARTS;
 /** Each holds its body in memory. An owner that has none waiting is let in beyond the number of all. */
 const MAX_WAITING_OF_DOMAIN = 16;
-/** With all of its domains. */
+/** Most of an owner that wait, with all of its domains. */
 const MAX_WAITING_OF_OWNER = 32;
 const MAX_WAITING = 64;
 const MAX_LINES = 1_000;
 const MAX_LINE_CHARACTERS = 256 * 1024;
-/** For what a handler has printed last, after its end. */
+/** Longest wait for what a handler has printed last, after its end. */
 const OUTPUT_MS = 1_000;
 
 export class Invocations {
@@ -121,7 +121,7 @@ export class Invocations {
     return { ...response, logs: logs.all };
   }
 
-  /** As it is now: nobody waits for gateways when an endpoint changes that does not run. */
+  /** The endpoint as it is now: nobody waits for gateways when an endpoint changes that does not run. */
   async #endpoint(id: string): Promise<RoutedEndpoint> {
     const [endpoint] = await routedEndpoints(this.#options.store, [id]);
     return requireFound(endpoint, 'endpoint', id);

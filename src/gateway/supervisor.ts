@@ -52,7 +52,7 @@ export interface SupervisorOptions
   readonly endpointLog: Pick<EndpointLog, 'output'>;
   /** What they use. */
   readonly figures: Pick<MinuteFigures, 'used' | 'restarted'>;
-  /** For policies that take long to compile. */
+  /** Threads for policies that take long to compile. */
   readonly threads: Threads;
   /** How long the front lets streams of a replaced handler go on. */
   readonly streamDrainMs: number;
@@ -134,7 +134,7 @@ export class Supervisor {
     );
   }
 
-  /** For applies. */
+  /** Handlers that are started for applies. */
   get prepared(): PreparedHandlers {
     return this.#starts.prepared;
   }

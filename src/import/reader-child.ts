@@ -25,7 +25,7 @@ const START_SCRIPT = 'ulimit -c 0 && exec nice -n 10 "$@"';
 export interface ReaderChildLimits {
   /** Heap limit, MiB. */
   readonly memoryMb: number;
-  /** For one job. */
+  /** Longest time of one job, milliseconds. */
   readonly timeoutMs: number;
 }
 

@@ -57,7 +57,7 @@ export class Warnings {
     if (more > 0) this.#more.set(kind, (this.#more.get(kind) ?? 0) + more);
   }
 
-  /** In the order in which they were added. */
+  /** Warnings in the order in which they were added, then how many more there were. */
   list(): readonly ImportWarning[] {
     const counts = [...this.#more].map(([kind, more]) => ({ kind, text: moreText(kind, more) }));
     return [...this.#list, ...counts];

@@ -133,7 +133,7 @@ function firstAlias(document: Document, name: string): number | undefined {
   return offset;
 }
 
-/** In the order of the text. */
+/** Keys that stand in a map again, in the order of the text. */
 function repeatedKeys(document: Document): { key: string; offset: number }[] {
   const repeated: { key: string; offset: number }[] = [];
   const pending: unknown[] = [document.contents];

@@ -6,7 +6,7 @@ import type { HandlerRequest } from '../model/handler-request.js';
 export interface SentRequest extends Omit<HandlerRequest, 'body'> {
   readonly endpointId: string;
   readonly bodyBase64: string;
-  /** For logs, and for the handler. */
+  /** Id of the request, for logs and for the handler. */
   readonly requestId: string;
 }
 
@@ -35,7 +35,7 @@ export interface PreparedHandler {
   readonly name: string;
   readonly artifact: string;
   readonly limits: EndpointLimits | null;
-  /** In force for it, secrets encrypted as they are stored. */
+  /** Variables in force for it, secrets encrypted as they are stored. */
   readonly variables: readonly {
     readonly name: string;
     readonly value: string | null;

@@ -30,7 +30,7 @@ export interface GatewaysOptions {
 
 /** What a gateway needs besides. */
 const SLACK_MS = 10_000;
-/** For a connection: a machine that is switched off does not refuse it. */
+/** Longest wait for a connection: a machine that is switched off does not refuse it. */
 const CONNECT_MS = 3_000;
 
 /** No gateway has got the request. */

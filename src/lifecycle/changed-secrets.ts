@@ -28,7 +28,7 @@ export interface ChangedSince {
 
 /** What a config becomes. */
 export interface WrittenConfig {
-  /** With the values of secrets. */
+  /** The config with the values of secrets. */
   readonly config: StoredConfig;
   /** In a rollback: where secrets were changed since; they stay. */
   readonly places: readonly string[];

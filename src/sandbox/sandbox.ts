@@ -130,7 +130,7 @@ export async function openSandbox(
   return new Sandbox('limits', hidden, records, groups);
 }
 
-/** A sandbox with an empty network for all programs. Undefined when that does not work: only starts take longer then. */
+/** A sandbox with an empty network that programs share. Undefined when that fails: then only starts take longer. */
 async function sharing(
   hidden: readonly string[],
   records: string | undefined,

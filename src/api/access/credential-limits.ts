@@ -17,7 +17,7 @@ import {
 import { networkOf } from '../../util/client-network.js';
 import { key } from './login-limits.js';
 
-/** In a quarter of an hour. */
+/** Most wrong credentials of one network in a quarter of an hour. */
 const FAILURES = 20;
 /** So many credentials need no look at the database. */
 const REMEMBERED = 10_000;

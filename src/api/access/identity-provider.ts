@@ -210,7 +210,7 @@ export class IdentityProvider {
   }
 }
 
-/** As the provider says it takes the secret: in a header, unless it only knows the body. */
+/** How the provider says it takes the secret: in a header, unless it only knows the body. */
 function authentication(secret: string | undefined): oidc.ClientAuth {
   if (secret === undefined) return oidc.None();
   const [basic, post] = [oidc.ClientSecretBasic(secret), oidc.ClientSecretPost(secret)];
@@ -263,7 +263,7 @@ function unavailable(thrown: unknown): AppError {
   );
 }
 
-/** For the log: errors of the library have tokens and claims in their members, and none in their messages. */
+/** An error for the log: those of the library have tokens and claims in their members, and none in their messages. */
 function reasonOf(thrown: unknown): Error {
   const reasons: string[] = [];
   for (let at = thrown; at instanceof Error && reasons.length < 5; at = at.cause) reasons.push(at.message);

@@ -18,9 +18,9 @@ import type { User } from '../../store/users.js';
 
 export interface Principal extends Rights {
   readonly actor: Actor;
-  /** With a session: whose it is. */
+  /** The user whose session it is; undefined without one. */
   readonly user?: User;
-  /** With a token: who made it. None of one that API_KEY made. */
+  /** The user who made the token; undefined without one, and for one that API_KEY made. */
   readonly maker?: User;
   readonly session?: Session;
 }

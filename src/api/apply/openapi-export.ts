@@ -35,7 +35,7 @@ const NOT_READ: ReadonlySet<ErrorCode> = new Set(['too_many_imports', 'busy']);
 
 export interface ExportedDocument {
   readonly collection: { readonly id: string; readonly name: string } | null;
-  /** With which `validate` an import changes nothing, policies included. */
+  /** The mode of `validate` with which an import changes nothing, policies included. */
   readonly validate: ValidateMode;
   readonly document: JsonObject;
 }

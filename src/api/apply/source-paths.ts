@@ -8,7 +8,7 @@ const ALL_HOSTS = 'all-hosts';
 const RESERVED = /^(?:con|prn|aux|nul|com\d|lpt\d)$/i;
 
 export class SourcePaths {
-  /** In lower case: file systems may ignore case. */
+  /** Paths in lower case: file systems may ignore case. */
   readonly #used = new Set<string>();
   /** The number to try next for a path that another endpoint has. */
   readonly #next = new Map<string, number>();

@@ -8,7 +8,7 @@ const NO_TIME = new Date('1980-01-01T00:00:00');
 /** Bytes of a file that are added at once: their checksum is computed. */
 const PART = 512 * 1024;
 
-/** In parts, with pauses. Not compressed, which would block the event loop. */
+/** Makes a ZIP in parts, with pauses. Not compressed, which would block the event loop. */
 export async function* zipOf(
   files: Readonly<Record<string, string>>,
 ): AsyncGenerator<Uint8Array, void, void> {

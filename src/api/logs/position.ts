@@ -6,7 +6,7 @@ import { AppError } from '../../errors.js';
 import { type LogPosition, type LogRow, logPosition, type WriterPosition } from '../../store/logs.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 
-/** In place of a writer's number: all that are not named have been read up to this time. */
+/** The number in place of a writer's: all that are not named have been read up to this time. */
 const OTHERS = 0;
 /** Who has written nothing for so long is not named. No gateway keeps an entry for longer before it writes it. */
 const NAMED_MS = 3 * 3_600_000;

@@ -38,7 +38,7 @@ export async function* logEvents(
   let sent = first ?? textOf(seen);
   let sentAt = performance.now();
   let unreadFrom = Number.POSITIVE_INFINITY;
-  // In one piece: they are there at once.
+  // The newest are sent in one piece: they are there at once.
   let newestEvents = eventId(sent);
   for (const [place, row] of newestRows.entries()) {
     sent = positions[place] ?? sent;
@@ -73,9 +73,9 @@ export async function* logEvents(
 
 /** What was read. */
 interface ReadEntries {
-  /** In the order of their times. */
+  /** Entries in the order of their times. */
   readonly rows: LogRow[];
-  /** Behind them. */
+  /** The position behind them. */
   readonly reached: LogPosition;
   /** No entry that is behind them and was written is older. */
   readonly unread: number;

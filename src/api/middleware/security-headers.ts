@@ -11,7 +11,7 @@ const FRAMED = /^\/queues(?!\/confirm(\/|$))(\/|$)/i;
 export function securityHeaders(context: ApiContext, next: Next): Promise<unknown> {
   const isFramed = FRAMED.test(context.path);
   context.set('Content-Security-Policy', `frame-ancestors ${isFramed ? "'self'" : "'none'"}`);
-  // For browsers without frame-ancestors.
+  // Browsers without frame-ancestors read this one.
   context.set('X-Frame-Options', isFramed ? 'SAMEORIGIN' : 'DENY');
   context.set('X-Content-Type-Options', 'nosniff');
   if (context.path.startsWith('/api/')) context.set('Cache-Control', 'no-store');

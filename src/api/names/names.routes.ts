@@ -74,7 +74,7 @@ function unknown(kind: NamedKind, name: string, like: readonly NamedObject[]): A
   return new AppError('not_found', `There is no ${kind} ${name}. Was it ${nearest.join(', or ')}?`);
 }
 
-/** As a name that tells endpoints of the same name apart. */
+/** A name that tells endpoints of the same name apart. */
 function shown(one: NamedObject): string {
   return one.method === undefined ? one.name : routeOf(one);
 }

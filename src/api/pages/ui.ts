@@ -58,7 +58,7 @@ function policyWith(nonce: string): string {
   return [
     "default-src 'none'",
     "script-src 'self'",
-    // With the nonce for the editor, which makes its styles.
+    // The nonce is for the editor, which makes its styles.
     `style-src 'self' 'nonce-${nonce}'`,
     "img-src 'self' data: blob:",
     "connect-src 'self'",

@@ -80,7 +80,7 @@ async function requirePolicyRoom(
   const moves = before !== undefined && before.host !== host;
   const weight = policies === undefined ? (before?.weight ?? 0) : await weightOfNew(store, policies);
   if (before && !moves && weight <= before.weight) return;
-  // With its host a domain gives all that it has another one.
+  // A domain that gets another host takes all that it has with it.
   const moved = moves && table === 'domains' ? await policyWeight(store, before.host, id) : 0;
   if (weight + moved === 0) return;
   const limit = policyLimit(config);

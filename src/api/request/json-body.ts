@@ -39,7 +39,7 @@ export async function readBody(
   } catch (thrown) {
     throw bodyError(thrown, limitBytes, context.get('Content-Encoding'));
   }
-  // As the parser is told.
+  // The parser is told to give bytes.
   const bytes = context.request.body as Buffer;
   if (isText) return { [textMember.member]: textOf(bytes) };
   const body = bytes.length === 0 ? undefined : jsonOf(bytes);

@@ -7,7 +7,7 @@ import { finished } from 'node:stream/promises';
 import { AppError } from '../../errors.js';
 import { Turns } from '../../util/turns.js';
 
-/** For a turn. */
+/** Longest wait for a turn, milliseconds. */
 const MAX_WAIT_MS = 30_000;
 
 export interface AnswerTurnsOptions {
@@ -15,7 +15,7 @@ export interface AnswerTurnsOptions {
   readonly what: string;
   /** Places for all together. */
   readonly places: number;
-  /** For users that have none while others have all of them. */
+  /** Places beyond these, for users that have none while others have all of them. */
   readonly beyond: number;
 }
 

@@ -11,7 +11,7 @@ export interface ApiState {
   requestId: string;
   /** Logger with the request id. */
   log: Logger;
-  /** From where it comes. */
+  /** Where it comes from. */
   client: Client;
   /** Who sends it; undefined at routes for everybody. */
   principal?: Principal;

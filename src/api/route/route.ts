@@ -43,7 +43,7 @@ export interface ApiRequest<Params, Query, Body, Form, Content> {
   readonly origin: Origin;
   /** Who sends it, and what they may do. */
   readonly principal: Principal;
-  /** From where it comes. */
+  /** Where it comes from. */
   readonly client: Client;
   /** The hosts that they may see; undefined: everything. */
   readonly scope: Scope;
@@ -74,7 +74,7 @@ export type UseOf<Content> = (fields: Record<string, unknown>, content: Content)
 export interface StreamedBody<Content> {
   /** The name of the member. */
   readonly member: string;
-  /** For the description of the API; `read` validates the member. */
+  /** The schema for the description of the API; `read` validates the member. */
   readonly schema: TSchema;
   /** Media types of bodies that `read` takes besides JSON. */
   readonly others?: readonly string[];
@@ -94,7 +94,7 @@ export interface Alternative {
 /** The part of a definition that does not depend on the types of the input. */
 interface Description {
   readonly method: Method;
-  /** With parameters as `{id}`; `{key...}` matches the rest of the path, including slashes. */
+  /** The path with parameters as `{id}`; `{key...}` matches the rest of the path, including slashes. */
   readonly path: string;
   /** What a caller needs for it. */
   readonly permission: RoutePermission;

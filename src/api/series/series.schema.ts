@@ -148,7 +148,7 @@ function present(at: number, point: SeriesPoint | undefined): Static<typeof Poin
   };
 }
 
-/** To four digits. */
+/** Rounds to four digits. */
 function rounded(value: number): number {
   return Number(value.toPrecision(4));
 }

@@ -15,7 +15,7 @@ const NOTICE_MS = 5_000;
 /** A service, and the result of the operation. */
 interface Activity {
   readonly service: Service;
-  /** For people. */
+  /** What has become of it, for people. */
   readonly message: string;
 }
 

@@ -13,7 +13,7 @@ const HAND_OVER_MS = 2_000;
 /** Where a process has its counts from. */
 interface Origin {
   readonly by: FrontProcess;
-  /** As they were handed over; none before that. */
+  /** The counts as they were handed over; none before that. */
   counts: string;
 }
 

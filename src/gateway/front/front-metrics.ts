@@ -60,7 +60,7 @@ export function frontMetrics(
 }
 
 function metric(type: string, name: string, help: string, values: readonly Value[]): Metric {
-  // As prom-client describes a metric, which says of the type that it is a number of its own.
+  // A metric as prom-client describes it, which says of the type that it is a number of its own.
   return { name, help, type, values, aggregator: 'sum' } as unknown as Metric;
 }
 

@@ -160,8 +160,8 @@ export class Front {
   }
 
   /**
-   * For how long endpoints have had no request, milliseconds, in the same order; those that a process does not know
-   * have just had one.
+   * How long endpoints have had no request, milliseconds, in the same order; those that a process does not know have
+   * just had one.
    */
   async idleMs(endpointIds: readonly string[]): Promise<number[]> {
     if (endpointIds.length === 0) return [];

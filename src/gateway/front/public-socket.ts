@@ -8,7 +8,7 @@ import { getSystemErrorMap } from 'node:util';
 
 /** A bound socket that does not listen. */
 export interface PublicSocket {
-  /** For a front to inherit. */
+  /** The descriptor that a front inherits. */
   readonly fd: number;
   readonly url: string;
   /** Closes it here; the address is free when the last front has closed it too. */
@@ -39,7 +39,7 @@ const { _createServerHandle: bind } = net as unknown as {
 /** Those that a front serves. */
 export interface PublicSockets {
   readonly plain: PublicSocket;
-  /** For TLS. */
+  /** The socket for TLS; undefined for none. */
   readonly secure: PublicSocket | undefined;
 }
 
@@ -95,7 +95,7 @@ export function cannotOpen(reason: string): Error {
   return new Error(`The gateway cannot open its port: ${reason}`);
 }
 
-/** In the words of `net.Server.listen`. */
+/** The message of a system error, in the words of `net.Server.listen`. */
 function systemError(code: number, address: string, port: number): string {
   const [name, text] = getSystemErrorMap().get(code) ?? [`error ${code}`, 'unknown'];
   return `listen ${name}: ${text} ${address}:${port}`;

@@ -62,7 +62,7 @@ export interface HandlerOptions {
   readonly services: ServiceAccess;
   readonly limits: LimitsInForce;
   readonly settings: HandlerSettings;
-  /** For the output of the handler; adds the endpoint id to each line. */
+  /** The logger for the output of the handler; adds the endpoint id to each line. */
   readonly log: Logger;
   readonly listeners: HandlerListeners;
   /** Aborted when nobody wants it any more. */

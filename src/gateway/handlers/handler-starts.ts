@@ -60,7 +60,7 @@ type Launch = Pick<HandlerToStart, 'listeners' | 'level' | 'abandoned'> & { read
 
 export class HandlerStarts {
   readonly #options: HandlerStartsOptions;
-  /** For applies. */
+  /** Handlers that are started for applies. */
   readonly prepared: PreparedHandlers;
   readonly #turns = new Turns({ places: CONCURRENT_STARTS, beyond: STARTS_BEYOND });
   #nextInstance = 1;

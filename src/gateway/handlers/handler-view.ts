@@ -18,7 +18,7 @@ export type HandlerNetwork = 'none' | 'host';
 export const TMP_MB = 64;
 /** The local time zone. */
 const ALWAYS = ['/etc/localtime'];
-/** For name resolution and certificate checks. Without folders that may contain private keys. */
+/** Files for name resolution and certificate checks. Without folders that may contain private keys. */
 const FOR_NETWORK = [
   '/etc/resolv.conf',
   '/etc/hosts',

@@ -16,7 +16,7 @@ export interface HandlerEntry {
 
 export class EndpointLog {
   readonly #writer: { add(entry: LogEntry): void };
-  /** For requests, at debug. */
+  /** The logger for requests, at debug. */
   readonly #log: Logger;
   readonly #traces: Traces | undefined;
 

@@ -29,7 +29,7 @@ class WaitingDomain {
 
 interface WaitingEntry {
   readonly entry: LogEntry;
-  /** As it was when the entry came: the endpoint may be gone by now. */
+  /** The domain as it was when the entry came: the endpoint may be gone by now. */
   readonly domain: string;
 }
 

@@ -35,7 +35,7 @@ class BrokenPolicy extends Error {
   override readonly name = 'BrokenPolicy';
 }
 
-/** For the endpoints of one change: what they share is read once. */
+/** Compiles policies for the endpoints of one change: what they share is read once. */
 export class PolicyCompiler {
   readonly #store: Store;
   readonly #environments: Pick<Environments, 'secretsOf'>;

@@ -31,7 +31,7 @@ const STABLE_MS = 10_000;
 const CONNECTION_LOST_GRACE_MS = 200;
 
 export class EndpointRunner implements Runner {
-  /** For how long it has had no request. */
+  /** How long it has had no request. */
   readonly idle: IdleClock;
   readonly #host: EndpointRunnerHost;
   readonly #handlers: RunningHandlers;

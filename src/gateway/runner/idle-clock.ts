@@ -1,4 +1,4 @@
-/** For how long the handlers of an endpoint have had no request. Times are those of `performance.now()`. */
+/** How long the handlers of an endpoint have had no request. Times are those of `performance.now()`. */
 
 /** They stay awake for so long after their deployment was observed: who has asked for it reads their process ids. */
 const HELD_MS = 2_000;

@@ -61,7 +61,7 @@ export class RunningHandlers {
     this.endsLater(ended, 'old handler process could not be stopped');
   }
 
-  /** For the end of a process in the background; `ended` waits for it. */
+  /** Notes the end of a process in the background; `ended` waits for it. */
   endsLater(end: Promise<void>, failure: string): void {
     const done = end
       .catch((error: unknown) => this.#host.log.error({ err: error }, failure))
@@ -104,7 +104,7 @@ export function routedTo(
   settings: ProcessSettings,
   { targets, sticky }: Deployed,
 ): RunningState {
-  // In the order of versions: the more a newer one gets, the fewer callers change.
+  // The order of versions: the more a newer one gets, the fewer callers change.
   const inOrder = [...targets].sort((left, right) => left.version - right.version);
   return {
     kind: 'running',

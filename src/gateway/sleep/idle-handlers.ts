@@ -13,7 +13,7 @@ type IdleRunner = Pick<EndpointRunner, 'idle' | 'idleLimitMs' | 'sleep'>;
 export interface IdleHandlersHost {
   /** The endpoints with handlers, by id. */
   readonly runners: ReadonlyMap<string, IdleRunner>;
-  /** For how long endpoints have had no request, milliseconds, in the same order. */
+  /** How long endpoints have had no request, milliseconds, in the same order. */
   idleMs(endpointIds: readonly string[]): Promise<readonly number[]>;
   readMemory(): Promise<readonly Memory[]>;
   /** What the handlers of an endpoint have in memory. */

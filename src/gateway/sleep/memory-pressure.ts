@@ -15,9 +15,9 @@ export interface IdleHandler {
   readonly bytes: number;
 }
 
-/** With less than this share of the memory, handlers are ended, */
+/** Handlers are ended when less than this share of the memory is available. */
 const SCARCE = 0.08;
-/** until there should be this much. */
+/** They are ended until this share should be available. */
 const ENOUGH = 0.12;
 /** Those that had a request since are about to get the next one. */
 const LEAST_IDLE_MS = 1_000;

@@ -114,7 +114,7 @@ function handlerFolders(sources: readonly ArchiveFile[]): readonly string[] {
     : [folder];
 }
 
-/** With a trailing slash; empty for the root. */
+/** The folder of a path, with a trailing slash; empty for the root. */
 function folderOf(path: string): string {
   return path.slice(0, path.lastIndexOf('/') + 1);
 }

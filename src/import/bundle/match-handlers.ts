@@ -60,7 +60,7 @@ function missingHandler(name: string, { handler, place }: ManifestRoute, count: 
 
 export interface NamedOperation {
   readonly operationId: string | null;
-  /** For messages. */
+  /** What it is called in messages. */
   readonly name: string;
 }
 

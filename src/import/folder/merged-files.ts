@@ -96,7 +96,7 @@ function withoutNulls(value: unknown): unknown {
   return isObject(value) ? patched({}, value) : value;
 }
 
-/** As it is written: `GET api.example.com /pets`. */
+/** The key of an object as it is written, such as `GET api.example.com /pets`, as JSON. */
 function naturalKey(list: string, value: unknown): string {
   const members = isObject(value) ? value : {};
   return JSON.stringify(

@@ -18,7 +18,7 @@ import { RequestValidation } from './validation.js';
 
 /** Limit of endpoints, characters. */
 const MAX_DESCRIPTION_LENGTH = 65_536;
-/** In one list: the operations of a path item share its list, and each is merged with the operation's own. */
+/** Most parameters in one list: that of a path item is shared by its operations, and merged with the own of each. */
 const MAX_PARAMETERS = 500;
 
 /** An operation of the document. */

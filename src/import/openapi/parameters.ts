@@ -23,7 +23,7 @@ export class Parameters {
   readonly #schemas: Schemas;
   /** Parsed lists: the operations of a path item share its list. */
   readonly #lists = new Map<readonly unknown[], ReadonlyMap<string, Parameter>>();
-  /** As the document has them. */
+  /** Parameters as the document has them. */
   readonly #described = new Map<Parameter, JsonObject>();
   /** The styles of parameters whose place does not allow them. */
   readonly #impossibleStyles = new Map<Parameter, string>();

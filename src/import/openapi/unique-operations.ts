@@ -12,7 +12,7 @@ export interface UnnamedOperation extends Omit<Operation, 'operationId' | 'name'
   readonly label: string;
   /** Equal for operations that match the same requests. */
   readonly routeKey: string;
-  /** As in the document. */
+  /** The operation id as in the document. */
   readonly operationId: unknown;
 }
 

@@ -31,7 +31,7 @@ export function flawsOf(document: JsonObject, version: SpecificationVersion): re
   const validate = validators.get(version) ?? compile(version);
   validators.set(version, validate);
   const flaws: string[] = [];
-  // In parts, which bounds the number of errors that are held at once.
+  // The document is checked in parts, which bounds the number of errors that are held at once.
   for (const part of partsOf(document, version)) {
     if (flaws.length >= MAX_FLAWS) break;
     if (!validate(part)) flaws.push(...essential(validate.errors ?? []).map(described));

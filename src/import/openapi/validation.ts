@@ -65,7 +65,7 @@ export class RequestValidation {
     this.#warn = warn;
   }
 
-  /** As JSON; none when there is nothing to check. @param label the operation, for messages */
+  /** The policy as JSON; none when there is nothing to check. @param label the operation, for messages */
   of(label: string, parameters: readonly Parameter[], operation: JsonObject): { readonly validate?: string } {
     if (this.#mode === 'off') return {};
     const checked = parameters.flatMap((parameter) => this.#parameter(label, parameter) ?? []);
