@@ -26,7 +26,7 @@ const GATEWAY_WAIT_MS = 45_000;
 
 export interface AcmeOrderContext {
   readonly store: Store;
-  /** With the topic `node`. */
+  /** Announcements, with the topic `node`. */
   readonly changes: Changes;
   readonly secrets: SecretBox;
   /** The URL of the directory of the server. */

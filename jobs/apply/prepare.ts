@@ -18,7 +18,7 @@ import { deployedTargets } from '../../src/store/endpoint-runs.js';
 import { type OwnedVariable, variablesOfOwners } from '../../src/store/variables.js';
 import { type ApplyContext, type ApplyTry, actorOfApply } from './context.js';
 
-/** In one request to a gateway: it starts about so many at a time. */
+/** Handlers in one request to a gateway: it starts about so many at a time. */
 const BATCH = 8;
 /** A gateway that does not answer has ended, or is being started. */
 const RETRY_MS = 500;
@@ -192,7 +192,7 @@ async function handlersToPrepare(
   });
 }
 
-/** In a rollback: what served before, an older version or several, serves again. */
+/** Whether, in a rollback, what served before serves again, an older version or several. */
 function isServedAgain({ before, after }: ObjectChange): boolean {
   return (
     after?.kind === 'endpoint' &&

@@ -19,7 +19,7 @@ interface BuildToolsOptions {
   readonly config: Config;
   readonly log: Logger;
   readonly shutdown: Shutdown;
-  /** As it is installed. */
+  /** The toolchain as it is installed. */
   readonly installed: Toolchain;
   readonly sandbox: Sandbox;
   readonly env: BuilderOptions['env'];

@@ -17,7 +17,7 @@ import { restoreSchedules, startOverdueRuns } from '../schedule.js';
 import type { WorkerContext } from './context.js';
 
 interface PeriodicWork {
-  /** For the log, when it has failed. */
+  /** What it is called in the log, when it has failed. */
   readonly title: string;
   readonly everyMs: number;
   /** True for an interval that PERIODIC_WORK_PERCENT does not change. */

@@ -147,7 +147,9 @@ export function inFirst(names: readonly string[]): string {
   return names.map((name) => `CASE WHEN coalesce(at, 1) = 1 THEN applies.${name} END AS ${name}`).join(', ');
 }
 
-/** With what it changes, which has all code and may be hundreds of megabytes: all of it is there, or nothing. */
+/**
+ * The apply with what it changes, which has all code and may be hundreds of megabytes: all of it is there, or nothing.
+ */
 export async function findApply(store: Store, id: string): Promise<Apply | undefined> {
   const { rows } = await store.knex.raw<{
     rows: (Omit<Apply, 'changes'> & { change: ObjectChange | null })[];

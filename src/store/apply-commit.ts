@@ -217,7 +217,7 @@ async function withinLockTimeout<T>(tx: Store, work: () => Promise<T>): Promise<
   }
 }
 
-/** In the order in which all others lock them. */
+/** Locks objects in the order in which all others lock them. */
 async function lockObjects(tx: Store, changes: readonly ObjectChange[]): Promise<void> {
   const mentioned = changes.flatMap(({ after }) =>
     after?.kind === 'service' ? secretsIn(after.config) : [],

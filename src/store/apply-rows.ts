@@ -88,7 +88,7 @@ export async function savedObjects(
   return new Map(rows.map((row) => [row.object_id, row]));
 }
 
-/** In `table_name`: not a row, only the config that an apply has written, to tell it from later ones. */
+/** The `table_name` of what is no row, only the config that an apply has written, to tell it from later ones. */
 const WRITTEN_CONFIG = 'services as written';
 
 /** Saves what configs services have after an apply. */

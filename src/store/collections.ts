@@ -24,7 +24,7 @@ export interface Collection {
   readonly domain_id: string;
   readonly name: string;
   readonly description: string | null;
-  /** With a leading and without a trailing slash; null when there is none. */
+  /** The base path, with a leading and without a trailing slash; null when there is none. */
   readonly base_path: string | null;
   readonly policies: Policies | null;
   readonly enabled: boolean;

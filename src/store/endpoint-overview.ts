@@ -36,8 +36,8 @@ export interface OverviewFilter {
 
 const LAST_HOUR = `figures.step = 60 AND figures.at > now() - interval '1 hour'`;
 /**
- * From where they are, up to a condition: without what served before, so that who has gone back to an older version
- * sees whether that has helped.
+ * SQL, after FROM and up to a condition: the figures of what serves, without those of what served before, so that who
+ * has gone back to an older version sees whether that has helped.
  */
 const FIGURES_OF_SERVING = `figures
   JOIN endpoints AS deployed ON deployed.id = figures.endpoint_id
@@ -99,7 +99,7 @@ export async function listBriefEndpoints(
       'collections.name as collection',
       knex.raw(`${failing ? BY_SEVERITY : BY_ROUTE} AS sort_key`),
     )
-    // As people write it: a method, and a host with a path.
+    // The address as people write it: a method, and a host with a path.
     .select(knex.raw(`concat(endpoints.method, ' ', endpoints.domain, endpoints.route) AS address`));
   if (domain !== undefined) listed.where('endpoints.domain', domain);
   if (failing) listed.whereRaw(IS_FAILING);

@@ -25,7 +25,7 @@ export async function bindServices(
   const resolved: (ServiceBinding & { readonly serviceId: string })[] = [];
   for (const binding of bindings)
     resolved.push({ ...binding, serviceId: await serviceNamed(tx, domain, binding) });
-  // In the order of their ids, so that two imports do not wait for each other.
+  // Services are bound in the order of their ids, so that two imports do not wait for each other.
   for (const { poolId, service, serviceId } of resolved.sort((a, b) =>
     a.serviceId < b.serviceId ? -1 : 1,
   )) {

@@ -71,7 +71,7 @@ export interface ReplacedCode {
 export interface ImportedRows {
   readonly created: number;
   readonly updated: number;
-  /** In the order of the import. */
+  /** Endpoints in the order of the import. */
   readonly endpoints: readonly ImportedRow[];
   readonly unhandled: readonly UnhandledEndpoint[];
   readonly replaced: readonly ReplacedCode[];

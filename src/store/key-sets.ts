@@ -75,7 +75,7 @@ export async function readKeySet(
     .first<{ keys: PublicKey[] | null; error: string | null } | undefined>('keys', 'error');
 }
 
-/** In the order of their ids, to avoid deadlocks. */
+/** Locks endpoints in the order of their ids, to avoid deadlocks. */
 async function lockEndpointsOfKeySet(tx: Store, url: string): Promise<string[]> {
   const { rows } = await tx.knex.raw<{ rows: { id: string }[] }>(
     `SELECT endpoints.id FROM endpoints

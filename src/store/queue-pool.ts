@@ -39,7 +39,7 @@ export function untilConnected(pool: pg.Pool): pg.Pool {
       }
     }
   };
-  // With a callback, for a query, which BullMQ makes only after it has connected.
+  // A call with a callback is for a query, which BullMQ makes only after it has connected.
   pool.connect = ((callback?: unknown) =>
     callback ? connect(callback) : patiently()) as typeof pool.connect;
   return pool;

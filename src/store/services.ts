@@ -38,7 +38,7 @@ const USER_COLUMNS = ['name', 'service_type', 'config_encrypted', 'enabled', 'do
 export type NewService = Pick<Service, (typeof USER_COLUMNS)[number]> & Partial<Pick<Service, 'stack'>>;
 /** The type cannot change: the config would not fit another. */
 export type ServiceChanges = Partial<Omit<NewService, 'service_type' | 'stack'>> & {
-  /** With a config: the names of the secrets that it refers to. */
+  /** Names of the secrets that a new config refers to. */
   readonly secrets?: readonly string[];
   /** The paths of the file of a sqlite service that has another one from now on. */
   readonly moved?: Moved;

@@ -64,7 +64,7 @@ export async function sessionsOf(
     .orderBy('created_at', 'desc');
 }
 
-/** From where the user of an account has signed in, of sessions that are kept. */
+/** Addresses from which the user of an account has signed in, of sessions that are kept. */
 export async function sessionAddresses({ knex }: Store, email: string): Promise<string[]> {
   return knex('sessions')
     .join('users', 'users.id', 'sessions.user_id')
