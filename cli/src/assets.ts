@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 const PACKAGE = fileURLToPath(new URL('..', import.meta.url));
 const ABOVE = join(PACKAGE, '..');
-/** In a checkout, files are used where they are. */
+/** Whether this is a checkout: there, files are used where they are. */
 const isCheckout = existsSync(join(ABOVE, 'rust/sdk/Cargo.toml')) && existsSync(join(ABOVE, 'examples'));
 /** The checkout that this program is in; undefined when it was installed as a package. */
 export const CHECKOUT = isCheckout ? ABOVE : undefined;

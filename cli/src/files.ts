@@ -45,7 +45,7 @@ export function writeFiles(
   return paths;
 }
 
-/** With those above it. Not as one call: below /proc, Node tries that for ever. */
+/** Makes a folder and those above it. Not as one call: below /proc, Node tries that for ever. */
 function makeFolder(path: string): void {
   if (existsSync(path)) return;
   makeFolder(dirname(path));

@@ -29,7 +29,7 @@ export async function startLocalGateway(session: Session): Promise<LocalGateway 
   if (CHECKOUT === undefined) return undefined;
   const url = `http://127.0.0.1:${localPort()}`;
   session.out.note(`No gateway is configured; starting one of this checkout at ${url}.`);
-  // In a group of its own: Ctrl-C is for this program, which ends it.
+  // The gateway has a group of its own: Ctrl-C is for this program, which ends it.
   const child = spawn(process.execPath, [join(CHECKOUT, 'scripts/up.mjs')], {
     cwd: CHECKOUT,
     detached: true,

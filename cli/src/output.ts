@@ -13,7 +13,7 @@ export interface OutputOptions {
 
 export class Output {
   readonly json: boolean;
-  /** For stdout. */
+  /** Paints text for stdout. */
   readonly paint: Paint;
   readonly #paintError: Paint;
   #hasProgress = false;

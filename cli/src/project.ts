@@ -182,7 +182,7 @@ function ownerOf(file: string, place: string, value: unknown, stack: string | nu
   throw invalid(file, `${place} must be letters, digits, ".", "_" and "-", at most 63`);
 }
 
-/** As the server joins them: a path that begins with the base path is the route. */
+/** The route as the server joins it: a path that begins with the base path is the route. */
 function joined(basePath: string, path: string): string {
   return path === basePath || path.startsWith(`${basePath}/`) ? path : `${basePath}${path}`;
 }

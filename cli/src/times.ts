@@ -8,7 +8,7 @@ export function timeAgo(text: string): string {
   return instant(text, -1);
 }
 
-/** In so long, or an instant. */
+/** So long from now, or an instant; as ISO 8601. */
 export function timeIn(text: string): string {
   return instant(text, 1);
 }

@@ -57,7 +57,7 @@ export async function deploy(
   session.out.result(results, () => undefined);
 }
 
-/** For programs: what is live though the command has failed. */
+/** The error with what is live though the command has failed, for programs. */
 function withDeployed(thrown: unknown, deployed: readonly object[]): unknown {
   if (!(thrown instanceof CliError) || deployed.length === 0) return thrown;
   const { details } = thrown.facts;

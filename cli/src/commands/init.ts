@@ -44,7 +44,7 @@ export async function init(session: Session, { template, host }: InitOptions, fo
   });
 }
 
-/** As the API takes them. @throws UsageError */
+/** Requires a host as the API takes it. @throws UsageError */
 function requireHost(host: string): void {
   if (host === '*' || /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(host)) return;
   throw new UsageError(`${host} is no host`, 'Such as api.example.com, or "*" for all hosts.');
@@ -90,7 +90,7 @@ function text(value: string): string {
   return /^[A-Za-z][\w.-]*$/.test(value) ? value : JSON.stringify(value);
 }
 
-/** For the editor and `cargo test`; the gateway compiles each handler by itself. */
+/** Cargo.toml for the editor and `cargo test`; the gateway compiles each handler by itself. */
 function cargoToml(name: string, file: string, isAsync: boolean): string {
   const sdk = JSON.stringify(SDK.isShared ? SDK.folder : COPIED_SDK);
   return `# For the editor and \`cargo test\`. The gateway itself compiles each handler with the crates that ${PROJECT_FILE} names.
