@@ -19,7 +19,7 @@ const WORDS: Readonly<Record<Action, readonly [string, Tone]>> = {
 export const countOf = ({ changes }: Plan, action: Action): number =>
   changes.filter((change) => change.action === action).length;
 
-/** In a line. */
+/** The plan in a line. */
 export function summaryOf(plan: Plan): string {
   if (plan.changes.length === 0) return 'Nothing would change';
   return (['create', 'update', 'delete'] as const)

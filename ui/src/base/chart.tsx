@@ -229,7 +229,7 @@ function axis(own: uPlot.Axis): uPlot.Axis {
   };
 }
 
-/** In the zone of the reader; days where the time is longer than one. */
+/** Labels of ticks in the zone of the reader; days where the time is longer than one. */
 function timesOf(plot: uPlot, ticks: number[]): string[] {
   const [first = 0, last = 0] = plot.data[0].length > 0 ? [plot.data[0][0], plot.data[0].at(-1)] : [];
   const isLong = last - first > 2 * DAY;

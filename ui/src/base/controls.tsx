@@ -13,7 +13,7 @@ interface ButtonProps {
   readonly isSmall?: boolean;
   readonly isSubmit?: boolean;
   readonly isDisabled?: boolean;
-  /** For what has only an icon. */
+  /** The label of what has only an icon. */
   readonly label?: string;
 }
 

@@ -50,7 +50,7 @@ export function ExpiryFields({ value, onChange, problem }: ExpiryFieldsProps) {
   );
 }
 
-/** As the API takes it; null: never. */
+/** The expiry as the API takes it; null: never. */
 export function expiryOf({ choice, time }: Expiry): string | null {
   if (choice === 'never') return null;
   if (choice === 'at') return new Date(time).toISOString();

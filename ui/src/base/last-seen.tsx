@@ -3,7 +3,7 @@ import { useRef } from 'preact/hooks';
 import { Notice } from './notices.js';
 
 interface Seen<T> {
-  /** As it was last. */
+  /** The object as it was last. */
   readonly one: T;
   readonly isDeleted: boolean;
 }

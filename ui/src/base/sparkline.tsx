@@ -1,7 +1,7 @@
 /** A small line of values over time, beside a figure that says the last one. */
 
 interface SparklineProps {
-  /** For those who do not see it. */
+  /** What it shows, for those who do not see it. */
   readonly label: string;
   /** Null: nothing is known. */
   readonly values: readonly (number | null)[];

@@ -117,7 +117,7 @@ function Content({ build }: { readonly build: Build }) {
   );
 }
 
-/** In their order; what was not needed is left out. */
+/** Parts of a build in their order; what was not needed is left out. */
 const PARTS = [
   ['dependencies_ms', 'Crates'],
   ['compile_ms', 'Compiling'],

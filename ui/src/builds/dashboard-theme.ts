@@ -5,14 +5,14 @@
 const SETTINGS = 'board-settings';
 const DARK = 'dark-mode';
 
-/** For a dashboard that starts from now on, here or in a window of its own. */
+/** Keeps the theme for a dashboard that starts from now on, here or in a window of its own. */
 export function storeDashboardTheme(theme: 'light' | 'dark'): void {
   const kept = stored();
   const state = { ...(kept['state'] as object | undefined), theme };
   localStorage.setItem(SETTINGS, JSON.stringify({ version: 2, ...kept, state }));
 }
 
-/** For the one that is shown. */
+/** Sets the theme of the dashboard that is shown. */
 export function showDashboardTheme(frame: HTMLIFrameElement | null, theme: 'light' | 'dark'): void {
   frame?.contentDocument?.body.classList.toggle(DARK, theme === 'dark');
 }

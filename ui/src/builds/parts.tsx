@@ -15,7 +15,7 @@ export function BuildState({ state }: { readonly state: Build['state'] }) {
   return <Badge tone={TONES[state]}>{state}</Badge>;
 }
 
-/** From its start to its end. */
+/** The time from its start to its end. */
 export function tookOf({ started_at, finished_at, cached }: BuildSummary | Build): string {
   if (cached) return 'nothing to compile';
   if (started_at === null || finished_at === null) return '';

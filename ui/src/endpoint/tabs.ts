@@ -4,7 +4,7 @@ import { may, type Permission } from '../api/session.js';
 export type TabName = 'code' | 'try' | 'logs' | 'figures' | 'versions' | 'settings';
 
 export interface Tab {
-  /** In the address. */
+  /** The name in the address. */
   readonly name: TabName;
   readonly label: string;
   readonly needs: Permission;

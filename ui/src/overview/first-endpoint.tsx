@@ -1,4 +1,4 @@
-/** From nothing to a live URL: a template, one button, and the answer. */
+/** The way from nothing to a live URL: a template, one button, and the answer. */
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { Link } from 'wouter-preact';

@@ -3,7 +3,7 @@ import { useQuery } from '../api/query.js';
 import { useOrigin } from '../endpoint/address.js';
 import type { BriefEndpoint } from '../generated/routes.js';
 
-/** With more of them, one knows where they answer. */
+/** Most endpoints with which an example is shown: with more of them, one knows where they answer. */
 const MOST_ENDPOINTS = 3;
 
 export function LiveExample() {
@@ -26,7 +26,7 @@ function LiveLink({ endpoint: { domain, route } }: { readonly endpoint: BriefEnd
   );
 }
 
-/** With something in the place of each parameter; who is greeted is Ada. */
+/** A path of the route, with something in the place of each parameter; who is greeted is Ada. */
 function exampleOf(route: string): string {
   return route.replace(/\{\*?([^}]+)\}/g, (_, name: string) => (name === 'name' ? 'Ada' : '1'));
 }

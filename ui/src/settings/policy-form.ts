@@ -101,7 +101,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** As JSON, whatever the order of members. */
+/** A value as JSON, whatever the order of members. */
 function sorted(value: unknown): string {
   return JSON.stringify(value, (_, one: unknown) =>
     isObject(one) ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1))) : one,

@@ -40,7 +40,7 @@ export function fixedChoices(location: string): readonly Choice[] {
   ];
 }
 
-/** To what served before; it can be undone there. */
+/** Rolls back to what served before; the message offers to undo it. */
 async function rollBackOpen(id: string): Promise<void> {
   await rollBack(await get('GET /api/endpoints/{id}', { params: { id } }));
 }

@@ -23,7 +23,7 @@ interface Span {
 
 interface Compiled {
   readonly text: Text;
-  /** From the text that was compiled to the text that is there. */
+  /** The changes from the text that was compiled to the text that is there. */
   readonly changes: ChangeDesc;
 }
 

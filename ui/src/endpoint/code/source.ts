@@ -11,7 +11,7 @@ export interface Crate {
 }
 
 export interface Source {
-  /** With LF at the ends of lines. */
+  /** The code, with LF at the ends of lines. */
   readonly code: string;
   readonly crates: readonly Crate[];
 }
@@ -32,7 +32,7 @@ function cratesOf(dependencies: Endpoint['dependencies']): readonly Crate[] {
     });
 }
 
-/** For the API. Rows without a name are left out. */
+/** Dependencies for the API. Rows without a name are left out. */
 export function dependenciesOf(crates: readonly Crate[]): Record<string, unknown> {
   const named = crates.filter(({ name }) => name.trim() !== '');
   return Object.fromEntries(

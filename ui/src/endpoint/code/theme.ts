@@ -74,5 +74,5 @@ const look = EditorView.theme({
 
 const nonce = document.querySelector<HTMLMetaElement>('meta[name=edge-nonce]')?.content ?? '';
 
-/** For every editor: the content security policy lets it make its styles by the nonce only. */
+/** The theme of every editor: the content security policy lets it make its styles by the nonce only. */
 export const theme: Extension = [EditorView.cspNonce.of(nonce), look, syntaxHighlighting(highlight)];

@@ -23,7 +23,7 @@ const FIRST = 200;
 const OLDER = 500;
 /** After a new connection: so many are compared with those that are there. */
 const CAUGHT_UP = 1_000;
-/** From turn to turn; the first one does not wait so long, since an empty page is looked at meanwhile. */
+/** The time from turn to turn; the first one does not wait so long, since an empty page is looked at meanwhile. */
 const TURN_MS = 100;
 const FRAME_MS = 16;
 /** Lines of a turn, and lines that wait while the list is paused. */

@@ -121,7 +121,7 @@ function Log({ feed, onRequest }: LogProps) {
   );
 }
 
-/** With the endpoint that it is of. */
+/** A line with the endpoint that it is of. */
 function LineOfAll(line: LogLineProps) {
   return (
     <>

@@ -98,7 +98,7 @@ function useSaved(endpoint: Endpoint) {
 interface BelongingProps {
   readonly values: { readonly domain: string; readonly collection_id: string | null };
   readonly problem: (place: string) => string | undefined;
-  /** With the host of the collection's domain. */
+  /** Called with the chosen collection, and the host of its domain. */
   readonly onChange: (collection: string | null, domain: string | undefined) => void;
   readonly onDomain: (domain: string) => void;
 }
