@@ -23,7 +23,7 @@ export async function up(knex: Knex): Promise<void> {
   await knex.schema.createTable('key_sets', (table) => {
     // Where an issuer of tokens publishes its keys.
     table.text('url').primary();
-    // As it was read last; null: not yet.
+    // Keys as they were read last; null: not yet.
     table.jsonb('keys');
     table.text('error');
     table.timestamp('fetched_at');

@@ -19,7 +19,7 @@ export async function up(knex: Knex): Promise<void> {
     // Who asked for it, as JSON.
     table.jsonb('actor');
     table.text('request_id').notNullable();
-    // As it is shown: without code, and without what is secret.
+    // The plan as it is shown: without code, and without what is secret.
     table.jsonb('plan').notNullable();
     // All that is changed, as it was and as it should be. No value of a secret is in it.
     table.jsonb('changes').notNullable();

@@ -21,7 +21,7 @@ export async function up(knex: Knex): Promise<void> {
     // The ticket of one try: a job that has another one comes too late.
     table.uuid('ticket').notNullable().defaultTo(knex.raw('gen_random_uuid()'));
     table.text('state').notNullable().defaultTo('queued');
-    // In a row.
+    // Failures in a row.
     table.integer('failures').notNullable().defaultTo(0);
     table.text('error');
     table.timestamp('tried_at');

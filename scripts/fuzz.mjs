@@ -33,7 +33,7 @@ const TARGETS = {
   'sqlite-sql': 'edge-sqlite-service',
 };
 
-/** As cargo-fuzz has it without a sanitizer: counters of edges, and the operands of comparisons. */
+/** Flags as cargo-fuzz has them without a sanitizer: counters of edges, and the operands of comparisons. */
 const RUSTFLAGS = [
   '--cfg=fuzzing',
   '-Cpasses=sancov-module',

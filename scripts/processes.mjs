@@ -30,7 +30,7 @@ const EXTERNAL = [
   ],
   ...['better-sqlite3', 'mariadb', 'mysql', 'oracledb', 'sqlite3', 'tedious', '@aws-sdk/client-s3'],
 ];
-/** For packages of the older module system. */
+/** What packages of the older module system need. */
 const BANNER = `import { createRequire as createRequireOfBundle } from 'node:module';
 import { fileURLToPath as pathOfBundle } from 'node:url';
 const require = createRequireOfBundle(import.meta.url);

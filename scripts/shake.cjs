@@ -126,7 +126,7 @@ function later(work) {
   setTimeout(work, random() * LONGEST_MS);
 }
 
-/** From 0 to 1, by mulberry32. */
+/** A number from 0 to 1, by mulberry32. */
 function random() {
   state = (state + 0x6d2b79f5) | 0;
   let mixed = Math.imul(state ^ (state >>> 15), state | 1);

@@ -52,7 +52,7 @@ function waveAt(ago, place) {
   return 1 + 0.45 * Math.sin((ago / 1440) * 2 * Math.PI + place) + 0.3 * (noise(ago, place) - 0.5);
 }
 
-/** From 0 to 1, the same for the same numbers. */
+/** A number from 0 to 1, the same for the same numbers. */
 function noise(one, other) {
   const value = Math.sin(one * 12.9898 + other * 78.233) * 43_758.5453;
   return value - Math.floor(value);

@@ -63,7 +63,7 @@ function keepTogether(build) {
   });
   build.onLoad({ filter: /\.tsx$/ }, ({ path }) => {
     if (!pages.has(path)) return undefined;
-    // In its first line: the others keep their numbers.
+    // The import is in the first line: the others keep their numbers.
     return { contents: `import ${JSON.stringify(ENTRY)}; ${readFileSync(path, 'utf8')}`, loader: 'tsx' };
   });
 }
