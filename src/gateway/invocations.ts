@@ -47,7 +47,7 @@ const BEYOND_OF_PARTS = 4;
 const BEYOND = 2 * BEYOND_OF_PARTS;
 /** Each holds its body in memory. An owner that has none waiting is let in beyond the number of all. */
 const MAX_WAITING_OF_DOMAIN = 16;
-/** Most of an owner that wait, with all of its domains. */
+/** Most that wait of one owner, in all of its domains together. */
 const MAX_WAITING_OF_OWNER = 32;
 const MAX_WAITING = 64;
 const MAX_LINES = 1_000;
