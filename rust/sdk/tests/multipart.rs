@@ -20,7 +20,7 @@ fn refusal(body: &[u8]) -> String {
 }
 
 #[test]
-fn fields_and_files() {
+fn fields_and_files_are_read_apart_and_a_missing_one_is_named() {
     let form = parse(
         b"--XX\r\nContent-Disposition: form-data; name=\"title\"\r\n\r\nGr\xc3\xbc\xc3\x9fe\r\nline two\
         \r\n--XX\r\ncontent-disposition: form-data; name=\"photo\"; filename=\"a b.png\"\r\nContent-Type: image/png\r\n\r\n\
@@ -117,7 +117,7 @@ fn a_form_cut_anywhere_is_refused_or_read_but_never_panics() {
 }
 
 #[test]
-fn several_parts_of_one_name() {
+fn several_parts_of_one_name_are_all_kept_and_the_last_one_counts() {
     let part = |name: &str, more: &str, data: &str| {
         format!("--XX\r\nContent-Disposition: form-data; name={name}{more}\r\n\r\n{data}\r\n")
     };

@@ -3,7 +3,7 @@
 use rust_edge_gateway_sdk::prelude::*;
 
 #[test]
-fn calls_say_so() {
+fn a_call_without_access_to_services_fails_and_says_why() {
     let error = DbPool::new("main-db").query("SELECT 1", ()).unwrap_err();
     assert!(matches!(error, HandlerError::PoolNotBound(_)));
     let text = "Service not bound: the pool \"main-db\": this handler was started without access to services";

@@ -96,7 +96,7 @@ fn headers_are_found_in_any_case() {
 }
 
 #[test]
-fn kinds_of_content() {
+fn json_and_multipart_are_known_by_their_content_type_and_methods_in_any_case() {
     assert!(posted("application/json; charset=utf-8", b"").is_json());
     assert!(posted("application/problem+json", b"").is_json());
     assert!(!posted("text/plain", b"").is_json());
@@ -155,7 +155,7 @@ fn json_errors_say_what_is_wrong_and_where() {
 }
 
 #[test]
-fn all_values_of_a_query() {
+fn all_values_of_a_query_are_kept_in_their_order_and_the_last_one_counts() {
     let req = get("/?x=1&y=a+b%26&x=2&x&%78=3");
     assert_eq!(req.query_all("x"), ["1", "2", "", "3"]);
     assert_eq!(req.query_all("y"), ["a b&"]);
@@ -189,7 +189,7 @@ fn the_map_of_a_query_is_what_counts_once_it_has_been_changed() {
 }
 
 #[test]
-fn all_headers_of_a_name() {
+fn all_headers_of_a_name_are_kept_until_the_map_is_changed() {
     let headers =
         json!(["Accept", "a, b", "X-One", "1", "accept", "c", "Cookie", "a=1", "ACCEPT", "", "cookie", "b=2"]);
     let mut req = request(json!({"method": "GET", "target": "/", "headers": headers}), b"");
@@ -206,7 +206,7 @@ fn all_headers_of_a_name() {
 }
 
 #[test]
-fn cookies() {
+fn cookies_are_read_as_they_were_sent_and_the_first_of_a_name_counts() {
     let headers = ["cookie", "a=1;b=x=y ;  a=2; flag; q=\"s t\"; %61=%62"];
     let req = request(json!({"method": "GET", "target": "/", "headers": headers}), b"");
     let value = |name: &str| req.cookie(name);
@@ -218,7 +218,7 @@ fn cookies() {
 }
 
 #[test]
-fn urlencoded_forms() {
+fn urlencoded_forms_are_decoded_up_to_a_limit_and_other_content_is_refused() {
     let form = |body: &[u8]| posted("Application/X-WWW-Form-URLEncoded; charset=UTF-8", body).form().unwrap();
     let sent = form(b"name=a+b%21%26%C3%A9+100%+%zz&tag=1&&tag=2&flag&=none&bad=%FF&raw=\xff");
     assert_eq!(sent.get("name"), Some("a b!&\u{e9} 100% %zz"));

@@ -26,7 +26,7 @@ fn assert_sent(response: Response, status: u16, headers: &[(&str, &str)], body: 
 const JSON: &[(&str, &str)] = &[("content-type", "application/json")];
 
 #[test]
-fn constructors() {
+fn constructors_set_the_status_the_content_type_and_the_body() {
     assert_sent(Response::new(418), 418, &[], b"");
     assert_sent(Response::ok(json!({"a": 1})), 200, JSON, b"{\"a\":1}");
     assert_sent(Response::created(json!([1])), 201, JSON, b"[1]");
@@ -69,7 +69,7 @@ fn errors_are_json() {
 }
 
 #[test]
-fn builders() {
+fn builders_replace_what_was_set_before_and_add_headers_for_caches_and_cors() {
     let chained = Response::new(200).with_header("X-A", "1").with_header("x-a", "2").with_body("one").with_body("two");
     assert_sent(chained, 200, &[("x-a", "2")], b"two");
     let retyped = Response::text(200, "a,b").with_header("content-type", "text/csv");
@@ -88,7 +88,7 @@ fn builders() {
 }
 
 #[test]
-fn fields_are_open() {
+fn fields_of_a_response_can_be_read_and_changed() {
     let mut response = Response::ok(json!({}));
     assert_eq!((response.status, response.body.as_deref()), (200, Some("{}")));
     assert_eq!(response.headers["Content-Type"], "application/json");
@@ -113,7 +113,7 @@ fn what_cannot_be_json_is_a_500_that_says_why() {
 }
 
 #[test]
-fn several_headers_of_one_name() {
+fn several_headers_of_one_name_are_all_sent_unless_one_replaces_them() {
     let cookies = Response::new(200).with_header("set-cookie", "a=1").append_header("Set-Cookie", "b=2; Path=/");
     assert_sent(cookies, 200, &[("set-cookie", "a=1"), ("set-cookie", "b=2; Path=/")], b"");
     let headers = std::collections::HashMap::from([("Link".to_owned(), "<a>\n<b>\n<c>".to_owned())]);
@@ -146,7 +146,7 @@ fn headers_that_break_http_are_refused() {
 }
 
 #[test]
-fn handler_errors() {
+fn each_handler_error_has_its_status_and_its_text_as_json() {
     use HandlerError::*;
     let json_error = serde_json::from_str::<u8>("x").unwrap_err();
     for (error, status, text) in [

@@ -30,7 +30,7 @@ fn refusal<T: std::fmt::Debug>(result: Result<T, HandlerError>) -> String {
 }
 
 #[test]
-fn scalars() {
+fn the_last_value_of_a_name_is_read_as_a_type_and_a_missing_or_wrong_one_is_refused_by_its_name() {
     let query = get("/?n=1&n=2&bad=x&empty=").query_pairs();
     assert_eq!(query.optional::<u8>("n").unwrap(), Some(2));
     assert_eq!(query.required::<u8>("n").unwrap(), 2);
@@ -47,7 +47,7 @@ fn scalars() {
 }
 
 #[test]
-fn lists() {
+fn lists_are_read_from_repeated_names_and_separated_values_and_an_empty_value_is_no_wrong_item() {
     let query = get("/?a=1&a=2&b=3,4&pipes=5|6&spaces=7%208&none=&bad=1,x").query_pairs();
     let list = |name: &str, separator: char| query.values(name).split(separator).required_list::<u8>().unwrap();
     assert_eq!(query.values("a").required_list::<u8>().unwrap(), [1, 2]);
@@ -72,7 +72,7 @@ fn lists() {
 }
 
 #[test]
-fn objects() {
+fn objects_are_read_from_each_way_in_which_they_are_written_and_a_key_needs_a_value() {
     let query = get("/?o=R,100,G,200&e=R%3D1,G%3D2&filter[a]=1&filter[b%20c]=2&filter[=3&filters[a]=4&R=5&G=6&page=7")
         .query_pairs();
     let filter = query.deep_object("filter").required_object().unwrap();
@@ -96,7 +96,7 @@ fn objects() {
 }
 
 #[test]
-fn label_and_matrix() {
+fn values_in_label_and_matrix_style_are_read_and_refused_without_their_beginning() {
     let list = |id: &str, read: fn(rust_edge_gateway_sdk::Values<'_>) -> Result<Vec<String>, HandlerError>| {
         read(with_id(id).path_values("id")).unwrap().join(" ")
     };
@@ -130,7 +130,7 @@ fn label_and_matrix() {
 }
 
 #[test]
-fn allowed_values() {
+fn a_value_that_is_not_one_of_those_allowed_is_refused_with_a_list_of_these() {
     let query = get("/?order=name&orders=name,x").query_pairs();
     let order = query.values("order").one_of(&["name", "age"]).unwrap();
     assert_eq!(order.required::<String>().unwrap(), "name");

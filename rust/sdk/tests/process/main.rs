@@ -329,7 +329,7 @@ mod asynchronous {
     }
 
     #[test]
-    fn large_bodies_and_malformed_frames() {
+    fn large_bodies_go_both_ways_and_a_malformed_frame_closes_only_its_connection() {
         let handler = Handler::start(HANDLER);
         let mut connection = handler.connect();
         let body = vec![0xfe; 10_000_000];

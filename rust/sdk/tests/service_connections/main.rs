@@ -245,7 +245,7 @@ fn large_payloads_arrive_byte_for_byte() {
 }
 
 #[test]
-fn large_heads_and_slow_answers() {
+fn large_heads_arrive_whole_and_so_does_an_answer_that_comes_byte_by_byte() {
     let _turn = alone();
     let long = "x".repeat(300_000);
     let text = long.clone();

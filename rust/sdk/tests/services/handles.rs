@@ -17,7 +17,7 @@ fn handles_are_structs_with_a_pool_id() {
 }
 
 #[test]
-fn redis_get() {
+fn redis_gets_a_text_bytes_or_none_and_refuses_bytes_as_a_text() {
     let found = || ok(json!({"found": true}), "wört");
     let (head, payload, value) = exchange(found, |pool| RedisPool::new(pool).get("a\"b"));
     assert_eq!((head, payload.len()), (json!({"op": "get", "args": {"key": "a\"b"}}), 0));
@@ -31,7 +31,7 @@ fn redis_get() {
 }
 
 #[test]
-fn redis_set() {
+fn redis_sets_a_value_with_its_time_and_condition_and_tells_whether_it_was_set() {
     let yes = || ok(json!(true), b"");
     let no = || ok(json!(false), b"");
     let (head, payload, _) = exchange(yes, |pool| RedisPool::new(pool).set("k", "v").unwrap());
@@ -46,7 +46,7 @@ fn redis_set() {
 }
 
 #[test]
-fn redis_commands() {
+fn methods_of_redis_send_their_commands_and_read_the_answers() {
     let one = || ok(JsonValue::Null, b"1");
     let zero = || ok(JsonValue::Null, b"0");
     let none = || ok(JsonValue::Null, b"-2");
@@ -76,7 +76,7 @@ fn redis_commands() {
 }
 
 #[test]
-fn memcached() {
+fn methods_of_memcached_send_their_arguments_and_read_the_answers() {
     let yes = || ok(json!(true), b"");
     let found = || ok(json!({"found": true}), "v");
     let five = || ok(json!(5), b"");
@@ -103,7 +103,7 @@ fn memcached() {
 }
 
 #[test]
-fn objects() {
+fn methods_of_object_storages_send_their_arguments_and_read_the_answers() {
     let head_of = |op: &str, args: JsonValue| json!({"op": op, "args": args});
     let info = || {
         let info = json!({"found": true, "size": 5, "content_type": "image/png", "etag": "e", "last_modified": "t"});
@@ -141,7 +141,7 @@ fn objects() {
 }
 
 #[test]
-fn files() {
+fn methods_of_file_servers_send_their_paths_and_read_the_answers() {
     let head_of = |op: &str, path: &str| json!({"op": op, "args": {"path": path}});
     let found = || ok(json!({"found": true}), BINARY);
     let (head, _, content) = exchange(found, |pool| FtpPool::new(pool).get("a/b").unwrap());
@@ -163,7 +163,7 @@ fn files() {
 }
 
 #[test]
-fn mail() {
+fn a_mail_is_sent_with_all_that_its_message_has() {
     let sent = || ok(json!({"message_id": "<1>", "accepted": ["a@b"], "rejected": []}), b"");
     let (head, payload, answer) = exchange(sent, |pool| EmailPool::new(pool).send("a@b", "s", "t").unwrap());
     assert_eq!(head, json!({"op": "send"}));
@@ -196,7 +196,7 @@ fn mail() {
 }
 
 #[test]
-fn the_descriptions_of_sdk_0_1() {
+fn the_descriptions_of_sdk_0_1_are_still_read_and_written() {
     use rust_edge_gateway_sdk::services::{EnvVars, ServiceConfig};
     let text = r#"{"service_type":"redis","connection":"redis://cache","options":{"db":"1"}}"#;
     let config: ServiceConfig = serde_json::from_str(text).unwrap();
@@ -208,7 +208,7 @@ fn the_descriptions_of_sdk_0_1() {
 }
 
 #[test]
-fn http() {
+fn http_requests_are_sent_as_they_were_built_and_their_answers_read() {
     let found = || {
         let header = |name: &str, value: &str| json!({"name": name, "value": value});
         let headers =

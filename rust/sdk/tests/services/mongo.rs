@@ -32,7 +32,7 @@ struct ByTwo {
 }
 
 #[test]
-fn find() {
+fn methods_that_find_send_their_filter_and_options_and_read_the_documents() {
     let options = FindOptions::new().descending("z").ascending("a").skip(1).limit(2).projection(json!({"_id": 0}));
     let (op, payload, found) = sent(documents, |mongo| mongo.find("pets", json!({"kind": "cat"}), options));
     assert_eq!(op, "find");
@@ -51,7 +51,7 @@ fn find() {
 }
 
 #[test]
-fn insert() {
+fn methods_that_insert_send_their_documents_and_read_the_ids() {
     let one = || ok(JsonValue::Null, r#"{"inserted_id": 5}"#);
     let (op, payload, id) = sent(one, |mongo| mongo.insert_one("pets", json!({"name": "Tom"})));
     assert_eq!((op.as_str(), payload.as_str()), ("insert_one", r#"{"document":{"name":"Tom"}}"#));
@@ -63,7 +63,7 @@ fn insert() {
 }
 
 #[test]
-fn integers_that_a_double_does_not_hold() {
+fn integers_that_a_double_does_not_hold_are_sent_as_long_ones_or_refused() {
     let one = || ok(JsonValue::Null, r#"{"inserted_id": 5}"#);
     let document = json!({"a": i64::MIN, "b": (1i64 << 53) - 1, "c": [1i64 << 53], "d": 1.5});
     let (_, payload, _) = sent(one, |mongo| mongo.insert_one("pets", document));
@@ -79,7 +79,7 @@ fn integers_that_a_double_does_not_hold() {
 }
 
 #[test]
-fn update() {
+fn methods_that_change_documents_send_their_filter_and_change_and_read_what_was_done() {
     let change = || json!({"$set": {"a": 1}});
     let (op, payload, result) = sent(updated, |mongo| mongo.update_one("pets", json!({}), change()));
     assert_eq!((op.as_str(), payload.as_str()), ("update_one", r#"{"filter":{},"update":{"$set":{"a":1}}}"#));

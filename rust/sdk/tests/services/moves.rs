@@ -102,7 +102,7 @@ fn moved(socket: &str, token: &str) -> Answer {
 }
 
 #[test]
-fn go_to_the_process_of_the_service_and_stay_there() {
+fn calls_go_to_the_process_of_the_service_and_stay_there() {
     let name = name("stays");
     let process = Elsewhere::start(&name, "its token", FOUND);
     server::on("stays", move |_| moved(&name, "its token"));
@@ -118,7 +118,7 @@ fn go_to_the_process_of_the_service_and_stay_there() {
 }
 
 #[test]
-fn share_the_address_when_they_are_made_at_once_and_close_their_connections_when_it_changes() {
+fn calls_at_once_share_the_address_and_close_their_connections_when_it_changes() {
     const CALLS: usize = 8;
     let (first, second) = (name("shared"), name("next"));
     let process = Elsewhere::start(&first, "one", FOUND);
@@ -151,7 +151,7 @@ fn share_the_address_when_they_are_made_at_once_and_close_their_connections_when
 }
 
 #[test]
-fn go_to_the_actor_host_again_when_the_process_has_ended() {
+fn calls_go_to_the_actor_host_again_when_the_process_has_ended() {
     let (first, second) = (name("first"), name("second"));
     let process = Elsewhere::start(&first, "one", FOUND);
     server::on("ends", move |_| moved(&first, "one"));
@@ -166,7 +166,7 @@ fn go_to_the_actor_host_again_when_the_process_has_ended() {
 }
 
 #[test]
-fn go_to_the_actor_host_again_when_the_process_does_not_answer_for_the_service_any_more() {
+fn calls_go_to_the_actor_host_again_when_the_process_does_not_answer_for_the_service_any_more() {
     let name = name("former");
     let process = Elsewhere::start(&name, "one", ASK_AGAIN);
     let is_first = AtomicBool::new(true);

@@ -16,7 +16,7 @@ fn sent(params: impl IntoParams) -> String {
 }
 
 #[test]
-fn none() {
+fn a_call_without_parameters_sends_an_empty_list() {
     assert_eq!(sent(()), "[]");
     let (unit, empty) = (&(), &[]);
     assert_eq!(sent(unit), "[]");
@@ -28,7 +28,7 @@ fn none() {
 }
 
 #[test]
-fn lists_of_one_type() {
+fn lists_of_one_type_are_sent_item_by_item() {
     let (one, two, long, vec) = (&["a"], &["a", "b"], &[1i64], &vec![Some(1), None]);
     assert_eq!(sent(one), r#"["a"]"#);
     assert_eq!(sent(["a"]), r#"["a"]"#);
@@ -49,7 +49,7 @@ fn lists_of_one_type() {
 }
 
 #[test]
-fn lists_of_mixed_types() {
+fn lists_of_mixed_types_are_sent_in_their_order() {
     let bytes = [0u8, 255];
     assert_eq!(
         sent((1, "a", 2.5, true, None::<i64>, vec![0u8, 255], &bytes[..], b"\0\xff", bytes)),
@@ -68,7 +68,7 @@ fn lists_of_mixed_types() {
 }
 
 #[test]
-fn values() {
+fn each_value_is_sent_without_loss() {
     assert_eq!(sent((i64::MIN, i64::MAX, u64::MAX)), {
         r#"[{"int":"-9223372036854775808"},{"int":"9223372036854775807"},{"int":"18446744073709551615"}]"#
     });
@@ -109,7 +109,7 @@ impl ToParam for Isbn {
 }
 
 #[test]
-fn types_of_the_handler() {
+fn types_of_the_handler_are_sent_as_it_says() {
     assert_eq!(sent((Isbn("3".into()), &Isbn("4".into()), None::<Isbn>)), r#"["3","4",null]"#);
 }
 

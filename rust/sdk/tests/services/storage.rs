@@ -212,7 +212,7 @@ fn storages_are_written_and_read_as_in_0_1() {
 }
 
 #[test]
-fn in_databases() {
+fn a_storage_in_a_database_behaves_and_looks_for_its_table_once() {
     for (pool, version) in [
         ("storage: sqlite", None),
         ("storage: postgres", Some("PostgreSQL 18.1 on x86_64")),
@@ -228,7 +228,7 @@ fn in_databases() {
 }
 
 #[test]
-fn in_object_storages() {
+fn a_storage_in_an_object_storage_behaves_and_names_an_object_that_is_no_record() {
     files("storage: objects");
     behaves(&Storage::object_storage("storage: objects", "shop/pets/"));
     let objects = ObjectStore::new("storage: objects");
@@ -242,7 +242,7 @@ fn in_object_storages() {
 }
 
 #[test]
-fn on_file_servers() {
+fn a_storage_on_a_file_server_behaves_and_reports_what_is_refused_there() {
     files("storage: files");
     behaves(&Storage::file_storage("storage: files", "pets"));
     behaves(&Storage::file_storage("storage: files", "shop/of/pets"));

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn it_belongs_to_its_request_wherever_it_runs() {
+    fn work_belongs_to_its_request_wherever_it_runs() {
         let (mut future, function) = {
             let _own = working_on("own");
             (in_request(async { id() }), call_in_request(id))
