@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_pending_challenges_of_a_host_only() {
+    fn only_pending_challenges_of_a_host_are_answered() {
         let challenges = Challenges::default();
         let path = "/.well-known/acme-challenge/token";
         assert_eq!(challenges.answer("GET", "shop.example", path), None);

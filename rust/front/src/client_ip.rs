@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_peer_unless_that_is_a_trusted_proxy() {
+    fn the_client_is_the_peer_unless_that_is_a_trusted_proxy() {
         let headers =
             [("Forwarded", "for=1.2.3.4;proto=https"), ("X-Forwarded-For", "1.2.3.4"), ("X-Forwarded-Proto", "https")];
         assert_eq!(client_of("9.9.9.9", &headers), found("9.9.9.9", "http"));
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn is_the_last_address_that_is_not_of_a_trusted_proxy() {
+    fn the_client_is_the_last_address_that_is_not_of_a_trusted_proxy() {
         let of = |value: &str| client(&[("x-forwarded-for", value)]).0;
         assert_eq!(of("1.2.3.4"), "1.2.3.4");
         assert_eq!(of("6.6.6.6, 1.2.3.4"), "1.2.3.4");
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn is_read_from_forwarded_where_there_is_nothing_else() {
+    fn the_client_is_read_from_forwarded_where_there_is_nothing_else() {
         let of = |value: &str| client(&[("forwarded", value)]);
         assert_eq!(of("for=1.2.3.4"), found("1.2.3.4", "http"));
         assert_eq!(of("For=1.2.3.4;Proto=HTTPS;by=_me"), found("1.2.3.4", "https"));
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn has_the_scheme_that_its_proxy_saw_also_when_its_address_is_hidden() {
+    fn the_client_has_the_scheme_that_its_proxy_saw_also_when_its_address_is_hidden() {
         let of = |value: &str| client(&[("Forwarded", value)]);
         for hidden in ["for=_abc;", "for=unknown;", "for=\"_abc:80\";", ""] {
             assert_eq!(of(&format!("{hidden}proto=https, for=10.1.1.1;proto=http")), found("10.1.1.1", "https"));
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn has_the_scheme_of_x_forwarded_proto_where_forwarded_has_none() {
+    fn the_client_has_the_scheme_of_x_forwarded_proto_where_forwarded_has_none() {
         let of =
             |addresses: &str, schemes: &str| client(&[("X-Forwarded-For", addresses), ("X-Forwarded-Proto", schemes)]);
         assert_eq!(of("1.2.3.4", "https"), found("1.2.3.4", "https"));
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_time_linear_to_the_headers() {
+    fn the_client_is_found_in_time_linear_to_the_headers() {
         for piece in ["10.0.0.1,", "\"", "\\", "\\\"", ",", ";", "for=10.0.0.1;", "for=10.0.0.1,", "for=\"\\", "[", ":"]
         {
             let value = piece.repeat(500_000);
@@ -372,7 +372,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn is_found_whatever_it_sends_before(
+        fn the_client_is_found_whatever_it_sends_before(
             sent in prop::collection::vec(hostile(), 0..3),
             is_own_line: bool,
             inner in prop::sample::select(vec!["", ", for=10.1.1.1;proto=http", ", for=\"[2001:db8:1::1]:80\""]),

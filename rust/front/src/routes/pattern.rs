@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn are_read_into_static_segments_and_parameters() {
+    fn routes_are_read_into_static_segments_and_parameters() {
         assert_eq!(read_route("/"), Ok(vec![]));
         let expected = vec![text("a"), param("id"), text("b/c"), param("x-y.z")];
         assert_eq!(read_route("/a/{id}/b%2Fc/{x-y.z}/"), Ok(expected));
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn can_mix_text_and_parameters_and_end_with_a_catch_all() {
+    fn routes_can_mix_text_and_parameters_and_end_with_a_catch_all() {
         let expected = vec![
             text("r"),
             mixed(&["", ".json"], &["id"]),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn are_refused_when_they_cannot_be_matched() {
+    fn routes_are_refused_when_they_cannot_be_matched() {
         for (route, reason) in [
             ("a", "must start with"),
             ("", "must start with"),

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_wide_for_a_quick_client_and_narrow_for_a_slow_one() {
+    fn a_window_is_wide_for_a_quick_client_and_narrow_for_a_slow_one() {
         const HALF: usize = INITIAL_CREDIT / 2;
         let window = CreditWindow::new();
         let credit_after = |time: Duration, taken: usize, may_widen: bool| {

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn so_many_are_listed_with_their_places() {
+    fn problems_are_listed_with_their_places_up_to_a_limit() {
         let mut problems = Problems::default();
         let root = Place::root("body");
         let items = root.member("items");

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_and_times() {
+    fn dates_and_times_are_those_of_rfc_3339_and_nothing_else() {
         for text in ["2024-02-29T23:59:59Z", "1990-12-31t23:59:60z", "1998-12-31T15:59:60.123-08:00"] {
             assert!(is_date_time(text), "{text}");
         }
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn durations() {
+    fn durations_have_their_units_in_order_and_none_left_out_in_between() {
         for text in ["P4DT12H30M5S", "P4Y", "PT0S", "P1M", "PT1M", "P2W", "P1Y2M3D"] {
             assert!(is_duration(text), "{text}");
         }

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uris() {
+    fn uris_and_references_are_told_from_what_is_neither() {
         for text in [
             "http://foo.bar/?baz=qux#quux",
             "http://foo.bar/?q=Test%20URL-encoded",
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn templates() {
+    fn templates_have_closed_expressions_with_valid_names() {
         assert!(is_uri_template("http://example.com/{term:1}/{term}{?q*,a.b}'") && is_uri_template(""));
         for text in [
             "http://example.com/{term:1}/{term",
