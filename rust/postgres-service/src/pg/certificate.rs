@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_a_certificate() {
+    fn a_certificate_has_its_times_and_names() {
         let der = include_bytes!("../../../fuzz-seeds/postgres-certificates/own");
         let certificate = Certificate::read(der).unwrap();
         assert_eq!((certificate.not_before(), certificate.not_after()), (1_795_951_795, 1_796_729_395));
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn compares_names() {
+    fn names_fit_in_any_case_and_a_wildcard_stands_for_one_label() {
         assert!(matches(b"DB.example.com", "db.example.com"));
         assert!(matches(b"*.example.com", "db.example.com"));
         assert!(!matches(b"*.example.com", "a.db.example.com"));

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_rows() {
+    fn rows_are_kept_as_they_came() {
         let mut rows = PendingRows::new(&Arc::new(MemoryBudget::new(1_000_000)));
         assert!(rows.add(b"\0\x01\xff\xff\xff\xff").is_ok());
         assert!(rows.add(b"\0\x01\0\0\0\x01a").is_ok());

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_values() {
+    fn values_of_each_type_are_written_as_json() {
         assert_eq!(json(16, "t"), "true");
         assert_eq!(json(17, "\\x00ff10"), r#""AP8Q""#);
         assert_eq!(json(17, ""), r#""""#);
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_arrays() {
+    fn arrays_are_written_as_lists_of_json() {
         assert_eq!(json(1007, "[0:1]={5,NULL}"), "[5,null]");
         assert_eq!(json(1007, "{{1,2},{3,4}}"), "[[1,2],[3,4]]");
         assert_eq!(json(1009, r#"{a,"NULL",NULL,"","q\"b\\c,{}"," "}"#), r#"["a","NULL",null,"","q\"b\\c,{}"," "]"#);
