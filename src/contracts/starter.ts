@@ -20,9 +20,9 @@ export interface Settings {
   readonly objectFolder: string;
   /** The folders in which files of sqlite services may be. */
   readonly sqliteFolders: readonly string[];
-  /** By the names that requests give them. */
+  /** The programs, by the names that requests give them. */
   readonly programs: Readonly<Record<string, Program>>;
-  /** Of all processes, and complete. */
+  /** The environment of all processes: they have no other variables. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
@@ -51,7 +51,7 @@ export interface Program {
   readonly sockets: string;
 }
 
-/** From the actor host. */
+/** A message from the actor host. */
 export type Request =
   | { readonly start: Start }
   | {
@@ -63,7 +63,7 @@ export type Request =
 
 /** What is there of the file of a sqlite service? The actor host may not see it itself. */
 export interface Look {
-  /** By which both know the question. */
+  /** The number by which both know the question. */
   readonly look: number;
   /** Which of `sqlite_folders` has it. */
   readonly folder: number;
@@ -71,7 +71,7 @@ export interface Look {
 }
 
 export interface Start {
-  /** By which both know it. */
+  /** The number by which both know the process. */
   readonly run: number;
   /** The first line of its channel, which nobody else knows. */
   readonly channel: string;
@@ -87,8 +87,8 @@ export interface Start {
 }
 
 /**
- * To the actor host. `Ended` is the last about a process, and the only one about one that could not be
- * started.
+ * A message to the actor host. `Ended` is the last about a process, and the only one about one that could
+ * not be started.
  */
 export type Report =
   | {

@@ -24,9 +24,9 @@ pub struct Settings {
     pub object_folder: PathBuf,
     /// The folders in which files of sqlite services may be.
     pub sqlite_folders: Vec<PathBuf>,
-    /// By the names that requests give them.
+    /// The programs, by the names that requests give them.
     pub programs: BTreeMap<String, Program>,
-    /// Of all processes, and complete.
+    /// The environment of all processes: they have no other variables.
     pub environment: BTreeMap<String, String>,
 }
 
@@ -59,7 +59,7 @@ pub struct Program {
     pub sockets: String,
 }
 
-/// From the actor host.
+/// A message from the actor host.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Request {
@@ -72,7 +72,7 @@ pub enum Request {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Look {
-    /// By which both know the question.
+    /// The number by which both know the question.
     pub look: u64,
     /// Which of `sqlite_folders` has it.
     pub folder: usize,
@@ -82,7 +82,7 @@ pub struct Look {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Start {
-    /// By which both know it.
+    /// The number by which both know the process.
     pub run: u64,
     /// The first line of its channel, which nobody else knows.
     pub channel: String,
@@ -97,7 +97,8 @@ pub struct Start {
     pub serves: bool,
 }
 
-/// To the actor host. `Ended` is the last about a process, and the only one about one that could not be started.
+/// A message to the actor host. `Ended` is the last about a process, and the only one about one that could not be
+/// started.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Report {

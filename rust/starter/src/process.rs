@@ -51,7 +51,7 @@ pub fn run(settings: &Settings, start: &Start, running: &Running, output: &Outpu
     })
 }
 
-/// In the order in which it is given back.
+/// What a process holds, in the order in which it is given back.
 struct Started {
     child: Child,
     folders: Option<Folders>,
@@ -144,7 +144,7 @@ fn command(
     command
 }
 
-/// In the process, before it is the launcher.
+/// Runs in the process, before it is the launcher.
 fn prepare(channel: i32, data: u64, file: Option<u64>) -> io::Result<()> {
     // Not closed when the launcher begins, unlike what it is a copy of.
     // SAFETY: takes numbers only.

@@ -68,7 +68,7 @@ impl Drop for Claim {
     }
 }
 
-/// As `THIS_PROCESS` of `src/util/process-liveness.ts`: the id of this process, and when it was started.
+/// The same as `THIS_PROCESS` of `src/util/process-liveness.ts`: the id of this process, and when it was started.
 fn this_process() -> io::Result<String> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     let after_name = stat.rfind(')').and_then(|at| stat.get(at + 2..)).unwrap_or_default();
