@@ -13,7 +13,7 @@ use rustls::sign::CertifiedKey;
 /// The protocol by which ACME servers ask whether a host leads here (TLS-ALPN-01, RFC 8737).
 pub const ACME: &[u8] = b"acme-tls/1";
 
-/// By host, in lower case.
+/// Certificates by their hosts, in lower case.
 #[derive(Default)]
 pub struct Certificates(HashMap<Box<str>, Arc<CertifiedKey>>);
 
@@ -64,7 +64,7 @@ impl ResolvesServerCert for Shown {
     }
 }
 
-/// Without the keys.
+/// Shows none of the keys.
 impl fmt::Debug for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Shown")

@@ -14,7 +14,7 @@ use tokio_rustls::server::TlsStream;
 
 use crate::certificates::{ACME, Certificates, Shown};
 
-/// As clients and servers name it (ALPN).
+/// The name of HTTP/2 between clients and servers (ALPN).
 const HTTP2: &[u8] = b"h2";
 
 pub struct Rustls {
