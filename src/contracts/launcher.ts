@@ -9,7 +9,7 @@ export interface Plan {
   readonly parent: number | null;
   /** The program keeps so many descriptors, from 0 on. With namespaces, reports go to the next one. */
   readonly streams: number;
-  /** As the program sees it. */
+  /** The current folder, as the program sees it. */
   readonly cwd: string;
   /** Null: that of the launcher. */
   readonly nice: number | null;
@@ -81,7 +81,7 @@ export interface Limits {
   readonly fileBytes: number;
   readonly openFiles: number;
   readonly cpuSeconds: number | null;
-  /** Of all processes of its user. */
+  /** The limit for all processes of its user together. */
   readonly processes: number | null;
 }
 

@@ -27,8 +27,8 @@ use crate::{filter, limits, privileges};
 
 /// PATH_MAX.
 const LONGEST_PATH: usize = 4_096;
-/// To reach files of other users, also in the root of their processes: CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
-/// CAP_SYS_PTRACE (capabilities(7)).
+/// The rights to reach files of other users, also in the root of their processes: CAP_DAC_OVERRIDE,
+/// CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE (capabilities(7)).
 const NEEDED: [u32; 3] = [1, 2, 19];
 
 /// Starts the process that connects, for this one, which becomes the program. Returns the descriptor of the program,

@@ -18,7 +18,7 @@ const KNOWN: ABI = ABI::V9;
 const MINIMUM_ABI: i64 = 2;
 /// Abstract sockets, and signals to other processes, are refused from this version on.
 pub const ABI_WITH_SCOPES: i64 = 6;
-/// Of /proc/self; not `net`, which is that of the machine.
+/// What a program may read in /proc/self; not `net`, which is that of the machine.
 const OF_ITSELF: [&str; 11] =
     ["auxv", "cgroup", "cmdline", "comm", "environ", "fd", "limits", "maps", "stat", "statm", "status"];
 
@@ -38,7 +38,7 @@ pub fn landlock_abi() -> i64 {
 pub struct Restriction(Option<RulesetCreated>);
 
 impl Restriction {
-    /// From now on, for this process and all that it starts.
+    /// Restricts this process and all that it starts, from now on.
     ///
     /// # Errors
     /// The kernel has no Landlock.

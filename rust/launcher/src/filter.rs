@@ -154,9 +154,9 @@ const INTERFACES: (u64, u64) = (0x8910, 0x89ef);
 
 const SIGNALS: [i64; 5] =
     [libc::SYS_kill, libc::SYS_tkill, libc::SYS_tgkill, libc::SYS_rt_sigqueueinfo, libc::SYS_rt_tgsigqueueinfo];
-/// Of `fcntl`: `F_SETOWN` and `F_SETOWN_EX` (asm-generic/fcntl.h), the second of which `libc` does not have.
+/// Commands of `fcntl`: `F_SETOWN` and `F_SETOWN_EX` (asm-generic/fcntl.h), the second of which `libc` does not have.
 const SET_OWNER: [i32; 2] = [libc::F_SETOWN, 15];
-/// Of `ioctl`: `FIOSETOWN` and `SIOCSPGRP` (asm-generic/sockios.h).
+/// Requests of `ioctl`: `FIOSETOWN` and `SIOCSPGRP` (asm-generic/sockios.h).
 const SET_OWNER_OF_SOCKET: [i32; 2] = [0x8901, 0x8902];
 
 /// Landlock refuses to empty a file from this version on.
@@ -279,7 +279,7 @@ fn programs(plan: &Plan, network: bool) -> Compiled<Vec<BpfProgram>> {
 
 /// With namespaces there are no other processes, and no files of others.
 fn add_what_landlock_lacks(calls: &mut Vec<i64>, rules: &mut Rules, plan: &Plan, abi: i64) -> Compiled<()> {
-    // Of another user, files and processes are safe by that.
+    // Files and processes are safe from a program that runs as another user.
     if plan.identity.is_some() {
         return Ok(());
     }
@@ -317,9 +317,9 @@ fn add_signals(calls: &mut Vec<i64>, rules: &mut Rules) -> Compiled<()> {
 
 /// Those that are refused whatever their arguments. Those that are not known here, and `clone3`, do not exist.
 ///
-/// By hand: the library compares a call with one after the other, and takes five instructions for each. The kernel runs
-/// them for each call that there is when it installs a filter, which was a third of the cost of the launcher. Here, a
-/// call is looked for among those of its group only.
+/// The filter is made by hand: the library compares a call with one after the other, and takes five instructions for
+/// each. The kernel runs them for each call that there is when it installs a filter, which was a third of the cost of
+/// the launcher. Here, a call is looked for among those of its group only.
 fn refused_calls(mut calls: Vec<i64>) -> BpfProgram {
     calls.sort_unstable();
     let allowed = returns(libc::SECCOMP_RET_ALLOW);
@@ -346,7 +346,7 @@ const GROUP: usize = 8;
 const LOAD_CALL: sock_filter =
     sock_filter { code: (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16, jt: 0, jf: 0, k: 0 };
 
-/// Over so many instructions, if the call compares so with this number.
+/// Skips so many instructions if the call compares so with this number.
 fn jump(comparison: u32, call: i64, over: u8) -> sock_filter {
     sock_filter { code: (libc::BPF_JMP | comparison | libc::BPF_K) as u16, jt: over, jf: 0, k: call as u32 }
 }

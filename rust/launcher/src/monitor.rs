@@ -29,7 +29,7 @@ pub fn run(plan: &Plan, program: &Program) -> Result<ExitCode> {
     let inside = (getuid(), getgid());
     let is_first = namespaces.shared_network == SharedNetwork::First;
     if plan.identity.is_none() && is_first {
-        // Before the network is made, whose tables belong to root.
+        // This comes before the network is made, whose tables belong to root.
         unshare(CloneFlags::CLONE_NEWUSER).context("a user namespace")?;
         Ids { inside: ROOT, outside: inside }.map()?;
     }

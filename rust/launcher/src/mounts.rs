@@ -35,7 +35,7 @@ const LINKS_OF_DEV: [(&str, &str); 6] = [
 
 /// Where the new root is put together. What is below it on the machine is opened before.
 const STAGE: &str = "/tmp";
-/// Over a hidden folder, which may need folders for mounts.
+/// Options of what is mounted over a hidden folder, which may need folders for mounts.
 const HIDDEN: &str = "mode=755,size=1m";
 const HARMLESS: MsFlags = MsFlags::MS_NOSUID.union(MsFlags::MS_NODEV);
 const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
@@ -101,7 +101,7 @@ impl Tree {
         Ok(Self { fd, source: source.to_owned(), is_folder })
     }
 
-    /// With attributes of mount_setattr(2), for all of it.
+    /// Sets attributes of mount_setattr(2) for all of it.
     fn restrict(self, attributes: u64) -> Result<Self> {
         set_attributes(self.fd.as_raw_fd(), Path::new(""), libc::AT_EMPTY_PATH | libc::AT_RECURSIVE, attributes)?;
         Ok(self)

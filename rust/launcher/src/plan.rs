@@ -13,7 +13,7 @@ pub struct Plan {
     pub parent: Option<i32>,
     /// The program keeps so many descriptors, from 0 on. With namespaces, reports go to the next one.
     pub streams: u32,
-    /// As the program sees it.
+    /// The current folder, as the program sees it.
     pub cwd: PathBuf,
     /// Null: that of the launcher.
     #[serde(deserialize_with = "Option::deserialize")]
@@ -114,7 +114,7 @@ pub struct Limits {
     pub open_files: u64,
     #[serde(deserialize_with = "Option::deserialize")]
     pub cpu_seconds: Option<u64>,
-    /// Of all processes of its user.
+    /// The limit for all processes of its user together.
     #[serde(deserialize_with = "Option::deserialize")]
     pub processes: Option<u64>,
 }

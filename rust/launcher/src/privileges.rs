@@ -58,7 +58,7 @@ pub fn leave_terminal() -> Result<()> {
     }
 }
 
-/// As far as this process may: without rights of its own, `never_gain_any` does the same.
+/// Drops all but these, as far as this process may: without rights of its own, `never_gain_any` does the same.
 fn drop_bounding_set(kept: &[u32]) -> Result<()> {
     for capability in (0..64).filter(|capability| !kept.contains(capability)) {
         match Errno::result(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) }) {
@@ -71,7 +71,7 @@ fn drop_bounding_set(kept: &[u32]) -> Result<()> {
     Ok(())
 }
 
-/// Of this process.
+/// Gives up all capabilities of this process.
 ///
 /// # Errors
 /// None that is known: every process may give up its own.

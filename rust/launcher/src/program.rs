@@ -70,7 +70,7 @@ impl Program {
         }
         expect_parent()?;
         match chdir(&plan.cwd) {
-            // Of the product, which needs none: somebody was in a folder that is closed to its user.
+            // A program of the product needs no folder: somebody was in one that is closed to its user.
             Err(_) if plan.process.is_some() => chdir("/").context("/")?,
             changed => changed.context(plan.cwd.display())?,
         }
@@ -89,7 +89,8 @@ impl Program {
         self.execute(file)
     }
 
-    /// With the rights of the launcher: the user of the program may not be able to reach its file, as below `/root`.
+    /// Opens the file with the rights of the launcher: the user of the program may not be able to reach it, as below
+    /// `/root`.
     fn open(&self) -> Option<OwnedFd> {
         open(self.words[0].as_c_str(), OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty()).ok()
     }

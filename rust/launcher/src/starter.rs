@@ -12,8 +12,9 @@ use crate::plan::Plan;
 use crate::{limits, privileges};
 
 const CONTROL: i32 = 3;
-/// To give folders to other users, to enter and remove them, and to start and end programs as them: CAP_CHOWN,
-/// CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SETPCAP (capabilities(7)).
+/// The rights to give folders to other users, to enter and remove them, and to start and end programs as them:
+/// CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_KILL, CAP_SETGID, CAP_SETUID, CAP_SETPCAP
+/// (capabilities(7)).
 const NEEDED: [u32; 8] = [0, 1, 2, 3, 5, 6, 7, 8];
 
 /// Starts it. Returns the descriptor by which this process asks it.

@@ -45,12 +45,12 @@ fn closed_above<'a>(path: &'a Path, identity: &'a Identity) -> impl Iterator<Ite
     above.filter(|folder| fs::metadata(folder).is_ok_and(|found| !may(&found, ENTER, identity))).map(Path::to_owned)
 }
 
-/// Of a folder, whoever has made it decides who reads it.
+/// Whether it is a file that the user cannot read. Whoever has made a folder decides who reads that.
 fn is_unreadable(path: &Path, identity: &Identity) -> bool {
     fs::metadata(path).is_ok_and(|found| found.is_file() && !may(&found, READ, identity))
 }
 
-/// By its mode alone: lists of access are not looked at.
+/// Whether its mode gives the user this right. Lists of access are not looked at.
 fn may(found: &Metadata, right: u32, identity: &Identity) -> bool {
     let shift = match found {
         _ if found.uid() == identity.user => 6,
