@@ -39,7 +39,7 @@ pub fn run(bytes: &[u8]) {
             database.execute_batch("BEGIN").unwrap();
         }
         run_statement(database, &given, in_transaction);
-        // Without the limit of steps, which may be used up.
+        // The limit of steps, which may be used up, is taken away.
         database.progress_handler(0, None::<fn() -> bool>).unwrap();
         let others: i64 = database.query_row(OTHER_FILES, [], |row| row.get(0)).unwrap();
         assert_eq!(others, 0, "{text:?} reaches another file");

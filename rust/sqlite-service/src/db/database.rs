@@ -189,7 +189,7 @@ impl Database {
         let failure = |code| Failure::of(connection, code, only_reads);
         let mut run = statement.run(&given.params).map_err(failure)?;
         let mut has_row = run.step().map_err(failure)?;
-        // After a step: a changed schema may have changed them.
+        // The columns are read after a step: a changed schema may have changed them.
         let mut text = if wants_rows { Some(result_of(&run, memory).map_err(failure)?) } else { None };
         while has_row {
             if let Some(text) = &mut text {

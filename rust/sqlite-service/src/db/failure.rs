@@ -13,7 +13,7 @@ pub enum Failure {
         /// The extended one.
         code: i32,
         message: String,
-        /// Of the operating system.
+        /// The error number of the operating system.
         errno: i32,
         /// Whether the statement reads only, so that what it could not write is a temporary file.
         only_reads: bool,
@@ -28,7 +28,7 @@ impl From<CallError> for Failure {
     }
 }
 
-/// Of what `rusqlite` does: opening, and settings.
+/// The failure of what `rusqlite` does: opening, and settings.
 impl From<rusqlite::Error> for Failure {
     fn from(error: rusqlite::Error) -> Self {
         let code = error.sqlite_error().map_or(ffi::SQLITE_ERROR, |error| error.extended_code);
@@ -40,7 +40,7 @@ impl Failure {
     /// What the connection says about a function that has just failed.
     pub fn of(connection: &Connection, Code(code): Code, only_reads: bool) -> Self {
         let (extended, errno, message) = last_error(connection);
-        // Of this error, not of one before.
+        // What the connection says is about this error, not about one before.
         if extended & 0xff == code & 0xff {
             return Self::Sqlite { code: extended, message, errno, only_reads };
         }

@@ -68,7 +68,7 @@ pub fn limit_heap(bytes: usize) {
     unsafe { rusqlite::ffi::sqlite3_hard_heap_limit64(bytes) };
 }
 
-/// To be called after statements: gives back the memory of large ones, which is in small blocks.
+/// Gives back the memory of large statements, which is in small blocks. It is called after statements.
 pub fn give_back_memory() {
     // SAFETY: they take numbers.
     let freed = unsafe { rusqlite::ffi::sqlite3_memory_highwater(1) - rusqlite::ffi::sqlite3_memory_used() };

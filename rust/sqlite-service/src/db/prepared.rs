@@ -14,7 +14,7 @@ const MAX_SQL_BYTES: usize = 64 * 1024;
 #[derive(Default)]
 pub struct Prepared {
     statements: HashMap<Arc<str>, PreparedStatement>,
-    /// With the memory that they hold; oldest first.
+    /// The texts, oldest first, and the memory that each statement holds, bytes.
     order: VecDeque<(Arc<str>, usize)>,
     bytes: usize,
 }

@@ -29,8 +29,8 @@ const GRACE: Duration = Duration::from_secs(1);
 const ENDLESS: &str = "a statement ran for too long and could only be ended together with the connection to the file";
 /// How long closing the file may take.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// As the first thread of a program has, for which the limits of SQLite are made: LIKE and GLOB call themselves for
-/// each part of a pattern, and need some MiB for the longest one.
+/// The stack of the thread: as large as that of the first thread of a program, for which the limits of SQLite are made.
+/// LIKE and GLOB call themselves for each part of a pattern, and need some MiB for the longest one.
 const STACK_BYTES: usize = 8 * 1024 * 1024;
 
 /// What the thread is asked to do.
@@ -45,7 +45,7 @@ pub enum Work {
     },
     Begin,
     Commit,
-    /// Of a transaction that may have ended already.
+    /// Rolls back a transaction, which may have ended already.
     Rollback,
 }
 
@@ -53,14 +53,14 @@ pub enum Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Outside,
-    /// In the open transaction.
+    /// Runs in the open transaction.
     Inside,
     /// Reads the state before the open transaction.
     Beside,
 }
 
 struct Request {
-    /// Of the one who waits; none for work that is done in any case.
+    /// The number of the one who waits; none for work that is done in any case.
     number: Option<usize>,
     ticket: Arc<Ticket>,
     work: Work,

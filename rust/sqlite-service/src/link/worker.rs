@@ -25,7 +25,7 @@ pub struct File {
     pub max_size_mb: u64,
     /// It must be in one of these; a relative path refers to the first.
     pub folders: Vec<PathBuf>,
-    /// For answers.
+    /// The memory for answers.
     pub memory: Arc<MemoryBudget>,
     /// What this process may use, MiB.
     pub memory_mb: usize,
