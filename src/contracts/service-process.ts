@@ -18,7 +18,7 @@ export type State =
       readonly reason: string;
     };
 
-/** To the process. */
+/** A message to the process. */
 export interface ToService<C> {
   readonly number: number;
   readonly request: Request<C>;
@@ -64,7 +64,7 @@ export interface TestRequest {
   readonly timeoutMs: number;
 }
 
-/** From the process. */
+/** A message from the process. */
 export type FromService =
   | {
       readonly type: 'answer';
@@ -143,7 +143,7 @@ export interface ServeRequest {
   readonly queueLimit: number;
   readonly defaultCallMs: number;
   readonly longestCallMs: number;
-  /** For payloads of calls, and answers that are not sent yet. */
+  /** The memory for payloads of calls, and for answers that are not sent yet. */
   readonly memoryBytes: number;
   /** Concurrent requests of a handler. */
   readonly handlerThreads: number;

@@ -59,7 +59,7 @@ pub trait Backend: Sized + 'static {
     ///
     /// # Errors
     ///
-    /// As those of a statement.
+    /// Those of a statement.
     async fn begin(held: Held<Self>) -> Result<Self::Transaction, CallError>;
 }
 
@@ -87,7 +87,7 @@ pub trait Transaction: 'static {
 
     /// # Errors
     ///
-    /// As those of a statement without a transaction; `invalid` when it has ended.
+    /// Those of a statement without a transaction; `invalid` when it has ended.
     async fn run(&self, statement: Self::Statement, wants_rows: bool) -> Result<StatementResult, CallError>;
 
     /// # Errors

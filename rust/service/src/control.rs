@@ -26,7 +26,7 @@ const STACK_BYTES: usize = 512 * 1024;
 pub fn run<B: Backend>() {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        // For names that are looked up, which cannot be aborted: each thread counts against the memory of the process.
+        // These threads look up names, which cannot be aborted. Each counts against the memory of the process.
         .max_blocking_threads(BLOCKING_THREADS)
         .thread_stack_size(STACK_BYTES)
         .build_local(Default::default());

@@ -106,12 +106,12 @@ impl<B: Backend> Database<B> {
     ///
     /// # Errors
     ///
-    /// As those of `run`.
+    /// Those of `run`.
     pub async fn begin(&self) -> Result<B::Transaction, CallError> {
         B::begin(self.hold().await?).await
     }
 
-    /// After a call has exceeded its deadline: checks whether the backend still answers; retires the connection if it
+    /// Checks whether the backend still answers, after a call has exceeded its deadline; retires the connection if it
     /// does not.
     pub fn verify(&self) {
         if self.is_verifying.get() {
@@ -271,7 +271,7 @@ impl<B: Backend> Held<B> {
         &self.generation.connection
     }
 
-    /// To be called with the error of a call: retires a connection that is of no use any more.
+    /// Retires a connection that is of no use any more. It is called with the error of a call.
     pub fn failed(&self, error: CallError) -> CallError {
         if error.kind == Kind::Unavailable {
             self.database.lost(&self.generation, error.message.clone());

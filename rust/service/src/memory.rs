@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// the limit of the process like what is used.
 const GIVEN_BACK_BYTES: libc::c_int = 256 * 1024;
 
-/// To be called first.
+/// Has large blocks given back to the system as soon as they are free. It is called first.
 pub fn give_back_large_blocks() {
     // SAFETY: takes numbers only; without effect where it fails.
     unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, GIVEN_BACK_BYTES) };

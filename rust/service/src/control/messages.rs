@@ -15,7 +15,7 @@ use crate::serve::{Figures, ServeRequest};
 /// Texts of backends may be as long as an answer.
 const MAX_TEXT: usize = 4_096;
 
-/// To the process.
+/// A message to the process.
 #[derive(Deserialize)]
 pub struct ToService<C> {
     pub number: u64,
@@ -80,7 +80,7 @@ pub struct TestRequest {
     pub timeout_ms: u64,
 }
 
-/// From the process.
+/// A message from the process.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum FromService<'a> {

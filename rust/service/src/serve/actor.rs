@@ -107,7 +107,7 @@ struct Condition {
 /// What a call occupies while it is in progress.
 pub struct Admission<B: Backend> {
     actor: Rc<Actor<B>>,
-    /// Until the deadline of the call.
+    /// The time until the deadline of the call.
     pub remaining: Duration,
 }
 
@@ -329,7 +329,7 @@ impl<B: Backend> Actor<B> {
         }
     }
 
-    /// After a call has exceeded its deadline: checks the backend, unless it has answered recently.
+    /// Checks the backend after a call has exceeded its deadline, unless it has answered recently.
     fn verify(&self) {
         let now = Instant::now();
         let recently = |at: Option<Instant>| at.is_some_and(|at| now - at < VERIFY_PAUSE);

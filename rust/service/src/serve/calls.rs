@@ -51,7 +51,7 @@ pub struct Call {
 
 pub struct Calls<B: Backend> {
     host: Rc<Host<B>>,
-    /// In the order in which they have come.
+    /// The calls in progress, in the order in which they have come.
     pub running: Vec<Call>,
     transaction: Rc<TransactionSlot<B>>,
 }
@@ -134,7 +134,7 @@ impl<B: Backend> Calls<B> {
             }
             operation => {
                 let actor = self.host.actor_for(endpoint, &head.pool).ok_or(Failure::Moved)?;
-                // Before it is counted: unknown names of operations must not become labels of metrics.
+                // This comes before the call is counted: unknown names of operations must not become labels of metrics.
                 let operation = Operation::named::<B>(operation)?;
                 if let Some(problem) = head.problem_of_args() {
                     return Err(invalid(problem));

@@ -9,9 +9,9 @@ use super::session_commands::SessionCommands;
 
 /// A handler has two processes while it is replaced.
 const PROCESSES: usize = 2;
-/// For one call at a time, and for an open transaction.
+/// A request has one for one call at a time, and one for an open transaction.
 const CONNECTIONS_PER_REQUEST: usize = 2;
-/// For threads that handlers start themselves.
+/// Connections for threads that handlers start themselves.
 const ADDITIONAL_CONNECTIONS: usize = 32;
 /// The largest share of all connections that one endpoint gets: a quarter.
 const SHARES: usize = 4;

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use edge_wire::{Kind, header};
 
-    /// As a socket does it.
+    /// Adds bytes as a socket does.
     fn arrive(incoming: &mut Incoming, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let room = incoming.room();

@@ -38,7 +38,7 @@ impl LineLimiter {
         }
         self.dropped.set(self.dropped.get() + 1);
         if self.dropped.get() == 1 {
-            // In case no further line triggers the report.
+            // This reports them if no further line does.
             let limiter = self.clone();
             spawn_local(async move {
                 sleep(SECOND).await;

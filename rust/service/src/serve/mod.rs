@@ -51,7 +51,7 @@ pub struct ServeRequest {
     pub queue_limit: usize,
     pub default_call_ms: u64,
     pub longest_call_ms: u64,
-    /// For payloads of calls, and answers that are not sent yet.
+    /// The memory for payloads of calls, and for answers that are not sent yet.
     pub memory_bytes: f64,
     /// Concurrent requests of a handler.
     pub handler_threads: usize,

@@ -26,9 +26,9 @@ use crate::log::Log;
 const GOODBYE: Duration = Duration::from_millis(100);
 /// How long handlers may take to read their last answers.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
-/// Between two looks for connections of handlers that have ended.
+/// The time between two looks for connections of handlers that have ended.
 const EXPIRE_EVERY: Duration = Duration::from_secs(2);
-/// Until connections are accepted again when there is no descriptor for one more.
+/// The time until connections are accepted again when there is no descriptor for one more.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Listens on a socket that only one process may serve. Removes the stale socket of a killed process.
@@ -106,7 +106,7 @@ impl<B: Backend> Server<B> {
     /// Closes the remaining connections; resolves when answers have been sent, or after a while.
     pub async fn close_connections(&self) {
         self.retire_sessions();
-        // For calls that are on their way, and have to be answered.
+        // Calls that are on their way have to be answered.
         if !self.sessions.borrow().is_empty() {
             sleep(GOODBYE).await;
         }
@@ -118,7 +118,7 @@ impl<B: Backend> Server<B> {
         let _ = timeout(FLUSH_LIMIT, self.closed()).await;
     }
 
-    /// To be called when a connection is closed.
+    /// Forgets a connection. It is called when that is closed.
     pub fn forget(&self, id: u64) {
         let mut sessions = self.sessions.borrow_mut();
         sessions.remove(&id);

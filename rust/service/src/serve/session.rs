@@ -77,7 +77,7 @@ pub struct Session<B: Backend> {
     server: Rc<Server<B>>,
     incoming: Incoming,
     outgoing: Outgoing,
-    /// Until the token has arrived.
+    /// It ends the connection unless the token arrives in time.
     token_timer: Timer,
     endpoint: Option<Rc<str>>,
     calls: Calls<B>,
@@ -149,7 +149,7 @@ impl<B: Backend> Session<B> {
                 break;
             }
         }
-        // After reading: what they wait for may have arrived while this process was busy.
+        // Timers are looked at after reading: what they wait for may have arrived while this process was busy.
         if is_over(&mut self.token_timer, context) || is_over(&mut self.incomplete_timer, context) {
             return Err(End::Closed);
         }

@@ -26,7 +26,7 @@ pub struct HandlerInstance<'a> {
 
 pub struct TokenReader {
     key: hmac::Key,
-    /// Of the nonces.
+    /// The folder of the nonces.
     folder: PathBuf,
 }
 
@@ -46,7 +46,7 @@ impl TokenReader {
             return None;
         }
         let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
-        // In constant time.
+        // This compares in constant time.
         hmac::verify(&self.key, format!("{PURPOSE}{signed}").as_bytes(), &signature).ok()?;
         let own = fs::read_to_string(self.folder.join(nonce)).ok()?;
         (own.is_empty() || own.parse() == Ok(user)).then_some(HandlerInstance { endpoint, nonce })
@@ -69,7 +69,7 @@ mod tests {
 
     const ENDPOINT: &str = "0f8fad5b-d9cb-469f-a165-70867728950e";
     const USER: u32 = 1_001;
-    /// Of `signServiceToken` with `tokenSigner`.
+    /// The signature that `signServiceToken` makes with `tokenSigner`.
     const SIGNATURE: &str = "xsO3FTcF3QruTjv7tRhTU9OzpwKtKnTZnWJHGb73YbA";
 
     #[test]

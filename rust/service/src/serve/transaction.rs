@@ -22,7 +22,7 @@ enum Outcome {
 pub struct ActorTransaction<B: Backend> {
     actor: Rc<Actor<B>>,
     transaction: B::Transaction,
-    /// Until its end.
+    /// What the transaction occupies until its end.
     admission: RefCell<Option<Admission<B>>>,
     outcome: Cell<Option<Outcome>>,
     /// Held by the call in progress; others get it in the order in which they came.

@@ -33,7 +33,7 @@ pub fn write_escaped(value: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// As `write_escaped`, without the quotes.
+/// Writes what `write_escaped` does, without the quotes.
 pub fn write_escaped_content(value: &[u8], out: &mut Vec<u8>) {
     match std::str::from_utf8(value) {
         Ok(text) => write_content(text, out),

@@ -11,7 +11,7 @@ pub fn printed(json: &str) -> String {
     json.parse().map_or_else(|_| json.to_owned(), print)
 }
 
-/// As `Number.prototype.toString`. The standard library rounds some of the shortest digits the other way.
+/// Writes what `Number.prototype.toString` does. The standard library rounds some of the shortest digits the other way.
 pub fn print(value: f64) -> String {
     ryu_js::Buffer::new().format(value).to_owned()
 }

@@ -40,7 +40,7 @@ pub struct Payload<'a, P> {
 
 /// Parameters of a statement.
 pub struct Params<P> {
-    /// At most one more than a statement can have: the values of too many are of no use.
+    /// The values, at most one more than a statement can have: those of too many are of no use.
     pub values: Vec<P>,
     /// Number of all.
     pub count: usize,

@@ -8,7 +8,7 @@ use crate::memory::{MemoryBudget, Share};
 /// The JSON text of a result.
 pub struct ResultText {
     text: Vec<u8>,
-    /// Of the memory of the process, for that.
+    /// The part of the memory of the process that the text takes.
     share: Share,
     rows: usize,
 }
@@ -73,7 +73,7 @@ impl ResultText {
         Ok(())
     }
 
-    /// To be called after each value.
+    /// Takes the memory for what was written. It is called after each value.
     ///
     /// # Errors
     ///
