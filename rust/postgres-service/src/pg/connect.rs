@@ -93,7 +93,7 @@ pub async fn cancel(target: &Target, key: &[u8]) {
         let mut stream = connect_tcp(&target.config.host, target.config.port).await?;
         stream.write_all(&messages::cancel(key)).await?;
         stream.shutdown().await?;
-        // Until the server closes it, which it does when it has cancelled.
+        // It is read until the server closes it, which it does when it has cancelled.
         let mut rest = [0; 64];
         while stream.read(&mut rest).await? > 0 {}
         Ok::<_, Failure>(())

@@ -80,7 +80,7 @@ pub struct Connection {
     signal: Rc<Signal>,
     /// The beginning of a message that has not come completely.
     held: Vec<u8>,
-    /// Of the memory of the process, for that.
+    /// The part of the memory of the process that `held` takes.
     share: Share,
     /// How many bytes that message, or its header, has.
     expected: usize,
@@ -92,7 +92,7 @@ pub struct Connection {
     /// Those that do not have the value that they had at the beginning.
     changed: HashSet<Vec<u8>>,
     key: Vec<u8>,
-    /// Of the transaction: `I`, `T`, or `E` after a failed statement.
+    /// The status of the transaction: `I`, `T`, or `E` after a failed statement.
     status: u8,
     is_busy: bool,
     is_broken: bool,
@@ -137,7 +137,7 @@ impl Connection {
         self.is_broken
     }
 
-    /// For a cancel request.
+    /// The key for a cancel request.
     pub fn key(&self) -> &[u8] {
         &self.key
     }

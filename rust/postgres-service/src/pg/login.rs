@@ -22,9 +22,9 @@ const MAX_LOGIN_BYTES: usize = 1024 * 1024;
 pub struct Session {
     /// The settings that the server reports.
     pub settings: HashMap<Vec<u8>, Vec<u8>>,
-    /// For cancel requests.
+    /// The key for cancel requests.
     pub key: Vec<u8>,
-    /// Of the transaction.
+    /// The status of the transaction.
     pub status: u8,
     /// What has come after that.
     pub rest: Vec<u8>,
@@ -110,7 +110,7 @@ fn on_message(
 struct Login<'a> {
     username: &'a str,
     password: &'a str,
-    /// Until the server has proven that it knows the password.
+    /// The login by SCRAM, until the server has proven that it knows the password.
     scram: Option<sasl::ScramSha256>,
 }
 

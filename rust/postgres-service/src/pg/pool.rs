@@ -343,7 +343,7 @@ impl backend::Connection for Pool {
         }
     }
 
-    /// At once: what the server makes of it is not waited for.
+    /// Resolves at once: what the server makes of it is not waited for.
     async fn closed(&self) {}
 }
 

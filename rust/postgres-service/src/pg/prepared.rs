@@ -33,7 +33,7 @@ pub struct Use {
     pub name: Arc<str>,
     /// Whether it must be prepared.
     pub is_new: bool,
-    /// Of a statement that has been prepared.
+    /// The columns of a statement that has been prepared.
     pub columns: Option<Rc<Columns>>,
 }
 
@@ -53,7 +53,7 @@ impl PreparedStatements {
         Use { name: format!("s{}", self.names).into(), is_new: true, columns: None }
     }
 
-    /// After a new statement was answered.
+    /// Keeps a new statement that was answered.
     pub fn add(&mut self, sql: &Arc<str>, name: Arc<str>, columns: Option<Rc<Columns>>) {
         if name.is_empty() {
             return;
@@ -71,7 +71,7 @@ impl PreparedStatements {
         self.by_sql.insert(sql.clone(), Prepared { name, columns });
     }
 
-    /// After a statement has failed. A new one may or may not have been prepared.
+    /// Forgets a statement that has failed, if it is new or stale. A new one may or may not have been prepared.
     pub fn failed(&mut self, sql: &Arc<str>, name: Arc<str>, is_new: bool, is_stale: bool) {
         if is_new && !name.is_empty() {
             self.obsolete.push(name);

@@ -63,7 +63,7 @@ impl Columns {
 pub struct ResultText(sql::ResultText);
 
 impl ResultText {
-    /// Without columns when the statement returns no rows.
+    /// `columns` is `None` when the statement returns no rows.
     pub fn new(columns: Option<&Columns>, memory: &Arc<MemoryBudget>) -> Self {
         let head = columns.map_or(&b"{\"columns\":[],\"rows\":["[..], |columns| &columns.head);
         Self(sql::ResultText::new(head, memory))
@@ -109,7 +109,7 @@ impl ResultText {
 
 /// Rows whose types must be looked up first.
 pub struct PendingRows {
-    /// For each row its length, and its DataRow.
+    /// The length of each row, and its DataRow.
     bytes: Vec<u8>,
     share: Share,
 }
@@ -154,7 +154,7 @@ fn value<'a>(members: &mut Members<'a>) -> Option<Option<&'a [u8]>> {
     }
 }
 
-/// From tags like `INSERT 0 5`; `SELECT 5` counts only for CREATE TABLE ... AS.
+/// The number in a tag like `INSERT 0 5`; `SELECT 5` counts only for CREATE TABLE ... AS.
 pub fn rows_affected(tag: &[u8], has_columns: bool) -> u64 {
     let words: Vec<&[u8]> = tag.split(|&byte| byte == b' ').collect();
     let count = match words[..] {

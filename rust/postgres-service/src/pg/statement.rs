@@ -16,9 +16,9 @@ use super::types::Types;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Sink {
     Ignore,
-    /// As JSON, unless they have types that must be looked up first.
+    /// They become JSON, unless they have types that must be looked up first.
     Json,
-    /// As they came.
+    /// They are kept as they came.
     Keep,
 }
 
@@ -55,7 +55,7 @@ impl Answered {
 }
 
 impl Progress {
-    /// With the columns of a statement that was prepared before.
+    /// `columns` are those of a statement that was prepared before.
     pub fn new(sink: Sink, columns: Option<Rc<Columns>>, common: &Common) -> Self {
         let mut progress = Self {
             sink,

@@ -84,7 +84,7 @@ pub fn handshake_failure(error: std::io::Error) -> Failure {
     }
 }
 
-/// With the code that Node has for it.
+/// What is wrong with the certificate, with the code that Node has for it.
 fn describe(problem: &CertificateError) -> String {
     match problem {
         CertificateError::Other(OtherError(problem)) => problem.to_string(),

@@ -20,7 +20,7 @@ pub const CATALOG: &str = "
 const MAX_LEARNED: usize = 20_000;
 /// The longest integer, of 64 bits.
 const INTEGER_BYTES: usize = 20;
-/// Of an array; PostgreSQL has no more (`MAXDIM`).
+/// The most dimensions of an array; PostgreSQL has no more (`MAXDIM`).
 const MAX_DIMENSIONS: u8 = 6;
 /// Arrays of arrays, which domains make possible, are read recursively. Deeper ones are texts.
 const MAX_DEPTH: u8 = 8;
@@ -175,7 +175,7 @@ fn write_timestamp(value: &[u8], end: &[u8], out: &mut Vec<u8>) {
     if let Some(space) = out[begin..].iter().position(|&byte| byte == b' ') {
         out[begin + space] = b'T';
     }
-    // Before its quote.
+    // The end is written before the closing quote.
     out.pop();
     out.extend_from_slice(end);
     out.push(b'"');

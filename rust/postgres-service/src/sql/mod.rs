@@ -17,7 +17,7 @@ const MAX_PARAMS: usize = 65_535;
 /// A statement that may be sent to the server.
 #[derive(Debug)]
 pub struct Statement {
-    /// With `$n` as placeholders. The same text is the same `Arc` as long as it is cached.
+    /// The text, with `$n` as placeholders. The same text is the same `Arc` as long as it is cached.
     pub sql: Arc<str>,
     pub params: Vec<Param>,
 }
@@ -26,9 +26,9 @@ pub struct Statement {
 #[derive(Debug, PartialEq)]
 pub enum Param {
     Null,
-    /// In text format.
+    /// A value in text format.
     Text(String),
-    /// In binary format.
+    /// A value in binary format.
     Bytes(Vec<u8>),
 }
 
