@@ -46,13 +46,13 @@ export interface Shape {
   readonly types: Types;
   readonly items?: Shape;
   readonly members?: Readonly<Record<string, Shape>>;
-  /** Of members whose names fit a pattern. */
+  /** The shapes of members whose names fit a pattern. */
   readonly patterns?: readonly PatternShape[];
-  /** Of other members. */
+  /** The shape of other members. */
   readonly others?: Shape;
 }
 
-/** Of members whose names fit a pattern: that at a place in the list of a schema. */
+/** The shape of members whose names fit a pattern: that at a place in the list of a schema. */
 export interface PatternShape {
   readonly schema: Index;
   readonly at: number;
@@ -65,7 +65,7 @@ export interface CompiledBody {
 }
 
 export interface MediaType {
-  /** In lower case, without parameters; it may end with `/*`. */
+  /** The media type in lower case, without parameters; it may end with `/*`. */
   readonly type: string;
   readonly read: Reading;
   readonly shape?: Shape;
@@ -83,7 +83,7 @@ export type CompiledPattern = readonly [string, string, number];
 export interface Keywords {
   readonly type?: Types;
   readonly enum?: readonly unknown[];
-  /** In a list, because it may be null. */
+  /** A list of the one value, because that may be null. */
   readonly const?: readonly [unknown];
   readonly multipleOf?: number;
   readonly maximum?: number;

@@ -94,7 +94,7 @@ export type Takes =
   | 'streams'
   | 'websockets';
 
-/** To the front. */
+/** A message to the front. */
 export type ToFront =
   /** The first message. */
   | ({ readonly type: 'configure' } & Settings)
@@ -242,7 +242,7 @@ export interface RateStatus {
   readonly isAdmitted: boolean;
   /** Requests in this window, with this one. */
   readonly taken: number;
-  /** Until the window ends. */
+  /** The time until the window ends, milliseconds. */
   readonly endsMs: number;
 }
 
@@ -264,7 +264,7 @@ export interface Sampling {
   readonly ratio: number;
 }
 
-/** From the front. */
+/** A message from the front. */
 export type FromFront =
   | ({ readonly type: 'done' } & Done)
   /** A request to this instance exceeded its deadline. */
@@ -343,8 +343,8 @@ export interface VersionInterval {
   /** Requests by class of status: at 2 those with 200 to 299, at 0 those of no class. */
   readonly statuses: readonly number[];
   /**
-   * By duration: numbers of buckets (`durations.rs`, `src/model/durations.ts`), and how many requests each
-   * has.
+   * Numbers of buckets of durations (`durations.rs`, `src/model/durations.ts`); `counts` has the requests of
+   * each.
    */
   readonly buckets: readonly number[];
   readonly counts: readonly number[];
@@ -359,7 +359,7 @@ export interface RequestEntry {
   readonly span?: EntrySpan;
   readonly method: string;
   readonly route: string;
-  /** Without the query. */
+  /** The path without the query. */
   readonly path: string;
   readonly status: number;
   readonly ms: number;
@@ -426,9 +426,9 @@ export interface Routed {
   readonly found?: Match;
   /** What it would hit without that endpoint. */
   readonly next?: Match;
-  /** Without an endpoint: one that would match if it were not disabled. */
+  /** Where there is no endpoint, one that would match if it were not disabled. */
   readonly disabled?: Match;
-  /** Without an endpoint: the methods that the path has. */
+  /** Where there is no endpoint, the methods that the path has. */
   readonly allow: readonly string[];
   /** Why such a request would be answered with 400. */
   readonly refusal?: string;

@@ -40,7 +40,7 @@ pub struct Acceptor {
 
 impl Acceptor {
     /// # Errors
-    /// Of the system.
+    /// Those of the system.
     pub fn new(threads: Rc<[ThreadHandle]>, connections_limit: usize, supervisor: Supervisor) -> io::Result<Rc<Self>> {
         Ok(Rc::new(Self {
             threads,
@@ -66,7 +66,7 @@ impl Acceptor {
     /// Makes the socket listen. The future accepts connections until `stop`.
     ///
     /// # Errors
-    /// Of the system, such as another listener at the same address.
+    /// Those of the system, such as another listener at the same address.
     pub fn listen(self: &Rc<Self>, socket: OwnedFd, is_secure: bool) -> io::Result<impl Future<Output = ()> + use<>> {
         // SAFETY: takes numbers only, and the socket is open.
         if unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) } < 0 {

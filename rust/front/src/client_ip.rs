@@ -222,7 +222,7 @@ mod tests {
 
     use super::*;
 
-    /// Of proxies in 10.0.0.0/8 and 2001:db8:1::/48, one of which is the peer.
+    /// What these headers say of a client behind proxies in 10.0.0.0/8 and 2001:db8:1::/48, one of which is the peer.
     fn client(headers: &[(&str, &str)]) -> (String, &'static str) {
         client_of("10.0.0.1", headers)
     }

@@ -35,7 +35,7 @@ use crate::upstream::{ById, Connector, SharedEndpoint};
 /// The descriptors that the supervisor gives this process.
 const CHANNEL: RawFd = 3;
 const LISTENING_SOCKET: RawFd = 4;
-/// Of TLS; only for a program that has it.
+/// The listening socket of TLS; only for a program that has it.
 const SECURE_SOCKET: RawFd = 5;
 const COUNT_EVERY: Duration = Duration::from_millis(500);
 
@@ -169,7 +169,7 @@ fn report_count(supervisor: &Supervisor, handled: &AtomicU64) {
 struct Control {
     threads: Rc<[ThreadHandle]>,
     acceptor: Rc<Acceptor>,
-    /// Until it listens.
+    /// The sockets, until it listens.
     sockets: Option<ListeningSockets>,
     tls: Option<Arc<dyn Tls>>,
     challenges: Arc<Challenges>,

@@ -57,7 +57,7 @@ mod tests {
     fn buckets_follow_each_other() {
         let at = |ns| bucket_of(Duration::from_nanos(ns));
         assert_eq!([0, 63, 64, 15 * 64, 16 * 64, 31 * 64, 32 * 64, 34 * 64].map(at), [0, 0, 1, 15, 16, 31, 32, 33]);
-        // As in the test of `src/model/durations.ts`.
+        // The test of `src/model/durations.ts` has the same values.
         assert_eq!([1_000_000, 250_000_000, 30_000_000_000].map(at), [174, 301, 411]);
         assert_eq!(bucket_of(Duration::MAX), 975);
         for ns in (1..100_000).step_by(7) {

@@ -19,7 +19,7 @@ pub struct FinishedRequest<'a> {
     pub request_id: &'a str,
     pub span: &'a RequestSpan,
     pub method: &'static str,
-    /// Without the query.
+    /// The path without the query.
     pub path: &'a str,
     pub client_ip: IpAddr,
     pub scheme: &'static str,

@@ -81,7 +81,7 @@ impl ThreadHandle {
     /// Starts a thread.
     ///
     /// # Errors
-    /// Of the system.
+    /// Those of the system.
     pub fn start(shared: SharedByThreads) -> io::Result<Self> {
         let (commands, receiver) = mpsc::unbounded_channel();
         let connections = Arc::<AtomicUsize>::default();

@@ -78,7 +78,7 @@ impl Watch {
         self.bytes.set(self.bytes.get() + bytes as u64);
     }
 
-    /// To be asked before waiting for the client.
+    /// Why the connection is to be closed. This is asked before waiting for the client.
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.close_reason.get()
     }

@@ -13,7 +13,7 @@ const KEPT_FREE_BYTES: libc::c_int = 2 * 1024 * 1024;
 /// reserves nothing.
 pub const RESERVE_AFTER: usize = 16;
 
-/// To be called first.
+/// Has large blocks given back to the system as soon as they are free. It is called first.
 pub fn give_back_large_blocks() {
     // SAFETY: takes numbers only; without effect where it fails.
     unsafe {

@@ -15,7 +15,7 @@ use crate::challenges::Challenge;
 use crate::policies::Texts;
 use crate::tls::Certificate;
 
-/// To the front.
+/// A message to the front.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum ToFront {
@@ -169,7 +169,7 @@ pub struct RateStatus {
     pub is_admitted: bool,
     /// Requests in this window, with this one.
     pub taken: u32,
-    /// Until the window ends.
+    /// The time until the window ends, milliseconds.
     pub ends_ms: u64,
 }
 
@@ -195,7 +195,7 @@ pub struct Sampling {
     pub ratio: f64,
 }
 
-/// From the front.
+/// A message from the front.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum FromFront {
@@ -273,7 +273,7 @@ pub struct VersionInterval {
     pub version: Option<u32>,
     /// Requests by class of status: at 2 those with 200 to 299, at 0 those of no class.
     pub statuses: [u32; 6],
-    /// By duration: numbers of buckets (`durations.rs`, `src/model/durations.ts`), and how many requests each has.
+    /// Numbers of buckets of durations (`durations.rs`, `src/model/durations.ts`); `counts` has the requests of each.
     pub buckets: Vec<usize>,
     pub counts: Vec<u32>,
 }
@@ -290,7 +290,7 @@ pub struct RequestEntry {
     pub span: Option<EntrySpan>,
     pub method: String,
     pub route: String,
-    /// Without the query.
+    /// The path without the query.
     pub path: String,
     pub status: u16,
     pub ms: f64,
@@ -381,10 +381,10 @@ pub struct Routed {
     /// What it would hit without that endpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<Match>,
-    /// Without an endpoint: one that would match if it were not disabled.
+    /// Where there is no endpoint, one that would match if it were not disabled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disabled: Option<Match>,
-    /// Without an endpoint: the methods that the path has.
+    /// Where there is no endpoint, the methods that the path has.
     pub allow: Vec<&'static str>,
     /// Why such a request would be answered with 400.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -36,7 +36,7 @@ pub struct ReceivedRequest {
     pub framing: Framing,
     pub expects_continue: bool,
     pub method: &'static str,
-    /// Without the query.
+    /// The path without the query.
     pub path: Box<str>,
     pub client_ip: IpAddr,
     pub is_old: bool,
@@ -199,7 +199,7 @@ fn begin<'b>(
 
 /// A request whose policies are not evaluated to their end, because something has to be done first.
 struct UnfinishedRequest<'b> {
-    /// Without its headers.
+    /// The head without its headers.
     head: Head<'b, 'b>,
     headers: Vec<Header<'b>>,
     client: RequestSource,

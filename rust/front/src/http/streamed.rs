@@ -136,7 +136,7 @@ async fn send_pieces<C: Client>(
     loop {
         let next = match arriving.as_mut().filter(|arriving| !arriving.is_done) {
             None => client.until_client_closes(timeout_at(until, body.next_pieces())).await?,
-            // By turns, as neither may wait for the end of the other.
+            // Both take turns, as neither may wait for the end of the other.
             Some(arriving) => tokio::select! {
                 next = timeout_at(until, body.next_pieces()) => next,
                 moved = arriving.advance(client) => {

@@ -13,8 +13,8 @@ pub fn set_cache_limit(bytes: usize) {
     CACHE.limit.store(bytes, Ordering::Relaxed);
 }
 
-/// To be called when something of a domain was made or has grown. Others are made to forget what is too much; this one
-/// is not, however large it is.
+/// Counts what was made for a domain, or has grown. Others are made to forget what is too much; this one is not,
+/// however large it is.
 pub fn keep(made: &Arc<dyn Cached>, domain: &Arc<str>) {
     CACHE.keep(made, domain);
 }
@@ -73,7 +73,7 @@ fn take_unused(entries: &mut Entries, made: &Arc<dyn Cached>) -> Option<Arc<dyn 
     take_unused_of(entries, made, part).or_else(|| take_unused_of(entries, made, 0))
 }
 
-/// Of what takes so many bytes at least, as the clock algorithm finds it: what was used gets a second chance.
+/// Takes something of at least so many bytes, as the clock algorithm finds it: what was used gets a second chance.
 fn take_unused_of(entries: &mut Entries, made: &Arc<dyn Cached>, least: usize) -> Option<Arc<dyn Cached>> {
     for _ in 0..2 * entries.len() {
         let entry = entries.pop_front()?;

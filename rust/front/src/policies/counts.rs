@@ -27,7 +27,7 @@ pub struct Count {
     pub is_admitted: bool,
     /// Requests in this window, with this one.
     pub used: u32,
-    /// Until the window ends.
+    /// The time until the window ends, milliseconds.
     pub ends_ms: u64,
 }
 
@@ -259,7 +259,7 @@ mod tests {
             if let Some(is_admitted) = admitted(&old) {
                 return is_admitted;
             }
-            // As the supervisor sees to.
+            // The supervisor sees to it that nothing is counted before the other front has adopted the counts.
             while !has_adopted.load(Ordering::Acquire) {
                 std::thread::yield_now();
             }

@@ -4,7 +4,7 @@ use httparse::Header;
 use super::compiled::{CompiledChanges, CompiledHeaders};
 use crate::request::session_cookie;
 
-/// For pages of browsers: the usual set. What a handler sets itself stays.
+/// The usual headers for pages of browsers. What a handler sets itself stays.
 const SECURITY: [(&str, &str); 6] = [
     ("Strict-Transport-Security", "max-age=31536000; includeSubDomains"),
     ("X-Content-Type-Options", "nosniff"),

@@ -5,7 +5,7 @@ pub fn bytes_of_hex(text: &str) -> Option<[u8; 32]> {
     hex_bytes(text)?.try_into().ok()
 }
 
-/// At most 64 bytes.
+/// The bytes of a text in hexadecimal; none if it is no such text, or has more than 64 bytes.
 pub fn hex_bytes(text: &str) -> Option<Vec<u8>> {
     if text.len() % 2 != 0 || text.len() > 128 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;

@@ -208,7 +208,7 @@ impl Jwt {
         Err("The signature of the token is not valid.")
     }
 
-    /// Until when it is valid.
+    /// Checks the claims of a token. Returns until when it is valid, seconds since 1970.
     fn check_claims(&self, claims: &Value) -> Result<u64, &'static str> {
         if claims.get("iss").and_then(Value::as_str) != Some(&self.issuer) {
             return Err("The token is of another issuer.");

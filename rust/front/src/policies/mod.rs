@@ -193,7 +193,7 @@ impl Policies {
         shares_rates: bool,
     ) -> PolicyOutcome {
         let mut outcome = PolicyOutcome::default();
-        // Before anything is counted: policies are evaluated again.
+        // This comes before anything is counted: policies are evaluated again.
         if let Some(validator) = self.validator.as_ref().filter(|one| !evaluation.gave_up_schema && !one.is_ready()) {
             evaluation.next = NextStep::PrepareSchema(validator.clone());
             return outcome;

@@ -22,8 +22,7 @@ const MOST_WAITING: usize = 5_000;
 /// Callers that are remembered to have no more. With more of them, all are asked about again.
 const MOST_USED_UP: usize = 64 * 1024;
 
-/// For each rule that was counted: its count, or none when this gateway has to count by itself. `None`: nobody can
-/// count now.
+/// The count of each rule, or none when this gateway has to count by itself. `None`: nobody can count now.
 type SharedCounts = Option<Vec<Option<RateStatus>>>;
 
 /// Whether the supervisor could not count the last request.

@@ -31,7 +31,7 @@ pub type Params<'a> = Vec<Cow<'a, str>>;
 /// Routes and their targets. A target that is shared is best an `Rc`.
 pub struct RouteTable<T> {
     hosts: HashMap<Box<str>, Node<T>>,
-    /// Of routes for `*`.
+    /// The routes for `*`.
     any_host: Node<T>,
     /// The signatures that routes share.
     signatures: HashSet<Rc<RouteSignature>>,

@@ -12,7 +12,7 @@ pub struct Node<T> {
     /// are the others.
     first_text: Option<Box<(Box<str>, Node<T>)>>,
     pub param: Option<Box<Node<T>>>,
-    /// Of the route that ends here: of the first one, if there are several, with different methods.
+    /// The end of the route that ends here: of the first one, if there are several, with different methods.
     first_leaf: Option<Leaf<T>>,
     rare: Option<Box<Rare<T>>>,
 }
@@ -21,7 +21,7 @@ pub struct Node<T> {
 struct Rare<T> {
     other_texts: HashMap<Box<str>, Node<T>>,
     mixed: Option<MixedSegments<Node<T>>>,
-    /// Of routes that match any path below this node.
+    /// The node of routes that match any path below this one.
     catch_all: Option<Node<T>>,
     other_leaves: Vec<Leaf<T>>,
 }
@@ -51,7 +51,7 @@ pub struct Leaf<T> {
 pub struct RouteSignature {
     /// An index into the methods of endpoints.
     pub method: u8,
-    /// Of the parameters, in their order.
+    /// The names of the parameters, in their order.
     pub names: Box<[Box<str>]>,
 }
 
@@ -82,7 +82,7 @@ impl<T> Node<T> {
         self.rare.as_ref()?.catch_all.as_ref()
     }
 
-    /// Of routes that end here, by their methods.
+    /// The ends of the routes that end here, one for each method.
     pub fn leaves(&self) -> impl Iterator<Item = &Leaf<T>> {
         let others = self.rare.as_ref().map_or(&[][..], |rare| &rare.other_leaves);
         self.first_leaf.as_ref().into_iter().chain(others)

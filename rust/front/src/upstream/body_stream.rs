@@ -16,7 +16,7 @@ const MAX_PIECES: usize = 16;
 pub struct BodyStream {
     pub buffer: Rc<StreamBuffer>,
     pub handle: StreamHandle,
-    /// Of a WebSocket: how much may be sent to the handler.
+    /// How much may be sent to the handler of a WebSocket.
     pub send_credit: Option<Rc<SendCredit>>,
 }
 

@@ -62,7 +62,7 @@ impl HandlerConnection {
     /// connection, and ends when it is closed.
     ///
     /// # Errors
-    /// Of the system: most likely the handler has ended.
+    /// Those of the system: most likely the handler has ended.
     pub async fn open(
         instance_id: u64,
         socket: &Path,
@@ -259,7 +259,7 @@ impl HandlerConnection {
         for Pending { reply, .. } in aborted {
             reply.set(Outcome::Aborted(because.clone()));
         }
-        // After the connection counts as closed, so that they wait for another one.
+        // These are told after the connection counts as closed, so that they wait for another one.
         for Pending { reply, .. } in unsent {
             reply.set(Outcome::Unsent);
         }

@@ -32,7 +32,7 @@ impl Connector {
     }
 
     /// # Errors
-    /// Of the system.
+    /// Those of the system.
     pub async fn connect(&'static self, path: &Path) -> io::Result<UnixStream> {
         let path = path.to_owned();
         // Answered in microseconds, unless the machine has much to do: then requests do not wait for it.

@@ -30,7 +30,7 @@ impl HandlerPool {
     /// Connects to a handler. `answers` limits what its endpoint may take of the memory.
     ///
     /// # Errors
-    /// Of the system.
+    /// Those of the system.
     pub async fn connect(
         self: &Rc<Self>,
         instance_id: u64,

@@ -67,7 +67,7 @@ impl SharedEndpoint {
         Permit::acquire(&self.waiting, MAX_WAITING)
     }
 
-    /// For how long it has had no request, milliseconds.
+    /// How long it has had no request, milliseconds.
     pub fn idle_ms(&self) -> u64 {
         match self.in_flight() {
             0 => now().saturating_sub(self.used_at.load(Ordering::Relaxed)),

@@ -108,7 +108,7 @@ impl SharedMemory {
 impl Drop for SharedMemory {
     fn drop(&mut self) {
         let mapping = self.mapping.clone();
-        // On another thread, because the handler may have it mapped very often. It is used again only after that.
+        // Another thread does it, because the handler may have it mapped very often. It is used again only after that.
         workers::in_background(move || mapping.give_back());
     }
 }
@@ -130,7 +130,7 @@ impl Mapping {
     }
 
     /// # Errors
-    /// Of the system; also when this process has as many as it may.
+    /// Those of the system; also when this process has as many as it may.
     fn create() -> io::Result<(Self, OwnedFd)> {
         let place = MappingPermit::take().ok_or(io::ErrorKind::OutOfMemory)?;
         let file = create_file()?;
@@ -180,7 +180,7 @@ fn create_file() -> io::Result<OwnedFd> {
 /// Sends bytes, and a descriptor with the first of them. Returns how many were sent.
 ///
 /// # Errors
-/// Of the system.
+/// Those of the system.
 pub async fn send_with(stream: &UnixStream, bytes: &[u8], file: &OwnedFd) -> io::Result<usize> {
     stream.async_io(Interest::WRITABLE, || send_message(stream, bytes, file)).await
 }

@@ -45,7 +45,7 @@ impl Sleeping {
         Self { threads: [thread(), thread()], shared, messages }
     }
 
-    /// As the main thread does it.
+    /// Applies a state as the main thread does.
     async fn apply(&self, serving: fn(PathBuf) -> Serving, socket: &Path) {
         self.shared.new_state_comes();
         for thread in &self.threads {

@@ -11,7 +11,7 @@ use tokio::net::UnixStream;
 use super::connector::Connector;
 
 /// # Errors
-/// Of the system; also when the file is not a socket.
+/// Those of the system; also when the file is not a socket.
 pub async fn connect(path: &Path) -> io::Result<UnixStream> {
     if let Some(connector) = Connector::get() {
         return connector.connect(path).await;

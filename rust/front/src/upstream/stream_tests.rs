@@ -316,7 +316,7 @@ fn a_piece_that_is_not_where_it_may_be_is_a_violation() {
         let credit = body.buffer.credit();
         drop(body);
         assert_eq!(ends.received().await.0, Kind::Reset);
-        // Of a stream that nobody wants any more, no more than there is credit for.
+        // A stream that nobody wants any more may still send what there is credit for.
         ends.send_placed(number, 0, credit).await;
         assert!(ends.is_served().await);
         ends.send_placed(number, 0, 1).await;

@@ -55,7 +55,7 @@ impl Ends {
         Self::open_with(WHOLE).await
     }
 
-    /// With so much memory for answers, of which an endpoint may take half.
+    /// Opens it with so much memory for answers, in bytes, of which an endpoint may take half.
     pub async fn open_with(bytes: usize) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("front-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));

@@ -89,7 +89,7 @@ fn a_handler_that_answers_early_gets_no_more() {
         ends.says(Kind::Response, upload.handle.number, ANSWER).await;
         assert!(matches!(reply.outcome().await, Outcome::Answered(_)));
         assert_eq!(upload.room(), None);
-        // Before anything else is sent by its number.
+        // The reset comes before anything else is sent by its number.
         assert_eq!(ends.arrived().await, (Kind::Reset, upload.handle.number, Vec::new()));
         drop(upload);
         let next = ends.uploaded(&reply).await;

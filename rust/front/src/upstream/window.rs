@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(credit_after(quick, HALF, true), HALF + INITIAL_CREDIT);
         assert_eq!(credit_after(quick, 2 * HALF, true), 2 * HALF + 2 * INITIAL_CREDIT);
         assert_eq!(credit_after(quick, 4 * HALF, true), 4 * HALF);
-        // Until it is as at first.
+        // It becomes narrower until it is as at first.
         assert_eq!([4 * HALF, 2 * HALF, HALF].map(|taken| credit_after(slow, taken, true)), [0, 0, HALF]);
     }
 }

@@ -52,7 +52,7 @@ fn run(test: impl Future<Output = ()>) {
 async fn connect(front: &Front) -> SendRequest<Bytes> {
     let tcp = TcpStream::connect(front.address).await.unwrap();
     let mut builder = Builder::new();
-    // Until the front has said how many streams there may be.
+    // These hold until the front has said how many streams there may be.
     builder.initial_connection_window_size(WINDOW).initial_max_send_streams(STREAMS);
     let (client, connection) = builder.handshake(tcp).await.unwrap();
     spawn_local(async { drop(connection.await) });

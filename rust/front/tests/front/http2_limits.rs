@@ -7,10 +7,10 @@ use crate::support::http2::{Field, Frame, PREFACE, block, code, fields, flag, fr
 use crate::support::{Answer, Front, Gate, Http2, PATIENCE, Request, eventually, get, post};
 
 const STREAMS: usize = 100;
-/// Of memory that the front may have more when all is over. A flood would take more.
+/// How many bytes more the front may have when all is over. A flood would take more.
 const MAX_GROWTH: usize = 64 << 20;
 const LARGEST_WINDOW: u32 = (1 << 31) - 1;
-/// Between two pieces of what a slow client sends.
+/// The time between two pieces of what a slow client sends.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Answers POST with how much it got, and GET with 6 MiB, or after the gate has been opened. Of the three timeouts, all

@@ -105,7 +105,7 @@ fn a_handler_reads_a_body_while_it_arrives_also_one_that_is_longer_than_whole_on
     let front = front_of(script);
     let mut client = begin(&front, &length_of(3 * MEGABYTE));
     client.send(kibibyte());
-    // Before the rest is sent.
+    // It has begun before the rest is sent.
     assert_eq!(reported.recv_timeout(PATIENCE).unwrap(), "begun");
     client.send("x".repeat(3 * MEGABYTE - 1024));
     assert_eq!(client.response().text(), (3 * MEGABYTE).to_string());
@@ -184,7 +184,7 @@ fn a_slow_handler_holds_back_the_client_of_its_request_and_nothing_else() {
                 sent.fetch_add(piece.len(), Ordering::Relaxed);
             }
         });
-        // On the same connection to the handler.
+        // These use the same connection to the handler.
         for _ in 0..20 {
             assert_eq!(front.post("/upload", "", vec![b'x'; 600 * 1024]).text(), (600 * 1024).to_string());
         }
@@ -366,7 +366,7 @@ fn a_client_that_is_too_slow_gets_408_but_not_when_the_handler_holds_it_back() {
     let mut sender = Client::of(patient.stream.try_clone().unwrap());
     thread::scope(|scope| {
         scope.spawn(|| sender.send("x".repeat(2 * MEGABYTE)));
-        // For longer than a slow client would have.
+        // This takes longer than a slow client would have.
         thread::sleep(Duration::from_millis(3_000));
         gate.open();
         assert_eq!(patient.response().text(), (2 * MEGABYTE).to_string());

@@ -31,8 +31,8 @@ const MAX_STREAMS: usize = 100;
 /// What a client may send of a body, and of all bodies of a connection, before it is taken.
 const STREAM_WINDOW: u32 = 128 * 1024;
 const CONNECTION_WINDOW: u32 = 256 * 1024;
-/// As RFC 9113 counts them, which is 32 bytes more for each header than in HTTP/1. Larger heads have an answer without
-/// a body, and those of four times the size end the connection.
+/// The longest head, counted as in RFC 9113: 32 bytes more for each header than in HTTP/1. Larger heads have an answer
+/// without a body, and those of four times the size end the connection.
 const MAX_HEADER_LIST_BYTES: u32 = 24 * 1024;
 /// Streams that the client has ended and `h2` remembers.
 const MAX_RESET_STREAMS: usize = 20;

@@ -35,7 +35,7 @@ impl Closing {
 /// What a client has sent.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Received {
-    /// In UTF-8.
+    /// A text in UTF-8.
     Text(Bytes),
     Binary(Bytes),
     /// It is answered.
@@ -135,7 +135,7 @@ impl Codec {
                 }
                 Ok(Message::Frame(_)) => continue,
                 Ok(Message::Close(frame)) => {
-                    // With the answer to it.
+                    // The answer to it is sent, too.
                     self.flush();
                     Received::Close(frame.map(|CloseFrame { code, reason }| (code.into(), reason.as_bytes().to_vec())))
                 }
@@ -308,7 +308,7 @@ mod tests {
         ] {
             assert_eq!(close_code(&bytes), code, "{bytes:02x?}");
         }
-        // By the length that it claims.
+        // It is refused by the length that it claims.
         assert_eq!(close_code(b"\x82\xff\x7f\xff\xff\xff\xff\xff\xff\xff\0\0\0\0"), 1009);
     }
 

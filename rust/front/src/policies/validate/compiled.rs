@@ -89,10 +89,10 @@ pub struct Shape {
     pub items: Option<Box<Shape>>,
     #[serde(default)]
     pub members: BTreeMap<Box<str>, Shape>,
-    /// Of members whose names fit a pattern.
+    /// The shapes of members whose names fit a pattern.
     #[serde(default)]
     pub patterns: Vec<PatternShape>,
-    /// Of other members.
+    /// The shape of other members.
     pub others: Option<Box<Shape>>,
 }
 
@@ -107,7 +107,7 @@ impl Shape {
     }
 }
 
-/// Of members whose names fit a pattern: that at a place in the list of a schema.
+/// The shape of members whose names fit a pattern: that at a place in the list of a schema.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PatternShape {
@@ -126,7 +126,7 @@ pub struct CompiledBody {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MediaType {
-    /// In lower case, without parameters; it may end with `/*`.
+    /// The media type in lower case, without parameters; it may end with `/*`.
     #[serde(rename = "type")]
     pub name: Box<str>,
     pub read: Reading,
@@ -162,7 +162,7 @@ pub struct Keywords {
     pub types: Option<Types>,
     #[serde(rename = "enum")]
     pub values: Option<Vec<Json<'static>>>,
-    /// In a list, because it may be null.
+    /// A list of the one value, because that may be null.
     #[serde(rename = "const")]
     pub constant: Option<(Json<'static>,)>,
     pub multiple_of: Option<Number>,

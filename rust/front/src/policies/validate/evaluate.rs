@@ -27,7 +27,7 @@ impl Budget {
     /// Any value may take so much: less than a millisecond.
     pub const LEAST: Self = Self(STEPS);
 
-    /// For a value of so many bytes. `pattern_cost`: of the costliest pattern, for each byte.
+    /// The steps for a value of so many bytes. `pattern_cost` is that of the costliest pattern, for each byte.
     pub fn of(bytes: usize, pattern_cost: u64) -> Self {
         Self((STEPS + (STEPS_PER_BYTE + pattern_cost) * bytes as u64).min(MAX_STEPS))
     }
@@ -47,9 +47,9 @@ pub type Fits = Result<bool, TooComplex>;
 /// The check of one value by schemas, with the steps that are left.
 pub struct SchemaEvaluation<'s> {
     schemas: &'s [Schema],
-    /// Until the next look at `stop`.
+    /// The steps until the next look at `stop`.
     steps: u64,
-    /// After these.
+    /// The steps after these.
     further_steps: u64,
     stop: StopFlag,
     depth: u32,

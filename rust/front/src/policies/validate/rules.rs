@@ -162,7 +162,7 @@ impl SchemaEvaluation<'_> {
         Ok(valid)
     }
 
-    /// By their hashes, in linear time. The seed is random: nobody can make many of them alike.
+    /// Finds two equal items by their hashes, in linear time. The seed is random: nobody can make many of them alike.
     fn equal_items(&mut self, items: &[Json<'_>]) -> Result<Option<(usize, usize)>, super::evaluate::TooComplex> {
         self.spend(items.iter().map(size).sum::<u64>() / 4)?;
         let state = foldhash::fast::RandomState::default();

@@ -15,11 +15,11 @@ use super::number::Number;
 const PATTERN_BYTES: usize = 8 * 1024 * 1024;
 /// The size of a cache that is made while a pattern is matched; with less, that is slower.
 const CACHE_BYTES: usize = 128 * 1024;
-/// Of such caches that a pattern keeps, for several threads, when that is more than the pattern itself takes.
+/// The bytes of such caches that a pattern keeps, for several threads, when that is more than the pattern itself takes.
 const LEAST_CACHES_BYTES: usize = 16 * 1024;
-/// Of the rules of a schema, roughly, without what lists and names in them take.
+/// The bytes of the rules of a schema, roughly, without what lists and names in them take.
 const RULES_BYTES: usize = 512;
-/// Of an entry of a map by names, roughly, without the name.
+/// The bytes of an entry of a map by names, roughly, without the name.
 const ENTRY_BYTES: usize = 64;
 
 pub enum Schema {
@@ -96,11 +96,11 @@ pub struct Pattern {
     /// What searches need besides, for those to come: one at a time has it.
     caches: Mutex<Vec<Cache>>,
     pub shown: Box<str>,
-    /// Per byte of a text, at worst.
+    /// The steps for each byte of a text, at worst.
     pub cost: u64,
 }
 
-/// By their texts, for the library and for people.
+/// Patterns by their texts, that for the library and that for people.
 type KnownPatterns = HashMap<(String, Box<str>), Weak<Pattern>>;
 
 impl Pattern {

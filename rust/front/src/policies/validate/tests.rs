@@ -189,7 +189,7 @@ fn checks_that_nobody_waits_for_end() {
     assert!(Json::read(body.as_bytes(), &stop).unwrap_err().contains("nobody waits"));
 }
 
-/// Of parameters, whose schemas are those of the same place.
+/// A validator of parameters, whose schemas are those of the same place.
 fn of_parameters(parameters: Value, schemas: Value) -> Arc<Validator> {
     let policy = json!({ "mode": "enforce", "parameters": parameters, "schemas": schemas });
     let validator = validator(&policy);

@@ -133,7 +133,7 @@ fn held_frame(connection: &Rc<HandlerConnection>, frame: Vec<u8>, share: &mut Me
         let body = Bytes::from(frame).slice(start..);
         return streams::receive(connection, kind, number, &head, Payload::Own(body));
     }
-    // With its memory, or other answers would take it first.
+    // It is handed over with its memory, or other answers would take that first.
     let share = Some(share.hand_over());
     receive_answer(connection, number, &head, || AnswerBody { bytes: frame, start, share })
 }

@@ -27,7 +27,7 @@ fn a_client_is_let_in_by_the_address_that_trusted_proxies_tell() {
         ("2001:db9::1", 403),
         ("::ffff:198.51.100.1", 200),
         ("::ffff:198.51.100.7", 403),
-        // Through two proxies.
+        // The client comes through two proxies.
         ("198.51.100.1, 192.0.2.9", 200),
         // A stranger says that it is somebody else.
         ("198.51.100.1, 203.0.113.9", 403),

@@ -31,7 +31,7 @@ impl Key {
         Self::Ed25519(Ed25519KeyPair::from_pkcs8(pkcs8.as_ref()).unwrap())
     }
 
-    /// As an issuer publishes it.
+    /// The public key as an issuer publishes it.
     fn public(&self, kid: &str) -> Value {
         match self {
             Self::Es256(key) => {

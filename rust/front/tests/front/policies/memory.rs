@@ -7,7 +7,7 @@ use super::echo;
 use crate::support::{Front, get};
 
 const LIMIT: usize = 24 << 20;
-/// Of endpoints, each with a policy of its own.
+/// The number of endpoints, each with a policy of its own.
 const ENDPOINTS: usize = 12;
 
 /// Parameters with patterns that others do not have. Each takes 2 MiB.
@@ -72,7 +72,7 @@ fn what_all_endpoints_of_a_domain_share_is_in_memory_once() {
     for number in [0, 2_500, 4_999] {
         assert_eq!(front.get(&format!("/{number}"), "").header("x-59"), Some("x".repeat(4_000)));
     }
-    // Of each its own, it would be 1.2 GB.
+    // If each had its own, it would be 1.2 GB.
     let grown = front.memory() - before;
     assert!(grown < 64 << 20, "it has grown by {grown} bytes");
 }

@@ -19,7 +19,7 @@ pub struct Client {
 #[derive(Debug)]
 pub struct Response {
     pub status: u16,
-    /// In their order, names in lower case.
+    /// The headers in their order, names in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
@@ -50,7 +50,7 @@ impl Client {
         let is_read = || {
             let table = fs::read_to_string("/proc/net/tcp").unwrap();
             let rows = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
-            // Of each end: its address, the other one, and what waits to be sent and to be read.
+            // Each end has a row: its address, the other one, and what waits to be sent and to be read.
             rows.filter(|row| match (row[1], row[2], row[4].split_once(':')) {
                 (local, peer, Some((unsent, _))) if local.ends_with(&own) && peer.ends_with(&other) => is_zero(unsent),
                 (local, peer, Some((_, unread))) if local.ends_with(&other) && peer.ends_with(&own) => is_zero(unread),

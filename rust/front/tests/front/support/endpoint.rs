@@ -37,19 +37,19 @@ impl Endpoint {
         }))
     }
 
-    /// By this host only.
+    /// It is reached by this host only.
     pub fn of(mut self, domain: &str) -> Self {
         self.0["domain"] = domain.into();
         self
     }
 
-    /// With a limit other than the default: `timeoutMs`, `idleTimeoutMs` or `concurrentRequests`.
+    /// Sets a limit other than the default: `timeoutMs`, `idleTimeoutMs` or `concurrentRequests`.
     pub fn limit(mut self, name: &str, value: u32) -> Self {
         self.0["limits"][name] = value.into();
         self
     }
 
-    /// With policies, as `src/gateway/policies/policy-compiler.ts` makes them. Their texts go with the state, until
+    /// Sets policies, as `src/gateway/policies/policy-compiler.ts` makes them. Their texts go with the state, until
     /// `apply` puts them into the message.
     pub fn policies(mut self, policies: Value) -> Self {
         let (mut named, mut parts, mut texts) = (json!({}), json!({}), json!({}));
@@ -73,7 +73,7 @@ impl Endpoint {
         self
     }
 
-    /// With policies whose texts come separately.
+    /// Sets policies whose texts come separately.
     pub fn named_policies(mut self, mut policies: Value) -> Self {
         policies["digest"] = digest(&policies.to_string()).into();
         self.0["policies"] = policies;

@@ -117,7 +117,7 @@ impl Http2 {
         number
     }
 
-    /// In as many frames as it takes.
+    /// Sends a head in as many frames as it takes.
     fn head(&mut self, number: u32, fields: &[Field], is_end: bool) {
         let block = block(fields);
         let count = block.len().div_ceil(MAX_FRAME_BYTES);

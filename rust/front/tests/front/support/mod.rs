@@ -27,7 +27,7 @@ pub use stream::Stream;
 /// How long a test waits for what does not come. Nothing is expected to take that long, so it may be long.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Between two looks at what cannot be waited for otherwise.
+/// The time between two looks at what cannot be waited for otherwise.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Looks until something is so. `failure` says what is wrong when it does not become so.
