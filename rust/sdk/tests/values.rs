@@ -58,7 +58,7 @@ fn lists_are_read_from_repeated_names_and_separated_values_and_an_empty_value_is
     assert_eq!(refusal(query.values("c").required_list::<u8>()), "Missing required query parameter: c");
     let bad = query.values("bad").split(',').required_list::<u8>();
     assert_eq!(refusal(bad), "Invalid value for query parameter bad: \"x\"");
-    // As the gateway's policy `validate` takes it.
+    // The gateway's policy `validate` takes an empty value in the same way.
     assert!(query.values("none").required_list::<u8>().unwrap().is_empty());
     assert_eq!(query.values("none").optional_list::<u8>().unwrap(), Some(vec![]));
     assert_eq!(query.values("none").required_list::<String>().unwrap(), [""]);

@@ -163,7 +163,7 @@ impl HandlerError {
         (kind, Some(text))
     }
 
-    /// Of which kind it is, in words.
+    /// The kind of error, in words.
     pub(crate) fn kind(&self) -> &'static str {
         self.kind_and_text().0
     }

@@ -77,7 +77,7 @@ impl Pairs {
         self.object_of(name, |key| keys.contains(&key))
     }
 
-    /// As [`Pairs::members`], for an object whose members are all that has other names than these.
+    /// Does what [`Pairs::members`] does, for an object whose members are all that has other names than these.
     pub fn other_members<'a>(&'a self, name: &'a str, not_keys: &[&str]) -> Values<'a> {
         self.object_of(name, |key| !not_keys.contains(&key))
     }
@@ -117,7 +117,7 @@ impl IntoIterator for Pairs {
     }
 }
 
-/// As a list of pairs: `[["a","1"],["a","2"]]`.
+/// Written as a list of pairs: `[["a","1"],["a","2"]]`.
 impl Serialize for Pairs {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.pairs.serialize(serializer)

@@ -187,7 +187,7 @@ impl Request {
         let Some(joined) = self.header(name) else { return Vec::new() };
         let name = name.to_ascii_lowercase();
         match self.received.repeated_headers.get(&name) {
-            // As above.
+            // What was received counts only while the map still says the same.
             Some(values) if values.join(header_separator(&name)) == *joined => {
                 values.iter().map(String::as_str).collect()
             }

@@ -209,7 +209,7 @@ impl Event {
 }
 
 impl std::fmt::Display for Event {
-    /// As it is sent.
+    /// Writes the event as it is sent.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "{}", self.lines)
     }

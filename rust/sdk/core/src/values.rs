@@ -111,8 +111,8 @@ impl<'a> Values<'a> {
         Values { texts, ..self }.refused_for(wrong, || " does not begin with \".\"".to_owned())
     }
 
-    /// As [`Values::label`], and takes the list apart: at its commas, as in RFC 6570, or else at its dots, as in
-    /// OpenAPI 3.0.
+    /// Does what [`Values::label`] does, and takes the list apart: at its commas, as in RFC 6570, or else at its dots,
+    /// as in OpenAPI 3.0.
     pub fn split_label(self) -> Self {
         let separator = if self.texts.iter().any(|text| text.contains(',')) { ',' } else { '.' };
         self.label().split(separator)
@@ -274,7 +274,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Of several values the one that counts.
+/// The one of several values that counts.
 pub(crate) fn one<'a>(place: Place, texts: &[&'a str]) -> Option<&'a str> {
     match place {
         // A browser sends the one with the longest path first (RFC 6265 5.4).

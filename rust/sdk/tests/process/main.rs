@@ -47,7 +47,7 @@ fn a_waiting_request_holds_up_no_other() {
     for path in ["/wait", "/wait-blocking"] {
         let handler = Handler::start(HANDLER);
         let mut connection = handler.connect();
-        // In one write, so that one read of the handler sees all of it.
+        // All is sent in one write, so that one read of the handler sees it.
         let mut all = Connection::frame(1, "/quick", b"");
         all.extend(Connection::frame(2, &format!("{path}?latch=a&n=2"), b""));
         (3..103).for_each(|n| all.extend(Connection::frame(n, "/quick", b"")));
@@ -67,7 +67,7 @@ fn a_request_that_waits_for_a_service_holds_up_no_other() {
     let environment = [("EDGE_SERVICES_SOCKET", socket.to_str().unwrap()), ("EDGE_SERVICES_TOKEN", "token")];
     let handler = Handler::start_with(HANDLER, &environment);
     let mut connection = handler.connect();
-    // In one write, so that one read of the handler sees all of it.
+    // All is sent in one write, so that one read of the handler sees it.
     let mut all = Connection::frame(1, "/quick", b"");
     all.extend(Connection::frame(2, "/service", b""));
     (3..103).for_each(|n| all.extend(Connection::frame(n, "/quick", b"")));

@@ -32,7 +32,7 @@ fn memory_of(bytes: usize) -> File {
 #[derive(Default)]
 struct Received {
     bytes: Vec<u8>,
-    /// Of these, those that were in memory.
+    /// The number of these that were in memory.
     placed: usize,
 }
 
@@ -140,7 +140,7 @@ fn streams_have_memories_of_their_own() {
         connection.give_memory(&[(2, 1)], Some(&memories[1]));
         connection.take_rest(2, &memories[1], &mut second);
         connection.take_rest(1, &memories[0], &mut first);
-        // Of new memory, the descriptor comes together with what is about known memory before it.
+        // The descriptor of new memory comes together with what is about known memory before it.
         let (mut third, mut fourth) = (connection.begin(3, path, LINES), connection.begin(4, path, LINES));
         let new = memory_of(MEMORY_BYTES);
         connection.give_memory(&[(3, 0), (4, 2)], Some(&new));
@@ -165,7 +165,7 @@ fn what_cannot_be_used_as_memory_changes_nothing() {
             assert_lines(&received, LINES);
             assert_eq!(received.placed, 0);
         }
-        // Of a stream that is over.
+        // Memory comes for a stream that is over.
         connection.give_memory(&[(99, 0)], Some(&memory_of(MEMORY_BYTES)));
         connection.send(4, "/quick", b"");
         assert_eq!(connection.receive().body, b"quick");

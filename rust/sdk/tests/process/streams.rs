@@ -150,7 +150,7 @@ fn requests_are_read_when_a_thread_that_has_waited_for_credit_goes_on() {
         connection.send(stream, &format!("/much-and-then-waits?n=257&mark={round}"), b"");
         connection.receive_head(stream);
         connection.receive_initial(stream);
-        // Of the thread that reads and the one that waits for credit, either may be the reader after a request.
+        // Either the thread that reads or the one that waits for credit may be the reader after a request.
         for number in first..first + 10 {
             connection.send(number, "/quick", b"");
             assert_eq!(connection.receive().number, number);

@@ -142,7 +142,7 @@ fn a_call_that_may_have_run_is_not_made_again() {
     assert!(matches!(error, HandlerError::BackendUnavailable(_)), "{error}");
     assert!(error.to_string().contains("what the call did is not known"), "{error}");
     assert_eq!(calls("breaks").len(), 1);
-    // In the middle of an answer, too.
+    // A call is not made again either when the connection breaks in the middle of an answer.
     let (head, body) = value().frame.unwrap();
     for length in [1, 15, 16, 20, encoded(1, &head, &body).len() - 1] {
         let bytes = encoded(1, &head, &body)[..length].to_vec();

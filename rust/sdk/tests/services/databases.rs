@@ -56,7 +56,7 @@ fn rows_are_written_in_the_order_of_their_columns() {
     let expected = format!(r#"{{"rows":{written},"columns":{columns},"rows_affected":2,"last_insert_id":7}}"#);
     assert_eq!(whole, expected);
     assert_eq!(serde_json::from_str::<DbResult>(&whole).unwrap(), result);
-    // As SDK 0.1 writes it.
+    // SDK 0.1 writes results like this one.
     let old: DbResult = serde_json::from_str(r#"{"rows":[{"b":1,"a":2}],"rows_affected":3}"#).unwrap();
     assert_eq!((old.rows[0]["b"].clone(), old.rows_affected, old.columns.len()), (json!(1), 3, 0));
     assert_eq!(Response::ok(old.ordered_rows()).body.unwrap(), r#"[{"a":2,"b":1}]"#);

@@ -96,7 +96,7 @@ fn answer_all(mut stream: &UnixStream, token: &str, calls: &Mutex<Vec<Value>>, a
 
 /// The call is to be made elsewhere.
 fn moved(socket: &str, token: &str) -> Answer {
-    // As the service writes it: the members have this order.
+    // The service writes the members in this order.
     let head = format!(r#"{{"ok":false,"kind":"moved","to":{{"socket":"{socket}","token":"{token}"}}}}"#);
     Answer { raw_head: Some(head), ..Answer::default() }
 }

@@ -43,7 +43,7 @@ fn lists_of_one_type_are_sent_item_by_item() {
     assert_eq!(sent(vec![json!(1), json!("a"), json!(null)]), r#"[1,"a",null]"#);
     assert_eq!(sent(&[json!({"a": 1})]), r#"[{"json":"{\"a\":1}"}]"#);
     assert_eq!(sent([[1u8, 2]]), r#"[{"blob":"AQI="}]"#);
-    // As the whole list, bytes are integers.
+    // Bytes are integers where they are the whole list.
     assert_eq!(sent(vec![1u8, 2]), "[1,2]");
     assert_eq!(sent([7; 32]).matches('7').count(), 32);
 }

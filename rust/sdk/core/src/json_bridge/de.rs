@@ -12,7 +12,7 @@ use crate::values::one_of_names;
 use parts::{Elements, Members, Variant};
 use serde::de::{Deserializer, Error as _, Expected, Unexpected, Visitor};
 
-/// Of fields or variants.
+/// The names of fields or variants.
 type Names = &'static [&'static str];
 
 /// Reads one node.

@@ -20,7 +20,7 @@ impl ObjectBuilder {
         self.0.insert(key.to_owned(), value);
     }
 
-    /// For keys that are not string literals: anything `String` can be made from, as in serde_json.
+    /// Adds a member whose key is not a string literal: anything `String` can be made from, as in serde_json.
     pub fn put_into(&mut self, key: impl Into<String>, value: Value) {
         self.put_string(key.into(), value);
     }

@@ -1,4 +1,4 @@
-//! Between JSON and the types of a handler, with as little code in the handler's own crate as possible.
+//! The bridge between JSON and the types of a handler, with as little code in the handler's own crate as possible.
 //!
 //! A handler is compiled on every change, and most of that time went into serde code instantiated for the handler's
 //! types: serde_json's parser and writers are generic. Here, everything that does not depend on those types is an

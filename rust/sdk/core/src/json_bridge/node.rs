@@ -122,7 +122,7 @@ impl<'a> Node<'a> {
     /// A row of a database.
     pub fn of_row(row: &'a HashMap<String, Value>) -> Node<'a> {
         let mut members = of_members(row, Node::of_column);
-        // Of several values that do not fit, the error should always name the same.
+        // If several values do not fit, the error should always name the same.
         members.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Node::Members(members)
     }

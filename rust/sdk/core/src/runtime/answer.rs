@@ -9,9 +9,9 @@ use crate::stream::{StreamBody, StreamResponse};
 
 /// What is sent to the gateway.
 pub enum Answered {
-    /// In one frame.
+    /// A response in one frame.
     Whole(Response),
-    /// Piece by piece.
+    /// A response piece by piece.
     Stream(Box<StreamResponse>),
     /// It was a WebSocket, which ends with these frames; none if it has ended.
     Socket(Vec<u8>),
@@ -19,7 +19,7 @@ pub enum Answered {
 
 /// What a handler answers with.
 pub trait Answer {
-    /// As it is sent. Called while the thread works on the request.
+    /// Makes it what is sent. Called while the thread works on the request.
     fn into_answered(self) -> Answered;
 }
 

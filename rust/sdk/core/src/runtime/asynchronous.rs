@@ -30,9 +30,9 @@ use tokio::net::{UnixListener, UnixStream};
 /// Where calls are made.
 #[derive(Clone, Copy)]
 enum Executor {
-    /// On any thread of the runtime.
+    /// Calls are made on any thread of the runtime.
     Shared(&'static (dyn Fn(Incoming) -> CallFuture + Sync)),
-    /// On threads that keep what they began.
+    /// Calls are made on threads that keep what they began.
     Local(&'static local::Threads),
 }
 
@@ -55,7 +55,7 @@ impl<F, I> AsyncHandler<F, I> {
         AsyncHandler { handler, input: PhantomData }
     }
 
-    /// For functions that `new` refuses, so that the compiler reports that and no missing method as well.
+    /// It is there for functions that `new` refuses, so that the compiler reports that and no missing method as well.
     pub fn run(&self) -> ! {
         unreachable!("a handler is either shared or local")
     }

@@ -33,7 +33,7 @@ pub struct Bodies {
 /// A body, whatever the number of its request is used for later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BodyId {
-    /// Of its request.
+    /// The number of its request.
     pub number: u32,
     opened: u64,
 }

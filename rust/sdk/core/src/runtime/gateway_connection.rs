@@ -93,7 +93,7 @@ impl GatewayConnection {
 
     /// Whether a whole request has been read that no thread works on.
     pub fn has_request(&self) -> bool {
-        // Without the right to read: another thread is taking it, or waits for one.
+        // If another thread has the right to read, it is taking the request, or waits for one.
         let Some(received) = self.try_received() else { return false };
         let has_request = received.has_frame();
         drop(received);
@@ -224,7 +224,7 @@ impl GatewayConnection {
     /// Waits for bytes.
     fn read(&self, received: &mut Buffer) {
         self.has_reader.store(true, SeqCst);
-        // With the memory that may come: another thread begins a stream while this one waits.
+        // Memory may come with them: another thread begins a stream while this one waits.
         let result = self.streams.receive(&self.stream, received.room());
         self.has_reader.store(false, SeqCst);
         match result {

@@ -48,7 +48,7 @@ impl Monitor {
         lock(&self.watched).push(Watched { connection: Arc::downgrade(connection), started: 0, finished: 0, boost: 0 });
     }
 
-    /// To be called when a call starts, or stops reading. Costs a load, unless the monitor sleeps.
+    /// Wakes the monitor. Called when a call starts, or stops reading; costs a load, unless the monitor sleeps.
     pub fn wake(&self) {
         if !self.awake.load(SeqCst) && !self.awake.swap(true, SeqCst) {
             if let Some(thread) = self.thread.get() {

@@ -29,7 +29,7 @@ pub struct Process {
     socket: PathBuf,
     control: Option<File>,
     protocol: u8,
-    /// For records of the log.
+    /// Takes records of the log.
     pub log: Option<File>,
 }
 

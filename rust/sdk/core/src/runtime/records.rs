@@ -22,7 +22,7 @@ const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 /// Key-values of one record beyond these are left out.
 const MAX_FIELDS: usize = 32;
 const MAX_FIELD_BYTES: usize = 1024;
-/// Of the name of a pool: what is written for a trace must not be long (see `poll::is_writable`).
+/// Longer names of pools are cut: what is written for a trace must not be long (see `poll::is_writable`).
 const MAX_POOL_BYTES: usize = 256;
 /// Says how many key-values were left out.
 const LEFT_OUT_FIELDS: &str = "left_out_fields";

@@ -58,7 +58,7 @@ impl Drop for SharedMemory {
 /// Receives bytes, at least one unless the connection is closed, and the descriptor that comes with them.
 ///
 /// # Errors
-/// Of the system.
+/// Those of the system.
 pub fn receive(stream: &impl AsRawFd, room: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
     const SPACE: usize = 64;
     // Aligned as a header of a control message has to be.

@@ -82,7 +82,7 @@ pub fn serve<E: SocketEnd>(handler: fn(WebSocket) -> E, incoming: Incoming) -> A
         return Answered::Whole(Response::error(503, NO_THREAD).with_header("Retry-After", "1"));
     }
     let socket = WebSocket::new(request, body, line.clone());
-    // As in `panics::catch`, which would take an accepted socket for one that is only requested.
+    // This is what `panics::catch` does, which would take an accepted socket for one that is only requested.
     let result = catch_unwind(AssertUnwindSafe(|| handler(socket).into_end()));
     line.finish(result.ok())
 }

@@ -24,9 +24,9 @@ const DONE: u16 = 1000;
 
 /// The connection of a socket.
 pub enum SocketLink {
-    /// Of a thread.
+    /// The connection of a thread.
     Connection(Waiter, u32),
-    /// Of tasks.
+    /// The connection of tasks.
     #[cfg(feature = "async")]
     Task(TaskSocket),
 }

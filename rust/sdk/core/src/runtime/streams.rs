@@ -37,7 +37,7 @@ pub struct StreamTable {
     opened: u64,
     pub bodies: Bodies,
     is_closed: bool,
-    /// Of memory, whose frames come next.
+    /// The descriptors of memory, whose frames come next.
     descriptors: VecDeque<OwnedFd>,
     /// All that the gateway has given, by its numbers; `None` where it could not be had. Each is used for one stream at
     /// a time.
@@ -47,7 +47,7 @@ pub struct StreamTable {
 /// A stream, whatever the number of its request is used for later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamId {
-    /// Of its request.
+    /// The number of its request.
     pub number: u32,
     opened: u64,
 }
@@ -121,7 +121,7 @@ impl Streams {
         self.changed.notify_all();
     }
 
-    /// To be called before a request is answered whole: nobody wants any more of its body.
+    /// Ends the body of a request, of which nobody wants any more. Called before the request is answered whole.
     pub fn answered(&self, number: u32) {
         if self.has_bodies.load(SeqCst) {
             self.remove(number);
@@ -195,7 +195,7 @@ impl Streams {
         lock(&self.table).is_over(id)
     }
 
-    /// For [`StreamTable::take`] and [`Streams::wait`].
+    /// The locked table, for [`StreamTable::take`] and [`Streams::wait`].
     pub fn lock(&self) -> MutexGuard<'_, StreamTable> {
         lock(&self.table)
     }
@@ -212,11 +212,11 @@ impl Streams {
         self.changed.wait(table).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// To be called by a thread that has stopped reading: one that waits has to read instead.
+    /// Called by a thread that has stopped reading: one that waits has to read instead.
     pub fn reader_has_left(&self) {
         fence(SeqCst);
         if self.waiting.load(SeqCst) > 0 {
-            // With the lock, or it could be about to wait.
+            // The table is locked once, as the other thread could be about to wait.
             drop(lock(&self.table));
             self.changed.notify_all();
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// For threads that only wait and call into the kernel.
+/// The stack of threads that only wait and call into the kernel.
 const SMALL_STACK_BYTES: usize = 64 * 1024;
 
 /// Everything here stays usable when a thread panicked with a lock held: the data is consistent between calls.

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 /// Writes all of them, one behind the other.
 ///
 /// # Errors
-/// Of the system; most likely the gateway has closed the connection.
+/// Those of the system; most likely the gateway has closed the connection.
 pub fn write_all(mut stream: &UnixStream, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
     // None that is empty is left at the beginning.
     IoSlice::advance_slices(&mut slices, 0);

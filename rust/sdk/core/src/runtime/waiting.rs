@@ -31,7 +31,7 @@ impl Waiter {
             if let Some(result) = attempt(&mut table)? {
                 return Ok(result);
             }
-            // With the table locked: whoever gives the right to read back wakes this thread after it has begun to wait.
+            // The table is locked: whoever gives the right to read back wakes this thread after it has begun to wait.
             if self.connection.is_read() {
                 drop(streams.wait(table));
                 continue;

@@ -67,7 +67,7 @@ fn beside(name: &str) -> String {
 /// The address of the actor host.
 static ACTOR_HOST: LazyLock<Option<Arc<Address>>> =
     LazyLock::new(|| Access::get().map(|Access { socket, token, .. }| Address::new(socket.clone(), token.clone())));
-/// By pool, those of services with a process of their own.
+/// The addresses of services with a process of their own, by pool.
 static ADDRESSES: LazyLock<Mutex<HashMap<String, Arc<Address>>>> = LazyLock::new(Mutex::default);
 /// Whether a thread closes connections that are not needed.
 static HAS_CLOSER: AtomicBool = AtomicBool::new(false);
@@ -208,7 +208,7 @@ fn remaining(call: &Call<'_>, began: Instant) -> Result<Option<Duration>, Handle
     let limit = call.deadline.or_else(|| Access::get().map(|access| access.default_deadline));
     match limit.map(|limit| limit.checked_sub(began.elapsed())) {
         Some(None) => Err(call.family.error(call.pool, "deadline", "its time was over before it was made")),
-        // In whole milliseconds, of which there is at least one.
+        // The deadline is sent in whole milliseconds: there is at least one.
         Some(Some(left)) => Ok(Some(left.max(Duration::from_millis(1)))),
         None => Ok(None),
     }

@@ -102,7 +102,7 @@ impl DbResult {
     /// The first row as a `T`, if there is one.
     ///
     /// # Errors
-    /// As [`DbResult::rows_as`].
+    /// Those of [`DbResult::rows_as`].
     pub fn first_as<T: DeserializeOwned>(&self) -> Result<Option<T>, HandlerError> {
         match self.first().map(json_bridge::from_row) {
             None => Ok(None),
@@ -114,7 +114,7 @@ impl DbResult {
     /// The first column of the first row, if there is one: what `SELECT COUNT(*)` returns.
     ///
     /// # Errors
-    /// As [`DbResult::rows_as`].
+    /// Those of [`DbResult::rows_as`].
     pub fn value<T: DeserializeOwned>(&self) -> Result<Option<T>, HandlerError> {
         match self.first_value().map(json_bridge::from_column) {
             None => Ok(None),

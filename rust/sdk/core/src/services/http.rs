@@ -49,7 +49,7 @@ pub struct HttpRequest {
 pub struct HttpResponse {
     /// 200 to 599.
     pub status: u16,
-    /// As they were received: none of them is decoded or decompressed.
+    /// The bytes as they were received: none of them is decoded or decompressed.
     pub body: Vec<u8>,
     headers: Vec<HttpHeader>,
     pool_id: String,

@@ -161,7 +161,7 @@ impl BufRead for ObjectReader {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.at == self.piece.len() && self.read < self.info.size {
             self.at = 0;
-            // Before the next has come.
+            // The piece is given up before the next has come.
             self.piece = Vec::new();
             self.piece = self.next_range().map_err(io::Error::other)?;
             self.read += self.piece.len() as u64;

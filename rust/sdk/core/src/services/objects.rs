@@ -34,7 +34,7 @@ pub struct ObjectStore {
 pub struct ObjectInfo {
     /// Bytes of the content.
     pub size: u64,
-    /// As given when it was stored.
+    /// The type that was given when it was stored.
     #[serde(default)]
     pub content_type: Option<String>,
     /// Changes with the content.

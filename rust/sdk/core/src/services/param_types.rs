@@ -177,7 +177,7 @@ impl<T: ToParam> IntoParams for Vec<T> {
     }
 }
 
-/// For one type only: in `&[]` there is nothing else from which the compiler could know it.
+/// It is there for one type only: in `&[]` there is nothing else from which the compiler could know it.
 impl IntoParams for [&str; 0] {
     fn add_all_to(&self, _: &mut Params) {}
 }

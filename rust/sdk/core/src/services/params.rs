@@ -21,7 +21,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// For a statement: `{"sql": ..., "params": [`.
+    /// The beginning of a statement: `{"sql": ..., "params": [`.
     fn of_statement(sql: &str) -> Self {
         let mut out = Vec::with_capacity(sql.len() + 128);
         out.extend_from_slice(b"{\"sql\":");
@@ -30,7 +30,7 @@ impl Params {
         Params { out, count: 0, dialect: Dialect::Sql, problem: None }
     }
 
-    /// For a Redis command: `[`.
+    /// The beginning of a Redis command: `[`.
     pub(super) fn of_command() -> Self {
         Params { out: b"[".to_vec(), count: 0, dialect: Dialect::Redis, problem: None }
     }

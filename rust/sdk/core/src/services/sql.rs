@@ -65,7 +65,7 @@ impl DbPool {
         Ok(self.execute_returning(sql, params)?.rows_affected)
     }
 
-    /// As [`DbPool::execute`], and returns the id of an inserted row as well.
+    /// Does what [`DbPool::execute`] does, and returns the id of an inserted row as well.
     ///
     /// # Errors
     /// See [`DbPool`].

@@ -38,7 +38,7 @@ impl Transaction {
         transaction
     }
 
-    /// As [`DbPool::query`](super::DbPool::query).
+    /// Does what [`DbPool::query`](super::DbPool::query) does, in this transaction.
     ///
     /// # Errors
     /// See [`Transaction`].
@@ -47,7 +47,7 @@ impl Transaction {
         self.rows(payload)
     }
 
-    /// As [`DbPool::query_as`](super::DbPool::query_as).
+    /// Does what [`DbPool::query_as`](super::DbPool::query_as) does, in this transaction.
     ///
     /// # Errors
     /// See [`Transaction`].
@@ -59,7 +59,7 @@ impl Transaction {
         self.query(sql, params)?.rows_as()
     }
 
-    /// As [`DbPool::execute`](super::DbPool::execute).
+    /// Does what [`DbPool::execute`](super::DbPool::execute) does, in this transaction.
     ///
     /// # Errors
     /// See [`Transaction`].
@@ -67,7 +67,7 @@ impl Transaction {
         Ok(self.execute_returning(sql, params)?.rows_affected)
     }
 
-    /// As [`DbPool::execute_returning`](super::DbPool::execute_returning).
+    /// Does what [`DbPool::execute_returning`](super::DbPool::execute_returning) does, in this transaction.
     ///
     /// # Errors
     /// See [`Transaction`].

@@ -27,7 +27,7 @@ pub enum Message {
 pub struct CloseFrame {
     /// 1000: it has done its work. 4000 to 4999 are for applications (RFC 6455, section 7.4).
     pub code: u16,
-    /// At most 123 bytes; a longer one is cut.
+    /// The reason, at most 123 bytes; a longer one is cut.
     pub reason: String,
 }
 

@@ -13,7 +13,7 @@ use tokio::task::{spawn_local, LocalSet};
 type Job = (u32, Incoming, TaskConnection);
 type LocalHandler = &'static (dyn Fn(Incoming) -> LocalCallFuture + Sync);
 
-/// As many threads as cores, each with its own tasks.
+/// Threads, as many as there are cores, each with its own tasks.
 pub struct Threads {
     jobs: Vec<UnboundedSender<Job>>,
     next: AtomicUsize,

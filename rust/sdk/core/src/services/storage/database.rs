@@ -123,7 +123,7 @@ impl Table {
             format!("CREATE TABLE IF NOT EXISTS {} (id {id_type} PRIMARY KEY, data {data_type} NOT NULL)", self.name);
         match self.db.execute(&create, ()) {
             Ok(_) => Ok(()),
-            // Of two who make it at once, PostgreSQL may refuse one.
+            // If two make it at once, PostgreSQL may refuse one.
             Err(error) => self.probe().map_err(|_| error),
         }
     }

@@ -164,7 +164,7 @@ impl Storage {
     /// Stores a new object, and returns it as it is stored. Without an `id` it gets one, a random UUID.
     ///
     /// # Errors
-    /// As [`Storage::create`].
+    /// Those of [`Storage::create`].
     pub fn add<T: Serialize + ?Sized>(&self, record: &T) -> Result<Value, HandlerError> {
         self.add_value(to_value(record))
     }
