@@ -18,7 +18,8 @@ const WAITING = [
 /** Seconds that files take which take longest of those that run beside others; the end of a run lists them. */
 const SECONDS = {
   'torture/apply-kills': 225,
-  'processes/imports': 140,
+  'processes/imports': 150,
+  'torture/import/reader': 120,
   'processes/compile': 120,
   'torture/hostile/lying-lengths': 115,
   'processes/jobs': 100,
@@ -42,7 +43,6 @@ const SECONDS = {
   'torture/processes/lying-servers': 50,
   'torture/cli/apply': 45,
   'torture/ui/live': 45,
-  'import/reader': 40,
   'torture/processes/apply-gateways': 35,
   'torture/hostile/sqlite-limits': 35,
   'torture/machines/rates': 35,

@@ -29,11 +29,11 @@ const ALL = [''];
 const HTTP = [
   'validate-import',
   ...['http/', 'browser/cors', 'hostile/handlers-protocol', 'machines/rates', 'machines/rolling-restart'],
-  ...['large-objects', 'processes/large-streams', 'processes/sleep', 'soak'],
+  ...['large-objects', 'processes/large-', 'processes/sleep', 'soak'],
 ];
 const HANDLERS = [
   ...['hostile/handlers-', 'http/event-streams', 'large-objects', 'machines/lifecycle', 'soak'],
-  ...['processes/examples', 'processes/large-streams', 'processes/sdk-0.1', 'processes/sleep'],
+  ...['processes/examples', 'processes/large-', 'processes/sdk-0.1', 'processes/sleep'],
 ];
 const BUILDS = [
   'hostile/builds',
@@ -55,7 +55,7 @@ const SERVICES = [
     'processes/lying-servers',
     'processes/sqlite-files',
   ],
-  ...['machines/services', 'large-objects'],
+  ...['machines/services', 'large-objects', 'processes/large-objects'],
 ];
 const MACHINES = ['machines/', 'faults/disk-full', 'soak'];
 /** What several writers decide together. */

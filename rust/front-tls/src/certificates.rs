@@ -19,7 +19,7 @@ pub struct Certificates(HashMap<Box<str>, Arc<CertifiedKey>>);
 
 /// What a client is shown: ACME servers, who offer their protocol and no other, get answers to their challenges, and
 /// nobody else does.
-pub struct Shown {
+pub struct ServedCertificates {
     pub certificates: Certificates,
     pub challenges: Arc<RwLock<Certificates>>,
 }
@@ -50,7 +50,7 @@ fn read(chain: &str, key: &str) -> Result<CertifiedKey, String> {
     Ok(CertifiedKey::new(chain, key))
 }
 
-impl ResolvesServerCert for Shown {
+impl ResolvesServerCert for ServedCertificates {
     /// A client that asks for no host, or for one without a certificate, is refused: any other certificate would be
     /// wrong.
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
@@ -65,7 +65,7 @@ impl ResolvesServerCert for Shown {
 }
 
 /// Shows none of the keys.
-impl fmt::Debug for Shown {
+impl fmt::Debug for ServedCertificates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Shown")
     }

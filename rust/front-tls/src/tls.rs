@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::certificates::{ACME, Certificates, Shown};
+use crate::certificates::{ACME, Certificates, ServedCertificates};
 
 /// The name of HTTP/2 between clients and servers (ALPN).
 const HTTP2: &[u8] = b"h2";
@@ -28,14 +28,14 @@ impl Rustls {
     pub fn new() -> Self {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let challenges = Arc::<RwLock<Certificates>>::default();
-        let shown = Shown { certificates: Certificates::default(), challenges: challenges.clone() };
+        let shown = ServedCertificates { certificates: Certificates::default(), challenges: challenges.clone() };
         let acceptor = RwLock::new(acceptor(&provider, shown));
         Self { provider, acceptor, challenges }
     }
 }
 
 /// Each has sessions of its own: none is resumed with a certificate that has been replaced or deleted.
-fn acceptor(provider: &Arc<CryptoProvider>, shown: Shown) -> TlsAcceptor {
+fn acceptor(provider: &Arc<CryptoProvider>, shown: ServedCertificates) -> TlsAcceptor {
     let mut config = ServerConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .unwrap_or_else(|error| panic!("rustls does not know its own versions: {error}"))
@@ -49,7 +49,7 @@ impl Tls for Rustls {
     /// Connections that are open keep theirs.
     fn set_certificates(&self, certificates: Vec<Certificate>) -> Vec<String> {
         let (certificates, problems) = Certificates::read(certificates);
-        let acceptor = acceptor(&self.provider, Shown { certificates, challenges: self.challenges.clone() });
+        let acceptor = acceptor(&self.provider, ServedCertificates { certificates, challenges: self.challenges.clone() });
         *self.acceptor.write().unwrap_or_else(PoisonError::into_inner) = acceptor;
         problems
     }

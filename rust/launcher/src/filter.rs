@@ -14,7 +14,7 @@ use crate::plan::{Plan, Sockets};
 
 /// Rules by system call: the arguments with which it is refused.
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
-type Compiled<T> = std::result::Result<T, BackendError>;
+type CompileResult<T> = std::result::Result<T, BackendError>;
 
 #[cfg(target_arch = "x86_64")]
 const ARCHITECTURE: TargetArch = TargetArch::x86_64;
@@ -204,7 +204,7 @@ pub fn install_for_process() -> Result<()> {
     if has_filters() { apply(programs_for_process()) } else { Ok(()) }
 }
 
-fn apply(programs: Compiled<Vec<BpfProgram>>) -> Result<()> {
+fn apply(programs: CompileResult<Vec<BpfProgram>>) -> Result<()> {
     let programs = programs.context("the filter of system calls")?;
     apply_filter(&in_a_row(programs)).context("the filter of system calls")
 }
@@ -214,12 +214,12 @@ fn has_filters() -> bool {
     unsafe { libc::prctl(libc::PR_GET_SECCOMP) >= 0 }
 }
 
-fn programs_for_process() -> Compiled<Vec<BpfProgram>> {
+fn programs_for_process() -> CompileResult<Vec<BpfProgram>> {
     let needed = [libc::SYS_memfd_create, libc::SYS_setsid];
     let calls = REFUSED.iter().chain(REFUSED_HERE).copied().filter(|call| !needed.contains(call));
     let mut rules = refused_to_all()?;
     let typing = [libc::TIOCSTI, libc::TIOCLINUX].map(|request| rule([equal(1, request as i32)?]));
-    rules.insert(libc::SYS_ioctl, typing.into_iter().collect::<Compiled<_>>()?);
+    rules.insert(libc::SYS_ioctl, typing.into_iter().collect::<CompileResult<_>>()?);
     Ok(vec![
         refused(unused_families()?, libc::EAFNOSUPPORT)?,
         refused(rules, libc::EPERM)?,
@@ -227,7 +227,7 @@ fn programs_for_process() -> Compiled<Vec<BpfProgram>> {
     ])
 }
 
-fn programs_for_own(sockets: Sockets) -> Compiled<Vec<BpfProgram>> {
+fn programs_for_own(sockets: Sockets) -> CompileResult<Vec<BpfProgram>> {
     // The front gives handlers memory that they share.
     let calls = REFUSED.iter().chain(REFUSED_HERE).copied().filter(|call| *call != libc::SYS_memfd_create);
     #[cfg(target_arch = "x86_64")]
@@ -258,7 +258,7 @@ fn in_a_row(programs: Vec<BpfProgram>) -> BpfProgram {
 }
 
 /// The first, of the library, refuses all calls of the interface for 32 bits.
-fn programs(plan: &Plan, network: bool) -> Compiled<Vec<BpfProgram>> {
+fn programs(plan: &Plan, network: bool) -> CompileResult<Vec<BpfProgram>> {
     let mut calls: Vec<_> = REFUSED.iter().chain(REFUSED_HERE).copied().collect();
     let mut rules = refused_arguments()?;
     if plan.namespaces.is_none() {
@@ -278,7 +278,7 @@ fn programs(plan: &Plan, network: bool) -> Compiled<Vec<BpfProgram>> {
 }
 
 /// With namespaces there are no other processes, and no files of others.
-fn add_what_landlock_lacks(calls: &mut Vec<i64>, rules: &mut Rules, plan: &Plan, abi: i64) -> Compiled<()> {
+fn add_what_landlock_lacks(calls: &mut Vec<i64>, rules: &mut Rules, plan: &Plan, abi: i64) -> CompileResult<()> {
     // Files and processes are safe from a program that runs as another user.
     if plan.identity.is_some() {
         return Ok(());
@@ -301,7 +301,7 @@ fn add_what_landlock_lacks(calls: &mut Vec<i64>, rules: &mut Rules, plan: &Plan,
 
 /// All ways to send a signal to another process: calls, and files whose owner the kernel tells of what comes. This
 /// process becomes the program. Its children cannot be signalled either.
-fn add_signals(calls: &mut Vec<i64>, rules: &mut Rules) -> Compiled<()> {
+fn add_signals(calls: &mut Vec<i64>, rules: &mut Rules) -> CompileResult<()> {
     let own = std::process::id() as i32;
     for call in SIGNALS {
         rules.insert(call, vec![rule([unequal(0, own)?])?]);
@@ -365,7 +365,7 @@ fn returns(action: u32) -> sock_filter {
 }
 
 /// Those that are refused with some arguments.
-fn refused_arguments() -> Compiled<Rules> {
+fn refused_arguments() -> CompileResult<Rules> {
     let mut rules = refused_to_all()?;
     // Anonymous shared memory is not counted for a process after it has marked it as not needed.
     let shared = rule([masked(3, (libc::MAP_ANONYMOUS | libc::MAP_SHARED) as u64)?])?;
@@ -377,9 +377,9 @@ fn refused_arguments() -> Compiled<Rules> {
 }
 
 /// Whether or not the program is one of ours.
-fn refused_to_all() -> Compiled<Rules> {
+fn refused_to_all() -> CompileResult<Rules> {
     let mut rules = Rules::new();
-    let clone = CLONE_NEW.map(|flag| rule([masked(0, flag as u64)?])).into_iter().collect::<Compiled<_>>()?;
+    let clone = CLONE_NEW.map(|flag| rule([masked(0, flag as u64)?])).into_iter().collect::<CompileResult<_>>()?;
     rules.insert(libc::SYS_clone, clone);
     // Clearing the parent death signal.
     let pdeathsig = rule([equal(0, libc::PR_SET_PDEATHSIG)?, unequal(1, libc::SIGKILL)?])?;
@@ -394,45 +394,45 @@ fn refused_to_all() -> Compiled<Rules> {
     Ok(rules)
 }
 
-fn unused_families() -> Compiled<Rules> {
-    let others = FAMILIES.map(|family| unequal(0, family)).into_iter().collect::<Compiled<Vec<_>>>()?;
+fn unused_families() -> CompileResult<Rules> {
+    let others = FAMILIES.map(|family| unequal(0, family)).into_iter().collect::<CompileResult<Vec<_>>>()?;
     let rules = vec![SeccompRule::new(others)?];
     Ok(Rules::from([(libc::SYS_socket, rules.clone()), (libc::SYS_socketpair, rules)]))
 }
 
-fn network_families() -> Compiled<Rules> {
+fn network_families() -> CompileResult<Rules> {
     let rules: Vec<_> =
-        NETWORK_FAMILIES.map(|family| rule([equal(0, family)?])).into_iter().collect::<Compiled<_>>()?;
+        NETWORK_FAMILIES.map(|family| rule([equal(0, family)?])).into_iter().collect::<CompileResult<_>>()?;
     Ok(Rules::from([(libc::SYS_socket, rules.clone()), (libc::SYS_socketpair, rules)]))
 }
 
-fn refused(rules: Rules, errno: i32) -> Compiled<BpfProgram> {
+fn refused(rules: Rules, errno: i32) -> CompileResult<BpfProgram> {
     compile(rules, SeccompAction::Allow, SeccompAction::Errno(errno as u32))
 }
 
-fn compile(rules: Rules, otherwise: SeccompAction, matching: SeccompAction) -> Compiled<BpfProgram> {
+fn compile(rules: Rules, otherwise: SeccompAction, matching: SeccompAction) -> CompileResult<BpfProgram> {
     SeccompFilter::new(rules, otherwise, matching, ARCHITECTURE)?.try_into()
 }
 
-fn rule<const N: usize>(conditions: [SeccompCondition; N]) -> Compiled<SeccompRule> {
+fn rule<const N: usize>(conditions: [SeccompCondition; N]) -> CompileResult<SeccompRule> {
     SeccompRule::new(conditions.into())
 }
 
-fn equal(argument: u8, value: i32) -> Compiled<SeccompCondition> {
+fn equal(argument: u8, value: i32) -> CompileResult<SeccompCondition> {
     condition(argument, SeccompCmpOp::Eq, value as u64)
 }
 
-fn unequal(argument: u8, value: i32) -> Compiled<SeccompCondition> {
+fn unequal(argument: u8, value: i32) -> CompileResult<SeccompCondition> {
     condition(argument, SeccompCmpOp::Ne, value as u64)
 }
 
 /// All of these bits are set.
-fn masked(argument: u8, bits: u64) -> Compiled<SeccompCondition> {
+fn masked(argument: u8, bits: u64) -> CompileResult<SeccompCondition> {
     condition(argument, SeccompCmpOp::MaskedEq(bits), bits)
 }
 
 /// The lower half of an argument is enough for flags, options and families.
-fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> Compiled<SeccompCondition> {
+fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> CompileResult<SeccompCondition> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
 }
 

@@ -184,10 +184,10 @@ impl Hidden {
     }
 }
 
-type Given<'a> = Vec<(&'a Path, Tree)>;
+type AccessTrees<'a> = Vec<(&'a Path, Tree)>;
 
 /// Outer folders first, so that they do not hide inner mounts.
-fn open_given(access: &Access) -> Result<Given<'_>> {
+fn open_given(access: &Access) -> Result<AccessTrees<'_>> {
     let Access { read_only, writable, .. } = access;
     let mut given = Vec::with_capacity(read_only.len() + writable.len());
     for (mounts, attributes) in [(read_only, READ_ONLY), (writable, WRITABLE)] {
@@ -199,7 +199,7 @@ fn open_given(access: &Access) -> Result<Given<'_>> {
     Ok(given)
 }
 
-fn place_given(given: Given<'_>) -> Result<()> {
+fn place_given(given: AccessTrees<'_>) -> Result<()> {
     for (at, (target, tree)) in given.iter().enumerate() {
         // In another one, the folders above it are there.
         let is_in_another = given[..at].iter().any(|(outer, _)| target.starts_with(outer));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::database::Held;
+use crate::database::ConnectionLease;
 use crate::error::CallError;
 use crate::memory::MemoryBudget;
 
@@ -46,7 +46,7 @@ pub trait Backend: Sized + 'static {
         &self,
         limit: Duration,
         on_lost: impl Fn(CallError) + Clone + 'static,
-    ) -> Result<Opened<Self::Connection>, CallError>;
+    ) -> Result<OpenedConnection<Self::Connection>, CallError>;
 
     /// Whether the backend still answers, after a call has exceeded its deadline.
     ///
@@ -60,7 +60,7 @@ pub trait Backend: Sized + 'static {
     /// # Errors
     ///
     /// Those of a statement.
-    async fn begin(held: Held<Self>) -> Result<Self::Transaction, CallError>;
+    async fn begin(held: ConnectionLease<Self>) -> Result<Self::Transaction, CallError>;
 }
 
 /// What statements run on: a connection, or a pool of them.
@@ -148,12 +148,12 @@ pub struct RoundTrip {
 }
 
 /// A connection that was tested. It is closed when this is dropped.
-pub struct Opened<C: Connection> {
+pub struct OpenedConnection<C: Connection> {
     connection: Option<Rc<C>>,
     pub round_trip: RoundTrip,
 }
 
-impl<C: Connection> Opened<C> {
+impl<C: Connection> OpenedConnection<C> {
     pub fn new(connection: Rc<C>) -> Self {
         Self { connection: Some(connection), round_trip: RoundTrip { message: String::new(), latency_ms: 0 } }
     }
@@ -164,7 +164,7 @@ impl<C: Connection> Opened<C> {
     }
 }
 
-impl<C: Connection> Drop for Opened<C> {
+impl<C: Connection> Drop for OpenedConnection<C> {
     fn drop(&mut self) {
         if let Some(connection) = &self.connection {
             connection.close();

@@ -51,7 +51,7 @@ struct Generation<C> {
 }
 
 /// The connection as long as a call or a transaction uses it.
-pub struct Held<B: Backend> {
+pub struct ConnectionLease<B: Backend> {
     database: Rc<Database<B>>,
     generation: Rc<Generation<B::Connection>>,
 }
@@ -151,7 +151,7 @@ impl<B: Backend> Database<B> {
     }
 
     /// The connection for a call. Waits for the first attempt to connect, but not while the backend is unreachable.
-    async fn hold(&self) -> Result<Held<B>, CallError> {
+    async fn hold(&self) -> Result<ConnectionLease<B>, CallError> {
         if let Some(held) = self.hold_now() {
             return Ok(held);
         }
@@ -159,11 +159,11 @@ impl<B: Backend> Database<B> {
         self.hold_now().ok_or_else(|| not_connected(&self.state.borrow()))
     }
 
-    fn hold_now(&self) -> Option<Held<B>> {
+    fn hold_now(&self) -> Option<ConnectionLease<B>> {
         let generation = self.current.borrow().clone()?;
         let database = self.this.upgrade()?;
         generation.calls.set(generation.calls.get() + 1);
-        Some(Held { database, generation })
+        Some(ConnectionLease { database, generation })
     }
 
     fn begin_to_connect(&self, pause: Duration) {
@@ -266,7 +266,7 @@ impl<B: Backend> Database<B> {
     }
 }
 
-impl<B: Backend> Held<B> {
+impl<B: Backend> ConnectionLease<B> {
     pub fn connection(&self) -> &Rc<B::Connection> {
         &self.generation.connection
     }
@@ -280,7 +280,7 @@ impl<B: Backend> Held<B> {
     }
 }
 
-impl<B: Backend> Drop for Held<B> {
+impl<B: Backend> Drop for ConnectionLease<B> {
     fn drop(&mut self) {
         self.generation.calls.set(self.generation.calls.get() - 1);
         self.database.close_if_unused(&self.generation);

@@ -4,8 +4,8 @@ use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
 
-use edge_service::backend::{self, Backend, Limits, Opened, StatementResult};
-use edge_service::database::Held;
+use edge_service::backend::{self, Backend, Limits, OpenedConnection, StatementResult};
+use edge_service::database::ConnectionLease;
 use edge_service::error::{CallError, Kind};
 use serde::Deserialize;
 use tokio::sync::Semaphore;
@@ -58,7 +58,7 @@ impl Backend for Sqlite {
         sql::parse(payload)
     }
 
-    async fn open(&self, limit: Duration, _: impl Fn(CallError)) -> Result<Opened<Connection>, CallError> {
+    async fn open(&self, limit: Duration, _: impl Fn(CallError)) -> Result<OpenedConnection<Connection>, CallError> {
         timeout(limit, self.open_file()).await.unwrap_or_else(|_| {
             let text = format!("the backend did not answer within {} ms", limit.as_millis());
             Err(CallError::new(Kind::Deadline, text))
@@ -70,13 +70,13 @@ impl Backend for Sqlite {
         Ok(())
     }
 
-    async fn begin(held: Held<Self>) -> Result<Transaction, CallError> {
+    async fn begin(held: ConnectionLease<Self>) -> Result<Transaction, CallError> {
         Transaction::begin(held).await
     }
 }
 
 impl Sqlite {
-    async fn open_file(&self) -> Result<Opened<Connection>, CallError> {
+    async fn open_file(&self) -> Result<OpenedConnection<Connection>, CallError> {
         // A thread that waits for a disk that does not answer is not joined by others.
         let last = self.last.borrow().upgrade();
         if let Some(last) = last.filter(|last| last.is_closed()) {
@@ -88,7 +88,7 @@ impl Sqlite {
         let link = Link::start(file).map_err(failed)?;
         self.last.replace(Rc::downgrade(&link));
         let connection = Rc::new(Connection { link, turn: Semaphore::new(1), is_in_transaction: Cell::new(false) });
-        let mut opened = Opened::new(connection.clone());
+        let mut opened = OpenedConnection::new(connection.clone());
         connection.link.ask(Work::Open).await?;
         self.was_opened.set(true);
         let started = Instant::now();
@@ -134,12 +134,12 @@ impl backend::Connection for Connection {
 
 /// An open transaction.
 pub struct Transaction {
-    held: Held<Sqlite>,
+    held: ConnectionLease<Sqlite>,
     is_over: Cell<bool>,
 }
 
 impl Transaction {
-    async fn begin(held: Held<Sqlite>) -> Result<Self, CallError> {
+    async fn begin(held: ConnectionLease<Sqlite>) -> Result<Self, CallError> {
         held.connection().turn.acquire().await.map_err(|_| closed())?.forget();
         held.connection().is_in_transaction.set(true);
         // Dropped before it has begun, it is rolled back after that.

@@ -23,7 +23,7 @@ use std::thread;
 use messages::{Request, Settings};
 use nix::sys::signal::{SigHandler, Signal};
 use output::Output;
-use running::Running;
+use running::RunningProcesses;
 
 const CONTROL: RawFd = 3;
 
@@ -47,7 +47,7 @@ fn run() -> Result<(), String> {
     let settings = Arc::new(settings);
     let control = control().map_err(|error| format!("its channel: {error}"))?;
     let output = Arc::new(Output::new(control.try_clone().map_err(|error| format!("its channel: {error}"))?));
-    let running = Arc::new(Running::default());
+    let running = Arc::new(RunningProcesses::default());
     for line in BufReader::new(control).lines() {
         let Ok(line) = line else { break };
         match serde_json::from_str(&line).map_err(|error| format!("a request: {error}"))? {

@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::folders::Folders;
 use crate::messages::{Program, Report, Settings, Start};
 use crate::output::Output;
-use crate::running::Running;
+use crate::running::RunningProcesses;
 use crate::users::{Claim, Identity};
 
 /// Its channel; before it are the standard streams.
@@ -30,9 +30,9 @@ const MEGABYTE: u64 = 1024 * 1024;
 const OOM_SCORE: &str = "500";
 
 /// Starts a process, and waits for its end. Returns the last report about it.
-pub fn run(settings: &Settings, start: &Start, running: &Running, output: &Output) -> Report {
+pub fn run(settings: &Settings, start: &Start, running: &RunningProcesses, output: &Output) -> Report {
     let ended = started(settings, start).map(|started| {
-        let Started { mut child, folders, claim } = started;
+        let StartedProcess { mut child, folders, claim } = started;
         let pid = Pid::from_raw(child.id() as i32);
         running.started(start.run, pid);
         let name = folders.as_ref().map(|folders| folders.name.clone());
@@ -52,13 +52,13 @@ pub fn run(settings: &Settings, start: &Start, running: &Running, output: &Outpu
 }
 
 /// What a process holds, in the order in which it is given back.
-struct Started {
+struct StartedProcess {
     child: Child,
     folders: Option<Folders>,
     claim: Option<Claim>,
 }
 
-fn started(settings: &Settings, start: &Start) -> Result<Started, String> {
+fn started(settings: &Settings, start: &Start) -> Result<StartedProcess, String> {
     let program = settings.programs.get(&start.program).ok_or_else(|| format!("no program {}", start.program))?;
     let claim = claim_for(settings, start, program)?;
     let identity = claim.as_ref().map(|claim| claim.identity);
@@ -67,7 +67,7 @@ fn started(settings: &Settings, start: &Start) -> Result<Started, String> {
     let child = command(settings, start, program, identity, &channel)
         .spawn()
         .map_err(|error| format!("{}: {error}", settings.launcher.display()))?;
-    Ok(Started { child, folders, claim })
+    Ok(StartedProcess { child, folders, claim })
 }
 
 fn claim_for(settings: &Settings, start: &Start, program: &Program) -> Result<Option<Claim>, String> {

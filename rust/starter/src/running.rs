@@ -6,7 +6,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 #[derive(Default)]
-pub struct Running(Mutex<HashMap<u64, State>>);
+pub struct RunningProcesses(Mutex<HashMap<u64, State>>);
 
 enum State {
     Starting,
@@ -16,7 +16,7 @@ enum State {
     Process(Pid),
 }
 
-impl Running {
+impl RunningProcesses {
     /// A process is about to be started.
     pub fn begin(&self, run: u64) {
         self.lock().insert(run, State::Starting);

@@ -54,7 +54,7 @@ pub struct SharedMemory {
 }
 
 /// What the handler is told of it.
-pub struct Given {
+pub struct MemoryOffer {
     /// Which of those of the connection.
     pub which: u32,
     /// When it is given first.
@@ -69,7 +69,7 @@ struct Part {
 
 impl Memories {
     /// Memory for a stream, which takes it from `share`. `None` if there is none.
-    pub fn take(&self, mut share: MemoryShare) -> Option<(SharedMemory, Given)> {
+    pub fn take(&self, mut share: MemoryShare) -> Option<(SharedMemory, MemoryOffer)> {
         let mut all = self.all.borrow_mut();
         // Nothing is sent from it any more, and its pages have been given back.
         let unused = all.iter().position(|mapping| Arc::strong_count(mapping) == 1);
@@ -86,7 +86,7 @@ impl Memories {
             }
         };
         let memory = SharedMemory { mapping: all[which].clone(), _share: share };
-        Some((memory, Given { which: which as u32, file }))
+        Some((memory, MemoryOffer { which: which as u32, file }))
     }
 }
 

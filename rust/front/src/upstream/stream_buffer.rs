@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use edge_wire::{INITIAL_CREDIT, Kind, MAX_DATA_BYTES, MIN_SHARED_BYTES, cost};
 
-use super::shared_memory::{Given, Memories, SharedMemory};
+use super::shared_memory::{MemoryOffer, Memories, SharedMemory};
 use super::window::CreditWindow;
 use crate::memory::MemoryShare;
 
@@ -175,7 +175,7 @@ impl StreamBuffer {
     }
 
     /// Memory that the handler is to be given, if there is any.
-    pub fn take_memory(&self, memories: &Memories) -> Option<Given> {
+    pub fn take_memory(&self, memories: &Memories) -> Option<MemoryOffer> {
         self.may_have_memory.set(false);
         let (memory, given) = memories.take(self.share.borrow().another())?;
         *self.memory.borrow_mut() = Some(memory);

@@ -5,7 +5,7 @@ use std::time::Instant;
 use edge_wire::Kind;
 
 use super::outgoing::RequestBody;
-use super::shared_memory::{Given, Memories};
+use super::shared_memory::{MemoryOffer, Memories};
 
 /// A connection that carries streams, which have numbers.
 pub trait StreamCarrier {
@@ -31,7 +31,7 @@ pub trait StreamCarrier {
     fn memories(&self) -> &Memories;
 
     /// Gives the handler memory for what follows of a stream.
-    fn give_memory(&self, number: u32, given: Given);
+    fn give_memory(&self, number: u32, given: MemoryOffer);
 
     /// Sends a frame of a WebSocket, unless the handler has ended it.
     fn send_frame(&self, number: u32, kind: Kind, payload: &[u8]);

@@ -18,7 +18,7 @@ use super::failure::Failure;
 use super::login::Session;
 use super::messages::{self, Members, Split, TERMINATE, split, too_long, unexpected};
 use super::prepared::{PreparedStatements, Use};
-use super::statement::{Answered, Progress, Sink};
+use super::statement::{StatementAnswer, Progress, Sink};
 use super::types::Types;
 use crate::sql::Param;
 
@@ -143,7 +143,7 @@ impl Connection {
     }
 
     /// Sends a statement, and receives its answer. When that is dropped before its end, the connection remains busy.
-    pub async fn run(&mut self, sql: &Arc<str>, params: &[Param], sink: Sink) -> Result<Answered, Failure> {
+    pub async fn run(&mut self, sql: &Arc<str>, params: &[Param], sink: Sink) -> Result<StatementAnswer, Failure> {
         if self.is_busy || self.is_broken {
             return Err(Failure::Closed);
         }

@@ -7,7 +7,7 @@ use edge_service::backend::StatementResult;
 use super::failure::Failure;
 use super::pool::{Pool, Pooled};
 use super::rows::{Columns, PendingRows, ResultText, values};
-use super::statement::{Answered, Sink};
+use super::statement::{StatementAnswer, Sink};
 use super::types::{CATALOG, CatalogRow, Encoder};
 
 use crate::sql::{Param, Statement};
@@ -57,7 +57,7 @@ impl Lease {
         Ok(value.map(|value| String::from_utf8_lossy(&value).into_owned()))
     }
 
-    async fn send(&mut self, sql: &Arc<str>, params: &[Param], sink: Sink) -> Result<Answered, Failure> {
+    async fn send(&mut self, sql: &Arc<str>, params: &[Param], sink: Sink) -> Result<StatementAnswer, Failure> {
         match &mut self.connection {
             Some(connection) => connection.run(sql, params, sink).await,
             None => Err(Failure::Closed),

@@ -24,8 +24,8 @@ mod types;
 use std::rc::Rc;
 use std::time::Duration;
 
-use edge_service::backend::{Backend, Limits, Opened};
-use edge_service::database::{Held, OPEN_TIMEOUT};
+use edge_service::backend::{Backend, Limits, OpenedConnection};
+use edge_service::database::{ConnectionLease, OPEN_TIMEOUT};
 use edge_service::error::CallError;
 
 use crate::sql::{self, Statement};
@@ -65,7 +65,7 @@ impl Backend for Postgres {
         &self,
         limit: Duration,
         on_lost: impl Fn(CallError) + Clone + 'static,
-    ) -> Result<Opened<Pool>, CallError> {
+    ) -> Result<OpenedConnection<Pool>, CallError> {
         open(&self.target, &self.encryptions, limit, on_lost).await.map_err(|failure| failure.error)
     }
 
@@ -77,7 +77,7 @@ impl Backend for Postgres {
         }
     }
 
-    async fn begin(held: Held<Self>) -> Result<Transaction, CallError> {
+    async fn begin(held: ConnectionLease<Self>) -> Result<Transaction, CallError> {
         Transaction::begin(held).await
     }
 }

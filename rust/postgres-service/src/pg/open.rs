@@ -2,7 +2,7 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use edge_service::backend::Opened;
+use edge_service::backend::OpenedConnection;
 use edge_service::error::{CallError, Kind};
 use tokio::time::timeout;
 
@@ -27,7 +27,7 @@ pub async fn open(
     encryptions: &[Encryption],
     limit: Duration,
     on_lost: impl Fn(CallError) + Clone + 'static,
-) -> Result<Opened<Pool>, OpenFailure> {
+) -> Result<OpenedConnection<Pool>, OpenFailure> {
     // Those of earlier versions were stored without this check.
     if target.config.host.starts_with('/') {
         let error = CallError::new(Kind::Unavailable, "host: must be a name or an address, not a Unix socket");
@@ -50,7 +50,7 @@ async fn open_any(
     target: &Rc<Target>,
     encryptions: &[Encryption],
     on_lost: impl Fn(CallError) + Clone + 'static,
-) -> Result<Opened<Pool>, Failure> {
+) -> Result<OpenedConnection<Pool>, Failure> {
     let mut ways = encryptions.iter().peekable();
     while let Some(encryption) = ways.next() {
         match Pool::open(target.clone(), encryption.clone(), on_lost.clone()).await {
@@ -62,8 +62,8 @@ async fn open_any(
     Err(Failure::Other("there is no way to connect".to_owned()))
 }
 
-async fn test(pool: Rc<Pool>) -> Result<Opened<Pool>, Failure> {
-    let mut opened = Opened::new(pool.clone());
+async fn test(pool: Rc<Pool>) -> Result<OpenedConnection<Pool>, Failure> {
+    let mut opened = OpenedConnection::new(pool.clone());
     let mut lease = pool.lease().await.map_err(Failure::Call)?;
     let started = Instant::now();
     let version = lease.value("SHOW server_version").await?.unwrap_or_default();

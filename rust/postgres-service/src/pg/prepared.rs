@@ -13,7 +13,7 @@ const MAX_SQL_BYTES: usize = 64 * 1024;
 
 #[derive(Default)]
 pub struct PreparedStatements {
-    by_sql: HashMap<Arc<str>, Prepared>,
+    by_sql: HashMap<Arc<str>, NamedStatement>,
     /// The oldest first.
     order: VecDeque<Arc<str>>,
     /// Names to close together with the next statement.
@@ -21,7 +21,7 @@ pub struct PreparedStatements {
     names: u64,
 }
 
-struct Prepared {
+struct NamedStatement {
     name: Arc<str>,
     /// `None` for a statement without rows.
     columns: Option<Rc<Columns>>,
@@ -43,7 +43,7 @@ impl PreparedStatements {
         for name in self.obsolete.drain(..) {
             messages::close(out, &name);
         }
-        if let Some(Prepared { name, columns }) = self.by_sql.get(sql) {
+        if let Some(NamedStatement { name, columns }) = self.by_sql.get(sql) {
             return Use { name: name.clone(), is_new: false, columns: columns.clone() };
         }
         if sql.len() > MAX_SQL_BYTES {
@@ -68,7 +68,7 @@ impl PreparedStatements {
             }
         }
         self.order.push_back(sql.clone());
-        self.by_sql.insert(sql.clone(), Prepared { name, columns });
+        self.by_sql.insert(sql.clone(), NamedStatement { name, columns });
     }
 
     /// Forgets a statement that has failed, if it is new or stale. A new one may or may not have been prepared.

@@ -36,7 +36,7 @@ pub struct Progress {
 }
 
 /// The answer to a statement.
-pub struct Answered {
+pub struct StatementAnswer {
     pub columns: Option<Rc<Columns>>,
     /// When all types of the rows were known.
     pub text: Option<ResultText>,
@@ -44,7 +44,7 @@ pub struct Answered {
     tag: Vec<u8>,
 }
 
-impl Answered {
+impl StatementAnswer {
     pub fn rows_affected(&self) -> u64 {
         rows_affected(&self.tag, self.columns.is_some())
     }
@@ -119,9 +119,9 @@ impl Progress {
         }
     }
 
-    pub fn finish(self) -> Answered {
+    pub fn finish(self) -> StatementAnswer {
         let Self { columns, text, pending, tag, .. } = self;
-        Answered { columns, text, pending, tag }
+        StatementAnswer { columns, text, pending, tag }
     }
 
     fn begin(&mut self, columns: Rc<Columns>, types: &Types) {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use edge_service::backend::{self, StatementResult};
-use edge_service::database::Held;
+use edge_service::database::ConnectionLease;
 use edge_service::error::{CallError, Kind};
 use tokio::runtime::Handle;
 use tokio::task::spawn_local;
@@ -21,11 +21,11 @@ const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Transaction {
     /// Taken by the call in progress: when that is dropped, the connection is closed, and the transaction has ended.
     lease: Cell<Option<Lease>>,
-    held: Rc<Held<Postgres>>,
+    held: Rc<ConnectionLease<Postgres>>,
 }
 
 impl Transaction {
-    pub(super) async fn begin(held: Held<Postgres>) -> Result<Self, CallError> {
+    pub(super) async fn begin(held: ConnectionLease<Postgres>) -> Result<Self, CallError> {
         let mut lease = held.connection().lease().await.map_err(|error| held.failed(error))?;
         match lease.control("BEGIN").await {
             Ok(_) => Ok(Self { lease: Cell::new(Some(lease)), held: Rc::new(held) }),

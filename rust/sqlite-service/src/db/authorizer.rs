@@ -10,7 +10,7 @@ use edge_service::sql::{SESSION, TRANSACTION};
 use rusqlite::{Connection, ffi};
 
 use super::failure::Failure;
-use super::prepared::Prepared;
+use super::prepared::StatementCache;
 use super::statement::{Code, PreparedStatement};
 use crate::sql::{self, Verb, after_blanks};
 
@@ -75,7 +75,7 @@ pub fn prepare(
         return Err(invalid(refusal("VACUUM INTO", FILE)));
     }
     REVIEW.set(Some(Review { in_transaction, ..Review::default() }));
-    let prepared = PreparedStatement::prepare(connection, &given.sql, Prepared::keeps(&given.sql));
+    let prepared = PreparedStatement::prepare(connection, &given.sql, StatementCache::keeps(&given.sql));
     let Review { needs_transaction, refusal, .. } = REVIEW.take().unwrap_or_default();
     if let Some(refusal) = refusal {
         return Err(invalid(refusal));

@@ -18,7 +18,7 @@ use rusqlite::{Connection, OpenFlags, ffi};
 use super::authorizer::{invalid, prepare, restrict};
 use super::failure::Failure;
 use super::limits::{is_aborted, wait_for_lock};
-use super::prepared::Prepared;
+use super::prepared::StatementCache;
 use super::statement::{Code, Column, PreparedStatement, Run};
 use crate::sql::{self, Verb};
 
@@ -42,11 +42,11 @@ pub enum Access {
 }
 
 /// What a statement has answered, and the memory that is held for it.
-pub type Answered = (StatementResult, Option<Share>);
+pub type ResultWithMemory = (StatementResult, Option<Share>);
 
 pub struct Database {
     /// Dropped before the connection.
-    prepared: Prepared,
+    prepared: StatementCache,
     begin: PreparedStatement,
     commit: PreparedStatement,
     shares_snapshots: bool,
@@ -86,7 +86,7 @@ impl Database {
         // Reads the file for the first time, unless what is above has.
         connection.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
         Ok(Self {
-            prepared: Prepared::default(),
+            prepared: StatementCache::default(),
             begin,
             commit,
             shares_snapshots: false,
@@ -118,7 +118,7 @@ impl Database {
         statement: &sql::Statement,
         wants_rows: bool,
         in_transaction: bool,
-    ) -> Result<Answered, Failure> {
+    ) -> Result<ResultWithMemory, Failure> {
         let result = self.run_statement(statement, wants_rows, in_transaction);
         if result.as_ref().is_err_and(Failure::is_out_of_memory) {
             self.prepared.clear();
@@ -166,7 +166,7 @@ impl Database {
         given: &sql::Statement,
         wants_rows: bool,
         in_transaction: bool,
-    ) -> Result<Answered, Failure> {
+    ) -> Result<ResultWithMemory, Failure> {
         if given.verb != Verb::Select {
             self.leave_snapshot()?;
         } else if self.shares_snapshots {

@@ -12,14 +12,14 @@ const MAX_STATEMENT_BYTES: usize = 1024 * 1024;
 const MAX_SQL_BYTES: usize = 64 * 1024;
 
 #[derive(Default)]
-pub struct Prepared {
+pub struct StatementCache {
     statements: HashMap<Arc<str>, PreparedStatement>,
     /// The texts, oldest first, and the memory that each statement holds, bytes.
     order: VecDeque<(Arc<str>, usize)>,
     bytes: usize,
 }
 
-impl Prepared {
+impl StatementCache {
     /// Whether a statement may be kept, by its text.
     pub fn keeps(sql: &str) -> bool {
         sql.len() <= MAX_SQL_BYTES

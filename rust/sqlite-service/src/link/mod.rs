@@ -66,7 +66,7 @@ struct Request {
     work: Work,
 }
 
-struct Done {
+struct FinishedWork {
     number: usize,
     outcome: Result<StatementResult, CallError>,
     /// Held until the answer is taken.
@@ -75,11 +75,11 @@ struct Done {
 
 /// What both threads use.
 #[derive(Default)]
-struct Shared {
+struct LinkState {
     inbox: Mutex<Inbox>,
     /// Notified when there is something in it.
     has_requests: Condvar,
-    answers: Mutex<Vec<Done>>,
+    answers: Mutex<Vec<FinishedWork>>,
     /// Notified when there are some, and when the thread has ended.
     has_answers: Notify,
 }
@@ -91,7 +91,7 @@ struct Inbox {
     has_ended: bool,
 }
 
-impl Shared {
+impl LinkState {
     fn inbox(&self) -> MutexGuard<'_, Inbox> {
         lock(&self.inbox)
     }
@@ -104,7 +104,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The thread, as the runtime sees it.
 pub struct Link {
-    shared: Arc<Shared>,
+    shared: Arc<LinkState>,
     /// Those who wait for answers, by their number.
     askers: RefCell<Vec<Asker>>,
     /// Numbers that are not in use.
@@ -127,13 +127,13 @@ enum Asker {
     },
     /// It waits no more, but the answer will come.
     Gone,
-    Answered(Done),
+    Answered(FinishedWork),
 }
 
 impl Link {
     /// Starts the thread.
     pub fn start(file: File) -> std::io::Result<Rc<Self>> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(LinkState::default());
         let of_worker = shared.clone();
         thread::Builder::new()
             .name("sqlite".to_owned())
@@ -278,7 +278,7 @@ impl Link {
         }
     }
 
-    fn deliver(&self, done: Done) {
+    fn deliver(&self, done: FinishedWork) {
         let number = done.number;
         let asker = &mut self.askers.borrow_mut()[number];
         match std::mem::replace(asker, Asker::Free) {

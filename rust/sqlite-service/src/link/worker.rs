@@ -8,14 +8,14 @@ use edge_service::backend::StatementResult;
 use edge_service::error::{CallError, Kind};
 use edge_service::memory::MemoryBudget;
 
-use super::{Done, Place, Request, Shared, Work, closed, lock};
-use crate::db::{Access, Answered, Database, Failure, FileLimits, abortable, give_back_memory, resolve};
+use super::{FinishedWork, Place, Request, LinkState, Work, closed, lock};
+use crate::db::{Access, ResultWithMemory, Database, Failure, FileLimits, abortable, give_back_memory, resolve};
 
 /// Answers are sent in batches; the longest delay of one by the statements after it, and the bytes of a batch.
 const FLUSH_AFTER: Duration = Duration::from_millis(20);
 const FLUSH_BYTES: usize = 4 * 1024 * 1024;
 
-const NOTHING: Answered = (StatementResult::Affected { rows: 0, last_insert_id: None }, None);
+const NOTHING: ResultWithMemory = (StatementResult::Affected { rows: 0, last_insert_id: None }, None);
 
 /// The file of a service, as it is configured.
 #[derive(Clone)]
@@ -33,12 +33,12 @@ pub struct File {
 
 pub struct Worker {
     file: File,
-    shared: Arc<Shared>,
-    opened: Option<Opened>,
+    shared: Arc<LinkState>,
+    opened: Option<OpenFile>,
 }
 
 /// The file while it is open.
-struct Opened {
+struct OpenFile {
     path: PathBuf,
     limits: FileLimits,
     database: Database,
@@ -48,7 +48,7 @@ struct Opened {
 }
 
 impl Worker {
-    pub fn new(file: File, shared: Arc<Shared>) -> Self {
+    pub fn new(file: File, shared: Arc<LinkState>) -> Self {
         Self { file, shared, opened: None }
     }
 
@@ -97,7 +97,7 @@ impl Worker {
             if let Ok(StatementResult::Rows(json)) = &outcome {
                 bytes += json.len();
             }
-            answers.push(Done { number, outcome, _share: share });
+            answers.push(FinishedWork { number, outcome, _share: share });
             if bytes > FLUSH_BYTES || since.elapsed() >= FLUSH_AFTER {
                 self.send(&mut answers);
                 bytes = 0;
@@ -114,14 +114,14 @@ impl Worker {
         give_back_memory();
     }
 
-    fn send(&self, answers: &mut Vec<Done>) {
+    fn send(&self, answers: &mut Vec<FinishedWork>) {
         lock(&self.shared.answers).append(answers);
         self.shared.has_answers.notify_one();
     }
 
-    fn answer(&mut self, work: Work) -> Result<Answered, CallError> {
+    fn answer(&mut self, work: Work) -> Result<ResultWithMemory, CallError> {
         if let Work::Open = work {
-            self.opened = Some(Opened::open(&self.file)?);
+            self.opened = Some(OpenFile::open(&self.file)?);
             return Ok(NOTHING);
         }
         let opened = self.opened.as_mut().ok_or_else(closed)?;
@@ -132,7 +132,7 @@ impl Worker {
     }
 }
 
-impl Opened {
+impl OpenFile {
     fn open(file: &File) -> Result<Self, CallError> {
         let path = resolve(&file.path, file.creates, &file.folders)?;
         let limits = FileLimits::new(&path, file.max_size_mb);
@@ -148,7 +148,7 @@ impl Opened {
         }
     }
 
-    fn answer(&mut self, file: &File, work: Work) -> Result<Answered, Failure> {
+    fn answer(&mut self, file: &File, work: Work) -> Result<ResultWithMemory, Failure> {
         // Otherwise only a commit does it, and nothing can be committed.
         if self.has_full_wal {
             self.has_full_wal = !self.database.checkpoint()?;
@@ -176,7 +176,7 @@ impl Opened {
         }
     }
 
-    fn control(&mut self, sql: &str) -> Result<Answered, Failure> {
+    fn control(&mut self, sql: &str) -> Result<ResultWithMemory, Failure> {
         self.database.control(sql)?;
         Ok(NOTHING)
     }

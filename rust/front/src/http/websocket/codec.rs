@@ -21,12 +21,12 @@ const CONTROL_HEADER_BYTES: usize = 6;
 
 /// Why a socket is closed, as its client is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Closing {
+pub struct SocketClose {
     pub code: u16,
     pub reason: &'static str,
 }
 
-impl Closing {
+impl SocketClose {
     pub const fn new(code: u16, reason: &'static str) -> Self {
         Self { code, reason }
     }
@@ -34,7 +34,7 @@ impl Closing {
 
 /// What a client has sent.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Received {
+pub enum ClientMessage {
     /// A text in UTF-8.
     Text(Bytes),
     Binary(Bytes),
@@ -115,7 +115,7 @@ impl Codec {
     ///
     /// # Errors
     /// How the socket is to be closed, because the client violates the protocol.
-    pub fn read(&mut self, arrived: &mut Vec<u8>) -> Result<Option<Received>, Closing> {
+    pub fn read(&mut self, arrived: &mut Vec<u8>) -> Result<Option<ClientMessage>, SocketClose> {
         loop {
             let mut wire = MemoryIo { arrived, out: &mut self.out, frame: &mut self.frame };
             let read = self.context.read(&mut wire);
@@ -123,27 +123,27 @@ impl Codec {
             arrived.drain(..taken);
             self.held += taken;
             let received = match read {
-                Ok(Message::Text(text)) => Received::Text(Bytes::from(text)),
-                Ok(Message::Binary(bytes)) => Received::Binary(bytes),
+                Ok(Message::Text(text)) => ClientMessage::Text(Bytes::from(text)),
+                Ok(Message::Binary(bytes)) => ClientMessage::Binary(bytes),
                 Ok(Message::Pong(bytes)) => {
                     self.forget(bytes.len());
-                    Received::Pong(bytes)
+                    ClientMessage::Pong(bytes)
                 }
                 Ok(Message::Ping(bytes)) => {
                     self.forget(bytes.len());
-                    Received::Ping
+                    ClientMessage::Ping
                 }
                 Ok(Message::Frame(_)) => continue,
                 Ok(Message::Close(frame)) => {
                     // The answer to it is sent, too.
                     self.flush();
-                    Received::Close(frame.map(|CloseFrame { code, reason }| (code.into(), reason.as_bytes().to_vec())))
+                    ClientMessage::Close(frame.map(|CloseFrame { code, reason }| (code.into(), reason.as_bytes().to_vec())))
                 }
                 Err(Error::Io(_)) => return Ok(None),
-                Err(Error::ConnectionClosed | Error::AlreadyClosed) => Received::Close(None),
+                Err(Error::ConnectionClosed | Error::AlreadyClosed) => ClientMessage::Close(None),
                 Err(error) => return Err(closing_of(&error)),
             };
-            if matches!(received, Received::Text(_) | Received::Binary(_))
+            if matches!(received, ClientMessage::Text(_) | ClientMessage::Binary(_))
                 && std::mem::take(&mut self.held) > KEPT_BYTES
                 && self.context.can_write()
             {
@@ -231,12 +231,12 @@ impl Codec {
 }
 
 /// RFC 6455, section 7.4.1.
-fn closing_of(error: &Error) -> Closing {
+fn closing_of(error: &Error) -> SocketClose {
     match error {
-        Error::Capacity(_) => Closing::new(1009, "a message is longer than this endpoint takes"),
-        Error::Utf8(_) => Closing::new(1007, "a text is not UTF-8"),
-        Error::Protocol(ProtocolError::UnmaskedFrameFromClient) => Closing::new(1002, "a frame is not masked"),
-        _ => Closing::new(1002, "a frame violates the protocol"),
+        Error::Capacity(_) => SocketClose::new(1009, "a message is longer than this endpoint takes"),
+        Error::Utf8(_) => SocketClose::new(1007, "a text is not UTF-8"),
+        Error::Protocol(ProtocolError::UnmaskedFrameFromClient) => SocketClose::new(1002, "a frame is not masked"),
+        _ => SocketClose::new(1002, "a frame violates the protocol"),
     }
 }
 
@@ -285,8 +285,8 @@ mod tests {
                 // Headers are taken when they are whole.
                 assert!(arrived.len() < 14);
             }
-            let hello = Received::Text(Bytes::from_static(b"hello"));
-            assert_eq!(received, [Received::Ping, hello, Received::Binary(long.clone().into())], "{piece}");
+            let hello = ClientMessage::Text(Bytes::from_static(b"hello"));
+            assert_eq!(received, [ClientMessage::Ping, hello, ClientMessage::Binary(long.clone().into())], "{piece}");
             assert_eq!((codec.take_out(), codec.held()), (b"\x8a\x04ping".to_vec(), 0));
         }
     }
@@ -316,7 +316,7 @@ mod tests {
     fn a_close_is_answered_and_nothing_follows() {
         let mut codec = Codec::new(1000);
         let mut arrived = frame(0x88, b"\x03\xe9bye");
-        assert_eq!(codec.read(&mut arrived), Ok(Some(Received::Close(Some((1001, b"bye".to_vec()))))));
+        assert_eq!(codec.read(&mut arrived), Ok(Some(ClientMessage::Close(Some((1001, b"bye".to_vec()))))));
         codec.add_binary(&[1]);
         codec.add_close(None);
         assert_eq!(codec.take_out(), b"\x88\x05\x03\xe9bye");

@@ -1,5 +1,5 @@
 //! Frames of clients of WebSockets.
-use super::codec::{Closing, Codec, Received};
+use super::codec::{SocketClose, Codec, ClientMessage};
 
 const MAX_BYTES: usize = 1_000;
 
@@ -11,21 +11,21 @@ pub fn frames(bytes: &[u8]) {
 }
 
 /// The messages up to a close, and how the socket is closed when the client violates the protocol.
-fn received(bytes: &[u8], piece: usize) -> (Vec<Received>, Option<Closing>) {
+fn received(bytes: &[u8], piece: usize) -> (Vec<ClientMessage>, Option<SocketClose>) {
     let (mut codec, mut arrived, mut messages) = (Codec::new(MAX_BYTES), Vec::new(), Vec::new());
     for part in bytes.chunks(piece) {
         arrived.extend_from_slice(part);
         loop {
             match codec.read(&mut arrived) {
-                Ok(Some(close @ Received::Close(_))) => {
+                Ok(Some(close @ ClientMessage::Close(_))) => {
                     messages.push(close);
                     return (messages, None);
                 }
                 Ok(Some(message)) => {
-                    if let Received::Text(payload) | Received::Binary(payload) = &message {
+                    if let ClientMessage::Text(payload) | ClientMessage::Binary(payload) = &message {
                         assert!(payload.len() <= MAX_BYTES, "a message is longer than it may be");
                     }
-                    if let Received::Text(text) = &message {
+                    if let ClientMessage::Text(text) = &message {
                         assert!(std::str::from_utf8(text).is_ok(), "a text is not UTF-8");
                     }
                     messages.push(message);

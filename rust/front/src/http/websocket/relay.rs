@@ -9,7 +9,7 @@ use edge_wire::{Kind, cost};
 use tokio::time::timeout;
 
 use super::super::stream::{Broken, ClientStream};
-use super::codec::{Closing, Codec, Received};
+use super::codec::{SocketClose, Codec, ClientMessage};
 use super::forward::Forward;
 use super::rate::Rate;
 use crate::memory::MemoryShare;
@@ -25,10 +25,10 @@ const CLOSE_WAIT: Duration = Duration::from_secs(5);
 /// What the front itself asks with whether a client is there.
 const PING: &[u8] = b"gateway";
 
-const FAILED: Closing = Closing::new(1011, "the handler has failed");
-const RESTARTS: Closing = Closing::new(1012, "the endpoint restarts");
-const TOO_MANY: Closing = Closing::new(1008, "more messages in a second than this endpoint takes");
-const NO_MEMORY: Closing = Closing::new(1013, "the gateway has no memory left for this message");
+const FAILED: SocketClose = SocketClose::new(1011, "the handler has failed");
+const RESTARTS: SocketClose = SocketClose::new(1012, "the endpoint restarts");
+const TOO_MANY: SocketClose = SocketClose::new(1008, "more messages in a second than this endpoint takes");
+const NO_MEMORY: SocketClose = SocketClose::new(1013, "the gateway has no memory left for this message");
 
 /// How a socket has ended.
 pub enum SocketEnd {
@@ -159,16 +159,16 @@ impl<'a> Relay<'a> {
                     let is_held = self.hold();
                     return if is_held { Ok(None) } else { self.close_on_client(NO_MEMORY).await.map(Some) };
                 }
-                Ok(Some(Received::Text(text))) => self.forward(Kind::Text, text),
-                Ok(Some(Received::Binary(bytes))) => self.forward(Kind::Binary, bytes),
-                Ok(Some(Received::Pong(payload))) => {
+                Ok(Some(ClientMessage::Text(text))) => self.forward(Kind::Text, text),
+                Ok(Some(ClientMessage::Binary(bytes))) => self.forward(Kind::Binary, bytes),
+                Ok(Some(ClientMessage::Pong(payload))) => {
                     if self.handler_ping.as_deref() == Some(&payload[..]) {
                         self.handler_ping = None;
                         self.forward(Kind::Pong, payload);
                     }
                 }
-                Ok(Some(Received::Ping)) => {}
-                Ok(Some(Received::Close(frame))) => {
+                Ok(Some(ClientMessage::Ping)) => {}
+                Ok(Some(ClientMessage::Close(frame))) => {
                     self.send_close_to_handler(frame.as_ref().map(|(code, reason)| (*code, &reason[..])));
                     self.flush().await?;
                     self.stream.end().await?;
@@ -340,7 +340,7 @@ impl<'a> Relay<'a> {
     }
 
     /// Ends a socket whose client has done what it may not.
-    async fn close_on_client(&mut self, closing: Closing) -> Result<SocketEnd, SocketEnd> {
+    async fn close_on_client(&mut self, closing: SocketClose) -> Result<SocketEnd, SocketEnd> {
         self.send_close_to_handler(Some((closing.code, closing.reason.as_bytes())));
         self.codec.add_close(Some((closing.code, closing.reason)));
         // What it sends is not read any more: it may not be understood.
@@ -355,7 +355,7 @@ impl<'a> Relay<'a> {
         self.handler.send(Kind::Close, &payload);
     }
 
-    async fn close_and_wait(&mut self, closing: &Closing) -> Result<(), SocketEnd> {
+    async fn close_and_wait(&mut self, closing: &SocketClose) -> Result<(), SocketEnd> {
         self.codec.add_close(Some((closing.code, closing.reason)));
         self.await_close().await
     }
@@ -366,7 +366,7 @@ impl<'a> Relay<'a> {
         let answered = async {
             loop {
                 match self.codec.read(&mut self.stream.buffered) {
-                    Ok(Some(Received::Close(_))) | Err(_) => return,
+                    Ok(Some(ClientMessage::Close(_))) | Err(_) => return,
                     Ok(Some(_)) => {}
                     Ok(None) if !matches!(self.stream.fill().await, Ok(1..)) => return,
                     Ok(None) => {}

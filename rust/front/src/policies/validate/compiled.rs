@@ -129,13 +129,13 @@ pub struct MediaType {
     /// The media type in lower case, without parameters; it may end with `/*`.
     #[serde(rename = "type")]
     pub name: Box<str>,
-    pub read: Reading,
+    pub read: BodyFormat,
     pub shape: Option<Shape>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
-pub enum Reading {
+pub enum BodyFormat {
     Json,
     Form,
     Text,

@@ -56,9 +56,9 @@ pub struct SchemaEvaluation<'s> {
 }
 
 /// Which items of a list, or members of an object, a schema has looked at.
-pub struct Seen(pub Vec<bool>);
+pub struct EvaluatedParts(pub Vec<bool>);
 
-impl Seen {
+impl EvaluatedParts {
     fn of(value: &Json<'_>) -> Self {
         Self(vec![false; length(value)])
     }
@@ -147,7 +147,7 @@ impl<'s> SchemaEvaluation<'s> {
         value: &Json<'_>,
         place: &Place<'_>,
         mut problems: Option<&mut Problems>,
-        seen: Option<&mut Seen>,
+        seen: Option<&mut EvaluatedParts>,
     ) -> Fits {
         self.spend(1)?;
         let rules = match self.schema(schema).ok_or(TooComplex)? {
@@ -173,7 +173,7 @@ impl<'s> SchemaEvaluation<'s> {
         value: &Json<'_>,
         place: &Place<'_>,
         mut problems: Option<&mut Problems>,
-        outer: Option<&mut Seen>,
+        outer: Option<&mut EvaluatedParts>,
     ) -> Fits {
         let problems = &mut problems;
         let mut valid = true;
@@ -188,7 +188,7 @@ impl<'s> SchemaEvaluation<'s> {
             Json::Object(_) => rules.object.as_ref().and_then(|object| object.unevaluated_properties),
             _ => None,
         };
-        let mut own = (unevaluated.is_some() || outer.is_some()).then(|| Seen::of(value));
+        let mut own = (unevaluated.is_some() || outer.is_some()).then(|| EvaluatedParts::of(value));
         if own.is_some() {
             self.spend(length(value) as u64 / 8)?;
         }
@@ -235,7 +235,7 @@ impl<'s> SchemaEvaluation<'s> {
         value: &Json<'_>,
         place: &Place<'_>,
         problems: &mut Option<&mut Problems>,
-        seen: &mut Seen,
+        seen: &mut EvaluatedParts,
     ) -> Fits {
         let mut valid = true;
         for at in 0..seen.0.len() {
@@ -263,10 +263,10 @@ impl<'s> SchemaEvaluation<'s> {
         value: &Json<'_>,
         place: &Place<'_>,
         problems: Option<&mut Problems>,
-        seen: Option<&mut Seen>,
+        seen: Option<&mut EvaluatedParts>,
     ) -> Fits {
         let Some(seen) = seen else { return self.check(schema, value, place, problems, None) };
-        let mut own = Seen::of(value);
+        let mut own = EvaluatedParts::of(value);
         let valid = self.check(schema, value, place, problems, Some(&mut own))?;
         if valid {
             seen.add(&own);
@@ -280,7 +280,7 @@ impl<'s> SchemaEvaluation<'s> {
         value: &Json<'_>,
         place: &Place<'_>,
         problems: &mut Option<&mut Problems>,
-        mut seen: Option<&mut Seen>,
+        mut seen: Option<&mut EvaluatedParts>,
     ) -> Fits {
         let mut valid = true;
         let dependent = applied.dependent_schemas.iter();
@@ -316,7 +316,7 @@ impl<'s> SchemaEvaluation<'s> {
         value: &Json<'_>,
         place: &Place<'_>,
         problems: &mut Option<&mut Problems>,
-        mut seen: Option<&mut Seen>,
+        mut seen: Option<&mut EvaluatedParts>,
     ) -> Fits {
         let mut fitting = 0;
         for &schema in schemas {

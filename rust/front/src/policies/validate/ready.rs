@@ -2,7 +2,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::compiled::{CompiledBody, CompiledValidate, MediaType, Mode, Parameter, Reading, Shape};
+use super::compiled::{CompiledBody, CompiledValidate, MediaType, Mode, Parameter, BodyFormat, Shape};
 use super::evaluate::{Budget, SchemaEvaluation, TooComplex};
 use super::json::{Json, MAX_VALUES};
 use super::kept_head::KeptHead;
@@ -49,7 +49,7 @@ pub enum BodyKind {
     /// It is not checked.
     Any,
     /// It is checked as a media type, which has this place in the list of all.
-    Of(usize, Reading),
+    Of(usize, BodyFormat),
     /// Its type is not accepted.
     Unknown,
     /// It is compressed, and so cannot be checked.
@@ -60,8 +60,8 @@ impl BodyKind {
     /// About the memory that it takes to read a body.
     pub(super) fn room(self, body: &[u8]) -> usize {
         match self {
-            Self::Of(_, Reading::Json) => Json::room(body),
-            Self::Of(_, Reading::Form) => text::form_room(body),
+            Self::Of(_, BodyFormat::Json) => Json::room(body),
+            Self::Of(_, BodyFormat::Form) => text::form_room(body),
             _ => 0,
         }
     }
@@ -188,7 +188,7 @@ impl Ready {
         let group = name.split_once('/').map(|(group, _)| format!("{group}/*")).unwrap_or_default();
         let find = |name: &str| body.types.iter().position(|media| &*media.name == name && !name.is_empty());
         match find(&name).or_else(|| find(&group)).or_else(|| find("*/*")) {
-            Some(at) if body.types[at].read == Reading::Nothing => BodyKind::Any,
+            Some(at) if body.types[at].read == BodyFormat::Nothing => BodyKind::Any,
             Some(_) if is_encoded => BodyKind::Encoded,
             Some(at) => BodyKind::Of(at, body.types[at].read),
             None => BodyKind::Unknown,
@@ -206,7 +206,7 @@ impl Ready {
         let place = Place::root("body");
         let mut evaluation = self.evaluation(self.budget(body.len()), stop.clone());
         let mut reader = TextReader { evaluation: &mut evaluation };
-        if media.read == Reading::Json {
+        if media.read == BodyFormat::Json {
             return match Json::read(body, stop) {
                 Ok(value) => reader.check(shape, &value, &place, problems),
                 Err(problem) => {
@@ -219,7 +219,7 @@ impl Ready {
             problems.add(&place, "is not UTF-8");
             return Ok(());
         };
-        if media.read == Reading::Text {
+        if media.read == BodyFormat::Text {
             let value = reader.scalar(shape, Cow::Borrowed(text))?;
             return reader.check(shape, &value, &place, problems);
         }

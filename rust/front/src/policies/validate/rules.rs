@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use std::hash::BuildHasher;
 
 use super::compiled::Index;
-use super::evaluate::{Fits, SchemaEvaluation, Seen, also, fail};
+use super::evaluate::{Fits, SchemaEvaluation, EvaluatedParts, also, fail};
 use super::json::Json;
 use super::number::Number;
 use super::problems::{Place, Problems};
@@ -117,7 +117,7 @@ impl SchemaEvaluation<'_> {
         items: &[Json<'_>],
         place: &Place<'_>,
         problems: ProblemSink<'_, '_>,
-        mut seen: Option<&mut Seen>,
+        mut seen: Option<&mut EvaluatedParts>,
     ) -> Fits {
         let mut valid = true;
         let length = items.len() as u64;
@@ -180,7 +180,7 @@ impl SchemaEvaluation<'_> {
         members: &[(Cow<'_, str>, Json<'_>)],
         place: &Place<'_>,
         problems: ProblemSink<'_, '_>,
-        mut seen: Option<&mut Seen>,
+        mut seen: Option<&mut EvaluatedParts>,
     ) -> Fits {
         let mut valid = true;
         let length = members.len() as u64;

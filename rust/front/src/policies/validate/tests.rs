@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::super::cache::Cached;
-use super::compiled::Reading;
+use super::compiled::BodyFormat;
 use super::finish::MEMORY_LOOK;
 use super::json::{Json, MAX_VALUES};
 use super::problems::{Place, Problems};
@@ -300,7 +300,7 @@ async fn a_check_that_outlasts_the_deadline_is_not_waited_for_and_gives_back_wha
     let body = format!("{}1{}{}", r#"{"a":"#.repeat(100), "}".repeat(100), " ".repeat(1_000_000));
     let validator = validator(&policy(schemas));
     validator.prepare().await;
-    let partial = PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, Reading::Json), kept: None };
+    let partial = PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, BodyFormat::Json), kept: None };
     let (held, freed) = tokio::sync::oneshot::channel::<()>();
     let body = Arc::new(Held { bytes: body.into(), _held: held });
     let memory = MemoryShare::new(Arc::new(MemoryBudget::new(usize::MAX)), None);
@@ -321,7 +321,7 @@ async fn a_check_waits_for_memory_and_is_refused_where_there_is_never_enough() {
             let (validator, body, memory) = (validator.clone(), body.clone(), MemoryShare::new(memory.clone(), None));
             async move {
                 let partial =
-                    PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, Reading::Json), kept: None };
+                    PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, BodyFormat::Json), kept: None };
                 finish(&validator, partial, body, memory, &"endpoint".into(), deadline).await
             }
         };
@@ -358,13 +358,13 @@ fn forms_have_bounded_members_and_ask_for_the_memory_of_these() {
         policy["body"]["types"][0]["read"] = json!(read);
         validator(&policy)
     };
-    let partial = || PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, Reading::Form), kept: None };
+    let partial = || PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, BodyFormat::Form), kept: None };
     let form = of("form");
-    let room = |read: Reading, body: &str| BodyKind::Of(0, read).room(body.as_bytes());
-    let of_fields = room(Reading::Form, &"a&".repeat(100_000));
+    let room = |read: BodyFormat, body: &str| BodyKind::Of(0, read).room(body.as_bytes());
+    let of_fields = room(BodyFormat::Form, &"a&".repeat(100_000));
     assert!(of_fields >= 100_000 * 2 * size_of::<(Cow<'_, str>, Cow<'_, str>)>());
-    assert!(room(Reading::Form, "text=[[[[[[[[[[{{{{{{{{{{,,,,,,,,,,") < 1_000);
-    assert_eq!(room(Reading::Text, &"[{,:".repeat(1_000)), 0);
+    assert!(room(BodyFormat::Form, "text=[[[[[[[[[[{{{{{{{{{{,,,,,,,,,,") < 1_000);
+    assert_eq!(room(BodyFormat::Text, &"[{,:".repeat(1_000)), 0);
     let Verdict::Refused(refusal) =
         form.finish(partial(), "a&".repeat(MAX_VALUES + 1).as_bytes(), &StopFlag::default())
     else {
@@ -414,7 +414,7 @@ async fn what_is_forgotten_between_head_and_body_is_made_again() {
     let validator = validator(&policy(json!([{ "type": ["array"] }])));
     for forgets in [false, true] {
         assert!(validator.prepare().await && validator.is_ready() && validator.bytes() > 0);
-        let partial = PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, Reading::Json), kept: None };
+        let partial = PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, BodyFormat::Json), kept: None };
         if forgets {
             validator.forget();
             assert!(!validator.is_ready() && validator.bytes() == 0 && validator.checks_bodies());

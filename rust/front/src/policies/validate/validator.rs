@@ -26,7 +26,7 @@ pub struct Validator {
     mode: OnceLock<Option<Mode>>,
     /// Known once it was ready.
     checks_bodies: OnceLock<bool>,
-    ready: RwLock<Option<Made>>,
+    ready: RwLock<Option<ReadyResult>>,
     is_used: AtomicBool,
     /// Held while it is made ready.
     making: Mutex<()>,
@@ -35,7 +35,7 @@ pub struct Validator {
 }
 
 /// Made of the text, or why that cannot be.
-type Made = Result<Arc<Ready>, Arc<str>>;
+type ReadyResult = Result<Arc<Ready>, Arc<str>>;
 
 impl fmt::Debug for Validator {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -99,7 +99,7 @@ impl Validator {
     }
 
     /// It is made ready here where it is not: that takes time.
-    pub(super) fn made(self: &Arc<Self>) -> Made {
+    pub(super) fn made(self: &Arc<Self>) -> ReadyResult {
         if let Some(ready) = self.ready() {
             return ready;
         }
@@ -115,7 +115,7 @@ impl Validator {
         ready
     }
 
-    fn set_ready(&self, ready: Option<Made>) {
+    fn set_ready(&self, ready: Option<ReadyResult>) {
         let before = std::mem::replace(&mut *self.ready.write().unwrap_or_else(PoisonError::into_inner), ready);
         // Not while the lock is held: much may have to be freed.
         drop(before);
@@ -136,7 +136,7 @@ impl Validator {
     }
 
     /// `None`: it is not ready.
-    fn ready(&self) -> Option<Made> {
+    fn ready(&self) -> Option<ReadyResult> {
         if !self.is_used.load(Ordering::Relaxed) {
             self.is_used.store(true, Ordering::Relaxed);
         }

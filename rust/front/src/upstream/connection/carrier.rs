@@ -5,7 +5,7 @@ use edge_wire::{Kind, MEMORY_BYTES, credit, header, memory};
 
 use super::super::in_flight::StreamState;
 use super::super::outgoing::RequestBody;
-use super::super::shared_memory::{Given, Memories};
+use super::super::shared_memory::{MemoryOffer, Memories};
 use super::super::stream_handle::StreamCarrier;
 use super::HandlerConnection;
 
@@ -57,7 +57,7 @@ impl StreamCarrier for HandlerConnection {
         &self.memories
     }
 
-    fn give_memory(&self, number: u32, Given { which, file }: Given) {
+    fn give_memory(&self, number: u32, MemoryOffer { which, file }: MemoryOffer) {
         let frame = memory(number, which, MEMORY_BYTES as u32);
         match file {
             Some(file) => self.outgoing.borrow_mut().add_with_file(&frame, file),

@@ -8,7 +8,7 @@ use crate::sse::Sse;
 use crate::stream::{StreamBody, StreamResponse};
 
 /// What is sent to the gateway.
-pub enum Answered {
+pub enum OutgoingAnswer {
     /// A response in one frame.
     Whole(Response),
     /// A response piece by piece.
@@ -20,30 +20,30 @@ pub enum Answered {
 /// What a handler answers with.
 pub trait Answer {
     /// Makes it what is sent. Called while the thread works on the request.
-    fn into_answered(self) -> Answered;
+    fn into_answered(self) -> OutgoingAnswer;
 }
 
 impl Answer for Response {
-    fn into_answered(self) -> Answered {
+    fn into_answered(self) -> OutgoingAnswer {
         if self.status >= 500 {
             note_error(&self);
         }
-        Answered::Whole(self)
+        OutgoingAnswer::Whole(self)
     }
 }
 
 impl Answer for StreamResponse {
-    fn into_answered(mut self) -> Answered {
+    fn into_answered(mut self) -> OutgoingAnswer {
         if matches!(self.body, StreamBody::Whole) {
             return self.head.into_answered();
         }
         self.request = CurrentRequest::get();
-        Answered::Stream(Box::new(self))
+        OutgoingAnswer::Stream(Box::new(self))
     }
 }
 
 impl Answer for Sse {
-    fn into_answered(self) -> Answered {
+    fn into_answered(self) -> OutgoingAnswer {
         StreamResponse::from(self).into_answered()
     }
 }
@@ -67,7 +67,7 @@ struct Failure {
 }
 
 impl<A: PlainAnswer, E: Into<Response>> Answer for Result<A, E> {
-    fn into_answered(self) -> Answered {
+    fn into_answered(self) -> OutgoingAnswer {
         match self {
             Ok(answer) => answer.into_answered(),
             Err(error) => error.into().into_answered(),

@@ -38,7 +38,7 @@ pub mod workers;
 
 use crate::websocket::WebSocket;
 use crate::wire::takes::Takes;
-use answer::{Answered, PlainAnswer, ResultAnswer};
+use answer::{OutgoingAnswer, PlainAnswer, ResultAnswer};
 use body_source::BodySource;
 use gateway_connection::{GatewayConnection, IncomingRequest};
 use input::{Incoming, Input};
@@ -48,7 +48,7 @@ use std::sync::Arc;
 use waiting::ConnectionBody;
 use workers::Workers;
 
-type Handler = dyn Fn(Incoming) -> Answered + Send + Sync;
+type Handler = dyn Fn(Incoming) -> OutgoingAnswer + Send + Sync;
 
 /// Serves requests with `handler` until the gateway stops the process. What `handler_loop!` expands to.
 #[inline(never)]
@@ -110,10 +110,10 @@ fn serve_connection(handler: &Handler, workers: &'static Workers, connection: &A
         }
         let body = body.map(|id| BodySource::Connection(ConnectionBody::new(workers, connection, id)));
         match workers.latency.measure(|| panics::catch(handler, Incoming { request, body })) {
-            Answered::Whole(response) => connection.answer(number, response, slow),
-            Answered::Stream(stream) => streaming::answer(workers, connection, number, *stream),
-            Answered::Socket(last_frames) if last_frames.is_empty() => {}
-            Answered::Socket(last_frames) => connection.end_stream(number, &last_frames),
+            OutgoingAnswer::Whole(response) => connection.answer(number, response, slow),
+            OutgoingAnswer::Stream(stream) => streaming::answer(workers, connection, number, *stream),
+            OutgoingAnswer::Socket(last_frames) if last_frames.is_empty() => {}
+            OutgoingAnswer::Socket(last_frames) => connection.end_stream(number, &last_frames),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A panic is a 500 for its own request, and does not affect others.
 
-use super::answer::Answered;
+use super::answer::OutgoingAnswer;
 use super::current;
 #[cfg(feature = "async")]
 use super::current::Current;
@@ -33,7 +33,7 @@ pub fn install_hook() {
 }
 
 /// Calls the handler; a panic becomes a 500.
-pub fn catch(handler: &dyn Fn(Incoming) -> Answered, incoming: Incoming) -> Answered {
+pub fn catch(handler: &dyn Fn(Incoming) -> OutgoingAnswer, incoming: Incoming) -> OutgoingAnswer {
     let _working = current::work_on(Some(incoming.current()));
     // Unwind safety is about broken invariants behind shared references; the handler owns its request, and statics of
     // the handler are as exposed to a panicking thread as in any Rust program.
@@ -42,8 +42,8 @@ pub fn catch(handler: &dyn Fn(Incoming) -> Answered, incoming: Incoming) -> Answ
 }
 
 /// The answer to a request whose handler panicked.
-pub fn answer() -> Answered {
-    Answered::Whole(Response::internal_error(ANSWER))
+pub fn answer() -> OutgoingAnswer {
+    OutgoingAnswer::Whole(Response::internal_error(ANSWER))
 }
 
 /// A call whose panics become `None`, with its request named to the panic hook.

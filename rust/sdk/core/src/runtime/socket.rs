@@ -1,6 +1,6 @@
 //! Calls the function of a handler of WebSockets.
 
-use super::answer::Answered;
+use super::answer::OutgoingAnswer;
 use super::body_source::BodySource;
 use super::input::Incoming;
 use super::socket_line::{Line, SocketLink};
@@ -42,9 +42,9 @@ impl<E: Into<HandlerError>> SocketEnd for Result<(), E> {
 ///
 /// # Errors
 /// The answer to a request that asks for none. The gateway sends no such request.
-pub fn requested_socket(incoming: Incoming) -> Result<(Request, BodySource, Arc<Line>), Answered> {
+pub fn requested_socket(incoming: Incoming) -> Result<(Request, BodySource, Arc<Line>), OutgoingAnswer> {
     let body = incoming.body.and_then(|body| Some((SocketLink::of(&body)?, body)));
-    let Some((link, body)) = body else { return Err(Answered::Whole(Response::error(426, "this is no WebSocket"))) };
+    let Some((link, body)) = body else { return Err(OutgoingAnswer::Whole(Response::error(426, "this is no WebSocket"))) };
     Ok((incoming.request, body, Arc::new(Line::new(link))))
 }
 
@@ -72,14 +72,14 @@ impl Drop for Open {
 }
 
 /// Calls the function of a handler.
-pub fn serve<E: SocketEnd>(handler: fn(WebSocket) -> E, incoming: Incoming) -> Answered {
+pub fn serve<E: SocketEnd>(handler: fn(WebSocket) -> E, incoming: Incoming) -> OutgoingAnswer {
     let (request, body, line) = match requested_socket(incoming) {
         Ok(requested) => requested,
         Err(answer) => return answer,
     };
     let open = Open::count();
     if open.is_one_too_many {
-        return Answered::Whole(Response::error(503, NO_THREAD).with_header("Retry-After", "1"));
+        return OutgoingAnswer::Whole(Response::error(503, NO_THREAD).with_header("Retry-After", "1"));
     }
     let socket = WebSocket::new(request, body, line.clone());
     // This is what `panics::catch` does, which would take an accepted socket for one that is only requested.

@@ -1,6 +1,6 @@
 //! The line of a WebSocket that a handler serves: who may send, and how it ends.
 
-use super::answer::{Answer, Answered};
+use super::answer::{Answer, OutgoingAnswer};
 #[cfg(feature = "async")]
 use super::asynchronous::connection::TaskSocket;
 use super::body_source::BodySource;
@@ -238,42 +238,42 @@ impl Line {
     }
 
     /// The function has returned; `None` if it panicked.
-    pub fn finish(&self, result: Option<Result<(), HandlerError>>) -> Answered {
+    pub fn finish(&self, result: Option<Result<(), HandlerError>>) -> OutgoingAnswer {
         let _turn = lock(&self.turn);
         self.end(result)
     }
 
     /// The same for a task.
     #[cfg(feature = "async")]
-    pub async fn finish_async(&self, result: Option<Result<(), HandlerError>>) -> Answered {
+    pub async fn finish_async(&self, result: Option<Result<(), HandlerError>>) -> OutgoingAnswer {
         let _turn = self.async_turn.lock().await;
         self.end(result)
     }
 
-    fn end(&self, result: Option<Result<(), HandlerError>>) -> Answered {
+    fn end(&self, result: Option<Result<(), HandlerError>>) -> OutgoingAnswer {
         let mut state = lock(&self.state);
         let number = self.link.number();
         let refusal = state.refusal.take();
         let phase = std::mem::replace(&mut state.phase, Phase::Over);
         match (phase, result) {
-            (Phase::Over, _) => Answered::Socket(Vec::new()),
+            (Phase::Over, _) => OutgoingAnswer::Socket(Vec::new()),
             (Phase::Requested, None) => panics::answer(),
             (Phase::Requested, Some(Err(error))) => Response::from(error).into_answered(),
             (Phase::Requested, Some(Ok(()))) => match refusal {
                 Some(response) => response.into_answered(),
-                None if self.link.accept(&state.head).is_none() => Answered::Socket(Vec::new()),
-                None => Answered::Socket(last_frames(number, Some(DONE))),
+                None if self.link.accept(&state.head).is_none() => OutgoingAnswer::Socket(Vec::new()),
+                None => OutgoingAnswer::Socket(last_frames(number, Some(DONE))),
             },
             (Phase::Open, Some(Ok(()))) => {
-                Answered::Socket(last_frames(number, Some(if refusal.is_some() { REFUSED } else { DONE })))
+                OutgoingAnswer::Socket(last_frames(number, Some(if refusal.is_some() { REFUSED } else { DONE })))
             }
-            (Phase::Closed, Some(Ok(()))) => Answered::Socket(last_frames(number, None)),
+            (Phase::Closed, Some(Ok(()))) => OutgoingAnswer::Socket(last_frames(number, None)),
             (_, failed) => {
                 let is_over = state.stream.is_none_or(|id| self.link.is_over(id));
                 if let Some(Err(error)) = failed.filter(|_| !is_over) {
                     records::error(&format!("a WebSocket has failed: {error}"), serde_json::Map::new());
                 }
-                Answered::Socket(last_frame(number, Err(if is_over { String::new() } else { FAILED.to_owned() })))
+                OutgoingAnswer::Socket(last_frame(number, Err(if is_over { String::new() } else { FAILED.to_owned() })))
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Sends an answer piece by piece, on the thread that has made the call.
 
-use super::answer::Answered;
+use super::answer::OutgoingAnswer;
 use super::gateway_connection::GatewayConnection;
 use super::streams::{StreamId, MAX_PIECE_BYTES};
 use super::waiting::Waiter;
@@ -52,7 +52,7 @@ pub fn answer(workers: &'static Workers, connection: &Arc<GatewayConnection>, nu
     let StreamBody::Written(write) = body else {
         let text = "an async stream is an answer for handler_loop_async! only";
         records::error(text, serde_json::Map::new());
-        if let Answered::Whole(response) = panics::answer() {
+        if let OutgoingAnswer::Whole(response) = panics::answer() {
             connection.answer(number, response, true);
         }
         return;

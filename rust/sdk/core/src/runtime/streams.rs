@@ -66,9 +66,9 @@ struct Stream {
 }
 
 /// Counts a thread that waits.
-pub struct Waiting<'a>(&'a AtomicUsize);
+pub struct WaitingThread<'a>(&'a AtomicUsize);
 
-impl Drop for Waiting<'_> {
+impl Drop for WaitingThread<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, SeqCst);
     }
@@ -201,10 +201,10 @@ impl Streams {
     }
 
     /// Says that this thread waits, so that whoever stops reading tells it.
-    pub fn begin_waiting(&self) -> Waiting<'_> {
+    pub fn begin_waiting(&self) -> WaitingThread<'_> {
         self.waiting.fetch_add(1, SeqCst);
         fence(SeqCst);
-        Waiting(&self.waiting)
+        WaitingThread(&self.waiting)
     }
 
     /// Waits until something has changed.

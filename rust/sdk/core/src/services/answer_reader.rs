@@ -22,10 +22,10 @@ pub struct AnswerReader {
 pub struct ReceivedAnswer {
     pub number: u32,
     head: Range<usize>,
-    body: Placed,
+    body: BodyPlace,
 }
 
-enum Placed {
+enum BodyPlace {
     InBuffer(Range<usize>),
     Apart(Vec<u8>),
 }
@@ -72,12 +72,12 @@ impl AnswerReader {
         let body_end = head.end + header.body_len;
         let body = if body_end <= self.end {
             self.start = body_end;
-            Placed::InBuffer(head.end..body_end)
+            BodyPlace::InBuffer(head.end..body_end)
         } else {
             let mut body = self.bytes[head.end..self.end].to_vec();
             read_rest(stream, header.body_len, &mut body)?;
             self.start = self.end;
-            Placed::Apart(body)
+            BodyPlace::Apart(body)
         };
         Ok(ReceivedAnswer { number: header.number, head, body })
     }
@@ -85,8 +85,8 @@ impl AnswerReader {
     /// The head of an answer, and its body.
     pub fn open(&self, received: ReceivedAnswer) -> (&[u8], AnswerBody<'_>) {
         let body = match received.body {
-            Placed::InBuffer(range) => AnswerBody::Small(&self.bytes[range]),
-            Placed::Apart(bytes) => AnswerBody::Large(bytes),
+            BodyPlace::InBuffer(range) => AnswerBody::Small(&self.bytes[range]),
+            BodyPlace::Apart(bytes) => AnswerBody::Large(bytes),
         };
         (&self.bytes[received.head], body)
     }

@@ -8,7 +8,7 @@ use super::answer_reader::AnswerBody;
 use super::call::Call;
 use super::connection::{Address, Connection};
 use super::failure::ConnectionError;
-use super::reply::{self, Moved, Reply};
+use super::reply::{self, RedirectedCall, Reply};
 use crate::error::HandlerError;
 use crate::runtime::current;
 use crate::runtime::records::{self, ServiceCall};
@@ -125,7 +125,7 @@ impl Call<'_> {
 enum Attempt<R> {
     Answered(Connection, Result<R, HandlerError>),
     /// It was not made. It has to be sent elsewhere.
-    Moved(Connection, Moved),
+    Moved(Connection, RedirectedCall),
     /// It was not made: nobody listens there, or does not know this process.
     NotThere(ConnectionError),
 }
@@ -215,7 +215,7 @@ fn remaining(call: &Call<'_>, began: Instant) -> Result<Option<Duration>, Handle
 }
 
 /// Remembers the new address of a pool; without one, the actor host is asked.
-fn remember(pool: &str, from: &Arc<Address>, Moved { to }: Moved) {
+fn remember(pool: &str, from: &Arc<Address>, RedirectedCall { to }: RedirectedCall) {
     let Some(to) = to else { return forget(pool, from) };
     let socket = beside(&to.socket);
     let mut addresses = lock(&ADDRESSES);

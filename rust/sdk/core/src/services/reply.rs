@@ -25,7 +25,7 @@ fn none<T>() -> Option<T> {
 
 /// The answer to a call that was not made, because another process answers for the service.
 #[derive(Deserialize)]
-pub struct Moved {
+pub struct RedirectedCall {
     /// None: the actor host knows.
     pub to: Option<MovedTo>,
 }
@@ -38,7 +38,7 @@ pub struct MovedTo {
 }
 
 /// Whether a call has to be sent elsewhere.
-pub fn moved(head: &[u8]) -> Option<Moved> {
+pub fn moved(head: &[u8]) -> Option<RedirectedCall> {
     // The usual case, without parsing it.
     if !head.starts_with(MOVED) {
         return None;

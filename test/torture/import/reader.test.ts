@@ -5,13 +5,13 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { expect } from 'chai';
-import { loadConfig } from '../../src/config.js';
-import { ImportReader } from '../../src/import/reader.js';
-import { isAlive } from '../../src/util/process-liveness.js';
-import { eventually } from '../support/eventually.js';
-import { GITHUB_DOCUMENT } from '../support/server-cache.js';
-import { type TempDir, tempDir } from '../support/temp.js';
-import { documentText, documentWith, expectRejected, RESPONSES } from './documents/documents.js';
+import { loadConfig } from '../../../src/config.js';
+import { ImportReader } from '../../../src/import/reader.js';
+import { isAlive } from '../../../src/util/process-liveness.js';
+import { documentText, documentWith, expectRejected, RESPONSES } from '../../import/documents/documents.js';
+import { eventually } from '../../support/eventually.js';
+import { GITHUB_DOCUMENT } from '../../support/server-cache.js';
+import { type TempDir, tempDir } from '../../support/temp.js';
 
 /** Takes many seconds to parse. */
 const ENDLESS = `openapi: 3.0.0\nx-data:\n${'- [a, b]\n'.repeat(200_000)}`;
@@ -191,8 +191,8 @@ describe('import reader', () => {
     await writeFile(body, JSON.stringify({ spec: ENDLESS }));
     const script = `
       import { createReadStream } from 'node:fs';
-      import { loadConfig } from ${JSON.stringify(new URL('../../src/config.js', import.meta.url).href)};
-      import { ImportReader } from ${JSON.stringify(new URL('../../src/import/reader.js', import.meta.url).href)};
+      import { loadConfig } from ${JSON.stringify(new URL('../../../src/config.js', import.meta.url).href)};
+      import { ImportReader } from ${JSON.stringify(new URL('../../../src/import/reader.js', import.meta.url).href)};
       const reader = new ImportReader(loadConfig({ DATA_DIR: ${JSON.stringify(join(folder.path, 'other'))} }));
       await reader.readRequest('somebody', createReadStream(${JSON.stringify(body)}), async () => undefined);
     `;

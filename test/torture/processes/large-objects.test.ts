@@ -5,9 +5,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { execa } from 'execa';
-import { deployLargeFiles, expectSentAndRead } from '../support/large-objects.js';
-import { type Stack, startStack } from '../support/processes.js';
-import { tempDir } from '../support/temp.js';
+import { deployLargeFiles, expectSentAndRead } from '../../support/large-objects.js';
+import { type Stack, startStack } from '../../support/processes.js';
+import { tempDir } from '../../support/temp.js';
 
 const MEGABYTE = 1024 * 1024;
 
