@@ -1,5 +1,7 @@
 /** The inverse of a change, against the object that exists now: what others have changed since stays. */
+
 import { isDeepStrictEqual } from 'node:util';
+import type { JsonObject } from '../util/json-object.js';
 import { changedFields } from './compare.js';
 import { titleOf } from './keys.js';
 import type { InstallationObject, ObjectChange } from './objects.js';
@@ -52,7 +54,7 @@ function merged(
   after: InstallationObject,
   now: InstallationObject,
 ): Inverse {
-  const [old, made, is] = [before, after, now].map((object) => object as unknown as Members);
+  const [old, made, is] = [before, after, now].map((object) => object as unknown as JsonObject);
   if (!old || !made || !is) throw new Error('an object is missing');
   const target: Record<string, unknown> = { ...is };
   const warnings: string[] = [];
@@ -67,5 +69,3 @@ function merged(
   if (fields.length === 0) return { change: undefined, warnings };
   return { change: { action: 'update', id, before: now, after: back, fields }, warnings };
 }
-
-type Members = Readonly<Record<string, unknown>>;

@@ -114,7 +114,7 @@ export class Supervisor {
       readDigest: () => readRowsDigest(store, 'endpoints'),
       readRows: async (ids) =>
         mapInParts(await routedEndpoints(store, ids), async (row) =>
-          compactEndpoint(await texts.takenOut(row)),
+          compactEndpoint(await texts.extractValidate(row)),
         ),
       apply: (changed) => this.#apply(changed),
       log,

@@ -34,12 +34,13 @@ export async function requireRightsAsBefore(
   if (actor === null) return;
   const who = titleOf(actor as Actor);
   const current = await rightsOf(store, settings, actor as Actor);
-  if (!current) throw new AppError('forbidden', `${who} has asked for this, and may do nothing any more`);
+  if (!current)
+    throw new AppError('forbidden', `${who} has asked for this, and no longer has any permission`);
   const lost = rights === null ? undefined : lostRights(rights, current);
   if (lost !== undefined)
     throw new AppError(
       'forbidden',
-      `${who} has asked for this, and has less rights since: without ${lost}. Ask again.`,
+      `${who} has asked for this, and has lost rights since: ${lost}. Ask again.`,
     );
 }
 

@@ -1,4 +1,5 @@
 /** What the claims of a provider of OpenID Connect mean here: `OIDC_ROLE_CLAIM` and `OIDC_ROLES`. */
+import type { JsonObject } from '../util/json-object.js';
 import { FORMATS } from './formats.js';
 import { ROLES, type Role } from './permission.js';
 
@@ -12,13 +13,11 @@ export interface Grant {
 /** What each value of the claim gives. */
 export type RoleMapping = ReadonlyMap<string, Grant>;
 
-type Json = Readonly<Record<string, unknown>>;
-
 /**
  * Reads `{"operators": "admin", "team-a": {"role": "editor", "domains": ["a.example"]}}`.
  * @throws Error with the place
  */
-export function readRoleMapping(setting: Json): RoleMapping {
+export function readRoleMapping(setting: JsonObject): RoleMapping {
   return new Map(Object.entries(setting).map(([value, grant]) => [value, readGrant(value, grant)]));
 }
 
@@ -27,7 +26,7 @@ function readGrant(value: string, given: unknown): Grant {
   const members = typeof given === 'string' ? { role: given } : given;
   if (typeof members !== 'object' || members === null || Array.isArray(members))
     throw wrong(`must be a role (${ROLES.join(', ')}), or {"role": ..., "domains": [...]}`);
-  const { role, domains, ...others } = members as Json;
+  const { role, domains, ...others } = members as JsonObject;
   const [unknown] = Object.keys(others);
   if (unknown !== undefined) throw wrong(`has "${unknown}", but knows role and domains only`);
   const known = ROLES.find((one) => one === role);
@@ -60,16 +59,16 @@ export function grantOf(values: readonly string[], mapping: RoleMapping): Grant 
  * The values of a claim: of this very name, which may have dots itself (`https://example.com/roles`), else at this path.
  * @returns undefined when there is none; what is no text is left out
  */
-export function claimValues(claims: Json, name: string): readonly string[] | undefined {
+export function claimValues(claims: JsonObject, name: string): readonly string[] | undefined {
   const claim = Object.hasOwn(claims, name) ? claims[name] : memberAt(claims, name.split('.'));
   if (claim === undefined) return undefined;
   return (Array.isArray(claim) ? claim : [claim]).filter((value) => typeof value === 'string');
 }
 
-function memberAt(claims: Json, path: readonly string[]): unknown {
+function memberAt(claims: JsonObject, path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (at, name) =>
-      typeof at === 'object' && at !== null && Object.hasOwn(at, name) ? (at as Json)[name] : undefined,
+      typeof at === 'object' && at !== null && Object.hasOwn(at, name) ? (at as JsonObject)[name] : undefined,
     claims,
   );
 }

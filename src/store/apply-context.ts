@@ -1,9 +1,18 @@
 /** What the writing of an apply needs besides its changes. */
 import { isDeepStrictEqual } from 'node:util';
-import type { ServiceObject } from '../apply/objects.js';
+import type { InstallationObject, ServiceObject } from '../apply/objects.js';
 import type { Origin } from '../model/actor.js';
 import type { Deployed } from './endpoint-runs.js';
 import type { NextRun } from './schedules.js';
+
+/** An object of an apply, before and after it. */
+export interface RowChange<T extends InstallationObject> {
+  /** The id of its row. */
+  readonly id: string;
+  /** Null: it is new. */
+  readonly before: T | null;
+  readonly after: T;
+}
 
 /** What a new version of an endpoint was compiled to. */
 export interface CompiledHandler {

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { titleOf } from '../apply/keys.js';
 import type { EndpointObject, ScheduleObject } from '../apply/objects.js';
 import { AppError } from '../errors.js';
-import { changed, type WriteContext } from './apply-context.js';
+import { changed, type RowChange, type WriteContext } from './apply-context.js';
 import { replaceBindings } from './bindings.js';
 import type { Store } from './database.js';
 import { addDeployment, requestStop } from './deployments.js';
@@ -12,19 +12,13 @@ import { replaceSchedules, type ScheduleSettings } from './schedules.js';
 import { replaceVariables } from './variables.js';
 import { addVersions } from './versions.js';
 
-interface Change {
-  readonly id: string;
-  readonly before: EndpointObject | null;
-  readonly after: EndpointObject;
-}
-
 const FIELDS = [
   ...(['name', 'path', 'description', 'enabled', 'code', 'dependencies', 'limits', 'policies'] as const),
 ] as const;
 
 export async function writeEndpoint(
   tx: Store,
-  { id, before, after }: Change,
+  { id, before, after }: RowChange<EndpointObject>,
   context: WriteContext,
 ): Promise<void> {
   const { actor } = context.origin;

@@ -1,9 +1,9 @@
 /** What the audit has of a request: the object that it is about, and others that it names. */
+
 import { auditedRow } from '../../store/audit.js';
 import type { Database } from '../../store/database.js';
+import type { JsonObject } from '../../util/json-object.js';
 import { KIND_OF_MEMBER, KIND_OF_SEGMENT } from './references.js';
-
-type Members = Readonly<Record<string, unknown>>;
 
 /** What a request changes. */
 export interface Audited {
@@ -31,7 +31,7 @@ interface Target {
 }
 
 /** What a request is about: the last object that its path names. @param path of the route */
-export function targetOf(path: string, params: Members): Target {
+export function targetOf(path: string, params: JsonObject): Target {
   const segments = path.split('/').slice(2);
   const inPath = segments.flatMap((segment, at) => {
     const name = /^\{(\w+)(?:\.\.\.)?\}$/.exec(segment)?.[1];
@@ -46,7 +46,7 @@ export function targetOf(path: string, params: Members): Target {
 export async function audited(
   store: Database,
   path: string,
-  { params, query, details }: { readonly [part in 'params' | 'query' | 'details']: Members },
+  { params, query, details }: { readonly [part in 'params' | 'query' | 'details']: JsonObject },
 ): Promise<Audited> {
   const { kind, id, named: above } = targetOf(path, params);
   const inQuery = Object.keys(KIND_OF_MEMBER).flatMap((name) => {

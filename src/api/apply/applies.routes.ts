@@ -7,13 +7,13 @@ import { progressReply } from '../response/progress-events.js';
 import { listOptions, PageQuery, pageReply } from '../route/paging.js';
 import { defineRoute } from '../route/route.js';
 import { Flag, IdParams, isSet } from '../route/schemas.js';
+import { applySource } from './apply.events.js';
 import { ApplySummaryView, ApplyView, presentApplySummary, showApply } from './apply.present.js';
 import { NoWait, PlanHash, PlanView } from './apply.schema.js';
-import { applySource } from './events.js';
 import { requireReadable } from './permissions.js';
+import { shownInFull } from './plan.present.js';
 import { PLAN_TURNS } from './plan-apply.js';
 import { planCheckedRollback } from './rollback.js';
-import { shownInFull } from './show-plan.js';
 import { requireSamePlan, startApply } from './start-apply.js';
 
 const tag = 'Apply';

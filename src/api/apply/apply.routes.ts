@@ -15,8 +15,8 @@ import { ApplyView } from './apply.present.js';
 import { ApplyQuery, ENVIRONMENT, ExportQuery, ExportView, Files, PlanView } from './apply.schema.js';
 import { edgeFileSchema } from './edge-file.js';
 import { EXPORT_TURNS, exportedFiles } from './export.js';
+import { shownInFull } from './plan.present.js';
 import { PLAN_TURNS, planApply, readableObjects } from './plan-apply.js';
-import { shownInFull } from './show-plan.js';
 import { requireSamePlan, startApply } from './start-apply.js';
 import { zipOf } from './zip.js';
 

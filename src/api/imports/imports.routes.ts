@@ -17,7 +17,7 @@ import { acceptedHeaders, prefersAsync, Reply } from '../response/reply.js';
 import { defineRoute, type UseOf } from '../route/route.js';
 import { IdParams, isSet } from '../route/schemas.js';
 import { auditedImport, awaitImport, startBundleImport } from './bundle.js';
-import { importSource } from './events.js';
+import { importSource } from './imports.events.js';
 import { presentImport, presentOpenApiImport, presentPlan, presentWarnings } from './imports.present.js';
 import {
   BundleForm,

@@ -30,7 +30,7 @@ export class ValidateTexts {
   }
 
   /** The policies of a row without `validate`, and the nearest one of that; null when there is none in force. */
-  async takenOut<T extends PolicyTexts>(row: T): Promise<T & { readonly validate: string | null }> {
+  async extractValidate<T extends PolicyTexts>(row: T): Promise<T & { readonly validate: string | null }> {
     let nearest: ValidatePolicy | null | undefined;
     const take = (text: string | null): string | null => {
       // Most endpoints have no `validate`, and nothing is to be parsed.

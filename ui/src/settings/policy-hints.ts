@@ -56,8 +56,8 @@ export const POLICY_HINTS: Readonly<Record<PolicyName, PolicyHints>> = {
     hint: 'How many requests a caller may send. Several rules at once are edited as JSON.',
     fields: {
       requests: { label: 'Requests' },
-      window_seconds: seconds('In'),
-      by: { label: 'Of one', hint: 'address, key, subject, or header:NAME' },
+      window_seconds: seconds('Window'),
+      by: { label: 'Counted per', hint: 'address, key, subject, or header:NAME' },
       on_failure: {
         label: 'While Redis is away',
         options: {
@@ -117,7 +117,7 @@ export const POLICY_HINTS: Readonly<Record<PolicyName, PolicyHints>> = {
     title: 'Compression',
     hint: 'Answers are compressed for clients that accept it.',
     fields: {
-      min_bytes: { label: 'From', unit: 'bytes', hint: 'Bytes; 1024 unless given' },
+      min_bytes: { label: 'Minimum size', unit: 'bytes', hint: 'Bytes; 1024 unless given' },
       algorithms: { label: 'Algorithms', hint: `${A_LINE_EACH}: br, zstd, gzip` },
     },
   },
