@@ -8,6 +8,7 @@ import { nextRun } from '../src/queues/cron.js';
 import { type ApplyJob, applyJobId } from '../src/queues/jobs.js';
 import { FailedJob } from '../src/queues/queues.js';
 import {
+  type AnnouncedChanges,
   type Apply,
   type ApplyFailure,
   type ApplyState,
@@ -15,7 +16,6 @@ import {
   advanceApply,
   claimApply,
   findApplySummary,
-  type Written,
 } from '../src/store/applies.js';
 import { commitApply, settleApply, undoApply } from '../src/store/apply-commit.js';
 import { awayServices } from '../src/store/apply-convergence.js';
@@ -108,7 +108,7 @@ async function resume(context: ApplyContext, current: ApplyTry): Promise<void> {
 }
 
 /** @returns what is committed; undefined when it has failed, and nothing was changed */
-async function commit(context: ApplyContext, current: ApplyTry): Promise<Written | undefined> {
+async function commit(context: ApplyContext, current: ApplyTry): Promise<AnnouncedChanges | undefined> {
   const { apply, signal } = current;
   const { lifecycle, secrets, config } = context;
   const { store } = lifecycle;

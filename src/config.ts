@@ -76,7 +76,7 @@ export function inheritedEnvironment(
 }
 
 /** What root has prepared for a process that has given up rights since (`src/rights/give-up.ts`). */
-export interface Prepared {
+export interface ProcessPreparation {
   /** Whom the process runs as. */
   readonly user: number;
   /** The folder for sockets. */
@@ -98,10 +98,10 @@ export interface Note {
 const PREPARED = 'EDGE_PREPARED';
 
 /** Undefined when this process has the rights that it was started with. */
-export function preparedProcess(environment: Environment = process.env): Prepared | undefined {
+export function preparedProcess(environment: Environment = process.env): ProcessPreparation | undefined {
   const text = environment[PREPARED];
   if (text === undefined) return undefined;
-  const prepared = JSON.parse(text) as Prepared;
+  const prepared = JSON.parse(text) as ProcessPreparation;
   // One that somebody has passed on to another process says nothing about that.
   return prepared.user === process.getuid?.() ? prepared : undefined;
 }
@@ -111,7 +111,7 @@ export function preparedProcess(environment: Environment = process.env): Prepare
  * @param changes instead of what it has
  */
 export function preparedEnvironment(
-  prepared: Prepared,
+  prepared: ProcessPreparation,
   changes: Readonly<Record<string, string>>,
   environment: Environment = process.env,
 ): Record<string, string> {

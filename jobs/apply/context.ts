@@ -2,7 +2,7 @@
 import type { Config } from '../../src/config.js';
 import type { Gateways } from '../../src/internal/gateways.js';
 import type { LifecycleDependencies } from '../../src/lifecycle/lifecycle-dependencies.js';
-import type { Actor } from '../../src/model/actor.js';
+import type { AuditActor } from '../../src/model/actor.js';
 import type { Queues } from '../../src/queues/queues.js';
 import type { SecretBox } from '../../src/secrets/secret-box.js';
 import type { Apply, ApplyState } from '../../src/store/applies.js';
@@ -32,6 +32,6 @@ export interface ApplyTry {
 }
 
 /** Who asked for an apply; the row of an earlier version may not say it. */
-export function actorOfApply({ actor }: Pick<Apply, 'actor'>): Actor {
-  return (actor ?? { kind: 'internal' }) as Actor;
+export function actorOfApply({ actor }: Pick<Apply, 'actor'>): AuditActor {
+  return (actor ?? { kind: 'internal' }) as AuditActor;
 }

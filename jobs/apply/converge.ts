@@ -1,7 +1,7 @@
 /** The last step of an apply: all live gateways and actor hosts take what was committed. */
 import { performance } from 'node:perf_hooks';
 import type { LifecycleDependencies } from '../../src/lifecycle/lifecycle-dependencies.js';
-import type { Written } from '../../src/store/applies.js';
+import type { AnnouncedChanges } from '../../src/store/applies.js';
 import {
   type Convergence,
   convergenceOfEndpoints,
@@ -26,7 +26,7 @@ export interface Converged {
  */
 export async function awaitConvergence(
   { store, changes, config }: LifecycleDependencies,
-  written: Written,
+  written: AnnouncedChanges,
   signal: AbortSignal,
   onProgress: (left: number) => Promise<void> = async () => undefined,
 ): Promise<Converged> {

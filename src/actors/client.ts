@@ -3,7 +3,7 @@ import { type ClientRequest, request as httpRequest, type IncomingHttpHeaders } 
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { AppError, toError } from '../errors.js';
-import { type Address, addressesOf } from '../internal/addresses.js';
+import { addressesOf, type ProcessAddress } from '../internal/addresses.js';
 import type { ConnectionTest } from '../model/connection-test.js';
 import type { Store } from '../store/database.js';
 import type { Logger } from '../util/log.js';
@@ -21,7 +21,7 @@ export interface ActorHostClientOptions {
 
 /** Who is asked, and the token it knows. */
 interface Server {
-  readonly address: Address;
+  readonly address: ProcessAddress;
   readonly token: string;
 }
 
@@ -154,7 +154,7 @@ export class ActorHostClient {
   }
 
   /** Asks an actor host, or, for files, the process of this machine that it names: they need not go through both. */
-  async #ask(address: Address, exchange: Exchange): Promise<Answer> {
+  async #ask(address: ProcessAddress, exchange: Exchange): Promise<Answer> {
     const host = { address, token: this.#options.token };
     const direct = await this.#processOf(host, exchange);
     if (!direct) return this.#send(host, exchange);

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream';
 import type { ServiceConfig, ServiceType } from '../model/service-configs.js';
 import type { Log } from '../util/log.js';
 import type { Abortable, DriverCall } from './driver-call.js';
-import { type CheckedOperation, checkedOperation, type Operation } from './operations.js';
+import { type CheckedOperation, checkedOperation, type ServiceOperation } from './operations.js';
 import type { TObject } from './schema.js';
 import { ServiceError } from './service-error.js';
 
@@ -98,10 +98,10 @@ export function defineDriver<
   Args extends Readonly<Record<string, TObject>>,
 >(
   driver: DriverBase<T, C> & {
-    readonly operations: { readonly [K in keyof Args]: Operation<NoInfer<C>, Args[K]> };
+    readonly operations: { readonly [K in keyof Args]: ServiceOperation<NoInfer<C>, Args[K]> };
   },
 ): Driver<T, C> {
-  const operations = Object.entries(driver.operations as Readonly<Record<string, Operation<C>>>);
+  const operations = Object.entries(driver.operations as Readonly<Record<string, ServiceOperation<C>>>);
   return {
     ...driver,
     // The actor runs operations on connections of the same driver, and on their transactions.

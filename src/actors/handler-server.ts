@@ -9,7 +9,7 @@ import { LogRateLimiter } from '../util/log-rate-limiter.js';
 import { PeriodicTask } from '../util/periodic-task.js';
 import { ConnectionLimits, type ConnectionMaximums } from './connection-limits.js';
 import { HandlerSession } from './handler-session.js';
-import type { SessionHost, SessionLimits, SessionServer } from './session-host.js';
+import type { CallLimits, SessionHost, SessionServer } from './session-host.js';
 
 /** Warnings about handlers that are logged per second, at most: untrusted code must not fill the disk. */
 const MAX_WARNINGS_PER_SECOND = 20;
@@ -38,7 +38,7 @@ export interface HandlerServer {
 export async function serveHandlers(
   path: string,
   host: SessionHost,
-  limits: SessionLimits,
+  limits: CallLimits,
   maximums: ConnectionMaximums,
   log: Log,
 ): Promise<HandlerServer> {

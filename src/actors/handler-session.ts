@@ -17,7 +17,7 @@ import { encodeJson } from './exact-json.js';
 import { asServiceError } from './failures.js';
 import type { DriverAnswer } from './operations.js';
 import { ServiceError } from './service-error.js';
-import { Moved, type RemoteActor, type SessionServer } from './session-host.js';
+import { CallRedirected, type RemoteActor, type SessionServer } from './session-host.js';
 
 /** Concurrent calls on one connection; the SDK makes one at a time. */
 const MAX_CALLS = 256;
@@ -203,7 +203,7 @@ export class HandlerSession {
         },
         (thrown: unknown) => {
           release();
-          if (thrown instanceof Moved) this.#sendElsewhere(number, thrown);
+          if (thrown instanceof CallRedirected) this.#sendElsewhere(number, thrown);
           else this.#fail(number, asServiceError(thrown));
         },
       )
@@ -308,7 +308,7 @@ export class HandlerSession {
     this.#send(number, JSON.stringify({ ok: false, kind, message: text }), EMPTY_BODY);
   }
 
-  #sendElsewhere(number: number, { to }: Moved): void {
+  #sendElsewhere(number: number, { to }: CallRedirected): void {
     // The SDK recognises it by how it begins; an older one only shows the message.
     const rest = {
       message: 'the handler was compiled with an older SDK; compile and start its endpoint again',
@@ -379,7 +379,7 @@ export class HandlerSession {
 }
 
 async function moveTo(actor: RemoteActor, caller: HandlerInstance, timeoutMs: number): Promise<never> {
-  throw new Moved(await actor.address(caller, timeoutMs));
+  throw new CallRedirected(await actor.address(caller, timeoutMs));
 }
 
 function asBytes(payload: Uint8Array | string): Uint8Array {

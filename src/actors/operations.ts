@@ -18,7 +18,7 @@ export interface DriverAnswer {
 }
 
 /** An operation that handlers may call. */
-export interface Operation<Target, Args extends TObject = TObject> {
+export interface ServiceOperation<Target, Args extends TObject = TObject> {
   readonly args: Args;
   /**
    * @param target an open connection, or a transaction on one
@@ -38,7 +38,7 @@ export interface CheckedOperation<Target> {
 export const NO_ARGS = Type.Object({});
 
 export function checkedOperation<Target, Args extends TObject>(
-  operation: Operation<Target, Args>,
+  operation: ServiceOperation<Target, Args>,
 ): CheckedOperation<Target> {
   const check = checkOf(operation.args);
   return {

@@ -34,7 +34,7 @@ export interface ServiceAddress {
 }
 
 /** The answer to a call that belongs elsewhere: to this address, or, without one, to the actor host. */
-export class Moved extends Error {
+export class CallRedirected extends Error {
   override readonly name = 'Moved';
 
   constructor(readonly to?: ServiceAddress) {
@@ -43,7 +43,7 @@ export class Moved extends Error {
 }
 
 /** Limits of one session. */
-export interface SessionLimits {
+export interface CallLimits {
   /** Default deadline of a call, milliseconds. */
   readonly defaultCallMs: number;
   /** Maximum deadline of a call, time to receive one, and duration of a transaction, milliseconds. */
@@ -55,7 +55,7 @@ export interface SessionLimits {
 /** Shared by all sessions of a server. */
 export interface SessionServer {
   readonly host: SessionHost;
-  readonly limits: SessionLimits;
+  readonly limits: CallLimits;
   readonly connections: ConnectionLimits;
   /** Whether clients are asked to leave. */
   isRetiring: boolean;

@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { EndpointLimits } from '../model/endpoint-limits.js';
-import type { Deployed, DeployedTarget, RoutedEndpoint, StickyBy } from '../store/endpoint-runs.js';
+import type { DeployedTarget, DesiredDeployment, RoutedEndpoint, StickyBy } from '../store/endpoint-runs.js';
 
 /** So many values are kept to be shared, whose texts have so many characters; with more, they begin anew. */
 const MAX_SHARED = 10_000;
@@ -51,7 +51,7 @@ class CompactEndpoint implements KnownEndpoint {
   readonly version: number;
   readonly route: string;
   readonly environment: string | null;
-  readonly deployment: Deployed | null;
+  readonly deployment: DesiredDeployment | null;
   readonly validate: string | null;
   readonly common: Common;
 
@@ -120,7 +120,7 @@ class CompactEndpoint implements KnownEndpoint {
   }
 }
 
-class CompactDeployment implements Deployed {
+class CompactDeployment implements DesiredDeployment {
   readonly id: string;
   readonly sticky: StickyBy | null;
   readonly request_id: string;
@@ -130,7 +130,7 @@ class CompactDeployment implements Deployed {
   /** The artifact of the version that serves alone; null when several serve. */
   readonly artifact: string | null;
 
-  constructor({ id, targets, sticky, request_id, confirmed }: Deployed) {
+  constructor({ id, targets, sticky, request_id, confirmed }: DesiredDeployment) {
     this.id = id;
     this.sticky = sticky;
     this.request_id = request_id;
@@ -149,7 +149,7 @@ class CompactDeployment implements Deployed {
 }
 
 /** Values that are equal to others, by their texts. */
-class Shared<T> {
+class SharedValues<T> {
   readonly #known = new Map<string, T>();
   #characters = 0;
 
@@ -166,5 +166,5 @@ class Shared<T> {
   }
 }
 
-const commons = new Shared<Common>();
-const texts = new Shared<string>();
+const commons = new SharedValues<Common>();
+const texts = new SharedValues<string>();

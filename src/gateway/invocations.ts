@@ -7,8 +7,8 @@ import type {
   HandlerResponse,
   Invocation,
   Invoked,
-  Routed,
   RouteQuery,
+  RouteResult,
   SentRequest,
 } from '../internal/gateway-requests.js';
 import { headOf } from '../model/handler-request.js';
@@ -89,7 +89,7 @@ export class Invocations {
   }
 
   /** Where a request would go. @throws AppError */
-  async route(query: RouteQuery): Promise<Routed> {
+  async route(query: RouteQuery): Promise<RouteResult> {
     return this.#options.front.route(query);
   }
 

@@ -13,17 +13,17 @@ export interface Client {
 }
 
 type Scheme = 'http' | 'https';
-type Address = ipaddr.IPv4 | ipaddr.IPv6;
+type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
 
 /** What a proxy says about where it got the request from; an address is undefined when it is unknown, or hidden. */
 interface Hop {
-  readonly address: Address | undefined;
+  readonly address: IpAddress | undefined;
   readonly scheme?: Scheme | undefined;
 }
 
 /** The proxies whose headers about clients are believed. */
 export class TrustedProxies {
-  readonly #networks: readonly (readonly [Address, number])[];
+  readonly #networks: readonly (readonly [IpAddress, number])[];
 
   /** @param networks in their notation, such as `10.0.0.0/8` */
   constructor(networks: readonly string[]) {
@@ -54,7 +54,7 @@ export class TrustedProxies {
   }
 
   /** Follows hops from here towards the client, to the first that no trusted proxy has added. */
-  #walk(peer: Address, texts: Iterable<string>, read: (text: string) => Hop) {
+  #walk(peer: IpAddress, texts: Iterable<string>, read: (text: string) => Hop) {
     let client = { address: peer, hop: 0, scheme: undefined as Scheme | undefined };
     let at = 0;
     for (const text of texts) {
@@ -65,14 +65,14 @@ export class TrustedProxies {
     return client;
   }
 
-  #trusts(address: Address): boolean {
+  #trusts(address: IpAddress): boolean {
     return this.#networks.some(
       ([network, length]) => network.kind() === address.kind() && address.match(network as never, length),
     );
   }
 }
 
-function readNetwork(text: string): readonly [Address, number] {
+function readNetwork(text: string): readonly [IpAddress, number] {
   const [address = '', prefix] = text.split('/');
   const [network, length] = ipaddr.parseCIDR(`${canonical(address)}/${prefix}`);
   const isMapped = network.kind() === 'ipv6' && (network as ipaddr.IPv6).isIPv4MappedAddress();
@@ -134,7 +134,7 @@ function unquoted(value: string): string {
 }
 
 /** Reads an address, perhaps with a port, which may be hidden: `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]:_a`. */
-function readAddress(text: string): Address | undefined {
+function readAddress(text: string): IpAddress | undefined {
   const alone = readIp(text);
   if (alone) return alone;
   const [, bracketed, plain] = /^(?:\[([^\]]*)\]|([^:[\]]*)(?=:))(?::[A-Za-z0-9._-]*)?$/.exec(text) ?? [];
@@ -143,7 +143,7 @@ function readAddress(text: string): Address | undefined {
 }
 
 /** Zones are of this machine alone. */
-function readIp(text: string): Address | undefined {
+function readIp(text: string): IpAddress | undefined {
   return isIP(text) === 0 || text.includes('%') ? undefined : ipaddr.process(canonical(text));
 }
 

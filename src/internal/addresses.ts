@@ -6,19 +6,21 @@ import type { Store } from '../store/database.js';
 import type { Node, NodeKind } from '../store/nodes.js';
 
 /** The address of a process. */
-export type Address = { readonly socketPath: string } | { readonly hostname: string; readonly port: string };
+export type ProcessAddress =
+  | { readonly socketPath: string }
+  | { readonly hostname: string; readonly port: string };
 
 /** A live process, and where it is reached; undefined: not from this machine, or not yet. */
 export interface AddressedNode {
   readonly id: string;
   readonly hostname: string;
-  readonly address: Address | undefined;
+  readonly address: ProcessAddress | undefined;
 }
 
 /** The live processes of a kind that can be reached, those on this machine first: their sockets need no network. */
-export async function addressesOf(store: Store, kind: NodeKind): Promise<Address[]> {
+export async function addressesOf(store: Store, kind: NodeKind): Promise<ProcessAddress[]> {
   const addresses = (await addressedNodes(store, kind)).flatMap(({ address }) => address ?? []);
-  const isLocal = (address: Address) => 'socketPath' in address;
+  const isLocal = (address: ProcessAddress) => 'socketPath' in address;
   return [...addresses.filter(isLocal), ...addresses.filter((address) => !isLocal(address))];
 }
 
@@ -30,7 +32,7 @@ export async function addressedNodes(store: Store, kind: NodeKind): Promise<Addr
   );
 }
 
-async function addressOf(node: Node): Promise<Address | undefined> {
+async function addressOf(node: Node): Promise<ProcessAddress | undefined> {
   const { socket, url } = node.info;
   if (node.hostname === hostname() && typeof socket === 'string' && (await exists(socket)))
     return { socketPath: socket };

@@ -44,13 +44,13 @@ export interface PreparedHandler {
 }
 
 /** Starts handlers of an apply, which are kept for the deployments that ask for the same. */
-export interface Preparation {
+export interface PrepareHandlers {
   readonly applyId: string;
   readonly handlers: readonly PreparedHandler[];
 }
 
 /** How many handlers are ready, and kept. */
-export interface Prepared {
+export interface PreparedCounts {
   readonly ready: number;
   readonly kept: number;
 }
@@ -91,7 +91,7 @@ export interface RouteMatch {
 }
 
 /** Where a request would go. */
-export interface Routed {
+export interface RouteResult {
   readonly found?: RouteMatch;
   /** What it would hit without that endpoint. */
   readonly next?: RouteMatch;

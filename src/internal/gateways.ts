@@ -4,18 +4,18 @@ import { json } from 'node:stream/consumers';
 import { AppError, ERROR_CATALOGUE, type ErrorCode, toError } from '../errors.js';
 import type { Store } from '../store/database.js';
 import type { Log } from '../util/log.js';
-import { type Address, type AddressedNode, addressedNodes, addressesOf } from './addresses.js';
+import { type AddressedNode, addressedNodes, addressesOf, type ProcessAddress } from './addresses.js';
 import type {
   Delivery,
   Failure,
   HandlerResponse,
   Invocation,
   Invoked,
-  Preparation,
-  Prepared,
+  PreparedCounts,
+  PrepareHandlers,
   Release,
-  Routed,
   RouteQuery,
+  RouteResult,
 } from './gateway-requests.js';
 
 export interface GatewaysOptions {
@@ -56,7 +56,7 @@ export class Gateways {
   }
 
   /** Where a request would go. */
-  route(query: RouteQuery): Promise<Routed> {
+  route(query: RouteQuery): Promise<RouteResult> {
     return this.#ask('/route', query, SLACK_MS);
   }
 
@@ -69,17 +69,17 @@ export class Gateways {
    * Starts handlers on one gateway, before anything routes to them.
    * @throws AppError handler_start_failed; no_gateway when it has not answered, and may be asked again
    */
-  prepare(address: Address, preparation: Preparation): Promise<Prepared> {
+  prepare(address: ProcessAddress, preparation: PrepareHandlers): Promise<PreparedCounts> {
     const timeoutMs = preparation.handlers.length * this.#options.startTimeoutMs + SLACK_MS;
     return this.#askOne(address, '/prepare', preparation, timeoutMs);
   }
 
   /** Ends what was prepared for an apply. */
-  async release(address: Address, release: Release): Promise<void> {
+  async release(address: ProcessAddress, release: Release): Promise<void> {
     await this.#askOne(address, '/release', release, SLACK_MS);
   }
 
-  async #askOne<T>(address: Address, path: string, body: object, timeoutMs: number): Promise<T> {
+  async #askOne<T>(address: ProcessAddress, path: string, body: object, timeoutMs: number): Promise<T> {
     try {
       return (await post(address, path, this.#options.token, JSON.stringify(body), timeoutMs)) as T;
     } catch (thrown) {
@@ -120,7 +120,7 @@ class NotConnected extends Error {
 }
 
 async function post(
-  address: Address,
+  address: ProcessAddress,
   path: string,
   token: string,
   body: string,

@@ -1,7 +1,7 @@
 /** Whether somebody still may do what they have asked for: it may be done much later. */
 import type { Config } from '../config.js';
 import { AppError } from '../errors.js';
-import type { Actor, StoredActor } from '../model/actor.js';
+import type { AuditActor, StoredActor } from '../model/actor.js';
 import {
   ALL_RIGHTS,
   lostRights,
@@ -18,7 +18,7 @@ import { findUser, hasUsers } from '../store/users.js';
 type Settings = Pick<Config, 'API_KEY'>;
 
 /** What was asked for. */
-interface Request {
+interface OriginOfRequest {
   readonly actor: StoredActor | null;
   /** Those of the actor when they asked; null: a process of the version before took the request. */
   readonly rights: StoredRights | null;
@@ -28,12 +28,12 @@ interface Request {
 export async function requireRightsAsBefore(
   store: Store,
   settings: Settings,
-  { actor, rights }: Request,
+  { actor, rights }: OriginOfRequest,
 ): Promise<void> {
   // Nobody has asked, or an earlier version did not say who.
   if (actor === null) return;
-  const who = titleOf(actor as Actor);
-  const current = await rightsOf(store, settings, actor as Actor);
+  const who = titleOf(actor as AuditActor);
+  const current = await rightsOf(store, settings, actor as AuditActor);
   if (!current)
     throw new AppError('forbidden', `${who} has asked for this, and no longer has any permission`);
   const lost = rights === null ? undefined : lostRights(rights, current);
@@ -45,7 +45,7 @@ export async function requireRightsAsBefore(
 }
 
 /** @returns undefined when they may not use the API any more */
-async function rightsOf(store: Store, settings: Settings, actor: Actor): Promise<Rights | undefined> {
+async function rightsOf(store: Store, settings: Settings, actor: AuditActor): Promise<Rights | undefined> {
   if (actor.kind === 'user') {
     const user = await findUser(store, actor.id);
     return user && rightsOfUser(user);
@@ -70,7 +70,7 @@ async function rightsOfTokenById(
   return rightsOfToken(token, ALL_RIGHTS);
 }
 
-function titleOf(actor: Actor): string {
+function titleOf(actor: AuditActor): string {
   if (actor.kind === 'user') return `The user ${actor.email}`;
   if (actor.kind === 'token') return `The token "${actor.name}"`;
   return actor.kind === 'anonymous' ? `Somebody at ${actor.address}` : actor.kind;

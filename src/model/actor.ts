@@ -1,7 +1,7 @@
 /** Who asks for something, stored beside what they asked for. */
 
 /** Nobody is anonymous but where the API is open. An import asks in the name of who started it. */
-export type Actor =
+export type AuditActor =
   | { readonly kind: 'user'; readonly id: string; readonly email: string }
   | { readonly kind: 'token'; readonly id: string; readonly name: string; readonly user_id: string | null }
   // A process of this product, or a command on the machine.
@@ -16,5 +16,5 @@ export type StoredActor = Readonly<Record<string, unknown>>;
 /** The call of the API that something comes from. */
 export interface Origin {
   readonly requestId: string;
-  readonly actor: Actor;
+  readonly actor: AuditActor;
 }

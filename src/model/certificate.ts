@@ -15,7 +15,7 @@ export interface CheckedCertificate {
   readonly expires_at: Date;
 }
 
-interface Given {
+interface CertificateInput {
   /** PEM: its own certificate, then those that lead to one that clients know. */
   readonly certificate: string;
   /** PEM. */
@@ -32,7 +32,10 @@ const CURVES = ['prime256v1', 'secp384r1'];
  * Checks a certificate for a host.
  * @throws AppError invalid_input that names the member that is wrong, and never has a part of the key
  */
-export function checkCertificate({ certificate, private_key }: Given, host: string): CheckedCertificate {
+export function checkCertificate(
+  { certificate, private_key }: CertificateInput,
+  host: string,
+): CheckedCertificate {
   const chain = readChain(certificate);
   const [own, ...others] = chain;
   if (!own) throw wrong('certificate', 'has no "-----BEGIN CERTIFICATE-----"; give it as PEM');
@@ -119,6 +122,6 @@ function issuerOf({ issuer }: X509Certificate): string {
   return parts.get('CN') ?? parts.get('O') ?? issuer.replaceAll('\n', ', ');
 }
 
-function wrong(member: keyof Given, problem: string): AppError {
+function wrong(member: keyof CertificateInput, problem: string): AppError {
   return new AppError('invalid_input', `body.${member}: ${problem}`);
 }

@@ -1,7 +1,7 @@
 /** Who takes turns with others where something is scarce (`src/util/turns.ts`). */
 import { networkOf } from '../util/client-network.js';
 import type { Turn } from '../util/turns.js';
-import type { Actor } from './actor.js';
+import type { AuditActor } from './actor.js';
 
 /**
  * Hosts that have no domain are one owner together, with what is served at all hosts. A name of a host costs nothing:
@@ -45,7 +45,7 @@ export function titleOfOwner(owner: string): string {
  * Who takes turns for a request of the API, as the applies of them do: a user and their tokens are the same one. Where
  * no key is needed, an address is.
  */
-export function ownerOfActor(actor: Actor): string {
+export function ownerOfActor(actor: AuditActor): string {
   if (actor.kind === 'token') return actor.user_id ?? actor.id;
   if (actor.kind === 'anonymous') return `${actor.kind} ${networkOf(actor.address)}`;
   return actor.kind === 'user' ? actor.id : actor.kind;

@@ -14,7 +14,7 @@ import {
   certificatePaths,
   databaseFiles,
   loadProcessConfig,
-  type Prepared,
+  type ProcessPreparation,
   preparedEnvironment,
   preparedProcess,
 } from '../config.js';
@@ -46,14 +46,14 @@ const FIRST_FREE_PORT = 1024;
 
 type ProcessConfig = ReturnType<typeof loadProcessConfig>;
 
-interface Rights {
+interface ProcessPrivileges {
   readonly identity: Identity | null;
   readonly capabilities: readonly number[];
   /** What a user of its own is to reach. */
   readonly needs: readonly string[];
   /** The command line of what starts others for it. */
   readonly starter: readonly string[] | null;
-  readonly prepared: Omit<Prepared, 'user' | 'starter'>;
+  readonly prepared: Omit<ProcessPreparation, 'user' | 'starter'>;
 }
 
 /** Those that root starts. */
@@ -62,7 +62,7 @@ const RIGHTS = {
   'actor-host': rightsOfActorHost,
   worker: rightsOfRoot,
   gateway: rightsOfRoot,
-} as const satisfies Readonly<Record<string, (config: ProcessConfig) => Promise<Rights>>>;
+} as const satisfies Readonly<Record<string, (config: ProcessConfig) => Promise<ProcessPrivileges>>>;
 
 /**
  * Gives up the rights that the process does not need. Returns when it has none to give up, or has done so already, and
@@ -94,12 +94,12 @@ function usableConfig(): ProcessConfig | undefined {
   }
 }
 
-async function rightsOfRoot(config: ProcessConfig): Promise<Rights> {
+async function rightsOfRoot(config: ProcessConfig): Promise<ProcessPrivileges> {
   const prepared = { runDir: await runDirectory(config.DATA_DIR), notes: [] };
   return { identity: null, capabilities: Object.values(CAPABILITIES), needs: [], starter: null, prepared };
 }
 
-async function rightsOfWeb(config: ProcessConfig): Promise<Rights> {
+async function rightsOfWeb(config: ProcessConfig): Promise<ProcessPrivileges> {
   const { log, notes } = noting();
   const runDir = await runDirectory(config.DATA_DIR);
   const needs = await giveToWeb(config, log);
@@ -108,7 +108,7 @@ async function rightsOfWeb(config: ProcessConfig): Promise<Rights> {
   return whereReachable({ ...rights, prepared: { runDir, notes } });
 }
 
-async function rightsOfActorHost(config: ProcessConfig): Promise<Rights> {
+async function rightsOfActorHost(config: ProcessConfig): Promise<ProcessPrivileges> {
   const { log, notes } = noting();
   const { runDir, starter } = await prepareActorHost(config, log);
   const needs = await giveToAll(config, log);
@@ -127,7 +127,7 @@ function forPorts(...ports: readonly (number | undefined)[]): readonly number[] 
  * The rights, with files that the operator has named. It is tried whether the process could reach them: a container may
  * refuse.
  */
-async function whereReachable(rights: Rights): Promise<Rights> {
+async function whereReachable(rights: ProcessPrivileges): Promise<ProcessPrivileges> {
   const { prepared } = rights;
   const environment = certificateEnvironment();
   const certificates = CERTIFICATE_VARIABLES.flatMap((name) =>
@@ -149,7 +149,7 @@ async function whereReachable(rights: Rights): Promise<Rights> {
 }
 
 /** @param streams how many descriptors the process has */
-function planOf({ identity, capabilities, needs, starter }: Rights, streams: number): Plan {
+function planOf({ identity, capabilities, needs, starter }: ProcessPrivileges, streams: number): Plan {
   return {
     ...{ parent: null, streams, cwd: workingFolder(), nice: null, limits: null, identity },
     ...{ cgroup: null, keepsAttributes: false, access: null, namespaces: null, own: null },
@@ -157,7 +157,7 @@ function planOf({ identity, capabilities, needs, starter }: Rights, streams: num
   };
 }
 
-function become(rights: Rights, dataDir: string): never {
+function become(rights: ProcessPrivileges, dataDir: string): never {
   // The parent has ended meanwhile, which Node would not find out once more.
   if (process.send && !process.connected) process.exit(0);
   const channel = channelDescriptor();

@@ -54,7 +54,7 @@ export interface WrittenService {
 }
 
 /** What is to be waited for. */
-export interface Written {
+export interface AnnouncedChanges {
   readonly endpoints: readonly WrittenEndpoint[];
   readonly services: readonly WrittenService[];
 }
@@ -78,7 +78,7 @@ export interface Apply {
   readonly error_code: ErrorCode | null;
   readonly error: string | null;
   readonly error_details: Readonly<Record<string, unknown>> | null;
-  readonly written: Written | null;
+  readonly written: AnnouncedChanges | null;
   readonly undone_at: Date | null;
   readonly worker_id: string | null;
   readonly attempt: number;
@@ -229,7 +229,7 @@ export async function advanceApply(
     readonly state?: ApplyState;
     readonly progress?: ApplyProgress;
     readonly outcome?: ApplyOutcome;
-    readonly written?: Written;
+    readonly written?: AnnouncedChanges;
     readonly failure?: ApplyFailure;
     readonly isCommitted?: true;
     readonly isUndone?: true;

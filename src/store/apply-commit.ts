@@ -6,11 +6,11 @@ import { planRollback } from '../apply/rollback-plan.js';
 import { AppError } from '../errors.js';
 import { secretsIn } from '../model/secret-references.js';
 import {
+  type AnnouncedChanges,
   type Apply,
   type ApplyFailure,
   advanceApply,
   findApplySummary,
-  type Written,
   type WrittenEndpoint,
 } from './applies.js';
 import type { WriteContext } from './apply-context.js';
@@ -53,7 +53,7 @@ export async function commitApply(
   apply: Apply,
   readObjects: ReadObjects,
   context: Context,
-): Promise<Written> {
+): Promise<AnnouncedChanges> {
   const { id, changes } = apply;
   return transaction(store, (outer) =>
     withinLockTimeout(outer, async () => {
@@ -114,7 +114,7 @@ export async function undoApply(
   failure: ApplyFailure,
   readObjects: ReadObjects,
   context: Omit<Context, 'compiled'>,
-): Promise<Written> {
+): Promise<AnnouncedChanges> {
   return transaction(store, async (outer) => {
     const { tx, announced } = recording(outer);
     await lockObjects(tx, apply.changes);
@@ -258,7 +258,7 @@ async function whatWasWritten(
   tx: Store,
   apply: Apply,
   announced: { readonly endpoint: ReadonlySet<string>; readonly service: ReadonlySet<string> },
-): Promise<Written> {
+): Promise<AnnouncedChanges> {
   const before = await savedObjects(tx, apply.id, 'endpoint');
   const endpoints = await tx
     .knex('endpoints')
@@ -297,7 +297,7 @@ interface AnnouncedRow {
   readonly deployment: string | null;
 }
 
-function outcomeOf(changes: readonly ObjectChange[], written: Written | null) {
+function outcomeOf(changes: readonly ObjectChange[], written: AnnouncedChanges | null) {
   const count = (counted: ObjectChange['action']) =>
     changes.filter(({ action }) => action === counted).length;
   const deployed = (written?.endpoints ?? []).filter(({ deployment }) => deployment !== null).length;

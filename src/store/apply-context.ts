@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { InstallationObject, ServiceObject } from '../apply/objects.js';
 import type { Origin } from '../model/actor.js';
-import type { Deployed } from './endpoint-runs.js';
+import type { DesiredDeployment } from './endpoint-runs.js';
 import type { NextRun } from './schedules.js';
 
 /** An object of an apply, before and after it. */
@@ -34,7 +34,7 @@ export interface WriteContext {
   /** What was compiled for the endpoints whose newest code is to serve, by their ids. */
   readonly compiled: ReadonlyMap<string, CompiledHandler>;
   /** In a rollback: what endpoints served before the apply, by their ids. */
-  readonly served?: ReadonlyMap<string, Pick<Deployed, 'targets' | 'sticky'>>;
+  readonly served?: ReadonlyMap<string, Pick<DesiredDeployment, 'targets' | 'sticky'>>;
   /** When an apply is undone: the secrets of the installation that were changed since it began. */
   readonly changedSecrets?: () => ReadonlySet<string>;
   /** Gets what does not come back as it was. */

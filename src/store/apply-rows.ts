@@ -4,7 +4,7 @@
  */
 import type { InstallationObject, ObjectChange } from '../apply/objects.js';
 import type { Store } from './database.js';
-import type { Deployed } from './endpoint-runs.js';
+import type { DesiredDeployment } from './endpoint-runs.js';
 import type { OwnedVariable } from './variables.js';
 
 type Kind = InstallationObject['kind'];
@@ -136,9 +136,9 @@ export const SERVED_BEFORE = `
 export async function servedBefore(
   store: Store,
   applyId: string,
-): Promise<ReadonlyMap<string, Pick<Deployed, 'targets' | 'sticky'>>> {
+): Promise<ReadonlyMap<string, Pick<DesiredDeployment, 'targets' | 'sticky'>>> {
   const { rows } = await store.knex.raw<{
-    rows: (Pick<Deployed, 'targets' | 'sticky'> & { readonly endpoint_id: string })[];
+    rows: (Pick<DesiredDeployment, 'targets' | 'sticky'> & { readonly endpoint_id: string })[];
   }>(
     `SELECT endpoint_id, targets, sticky FROM (${SERVED_BEFORE}) AS served
       WHERE apply_id = ? AND jsonb_array_length(targets) > 0

@@ -19,7 +19,7 @@ export interface DeployedTarget {
 export type StickyBy = { readonly header: string } | { readonly cookie: string };
 
 /** What an endpoint should serve. */
-export interface Deployed {
+export interface DesiredDeployment {
   readonly id: string;
   readonly targets: readonly DeployedTarget[];
   /** The header or cookie of callers that keep their version. */
@@ -48,7 +48,7 @@ export interface RoutedEndpoint {
   readonly domain_id: string | null;
   readonly collection_id: string | null;
   /** What should serve; null: nothing. */
-  readonly deployment: Deployed | null;
+  readonly deployment: DesiredDeployment | null;
   /** Digest of its variables and secrets; null when it has none. */
   readonly environment: string | null;
   /** True when it was stopped after its last start. */
@@ -143,7 +143,7 @@ type ObservedRow = { readonly [Key in keyof RunObservation]: RunObservation[Key]
 export async function reportCrashLoop(
   store: Store,
   id: string,
-  deployment: Deployed,
+  deployment: DesiredDeployment,
   revision: number,
   error: string,
 ): Promise<void> {
@@ -175,7 +175,7 @@ const HAS_RECOVERED = `status = 'error' AND desired_deployment_id = confirmed_de
         WHERE endpoint_id = endpoints.id AND state = 'failed' AND ${IS_LIVE_NODE})`;
 
 /** Records that a gateway keeps the handlers of an endpoint running again. Does nothing when others do not. */
-export async function reportRecovery(store: Store, id: string, deployment: Deployed): Promise<void> {
+export async function reportRecovery(store: Store, id: string, deployment: DesiredDeployment): Promise<void> {
   await store
     .knex('endpoints')
     .where({ id, desired_deployment_id: deployment.id })

@@ -55,7 +55,7 @@ const CHANGED_COLUMNS = [
   ...(['generated_digest', 'handler_digest'] as const),
 ] as const;
 
-interface Change extends Pick<ImportColumns, 'id' | (typeof CHANGED_COLUMNS)[number]> {
+interface ImportChange extends Pick<ImportColumns, 'id' | (typeof CHANGED_COLUMNS)[number]> {
   /** null keeps the code. */
   readonly code: string | null;
   /** Source key of the new code; null keeps it. */
@@ -99,7 +99,7 @@ export async function insertEndpoints(tx: Store, additions: readonly Addition[])
   );
 }
 
-export async function updateEndpoints(tx: Store, changes: readonly Change[]): Promise<void> {
+export async function updateEndpoints(tx: Store, changes: readonly ImportChange[]): Promise<void> {
   if (changes.length === 0) return;
   await tx.knex.raw(
     `UPDATE endpoints SET

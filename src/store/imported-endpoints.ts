@@ -85,7 +85,7 @@ export interface PlaceOfImport extends Pick<ImportScope, 'basePath'> {
 }
 
 /** An endpoint and its new route. */
-interface Placed {
+interface RoutedImport {
   readonly endpoint: ImportedEndpoint;
   /** The stored path: relative to the base path of the collection. */
   readonly path: string;
@@ -115,7 +115,7 @@ export async function writeEndpoints(
   const unhandled: UnhandledEndpoint[] = [];
   const replaced: ReplacedCode[] = [];
   let created = 0;
-  const placed: Placed[] = [];
+  const placed: RoutedImport[] = [];
   for (const chunk of chunks(api.endpoints, (endpoint) => endpoint)) {
     placed.push(...chunk.map((endpoint) => place(endpoint, scope)));
     await nextTurn();
@@ -182,7 +182,7 @@ export async function writeEndpoints(
  * Computes the path and route of an endpoint. A path of the document that begins like the base path is stored as its
  * whole route, because the API would take such a path of a collection for the route.
  */
-export function place(endpoint: ImportedEndpoint, { basePath, collection }: PlaceOfImport): Placed {
+export function place(endpoint: ImportedEndpoint, { basePath, collection }: PlaceOfImport): RoutedImport {
   try {
     const route = routeBelow(basePath, endpoint.path);
     const own = collection?.base_path ?? null;
@@ -210,7 +210,7 @@ function requireSameScope(owner: ExistingEndpoint, { domain, collection }: Impor
 }
 
 function additionOf(
-  item: Placed,
+  item: RoutedImport,
   { domain, collection }: ImportScope,
   api: ApiToImport,
   documentId: string | null,
@@ -243,7 +243,7 @@ function additionOf(
 /** The changes to an existing endpoint; undefined when there are none. */
 export function changeOf(
   before: ExistingEndpoint,
-  item: Placed,
+  item: RoutedImport,
   api: ApiToImport,
   documentId: string | null,
 ) {
@@ -343,7 +343,7 @@ function noneAsNull(dependencies: Dependencies | null): Dependencies | null {
 }
 
 function rowOf(
-  { endpoint, path }: Placed,
+  { endpoint, path }: RoutedImport,
   stored: { readonly id: string; readonly status: EndpointStatus } | undefined,
 ): Omit<ImportedRow, 'change' | 'code'> {
   if (!stored) throw new Error(`${endpoint.method} ${endpoint.path} was neither created nor updated`);

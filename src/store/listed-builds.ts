@@ -28,16 +28,16 @@ export async function listBuilds(
 }
 
 /** What is said of the endpoint that a build is of. */
-type Named = Pick<Endpoint, 'id' | 'name'>;
+type NamedEndpoint = Pick<Endpoint, 'id' | 'name'>;
 
 /** The visible endpoints whose latest build is one of these, by build. */
 export async function endpointsOfBuilds(
   store: Store,
   ids: readonly string[],
   scope: Scope,
-): Promise<ReadonlyMap<string, readonly Named[]>> {
+): Promise<ReadonlyMap<string, readonly NamedEndpoint[]>> {
   const query = store
-    .knex<Named & { readonly build_id: string }>('endpoints')
+    .knex<NamedEndpoint & { readonly build_id: string }>('endpoints')
     .whereIn('build_id', [...ids])
     .orderBy('created_at')
     .select('id', 'name', 'build_id');
@@ -52,7 +52,7 @@ export async function endpointsOfSources(
   store: Store,
   ids: readonly string[],
   scope: Scope,
-): Promise<ReadonlyMap<string, readonly Named[]>> {
+): Promise<ReadonlyMap<string, readonly NamedEndpoint[]>> {
   if (ids.length === 0) return new Map();
   const { knex } = store;
   const owners = knex.raw(
@@ -74,12 +74,12 @@ export async function endpointsOfSources(
     .from('ranked')
     .where('rank', '<=', MOST_OF_SOURCE)
     .orderBy('rank')
-    .select<(Named & { readonly build_id: string })[]>('id', 'name', 'build_id');
+    .select<(NamedEndpoint & { readonly build_id: string })[]>('id', 'name', 'build_id');
   return byBuild(rows);
 }
 
-function byBuild(rows: readonly (Named & { readonly build_id: string })[]) {
-  const endpoints = new Map<string, Named[]>();
+function byBuild(rows: readonly (NamedEndpoint & { readonly build_id: string })[]) {
+  const endpoints = new Map<string, NamedEndpoint[]>();
   for (const { build_id, ...endpoint } of rows)
     endpoints.set(build_id, [...(endpoints.get(build_id) ?? []), endpoint]);
   return endpoints;

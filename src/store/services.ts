@@ -41,11 +41,11 @@ export type ServiceChanges = Partial<Omit<NewService, 'service_type' | 'stack'>>
   /** Names of the secrets that a new config refers to. */
   readonly secrets?: readonly string[];
   /** The paths of the file of a sqlite service that has another one from now on. */
-  readonly moved?: Moved;
+  readonly moved?: FileMove;
 };
 
 /** The paths of the file of a sqlite service, before and after a change. */
-export interface Moved {
+export interface FileMove {
   readonly from: string;
   readonly to: string;
 }
@@ -193,7 +193,7 @@ function namingNameOwner<T>(
 }
 
 /** Where files were opened is remembered: one that is named again was there. */
-function filesAfter({ file_hosts, former_files }: Service, { from, to }: Moved): object {
+function filesAfter({ file_hosts, former_files }: Service, { from, to }: FileMove): object {
   const { [to]: again = [], ...others } = former_files;
   const former = file_hosts.length > 0 ? { ...others, [from]: file_hosts } : others;
   return { file_hosts: again, former_files: JSON.stringify(former) };

@@ -7,7 +7,7 @@ import type { Scope } from '../model/permission.js';
 import type { Store } from './database.js';
 
 /** Kinds of objects, by which paths of the API and members of bodies name them. */
-export type ObjectKind =
+export type ResourceKind =
   | 'domain'
   | 'collection'
   | 'endpoint'
@@ -28,7 +28,7 @@ const SERVICE = `(services.domains = '{}' OR services.domains && :hosts)`;
 /** The same for what nobody else has a share in. Alerts about other services are of those who see everything. */
 const OWN_SERVICE = `(services.domains <> '{}' AND services.domains <@ :hosts)`;
 
-const VISIBLE: Readonly<Record<Exclude<ObjectKind, 'host'>, string>> = {
+const VISIBLE: Readonly<Record<Exclude<ResourceKind, 'host'>, string>> = {
   domain: 'domains.host = ANY(:hosts)',
   collection: 'EXISTS (SELECT FROM domains WHERE domains.id = collections.domain_id AND host = ANY(:hosts))',
   endpoint: ENDPOINT,
@@ -49,7 +49,7 @@ const VISIBLE: Readonly<Record<Exclude<ObjectKind, 'host'>, string>> = {
 };
 
 /** SQL: whether a visible row has nothing that somebody else has a share in, so that it may be changed. */
-const OWN: Partial<Record<ObjectKind, string>> = {
+const OWN: Partial<Record<ResourceKind, string>> = {
   domain: `NOT EXISTS (SELECT FROM endpoints JOIN collections ON collections.id = endpoints.collection_id
     WHERE collections.domain_id = domains.id AND NOT ${ENDPOINT})`,
   collection: `NOT EXISTS (SELECT FROM endpoints
@@ -60,7 +60,7 @@ const OWN: Partial<Record<ObjectKind, string>> = {
     AND NOT EXISTS (SELECT FROM endpoints WHERE endpoints.build_id = builds.id AND NOT ${ENDPOINT})`,
 };
 
-const TABLES: Readonly<Record<Exclude<ObjectKind, 'host'>, string>> = {
+const TABLES: Readonly<Record<Exclude<ResourceKind, 'host'>, string>> = {
   ...{ domain: 'domains', collection: 'collections', endpoint: 'endpoints', service: 'services' },
   ...{ build: 'builds', import: 'imports', job: 'jobs', alert: 'alerts', apply: 'applies' },
 };
@@ -68,7 +68,7 @@ const TABLES: Readonly<Record<Exclude<ObjectKind, 'host'>, string>> = {
 /** Leaves in a query of the table of this kind only rows that are visible. */
 export function visible<Q extends Knex.QueryBuilder>(
   query: Q,
-  kind: Exclude<ObjectKind, 'host'>,
+  kind: Exclude<ResourceKind, 'host'>,
   scope: Scope,
 ): Q {
   if (scope) query.whereRaw(VISIBLE[kind], { hosts: [...scope] } as never);
@@ -82,7 +82,12 @@ export function ofVisibleEndpoints<Q extends Knex.QueryBuilder>(query: Q, column
 }
 
 /** Whether there is such an object, as far as somebody with these hosts can see. */
-export async function isVisible(store: Store, kind: ObjectKind, id: string, scope: Scope): Promise<boolean> {
+export async function isVisible(
+  store: Store,
+  kind: ResourceKind,
+  id: string,
+  scope: Scope,
+): Promise<boolean> {
   if (!scope) return true;
   if (kind === 'host') return scope.includes(id.toLowerCase());
   const query = visible(store.knex(TABLES[kind]).where({ id }), kind, scope);
@@ -90,7 +95,7 @@ export async function isVisible(store: Store, kind: ObjectKind, id: string, scop
 }
 
 /** Whether somebody with these hosts may change a visible object: others have no share in it. */
-export async function isOwn(store: Store, kind: ObjectKind, id: string, scope: Scope): Promise<boolean> {
+export async function isOwn(store: Store, kind: ResourceKind, id: string, scope: Scope): Promise<boolean> {
   const own = OWN[kind];
   if (!scope || own === undefined || kind === 'host') return true;
   const query = store

@@ -4,7 +4,7 @@
 export const FATAL = 60;
 
 /** The parts of a log line that people need. */
-export interface LogEntry {
+export interface LogLine {
   readonly level: number;
   /** Milliseconds since 1970. */
   readonly time: number;
@@ -15,7 +15,7 @@ export interface LogEntry {
 }
 
 /** Parses a line. Undefined for other output of the process. */
-export function parseLogLine(line: string): LogEntry | undefined {
+export function parseLogLine(line: string): LogLine | undefined {
   if (!line.startsWith('{')) return undefined;
   let entry: unknown;
   try {

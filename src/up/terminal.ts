@@ -2,7 +2,7 @@
 import { toError } from '../errors.js';
 import { WORKER_LOG } from '../model/preparation.js';
 import { LogFile } from './log-file.js';
-import { FATAL, type LogEntry, parseLogLine, printable } from './log-line.js';
+import { FATAL, type LogLine, parseLogLine, printable } from './log-line.js';
 
 const WARN = 40;
 const ERROR = 50;
@@ -95,7 +95,7 @@ export class Terminal {
 }
 
 /** @param logFile the path of the log file, if there is one */
-export function sentence({ level, time, name, message }: LogEntry, logFile?: string): string {
+export function sentence({ level, time, name, message }: LogLine, logFile?: string): string {
   const clock = new Date(time).toTimeString().slice(0, 8);
   const firstLine = message.split('\n', 1)[0]?.slice(0, MAX_MESSAGE_CHARACTERS);
   return withLogFile(`${clock} ${level >= ERROR ? 'ERROR' : 'warning'} (${name}) ${firstLine}`, logFile);

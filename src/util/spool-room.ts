@@ -45,7 +45,7 @@ export function counting(take: (bytes: number) => void): Transform {
   });
 }
 
-interface Owner {
+interface OwnerBodies {
   /** The oldest first. */
   readonly places: Set<SpoolPlace>;
   bytes: number;
@@ -53,7 +53,7 @@ interface Owner {
 
 export class SpoolRoom {
   readonly #limits: SpoolLimits;
-  readonly #owners = new Map<string, Owner>();
+  readonly #owners = new Map<string, OwnerBodies>();
   #bytes = 0;
 
   constructor(limits: SpoolLimits) {
@@ -104,7 +104,7 @@ export class SpoolRoom {
     return place;
   }
 
-  #require(owner: Owner, bytes: number): void {
+  #require(owner: OwnerBodies, bytes: number): void {
     const { bytes: limit, bytesSetting, code, title } = this.#limits;
     const ofOwner = Math.floor(limit / 2);
     if (owner.bytes + bytes > ofOwner)

@@ -32,12 +32,12 @@ interface Part {
 }
 
 /** Those of its parts that have something, or wait. Which has got something last is the last. */
-type Owner = Map<string, Part>;
+type OwnerTurns = Map<string, Part>;
 
 export class Turns {
   readonly #options: Required<TurnsOptions>;
   /** Those that have something, or wait. Who has got something last is the last. */
-  readonly #owners = new Map<string, Owner>();
+  readonly #owners = new Map<string, OwnerTurns>();
   #active = 0;
 
   constructor(options: TurnsOptions) {
@@ -98,7 +98,7 @@ export class Turns {
   }
 
   #keep({ owner: name, part = '' }: Turn, kept: Part): void {
-    const owner: Owner = this.#owners.get(name) ?? new Map();
+    const owner: OwnerTurns = this.#owners.get(name) ?? new Map();
     this.#owners.set(name, owner.set(part, kept));
   }
 
@@ -167,11 +167,11 @@ export class Turns {
   }
 }
 
-function parts(owner: Owner): Part[] {
+function parts(owner: OwnerTurns): Part[] {
   return [...owner.values()];
 }
 
-function activeOf(owner: Owner): number {
+function activeOf(owner: OwnerTurns): number {
   return sum(parts(owner).map(({ active }) => active));
 }
 

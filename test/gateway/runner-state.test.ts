@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import type { HandlerProcess } from '../../src/gateway/handlers/handler-process.js';
 import { type Situation, stateOf } from '../../src/gateway/runner/runner-state.js';
-import { type Running, routedTo } from '../../src/gateway/runner/running-handlers.js';
+import { type RunningVersion, routedTo } from '../../src/gateway/runner/running-handlers.js';
 import type { LimitsInForce } from '../../src/model/endpoint-limits.js';
 
 const LIMITS: LimitsInForce = {
@@ -14,11 +14,11 @@ const DEPLOYMENT = {
   ...{ id: 'd', sticky: null, request_id: 'r', confirmed: true },
   targets: [{ version: 1, percent: 100, artifact: 'a' }],
 };
-const HANDLER: Running = {
+const HANDLER: RunningVersion = {
   ...{ version: 1, artifact: 'a', settings: SETTINGS, mustReplace: false },
   process: { instance: { id: 1, socket: '', takes: 'whole' } } as HandlerProcess,
 };
-const OLD: Running = { ...HANDLER, version: 2, artifact: 'b' };
+const OLD: RunningVersion = { ...HANDLER, version: 2, artifact: 'b' };
 const ROUTED = routedTo([HANDLER], SETTINGS, DEPLOYMENT);
 const ASLEEP = { kind: 'asleep' } as const;
 

@@ -6,7 +6,7 @@ import type { ApplyContext } from '../../jobs/apply/context.js';
 import { runApply } from '../../jobs/apply.js';
 import { toError } from '../../src/errors.js';
 import { requireRightsAsBefore } from '../../src/lifecycle/current-rights.js';
-import type { Actor } from '../../src/model/actor.js';
+import type { AuditActor } from '../../src/model/actor.js';
 import {
   ALL_RIGHTS,
   type Rights,
@@ -38,8 +38,12 @@ describe('rights of who has asked for an apply', () => {
   after(() => close());
 
   const NO_KEY = { API_KEY: undefined };
-  const byUser = ({ id, email }: User): Actor => ({ kind: 'user', id, email });
-  const refusal = (actor: Actor, rights: Rights | null, settings: { API_KEY: string | undefined } = NO_KEY) =>
+  const byUser = ({ id, email }: User): AuditActor => ({ kind: 'user', id, email });
+  const refusal = (
+    actor: AuditActor,
+    rights: Rights | null,
+    settings: { API_KEY: string | undefined } = NO_KEY,
+  ) =>
     requireRightsAsBefore(store, settings, {
       actor: { ...actor },
       rights: rights && storedRights(rights),
@@ -52,7 +56,7 @@ describe('rights of who has asked for an apply', () => {
       ...{ hash: randomUUID(), name: 'ci', user_id: user?.id ?? null, key_hash: null, expires_at: null },
       ...{ permissions: ['endpoints:write'], domains: [], ...more },
     });
-    const actor: Actor = { kind: 'token', id: created.id, name: 'ci', user_id: created.user_id };
+    const actor: AuditActor = { kind: 'token', id: created.id, name: 'ci', user_id: created.user_id };
     return { actor, rights: rightsOfToken(created, user ? rightsOfUser(user) : ALL_RIGHTS) };
   };
 
@@ -103,7 +107,7 @@ describe('rights of who has asked for an apply', () => {
     );
   });
 
-  const insert = async (actor: Actor | null, rights: Rights | null) => {
+  const insert = async (actor: AuditActor | null, rights: Rights | null) => {
     const id = randomUUID();
     await insertApply(store, {
       ...{ id, stack: 's', plan_hash: '', rollback_of: null, actor: actor && { ...actor } },

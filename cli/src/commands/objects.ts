@@ -15,7 +15,7 @@ interface ListOptions extends CommonOptions {
 }
 
 /** How one kind of objects is read and shown. */
-interface Shown<Item> {
+interface ObjectKindView<Item> {
   list(session: Session, options: ListOptions): Promise<Item[]>;
   get(api: ApiClient, id: string): Promise<Item>;
   remove(api: ApiClient, id: string): Promise<{ readonly warnings: readonly string[] }>;
@@ -32,7 +32,7 @@ interface Names {
   readonly hosts: ReadonlyMap<string, string>;
 }
 
-const endpoints: Shown<Endpoint> = {
+const endpoints: ObjectKindView<Endpoint> = {
   list: async (session, { search, domain, collection }) => {
     const id = collection === undefined ? undefined : await idOf(session, 'collection', collection);
     return session.api.all('GET /api/endpoints', {
@@ -67,7 +67,7 @@ const endpoints: Shown<Endpoint> = {
   ],
 };
 
-const collections: Shown<Collection> = {
+const collections: ObjectKindView<Collection> = {
   list: async (session, { search, domain }) => {
     const domain_id = domain === undefined ? undefined : await idOf(session, 'domain', domain);
     const all = await session.api.all('GET /api/collections', { query: given({ domain_id }) });
@@ -94,7 +94,7 @@ const collections: Shown<Collection> = {
   ],
 };
 
-const domains: Shown<Domain> = {
+const domains: ObjectKindView<Domain> = {
   list: (session, { search }) =>
     session.api.all('GET /api/domains', { query: { limit: 1000, ...given({ search }) } }),
   get: (api, id) => api.get('GET /api/domains/{id}', { params: { id } }),
@@ -112,7 +112,7 @@ const domains: Shown<Domain> = {
   ],
 };
 
-const services: Shown<Service> = {
+const services: ObjectKindView<Service> = {
   list: (session, { search }) =>
     session.api.all('GET /api/services', { query: { limit: 1000, ...given({ search }) } }),
   get: (api, id) => api.get('GET /api/services/{id}', { params: { id } }),
@@ -132,11 +132,11 @@ const services: Shown<Service> = {
   ],
 };
 
-const SHOWN: { readonly [K in Kind]: Shown<never> } = {
-  endpoint: endpoints as Shown<never>,
-  collection: collections as Shown<never>,
-  domain: domains as Shown<never>,
-  service: services as Shown<never>,
+const SHOWN: { readonly [K in Kind]: ObjectKindView<never> } = {
+  endpoint: endpoints as ObjectKindView<never>,
+  collection: collections as ObjectKindView<never>,
+  domain: domains as ObjectKindView<never>,
+  service: services as ObjectKindView<never>,
 };
 
 export function listOf(kind: Kind) {

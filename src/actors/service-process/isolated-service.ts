@@ -15,13 +15,13 @@ import { Turns } from '../../util/turns.js';
 import type { ConnectionState } from '../reconnecting-connection.js';
 import { ServiceError } from '../service-error.js';
 import type { ActorMetrics, PoolUse } from '../service-metrics.js';
-import { Moved, type RemoteActor, type ServiceAddress } from '../session-host.js';
+import { CallRedirected, type RemoteActor, type ServiceAddress } from '../session-host.js';
 import { requiringExistingFile } from '../sqlite-refusal.js';
 import { addFigures, type Figures } from './figures.js';
 import type { FromService, ServeRequest } from './messages.js';
 import { missingProgram } from './programs.js';
 import { type IsolationSettings, type ServedWork, ServiceRun } from './service-run.js';
-import { type Placed, place } from './sqlite-paths.js';
+import { place, type WithSqliteFolder } from './sqlite-paths.js';
 import { tokenSigner } from './token-signer.js';
 
 /** Pauses before it is started again, milliseconds; when there are no more, the service has failed. */
@@ -125,7 +125,7 @@ export class IsolatedService implements RemoteActor {
       const { socket, key } = await this.#ready(timeoutMs);
       return { socket, token: signServiceToken(tokenSigner(key), caller) };
     } catch (thrown) {
-      if (this.#ending.signal.aborted) throw new Moved();
+      if (this.#ending.signal.aborted) throw new CallRedirected();
       throw thrown;
     } finally {
       this.#waiting--;
@@ -207,7 +207,7 @@ export class IsolatedService implements RemoteActor {
   }
 
   /** Undefined when it is not started now. */
-  async #place(): Promise<Placed<ServedWork> | undefined> {
+  async #place(): Promise<WithSqliteFolder<ServedWork> | undefined> {
     const { service, settings, hadFile, log } = this.#options;
     const { sqliteFolders, starter } = settings;
     const work = { service, config: this.#config, bindings: this.#bindings, sqliteFolders };

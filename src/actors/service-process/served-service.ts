@@ -14,7 +14,7 @@ import { connectionMaximums } from '../connection-limits.js';
 import type { Driver } from '../driver.js';
 import { type HandlerServer, serveHandlers } from '../handler-server.js';
 import type { ConnectionState } from '../reconnecting-connection.js';
-import { Moved, type SessionHost } from '../session-host.js';
+import { CallRedirected, type SessionHost } from '../session-host.js';
 import { FigureCollector, type Figures } from './figures.js';
 import type { ServeRequest } from './messages.js';
 import { tokenSigner } from './token-signer.js';
@@ -53,7 +53,7 @@ export async function serveService(
     authenticate: (token) => readServiceToken(tokenSigner(key), tokenFolder, token),
     validNonces: () => validNonces(tokenFolder),
     actorFor: (endpointId, poolId) => {
-      if (isDraining || bindings.find(endpointId, poolId) === undefined) throw new Moved();
+      if (isDraining || bindings.find(endpointId, poolId) === undefined) throw new CallRedirected();
       return actor;
     },
   };

@@ -19,7 +19,7 @@ export interface ServiceProcessListener {
   onEnd(reason: string): void;
 }
 
-interface Waiting {
+interface PendingAnswer {
   resolve(answer: ServiceAnswer): void;
   reject(error: ServiceError): void;
 }
@@ -35,7 +35,7 @@ export class ServiceProcess {
     this.#onEnded = resolve;
   });
   #hasEnded = false;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, PendingAnswer>();
   #lastNumber = 0;
   readonly #startTimer: NodeJS.Timeout;
   #pings: NodeJS.Timeout | undefined;

@@ -7,7 +7,7 @@ import type { Figures } from './figures.js';
 import type { ServeRequest } from './messages.js';
 import { memoryOf } from './programs.js';
 import { ServiceProcess, type ServiceProcessListener } from './service-process.js';
-import type { Placed } from './sqlite-paths.js';
+import type { WithSqliteFolder } from './sqlite-paths.js';
 import type { Starter } from './starter.js';
 
 /** What is the same for all services of an actor host. */
@@ -56,7 +56,7 @@ export class ServiceRun {
 
   /** Starts it. A failure to start is an end. */
   constructor(
-    { sqliteFolder, ...work }: Placed<ServedWork>,
+    { sqliteFolder, ...work }: WithSqliteFolder<ServedWork>,
     settings: IsolationSettings,
     listener: ServiceProcessListener,
   ) {

@@ -9,10 +9,10 @@ import type { SeenFile, Starter } from './starter.js';
 
 type WorkOnFiles = Pick<WorkRequest, 'service' | 'config' | 'sqliteFolders'>;
 
-export type Placed<T> = T & { readonly sqliteFolder: number | undefined };
+export type WithSqliteFolder<T> = T & { readonly sqliteFolder: number | undefined };
 
 /** Why the service is not started. */
-export interface Refused {
+export interface StartRefusal {
   readonly refusal: string;
 }
 
@@ -25,7 +25,7 @@ export async function place<T extends WorkOnFiles>(
   work: T,
   hadFile: () => Promise<boolean>,
   starter: Pick<Starter, 'look'>,
-): Promise<Placed<T> | Refused> {
+): Promise<WithSqliteFolder<T> | StartRefusal> {
   const seen = await look(work, starter);
   if (!seen) return { ...work, sqliteFolder: undefined };
   const hasFile = seen.exists || (await hadFile());
@@ -45,7 +45,7 @@ export async function look(work: WorkOnFiles, starter: Pick<Starter, 'look'>): P
 export function atRealPaths<T extends WorkOnFiles>(
   work: T,
   { folders }: Pick<SeenFile, 'folders'>,
-): Placed<T> {
+): WithSqliteFolder<T> {
   const path = pathOf(work.service.type, work.config) ?? '';
   const at = folderOf(path, work);
   const placed = { ...work, sqliteFolder: at };

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../../errors.js';
 import type { Client } from '../../http/trusted-proxies.js';
-import type { Actor } from '../../model/actor.js';
+import type { AuditActor } from '../../model/actor.js';
 import { ownerOfActor } from '../../model/owner.js';
 import {
   isWithin,
@@ -17,7 +17,7 @@ import type { Token } from '../../store/tokens.js';
 import type { User } from '../../store/users.js';
 
 export interface Principal extends Rights {
-  readonly actor: Actor;
+  readonly actor: AuditActor;
   /** The user whose session it is; undefined without one. */
   readonly user?: User;
   /** The user who made the token; undefined without one, and for one that API_KEY made. */
@@ -31,7 +31,7 @@ interface Requester {
 }
 
 /** The one place that decides it: what is stored about a request comes from here. */
-export function actorOf({ state: { principal, client } }: Requester): Actor {
+export function actorOf({ state: { principal, client } }: Requester): AuditActor {
   return principal?.actor ?? { kind: 'anonymous', address: client.address };
 }
 
@@ -46,7 +46,7 @@ export function nobody(address: string): Principal {
 }
 
 /** An admin of everything without a name. */
-export function unlimited(actor: Actor): Principal {
+export function unlimited(actor: AuditActor): Principal {
   return { actor, ...ALL_RIGHTS };
 }
 

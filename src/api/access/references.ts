@@ -6,21 +6,21 @@ import { AppError, notFound } from '../../errors.js';
 import type { Scope } from '../../model/permission.js';
 import type { Store } from '../../store/database.js';
 import { isHostOfDomain } from '../../store/domains.js';
-import { isOwn, isVisible, type ObjectKind } from '../../store/visibility.js';
+import { isOwn, isVisible, type ResourceKind } from '../../store/visibility.js';
 
 /** Kinds of objects, by the segments of paths after which their ids come. */
-export const KIND_OF_SEGMENT: Readonly<Record<string, ObjectKind>> = {
+export const KIND_OF_SEGMENT: Readonly<Record<string, ResourceKind>> = {
   ...{ domains: 'domain', collections: 'collection', endpoints: 'endpoint', services: 'service' },
   ...{ builds: 'build', imports: 'import', jobs: 'job', alerts: 'alert', applies: 'apply' },
 };
 /** Members of queries and bodies that name an object. */
-export const KIND_OF_MEMBER: Readonly<Record<string, ObjectKind>> = {
+export const KIND_OF_MEMBER: Readonly<Record<string, ResourceKind>> = {
   ...{ domain_id: 'domain', collection_id: 'collection', endpoint_id: 'endpoint', service_id: 'service' },
   ...{ service: 'service', domain: 'host', host: 'host' },
 };
 
 /** The kinds of the objects that parameters of a path name: `/api/domains/{id}` names a domain. */
-export function kindsInPath(path: string): readonly (readonly [name: string, kind: ObjectKind])[] {
+export function kindsInPath(path: string): readonly (readonly [name: string, kind: ResourceKind])[] {
   const segments = path.split('/');
   return segments.flatMap((segment, at) => {
     const name = /^\{(\w+)\}$/.exec(segment)?.[1];
@@ -31,7 +31,7 @@ export function kindsInPath(path: string): readonly (readonly [name: string, kin
 
 /** An object that does not exist for who asks; the audit has such requests. */
 export class HiddenError extends AppError {
-  constructor(kind: ObjectKind, id: string) {
+  constructor(kind: ResourceKind, id: string) {
     super('not_found', notFound(kind, id).message);
   }
 }

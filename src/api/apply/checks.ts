@@ -8,7 +8,7 @@ import type { DeclaredObject } from '../../apply/changes.js';
 import { domainKey, keyOf, serviceKey, titleOf } from '../../apply/keys.js';
 import type { EndpointObject, InstallationObject, ObjectChange, ServiceObject } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
-import type { Placed } from '../../import/folder/folder.js';
+import type { ValueAtLine } from '../../import/folder/folder.js';
 import type { OpenedService } from '../../lifecycle/stored-services.js';
 import { requireWithinSettings } from '../../model/endpoint-limits.js';
 import { policyLimit } from '../../model/policies/room.js';
@@ -30,7 +30,7 @@ import { requireSendable } from './schedules.js';
 export interface ToCheck {
   readonly changes: readonly ObjectChange[];
   /** The objects of a folder; null in a rollback, which has no folder. */
-  readonly declared: readonly (DeclaredObject & Pick<Placed, 'members'>)[] | null;
+  readonly declared: readonly (DeclaredObject & Pick<ValueAtLine, 'members'>)[] | null;
   /** Configs with the secrets that are stored, or come back, by the names of services. */
   readonly configs: ReadonlyMap<string, object>;
   readonly stored: StoredInstallation;

@@ -13,7 +13,7 @@ import type {
   ServiceObject,
 } from '../../apply/objects.js';
 import { AppError } from '../../errors.js';
-import type { Folder, Placed } from '../../import/folder/folder.js';
+import type { Folder, ValueAtLine } from '../../import/folder/folder.js';
 import { handlerPath } from '../../import/folder/read-folder.js';
 import { completedConfig, type OpenedService } from '../../lifecycle/stored-services.js';
 import { textProblem } from '../../model/formats.js';
@@ -40,7 +40,7 @@ export interface KnownObjects {
 
 export interface DeclaredObjects {
   readonly stack: string;
-  readonly declared: readonly (DeclaredObject & Pick<Placed, 'members'>)[];
+  readonly declared: readonly (DeclaredObject & Pick<ValueAtLine, 'members'>)[];
   /** Configs of services with the secrets that are stored, by name. */
   readonly configs: ReadonlyMap<string, object>;
   /** All that is wrong, each with its place. */
@@ -56,8 +56,8 @@ const CHECKS = Object.fromEntries(
 const OBJECTS_AT_ONCE = 50;
 
 /** Reads objects from the lists of a folder. */
-class Reading {
-  readonly declared: (DeclaredObject & Pick<Placed, 'members'>)[] = [];
+class ObjectReader {
+  readonly declared: (DeclaredObject & Pick<ValueAtLine, 'members'>)[] = [];
   readonly configs = new Map<string, object>();
   readonly problems: string[] = [];
   readonly #basePaths: Map<string, string | null>;
@@ -271,7 +271,7 @@ export async function declaredObjects(folder: Folder, known: KnownObjects): Prom
     if (missing.length > 0)
       problems.push(`${place}: secrets: ${missing.join(', ')} must be set first (PUT /api/secrets/NAME)`);
   }
-  const reading = new Reading(folder, known, String(stack));
+  const reading = new ObjectReader(folder, known, String(stack));
   await reading.read();
   const { declared, configs } = reading;
   return { stack: String(stack), declared, configs, problems: [...problems, ...reading.problems] };
@@ -288,7 +288,7 @@ function completeAsStored(before: OpenedService): object {
 }
 
 /** Where the member stands that a message begins with. */
-function memberPlace(message: string, members: Placed['members']): string | undefined {
+function memberPlace(message: string, members: ValueAtLine['members']): string | undefined {
   const name = /^(\w+)/.exec(message)?.[1];
   return name !== undefined && Object.hasOwn(members, name) ? members[name] : undefined;
 }

@@ -122,7 +122,7 @@ function requireForm(context: ParameterizedContext, limit: FileLimit): void {
   if ((context.request.length ?? 0) > limit.bytes + FRAME_BYTES) throw tooLarge(limit);
 }
 
-interface Received {
+interface ReceivedForm {
   readonly fields: Record<string, unknown>;
   readonly files: readonly Express.Multer.File[];
 }
@@ -133,7 +133,7 @@ async function receive(
   maxFiles: number,
   { dataDir, limit }: FormOptions,
   place: SpoolPlace,
-): Promise<Received> {
+): Promise<ReceivedForm> {
   const folder = await uploadsFolder(dataDir);
   const take = multer({
     storage: storageIn(folder, place),

@@ -98,10 +98,10 @@ function endOfText(bytes: Buffer, start: number): number {
 }
 
 /** A value within a body, and where it is. */
-interface Placed {
+interface NestedValue {
   readonly value: object;
   readonly key: string;
-  readonly holder?: Placed;
+  readonly holder?: NestedValue;
 }
 
 /**
@@ -109,7 +109,7 @@ interface Placed {
  * @throws AppError where there is one
  */
 function withoutPrototype(body: Record<string, unknown>): Record<string, unknown> {
-  const pending: Placed[] = [{ value: body, key: 'body' }];
+  const pending: NestedValue[] = [{ value: body, key: 'body' }];
   for (let one = pending.pop(); one; one = pending.pop()) {
     if (Object.hasOwn(one.value, PROTOTYPE))
       throw new AppError('invalid_input', `${placeOf(one)}.${PROTOTYPE}: is not accepted; leave it out`);
@@ -119,9 +119,9 @@ function withoutPrototype(body: Record<string, unknown>): Record<string, unknown
   return body;
 }
 
-function placeOf(placed: Placed): string {
+function placeOf(placed: NestedValue): string {
   const keys: string[] = [];
-  for (let one: Placed | undefined = placed; one; one = one.holder) keys.push(one.key);
+  for (let one: NestedValue | undefined = placed; one; one = one.holder) keys.push(one.key);
   const place = keys.reverse().join('.');
   return place.length > MAX_PLACE ? `${place.slice(0, MAX_PLACE)}…` : place;
 }

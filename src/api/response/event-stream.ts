@@ -21,7 +21,7 @@ export interface StreamRequest {
 }
 
 /** Aborted when the process begins to stop. */
-interface Stopping {
+interface StopSignal {
   readonly stopping: AbortSignal;
 }
 
@@ -49,7 +49,7 @@ export function eventId(id: string): string {
  * @param allowedMs for so long whoever reads it is taken to be allowed to
  */
 export function eventStream(
-  { stopping }: Stopping,
+  { stopping }: StopSignal,
   request: StreamRequest,
   source: Source,
   allowedMs = ALLOWED_MS,

@@ -13,7 +13,7 @@ import {
   TRIAL,
 } from '../../contracts/front.js';
 import { AppError, toError } from '../../errors.js';
-import type { HandlerResponse, Routed, RouteQuery } from '../../internal/gateway-requests.js';
+import type { HandlerResponse, RouteQuery, RouteResult } from '../../internal/gateway-requests.js';
 import type { MetricSnapshot } from '../../metrics/process-metrics.js';
 import type { Logger } from '../../util/log.js';
 import { FrontCounts } from './front-counts.js';
@@ -195,7 +195,7 @@ export class Front {
   }
 
   /** Where a request of a client would go. @throws AppError no_gateway as above */
-  async route(query: RouteQuery): Promise<Routed> {
+  async route(query: RouteQuery): Promise<RouteResult> {
     const { routed } = await this.#askOne({ type: 'route', ...query });
     if (!routed) throw notServed();
     return routed;

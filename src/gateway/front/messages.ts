@@ -42,14 +42,14 @@ export type FrontChallenges = Pick<Message<'challenges'>, 'http' | 'tls'>;
 /** The messages of one type. */
 type Message<Type extends ToFront['type']> = Extract<ToFront, { readonly type: Type }>;
 
-type Answered = Extract<ToFront, { readonly seq: number }>;
-type WithoutSeq<Request> = Request extends Answered ? Omit<Request, 'seq'> : never;
+type NumberedRequest = Extract<ToFront, { readonly seq: number }>;
+type WithoutSeq<Request> = Request extends NumberedRequest ? Omit<Request, 'seq'> : never;
 
 /** A request to a front, which it answers with `done`; whoever sends it gives it a number. */
-export type FrontRequest = WithoutSeq<Answered>;
+export type FrontRequest = WithoutSeq<NumberedRequest>;
 
 /** What a front is told without an answer. */
-export type FrontNotice = Exclude<ToFront, Answered | Configure>;
+export type FrontNotice = Exclude<ToFront, NumberedRequest | Configure>;
 
 export type Share = Message<'share'>;
 

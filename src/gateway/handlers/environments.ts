@@ -14,7 +14,7 @@ import { HandlerStartError } from './handler-process.js';
  */
 const MAX_BYTES = 1024 * 1024;
 
-interface Known {
+interface CachedEnvironment {
   readonly digest: string;
   readonly variables: readonly VariableInForce[];
 }
@@ -22,7 +22,7 @@ interface Known {
 export class Environments {
   readonly #store: Store;
   readonly #decrypt: (encrypted: string) => string;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, CachedEnvironment>();
 
   /** @param decrypt throws when something was encrypted with another key */
   constructor(store: Store, decrypt: (encrypted: string) => string) {

@@ -6,7 +6,7 @@ import type { Takes } from '../../contracts/front.js';
 export const ABANDONED = 'it is not wanted any more';
 
 /** What a handler takes, or why it is not ready. */
-export type Started = { readonly takes: Takes } | { readonly failure: string };
+export type StartOutcome = { readonly takes: Takes } | { readonly failure: string };
 
 /** The lines that a handler may write, and what they say; the other end is `rust/sdk/core/src/wire/takes.rs`. */
 const READY_LINES: ReadonlyMap<string, Takes> = new Map([
@@ -25,15 +25,15 @@ export async function becameReady(
   ended: Promise<string>,
   timeoutMs: number,
   abandoned: AbortSignal | undefined,
-): Promise<Started> {
+): Promise<StartOutcome> {
   if (abandoned?.aborted) return { failure: ABANDONED };
   let timer: NodeJS.Timeout | undefined;
   let giveUp = (): void => undefined;
-  const given = new Promise<Started>((resolve) => {
+  const given = new Promise<StartOutcome>((resolve) => {
     giveUp = () => resolve({ failure: ABANDONED });
   });
   abandoned?.addEventListener('abort', giveUp);
-  const timeout = new Promise<Started>((resolve) => {
+  const timeout = new Promise<StartOutcome>((resolve) => {
     timer = setTimeout(() => resolve({ failure: `it was not ready within ${timeoutMs} ms` }), timeoutMs);
   });
   const end = ended.then((failure) => ({ failure }));
@@ -44,7 +44,7 @@ export async function becameReady(
 }
 
 /** Reads the first line. Nothing is read after it, or after anything else than such a line. */
-function readyLine(control: Duplex): Promise<Started> {
+function readyLine(control: Duplex): Promise<StartOutcome> {
   return new Promise((resolve) => {
     let line = '';
     const read = () => {

@@ -4,7 +4,12 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { AppError, toError } from '../../errors.js';
-import type { Preparation, Prepared, PreparedHandler, Release } from '../../internal/gateway-requests.js';
+import type {
+  PreparedCounts,
+  PreparedHandler,
+  PrepareHandlers,
+  Release,
+} from '../../internal/gateway-requests.js';
 import type { LimitsInForce } from '../../model/endpoint-limits.js';
 import { turnOf } from '../../model/owner.js';
 import type { SealableValue } from '../../store/variables.js';
@@ -44,7 +49,7 @@ const MAX_ENTRIES = 200;
 type Entry = Parameters<NonNullable<HandlerListeners['onEntry']>>[0];
 
 /** One that waits. */
-interface Waiting extends HandlerStart {
+interface WaitingHandler extends HandlerStart {
   readonly applyId: string;
   readonly process: HandlerProcess;
   readonly output: LaterListeners;
@@ -53,7 +58,7 @@ interface Waiting extends HandlerStart {
 
 export class PreparedHandlers {
   readonly #options: PreparedHandlersOptions;
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = new Set<WaitingHandler>();
   readonly #ending = new Set<Promise<void>>();
 
   constructor(options: PreparedHandlersOptions) {
@@ -65,7 +70,7 @@ export class PreparedHandlers {
    * @param signal aborts when nobody waits for that any more
    * @throws AppError handler_start_failed naming the first that is not: then none of them is kept
    */
-  async prepare({ applyId, handlers }: Preparation, signal: AbortSignal): Promise<Prepared> {
+  async prepare({ applyId, handlers }: PrepareHandlers, signal: AbortSignal): Promise<PreparedCounts> {
     const started = await Promise.allSettled(
       handlers.map((handler) => this.#start(applyId, handler, signal)),
     );
@@ -91,7 +96,7 @@ export class PreparedHandlers {
   }
 
   /** Ends what no deployment has taken. */
-  release({ applyId }: Release): Prepared {
+  release({ applyId }: Release): PreparedCounts {
     const left = [...this.#waiting].filter((one) => one.applyId === applyId);
     for (const one of left) this.#end(one);
     return { ready: left.length, kept: 0 };
@@ -103,7 +108,7 @@ export class PreparedHandlers {
     await Promise.all(this.#ending);
   }
 
-  async #start(applyId: string, handler: PreparedHandler, signal: AbortSignal): Promise<Waiting> {
+  async #start(applyId: string, handler: PreparedHandler, signal: AbortSignal): Promise<WaitingHandler> {
     const { limitsOf, decrypted, start, log } = this.#options;
     const { endpointId, artifact } = handler;
     const variables = Object.fromEntries(handler.variables.map((one) => [one.name, decrypted(one)]));
@@ -112,7 +117,7 @@ export class PreparedHandlers {
     const process = await start(turnOf(handler.principal, handler.owner), spec, output.listeners, signal);
     const timer = setTimeout(() => this.#end(one), KEPT_MS);
     timer.unref();
-    const one: Waiting = { ...spec, applyId, process, output, timer };
+    const one: WaitingHandler = { ...spec, applyId, process, output, timer };
     // The same may be prepared again, by another try of the apply.
     for (const other of this.#waiting) if (isSameStart(other, spec)) this.#end(other);
     this.#waiting.add(one);
@@ -125,12 +130,12 @@ export class PreparedHandlers {
     return one;
   }
 
-  #forget(one: Waiting): void {
+  #forget(one: WaitingHandler): void {
     this.#waiting.delete(one);
     clearTimeout(one.timer);
   }
 
-  #end(one: Waiting): void {
+  #end(one: WaitingHandler): void {
     if (!this.#waiting.has(one)) return;
     this.#forget(one);
     const ended = one.process

@@ -167,10 +167,10 @@ export class LogBuffer {
   }
 }
 
-type Counted = { readonly characters: number };
+type CharacterCount = { readonly characters: number };
 
 /** Who gives way: whoever asks, with an equal share or more, which is quickly known; else whoever has most. */
-function whoGivesWay<T extends Counted>(
+function whoGivesWay<T extends CharacterCount>(
   all: ReadonlyMap<string, T>,
   asks: string,
   room: number,
@@ -179,7 +179,7 @@ function whoGivesWay<T extends Counted>(
   return own && own.characters >= room / all.size ? own : withMost(all);
 }
 
-function withMost<T extends Counted>(all: ReadonlyMap<string, T>): T | undefined {
+function withMost<T extends CharacterCount>(all: ReadonlyMap<string, T>): T | undefined {
   let most: T | undefined;
   for (const one of all.values()) if (!most || one.characters > most.characters) most = one;
   return most;

@@ -15,14 +15,14 @@ const RESERVE = 0.25;
 const NOTE_EVERY_MS = 60_000;
 
 /** Characters of errors and such, and of all else. */
-class Written {
+class WrittenCharacters {
   important = 0;
   others = 0;
 }
 
 /** What an endpoint has written in this hour, and has not. */
 class EndpointRoom {
-  readonly written = new Written();
+  readonly written = new WrittenCharacters();
   leftOut = 0;
   notedAt = Number.NEGATIVE_INFINITY;
 }
@@ -36,8 +36,8 @@ export class LogRoom {
   #gateways = 1;
   #endpoints = new Map<string, EndpointRoom>();
   /** How much of the reserve is used: by all, and by each domain. */
-  #used = new Written();
-  #usedByDomain = new Map<string, Written>();
+  #used = new WrittenCharacters();
+  #usedByDomain = new Map<string, WrittenCharacters>();
   #hasWarned = false;
 
   /**
@@ -58,7 +58,7 @@ export class LogRoom {
     const left = this.takeNotes(Number.POSITIVE_INFINITY);
     this.#hour = hour;
     this.#endpoints = new Map();
-    this.#used = new Written();
+    this.#used = new WrittenCharacters();
     this.#usedByDomain = new Map();
     this.#hasWarned = false;
     return left;
@@ -83,10 +83,10 @@ export class LogRoom {
   }
 
   /** What an endpoint has written before counts for it alone, so that its domain has a share for the others. */
-  #takeOfReserve(entry: LogEntry, endpoint: EndpointRoom, kind: keyof Written): boolean {
+  #takeOfReserve(entry: LogEntry, endpoint: EndpointRoom, kind: keyof WrittenCharacters): boolean {
     const characters = lengthOf(entry);
     const name = this.#domainOf(entry.endpointId);
-    const domain = this.#usedByDomain.get(name) ?? new Written();
+    const domain = this.#usedByDomain.get(name) ?? new WrittenCharacters();
     const reserve = (RESERVE * this.#hourBytes) / this.#gateways;
     const leftToAll = reserve - this.#used[kind] - characters;
     const leftToDomain = leftToAll - domain[kind] - characters;

@@ -6,7 +6,7 @@
 /** So many endpoints of a domain are being read again at a time. */
 const READ_AGAIN = 100;
 
-interface Refused {
+interface RefusedOfDomain {
   /** Those first that were refused first. */
   readonly ids: Set<string>;
   /** Those that are still to be read again. */
@@ -16,7 +16,7 @@ interface Refused {
 }
 
 export class RefusedEndpoints {
-  readonly #domains = new Map<string, Refused>();
+  readonly #domains = new Map<string, RefusedOfDomain>();
   readonly #readAgain: (endpointId: string) => void;
 
   constructor(readAgain: (endpointId: string) => void) {

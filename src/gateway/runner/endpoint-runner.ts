@@ -7,7 +7,7 @@ import type { Serving } from '../../contracts/front.js';
 import { toError } from '../../errors.js';
 import { isKeptAwake } from '../../model/endpoint-limits.js';
 import type { Runner } from '../../reconcile/reconciler.js';
-import type { Deployed, DeployedTarget } from '../../store/endpoint-runs.js';
+import type { DeployedTarget, DesiredDeployment } from '../../store/endpoint-runs.js';
 import type { ObservedState, VersionState } from '../../store/observations.js';
 import { type HandlerProcess, withOutput } from '../handlers/handler-process.js';
 import { HandlerCrashes } from './handler-crashes.js';
@@ -223,7 +223,7 @@ export class EndpointRunner implements Runner {
   }
 
   /** Requests that come from now on wake it, at once if need be: they do not wait until others are finished. */
-  async #fallAsleep({ sticky }: Deployed): Promise<void> {
+  async #fallAsleep({ sticky }: DesiredDeployment): Promise<void> {
     const old = this.#handlers.keepOnly([]);
     clearTimeout(this.#stable);
     await this.#route({ kind: 'asleep', ...(sticky && { sticky }) });
@@ -253,7 +253,7 @@ export class EndpointRunner implements Runner {
   }
 
   /** Sends requests to the handlers of a deployment, which all run, and lets others finish. */
-  async #switchTo(desired: DesiredState, deployment: Deployed): Promise<void> {
+  async #switchTo(desired: DesiredState, deployment: DesiredDeployment): Promise<void> {
     const { all } = this.#handlers;
     const kept = deployment.targets.flatMap((target) => runningOf(all, target, desired) ?? []);
     await this.#route(routedTo(all, desired, deployment));

@@ -1,6 +1,6 @@
 /** What the runner of an endpoint is told, and what it uses of the gateway. */
 import type { Serving } from '../../contracts/front.js';
-import type { Deployed } from '../../store/endpoint-runs.js';
+import type { DesiredDeployment } from '../../store/endpoint-runs.js';
 import type { OwnObservation } from '../../store/observations.js';
 import type { Logger } from '../../util/log.js';
 import type { HandlerProcess } from '../handlers/handler-process.js';
@@ -9,7 +9,7 @@ import type { ProcessSettings } from '../handlers/process-settings.js';
 /** The desired state of an endpoint. */
 export interface DesiredState extends ProcessSettings {
   /** What should serve; null: nothing. */
-  readonly deployment: Deployed | null;
+  readonly deployment: DesiredDeployment | null;
   /** Revision of the endpoint this is from. */
   readonly revision: number;
 }
@@ -45,9 +45,9 @@ export interface EndpointRunnerHost {
   /** @throws when it cannot be saved now */
   saveObservation(observation: RunnerObservation): Promise<void>;
   /** A handler of this revision of the endpoint keeps crashing. @throws when it cannot be saved now */
-  saveCrashLoop(deployment: Deployed, revision: number, error: string): Promise<void>;
+  saveCrashLoop(deployment: DesiredDeployment, revision: number, error: string): Promise<void>;
   /** The crash loop is over. @throws when it cannot be saved now */
-  saveRecovery(deployment: Deployed): Promise<void>;
+  saveRecovery(deployment: DesiredDeployment): Promise<void>;
   restarted(reason: 'crash' | 'deadline', version: number): void;
   /** A handler has crashed, or could not be started: an error in the log of the endpoint. */
   failed(version: number | null, message: string): void;

@@ -22,9 +22,9 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Serving } from '../../contracts/front.js';
-import type { Deployed, DeployedTarget } from '../../store/endpoint-runs.js';
+import type { DeployedTarget, DesiredDeployment } from '../../store/endpoint-runs.js';
 import type { DesiredState } from './runner-host.js';
-import { type Running, routedTo, runningOf } from './running-handlers.js';
+import { type RunningVersion, routedTo, runningOf } from './running-handlers.js';
 
 /** What a runner knows of its endpoint. */
 export interface Situation {
@@ -32,7 +32,7 @@ export interface Situation {
   /** False: its handlers should be ended, until a request comes. */
   readonly isAwake: boolean;
   /** Those that serve, those to be replaced, and those that serve once the others of their deployment run too. */
-  readonly handlers: readonly Running[];
+  readonly handlers: readonly RunningVersion[];
   /** Where requests go, as the front was told last. */
   readonly routed: Serving;
   /** The desired state was observed. */
@@ -55,7 +55,7 @@ interface Starting {
 /** Where requests go changes: to the handlers of a deployment, or to nobody until one comes. */
 interface Rerouting {
   readonly name: 'switching' | 'fallingAsleep';
-  readonly deployment: Deployed;
+  readonly deployment: DesiredDeployment;
 }
 
 /** What the runner does next. */

@@ -1,12 +1,12 @@
 /** The handlers of an endpoint that run, which of them serve a deployment, and those that finish their requests. */
-import type { Deployed, DeployedTarget } from '../../store/endpoint-runs.js';
+import type { DeployedTarget, DesiredDeployment } from '../../store/endpoint-runs.js';
 import type { RunningState } from '../front/messages.js';
 import type { HandlerProcess } from '../handlers/handler-process.js';
 import { isSameProcess, type ProcessSettings } from '../handlers/process-settings.js';
 import type { EndpointRunnerHost } from './runner-host.js';
 
 /** One that runs. */
-export interface Running {
+export interface RunningVersion {
   readonly version: number;
   readonly artifact: string;
   readonly settings: ProcessSettings;
@@ -18,7 +18,7 @@ export interface Running {
 export class RunningHandlers {
   readonly #host: Pick<EndpointRunnerHost, 'drained' | 'log'>;
   readonly #onEnded: () => void;
-  #all: readonly Running[] = [];
+  #all: readonly RunningVersion[] = [];
   /** Ends of processes that were taken out. */
   readonly #ending = new Set<Promise<void>>();
 
@@ -29,27 +29,27 @@ export class RunningHandlers {
   }
 
   /** Those that serve, those to be replaced, and those that serve once the others of their deployment run too. */
-  get all(): readonly Running[] {
+  get all(): readonly RunningVersion[] {
     return this.#all;
   }
 
-  byInstance(id: number): Running | undefined {
+  byInstance(id: number): RunningVersion | undefined {
     return this.#all.find(({ process }) => process.instance.id === id);
   }
 
-  add(running: Running): void {
+  add(running: RunningVersion): void {
     this.#all = [...this.#all, running];
   }
 
   /** @returns undefined when it was taken out before */
-  remove(process: HandlerProcess): Running | undefined {
+  remove(process: HandlerProcess): RunningVersion | undefined {
     const removed = this.#all.find((running) => running.process === process);
     this.#all = this.#all.filter((running) => running !== removed);
     return removed;
   }
 
   /** @returns those that were taken out */
-  keepOnly(kept: readonly Running[]): readonly Running[] {
+  keepOnly(kept: readonly RunningVersion[]): readonly RunningVersion[] {
     const old = this.#all.filter((running) => !kept.includes(running));
     this.#all = this.#all.filter((running) => kept.includes(running));
     return old;
@@ -85,10 +85,10 @@ export class RunningHandlers {
 
 /** The one that serves a version with these settings. */
 export function runningOf(
-  all: readonly Running[],
+  all: readonly RunningVersion[],
   target: DeployedTarget,
   settings: ProcessSettings,
-): Running | undefined {
+): RunningVersion | undefined {
   return all.find(
     (running) =>
       running.version === target.version &&
@@ -100,9 +100,9 @@ export function runningOf(
 
 /** Where requests go in a desired state, as far as its processes run. */
 export function routedTo(
-  all: readonly Running[],
+  all: readonly RunningVersion[],
   settings: ProcessSettings,
-  { targets, sticky }: Deployed,
+  { targets, sticky }: DesiredDeployment,
 ): RunningState {
   // The order of versions: the more a newer one gets, the fewer callers change.
   const inOrder = [...targets].sort((left, right) => left.version - right.version);

@@ -1,7 +1,7 @@
 /** A folder of files that describe an installation, as it was read. */
 
 /** A value, and where it stands: `edge.yaml:12`. */
-export interface Placed {
+export interface ValueAtLine {
   readonly value: unknown;
   readonly place: string;
   /** Where each member of it stands. */
@@ -13,7 +13,7 @@ export interface FolderDocument {
   /** What is no list of objects. */
   readonly head: readonly { readonly name: string; readonly value: unknown; readonly place: string }[];
   /** Objects by the member that lists them. */
-  readonly lists: Readonly<Record<string, readonly Placed[]>>;
+  readonly lists: Readonly<Record<string, readonly ValueAtLine[]>>;
 }
 
 export interface Folder extends FolderDocument {

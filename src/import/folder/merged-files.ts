@@ -4,7 +4,7 @@
  */
 import { isObject, type JsonObject } from '../../util/json-object.js';
 import { folderError } from './errors.js';
-import type { FolderDocument, Placed } from './folder.js';
+import type { FolderDocument, ValueAtLine } from './folder.js';
 
 /** A parsed file. */
 export interface ParsedFile {
@@ -22,7 +22,7 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   services: ['name'],
 };
 
-interface Item extends Placed {
+interface Item extends ValueAtLine {
   value: unknown;
   place: string;
   members: Record<string, string>;

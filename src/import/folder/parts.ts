@@ -1,5 +1,5 @@
 /** A folder in parts that are small enough for messages: receiving one blocks the event loop for a millisecond. */
-import type { Folder, FolderDocument, Placed } from './folder.js';
+import type { Folder, FolderDocument, ValueAtLine } from './folder.js';
 
 /** All of them together are the whole. */
 export interface FolderPart extends Partial<FolderDocument> {
@@ -29,7 +29,7 @@ export function* partsOf({ head, lists, sources }: Folder): Generator<FolderPart
 /** Puts the parts together again. */
 export class FolderParts {
   #head: FolderDocument['head'] = [];
-  readonly #lists: Record<string, Placed[]> = {};
+  readonly #lists: Record<string, ValueAtLine[]> = {};
   readonly #sources = new Map<string, string>();
 
   add({ head, lists, sources }: FolderPart): void {

@@ -33,7 +33,7 @@ export interface FolderToRead {
 }
 
 /** A file of the folder, read when it is needed. */
-type Read = () => Promise<Buffer>;
+type ReadFile = () => Promise<Buffer>;
 
 const YAML_LIMITS = { depth: 128, aliases: 1_000 };
 const MAIN = 'edge.yaml';
@@ -106,7 +106,7 @@ function parsedFile(name: string, text: string): ParsedFile {
   }
 }
 
-async function textOf(files: ReadonlyMap<string, Read>, name: string, limit: number): Promise<string> {
+async function textOf(files: ReadonlyMap<string, ReadFile>, name: string, limit: number): Promise<string> {
   const bytes = (await files.get(name)?.()) ?? Buffer.alloc(0);
   if (bytes.length > limit)
     throw new AppError('body_too_large', `${name} has ${bytes.length} bytes; at most ${limit} are allowed`);
@@ -117,7 +117,7 @@ async function textOf(files: ReadonlyMap<string, Read>, name: string, limit: num
   }
 }
 
-async function filesOfZip(file: string, limits: FolderLimits): Promise<ReadonlyMap<string, Read>> {
+async function filesOfZip(file: string, limits: FolderLimits): Promise<ReadonlyMap<string, ReadFile>> {
   try {
     const archive = await openArchive(file, limits);
     // Tools that pack a folder often put the folder itself into the archive.
@@ -132,13 +132,13 @@ async function filesOfZip(file: string, limits: FolderLimits): Promise<ReadonlyM
   }
 }
 
-async function filesOfJson(file: string, limits: FolderLimits): Promise<ReadonlyMap<string, Read>> {
+async function filesOfJson(file: string, limits: FolderLimits): Promise<ReadonlyMap<string, ReadFile>> {
   const files = filesIn(await readFile(file, 'utf8'));
   if (files.length > limits.entries)
     throw folderError([
       `The folder has ${files.length} files; at most ${limits.entries} are allowed (BUNDLE_ENTRIES_LIMIT)`,
     ]);
-  const read = new Map<string, Read>();
+  const read = new Map<string, ReadFile>();
   for (const [name, text] of files) {
     if (typeof text !== 'string') throw folderError([`body.files: "${name}" must be a text`]);
     const { path } = pathOf(name);

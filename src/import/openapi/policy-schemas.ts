@@ -16,7 +16,7 @@ import type { ReadOnlyMembers } from './read-only.js';
 import { type References, referenceOf } from './references.js';
 import type { WidenedSchemas } from './widened-schemas.js';
 
-type Converted = boolean | Record<string, unknown>;
+type ConvertedSchema = boolean | Record<string, unknown>;
 
 const ONE: readonly string[] = SCHEMA_KEYWORDS;
 const LISTS: readonly string[] = LIST_KEYWORDS;
@@ -41,7 +41,7 @@ export class ConvertedSchemas {
   /** Names of the schemas that references lead to. */
   readonly #names = new Map<unknown, string>();
   readonly #usedNames = new Set<string>();
-  readonly #named = new Map<string, Converted>();
+  readonly #named = new Map<string, ConvertedSchema>();
 
   /**
    * @param sources `isOld` of a document of OpenAPI 3.0, where `nullable` means something
@@ -61,13 +61,13 @@ export class ConvertedSchemas {
   }
 
   /** The schema of a value; true for one that is not described. */
-  of(schema: unknown): Converted {
+  of(schema: unknown): ConvertedSchema {
     const converted = schema === undefined ? true : this.#convert(schema);
     return typeof converted === 'object' && Object.keys(converted).length === 0 ? true : converted;
   }
 
   /** An object where it has lost something. */
-  #convert(schema: unknown): Converted {
+  #convert(schema: unknown): ConvertedSchema {
     if (typeof schema === 'boolean') return schema;
     if (!isObject(schema)) {
       const anything = {};
@@ -104,8 +104,8 @@ export class ConvertedSchemas {
   }
 
   /** All schemas that references in a value lead to, by their names, and those that these lead to. */
-  named(value: unknown): Record<string, Converted> {
-    const schemas: Record<string, Converted> = {};
+  named(value: unknown): Record<string, ConvertedSchema> {
+    const schemas: Record<string, ConvertedSchema> = {};
     const pending: unknown[] = [value];
     for (let one = pending.pop(); pending.length > 0 || one !== undefined; one = pending.pop()) {
       if (typeof one !== 'object' || one === null) continue;

@@ -9,13 +9,13 @@ const LISTS: readonly string[] = LIST_KEYWORDS;
 const MAPS: readonly string[] = MAP_KEYWORDS;
 
 /** A value that is a schema, and its place: from the policy, or from the schema that it is in. */
-export interface Placed {
+export interface SchemaAtPath {
   readonly place: readonly string[];
   readonly value: unknown;
 }
 
 /** The schemas that are in no other one. */
-export function rootSchemas(policy: ValidatePolicy): readonly Placed[] {
+export function rootSchemas(policy: ValidatePolicy): readonly SchemaAtPath[] {
   const { parameters = [], body, components } = policy;
   const ofMedia = (content: unknown, place: readonly string[]) =>
     entriesOf(content).flatMap(([type, media]) => schemaOf(media, [...place, 'content', type]));
@@ -32,14 +32,14 @@ export function rootSchemas(policy: ValidatePolicy): readonly Placed[] {
   ];
 }
 
-function schemaOf(holder: unknown, place: readonly string[]): readonly Placed[] {
+function schemaOf(holder: unknown, place: readonly string[]): readonly SchemaAtPath[] {
   const [, value] = entriesOf(holder).find(([key]) => key === 'schema') ?? [];
   return value === undefined ? [] : [{ place: [...place, 'schema'], value }];
 }
 
 /** The schemas directly within one. The first key of a place is the keyword. */
-export function subschemas(schema: JsonObject): readonly Placed[] {
-  return Object.entries(schema).flatMap(([keyword, value]): readonly Placed[] => {
+export function subschemas(schema: JsonObject): readonly SchemaAtPath[] {
+  return Object.entries(schema).flatMap(([keyword, value]): readonly SchemaAtPath[] => {
     if (ONE.includes(keyword)) return [{ place: [keyword], value }];
     if (LISTS.includes(keyword))
       return itemsOf(value).map((one, at) => ({ place: [keyword, String(at)], value: one }));

@@ -7,7 +7,7 @@ import { componentName } from '../../model/policies/component-names.js';
 import type { ValidatePolicy } from '../../model/policies/validate.js';
 import { isObject, type JsonObject } from '../../util/json-object.js';
 import { itemsOf, own } from './json.js';
-import { type Placed, rootSchemas, subschemas } from './subschemas.js';
+import { rootSchemas, type SchemaAtPath, subschemas } from './subschemas.js';
 
 type Schema = Record<string, unknown>;
 
@@ -108,7 +108,7 @@ function orAny(schema: Schema): void {
 function nodesOf(policy: ValidatePolicy): readonly Node[] {
   const named: JsonObject = policy.components?.schemas ?? {};
   const nodes: Node[] = [];
-  const pending: Placed[] = [...rootSchemas(policy)];
+  const pending: SchemaAtPath[] = [...rootSchemas(policy)];
   for (let one = pending.pop(); one; one = pending.pop()) {
     const { place, value } = one;
     if (!isObject(value)) continue;
@@ -116,7 +116,7 @@ function nodesOf(policy: ValidatePolicy): readonly Node[] {
     pending.push(...within.map((inner) => ({ place: [...place, ...inner.place], value: inner.value })));
     const target = targetOf(value, named);
     const inPlace = within.filter(({ place: [keyword = ''] }) => IN_PLACE.includes(keyword));
-    const objects = (all: readonly Placed[]) => [
+    const objects = (all: readonly SchemaAtPath[]) => [
       ...all.flatMap(({ value }) => (isObject(value) ? [value] : [])),
       ...target,
     ];

@@ -18,7 +18,7 @@ import {
   TYPES,
 } from './keywords.js';
 import { compilePattern, PatternError } from './patterns.js';
-import { References } from './references.js';
+import { SchemaReferences } from './references.js';
 import { quoted, type SchemaPath, SchemaProblem } from './schema-problem.js';
 
 /** Most weight that all patterns may have together, see `patterns.ts`. */
@@ -38,7 +38,7 @@ export interface PlacedSchema {
 
 export class SchemaCompiler {
   readonly #schemas: { value: CompiledSchema; readonly place: SchemaPath }[] = [];
-  readonly #references = new References();
+  readonly #references = new SchemaReferences();
   readonly #patterns = new Map<string, CompiledPattern>();
   #weight = 0;
 

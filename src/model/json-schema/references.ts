@@ -21,7 +21,7 @@ interface Location {
 
 const COMPONENTS = '#/components/schemas/';
 
-export class References {
+export class SchemaReferences {
   readonly uses: Use[] = [];
   /** All schemas by their places. */
   readonly #places: Location = { within: new Map() };

@@ -20,7 +20,7 @@ interface AlertDialogProps {
   readonly onClose: () => void;
 }
 
-interface Typed {
+interface AlertInput {
   readonly on: Condition;
   readonly about: About;
   /** A host, or the name of an endpoint or a service. */
@@ -31,7 +31,7 @@ interface Typed {
   readonly days: string;
   readonly enabled: boolean;
 }
-type TypedForm = FormState<Typed>;
+type TypedForm = FormState<AlertInput>;
 
 export function AlertDialog({ alert, isDeleted = false, onClose }: AlertDialogProps) {
   // Whoever has the URL of a webhook can often send to it.
@@ -82,7 +82,7 @@ const SUBJECTS = {
 } as const;
 
 interface FieldsProps {
-  readonly typed: Typed;
+  readonly typed: AlertInput;
   readonly isNew: boolean;
   readonly set: TypedForm['set'];
   readonly problemAt: ProblemAt;
@@ -166,7 +166,7 @@ function Fields({ typed, isNew, set, problemAt }: FieldsProps) {
 
 const firstAbout = (on: Condition): About => aboutsOf(on)[0] ?? 'host';
 
-function typedOf(alert: Alert | undefined): Typed {
+function typedOf(alert: Alert | undefined): AlertInput {
   const { on = 'crash_loop', scope = null, url = '', enabled = true } = alert ?? {};
   const { percent = 5, minutes = 5, days = 14 } = alert ?? {};
   return {
@@ -177,11 +177,11 @@ function typedOf(alert: Alert | undefined): Typed {
 }
 
 /** What is not typed here follows what somebody else changes meanwhile. */
-function useSaved(alert: Alert | undefined): Typed {
+function useSaved(alert: Alert | undefined): AlertInput {
   return useMemo(() => typedOf(alert), [alert]);
 }
 
-function settingsOf({ url, percent, minutes, days, enabled }: Typed) {
+function settingsOf({ url, percent, minutes, days, enabled }: AlertInput) {
   return {
     ...{ url: url.trim(), enabled },
     ...{ percent: Number(percent), minutes: Number(minutes), days: Number(days) },
@@ -199,7 +199,7 @@ async function changesOf({ values, changes }: TypedForm) {
 }
 
 /** @throws ApiError also when nothing has the name */
-async function scopeOf({ about, subject }: Typed): Promise<Alert['scope']> {
+async function scopeOf({ about, subject }: AlertInput): Promise<Alert['scope']> {
   const name = subject.trim();
   if (about === 'all') return null;
   if (about === 'host') return { domain: name };

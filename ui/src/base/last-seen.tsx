@@ -2,7 +2,7 @@
 import { useRef } from 'preact/hooks';
 import { Notice } from './notices.js';
 
-interface Seen<T> {
+interface LastSeen<T> {
   /** The object as it was last. */
   readonly one: T;
   readonly isDeleted: boolean;
@@ -11,7 +11,7 @@ interface Seen<T> {
 /** Finds an object by its id, also when it is no longer in the list. */
 export function useLastSeen<T extends { readonly id: string }>(
   list: readonly T[] | undefined,
-): (id: string | null) => Seen<T> | undefined {
+): (id: string | null) => LastSeen<T> | undefined {
   const seen = useRef(new Map<string | null, T>()).current;
   // Somebody else may be signed in.
   if (!list) seen.clear();

@@ -2,15 +2,15 @@
 import { Check, SelectField, TextArea, TextField } from '../base/controls.js';
 import type { Field } from './schema.js';
 import { SecretField, SecretsField } from './secret-field.js';
-import type { NamedSecret, SecretInput, Typed } from './values.js';
+import type { FieldInput, NamedSecret, SecretInput } from './values.js';
 
 interface SchemaFieldProps {
   readonly field: Field;
-  readonly value: Typed;
+  readonly value: FieldInput;
   /** Whether there is a secret, which is not shown; only for secrets. */
   readonly isStored?: boolean;
   readonly problem: string | undefined;
-  readonly onChange: (value: Typed) => void;
+  readonly onChange: (value: FieldInput) => void;
 }
 
 export function SchemaField({ field, value, isStored = false, problem, onChange }: SchemaFieldProps) {

@@ -11,12 +11,12 @@ export interface NamedSecret extends SecretInput {
   readonly name: string;
 }
 /** A text; or, of several values, a list; or secrets. */
-export type Typed = string | readonly string[] | SecretInput | readonly NamedSecret[];
+export type FieldInput = string | readonly string[] | SecretInput | readonly NamedSecret[];
 
 type Members = Readonly<Record<string, unknown>>;
 
 /** What a field begins with. @param stored undefined where there is nothing yet */
-export function typedOf({ kind, fallback }: Field, stored: unknown): Typed {
+export function typedOf({ kind, fallback }: Field, stored: unknown): FieldInput {
   if (kind === 'secret') return typedSecret(stored);
   const value = stored ?? fallback;
   if (kind === 'secrets')
@@ -35,7 +35,7 @@ function typedSecret(stored: unknown): SecretInput {
 }
 
 /** Undefined: not given. @param stored what the API shows of it */
-export function sentOf({ kind, isNumber }: Field, typed: Typed, stored?: unknown): unknown {
+export function sentOf({ kind, isNumber }: Field, typed: FieldInput, stored?: unknown): unknown {
   if (kind === 'secret') return secretValue(typed as SecretInput, undefined);
   if (kind === 'secrets') {
     const before = (stored ?? {}) as Members;

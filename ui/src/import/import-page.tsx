@@ -22,7 +22,7 @@ import {
   startImport,
   type Target,
 } from './request.js';
-import { type Chosen, TargetFields } from './target-fields.js';
+import { type TargetChoice, TargetFields } from './target-fields.js';
 
 export function ImportPage() {
   if (!may('imports:write'))
@@ -65,7 +65,7 @@ function ImportForm({ domains }: { readonly domains: readonly Domain[] }) {
   const [, navigate] = useLocation();
   const [text, setText, forgetText] = useDraft('import-document', '');
   const [bundle, setBundle] = useState<File>();
-  const [chosen, setChosen, forgetChosen] = useDraft<Chosen>('import-target', firstChoice(domains));
+  const [chosen, setChosen, forgetChosen] = useDraft<TargetChoice>('import-target', firstChoice(domains));
   const [sent, setSent] = useState<number>();
 
   const source: Source | undefined = bundle ? { bundle } : text.trim() === '' ? undefined : { spec: text };
@@ -135,14 +135,17 @@ function ImportForm({ domains }: { readonly domains: readonly Domain[] }) {
   );
 }
 
-function firstChoice(domains: readonly Domain[]): Chosen {
+function firstChoice(domains: readonly Domain[]): TargetChoice {
   const isLimited = me.value?.domains !== null;
   const only = domains.length === 1 || isLimited ? domains[0]?.host : undefined;
   return { host: only ?? '*', newHost: '', collection: 'title', validate: 'off', deploys: true };
 }
 
 /** Undefined: not chosen yet. */
-function targetOf({ host, newHost, collection }: Chosen, domains: readonly Domain[]): Target | undefined {
+function targetOf(
+  { host, newHost, collection }: TargetChoice,
+  domains: readonly Domain[],
+): Target | undefined {
   const chosen = host === '' ? newHost.trim().toLowerCase() : host;
   if (chosen === '') return undefined;
   const domainId = domains.find((domain) => domain.host === chosen)?.id;

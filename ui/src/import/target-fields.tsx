@@ -5,7 +5,7 @@ import { Check, SelectField, TextField } from '../base/controls.js';
 import type { Domain } from '../generated/routes.js';
 import type { Options } from './request.js';
 
-export interface Chosen {
+export interface TargetChoice {
   /** `*`: all; empty: `newHost`. */
   readonly host: string;
   readonly newHost: string;
@@ -16,10 +16,10 @@ export interface Chosen {
 }
 
 interface TargetFieldsProps {
-  readonly chosen: Chosen;
+  readonly chosen: TargetChoice;
   readonly domains: readonly Domain[];
   readonly isBundle: boolean;
-  readonly onChange: (chosen: Chosen) => void;
+  readonly onChange: (chosen: TargetChoice) => void;
 }
 
 const CHECKS = [
@@ -34,7 +34,7 @@ export function TargetFields({ chosen, domains, isBundle, onChange }: TargetFiel
     'GET /api/domains/{id}/collections',
     domain && may('collections:read') ? { params: { id: domain.id } } : undefined,
   );
-  const change = (part: Partial<Chosen>) => onChange({ ...chosen, ...part });
+  const change = (part: Partial<TargetChoice>) => onChange({ ...chosen, ...part });
   const isUnlimited = me.value?.domains === null;
   const hosts = [
     ...domains.map(({ host, name }) => ({ value: host, label: name === host ? host : `${host} (${name})` })),

@@ -16,7 +16,7 @@ export interface Upload {
   readonly error?: ApiError | undefined;
 }
 
-interface Waiting {
+interface WaitingUpload {
   readonly id: number;
   readonly file: File;
   readonly service: string;
@@ -25,9 +25,9 @@ interface Waiting {
 
 export const uploads = signal<readonly Upload[]>([]);
 const MOST_AT_ONCE = 2;
-const waiting: Waiting[] = [];
+const waiting: WaitingUpload[] = [];
 /** All uploads that are not done, by the ids by which they are tried again. */
-const known = new Map<number, Waiting>();
+const known = new Map<number, WaitingUpload>();
 let running = 0;
 let lastId = 0;
 
@@ -83,7 +83,7 @@ function next(): void {
   }
 }
 
-async function send({ id, file, service, abort }: Waiting): Promise<void> {
+async function send({ id, file, service, abort }: WaitingUpload): Promise<void> {
   const key = uploads.value.find((one) => one.id === id)?.key;
   if (key === undefined) return;
   const form = new FormData();

@@ -8,7 +8,7 @@ import { ErrorNotice } from '../base/notices.js';
 import { type Json, listOf, type Operation, objectOf, resolved, textOf } from './document.js';
 import { exampleOf } from './example.js';
 import { ReceivedView } from './received-view.js';
-import { type Destination, pathOf, type Received, send, type Typed } from './request.js';
+import { type CallInput, type CallResult, type Destination, pathOf, send } from './request.js';
 
 interface CallFormProps {
   readonly document: Json;
@@ -19,13 +19,13 @@ interface CallFormProps {
 export function CallForm({ document, operation, destination }: CallFormProps) {
   const { id, method, parameters, bodies } = operation;
   const place = destination.kind === 'host' ? destination.host : 'gateway';
-  const [typed, setTyped] = useDraft<Omit<Typed, 'files'>>(`call-${place}-${id}`, {
+  const [typed, setTyped] = useDraft<Omit<CallInput, 'files'>>(`call-${place}-${id}`, {
     parameters: {},
     body: exampleText(document, operation),
     mediaType: bodies[0]?.mediaType ?? '',
   });
-  const [files, setFiles] = useState<Typed['files']>({});
-  const [received, setReceived] = useState<Received>();
+  const [files, setFiles] = useState<CallInput['files']>({});
+  const [received, setReceived] = useState<CallResult>();
   const [partial, setPartial] = useState<string>();
   const [error, setError] = useState<ApiError>();
   const running = useRef<AbortController | undefined>(undefined);

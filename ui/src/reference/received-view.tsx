@@ -2,12 +2,12 @@
 import { pretty } from '../base/pretty.js';
 import { duration } from '../base/text.js';
 import { Visible } from '../base/visible.js';
-import type { Received } from './request.js';
+import type { CallResult } from './request.js';
 
 export function ReceivedView({
   received: { status, ms, headers, text, logs },
 }: {
-  readonly received: Received;
+  readonly received: CallResult;
 }) {
   return (
     <section class="stack tight" aria-label="Answer">

@@ -2,7 +2,7 @@
 import { call, get } from '../api/client.js';
 import type { Operation } from './document.js';
 
-export interface Typed {
+export interface CallInput {
   /** Values of parameters, by place and name. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly body: string;
@@ -10,7 +10,7 @@ export interface Typed {
   readonly files: Readonly<Record<string, File>>;
 }
 
-export interface Received {
+export interface CallResult {
   readonly status: number;
   readonly ms: number;
   readonly headers: readonly (readonly [string, string])[];
@@ -28,7 +28,7 @@ export type Destination =
 const MOST_CHARACTERS = 200_000;
 
 /** Path and query of a request. */
-export function pathOf({ path, parameters }: Operation, typed: Typed): string {
+export function pathOf({ path, parameters }: Operation, typed: CallInput): string {
   const typedOf = (place: string, name: string) => typed.parameters[`${place} ${name}`] ?? '';
   const filled = path.replace(/\{([^}]+)\}/g, (_, name: string) => encodeURIComponent(typedOf('path', name)));
   const query = parameters
@@ -41,10 +41,10 @@ export function pathOf({ path, parameters }: Operation, typed: Typed): string {
 export async function send(
   destination: Destination,
   operation: Operation,
-  typed: Typed,
+  typed: CallInput,
   signal: AbortSignal,
   onText: (text: string) => void,
-): Promise<Received> {
+): Promise<CallResult> {
   const headers = Object.fromEntries(
     operation.parameters
       .filter(({ place, name }) => place === 'header' && (typed.parameters[`header ${name}`] ?? '') !== '')
@@ -60,10 +60,10 @@ async function request(
   { method, bodies }: Operation,
   path: string,
   headers: Readonly<Record<string, string>>,
-  { body, mediaType, files }: Typed,
+  { body, mediaType, files }: CallInput,
   signal: AbortSignal,
   onText: (text: string) => void,
-): Promise<Received> {
+): Promise<CallResult> {
   const isForm = mediaType === 'multipart/form-data';
   const hasBody = bodies.length > 0 && (isForm || body.trim() !== '');
   const startedAt = performance.now();
@@ -112,9 +112,9 @@ async function invoke(
   operation: Operation,
   path: string,
   headers: Readonly<Record<string, string>>,
-  { body, mediaType }: Typed,
+  { body, mediaType }: CallInput,
   signal: AbortSignal,
-): Promise<Received> {
+): Promise<CallResult> {
   const id = await endpointOf(host, base, operation);
   const hasBody = operation.bodies.length > 0 && body.trim() !== '';
   const { data } = await call(

@@ -2,9 +2,9 @@
 import type { ProblemAt } from '../base/form.js';
 import { type Field, fieldsOf, useSchema } from '../fields/schema.js';
 import { SchemaField } from '../fields/schema-field.js';
-import { sentOf, type Typed, typedOf } from '../fields/values.js';
+import { type FieldInput, sentOf, typedOf } from '../fields/values.js';
 
-export type TypedConfig = Readonly<Record<string, Typed>>;
+export type TypedConfig = Readonly<Record<string, FieldInput>>;
 export type StoredConfig = Readonly<Record<string, unknown>>;
 
 /** The settings of a type; undefined until they are read. */
@@ -40,7 +40,7 @@ export function configOf(
   );
 }
 
-function isKept(typed: Typed): boolean {
+function isKept(typed: FieldInput): boolean {
   return (
     typeof typed === 'object' &&
     'how' in typed &&

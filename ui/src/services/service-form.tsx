@@ -8,7 +8,7 @@ import { Form } from '../base/form.js';
 import { HostsField, hostsOf } from '../base/hosts-field.js';
 import { Loaded } from '../base/notices.js';
 import type { Field } from '../fields/schema.js';
-import type { Typed } from '../fields/values.js';
+import type { FieldInput } from '../fields/values.js';
 import type { Service } from '../generated/routes.js';
 import {
   ConfigForm,
@@ -78,7 +78,7 @@ function LoadedForm({
   const typed = { ...typedConfig(settings, stored), ...configChanges };
   const change = (part: Partial<Common>) => setChanges((before) => ({ ...before, ...part }));
   const changeConfig = (config: TypedConfig) => {
-    const isChanged = ([name, value]: readonly [string, Typed]) => value !== typed[name];
+    const isChanged = ([name, value]: readonly [string, FieldInput]) => value !== typed[name];
     const changed = Object.fromEntries(Object.entries(config).filter(isChanged));
     setConfigChanges((before) => ({ ...before, ...changed }));
   };
@@ -148,7 +148,7 @@ function LoadedForm({
 
 /** Secrets are not kept. */
 function withoutSecrets(config: TypedConfig): TypedConfig {
-  const isPlain = (value: Typed) =>
+  const isPlain = (value: FieldInput) =>
     typeof value === 'string' || (Array.isArray(value) && value.every((one) => typeof one === 'string'));
   return Object.fromEntries(Object.entries(config).filter(([, value]) => isPlain(value)));
 }

@@ -17,7 +17,7 @@ import { PoliciesSection } from './policies-section.js';
 import { SecretsSection } from './secrets-section.js';
 import { VariablesSection } from './variables-section.js';
 
-type Shared = Omit<Owner, 'kind'> & { readonly kind: 'domains' | 'collections' };
+type SharedOwner = Omit<Owner, 'kind'> & { readonly kind: 'domains' | 'collections' };
 
 const KINDS = { domains: 'domain', collections: 'collection' } as const;
 const mayReadVariables = () => may('variables:read') || may('secrets:read');
@@ -71,7 +71,7 @@ export function CollectionPage({ params: { id = '', section } }: PageProps) {
 }
 
 interface OwnerPageProps<T> {
-  readonly owner: Shared;
+  readonly owner: SharedOwner;
   readonly section: string | undefined;
   readonly result: Result<T> & { readonly refresh: () => void };
   readonly name: string;

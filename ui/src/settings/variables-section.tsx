@@ -17,7 +17,7 @@ interface Row {
   readonly value: string;
 }
 
-interface Typed {
+interface EditedVariables {
   readonly rows: readonly Row[];
   /** What was saved when typing began: what differs from it is what others have changed meanwhile. */
   readonly before: Variables;
@@ -145,7 +145,7 @@ function VariableRow({ row: { name, value }, problem, mayEdit, onChange, onRemov
 }
 
 /** The same object while the variables are the same. */
-function useSaved(saved: Variables): { readonly typed: Typed } {
+function useSaved(saved: Variables): { readonly typed: EditedVariables } {
   return useMemo(() => ({ typed: { rows: rowsOf(saved), before: saved } }), [saved]);
 }
 

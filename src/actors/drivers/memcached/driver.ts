@@ -5,7 +5,7 @@ import { type Connection, type DriverContext, defineDriver, openOrClose } from '
 import { type DriverAnswer, invalid } from '../../operations.js';
 import { Type } from '../../schema.js';
 import { ServiceError } from '../../service-error.js';
-import { type Address, MemcachedServer, type Reply, type Request } from './server.js';
+import { type BinaryReply, type BinaryRequest, MemcachedServer, type ServerAddress } from './server.js';
 
 const DEFAULT_PORT = 11_211;
 /** Concurrent calls per server, which are pipelined. */
@@ -176,21 +176,21 @@ class MemcachedConnection implements Connection {
   }
 
   /** Chooses the server as memjs does, so that other clients with memjs find the values. */
-  #send(request: KeyRequest): Promise<Reply> {
+  #send(request: KeyRequest): Promise<BinaryReply> {
     const { length } = this.#servers;
     const index = length > 1 ? Utils.hashCode(request.key) % length : 0;
     return (this.#servers[index] as MemcachedServer).send(request);
   }
 }
 
-type KeyRequest = Request & { readonly key: string };
+type KeyRequest = BinaryRequest & { readonly key: string };
 
-function refusal({ status, value }: Reply): ServiceError {
+function refusal({ status, value }: BinaryReply): ServiceError {
   const reason = REFUSALS[status] ?? `the server refused: ${value.toString()} (${status})`;
   return new ServiceError('backend', reason);
 }
 
-function addressesOf({ servers, host, port }: ServiceConfig<'memcached'>): Address[] {
+function addressesOf({ servers, host, port }: ServiceConfig<'memcached'>): ServerAddress[] {
   if (servers === undefined) return [{ host: host ?? '', port: port ?? DEFAULT_PORT }];
   return servers.map((server) => {
     const [, bracketed, name, digits] = /^(?:\[(.+)\]|([^:]*))(?::(\d+))?$/.exec(server) ?? [];

@@ -14,13 +14,13 @@ const ANSWER_TIMEOUT_S = 10;
 /** Responses are matched to requests by an unsigned 32 bit sequence number. */
 const MAX_SEQUENCE = 0xffff_ffff;
 
-export interface Address {
+export interface ServerAddress {
   readonly host: string;
   readonly port: number;
 }
 
 /** A request of the binary protocol. */
-export interface Request {
+export interface BinaryRequest {
   readonly opcode: number;
   readonly key?: string;
   readonly extras?: Buffer;
@@ -28,7 +28,7 @@ export interface Request {
 }
 
 /** A response of the binary protocol. */
-export interface Reply {
+export interface BinaryReply {
   readonly status: number;
   readonly value: Buffer;
 }
@@ -41,7 +41,7 @@ export class MemcachedServer {
   #sequence = 0;
   #failure: ServiceError | undefined;
 
-  constructor({ host, port }: Address, onLost: (error: Error) => void) {
+  constructor({ host, port }: ServerAddress, onLost: (error: Error) => void) {
     this.#where = `${host}:${port}`;
     this.#onLost = onLost;
     this.#server = new Server(host, port, undefined, undefined, {
@@ -53,7 +53,7 @@ export class MemcachedServer {
   }
 
   /** Sends a request; the first one connects. @throws ServiceError unavailable */
-  send(request: Request): Promise<Reply> {
+  send(request: BinaryRequest): Promise<BinaryReply> {
     if (this.#failure) return Promise.reject(this.#failure);
     const sequence = this.#sequence;
     this.#sequence = sequence === MAX_SEQUENCE ? 0 : sequence + 1;

@@ -19,7 +19,7 @@ import type { ServiceConfig } from '../../../model/service-configs.js';
 import { type Connection, type DriverContext, defineDriver } from '../../driver.js';
 import { type DriverCall, stoppedOnAbort } from '../../driver-call.js';
 import { networkReason, REASONS, unavailable } from '../../failures.js';
-import type { DriverAnswer, Operation } from '../../operations.js';
+import type { DriverAnswer, ServiceOperation } from '../../operations.js';
 import { ServiceError } from '../../service-error.js';
 import { type MongodbOperation, OPERATIONS } from './operations.js';
 
@@ -67,7 +67,7 @@ export const mongodbDriver = defineDriver({
   ),
 });
 
-function operationOf({ args, perform }: MongodbOperation): Operation<MongodbConnection> {
+function operationOf({ args, perform }: MongodbOperation): ServiceOperation<MongodbConnection> {
   return {
     args,
     run: (mongodb, given, call) =>

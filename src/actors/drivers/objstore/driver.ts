@@ -15,7 +15,7 @@ import {
   headObject,
   putObject,
   readRange,
-  type StoredObject,
+  type TypedObject,
 } from './files.js';
 import { objectPages } from './listing.js';
 import { abortUpload, beginUpload, completeUpload, MAX_PARTS, uploadPart } from './uploads.js';
@@ -215,7 +215,7 @@ async function list(
   return { payload: `[${pages.join(',')}]` };
 }
 
-function present({ size, contentType, etag, last_modified }: StoredObject) {
+function present({ size, contentType, etag, last_modified }: TypedObject) {
   return { found: true, size, content_type: contentType, etag, last_modified };
 }
 

@@ -12,7 +12,7 @@ import { abortUpload, beginUpload, completeUpload, MAX_PARTS, uploadPart } from 
 const PART_BYTES = 8 * 1024 * 1024;
 
 /** An object with its content type. */
-export interface StoredObject extends ObjectInfo {
+export interface TypedObject extends ObjectInfo {
   readonly contentType: string;
 }
 
@@ -32,7 +32,7 @@ export async function headObject(
   bucket: Bucket,
   key: string,
   signal?: AbortSignal,
-): Promise<StoredObject | undefined> {
+): Promise<TypedObject | undefined> {
   try {
     return describeObject(key, await bucket.sendForHeaders({ method: 'HEAD', key }, signal));
   } catch (thrown) {
@@ -45,7 +45,7 @@ export async function headObject(
 export function describeObject(
   key: string,
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
-): StoredObject {
+): TypedObject {
   return {
     key,
     size: Number(headers['content-length'] ?? 0),

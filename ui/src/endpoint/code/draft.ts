@@ -160,7 +160,7 @@ export class Draft {
   }
 
   #keep(): void {
-    const kept: Kept = { written: this.written.peek(), base: this.base.peek() };
+    const kept: KeptDraft = { written: this.written.peek(), base: this.base.peek() };
     const text = this.isDirty.peek() ? JSON.stringify(kept) : '';
     if (text !== '' && text.length <= MOST_CHARACTERS) storeInTab(this.#key, text);
     else sessionStorage.removeItem(this.#key);
@@ -170,14 +170,14 @@ export class Draft {
 /** More is not kept: the storage of a tab has 5 MB for all. */
 const MOST_CHARACTERS = 2_000_000;
 
-interface Kept {
+interface KeptDraft {
   readonly written: Source;
   readonly base: Source;
 }
 
-function readKept(key: string): Kept | undefined {
+function readKept(key: string): KeptDraft | undefined {
   const text = sessionStorage.getItem(key);
-  return text === null ? undefined : (JSON.parse(text) as Kept);
+  return text === null ? undefined : (JSON.parse(text) as KeptDraft);
 }
 
 const drafts = new Map<string, Draft>();

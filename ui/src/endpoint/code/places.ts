@@ -21,19 +21,19 @@ interface Span {
   readonly to: number;
 }
 
-interface Compiled {
+interface CompiledText {
   readonly text: Text;
   /** The changes from the text that was compiled to the text that is there. */
   readonly changes: ChangeDesc;
 }
 
-const setCompiled = StateEffect.define<Compiled>();
+const setCompiled = StateEffect.define<CompiledText>();
 
-export const compiledField = StateField.define<Compiled | undefined>({
+export const compiledField = StateField.define<CompiledText | undefined>({
   create: () => undefined,
   update: (value, { effects, docChanged, changes }) => {
     const set = effects.find((effect) => effect.is(setCompiled));
-    if (set) return set.value as Compiled;
+    if (set) return set.value as CompiledText;
     return value && docChanged ? { ...value, changes: value.changes.composeDesc(changes.desc) } : value;
   },
 });

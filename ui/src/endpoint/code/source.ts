@@ -16,9 +16,9 @@ export interface Source {
   readonly crates: readonly Crate[];
 }
 
-type Written = Pick<Endpoint, 'code' | 'dependencies'>;
+type EndpointSource = Pick<Endpoint, 'code' | 'dependencies'>;
 
-export function sourceOf({ code, dependencies }: Written): Source {
+export function sourceOf({ code, dependencies }: EndpointSource): Source {
   return { code: (code ?? '').replace(/\r\n?/g, '\n'), crates: cratesOf(dependencies) };
 }
 
