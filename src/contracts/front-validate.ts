@@ -67,11 +67,11 @@ export interface CompiledBody {
 export interface MediaType {
   /** The media type in lower case, without parameters; it may end with `/*`. */
   readonly type: string;
-  readonly read: Reading;
+  readonly read: BodyFormat;
   readonly shape?: Shape;
 }
 
-export type Reading = 'json' | 'form' | 'text' | 'nothing';
+export type BodyFormat = 'json' | 'form' | 'text' | 'nothing';
 
 /** `true` and `false` allow everything and nothing. */
 export type CompiledSchema = boolean | Keywords;

@@ -49,7 +49,8 @@ impl Tls for Rustls {
     /// Connections that are open keep theirs.
     fn set_certificates(&self, certificates: Vec<Certificate>) -> Vec<String> {
         let (certificates, problems) = Certificates::read(certificates);
-        let acceptor = acceptor(&self.provider, ServedCertificates { certificates, challenges: self.challenges.clone() });
+        let acceptor =
+            acceptor(&self.provider, ServedCertificates { certificates, challenges: self.challenges.clone() });
         *self.acceptor.write().unwrap_or_else(PoisonError::into_inner) = acceptor;
         problems
     }

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use edge_wire::{INITIAL_CREDIT, Kind, MAX_DATA_BYTES, MIN_SHARED_BYTES, cost};
 
-use super::shared_memory::{MemoryOffer, Memories, SharedMemory};
+use super::shared_memory::{Memories, MemoryOffer, SharedMemory};
 use super::window::CreditWindow;
 use crate::memory::MemoryShare;
 

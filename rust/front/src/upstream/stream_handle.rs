@@ -5,7 +5,7 @@ use std::time::Instant;
 use edge_wire::Kind;
 
 use super::outgoing::RequestBody;
-use super::shared_memory::{MemoryOffer, Memories};
+use super::shared_memory::{Memories, MemoryOffer};
 
 /// A connection that carries streams, which have numbers.
 pub trait StreamCarrier {

@@ -18,7 +18,7 @@ use super::failure::Failure;
 use super::login::Session;
 use super::messages::{self, Members, Split, TERMINATE, split, too_long, unexpected};
 use super::prepared::{PreparedStatements, Use};
-use super::statement::{StatementAnswer, Progress, Sink};
+use super::statement::{Progress, Sink, StatementAnswer};
 use super::types::Types;
 use crate::sql::Param;
 

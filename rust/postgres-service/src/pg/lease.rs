@@ -7,7 +7,7 @@ use edge_service::backend::StatementResult;
 use super::failure::Failure;
 use super::pool::{Pool, Pooled};
 use super::rows::{Columns, PendingRows, ResultText, values};
-use super::statement::{StatementAnswer, Sink};
+use super::statement::{Sink, StatementAnswer};
 use super::types::{CATALOG, CatalogRow, Encoder};
 
 use crate::sql::{Param, Statement};

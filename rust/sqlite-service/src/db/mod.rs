@@ -9,7 +9,7 @@ mod statement;
 
 #[cfg(fuzzing)]
 pub use authorizer::{prepare, restrict};
-pub use database::{Access, ResultWithMemory, Database};
+pub use database::{Access, Database, ResultWithMemory};
 pub use failure::Failure;
 pub use limits::{FileLimits, abortable, give_back_memory, limit_heap};
 pub use path::resolve;

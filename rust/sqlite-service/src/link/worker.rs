@@ -8,8 +8,8 @@ use edge_service::backend::StatementResult;
 use edge_service::error::{CallError, Kind};
 use edge_service::memory::MemoryBudget;
 
-use super::{FinishedWork, Place, Request, LinkState, Work, closed, lock};
-use crate::db::{Access, ResultWithMemory, Database, Failure, FileLimits, abortable, give_back_memory, resolve};
+use super::{FinishedWork, LinkState, Place, Request, Work, closed, lock};
+use crate::db::{Access, Database, Failure, FileLimits, ResultWithMemory, abortable, give_back_memory, resolve};
 
 /// Answers are sent in batches; the longest delay of one by the statements after it, and the bytes of a batch.
 const FLUSH_AFTER: Duration = Duration::from_millis(20);

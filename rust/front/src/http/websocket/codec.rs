@@ -137,7 +137,9 @@ impl Codec {
                 Ok(Message::Close(frame)) => {
                     // The answer to it is sent, too.
                     self.flush();
-                    ClientMessage::Close(frame.map(|CloseFrame { code, reason }| (code.into(), reason.as_bytes().to_vec())))
+                    ClientMessage::Close(
+                        frame.map(|CloseFrame { code, reason }| (code.into(), reason.as_bytes().to_vec())),
+                    )
                 }
                 Err(Error::Io(_)) => return Ok(None),
                 Err(Error::ConnectionClosed | Error::AlreadyClosed) => ClientMessage::Close(None),

@@ -1,5 +1,5 @@
 //! Frames of clients of WebSockets.
-use super::codec::{SocketClose, Codec, ClientMessage};
+use super::codec::{ClientMessage, Codec, SocketClose};
 
 const MAX_BYTES: usize = 1_000;
 

@@ -9,7 +9,7 @@ use edge_wire::{Kind, cost};
 use tokio::time::timeout;
 
 use super::super::stream::{Broken, ClientStream};
-use super::codec::{SocketClose, Codec, ClientMessage};
+use super::codec::{ClientMessage, Codec, SocketClose};
 use super::forward::Forward;
 use super::rate::Rate;
 use crate::memory::MemoryShare;

@@ -2,7 +2,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::compiled::{CompiledBody, CompiledValidate, MediaType, Mode, Parameter, BodyFormat, Shape};
+use super::compiled::{BodyFormat, CompiledBody, CompiledValidate, MediaType, Mode, Parameter, Shape};
 use super::evaluate::{Budget, SchemaEvaluation, TooComplex};
 use super::json::{Json, MAX_VALUES};
 use super::kept_head::KeptHead;

@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use std::hash::BuildHasher;
 
 use super::compiled::Index;
-use super::evaluate::{Fits, SchemaEvaluation, EvaluatedParts, also, fail};
+use super::evaluate::{EvaluatedParts, Fits, SchemaEvaluation, also, fail};
 use super::json::Json;
 use super::number::Number;
 use super::problems::{Place, Problems};

@@ -358,7 +358,8 @@ fn forms_have_bounded_members_and_ask_for_the_memory_of_these() {
         policy["body"]["types"][0]["read"] = json!(read);
         validator(&policy)
     };
-    let partial = || PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, BodyFormat::Form), kept: None };
+    let partial =
+        || PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, BodyFormat::Form), kept: None };
     let form = of("form");
     let room = |read: BodyFormat, body: &str| BodyKind::Of(0, read).room(body.as_bytes());
     let of_fields = room(BodyFormat::Form, &"a&".repeat(100_000));
@@ -414,7 +415,8 @@ async fn what_is_forgotten_between_head_and_body_is_made_again() {
     let validator = validator(&policy(json!([{ "type": ["array"] }])));
     for forgets in [false, true] {
         assert!(validator.prepare().await && validator.is_ready() && validator.bytes() > 0);
-        let partial = PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, BodyFormat::Json), kept: None };
+        let partial =
+            PartialCheck { problems: Problems::default(), body: BodyKind::Of(0, BodyFormat::Json), kept: None };
         if forgets {
             validator.forget();
             assert!(!validator.is_ready() && validator.bytes() == 0 && validator.checks_bodies());

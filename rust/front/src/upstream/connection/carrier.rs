@@ -5,7 +5,7 @@ use edge_wire::{Kind, MEMORY_BYTES, credit, header, memory};
 
 use super::super::in_flight::StreamState;
 use super::super::outgoing::RequestBody;
-use super::super::shared_memory::{MemoryOffer, Memories};
+use super::super::shared_memory::{Memories, MemoryOffer};
 use super::super::stream_handle::StreamCarrier;
 use super::HandlerConnection;
 

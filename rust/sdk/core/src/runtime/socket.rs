@@ -44,7 +44,9 @@ impl<E: Into<HandlerError>> SocketEnd for Result<(), E> {
 /// The answer to a request that asks for none. The gateway sends no such request.
 pub fn requested_socket(incoming: Incoming) -> Result<(Request, BodySource, Arc<Line>), OutgoingAnswer> {
     let body = incoming.body.and_then(|body| Some((SocketLink::of(&body)?, body)));
-    let Some((link, body)) = body else { return Err(OutgoingAnswer::Whole(Response::error(426, "this is no WebSocket"))) };
+    let Some((link, body)) = body else {
+        return Err(OutgoingAnswer::Whole(Response::error(426, "this is no WebSocket")));
+    };
     Ok((incoming.request, body, Arc::new(Line::new(link))))
 }
 
