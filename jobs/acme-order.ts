@@ -38,7 +38,7 @@ export interface AcmeOrderContext {
 }
 
 /** PEM. */
-export interface Issued {
+export interface IssuedCertificate {
   /** The certificate of the host, then its issuers. */
   readonly chain: string;
   readonly key: string;
@@ -53,7 +53,7 @@ export async function orderCertificate(
   order: ClaimedOrder,
   context: AcmeOrderContext,
   signal: AbortSignal,
-): Promise<Issued> {
+): Promise<IssuedCertificate> {
   const acme = await loadAcme();
   const client = await openAccount(acme, context);
   const key = newKey();

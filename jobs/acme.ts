@@ -16,7 +16,7 @@ import {
   updateAccount,
 } from '../src/store/acme.js';
 import { dropExpiredChallenges } from '../src/store/acme-challenges.js';
-import { type AcmeOrderContext, type Issued, orderCertificate } from './acme-order.js';
+import { type AcmeOrderContext, type IssuedCertificate, orderCertificate } from './acme-order.js';
 import type { ConsumedQueue } from './consume-in-turns.js';
 
 /** Orders that are put on the queue in one look. */
@@ -90,7 +90,7 @@ export async function runOrder({ domainId, ticket }: AcmeJob, context: OrderCont
   }
 }
 
-async function save(order: ClaimedOrder, issued: Issued, context: OrderContext): Promise<void> {
+async function save(order: ClaimedOrder, issued: IssuedCertificate, context: OrderContext): Promise<void> {
   const { store, secrets, directory, log } = context;
   const { host } = order;
   const checked = checkCertificate({ certificate: issued.chain, private_key: issued.key }, host);

@@ -3,7 +3,7 @@
 import type { Logger } from 'pino';
 import type { Histogram } from 'prom-client';
 import type { ArtifactStore } from '../src/artifacts/artifact-store.js';
-import type { Builder, Built } from '../src/build/builder.js';
+import type { Builder, BuiltHandler } from '../src/build/builder.js';
 import { renderDiagnostics } from '../src/build/diagnostics.js';
 import type { Config } from '../src/config.js';
 import { AppError, type ErrorCode } from '../src/errors.js';
@@ -158,7 +158,7 @@ async function resultOf(
       timings: {},
     };
   }
-  let built: Built;
+  let built: BuiltHandler;
   try {
     built = await builder.build({ ...build, turn: turnOf(build.principal, build.owner ?? build.id) }, signal);
   } catch (error) {

@@ -1,5 +1,5 @@
 /** Requests to the management API. Their types are those of the routes. */
-import { CliError, hintFor, Interrupted, signInHint } from './errors.js';
+import { CliError, hintFor, InterruptError, signInHint } from './errors.js';
 import type { Routes } from './generated/routes.js';
 import { send } from './http.js';
 import { type ServerEvent, serverEvents } from './server-events.js';
@@ -97,7 +97,7 @@ export class ApiClient {
     try {
       yield* serverEvents(response.body);
     } catch (thrown) {
-      if (this.#signal.aborted) throw new Interrupted();
+      if (this.#signal.aborted) throw new InterruptError();
       const { message } = thrown as Error;
       throw new CliError(`The connection to ${this.url} broke off: ${message}`, { code: CONNECTION_LOST });
     }
@@ -150,7 +150,7 @@ export class ApiClient {
   async #envelope(response: Response, path: string): Promise<Envelope> {
     const text = await response.text().catch((thrown: unknown) => {
       throw this.#signal.aborted
-        ? new Interrupted()
+        ? new InterruptError()
         : new CliError(`The answer of ${this.url} broke off: ${(thrown as Error).message}`, {
             code: 'unreachable',
           });

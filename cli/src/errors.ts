@@ -46,7 +46,7 @@ export class UsageError extends CliError {
 }
 
 /** Ended by the user. */
-export class Interrupted extends CliError {
+export class InterruptError extends CliError {
   override readonly name = 'Interrupted';
 
   constructor() {

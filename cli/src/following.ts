@@ -1,7 +1,7 @@
 /** Follows work at the gateway, over connections that break and while the API is started again. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { CONNECTION_LOST } from './client.js';
-import { CliError, Interrupted } from './errors.js';
+import { CliError, InterruptError } from './errors.js';
 import type { ServerEvent } from './server-events.js';
 import type { Session } from './session.js';
 
@@ -32,7 +32,7 @@ export class Retries {
 
   /** Whether another try can help after this error. */
   canHelp(thrown: unknown): boolean {
-    if (!(thrown instanceof CliError) || thrown instanceof Interrupted) return false;
+    if (!(thrown instanceof CliError) || thrown instanceof InterruptError) return false;
     const { code, status } = thrown.facts;
     // It had begun to answer.
     if (code === CONNECTION_LOST) this.#answeredAt ??= Date.now();
@@ -44,7 +44,7 @@ export class Retries {
     const { signal, out } = this.#session;
     out.progress('The connection is lost; trying again');
     await delay(this.#pause, undefined, { signal }).catch(() => {
-      throw new Interrupted();
+      throw new InterruptError();
     });
     this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MS);
   }
@@ -85,6 +85,6 @@ export async function followToEnd<T>(
 }
 
 function withHint(thrown: unknown, hint: string): unknown {
-  if (!(thrown instanceof CliError) || thrown instanceof Interrupted) return thrown;
+  if (!(thrown instanceof CliError) || thrown instanceof InterruptError) return thrown;
   return new CliError(thrown.message, { ...thrown.facts, hint }, thrown.exitCode);
 }

@@ -1,6 +1,6 @@
 /** One HTTP request, by way of a proxy where the environment names one, with errors that say what to do. */
 import { hasProxy } from './environment.js';
-import { CliError, Interrupted } from './errors.js';
+import { CliError, InterruptError } from './errors.js';
 
 interface SentRequest {
   readonly method: string;
@@ -15,7 +15,7 @@ export async function send(url: string, request: SentRequest): Promise<Response>
   try {
     return await (hasProxy() ? sendByProxy(url, request) : fetch(url, request));
   } catch (thrown) {
-    throw request.signal.aborted ? new Interrupted() : unreachable(new URL(url).origin, thrown);
+    throw request.signal.aborted ? new InterruptError() : unreachable(new URL(url).origin, thrown);
   }
 }
 

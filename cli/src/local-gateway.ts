@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CHECKOUT } from './assets.js';
 import { localPort } from './environment.js';
-import { CliError, Interrupted } from './errors.js';
+import { CliError, InterruptError } from './errors.js';
 import type { Session } from './session.js';
 import { safeLine } from './text.js';
 
@@ -51,7 +51,7 @@ export async function startLocalGateway(session: Session): Promise<LocalGateway 
     await answers(session, url, child);
   } catch (thrown) {
     await stop();
-    if (session.signal.aborted) throw new Interrupted();
+    if (session.signal.aborted) throw new InterruptError();
     const reason = last.trim() === '' ? String(thrown) : last.trim();
     throw new CliError(`The gateway could not be started:\n${reason}`, { code: 'no_local_gateway' });
   }

@@ -2,7 +2,7 @@
 import { type Command, CommanderError } from 'commander';
 import { currentSession, interruption } from './command.js';
 import { isWithoutColour } from './environment.js';
-import { CliError, EXIT, Interrupted, UsageError } from './errors.js';
+import { CliError, EXIT, InterruptError, UsageError } from './errors.js';
 import { Output, toCliError } from './output.js';
 import { buildProgram } from './program.js';
 
@@ -14,7 +14,7 @@ export async function run(argv: readonly string[]): Promise<void> {
   try {
     await program.parseAsync(withoutHelpOfUnknown(program, helpAtEnd(program, argv)), { from: 'user' });
     // A command that ends by itself when it is told to has been ended, too.
-    if (interruption.signal.aborted) throw new Interrupted();
+    if (interruption.signal.aborted) throw new InterruptError();
   } catch (thrown) {
     process.exitCode = report(thrown, argv, program);
   }
@@ -43,8 +43,8 @@ function report(thrown: unknown, argv: readonly string[], program: Command): num
   const json = argv.includes('--json');
   const out =
     session?.out ?? new Output({ json, colour: !argv.includes('--no-color') && !isWithoutColour() });
-  const error = interruption.signal.aborted ? new Interrupted() : errorOf(thrown, helpOf(program, argv));
-  if (error instanceof Interrupted && !out.json)
+  const error = interruption.signal.aborted ? new InterruptError() : errorOf(thrown, helpOf(program, argv));
+  if (error instanceof InterruptError && !out.json)
     out.note(`Interrupted.${session?.interruptHint ? ` ${session.interruptHint}` : ''}`);
   else out.failure(withInterruptHint(error, session?.interruptHint));
   return error.exitCode;
@@ -73,7 +73,7 @@ function helpOf(program: Command, argv: readonly string[]): string {
 }
 
 function withInterruptHint(error: CliError, interruptHint: string | undefined): CliError {
-  if (!(error instanceof Interrupted) || interruptHint === undefined) return error;
+  if (!(error instanceof InterruptError) || interruptHint === undefined) return error;
   return new CliError(error.message, { ...error.facts, hint: interruptHint }, error.exitCode);
 }
 

@@ -1,5 +1,5 @@
 /** Questions at a terminal, and values that must not be seen: from a prompt without echo, or from stdin. */
-import { Interrupted, UsageError } from './errors.js';
+import { InterruptError, UsageError } from './errors.js';
 import type { Session } from './session.js';
 
 const MAX_BYTES = 1024 * 1024;
@@ -31,7 +31,7 @@ function line({ signal }: Session): Promise<string> {
     };
     const read = (text: string) => finish(() => resolve(text));
     const atEnd = () => finish(() => resolve(''));
-    const interrupt = () => finish(() => reject(new Interrupted()));
+    const interrupt = () => finish(() => reject(new InterruptError()));
     stdin.on('data', read).on('end', atEnd);
     signal.addEventListener('abort', interrupt);
   });
@@ -56,7 +56,7 @@ async function piped(session: Session): Promise<string> {
     if (bytes > MAX_BYTES) throw new UsageError(`stdin has more than ${MAX_BYTES} bytes`);
   }
   session.signal.removeEventListener('abort', stop);
-  if (session.signal.aborted) throw new Interrupted();
+  if (session.signal.aborted) throw new InterruptError();
   return Buffer.concat(chunks)
     .toString('utf8')
     .replace(/\r?\n$/, '');
@@ -79,7 +79,7 @@ function typed(session: Session, what: string): Promise<string> {
       stderr.write('\n');
       finish();
     };
-    const interrupt = () => done(() => reject(new Interrupted()));
+    const interrupt = () => done(() => reject(new InterruptError()));
     const read = (typedNow: string) => {
       for (const character of typedNow) {
         if (character === CTRL_C) return interrupt();

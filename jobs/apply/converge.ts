@@ -13,7 +13,7 @@ import {
 const NOTICE_MS = 10_000;
 
 /** How the waiting ended. */
-export interface Converged {
+export interface ConvergeResult {
   /** Nodes that cannot take something. */
   readonly refusals: readonly Refusal[];
   /** Not all have taken everything in time. */
@@ -29,7 +29,7 @@ export async function awaitConvergence(
   written: AnnouncedChanges,
   signal: AbortSignal,
   onProgress: (left: number) => Promise<void> = async () => undefined,
-): Promise<Converged> {
+): Promise<ConvergeResult> {
   const deadline = performance.now() + config.START_TIMEOUT_MS + config.REQUEST_TIMEOUT_MS + NOTICE_MS;
   const waits = [
     { topic: 'observation', read: () => convergenceOfEndpoints(store, written.endpoints) },

@@ -17,7 +17,8 @@ import {
 import type { CollectionObject, EndpointObject, InstallationObject, ObjectChange } from './objects.js';
 
 /** An object of the installation. */
-export interface Existing<T extends InstallationObject = InstallationObject> {
+export interface StoredObject<T = InstallationObject> {
+  /** The id of its row. */
   readonly id: string;
   readonly object: T;
 }
@@ -64,7 +65,7 @@ const ORDER: readonly ObjectKind[] = ['service', 'domain', 'collection', 'endpoi
  * @param declared no two with the same key
  */
 export async function plannedChanges(
-  existing: readonly Existing[],
+  existing: readonly StoredObject[],
   declared: readonly DeclaredObject[],
   options: ChangeOptions,
 ): Promise<PlannedChanges> {
@@ -72,7 +73,7 @@ export async function plannedChanges(
   const problems: string[] = [];
   const written: ObjectChange[] = [];
   const basePaths = newBasePaths(declared);
-  const byKey = new Map<string, Existing[]>();
+  const byKey = new Map<string, StoredObject[]>();
   const pauses = new Pauses();
   for (const one of existing) {
     await pauses.here();
@@ -141,15 +142,18 @@ export async function plannedChanges(
  * The existing object that a declared one is. Where several have its key, because collections move, it is the one in
  * the collection that the folder names.
  */
-function closestMatch(candidates: readonly Existing[], declared: InstallationObject): Existing | undefined {
-  const isAlike = ({ object }: Existing) =>
+function closestMatch(
+  candidates: readonly StoredObject[],
+  declared: InstallationObject,
+): StoredObject | undefined {
+  const isAlike = ({ object }: StoredObject) =>
     object.kind === 'endpoint' && declared.kind === 'endpoint' && object.collection === declared.collection;
   return candidates.find(isAlike) ?? candidates[0];
 }
 
 /** What becomes of one object: a change, none, or a conflict. */
 function decide(
-  before: Existing | undefined,
+  before: StoredObject | undefined,
   given: InstallationObject,
   isClaimed: boolean,
   { stack, adopt }: ChangeOptions,
@@ -182,12 +186,15 @@ function belongsTo(owner: string | null): string {
     : `belongs to the stack "${owner}"`;
 }
 
-function removalOf({ id, object }: Existing): ObjectChange {
+function removalOf({ id, object }: StoredObject): ObjectChange {
   return { action: 'delete', id, before: object, after: null, fields: [] };
 }
 
 /** What contains others is removed with all of it. */
-function inTheWayOfRemoval(removed: readonly Existing[], staying: readonly InstallationObject[]): Conflict[] {
+function inTheWayOfRemoval(
+  removed: readonly StoredObject[],
+  staying: readonly InstallationObject[],
+): Conflict[] {
   const keys = new Set(removed.map(({ object }) => keyOf(object)));
   if (keys.size === 0) return [];
   return staying.flatMap((object) => {
@@ -235,7 +242,7 @@ function newBasePaths(
 
 /** The key of an object once collections have their new base paths. */
 function keyAfterMove(
-  { object }: Existing,
+  { object }: StoredObject,
   basePaths: ReadonlyMap<string, string | null>,
 ): string | RouteSyntaxError {
   if (object.kind !== 'endpoint') return keyOf(object);
@@ -256,7 +263,7 @@ function routeAfterMove(endpoint: EndpointObject, basePaths: ReadonlyMap<string,
 
 /** An endpoint that the folder does not have, where its collection gets another base path. */
 function movedWithCollection(
-  { object }: Existing,
+  { object }: StoredObject,
   basePaths: ReadonlyMap<string, string | null>,
 ): EndpointObject | undefined {
   if (object.kind !== 'endpoint') return undefined;

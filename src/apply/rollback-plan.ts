@@ -4,7 +4,7 @@
  */
 import { joinRoute, RouteSyntaxError } from '../model/route-pattern.js';
 import { mapInParts, Pauses } from '../util/pauses.js';
-import { type Conflict, containersOf, type Existing } from './changes.js';
+import { type Conflict, containersOf, type StoredObject } from './changes.js';
 import { changedFields } from './compare.js';
 import { inverseOf } from './inverse.js';
 import { collectionKey, endpointKey, keyOf, serviceKey, titleOf } from './keys.js';
@@ -31,7 +31,7 @@ export interface RollbackOptions {
  */
 export async function planRollback(
   made: readonly ObjectChange[],
-  existing: readonly Existing[],
+  existing: readonly StoredObject[],
   { stack, canServe = () => true }: RollbackOptions,
 ): Promise<RollbackPlan> {
   const byId = new Map(existing.map((one) => [one.id, one.object]));
@@ -86,7 +86,7 @@ function keepCurrentIfGone(
 
 /** Keeps the base path of a collection when endpoints of others would move with it. */
 function keepBasePathOf(
-  others: readonly Existing[],
+  others: readonly StoredObject[],
   change: ObjectChange,
   blocked: Conflict[],
 ): ObjectChange[] {
@@ -106,7 +106,7 @@ function isIn(object: InstallationObject, { host, name }: CollectionObject): obj
 
 /** Endpoints that no other change touches, and that move with the base path of their collection. */
 function endpointsMovedByCollection(
-  existing: readonly Existing[],
+  existing: readonly StoredObject[],
   changes: readonly ObjectChange[],
 ): ObjectChange[] {
   const changed = new Set(changes.map(({ id }) => id));
@@ -122,7 +122,7 @@ function endpointsMovedByCollection(
 }
 
 /** Puts recreated endpoints where their collections are now. */
-function withRoutes(existing: readonly Existing[], changes: readonly ObjectChange[]): ObjectChange[] {
+function withRoutes(existing: readonly StoredObject[], changes: readonly ObjectChange[]): ObjectChange[] {
   const basePaths = finalBasePaths(existing, changes);
   return changes.flatMap((change) => {
     const { before, after } = change;
@@ -135,7 +135,7 @@ function withRoutes(existing: readonly Existing[], changes: readonly ObjectChang
 type BasePaths = ReadonlyMap<string, string | null>;
 
 /** The base paths after the rollback, by the keys of collections. */
-function finalBasePaths(existing: readonly Existing[], changes: readonly ObjectChange[]): BasePaths {
+function finalBasePaths(existing: readonly StoredObject[], changes: readonly ObjectChange[]): BasePaths {
   const all = [...existing.map(({ object }) => object), ...changes.map(({ after }) => after)];
   return new Map(
     all.flatMap((object) =>
@@ -208,7 +208,7 @@ function placeOf({ collection, collection_host, path, route }: EndpointObject) {
 
 /** Leaves out what would get a key that an object of others has by now. */
 function withoutOccupiedKeys(
-  existing: readonly Existing[],
+  existing: readonly StoredObject[],
   changes: readonly ObjectChange[],
   warnings: string[],
 ): ObjectChange[] {
@@ -246,7 +246,7 @@ function withoutOccupiedKeys(
 
 /** Leaves out the removal of objects that still contain others. */
 function withoutContainers(
-  existing: readonly Existing[],
+  existing: readonly StoredObject[],
   changes: readonly ObjectChange[],
   blocked: Conflict[],
 ): ObjectChange[] {

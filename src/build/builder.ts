@@ -34,7 +34,7 @@ export interface Timings {
 }
 
 /** How a build ended. */
-export type Built = { readonly diagnostics: readonly Diagnostic[]; readonly timings: Timings } & (
+export type BuiltHandler = { readonly diagnostics: readonly Diagnostic[]; readonly timings: Timings } & (
   | { readonly ok: true; readonly digest: Digest; readonly size: number }
   | { readonly ok: false; readonly timedOut: boolean }
 );
@@ -58,7 +58,7 @@ export class Builder {
    * Builds one handler. A source that does not compile is a result, not an error.
    * @param turn that it takes
    */
-  async build({ turn, code, dependencies }: Buildable, signal?: AbortSignal): Promise<Built> {
+  async build({ turn, code, dependencies }: Buildable, signal?: AbortSignal): Promise<BuiltHandler> {
     const { toolchain, sandbox, sets, artifacts, scratch, env, limits, turns } = this.#options;
     const lap = stopwatch();
     const set = await sets.prepare({ dependencies, async: usesAsync(code) }, turn);
@@ -74,7 +74,7 @@ export class Builder {
 
     const inTurn = <T>(work: () => Promise<T>) => turns.run(turn, work);
     const job = { toolchain, sandbox, code, libraries: set.libraries, env, limits, inTurn, signal };
-    return compileHandler(scratch, job, async (compilation): Promise<Built> => {
+    return compileHandler(scratch, job, async (compilation): Promise<BuiltHandler> => {
       const { diagnostics, ms: compile_ms } = compilation;
       lap();
       if (!compilation.ok) {

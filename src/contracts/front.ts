@@ -266,7 +266,7 @@ export interface Sampling {
 
 /** A message from the front. */
 export type FromFront =
-  | ({ readonly type: 'done' } & Done)
+  | ({ readonly type: 'done' } & FrontAnswer)
   /** A request to this instance exceeded its deadline. */
   | {
       readonly type: 'deadlineExceeded';
@@ -395,14 +395,14 @@ export interface EntrySpan {
 }
 
 /** The answer to a message of the supervisor. */
-export interface Done {
+export interface FrontAnswer {
   readonly seq: number;
   readonly error?: string;
   readonly metrics?: Metrics;
   /** Milliseconds, in the order in which they were asked for; null for an endpoint that is not known. */
   readonly idle?: readonly (number | null)[];
   readonly response?: Response;
-  readonly routed?: Routed;
+  readonly routed?: RouteAnswer;
   /** See `HandOver`. */
   readonly counts?: string;
   /** The counts of the rules, as many as were counted. */
@@ -422,7 +422,7 @@ export interface Response {
 }
 
 /** Where a request would go. */
-export interface Routed {
+export interface RouteAnswer {
   readonly found?: Match;
   /** What it would hit without that endpoint. */
   readonly next?: Match;

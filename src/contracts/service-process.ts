@@ -93,11 +93,11 @@ export type FromService =
 
 export interface Answer {
   readonly figures?: Figures;
-  readonly tested?: Tested;
+  readonly tested?: TestResult;
 }
 
 /** The outcome of a test. */
-export type Tested =
+export type TestResult =
   | {
       readonly connected: true;
       readonly latency_ms: number;

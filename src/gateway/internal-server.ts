@@ -6,7 +6,7 @@ import type {
   Delivery,
   Failure,
   Invocation,
-  PrepareHandlers,
+  PreparationRequest,
   Release,
   RouteQuery,
 } from '../internal/gateway-requests.js';
@@ -28,7 +28,7 @@ export function createInternalServer(
     '/invoke': (body, signal) => invocations.invoke(body as Invocation, signal),
     '/deliver': (body) => invocations.deliver(body as Delivery),
     '/route': (body) => invocations.route(body as RouteQuery),
-    '/prepare': (body, signal) => prepared.prepare(body as PrepareHandlers, signal),
+    '/prepare': (body, signal) => prepared.prepare(body as PreparationRequest, signal),
     '/release': async (body) => prepared.release(body as Release),
   };
   const serve = async (request: IncomingMessage, signal: AbortSignal): Promise<object> => {

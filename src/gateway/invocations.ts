@@ -6,7 +6,7 @@ import type {
   Delivery,
   HandlerResponse,
   Invocation,
-  Invoked,
+  InvokeResult,
   RouteQuery,
   RouteResult,
   SentRequest,
@@ -68,7 +68,7 @@ export class Invocations {
    * @param signal aborts when nobody waits for the answer any more: then the request is not sent
    * @throws AppError
    */
-  async invoke(invocation: Invocation, signal: AbortSignal): Promise<Invoked> {
+  async invoke(invocation: Invocation, signal: AbortSignal): Promise<InvokeResult> {
     const domain = ownerOfEndpoint(await this.#endpoint(invocation.endpointId));
     const turn = turnOf(invocation.principal, domain);
     const ofDomain = this.#turns.waiting(turn.owner, domain);
@@ -93,7 +93,7 @@ export class Invocations {
     return this.#options.front.route(query);
   }
 
-  async #invoke(invocation: Invocation, signal: AbortSignal): Promise<Invoked> {
+  async #invoke(invocation: Invocation, signal: AbortSignal): Promise<InvokeResult> {
     signal.throwIfAborted();
     const { front, stateOf, start } = this.#options;
     const endpoint = await this.#endpoint(invocation.endpointId);

@@ -44,7 +44,7 @@ export interface PreparedHandler {
 }
 
 /** Starts handlers of an apply, which are kept for the deployments that ask for the same. */
-export interface PrepareHandlers {
+export interface PreparationRequest {
   readonly applyId: string;
   readonly handlers: readonly PreparedHandler[];
 }
@@ -64,7 +64,7 @@ export interface Release {
 export interface RouteQuery {
   readonly host: string;
   readonly method: string;
-  /** Without a query. */
+  /** The path without a query. */
   readonly path: string;
 }
 
@@ -80,7 +80,7 @@ export interface HandlerResponse {
 }
 
 /** What a version has answered and printed. */
-export interface Invoked extends HandlerResponse {
+export interface InvokeResult extends HandlerResponse {
   readonly logs: readonly string[];
 }
 

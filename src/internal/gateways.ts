@@ -10,9 +10,9 @@ import type {
   Failure,
   HandlerResponse,
   Invocation,
-  Invoked,
+  InvokeResult,
+  PreparationRequest,
   PreparedCounts,
-  PrepareHandlers,
   Release,
   RouteQuery,
   RouteResult,
@@ -45,7 +45,7 @@ export class Gateways {
   }
 
   /** Starts a version, sends it a request, and ends it. */
-  invoke(invocation: Invocation): Promise<Invoked> {
+  invoke(invocation: Invocation): Promise<InvokeResult> {
     const { startTimeoutMs, requestTimeoutMs } = this.#options;
     return this.#ask('/invoke', invocation, startTimeoutMs + requestTimeoutMs + SLACK_MS);
   }
@@ -69,7 +69,7 @@ export class Gateways {
    * Starts handlers on one gateway, before anything routes to them.
    * @throws AppError handler_start_failed; no_gateway when it has not answered, and may be asked again
    */
-  prepare(address: ProcessAddress, preparation: PrepareHandlers): Promise<PreparedCounts> {
+  prepare(address: ProcessAddress, preparation: PreparationRequest): Promise<PreparedCounts> {
     const timeoutMs = preparation.handlers.length * this.#options.startTimeoutMs + SLACK_MS;
     return this.#askOne(address, '/prepare', preparation, timeoutMs);
   }

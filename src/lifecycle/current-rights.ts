@@ -18,7 +18,7 @@ import { findUser, hasUsers } from '../store/users.js';
 type Settings = Pick<Config, 'API_KEY'>;
 
 /** What was asked for. */
-interface OriginOfRequest {
+interface RequestOrigin {
   readonly actor: StoredActor | null;
   /** Those of the actor when they asked; null: a process of the version before took the request. */
   readonly rights: StoredRights | null;
@@ -28,7 +28,7 @@ interface OriginOfRequest {
 export async function requireRightsAsBefore(
   store: Store,
   settings: Settings,
-  { actor, rights }: OriginOfRequest,
+  { actor, rights }: RequestOrigin,
 ): Promise<void> {
   // Nobody has asked, or an earlier version did not say who.
   if (actor === null) return;

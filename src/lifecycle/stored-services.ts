@@ -1,11 +1,13 @@
 /** Configs of services as files have them: `{"stored": true}` stands for a secret that only the service itself has. */
+
+import type { StoredObject } from '../apply/changes.js';
 import type { ServiceObject } from '../apply/objects.js';
 import { AppError } from '../errors.js';
 import { isReference } from '../model/secret-references.js';
 import { parseStoredConfig, type ServiceType, type StoredConfig } from '../model/service-configs.js';
 import { changeSecrets, secretsOf } from '../model/service-secrets.js';
 import type { SecretBox } from '../secrets/secret-box.js';
-import type { SealedService, StoredObject } from '../store/installation.js';
+import type { SealedService } from '../store/installation.js';
 import { openConfig } from './open-config.js';
 
 const STORED = { stored: true } as const;

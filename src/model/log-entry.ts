@@ -13,7 +13,7 @@ export type Kind = (typeof KINDS)[number];
 export interface RequestOutcome {
   readonly method: string;
   readonly route: string;
-  /** Without the query. */
+  /** The path without the query. */
   readonly path: string;
   readonly status: number;
   readonly durationMs: number;

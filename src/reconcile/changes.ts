@@ -1,6 +1,6 @@
 /** Subscriptions to announced rows, and waiting until a row has a certain state. */
 
-import { type Listening, listen, type Topic } from '../store/announcements.js';
+import { listen, type Subscription, type Topic } from '../store/announcements.js';
 import type { Logger } from '../util/log.js';
 
 /** Announcements are lost while a connection is down, so waits also poll. */
@@ -10,7 +10,7 @@ type ChangeListener = (id: string) => void;
 
 /** The announcements of some topics, for many subscribers over one connection. */
 export class Changes {
-  readonly #listening: Listening;
+  readonly #listening: Subscription;
   readonly #byTopic = new Map<Topic, Set<ChangeListener>>();
   readonly #byRow = new Map<string, Set<() => void>>();
   readonly #onConnected = new Set<() => void>();

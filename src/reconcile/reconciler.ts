@@ -13,7 +13,7 @@ import type { Changes } from './changes.js';
 import { KnownRowsDigest } from './rows-digest.js';
 
 /** A row whose version is incremented with every change that has to be reconciled. */
-export interface Versioned {
+export interface VersionedRow {
   readonly id: string;
   readonly version: number;
 }
@@ -42,7 +42,7 @@ export interface ReconcilerOptions<Row> {
   /** Called before rows are read, so that whoever changes them afterwards knows this node and waits for it. */
   readonly renew: () => Promise<void>;
   /** The versions of all rows. */
-  readonly readVersions: () => Promise<readonly Versioned[]>;
+  readonly readVersions: () => Promise<readonly VersionedRow[]>;
   /** Their digest, when there may be many. */
   readonly readDigest?: () => Promise<RowsDigest>;
   /** Some rows; ids that do not exist are left out. */
@@ -57,7 +57,7 @@ const RESYNC_MS = 5_000;
 const WHOLE_RESYNC = 12;
 const READ_BATCH = 1_000;
 
-export class Reconciler<Row extends Versioned, R extends Runner> {
+export class Reconciler<Row extends VersionedRow, R extends Runner> {
   /** Runners by the ids of rows. The owner adds the runners it starts. */
   readonly runners = new Map<string, R>();
   readonly #options: ReconcilerOptions<Row>;

@@ -113,14 +113,18 @@ export interface ListenEvents {
 }
 
 /** A running `listen`. */
-export interface Listening {
+export interface Subscription {
   stop(): Promise<void>;
 }
 
 const RECONNECT_DELAY_MS = 500;
 
 /** Listens to topics on a connection of its own, and reconnects whenever it breaks, until stopped. */
-export function listen(connectionString: string, topics: readonly Topic[], events: ListenEvents): Listening {
+export function listen(
+  connectionString: string,
+  topics: readonly Topic[],
+  events: ListenEvents,
+): Subscription {
   let client: pg.Client | undefined;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;

@@ -6,7 +6,7 @@ import type { DesiredDeployment } from './endpoint-runs.js';
 import type { NextRun } from './schedules.js';
 
 /** An object of an apply, before and after it. */
-export interface RowChange<T extends InstallationObject> {
+export interface ObjectWrite<T extends InstallationObject> {
   /** The id of its row. */
   readonly id: string;
   /** Null: it is new. */

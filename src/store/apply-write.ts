@@ -16,7 +16,7 @@ import { AppError } from '../errors.js';
 import { joinRoute, RouteSyntaxError } from '../model/route-pattern.js';
 import { secretsIn } from '../model/secret-references.js';
 import { movedFile } from '../model/sqlite-folders.js';
-import { changed, type RowChange, type WriteContext } from './apply-context.js';
+import { changed, type ObjectWrite, type WriteContext } from './apply-context.js';
 import { TABLE_OF } from './apply-rows.js';
 import { createCollection, deleteCollection, updateCollection } from './collections.js';
 import type { Store } from './database.js';
@@ -46,7 +46,7 @@ export async function writeChanges(
   for (const kind of ['service', 'domain', 'collection', 'endpoint'] as const)
     for (const { id, before, after } of changes) {
       if (after?.kind !== kind || id === null) continue;
-      const change = { id, before, after } as RowChange<never>;
+      const change = { id, before, after } as ObjectWrite<never>;
       await WRITERS[kind](tx, change, context);
       if (before && before.stack !== after.stack)
         await tx.knex(TABLE_OF[kind]).where({ id }).update({ stack: after.stack });
@@ -151,7 +151,7 @@ async function requireEmpty(object: InstallationObject, inside: readonly unknown
 
 async function writeService(
   tx: Store,
-  { id, before, after }: RowChange<ServiceObject>,
+  { id, before, after }: ObjectWrite<ServiceObject>,
   context: WriteContext,
 ): Promise<void> {
   const { name, service_type, enabled, domains, stack } = after;
@@ -176,7 +176,7 @@ async function writeService(
 
 async function writeDomain(
   tx: Store,
-  { id, before, after }: RowChange<DomainObject>,
+  { id, before, after }: ObjectWrite<DomainObject>,
   { origin }: WriteContext,
 ): Promise<void> {
   if (!before) {
@@ -189,7 +189,7 @@ async function writeDomain(
 
 async function writeCollection(
   tx: Store,
-  { id, before, after }: RowChange<CollectionObject>,
+  { id, before, after }: ObjectWrite<CollectionObject>,
   { origin }: WriteContext,
 ): Promise<void> {
   if (!before) {

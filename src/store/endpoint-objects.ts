@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { titleOf } from '../apply/keys.js';
 import type { EndpointObject, ScheduleObject } from '../apply/objects.js';
 import { AppError } from '../errors.js';
-import { changed, type RowChange, type WriteContext } from './apply-context.js';
+import { changed, type ObjectWrite, type WriteContext } from './apply-context.js';
 import { replaceBindings } from './bindings.js';
 import type { Store } from './database.js';
 import { addDeployment, requestStop } from './deployments.js';
@@ -18,7 +18,7 @@ const FIELDS = [
 
 export async function writeEndpoint(
   tx: Store,
-  { id, before, after }: RowChange<EndpointObject>,
+  { id, before, after }: ObjectWrite<EndpointObject>,
   context: WriteContext,
 ): Promise<void> {
   const { actor } = context.origin;

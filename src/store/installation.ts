@@ -1,4 +1,5 @@
 /** Reads the whole installation as objects with natural keys, all of one moment. */
+import type { StoredObject } from '../apply/changes.js';
 import { someOrNull, sortedSchedules } from '../apply/normal.js';
 import type {
   CollectionObject,
@@ -8,12 +9,6 @@ import type {
   ServiceObject,
 } from '../apply/objects.js';
 import type { Store } from './database.js';
-
-/** An object, with the id of its row. */
-export interface StoredObject<T> {
-  readonly id: string;
-  readonly object: T;
-}
 
 /** A service whose config is encrypted. */
 export type SealedService = Omit<ServiceObject, 'config'> & { readonly config_encrypted: string };

@@ -20,7 +20,7 @@ export const SEALED_COLUMNS: readonly SealedColumn[] = [
 ];
 
 /** A value, and the same value encrypted again. */
-export interface Resealed {
+export interface ResealedValue {
   readonly before: string;
   readonly after: string;
 }
@@ -62,7 +62,7 @@ export async function sealedOtherwise(
 export async function replaceSealed(
   store: Store,
   { table, column }: SealedColumn,
-  resealed: readonly Resealed[],
+  resealed: readonly ResealedValue[],
 ): Promise<number> {
   // Equal texts are the same encryption: each begins with random bytes.
   const { rowCount } = await store.knex.raw<{ rowCount: number }>(

@@ -3,7 +3,7 @@
  * they make up for what was lost is in test/reconcile.
  */
 import { expect } from 'chai';
-import { type Listening, listen } from '../../src/store/announcements.js';
+import { listen, type Subscription } from '../../src/store/announcements.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { expectData } from '../support/expect.js';
@@ -12,7 +12,7 @@ const LIMIT_MS = 10_000;
 
 describe('announcements of changes by the API', () => {
   let api: TestApi;
-  let listening: Listening;
+  let listening: Subscription;
   const announced = new Set<string>();
 
   before(async () => {

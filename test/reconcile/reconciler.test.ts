@@ -1,14 +1,14 @@
 /** That runners follow their rows, whatever gets lost on the way. */
 import { expect } from 'chai';
 import { Changes } from '../../src/reconcile/changes.js';
-import { Reconciler, type Runner, type Versioned } from '../../src/reconcile/reconciler.js';
+import { Reconciler, type Runner, type VersionedRow } from '../../src/reconcile/reconciler.js';
 import { KnownRowsDigest } from '../../src/reconcile/rows-digest.js';
 import { readRowsDigest } from '../../src/store/rows-digest.js';
 import { eventually } from '../support/eventually.js';
 import { createTestLog } from '../support/log.js';
 import { openTestStore, type TestStore } from '../support/store.js';
 
-interface Row extends Versioned {
+interface Row extends VersionedRow {
   readonly name: string;
 }
 

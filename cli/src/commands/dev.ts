@@ -3,7 +3,7 @@ import { type FSWatcher, watch } from 'node:fs';
 import { dirname } from 'node:path';
 import { deployHandler } from '../deploying.js';
 import { userName } from '../environment.js';
-import { CliError, Interrupted } from '../errors.js';
+import { CliError, InterruptError } from '../errors.js';
 import { type LocalGateway, startLocalGateway } from '../local-gateway.js';
 import { followLogs, showEntry } from '../log-entries.js';
 import { routeName } from '../names.js';
@@ -85,7 +85,7 @@ class DevWork {
   /** Deploys the endpoints whose handler or crates are not those of the last deployment. */
   async deployChanged(): Promise<void> {
     for (const endpoint of this.#project.endpoints) {
-      if (this.#session.signal.aborted) throw new Interrupted();
+      if (this.#session.signal.aborted) throw new InterruptError();
       // The host of one's own has no collections: the route is the whole one. Of the stack is only what edge.yaml has.
       const stack = endpoint.host === this.#host ? endpoint.stack : null;
       const own = { ...endpoint, host: this.#host, collection: undefined, stack };
@@ -95,7 +95,7 @@ class DevWork {
         this.#deployed.set(routeName(own), source);
         await this.#deploy(own);
       } catch (thrown) {
-        if (thrown instanceof Interrupted || !(thrown instanceof CliError)) throw thrown;
+        if (thrown instanceof InterruptError || !(thrown instanceof CliError)) throw thrown;
         // What is deployed goes on; the next save is the next try. Equal code would not compile then, either.
         if (!isCode(thrown, 'compile_failed')) this.#forget(routeName(own));
         this.#session.out.failure(thrown);
@@ -159,8 +159,8 @@ class DevWork {
         clearTimeout(timer);
         timer = setTimeout(work, SETTLED_MS);
       };
-      signal.addEventListener('abort', () => end(new Interrupted()));
-      if (signal.aborted) return end(new Interrupted());
+      signal.addEventListener('abort', () => end(new InterruptError()));
+      if (signal.aborted) return end(new InterruptError());
       this.#watch(settle);
       // What was saved before anything was watched.
       return settle();

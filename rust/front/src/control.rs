@@ -25,7 +25,7 @@ use crate::event_loop::{Command, ThreadHandle, Update};
 use crate::figures::{self, ThreadFigures};
 use crate::internal::{InternalRequest, RouteQuery};
 use crate::memory::MemoryBudget;
-use crate::messages::{Done, EndpointMessage, FromFront, Level, Settings, ToFront};
+use crate::messages::{EndpointMessage, FromFront, FrontAnswer, Level, Settings, ToFront};
 use crate::policies::{self, COUNTS, Texts, now_ms};
 use crate::supervisor::{Messages, Supervisor, channel};
 use crate::thread::SharedByThreads;
@@ -234,7 +234,7 @@ impl Control {
             }
             ToFront::Listen { seq } => {
                 let error = self.listen().err().map(|error| error.to_string());
-                self.supervisor.done(Done { seq, error, ..Done::default() });
+                self.supervisor.done(FrontAnswer { seq, error, ..FrontAnswer::default() });
             }
             ToFront::Drain { seq, instance_id } => self.when_all(seq, |done| Command::Drain(instance_id, done)),
             ToFront::Metrics { seq } => self.metrics(seq),
@@ -247,7 +247,7 @@ impl Control {
             ToFront::Share { gateways, place } => policies::set_share(gateways, place),
             ToFront::HandOver { seq } => {
                 let counts = Some(COUNTS.hand_over(now_ms()));
-                self.supervisor.done(Done { seq, counts, ..Done::default() });
+                self.supervisor.done(FrontAnswer { seq, counts, ..FrontAnswer::default() });
             }
             ToFront::Adopt { counts } => {
                 if !COUNTS.adopt(&counts, now_ms()) {
@@ -256,7 +256,7 @@ impl Control {
             }
             ToFront::Count { seq, rules } => {
                 let taken = policies::count_for_replaced_front(&rules);
-                self.supervisor.done(Done { seq, taken, ..Done::default() });
+                self.supervisor.done(FrontAnswer { seq, taken, ..FrontAnswer::default() });
             }
             ToFront::Stop { seq } => self.stop(seq),
         }
@@ -266,7 +266,7 @@ impl Control {
         for problem in problems {
             self.supervisor.log(Level::Warn, json!({ "problem": problem }), "a certificate cannot be used");
         }
-        self.supervisor.done(Done { seq, ..Done::default() });
+        self.supervisor.done(FrontAnswer { seq, ..FrontAnswer::default() });
     }
 
     fn listen(&mut self) -> io::Result<()> {
@@ -309,7 +309,7 @@ impl Control {
         let supervisor = self.supervisor.clone();
         spawn_local(async move {
             done.all().await;
-            supervisor.done(Done { seq, ..Done::default() });
+            supervisor.done(FrontAnswer { seq, ..FrontAnswer::default() });
         });
     }
 
@@ -320,14 +320,14 @@ impl Control {
             let mut threads = figures.all().await;
             threads.push(ThreadFigures { refused: acceptor.refused(), ..ThreadFigures::default() });
             let metrics = Some(figures::sum(threads, acceptor.connections()));
-            supervisor.done(Done { seq, metrics, ..Done::default() });
+            supervisor.done(FrontAnswer { seq, metrics, ..FrontAnswer::default() });
         });
     }
 
     fn idle(&self, seq: u64, endpoint_ids: &[Box<str>]) {
         let idle_ms = |id: &str| self.endpoints.get(id).map(|ById(shared)| shared.idle_ms());
         let idle = Some(endpoint_ids.iter().map(|id| idle_ms(id)).collect());
-        self.supervisor.done(Done { seq, idle, ..Done::default() });
+        self.supervisor.done(FrontAnswer { seq, idle, ..FrontAnswer::default() });
     }
 
     fn request(&self, seq: u64, request: InternalRequest) {
@@ -335,7 +335,7 @@ impl Control {
         let response = thread.request(request);
         let supervisor = self.supervisor.clone();
         spawn_local(async move {
-            supervisor.done(Done { seq, response: response.await.ok(), ..Done::default() });
+            supervisor.done(FrontAnswer { seq, response: response.await.ok(), ..FrontAnswer::default() });
         });
     }
 
@@ -346,7 +346,7 @@ impl Control {
         thread.send(Command::Route(query, sender));
         let supervisor = self.supervisor.clone();
         spawn_local(async move {
-            supervisor.done(Done { seq, routed: routed.await.ok(), ..Done::default() });
+            supervisor.done(FrontAnswer { seq, routed: routed.await.ok(), ..FrontAnswer::default() });
         });
     }
 
@@ -364,7 +364,7 @@ impl Control {
             ask(&threads, Command::Stop).all().await;
             report_count(&supervisor, &handled);
             is_over.set(true);
-            supervisor.done(Done { seq, ..Done::default() });
+            supervisor.done(FrontAnswer { seq, ..FrontAnswer::default() });
         });
     }
 }

@@ -18,7 +18,7 @@ use crate::figures::ThreadFigures;
 use crate::http::serve;
 use crate::internal::{self, InternalRequest, RouteQuery};
 use crate::intervals;
-use crate::messages::{Response, Routed};
+use crate::messages::{Response, RouteAnswer};
 use crate::request::{RequestIds, TraceIds};
 use crate::thread::{SharedByThreads, Thread};
 use crate::tls::Transport;
@@ -57,7 +57,7 @@ pub enum Command {
     Drain(u64, oneshot::Sender<()>),
     Figures(oneshot::Sender<ThreadFigures>),
     Request(InternalRequest, OpenConnection, oneshot::Sender<Response>),
-    Route(RouteQuery, oneshot::Sender<Routed>),
+    Route(RouteQuery, oneshot::Sender<RouteAnswer>),
     /// When all connections are closed.
     Stop(oneshot::Sender<()>),
 }

@@ -91,13 +91,13 @@ impl Watch {
 }
 
 /// A watched connection. It is not watched any more when this is dropped.
-pub struct Watched {
+pub struct WatchedConnection {
     guard: Rc<Guard>,
     key: usize,
     pub watch: Rc<Watch>,
 }
 
-impl Drop for Watched {
+impl Drop for WatchedConnection {
     fn drop(&mut self) {
         self.guard.watches.borrow_mut().remove(self.key);
     }
@@ -125,7 +125,7 @@ impl Guard {
     }
 
     /// Watches the connection of the task with this waker.
-    pub fn watch(self: &Rc<Self>, waker: Waker) -> Watched {
+    pub fn watch(self: &Rc<Self>, waker: Waker) -> WatchedConnection {
         let watch = Rc::new(Watch {
             phase: Cell::new(Phase::Unwatched),
             waited: Cell::default(),
@@ -135,7 +135,7 @@ impl Guard {
             waker,
         });
         let key = self.watches.borrow_mut().insert(watch.clone());
-        Watched { guard: self.clone(), key, watch }
+        WatchedConnection { guard: self.clone(), key, watch }
     }
 
     /// From now on connections are closed after their current request. Those that are idle have their time from now on,

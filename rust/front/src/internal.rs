@@ -15,7 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::entries::{self, FinishedRequest};
 use crate::http;
 use crate::intervals;
-use crate::messages::{Match, Response, Routed};
+use crate::messages::{Match, Response, RouteAnswer};
 use crate::request::{Head, MAX_HEADERS, Refusal, Target, host_name, read_head};
 use crate::routes::{Lookup, Params, RouteTable};
 use crate::thread::Thread;
@@ -212,12 +212,12 @@ fn refused(refusal: &Refusal, request_id: String, started: Instant) -> Response 
     }
 }
 
-fn refused_route(refusal: &Refusal) -> Routed {
-    Routed { refusal: Some(refusal.message.to_string()), ..Routed::default() }
+fn refused_route(refusal: &Refusal) -> RouteAnswer {
+    RouteAnswer { refusal: Some(refusal.message.to_string()), ..RouteAnswer::default() }
 }
 
 /// Where a request would go.
-pub fn route(thread: &Thread, RouteQuery { host, method, path }: &RouteQuery) -> Routed {
+pub fn route(thread: &Thread, RouteQuery { host, method, path }: &RouteQuery) -> RouteAnswer {
     let target = match Target::read(method, path, host) {
         Ok(target) => target,
         Err(refusal) => return refused_route(&refusal),
@@ -227,10 +227,12 @@ pub fn route(thread: &Thread, RouteQuery { host, method, path }: &RouteQuery) ->
     let (endpoint, found) = match routes.find(&host, method, path) {
         Lookup::Found { target, names, values } => (target.clone(), matched(target, names, values)),
         Lookup::WrongMethod { allow } => {
-            return Routed { allow, disabled: disabled(thread, &host, method, path), ..Routed::default() };
+            return RouteAnswer { allow, disabled: disabled(thread, &host, method, path), ..RouteAnswer::default() };
         }
         Lookup::Malformed => return refused_route(&Refusal::malformed(BAD_PATH)),
-        Lookup::Unknown => return Routed { disabled: disabled(thread, &host, method, path), ..Routed::default() },
+        Lookup::Unknown => {
+            return RouteAnswer { disabled: disabled(thread, &host, method, path), ..RouteAnswer::default() };
+        }
     };
     // What stands behind it is found when it is away; no request comes meanwhile.
     let state = endpoint.state();
@@ -242,7 +244,7 @@ pub fn route(thread: &Thread, RouteQuery { host, method, path }: &RouteQuery) ->
     };
     // It was there.
     let _ = routes.add(&address.domain, &address.method, &address.route, endpoint);
-    Routed { found: Some(found), next, ..Routed::default() }
+    RouteAnswer { found: Some(found), next, ..RouteAnswer::default() }
 }
 
 fn disabled(thread: &Thread, host: &str, method: &str, path: &str) -> Option<Match> {

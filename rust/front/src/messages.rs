@@ -199,7 +199,7 @@ pub struct Sampling {
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
 pub enum FromFront {
-    Done(Box<Done>),
+    Done(Box<FrontAnswer>),
     /// A request to this instance exceeded its deadline.
     #[serde(rename_all = "camelCase")]
     DeadlineExceeded {
@@ -336,7 +336,7 @@ pub struct EntrySpan {
 
 /// The answer to a message of the supervisor.
 #[derive(Debug, Default, Serialize)]
-pub struct Done {
+pub struct FrontAnswer {
     pub seq: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -348,7 +348,7 @@ pub struct Done {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response: Option<Response>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub routed: Option<Routed>,
+    pub routed: Option<RouteAnswer>,
     /// See `HandOver`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<String>,
@@ -375,7 +375,7 @@ pub struct Response {
 /// Where a request would go.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Routed {
+pub struct RouteAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<Match>,
     /// What it would hit without that endpoint.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
-use crate::messages::{Done, FromFront, Level, RequestEntry};
+use crate::messages::{FromFront, FrontAnswer, Level, RequestEntry};
 
 /// Log lines and entries that wait for the supervisor. More are dropped, and counted.
 const MAX_LINES: usize = 10_000;
@@ -51,7 +51,7 @@ impl Supervisor {
     }
 
     /// Answers a message.
-    pub fn done(&self, done: Done) {
+    pub fn done(&self, done: FrontAnswer) {
         self.send(FromFront::Done(Box::new(done)));
     }
 

@@ -2,7 +2,7 @@
 
 use rust_edge_gateway_sdk::wire::buffer::Buffer;
 use rust_edge_gateway_sdk::wire::frame::{
-    credit, credited, decode, header, Decoded, FrameError, Kind, HEADER_BYTES, MAX_BODY_BYTES,
+    credit, credited, decode, header, DecodeResult, FrameError, Kind, HEADER_BYTES, MAX_BODY_BYTES,
 };
 use serde::Deserialize;
 
@@ -83,12 +83,12 @@ fn golden_frames_decode_as_written() {
     for g in golden() {
         let raw = bytes(&g.hex);
         let outcome = match decode(&raw) {
-            Ok(Decoded::Incomplete(total)) => {
+            Ok(DecodeResult::Incomplete(total)) => {
                 assert!(total > raw.len(), "{}", g.name);
                 "incomplete"
             }
             Err(error) => error.code(),
-            Ok(Decoded::Frame(frame, taken)) => {
+            Ok(DecodeResult::Frame(frame, taken)) => {
                 let expected = g.frame.as_ref().unwrap_or_else(|| panic!("{} decoded", g.name));
                 assert_eq!(taken, raw.len(), "{}", g.name);
                 assert_eq!(frame.kind as u8, expected.kind, "{}", g.name);
@@ -116,7 +116,7 @@ fn golden_frames_encode_as_written() {
 #[test]
 fn a_credit_frame_says_how_many_bytes() {
     let raw = credit(7, 65_536);
-    let Ok(Decoded::Frame(frame, taken)) = decode(&raw) else { panic!("it is whole") };
+    let Ok(DecodeResult::Frame(frame, taken)) = decode(&raw) else { panic!("it is whole") };
     assert_eq!((frame.kind, frame.number, credited(frame.body), taken), (Kind::Credit, 7, Some(65_536), raw.len()));
     assert_eq!(credited(b"123"), None);
 }
@@ -125,7 +125,7 @@ fn a_credit_frame_says_how_many_bytes() {
 fn every_golden_request_becomes_a_request() {
     for g in golden() {
         let raw = bytes(&g.hex);
-        let Ok(Decoded::Frame(frame, _)) = decode(&raw) else { continue };
+        let Ok(DecodeResult::Frame(frame, _)) = decode(&raw) else { continue };
         let request = rust_edge_gateway_sdk::wire::head::request(&frame);
         let valid = matches!(frame.kind, Kind::Request | Kind::Open) && !frame.head.is_empty();
         assert_eq!(request.is_ok(), valid, "{}: {request:?}", g.name);
@@ -216,8 +216,8 @@ fn an_error_stays_an_error_however_the_bytes_arrive() {
         for cut in 0..=raw.len() {
             match decode(&raw[..cut]) {
                 Err(error) => assert_eq!(error.code(), *first.get_or_insert(error.code()), "{}", g.name),
-                Ok(Decoded::Incomplete(_)) => assert!(first.is_none(), "{}: the error went away", g.name),
-                Ok(Decoded::Frame(..)) => panic!("{}: decoded", g.name),
+                Ok(DecodeResult::Incomplete(_)) => assert!(first.is_none(), "{}: the error went away", g.name),
+                Ok(DecodeResult::Frame(..)) => panic!("{}: decoded", g.name),
             }
         }
         assert_eq!(first, Some(code.as_str()), "{}", g.name);
@@ -257,11 +257,11 @@ fn random_bytes_never_panic_and_never_decode_beyond_their_end() {
             }
         }
         match decode(&raw) {
-            Ok(Decoded::Frame(frame, taken)) => {
+            Ok(DecodeResult::Frame(frame, taken)) => {
                 assert!(taken <= raw.len());
                 assert_eq!(taken, HEADER_BYTES + frame.head.len() + frame.body.len());
             }
-            Ok(Decoded::Incomplete(total)) => assert!(total > raw.len()),
+            Ok(DecodeResult::Incomplete(total)) => assert!(total > raw.len()),
             Err(error) => assert!(!error.to_string().is_empty()),
         }
     }
@@ -367,7 +367,7 @@ fn damaged_heads_are_refused_and_never_panic() {
             }
         }
         let raw = [&header(Kind::Request, 1, head.len(), 0)[..], &head].concat();
-        let Ok(Decoded::Frame(frame, _)) = decode(&raw) else { panic!("a whole frame") };
+        let Ok(DecodeResult::Frame(frame, _)) = decode(&raw) else { panic!("a whole frame") };
         match rust_edge_gateway_sdk::wire::head::request(&frame) {
             Ok(request) => {
                 assert!(request.body_bytes().is_empty());

@@ -1,7 +1,7 @@
 //! The response helpers, row by row of the contract's table, and errors as responses.
 
 use rust_edge_gateway_sdk::prelude::*;
-use rust_edge_gateway_sdk::wire::frame::{decode, Decoded, Kind, MAX_STREAM_HEAD_BYTES};
+use rust_edge_gateway_sdk::wire::frame::{decode, DecodeResult, Kind, MAX_STREAM_HEAD_BYTES};
 use rust_edge_gateway_sdk::wire::head;
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ fn sent(response: Response) -> (u16, BTreeMap<String, String>, Vec<u8>) {
     let mut bytes = Vec::new();
     let body = head::response(&mut bytes, 1, response);
     bytes.extend(body);
-    let Ok(Decoded::Frame(frame, _)) = decode(&bytes) else { panic!("not a frame") };
+    let Ok(DecodeResult::Frame(frame, _)) = decode(&bytes) else { panic!("not a frame") };
     let head: JsonValue = serde_json::from_slice(frame.head).unwrap();
     let list = head["headers"].as_array().unwrap();
     let text = |value: &JsonValue| value.as_str().unwrap().to_owned();
@@ -201,7 +201,7 @@ fn the_head_of_a_stream_is_within_its_limit_or_replaced() {
     let sent = |length: usize| {
         let mut bytes = Vec::new();
         let is_stream = head::stream(&mut bytes, 1, &Response::ok(()).with_header("X", "x".repeat(length)));
-        let Ok(Decoded::Frame(frame, _)) = decode(&bytes) else { panic!("{length}: {:?}", decode(&bytes)) };
+        let Ok(DecodeResult::Frame(frame, _)) = decode(&bytes) else { panic!("{length}: {:?}", decode(&bytes)) };
         assert_eq!(frame.kind == Kind::Stream, is_stream);
         (is_stream, frame.head.len())
     };

@@ -17,7 +17,7 @@ use crate::error::CallError;
 use crate::log::{Level, Log};
 use crate::serve::{Listener, ServeRequest, ServedService};
 use channel::Channel;
-use messages::{Answer, FromService, Request, TestRequest, Tested, ToService, Work, shortened};
+use messages::{Answer, FromService, Request, TestRequest, TestResult, ToService, Work, shortened};
 
 const BLOCKING_THREADS: usize = 4;
 const STACK_BYTES: usize = 512 * 1024;
@@ -117,10 +117,10 @@ impl<B: Backend> Process<B> {
         Ok(())
     }
 
-    async fn test(&self, work: Work<B::Config, TestRequest>) -> Tested {
+    async fn test(&self, work: Work<B::Config, TestRequest>) -> TestResult {
         // A test holds one answer.
         let limits = work.limits(4 * work.answer_bytes);
-        Tested::of(test::<B>(work.config, limits, Duration::from_millis(work.rest.timeout_ms)).await)
+        TestResult::of(test::<B>(work.config, limits, Duration::from_millis(work.rest.timeout_ms)).await)
     }
 
     /// Answers when calls in progress have ended; the process ends when all handlers have left.

@@ -22,7 +22,7 @@ fn belongs_to_root(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|found| found.uid() == 0 && found.mode() & WRITABLE_FOR_ALL == 0)
 }
 
-/// Whether the name of the file is below the folder: other files are not looked for.
+/// Whether the path is below the folder, by its text alone: other files are not looked for.
 fn is_below(file: &Path, folder: &Path) -> bool {
     file.starts_with(folder) && !file.components().any(|part| part == Component::ParentDir)
 }

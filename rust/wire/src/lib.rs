@@ -5,7 +5,7 @@
 mod frame;
 
 pub use frame::{
-    Decoded, Frame, FrameError, HEADER_BYTES, INITIAL_CREDIT, Kind, MAX_BODY_BYTES, MAX_CONTROL_BYTES, MAX_CREDIT,
+    DecodeResult, Frame, FrameError, HEADER_BYTES, INITIAL_CREDIT, Kind, MAX_BODY_BYTES, MAX_CONTROL_BYTES, MAX_CREDIT,
     MAX_DATA_BYTES, MAX_HEAD_BYTES, MEMORY_BYTES, MIN_SHARED_BYTES, cost, credit, credited, decode, header, memory,
     parse_header, two_numbers,
 };

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../util/json-object.js';
 import { KIND_OF_MEMBER, KIND_OF_SEGMENT } from './references.js';
 
 /** What a request changes. */
-export interface Audited {
+export interface AuditTarget {
   readonly kind: string;
   /** Undefined for what it makes. */
   readonly id?: string;
@@ -47,7 +47,7 @@ export async function audited(
   store: Database,
   path: string,
   { params, query, details }: { readonly [part in 'params' | 'query' | 'details']: JsonObject },
-): Promise<Audited> {
+): Promise<AuditTarget> {
   const { kind, id, named: above } = targetOf(path, params);
   const inQuery = Object.keys(KIND_OF_MEMBER).flatMap((name) => {
     const value = query[name];

@@ -37,7 +37,7 @@ export interface ToCheck {
   readonly services: readonly OpenedService[];
 }
 
-export interface Checked {
+export interface CheckResult {
   readonly problems: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -49,7 +49,7 @@ export async function checkChanges(
   deps: PlanDependencies,
   principal: Principal,
   input: ToCheck,
-): Promise<Checked> {
+): Promise<CheckResult> {
   const problems: string[] = [];
   const warnings: string[] = [];
   const places = new Map(

@@ -2,7 +2,7 @@
  * Plans an apply: reads the installation, compares it with a folder, and checks all that would change, so that a plan
  * that is made can be carried out.
  */
-import type { Existing, PlannedChanges } from '../../apply/changes.js';
+import type { PlannedChanges, StoredObject } from '../../apply/changes.js';
 import { plannedChanges } from '../../apply/changes.js';
 import { hashOf } from '../../apply/compare.js';
 import { nameOf, titleOf } from '../../apply/keys.js';
@@ -111,7 +111,10 @@ export async function readableObjects(
 }
 
 /** All objects, with what stands for secrets in the configs of services. */
-export function existingObjects(stored: StoredInstallation, services: readonly OpenedService[]): Existing[] {
+export function existingObjects(
+  stored: StoredInstallation,
+  services: readonly OpenedService[],
+): StoredObject[] {
   return [
     ...services.map(({ id, object }) => ({ id, object })),
     ...stored.domains,

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError, requireFound } from '../../errors.js';
-import type { Invoked } from '../../internal/gateway-requests.js';
+import type { InvokeResult } from '../../internal/gateway-requests.js';
 import type { Origin } from '../../model/actor.js';
 import { toHandlerRequest } from '../../model/handler-request.js';
 import { ownerOfActor } from '../../model/owner.js';
@@ -87,7 +87,7 @@ async function invoke(
   return present(await gateways.invoke({ ...sent, artifact, principal }), version);
 }
 
-function present(invoked: Invoked, version: number): Static<typeof Invocation> {
+function present(invoked: InvokeResult, version: number): Static<typeof Invocation> {
   const { status, headers, bodyBase64, requestId, durationMs, logs, error } = invoked;
   if (error !== undefined && REFUSED.includes(status))
     throw new AppError('invalid_input', `The request was not sent to the handler: ${error}`);

@@ -23,7 +23,7 @@ import {
   CreatedDomainKey,
   DomainKeyParams,
   DomainKeyView,
-  PoliciesInForce,
+  PoliciesView,
 } from './policies.schema.js';
 
 const tag = 'Policies';
@@ -44,7 +44,7 @@ export const policyRoutes = [
     summary: 'Show the policies in force, and where each is set',
     tag,
     params: IdParams,
-    data: PoliciesInForce,
+    data: PoliciesView,
     handle: async ({ params: { id } }, { store }) => {
       const { layers, domainId } = requireFound(await policyLayers(store, id), 'endpoint', id);
       const inForce = policiesInForce(layers);

@@ -26,7 +26,7 @@ export const CreatedDomainKey = Type.Object(
 
 export const DomainKeyParams = Type.Object({ id: Id, key_id: Id });
 
-export const PoliciesInForce = Type.Object(
+export const PoliciesView = Type.Object(
   {
     policies: Type.Record(Type.String(), Type.Unknown(), { description: 'What is in force, by name' }),
     sources: Type.Record(

@@ -2,7 +2,7 @@
 import type { ParameterizedContext } from 'koa';
 import type { Client } from '../../http/trusted-proxies.js';
 import type { Logger } from '../../util/log.js';
-import type { Audited } from '../access/audited.js';
+import type { AuditTarget } from '../access/audited.js';
 import type { Principal } from '../access/principal.js';
 import type { Route } from './route.js';
 
@@ -18,7 +18,7 @@ export interface ApiState {
   /** Finds out who sends it, at a route for everybody, or anew. @param isUse whether that counts as a use */
   identify?: (how?: { readonly isUse: boolean }) => Promise<Principal | undefined>;
   /** What its audit entry will say. */
-  audited?: Audited;
+  audited?: AuditTarget;
   /** The id of what it has made or changed, where the answer is written in parts. */
   answeredId?: string | undefined;
   /** True when it changes nothing, though its route can. */

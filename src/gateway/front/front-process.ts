@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs';
 import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { isolatedEnvironment } from '../../config.js';
-import type { Done, FromFront } from '../../contracts/front.js';
+import type { FromFront, FrontAnswer } from '../../contracts/front.js';
 import { launched, ownProgram } from '../../sandbox/launcher.js';
 import { readLines } from '../../util/lines.js';
 import { FRONT_USER, HAS_UNTRUSTED_USERS, UNTRUSTED_USERS } from '../../util/untrusted-users.js';
@@ -38,7 +38,7 @@ export class FrontProcess {
   readonly #child: ChildProcess;
   readonly #channel: Duplex | null | undefined;
   readonly #report: (report: FrontReport) => void;
-  readonly #unanswered = new Map<number, (answer: Done | undefined) => void>();
+  readonly #unanswered = new Map<number, (answer: FrontAnswer | undefined) => void>();
   #lastSeq = 0;
   #hasEnded = false;
   #isStopping = false;
@@ -91,7 +91,7 @@ export class FrontProcess {
   }
 
   /** @returns the answer, or undefined when the process has ended before it answered */
-  request(request: FrontRequest): Promise<Done | undefined> {
+  request(request: FrontRequest): Promise<FrontAnswer | undefined> {
     return new Promise((resolve) => {
       if (this.#hasEnded) {
         resolve(undefined);

@@ -6,8 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pTimeout from 'p-timeout';
 import {
   type Certificate,
-  type Done,
   type EndpointInterval,
+  type FrontAnswer,
   type RateDescriptor,
   type RequestEntry,
   TRIAL,
@@ -373,7 +373,7 @@ export class Front {
   }
 
   /** Asks the process that serves. */
-  async #askOne(request: FrontRequest): Promise<Done> {
+  async #askOne(request: FrontRequest): Promise<FrontAnswer> {
     const [serving] = [...this.#processes].find(([, stage]) => stage === 'serving') ?? [];
     if (!serving) throw new AppError('gateway_busy', 'The front of the gateway is being started; try again.');
     const answer = await serving.request(request);
@@ -382,7 +382,7 @@ export class Front {
   }
 
   /** Asks all processes. */
-  #ask(request: FrontRequest): Promise<(Done | undefined)[]> {
+  #ask(request: FrontRequest): Promise<(FrontAnswer | undefined)[]> {
     return Promise.all([...this.#processes.keys()].map((process) => process.request(request)));
   }
 }

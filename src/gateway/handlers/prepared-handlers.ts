@@ -5,9 +5,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { AppError, toError } from '../../errors.js';
 import type {
+  PreparationRequest,
   PreparedCounts,
   PreparedHandler,
-  PrepareHandlers,
   Release,
 } from '../../internal/gateway-requests.js';
 import type { LimitsInForce } from '../../model/endpoint-limits.js';
@@ -70,7 +70,7 @@ export class PreparedHandlers {
    * @param signal aborts when nobody waits for that any more
    * @throws AppError handler_start_failed naming the first that is not: then none of them is kept
    */
-  async prepare({ applyId, handlers }: PrepareHandlers, signal: AbortSignal): Promise<PreparedCounts> {
+  async prepare({ applyId, handlers }: PreparationRequest, signal: AbortSignal): Promise<PreparedCounts> {
     const started = await Promise.allSettled(
       handlers.map((handler) => this.#start(applyId, handler, signal)),
     );

@@ -6,7 +6,7 @@
 /** So many endpoints of a domain are being read again at a time. */
 const READ_AGAIN = 100;
 
-interface RefusedOfDomain {
+interface DomainRefusals {
   /** Those first that were refused first. */
   readonly ids: Set<string>;
   /** Those that are still to be read again. */
@@ -16,7 +16,7 @@ interface RefusedOfDomain {
 }
 
 export class RefusedEndpoints {
-  readonly #domains = new Map<string, RefusedOfDomain>();
+  readonly #domains = new Map<string, DomainRefusals>();
   readonly #readAgain: (endpointId: string) => void;
 
   constructor(readAgain: (endpointId: string) => void) {

@@ -96,7 +96,7 @@ function withoutNulls(value: unknown): unknown {
   return isObject(value) ? patched({}, value) : value;
 }
 
-/** The key of an object as it is written, such as `GET api.example.com /pets`, as JSON. */
+/** The values of the members that make an object the same one, as a JSON list. */
 function naturalKey(list: string, value: unknown): string {
   const members = isObject(value) ? value : {};
   return JSON.stringify(

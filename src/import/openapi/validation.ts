@@ -24,7 +24,7 @@ import { ConvertedSchemas } from './policy-schemas.js';
 import { ReadOnlyMembers } from './read-only.js';
 import type { References } from './references.js';
 import type { Schemas } from './schemas.js';
-import { type Dropped, WidenedSchemas } from './widened-schemas.js';
+import { type DroppedSchema, WidenedSchemas } from './widened-schemas.js';
 import { withoutPart } from './without-part.js';
 
 /** Parts that are left out of one policy, before none is made. */
@@ -114,7 +114,7 @@ export class RequestValidation {
     return false;
   }
 
-  #tellDropped(label: string, { keyword, place }: Dropped): void {
+  #tellDropped(label: string, { keyword, place }: DroppedSchema): void {
     const what = keyword === 'oneOf' ? 'validated as anyOf' : 'not validated';
     this.#tell(`${partOf(label, place)} is ${what}: not all is validated of a schema that it depends on`);
   }

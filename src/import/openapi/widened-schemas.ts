@@ -22,7 +22,7 @@ const LOOKING = [
 const UNEVALUATED = ['unevaluatedProperties', 'unevaluatedItems'];
 
 /** A keyword that is dropped, or `oneOf` that has become `anyOf`. */
-export interface Dropped {
+export interface DroppedSchema {
   readonly keyword: string;
   readonly place: readonly string[];
 }
@@ -59,7 +59,7 @@ export class WidenedSchemas {
   }
 
   /** Drops from a policy what could refuse more than the document does. It has no deep schemas any more. */
-  settle(policy: ValidatePolicy): readonly Dropped[] {
+  settle(policy: ValidatePolicy): readonly DroppedSchema[] {
     if (!this.#isAny) return [];
     const nodes = nodesOf(policy);
     // What leads to a schema is widened with it. Dropping a keyword widens none that is not so already.
@@ -72,9 +72,9 @@ export class WidenedSchemas {
     return [...reversing, ...unevaluated];
   }
 
-  #dropReversing(node: Node, widened: ReadonlySet<unknown>): readonly Dropped[] {
+  #dropReversing(node: Node, widened: ReadonlySet<unknown>): readonly DroppedSchema[] {
     const { schema, place } = node;
-    const dropped: Dropped[] = [];
+    const dropped: DroppedSchema[] = [];
     if (widened.has(schema['not'])) dropped.push(...this.#drop(node, ['not']));
     if (widened.has(schema['if'])) dropped.push(...this.#drop(node, ['if', 'then', 'else']));
     if (widened.has(schema['contains'])) dropped.push(...this.#drop(node, ['maxContains']));
@@ -87,7 +87,7 @@ export class WidenedSchemas {
     return dropped;
   }
 
-  #drop({ schema, place }: Node, keywords: readonly string[]): readonly Dropped[] {
+  #drop({ schema, place }: Node, keywords: readonly string[]): readonly DroppedSchema[] {
     return keywords
       .filter((keyword) => schema[keyword] !== undefined)
       .map((keyword) => {

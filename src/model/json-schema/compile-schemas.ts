@@ -8,12 +8,12 @@ import { requireEnd } from './in-place.js';
 import {
   COUNT_KEYWORDS,
   DIALECT,
-  FORMATS,
   HOLDERS,
   LIST_KEYWORDS,
   NUMBER_KEYWORDS,
   REFUSED,
   REFUSED_FORMATS,
+  SCHEMA_FORMATS,
   SCHEMA_KEYWORDS,
   TYPES,
 } from './keywords.js';
@@ -136,7 +136,7 @@ export class SchemaCompiler {
     else if (keyword === 'format') {
       const format = text(value, at);
       if (REFUSED_FORMATS.includes(format)) throw new SchemaProblem(at, `${quoted(format)} is not supported`);
-      if (isOneOf(FORMATS, format)) compiled.format = format;
+      if (isOneOf(SCHEMA_FORMATS, format)) compiled.format = format;
     } else if (keyword === '$schema' && !DIALECT.test(text(value, at)))
       throw new SchemaProblem(at, 'is another dialect; schemas are those of JSON Schema 2020-12');
   }

@@ -32,7 +32,7 @@ export const REFUSED: Readonly<Record<string, string>> = {
 };
 
 /** Formats that are enforced. Others are ignored: such as `binary` and `password`, which say nothing of values. */
-export const FORMATS = [
+export const SCHEMA_FORMATS = [
   ...(['date-time', 'date', 'time', 'duration', 'email', 'hostname', 'ipv4', 'ipv6'] as const),
   ...(['uri', 'uri-reference', 'iri', 'iri-reference', 'uri-template', 'uuid'] as const),
   ...(['json-pointer', 'relative-json-pointer', 'int32', 'int64', 'float', 'double', 'byte'] as const),

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Answer, ApiError } from './client.js';
 import { toApiError } from './query.js';
 
-export interface Planned<T> {
+export interface PlannedApply<T> {
   readonly data: T | undefined;
   readonly warnings: readonly string[];
   readonly error: ApiError | undefined;
@@ -18,9 +18,9 @@ export interface Planned<T> {
 export function usePlan<T>(
   ask: ((signal: AbortSignal) => Promise<Answer<T>>) | undefined,
   version: string,
-): Planned<T> {
+): PlannedApply<T> {
   const [attempt, setAttempt] = useState(0);
-  const [plan, setPlan] = useState<Omit<Planned<T>, 'refresh'>>(NONE);
+  const [plan, setPlan] = useState<Omit<PlannedApply<T>, 'refresh'>>(NONE);
   useEffect(() => {
     if (!ask) {
       setPlan(NONE);

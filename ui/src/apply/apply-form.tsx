@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import type { ApiError } from '../api/client.js';
-import { type Planned, usePlan } from '../api/plan.js';
+import { type PlannedApply, usePlan } from '../api/plan.js';
 import { invalidate } from '../api/query.js';
 import { ask } from '../base/ask.js';
 import { Button, Check, TextField } from '../base/controls.js';
@@ -135,7 +135,7 @@ export function ApplyForm() {
 }
 
 interface PreviewProps {
-  readonly plan: Planned<Plan>;
+  readonly plan: PlannedApply<Plan>;
   readonly hasSource: boolean;
 }
 

@@ -1,5 +1,5 @@
 /** What an import would make, change and leave out. */
-import type { Planned } from '../api/plan.js';
+import type { PlannedApply } from '../api/plan.js';
 import { FirstOf } from '../base/first-of.js';
 import { ListTable } from '../base/list-table.js';
 import { Empty, ErrorNotice, Skeleton } from '../base/notices.js';
@@ -23,7 +23,7 @@ export function PlanView({
   plan,
   hasSource,
 }: {
-  readonly plan: Planned<ImportPlan>;
+  readonly plan: PlannedApply<ImportPlan>;
   readonly hasSource: boolean;
 }) {
   const { data, error, isLoading, refresh, warnings } = plan;

@@ -10,7 +10,7 @@ use super::http1::Http1Client;
 use super::http2;
 use super::received_request::read_request;
 use super::response::Persistence;
-use super::stream::{Broken, ClientStream};
+use super::stream::{ClientStream, StreamError};
 use super::unparsable::UnparsableRequestResponse;
 use crate::guard::Phase;
 use crate::request::{HeadEnd, MAX_HEAD_BYTES, Refusal, check_beginning};
@@ -32,8 +32,8 @@ pub async fn serve(transport: Transport, peer: IpAddr, thread: Rc<Thread>) {
     };
     match served {
         Ok(()) => stream.close().await,
-        Err(Broken::Gone) => {}
-        Err(Broken::Refused(refusal)) => refuse(stream, &thread, refusal).await,
+        Err(StreamError::Gone) => {}
+        Err(StreamError::Refused(refusal)) => refuse(stream, &thread, refusal).await,
     }
 }
 
@@ -43,7 +43,7 @@ async fn serve_requests(
     peer: IpAddr,
     thread: &Rc<Thread>,
     reply: &Rc<Reply>,
-) -> Result<(), Broken> {
+) -> Result<(), StreamError> {
     loop {
         let length = next_head(stream).await?;
         let request = read_request(stream, &stream.buffered[..length], peer, thread).await?;
@@ -58,7 +58,7 @@ async fn serve_requests(
 }
 
 /// Waits until a head is buffered; returns its length.
-async fn next_head(stream: &mut ClientStream) -> Result<usize, Broken> {
+async fn next_head(stream: &mut ClientStream) -> Result<usize, StreamError> {
     let mut end = HeadEnd::default();
     let mut checked = 0;
     loop {
@@ -82,7 +82,7 @@ async fn next_head(stream: &mut ClientStream) -> Result<usize, Broken> {
             }
         }
         if stream.fill().await? == 0 {
-            return Err(if stream.buffered.is_empty() { Broken::Gone } else { Refusal::not_http().into() });
+            return Err(if stream.buffered.is_empty() { StreamError::Gone } else { Refusal::not_http().into() });
         }
     }
 }

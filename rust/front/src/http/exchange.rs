@@ -10,7 +10,7 @@ use super::client::{Client, Next};
 use super::failure::refusal_of;
 use super::received_request::{Destination, ReceivedRequest};
 use super::response::{Persistence, ResponseHead};
-use super::stream::Broken;
+use super::stream::StreamError;
 use super::streamed::send_stream;
 use super::upload::{may_upload, send_upload};
 use super::websocket::run_websocket;
@@ -39,7 +39,7 @@ impl<'a, C: Client> Exchange<'a, C> {
     ///
     /// # Errors
     /// When the connection cannot go on.
-    pub async fn answer(mut self, mut request: ReceivedRequest) -> Result<Next, Broken> {
+    pub async fn answer(mut self, mut request: ReceivedRequest) -> Result<Next, StreamError> {
         let mut validation = None;
         if let Ok(Destination { policy_outcome: Some(policy_outcome), .. }) = &mut request.to {
             validation = policy_outcome.validation.take();
@@ -131,7 +131,7 @@ impl<'a, C: Client> Exchange<'a, C> {
         destination: &Destination,
         validation: Result<PartialCheck, CheckSkipped>,
         body: &Arc<RequestBody>,
-    ) -> Result<Result<(), Refusal>, Broken> {
+    ) -> Result<Result<(), Refusal>, StreamError> {
         let Some((policies, outcome)) = destination.policies() else { return Ok(Ok(())) };
         let Destination { endpoint, state, .. } = destination;
         let memory = endpoint.request_memory(&self.thread.memory);
@@ -176,7 +176,7 @@ impl<'a, C: Client> Exchange<'a, C> {
         request: &ReceivedRequest,
         endpoint: &Endpoint,
         share: &mut Option<MemoryShare>,
-    ) -> Result<Result<Vec<u8>, Refusal>, Broken> {
+    ) -> Result<Result<Vec<u8>, Refusal>, StreamError> {
         let own = request.to.as_ref().ok().and_then(Destination::body_limit);
         let limit = own.unwrap_or(usize::MAX).min(self.thread.settings.body_limit);
         let body_too_large = || match own {
@@ -212,7 +212,7 @@ impl<'a, C: Client> Exchange<'a, C> {
         endpoint: &Endpoint,
         answer: Answer,
         keep_alive: bool,
-    ) -> Result<Result<Next, Refusal>, Broken> {
+    ) -> Result<Result<Next, Refusal>, StreamError> {
         let Answer { head, mut body } = answer;
         let has_body = head.status != 204 && head.status != 304;
         // All of it is in memory until it is written, also what a status without a body does not send.
@@ -258,7 +258,7 @@ impl<'a, C: Client> Exchange<'a, C> {
     }
 
     /// Answers a request that no handler gets.
-    pub(super) async fn refuse(&mut self, request: &ReceivedRequest, refusal: &Refusal) -> Result<Next, Broken> {
+    pub(super) async fn refuse(&mut self, request: &ReceivedRequest, refusal: &Refusal) -> Result<Next, StreamError> {
         let is_complete = self.client.drop_small_body().await?;
         match request.to {
             Ok(_) => {
@@ -282,7 +282,7 @@ impl<'a, C: Client> Exchange<'a, C> {
         request: &ReceivedRequest,
         refusal: &Refusal,
         keep_alive: bool,
-    ) -> Result<Next, Broken> {
+    ) -> Result<Next, StreamError> {
         let body = refusal.body();
         let mut lines = format!("{}{}", refusal.content_type(), refusal.lines);
         if let Some((policies, outcome)) = request.to.as_ref().ok().and_then(Destination::policies) {

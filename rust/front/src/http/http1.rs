@@ -8,7 +8,7 @@ use super::chunks::Chunks;
 use super::client::{Client, Link, Next};
 use super::received_request::ReceivedRequest;
 use super::response::{Persistence, ResponseHead};
-use super::stream::{Broken, ClientStream};
+use super::stream::{ClientStream, StreamError};
 use crate::dates::Dates;
 use crate::guard::{Phase, Watch};
 use crate::memory::RESERVE_AFTER;
@@ -63,7 +63,7 @@ impl<'a> Http1Client<'a> {
         Self { stream, dates, body, length, expects_continue, is_old, streams }
     }
 
-    fn take_buffered(&mut self, bytes: &mut Vec<u8>) -> Result<(), Broken> {
+    fn take_buffered(&mut self, bytes: &mut Vec<u8>) -> Result<(), StreamError> {
         let buffered = &mut self.stream.buffered;
         if let Body::Length(missing) = &mut self.body
             && bytes.is_empty()
@@ -90,7 +90,7 @@ impl Link for Http1Client<'_> {
         self.stream.watch()
     }
 
-    async fn until_client_resets<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
+    async fn until_client_resets<T>(&self, work: impl Future<Output = T>) -> Result<T, StreamError> {
         self.stream.until_client_resets(work).await
     }
 }
@@ -100,7 +100,7 @@ impl Client for Http1Client<'_> {
         self.body.is_complete()
     }
 
-    async fn begin_body(&mut self) -> Result<(), Broken> {
+    async fn begin_body(&mut self) -> Result<(), StreamError> {
         if self.expects_continue {
             self.stream.write(CONTINUE).await?;
         }
@@ -108,7 +108,7 @@ impl Client for Http1Client<'_> {
         Ok(())
     }
 
-    async fn read_body(&mut self, bytes: &mut Vec<u8>, limit: usize) -> Result<(), Broken> {
+    async fn read_body(&mut self, bytes: &mut Vec<u8>, limit: usize) -> Result<(), StreamError> {
         match &mut self.body {
             _ if !self.stream.buffered.is_empty() => self.take_buffered(bytes)?,
             Body::Length(missing) => {
@@ -140,7 +140,7 @@ impl Client for Http1Client<'_> {
         self.stream.release_memory();
     }
 
-    async fn send(&mut self, head: ResponseHead<'_>, body: &[u8]) -> Result<Next, Broken> {
+    async fn send(&mut self, head: ResponseHead<'_>, body: &[u8]) -> Result<Next, StreamError> {
         let next = if head.persistence == Persistence::Close { Next::Close } else { Next::Request };
         let is_small = body.len() <= SMALL_BODY_BYTES;
         let mut bytes = head.bytes(self.dates, if is_small { body.len() } else { 0 });
@@ -154,7 +154,7 @@ impl Client for Http1Client<'_> {
         Ok(next)
     }
 
-    async fn begin_stream(&mut self, head: ResponseHead<'_>) -> Result<(), Broken> {
+    async fn begin_stream(&mut self, head: ResponseHead<'_>) -> Result<(), StreamError> {
         let delimited = match head.content_length {
             Some(_) => Delimited::Length,
             None if self.is_old => Delimited::Close,
@@ -170,7 +170,7 @@ impl Client for Http1Client<'_> {
         self.stream.write(&bytes).await
     }
 
-    async fn send_pieces(&mut self, pieces: Vec<Bytes>) -> Result<(), Broken> {
+    async fn send_pieces(&mut self, pieces: Vec<Bytes>) -> Result<(), StreamError> {
         let length: usize = pieces.iter().map(Bytes::len).sum();
         if length == 0 {
             // It would be the last chunk.
@@ -190,7 +190,7 @@ impl Client for Http1Client<'_> {
         !self.is_secure()
     }
 
-    async fn end_stream(&mut self) -> Result<Next, Broken> {
+    async fn end_stream(&mut self) -> Result<Next, StreamError> {
         if self.streams.delimited == Delimited::Chunks {
             self.stream.write(LAST_CHUNK).await?;
         }
@@ -204,21 +204,21 @@ impl Client for Http1Client<'_> {
         }
     }
 
-    async fn until_client_closes<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Broken> {
+    async fn until_client_closes<T>(&mut self, work: impl Future<Output = T>) -> Result<T, StreamError> {
         let mut work = pin!(work);
         loop {
             if self.stream.buffered.len() > AHEAD_BYTES {
                 return tokio::select! {
                     biased;
                     outcome = work => Ok(outcome),
-                    () = self.stream.closed_by_client() => Err(Broken::Gone),
+                    () = self.stream.closed_by_client() => Err(StreamError::Gone),
                 };
             }
             tokio::select! {
                 biased;
                 outcome = &mut work => return Ok(outcome),
                 read = self.stream.fill() => if read? == 0 {
-                    return Err(Broken::Gone);
+                    return Err(StreamError::Gone);
                 },
             }
         }
@@ -229,7 +229,7 @@ impl Client for Http1Client<'_> {
     }
 
     /// A client that waits for `100 Continue` does not send its body.
-    async fn drop_small_body(&mut self) -> Result<bool, Broken> {
+    async fn drop_small_body(&mut self) -> Result<bool, StreamError> {
         let mut dropped = 0;
         while !self.body.is_complete() && !self.expects_continue && dropped < DROPPED_BYTES {
             let taken = self.body.take(&self.stream.buffered, |_| {})?;

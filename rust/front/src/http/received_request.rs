@@ -10,7 +10,7 @@ use httparse::Header;
 
 use super::client::Link;
 use super::handler_head::HandlerHead;
-use super::stream::Broken;
+use super::stream::StreamError;
 use super::upgrade::{self, Upgrade};
 use crate::challenges;
 use crate::client_ip::{HTTP, RequestSource};
@@ -164,7 +164,7 @@ pub async fn read_request(
     head: &[u8],
     peer: IpAddr,
     thread: &Rc<Thread>,
-) -> Result<ReceivedRequest, Broken> {
+) -> Result<ReceivedRequest, StreamError> {
     match begin(thread, head, peer, link.is_secure())? {
         (request, None) => Ok(request),
         // Apart, so that other requests need no room for it.
@@ -223,7 +223,7 @@ impl UnfinishedRequest<'_> {
         mut request: ReceivedRequest,
         link: &impl Link,
         thread: &Thread,
-    ) -> Result<ReceivedRequest, Broken> {
+    ) -> Result<ReceivedRequest, StreamError> {
         loop {
             match std::mem::take(&mut self.evaluation.next) {
                 NextStep::Finish => return Ok(request),

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::time::{Instant, timeout};
 
 use super::client::Link;
-use crate::guard::{CloseReason, Phase, Watch, Watched};
+use crate::guard::{CloseReason, Phase, Watch, WatchedConnection};
 use crate::request::Refusal;
 use crate::scratch;
 use crate::tls::Transport;
@@ -29,14 +29,14 @@ const LINGER_IDLE: Duration = Duration::from_secs(1);
 
 /// Why a connection cannot go on.
 #[derive(Debug)]
-pub enum Broken {
+pub enum StreamError {
     /// Nobody gets a response.
     Gone,
     /// This is its last response.
     Refused(Refusal),
 }
 
-impl From<Refusal> for Broken {
+impl From<Refusal> for StreamError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
@@ -44,7 +44,7 @@ impl From<Refusal> for Broken {
 
 pub struct ClientStream {
     transport: Transport,
-    watched: Watched,
+    watched: WatchedConnection,
     /// What has arrived and is not part of a request taken before.
     pub buffered: Vec<u8>,
     /// When what arrives is not read any more, once nothing of it is wanted.
@@ -52,12 +52,12 @@ pub struct ClientStream {
 }
 
 impl ClientStream {
-    pub fn new(transport: Transport, watched: Watched) -> Self {
+    pub fn new(transport: Transport, watched: WatchedConnection) -> Self {
         Self { transport, watched, buffered: Vec::new(), latest: None }
     }
 
     /// What it consists of, for another protocol than HTTP/1; the bytes have been read and not taken.
-    pub fn into_parts(self) -> (Transport, Watched, Vec<u8>) {
+    pub fn into_parts(self) -> (Transport, WatchedConnection, Vec<u8>) {
         (self.transport, self.watched, self.buffered)
     }
 
@@ -73,7 +73,7 @@ impl ClientStream {
     }
 
     /// Waits for more of a request, and buffers it. Returns how many bytes, 0 at the end.
-    pub async fn fill(&mut self) -> Result<usize, Broken> {
+    pub async fn fill(&mut self) -> Result<usize, StreamError> {
         if self.buffered.is_empty() {
             // A connection on which nothing arrives has no memory for it.
             self.buffered = Vec::new();
@@ -89,7 +89,7 @@ impl ClientStream {
     }
 
     /// Buffers what has arrived already. Returns how many bytes, 0 for nothing.
-    pub async fn fill_at_once(&mut self) -> Result<usize, Broken> {
+    pub async fn fill_at_once(&mut self) -> Result<usize, StreamError> {
         poll_fn(|cx| match self.poll_fill(cx) {
             Poll::Pending => Poll::Ready(Ok(0)),
             ready => ready,
@@ -98,7 +98,7 @@ impl ClientStream {
     }
 
     /// Waits for more of a body behind what is in `bytes`: at most `limit` bytes. Returns how many, 0 at the end.
-    pub async fn read_into(&mut self, bytes: &mut Vec<u8>, limit: usize) -> Result<usize, Broken> {
+    pub async fn read_into(&mut self, bytes: &mut Vec<u8>, limit: usize) -> Result<usize, StreamError> {
         poll_fn(|cx| {
             let read = scratch::read_more(Pin::new(&mut self.transport), cx, bytes, limit);
             self.watched_read(read)
@@ -106,7 +106,7 @@ impl ClientStream {
         .await
     }
 
-    fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, Broken>> {
+    fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, StreamError>> {
         let read = scratch::with(|bytes| {
             let mut buffer = ReadBuf::new(&mut bytes[..FILL_BYTES]);
             ready!(Pin::new(&mut self.transport).poll_read(cx, &mut buffer))?;
@@ -117,29 +117,29 @@ impl ClientStream {
     }
 
     /// What has arrived counts before what the guard says.
-    fn watched_read(&self, read: Poll<io::Result<usize>>) -> Poll<Result<usize, Broken>> {
+    fn watched_read(&self, read: Poll<io::Result<usize>>) -> Poll<Result<usize, StreamError>> {
         let watch = self.watch();
         match read {
             Poll::Ready(Ok(bytes)) => {
                 watch.transferred(bytes);
                 Poll::Ready(Ok(bytes))
             }
-            Poll::Ready(Err(_)) => Poll::Ready(Err(Broken::Gone)),
+            Poll::Ready(Err(_)) => Poll::Ready(Err(StreamError::Gone)),
             Poll::Pending => match watch.close_reason() {
                 None => Poll::Pending,
                 Some(CloseReason::SlowSender) => Poll::Ready(Err(Refusal::too_slow().into())),
-                Some(_) => Poll::Ready(Err(Broken::Gone)),
+                Some(_) => Poll::Ready(Err(StreamError::Gone)),
             },
         }
     }
 
     /// Writes bytes; the client has to take them fast enough.
-    pub async fn write(&mut self, bytes: &[u8]) -> Result<(), Broken> {
+    pub async fn write(&mut self, bytes: &[u8]) -> Result<(), StreamError> {
         self.write_vectored(&mut [IoSlice::new(bytes)]).await
     }
 
     /// Writes all of these one after the other; the client has to take them fast enough.
-    pub async fn write_vectored(&mut self, mut slices: &mut [IoSlice<'_>]) -> Result<(), Broken> {
+    pub async fn write_vectored(&mut self, mut slices: &mut [IoSlice<'_>]) -> Result<(), StreamError> {
         self.watch().begin(Phase::Response);
         // None that is empty is left at the beginning.
         IoSlice::advance_slices(&mut slices, 0);
@@ -162,7 +162,7 @@ impl ClientStream {
     }
 
     /// Writes something of the slices, of which the first is not empty.
-    fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<Result<usize, Broken>> {
+    fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<Result<usize, StreamError>> {
         let transport = Pin::new(&mut self.transport);
         let written = match slices {
             [first, rest @ ..] if rest.is_empty() || first.len() > WRITE_BYTES => {
@@ -171,27 +171,27 @@ impl ClientStream {
             _ => transport.poll_write_vectored(cx, slices),
         };
         match written {
-            Poll::Ready(Ok(0)) => return Poll::Ready(Err(Broken::Gone)),
+            Poll::Ready(Ok(0)) => return Poll::Ready(Err(StreamError::Gone)),
             Poll::Ready(Ok(written)) => self.watch().transferred(written),
             _ => {}
         }
         self.watched_write(written)
     }
 
-    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+    fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         let flushed = Pin::new(&mut self.transport).poll_flush(cx);
         self.watched_write(flushed)
     }
 
-    fn watched_write<T>(&self, written: Poll<io::Result<T>>) -> Poll<Result<T, Broken>> {
+    fn watched_write<T>(&self, written: Poll<io::Result<T>>) -> Poll<Result<T, StreamError>> {
         match written {
             Poll::Ready(Ok(written)) => Poll::Ready(Ok(written)),
-            Poll::Ready(Err(_)) => Poll::Ready(Err(Broken::Gone)),
+            Poll::Ready(Err(_)) => Poll::Ready(Err(StreamError::Gone)),
             Poll::Pending => match self.watch().close_reason() {
                 Some(CloseReason::SlowReceiver) => {
                     // Reset, or the kernel would keep sending buffered data for minutes.
                     let _ = self.transport.tcp().set_zero_linger();
-                    Poll::Ready(Err(Broken::Gone))
+                    Poll::Ready(Err(StreamError::Gone))
                 }
                 _ => Poll::Pending,
             },
@@ -211,7 +211,7 @@ impl ClientStream {
 
     /// Says that nothing more is sent. TLS has something to write for that, and what it holds before: the client has to
     /// take it fast enough. What arrives is still read.
-    pub async fn end(&mut self) -> Result<(), Broken> {
+    pub async fn end(&mut self) -> Result<(), StreamError> {
         self.watch().begin(Phase::Response);
         poll_fn(|cx| {
             let ended = Pin::new(&mut self.transport).poll_shutdown(cx);
@@ -270,11 +270,11 @@ impl Link for ClientStream {
 
     /// A client that closes its sending side waits for its answer, and one that has closed all of it looks the same:
     /// only one that resets the connection is seen.
-    async fn until_client_resets<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
+    async fn until_client_resets<T>(&self, work: impl Future<Output = T>) -> Result<T, StreamError> {
         tokio::select! {
             biased;
             outcome = work => Ok(outcome),
-            _ = self.transport.tcp().ready(Interest::ERROR) => Err(Broken::Gone),
+            _ = self.transport.tcp().ready(Interest::ERROR) => Err(StreamError::Gone),
         }
     }
 }
@@ -331,7 +331,7 @@ mod tests {
                 assert!(stream.until_client_resets(yield_now()).await.is_ok());
                 client.set_nonblocking(true).unwrap();
                 TcpStream::from_std(client).unwrap().set_zero_linger().unwrap();
-                assert!(matches!(stream.until_client_resets(pending::<()>()).await, Err(Broken::Gone)));
+                assert!(matches!(stream.until_client_resets(pending::<()>()).await, Err(StreamError::Gone)));
             }
         });
     }

@@ -11,7 +11,7 @@ use super::client::{Client, Next};
 use super::exchange::Exchange;
 use super::received_request::ReceivedRequest;
 use super::response::ResponseHead;
-use super::stream::Broken;
+use super::stream::StreamError;
 use super::upload::{OngoingUpload, UploadStop};
 use crate::messages::Level;
 use crate::upstream::{BodyStream, End, StreamedAnswer};
@@ -35,8 +35,8 @@ impl From<UploadStop> for CutReason {
     }
 }
 
-impl From<Broken> for CutReason {
-    fn from(_: Broken) -> Self {
+impl From<StreamError> for CutReason {
+    fn from(_: StreamError) -> Self {
         Self::Client
     }
 }
@@ -53,9 +53,9 @@ pub async fn send_stream<C: Client>(
     request: &ReceivedRequest,
     streamed: StreamedAnswer,
     mut arriving: Option<OngoingUpload<'_>>,
-) -> Result<Next, Broken> {
+) -> Result<Next, StreamError> {
     let StreamedAnswer { head, mut body } = streamed;
-    let Ok(destination) = &request.to else { return Err(Broken::Gone) };
+    let Ok(destination) = &request.to else { return Err(StreamError::Gone) };
     let mut lines = Cow::Borrowed(&head.lines[..]);
     if let Some((policies, outcome)) = destination.policies() {
         lines = policies.response_lines(outcome, lines, &head.host_lines);
@@ -98,20 +98,20 @@ pub async fn send_stream<C: Client>(
         // Whatever the client has sent: the answer has begun, and there is no place for another one.
         Err(CutReason::Client) => {
             exchange.client.cut_off();
-            Err(Broken::Gone)
+            Err(StreamError::Gone)
         }
         Err(CutReason::Handler(reason)) => {
             let endpoint_id = &*destination.endpoint.shared.id;
             let fields = json!({ "request_id": request.id, "endpoint_id": endpoint_id, "reason": &*reason });
             exchange.thread.supervisor.log(Level::Warn, fields, "a streamed response was cut off");
             exchange.client.cut_off();
-            Err(Broken::Gone)
+            Err(StreamError::Gone)
         }
     }
 }
 
 /// The answer is complete. What is left of the request is dropped; where that has no end, the connection has one.
-async fn end_response(client: &mut impl Client, next: Next) -> Result<Next, Broken> {
+async fn end_response(client: &mut impl Client, next: Next) -> Result<Next, StreamError> {
     let is_complete = match client.drop_small_body().await {
         Ok(is_complete) => is_complete || client.drop_rest_of_body().await,
         // It is no HTTP; but the request is answered.

@@ -8,7 +8,7 @@ use super::client::{Client, Next};
 use super::exchange::Exchange;
 use super::failure::refusal_of;
 use super::received_request::{Destination, ReceivedRequest};
-use super::stream::Broken;
+use super::stream::StreamError;
 use super::streamed::send_stream;
 use crate::guard::Phase;
 use crate::request::{Framing, Refusal};
@@ -24,7 +24,7 @@ const MEMORY_RETRY: Duration = Duration::from_millis(100);
 /// Why no more of a body is sent.
 pub enum UploadStop {
     /// The client has left, or is too slow.
-    Client(Broken),
+    Client(StreamError),
     /// The client sends nothing.
     Idle,
     /// The handler reads nothing.
@@ -33,8 +33,8 @@ pub enum UploadStop {
     TooLarge(usize),
 }
 
-impl From<Broken> for UploadStop {
-    fn from(broken: Broken) -> Self {
+impl From<StreamError> for UploadStop {
+    fn from(broken: StreamError) -> Self {
         Self::Client(broken)
     }
 }
@@ -155,7 +155,7 @@ pub async fn send_upload<C: Client>(
     exchange: &mut Exchange<'_, C>,
     request: &ReceivedRequest,
     destination: &Destination,
-) -> Result<Option<Next>, Broken> {
+) -> Result<Option<Next>, StreamError> {
     let Destination { endpoint, state, head, place, .. } = destination;
     let memory = &exchange.thread.memory;
     loop {
@@ -246,11 +246,11 @@ async fn stop_upload<C: Client>(
     destination: &Destination,
     mut arriving: OngoingUpload<'_>,
     stop: UploadStop,
-) -> Result<Next, Broken> {
+) -> Result<Next, StreamError> {
     match stop {
         UploadStop::Client(broken) => {
             arriving.upload.reason = match &broken {
-                Broken::Refused(Refusal { status: 408, .. }) => "the client was too slow",
+                StreamError::Refused(Refusal { status: 408, .. }) => "the client was too slow",
                 _ => "the client has left, or has sent what is no HTTP",
             };
             Err(broken)
@@ -278,7 +278,7 @@ async fn refuse_failure<C: Client>(
     request: &ReceivedRequest,
     destination: &Destination,
     failure: Failure,
-) -> Result<Next, Broken> {
+) -> Result<Next, StreamError> {
     let refusal = refusal_of(failure, exchange.thread, &destination.endpoint, &destination.state, &request.id);
     exchange.refuse(request, &refusal).await
 }

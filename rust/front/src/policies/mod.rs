@@ -62,7 +62,7 @@ use headers::{HeaderChanges, Headers, NO_CHANGES};
 use hmac::{Hmac, Signature};
 use ip::Networks;
 use jwt::Jwt;
-use parts::{Interned, InternedParts, PartReader};
+use parts::{InternTable, InternedParts, PartReader};
 use rate_limit::Rules;
 use shared_rates::SharedRule;
 pub use validate::Validator;
@@ -88,7 +88,7 @@ pub struct Policies {
 /// All that endpoints have.
 #[derive(Default)]
 struct InternedPolicies {
-    whole: Interned<Policies>,
+    whole: InternTable<Policies>,
     parts: InternedParts,
 }
 

@@ -18,19 +18,19 @@ use super::rate_limit::Rules;
 use super::validate::Validator;
 
 /// Values that endpoints share while there are some that have them, by the domain and a digest.
-pub struct Interned<T> {
+pub struct InternTable<T> {
     values: HashMap<(Arc<str>, Box<str>), Weak<T>>,
     /// When there are so many, those that nobody has any more are dropped.
     sweep_at: usize,
 }
 
-impl<T> Default for Interned<T> {
+impl<T> Default for InternTable<T> {
     fn default() -> Self {
         Self { values: HashMap::new(), sweep_at: 0 }
     }
 }
 
-impl<T> Interned<T> {
+impl<T> InternTable<T> {
     pub fn get(&self, domain: &Arc<str>, digest: &str) -> Option<Arc<T>> {
         self.values.get(&(domain.clone(), digest.into())).and_then(Weak::upgrade)
     }
@@ -47,19 +47,19 @@ impl<T> Interned<T> {
 /// The parts that endpoints have, by kind.
 #[derive(Default)]
 pub struct InternedParts {
-    pub cors: Interned<Cors>,
-    pub ip: Interned<Networks>,
-    pub rate_limits: Interned<Rules>,
-    pub api_key: Interned<ApiKeys>,
-    pub basic: Interned<Basic>,
-    pub hmac: Interned<Hmac>,
-    pub jwt: Interned<Jwt>,
-    pub headers: Interned<Headers>,
-    pub redirect: Interned<Redirect>,
-    pub maintenance: Interned<Maintenance>,
-    pub compress: Interned<Compress>,
-    pub validate: Interned<Validator>,
-    pub websocket: Interned<Sockets>,
+    pub cors: InternTable<Cors>,
+    pub ip: InternTable<Networks>,
+    pub rate_limits: InternTable<Rules>,
+    pub api_key: InternTable<ApiKeys>,
+    pub basic: InternTable<Basic>,
+    pub hmac: InternTable<Hmac>,
+    pub jwt: InternTable<Jwt>,
+    pub headers: InternTable<Headers>,
+    pub redirect: InternTable<Redirect>,
+    pub maintenance: InternTable<Maintenance>,
+    pub compress: InternTable<Compress>,
+    pub validate: InternTable<Validator>,
+    pub websocket: InternTable<Sockets>,
 }
 
 /// Finds or makes the parts of one endpoint.
@@ -77,7 +77,7 @@ impl PartReader<'_> {
     pub fn json<C: DeserializeOwned, T>(
         &mut self,
         name: &str,
-        known: &mut Interned<T>,
+        known: &mut InternTable<T>,
         whole: Option<C>,
         make: impl FnOnce(C) -> Result<T, String>,
     ) -> Option<Arc<T>> {
@@ -91,7 +91,7 @@ impl PartReader<'_> {
     pub fn text<T>(
         &mut self,
         name: &str,
-        known: &mut Interned<T>,
+        known: &mut InternTable<T>,
         make: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<Arc<T>> {
         let digest = self.digests.remove(name)?;
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_nobody_has_is_dropped_in_time() {
-        let (mut known, domain) = (Interned::default(), Arc::from("a.test"));
+        let (mut known, domain) = (InternTable::default(), Arc::from("a.test"));
         let kept = Arc::new(0);
         known.add(&domain, "kept".into(), &kept);
         for number in 1..1_000 {

@@ -1,5 +1,5 @@
 //! Frames of handlers.
-use edge_wire::{Decoded, decode};
+use edge_wire::{DecodeResult, decode};
 
 use super::incoming::Incoming;
 use super::response_head::HandlerResponseHead;
@@ -11,7 +11,7 @@ pub fn frames(bytes: &[u8]) {
     let mut is_wrong = false;
     loop {
         match decode(rest) {
-            Ok(Decoded::Frame(frame, taken)) => {
+            Ok(DecodeResult::Frame(frame, taken)) => {
                 whole.push((frame.number, frame.head.to_vec(), frame.body.to_vec()));
                 rest = &rest[taken..];
             }

@@ -1,7 +1,7 @@
 //! Cuts what arrives from a handler into frames. Most frames are small and arrive whole: they are read into memory that
 //! all connections of a thread share. A frame that has arrived in part has memory of its own, which grows with what is
 //! received, not by the length that its header claims.
-use edge_wire::{Decoded, Frame, FrameError, HEADER_BYTES, Kind, decode, parse_header};
+use edge_wire::{DecodeResult, Frame, FrameError, HEADER_BYTES, Kind, decode, parse_header};
 
 use crate::memory::RESERVE_AFTER;
 
@@ -48,7 +48,7 @@ impl Incoming {
         let dropped = self.to_drop.min(bytes.len());
         self.to_drop -= dropped;
         bytes = &bytes[dropped..];
-        while let Decoded::Frame(whole, taken) = decode(bytes)? {
+        while let DecodeResult::Frame(whole, taken) = decode(bytes)? {
             frame(whole);
             bytes = &bytes[taken..];
         }
@@ -128,7 +128,7 @@ mod tests {
                 held.extend_from_slice(now);
                 bytes = later;
                 while let Some(whole) = incoming.whole().unwrap() {
-                    let Ok(Decoded::Frame(frame, _)) = decode(&whole) else { panic!("it is whole") };
+                    let Ok(DecodeResult::Frame(frame, _)) = decode(&whole) else { panic!("it is whole") };
                     frames.push((frame.number, frame.body.len()));
                 }
             } else {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use edge_service::backend::StatementResult;
 
 use super::failure::Failure;
-use super::pool::{Pool, Pooled};
+use super::pool::{Pool, PooledConnection};
 use super::rows::{Columns, PendingRows, ResultText, values};
 use super::statement::{Sink, StatementAnswer};
 use super::types::{CATALOG, CatalogRow, Encoder};
@@ -16,11 +16,11 @@ use crate::sql::{Param, Statement};
 /// not ended is cancelled on the server.
 pub struct Lease {
     pool: Rc<Pool>,
-    connection: Option<Pooled>,
+    connection: Option<PooledConnection>,
 }
 
 impl Lease {
-    pub fn new(pool: Rc<Pool>, connection: Pooled) -> Self {
+    pub fn new(pool: Rc<Pool>, connection: PooledConnection) -> Self {
         Self { pool, connection: Some(connection) }
     }
 

@@ -35,7 +35,7 @@ pub struct Pool {
     /// Called when a connection was lost, and no new one can be opened.
     on_lost: Box<dyn Fn(CallError)>,
     /// The one used last is at the end, and is used next.
-    idle: RefCell<Vec<Pooled>>,
+    idle: RefCell<Vec<PooledConnection>>,
     /// Connections that are open or being opened, with what ends their statements.
     signals: RefCell<HashMap<u64, Rc<Signal>>>,
     opened: Cell<u64>,
@@ -57,14 +57,14 @@ struct Slot {
 }
 
 /// A connection that has a place in the pool.
-pub struct Pooled {
+pub struct PooledConnection {
     connection: Connection,
     _slot: Slot,
 }
 
 /// What one that waits gets.
 enum Turn {
-    Connection(Box<Pooled>),
+    Connection(Box<PooledConnection>),
     Slot(Slot),
 }
 
@@ -108,7 +108,7 @@ impl Pool {
         let pool = Self::new(target, encryption, on_lost);
         let slot = pool.slot();
         let connection = Connection::new(stream, session, pool.common.clone(), slot.signal.clone());
-        pool.idle.borrow_mut().push(Pooled { connection, _slot: slot });
+        pool.idle.borrow_mut().push(PooledConnection { connection, _slot: slot });
         pool.watcher.borrow().wake_by_ref();
         Ok(pool)
     }
@@ -167,8 +167,8 @@ impl Pool {
     }
 
     /// Takes a connection back whose call has ended.
-    pub fn give_back(self: &Rc<Self>, mut pooled: Pooled) {
-        let Pooled { connection, .. } = &mut pooled;
+    pub fn give_back(self: &Rc<Self>, mut pooled: PooledConnection) {
+        let PooledConnection { connection, .. } = &mut pooled;
         if connection.is_busy() && !self.is_closed() && !connection.key().is_empty() {
             self.cancel(connection.key().to_vec());
         }
@@ -224,7 +224,7 @@ impl Pool {
             Ok(Err(failure)) => Err(failure.into_connect_error(&self.target)),
             Ok(Ok((stream, session))) => {
                 let connection = Connection::new(stream, session, self.common.clone(), slot.signal.clone());
-                Ok(Lease::new(self.clone(), Pooled { connection, _slot: slot }))
+                Ok(Lease::new(self.clone(), PooledConnection { connection, _slot: slot }))
             }
         }
     }
@@ -347,7 +347,7 @@ impl backend::Connection for Pool {
     async fn closed(&self) {}
 }
 
-impl std::ops::Deref for Pooled {
+impl std::ops::Deref for PooledConnection {
     type Target = Connection;
 
     fn deref(&self) -> &Connection {
@@ -355,7 +355,7 @@ impl std::ops::Deref for Pooled {
     }
 }
 
-impl std::ops::DerefMut for Pooled {
+impl std::ops::DerefMut for PooledConnection {
     fn deref_mut(&mut self) -> &mut Connection {
         &mut self.connection
     }

@@ -11,7 +11,7 @@ use super::refuse::{Refusal, WORDS, refusals};
 
 /// A scanned statement, as it is sent to the server.
 #[derive(Clone, Debug)]
-pub struct Scanned {
+pub struct ScannedStatement {
     pub sql: Arc<str>,
     /// Number of parameters. Not an integer, because a statement may say `$99999999999999999999`.
     pub placeholders: f64,
@@ -23,11 +23,11 @@ pub struct Scanned {
 }
 
 thread_local! {
-    static CACHE: RefCell<Cache<Arc<str>, Scanned>> = RefCell::default();
+    static CACHE: RefCell<Cache<Arc<str>, ScannedStatement>> = RefCell::default();
 }
 
 /// Scans a statement; results are cached.
-pub fn scan(sql: &str) -> Scanned {
+pub fn scan(sql: &str) -> ScannedStatement {
     CACHE.with_borrow_mut(|cache| cache.get(sql, || Scanner::new(sql).scan()))
 }
 
@@ -67,7 +67,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Returns the text of the statement, and what is known about it.
-    fn scan(mut self) -> (Arc<str>, Scanned) {
+    fn scan(mut self) -> (Arc<str>, ScannedStatement) {
         let mut at = 0;
         while at < self.source.bytes.len() {
             at = self.token_end(at);
@@ -82,7 +82,7 @@ impl<'a> Scanner<'a> {
         };
         let placeholders = if numbered { self.highest } else { self.questions as f64 };
         let (refused, refused_in_transaction) = refusals(&self.words);
-        (text, Scanned { sql, placeholders, numbered, refused, refused_in_transaction })
+        (text, ScannedStatement { sql, placeholders, numbered, refused, refused_in_transaction })
     }
 
     /// The end of the token that begins at `at`.

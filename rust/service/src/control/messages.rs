@@ -110,13 +110,13 @@ pub struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub figures: Option<Figures>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tested: Option<Tested>,
+    pub tested: Option<TestResult>,
 }
 
 /// The outcome of a test.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub enum Tested {
+pub enum TestResult {
     Connected { connected: True, latency_ms: u64, message: String },
     Failed { connected: False, error: String },
 }
@@ -139,7 +139,7 @@ impl Serialize for False {
     }
 }
 
-impl Tested {
+impl TestResult {
     pub fn of(result: Result<RoundTrip, CallError>) -> Self {
         match result {
             Ok(RoundTrip { message, latency_ms }) => {

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use tokio::task::spawn_local;
 use tokio::time::{Instant, sleep_until};
 
-/// The longest limit: a deadline that is further away is none.
+/// Longer limits count as this one.
 const NEVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// Unique, and in the order in which they are over.

@@ -1,6 +1,6 @@
 //! What has arrived on a connection. Small, because there are many connections and most frames are small; it grows with
 //! what is received, never by a length that a header claims.
-use edge_wire::{Decoded, Frame, FrameError, HEADER_BYTES, decode, parse_header};
+use edge_wire::{DecodeResult, Frame, FrameError, HEADER_BYTES, decode, parse_header};
 
 /// Room that every connection has.
 pub const BUFFER_BYTES: usize = 4 * 1024;
@@ -42,8 +42,8 @@ impl Incoming {
     /// The next whole frame.
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
         match decode(&self.bytes[self.start..])? {
-            Decoded::Incomplete(_) => Ok(None),
-            Decoded::Frame(frame, taken) => {
+            DecodeResult::Incomplete(_) => Ok(None),
+            DecodeResult::Frame(frame, taken) => {
                 self.start += taken;
                 Ok(Some(frame))
             }

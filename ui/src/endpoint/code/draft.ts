@@ -11,14 +11,14 @@ import type { Deployed, Endpoint } from '../../generated/routes.js';
 import { dependenciesOf, haveSameCrates, isSame, type Source, sourceOf } from './source.js';
 
 /** What the compiler said of a text. */
-export interface Checked {
+export interface CheckedDraft {
   readonly code: string;
   readonly diagnostics: readonly Diagnostic[];
   readonly hasFailed: boolean;
 }
 
 /** How saving ended: `changed` when it was not done, because somebody else has changed the draft. */
-export type Saved = 'saved' | 'changed';
+export type SaveResult = 'saved' | 'changed';
 
 export class Draft {
   readonly written: Signal<Source>;
@@ -26,7 +26,7 @@ export class Draft {
   readonly base: Signal<Source>;
   /** What the API has now, where somebody else has changed it and this was changed, too. */
   readonly theirs = signal<Source | undefined>(undefined);
-  readonly checked = signal<Checked | undefined>(undefined);
+  readonly checked = signal<CheckedDraft | undefined>(undefined);
   /** Counts how often what is written was replaced, not by typing. */
   readonly replaced = signal(0);
   readonly isDirty = computed(() => !isSame(this.written.value, this.base.value));
@@ -77,7 +77,7 @@ export class Draft {
   }
 
   /** @throws ApiError */
-  async save(): Promise<Saved> {
+  async save(): Promise<SaveResult> {
     if (!(await this.#isUnchanged())) return 'changed';
     if (!this.isDirty.peek()) return 'saved';
     const written = this.written.peek();
@@ -94,7 +94,7 @@ export class Draft {
   }
 
   /** Saves and compiles. What the compiler says is in `checked`. @throws ApiError for all other failures */
-  async compile(): Promise<Saved> {
+  async compile(): Promise<SaveResult> {
     if ((await this.save()) === 'changed') return 'changed';
     const { code } = this.written.peek();
     await this.#check(code, async () => {

@@ -23,7 +23,7 @@ import {
 } from '@codemirror/view';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { Diagnostic } from '../../api/client.js';
-import type { Checked } from './draft.js';
+import type { CheckedDraft } from './draft.js';
 import { apply, canApply, compiled, compiledField, spanOf } from './places.js';
 import { theme } from './theme.js';
 
@@ -33,7 +33,7 @@ interface EditorProps {
   /** Another number: the text was replaced from elsewhere. */
   readonly replaced: number;
   readonly isReadOnly: boolean;
-  readonly checked: Checked | undefined;
+  readonly checked: CheckedDraft | undefined;
   readonly onInput: (code: string) => void;
   /** Ctrl-S. */
   readonly onSave: () => void;

@@ -5,11 +5,11 @@ import { Columns } from '../../base/columns.js';
 import { Button } from '../../base/controls.js';
 import { Badge } from '../../base/text.js';
 import { Visible } from '../../base/visible.js';
-import type { Checked } from './draft.js';
+import type { CheckedDraft } from './draft.js';
 import { apply, canApply, goTo, spanOf } from './places.js';
 
 interface ProblemsProps {
-  readonly checked: Checked;
+  readonly checked: CheckedDraft;
   readonly view: EditorView | undefined;
 }
 

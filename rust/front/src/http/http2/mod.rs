@@ -20,7 +20,7 @@ use http::Request;
 use tokio::task::spawn_local;
 use tokio::time::timeout;
 
-use super::stream::{Broken, ClientStream};
+use super::stream::{ClientStream, StreamError};
 use crate::guard::CloseReason;
 use crate::thread::Thread;
 use frames::PREFACE;
@@ -45,7 +45,7 @@ const GOODBYE: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// When the client is too slow, or gone.
-pub async fn begins(stream: &mut ClientStream) -> Result<bool, Broken> {
+pub async fn begins(stream: &mut ClientStream) -> Result<bool, StreamError> {
     if stream.is_http2() {
         return Ok(true);
     }

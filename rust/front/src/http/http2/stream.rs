@@ -14,11 +14,11 @@ use super::super::client::{Client, Link, Next};
 use super::super::exchange::Exchange;
 use super::super::received_request::read_request;
 use super::super::response::{Persistence, ResponseHead};
-use super::super::stream::{Broken, ClientStream};
+use super::super::stream::{ClientStream, StreamError};
 use super::super::unparsable::UnparsableRequestResponse;
 use super::head;
 use super::wire::OpenStream;
-use crate::guard::{Phase, Watch, Watched};
+use crate::guard::{Phase, Watch, WatchedConnection};
 use crate::request::{Framing, Refusal};
 use crate::thread::Thread;
 use crate::upstream::Reply;
@@ -53,7 +53,7 @@ pub async fn answer(
     drop(parts);
     let answered = client.answer(head, peer, &thread, &reply).await;
     let answered = match answered {
-        Err(Broken::Refused(refusal)) => client.refuse(&refusal).await,
+        Err(StreamError::Refused(refusal)) => client.refuse(&refusal).await,
         answered => answered,
     };
     if answered.is_err() {
@@ -64,7 +64,7 @@ pub async fn answer(
 /// The client of one stream.
 struct Http2Client<'a> {
     thread: &'a Thread,
-    watched: Watched,
+    watched: WatchedConnection,
     respond: RefCell<SendResponse<Bytes>>,
     body: RecvStream,
     is_complete: bool,
@@ -81,7 +81,7 @@ impl Http2Client<'_> {
         peer: IpAddr,
         thread: &Rc<Thread>,
         reply: &Rc<Reply>,
-    ) -> Result<Next, Broken> {
+    ) -> Result<Next, StreamError> {
         let mut request = read_request(self, &head?, peer, thread).await?;
         self.watch().begin(Phase::Unwatched);
         if request.framing == Framing::None && !self.is_complete {
@@ -92,20 +92,20 @@ impl Http2Client<'_> {
     }
 
     /// Answers what cannot be read. Other streams go on.
-    async fn refuse(&mut self, refusal: &Refusal) -> Result<Next, Broken> {
+    async fn refuse(&mut self, refusal: &Refusal) -> Result<Next, StreamError> {
         let response = UnparsableRequestResponse::new(refusal, self.thread);
         self.send(response.head(Persistence::Default), &response.body).await
     }
 
     /// What has arrived counts before what the guard says.
-    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Broken>> {
+    fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, StreamError>> {
         match self.body.poll_data(cx) {
             Poll::Ready(Some(Ok(data))) => {
                 self.watch().transferred(data.len());
                 Poll::Ready(Ok(Some(data)))
             }
             Poll::Ready(None) => Poll::Ready(Ok(None)),
-            Poll::Ready(Some(Err(_))) => Poll::Ready(Err(Broken::Gone)),
+            Poll::Ready(Some(Err(_))) => Poll::Ready(Err(StreamError::Gone)),
             Poll::Pending => match self.watch().close_reason() {
                 None => Poll::Pending,
                 Some(_) => Poll::Ready(Err(Refusal::too_slow().into())),
@@ -120,12 +120,12 @@ impl Http2Client<'_> {
         mut length: usize,
         is_last: bool,
         mut next: impl FnMut(usize) -> Bytes,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), StreamError> {
         self.watch().begin(Phase::Response);
         while length > 0 {
             let room = self.room(stream, length.min(SEND_BYTES)).await?;
             length -= room;
-            stream.send_data(next(room), is_last && length == 0).map_err(|_| Broken::Gone)?;
+            stream.send_data(next(room), is_last && length == 0).map_err(|_| StreamError::Gone)?;
             self.watch().transferred(room);
         }
         self.watch().begin(Phase::Unwatched);
@@ -133,7 +133,7 @@ impl Http2Client<'_> {
     }
 
     /// Waits until the client, and the connection, take more of a response. Returns how many bytes.
-    async fn room(&self, stream: &mut SendStream<Bytes>, at_most: usize) -> Result<usize, Broken> {
+    async fn room(&self, stream: &mut SendStream<Bytes>, at_most: usize) -> Result<usize, StreamError> {
         stream.reserve_capacity(at_most);
         poll_fn(|cx| {
             // Nobody is woken for what there is already.
@@ -142,8 +142,8 @@ impl Http2Client<'_> {
             }
             match stream.poll_capacity(cx) {
                 Poll::Ready(Some(Ok(bytes))) => Poll::Ready(Ok(bytes.min(at_most))),
-                Poll::Ready(Some(Err(_)) | None) => Poll::Ready(Err(Broken::Gone)),
-                Poll::Pending if self.watch().close_reason().is_some() => Poll::Ready(Err(Broken::Gone)),
+                Poll::Ready(Some(Err(_)) | None) => Poll::Ready(Err(StreamError::Gone)),
+                Poll::Pending if self.watch().close_reason().is_some() => Poll::Ready(Err(StreamError::Gone)),
                 Poll::Pending => Poll::Pending,
             }
         })
@@ -160,11 +160,11 @@ impl Link for Http2Client<'_> {
         &self.watched.watch
     }
 
-    async fn until_client_resets<T>(&self, work: impl Future<Output = T>) -> Result<T, Broken> {
+    async fn until_client_resets<T>(&self, work: impl Future<Output = T>) -> Result<T, StreamError> {
         tokio::select! {
             biased;
             outcome = work => Ok(outcome),
-            _ = poll_fn(|cx| self.respond.borrow_mut().poll_reset(cx)) => Err(Broken::Gone),
+            _ = poll_fn(|cx| self.respond.borrow_mut().poll_reset(cx)) => Err(StreamError::Gone),
         }
     }
 }
@@ -174,18 +174,18 @@ impl Client for Http2Client<'_> {
         self.is_complete
     }
 
-    async fn begin_body(&mut self) -> Result<(), Broken> {
+    async fn begin_body(&mut self) -> Result<(), StreamError> {
         if self.expects_continue {
             let mut response = Response::new(());
             *response.status_mut() = StatusCode::CONTINUE;
-            self.respond.get_mut().send_informational(response).map_err(|_| Broken::Gone)?;
+            self.respond.get_mut().send_informational(response).map_err(|_| StreamError::Gone)?;
         }
         self.watch().begin(Phase::Body);
         Ok(())
     }
 
     /// A frame at a time, which is small.
-    async fn read_body(&mut self, bytes: &mut Vec<u8>, _limit: usize) -> Result<(), Broken> {
+    async fn read_body(&mut self, bytes: &mut Vec<u8>, _limit: usize) -> Result<(), StreamError> {
         match poll_fn(|cx| self.poll_data(cx)).await? {
             Some(data) => {
                 bytes.extend_from_slice(&data);
@@ -205,10 +205,10 @@ impl Client for Http2Client<'_> {
     /// It has nothing.
     fn release_memory(&mut self) {}
 
-    async fn send(&mut self, head: ResponseHead<'_>, body: &[u8]) -> Result<Next, Broken> {
+    async fn send(&mut self, head: ResponseHead<'_>, body: &[u8]) -> Result<Next, StreamError> {
         let response = head.response(&self.thread.dates);
         let stream = self.respond.get_mut().send_response(response, body.is_empty());
-        let mut stream = stream.map_err(|_| Broken::Gone)?;
+        let mut stream = stream.map_err(|_| StreamError::Gone)?;
         let mut rest = body;
         // Copied piece by piece: the client may take it slowly.
         let next = |length| {
@@ -220,15 +220,15 @@ impl Client for Http2Client<'_> {
         Ok(Next::Request)
     }
 
-    async fn begin_stream(&mut self, head: ResponseHead<'_>) -> Result<(), Broken> {
+    async fn begin_stream(&mut self, head: ResponseHead<'_>) -> Result<(), StreamError> {
         let response = head.response(&self.thread.dates);
         let stream = self.respond.get_mut().send_response(response, false);
-        self.sending = Some(stream.map_err(|_| Broken::Gone)?);
+        self.sending = Some(stream.map_err(|_| StreamError::Gone)?);
         Ok(())
     }
 
-    async fn send_pieces(&mut self, pieces: Vec<Bytes>) -> Result<(), Broken> {
-        let mut stream = self.sending.take().ok_or(Broken::Gone)?;
+    async fn send_pieces(&mut self, pieces: Vec<Bytes>) -> Result<(), StreamError> {
+        let mut stream = self.sending.take().ok_or(StreamError::Gone)?;
         for mut piece in pieces {
             self.send_bytes(&mut stream, piece.len(), false, |length| piece.split_to(length)).await?;
         }
@@ -240,9 +240,9 @@ impl Client for Http2Client<'_> {
         false
     }
 
-    async fn end_stream(&mut self) -> Result<Next, Broken> {
-        let mut stream = self.sending.take().ok_or(Broken::Gone)?;
-        stream.send_data(Bytes::new(), true).map_err(|_| Broken::Gone)?;
+    async fn end_stream(&mut self) -> Result<Next, StreamError> {
+        let mut stream = self.sending.take().ok_or(StreamError::Gone)?;
+        stream.send_data(Bytes::new(), true).map_err(|_| StreamError::Gone)?;
         Ok(Next::Request)
     }
 
@@ -250,12 +250,12 @@ impl Client for Http2Client<'_> {
         self.respond.get_mut().send_reset(Reason::INTERNAL_ERROR);
     }
 
-    async fn until_client_closes<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Broken> {
+    async fn until_client_closes<T>(&mut self, work: impl Future<Output = T>) -> Result<T, StreamError> {
         let Some(stream) = &mut self.sending else { return self.until_client_resets(work).await };
         tokio::select! {
             biased;
             outcome = work => Ok(outcome),
-            _ = poll_fn(|cx| stream.poll_reset(cx)) => Err(Broken::Gone),
+            _ = poll_fn(|cx| stream.poll_reset(cx)) => Err(StreamError::Gone),
         }
     }
 
@@ -265,7 +265,7 @@ impl Client for Http2Client<'_> {
     }
 
     /// The stream ends with the answer. What is left of the body is not the next request.
-    async fn drop_small_body(&mut self) -> Result<bool, Broken> {
+    async fn drop_small_body(&mut self) -> Result<bool, StreamError> {
         Ok(true)
     }
 

@@ -8,13 +8,13 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::frames::Frames;
-use crate::guard::{CloseReason, Phase, Watch, Watched};
+use crate::guard::{CloseReason, Phase, Watch, WatchedConnection};
 use crate::tls::Transport;
 
 /// What the tasks of a connection know of each other.
 pub struct Connection {
-    reading: Watched,
-    writing: Watched,
+    reading: WatchedConnection,
+    writing: WatchedConnection,
     frames: RefCell<Frames>,
     /// Streams that are served.
     open: Cell<usize>,
@@ -22,7 +22,7 @@ pub struct Connection {
 
 impl Connection {
     /// `reading` is for what the client sends, `writing` for what it takes.
-    pub fn new(reading: Watched, writing: Watched) -> Rc<Self> {
+    pub fn new(reading: WatchedConnection, writing: WatchedConnection) -> Rc<Self> {
         let frames = RefCell::new(Frames::new());
         Rc::new(Self { reading, writing, frames, open: Cell::default() })
     }
@@ -75,7 +75,7 @@ impl Drop for OpenStream {
 pub struct Wire {
     transport: Rc<RefCell<Transport>>,
     connection: Rc<Connection>,
-    /// Read before.
+    /// Bytes that were read before HTTP/2 began.
     buffered: Vec<u8>,
 }
 

@@ -15,7 +15,7 @@ use super::client::{Client, Next};
 use super::exchange::Exchange;
 use super::received_request::ReceivedRequest;
 use super::response::{Persistence, ResponseHead};
-use super::stream::Broken;
+use super::stream::StreamError;
 use super::upgrade::Upgrade;
 use crate::messages::Level;
 use crate::policies::{Policies, Sockets};
@@ -33,9 +33,9 @@ pub async fn run_websocket<C: Client>(
     exchange: &mut Exchange<'_, C>,
     request: &ReceivedRequest,
     streamed: StreamedAnswer,
-) -> Result<Next, Broken> {
+) -> Result<Next, StreamError> {
     let StreamedAnswer { head, body } = streamed;
-    let (Ok(destination), Some(Ok(upgrade))) = (&request.to, &request.upgrade) else { return Err(Broken::Gone) };
+    let (Ok(destination), Some(Ok(upgrade))) = (&request.to, &request.upgrade) else { return Err(StreamError::Gone) };
     let mut lines = handshake(upgrade, &head.lines);
     if let Some((policies, outcome)) = destination.policies() {
         lines = policies.response_lines(outcome, lines.into(), &head.host_lines).into_owned();
@@ -55,7 +55,7 @@ pub async fn run_websocket<C: Client>(
     let limits = destination.state.policies.as_deref().and_then(Policies::sockets).unwrap_or(&unlimited);
     let idle = Duration::from_millis(destination.state.limits.idle_timeout_ms.into());
     let share = destination.endpoint.request_memory(&exchange.thread.memory);
-    let Some(stream) = exchange.client.raw() else { return Err(Broken::Gone) };
+    let Some(stream) = exchange.client.raw() else { return Err(StreamError::Gone) };
     let mut relay = Relay::new(stream, body, limits, idle, share);
     let left = relay.run(&bytes).await;
     let sent = relay.sent();
@@ -71,7 +71,7 @@ pub async fn run_websocket<C: Client>(
         exchange.thread.supervisor.log(Level::Warn, fields, "a WebSocket was cut off");
     }
     match left {
-        SocketEnd::Gone(_) => Err(Broken::Gone),
+        SocketEnd::Gone(_) => Err(StreamError::Gone),
         _ => Ok(Next::Close),
     }
 }

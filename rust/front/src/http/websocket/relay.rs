@@ -8,7 +8,7 @@ use bytes::Bytes;
 use edge_wire::{Kind, cost};
 use tokio::time::timeout;
 
-use super::super::stream::{Broken, ClientStream};
+use super::super::stream::{ClientStream, StreamError};
 use super::codec::{ClientMessage, Codec, SocketClose};
 use super::forward::Forward;
 use super::rate::Rate;
@@ -52,8 +52,8 @@ impl SocketEnd {
     }
 }
 
-impl From<Broken> for SocketEnd {
-    fn from(_: Broken) -> Self {
+impl From<StreamError> for SocketEnd {
+    fn from(_: StreamError) -> Self {
         Self::Gone("the client has left without closing the WebSocket".into())
     }
 }
@@ -137,7 +137,7 @@ impl<'a> Relay<'a> {
                 },
                 read = arrival(self.stream, is_held_back) => {
                     if read? == 0 {
-                        return Err(Broken::Gone.into());
+                        return Err(StreamError::Gone.into());
                     }
                     self.client_is_here();
                 }
@@ -381,7 +381,7 @@ impl<'a> Relay<'a> {
 }
 
 /// Waits for more of the client. Returns how many bytes, 0 when it has left. While it is held back, nothing is read.
-async fn arrival(stream: &mut ClientStream, is_held_back: bool) -> Result<usize, Broken> {
+async fn arrival(stream: &mut ClientStream, is_held_back: bool) -> Result<usize, StreamError> {
     if is_held_back {
         stream.closed_by_client().await;
         return Ok(0);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::compiled::{Index, Types};
 use super::json::Json;
 use super::problems::{Place, Problems};
-use super::schema::{Applied, Schema, SchemaRules};
+use super::schema::{AppliedSchemas, Schema, SchemaRules};
 use super::stop::StopFlag;
 
 /// Schemas within schemas, which take room on the stack.
@@ -276,7 +276,7 @@ impl<'s> SchemaEvaluation<'s> {
 
     fn applied(
         &mut self,
-        applied: &Applied,
+        applied: &AppliedSchemas,
         value: &Json<'_>,
         place: &Place<'_>,
         problems: &mut Option<&mut Problems>,

@@ -36,7 +36,7 @@ pub struct SchemaRules {
     pub list: Option<Box<ListRules>>,
     pub object: Option<Box<ObjectRules>>,
     /// Schemas of the same value.
-    pub applied: Option<Box<Applied>>,
+    pub applied: Option<Box<AppliedSchemas>>,
 }
 
 pub struct NumberRules {
@@ -79,7 +79,7 @@ pub struct ObjectRules {
     pub unevaluated_properties: Option<Index>,
 }
 
-pub struct Applied {
+pub struct AppliedSchemas {
     pub reference: Option<Index>,
     pub all_of: Vec<Index>,
     pub any_of: Vec<Index>,
@@ -282,13 +282,23 @@ fn object_rules(all: &mut Keywords) -> Result<Option<Box<ObjectRules>>, String> 
     }))
 }
 
-fn applied(all: Keywords) -> Option<Box<Applied>> {
+fn applied(all: Keywords) -> Option<Box<AppliedSchemas>> {
     let Keywords { reference, all_of, any_of, one_of, not, condition, then, otherwise, dependent_schemas, .. } = all;
     let is_any = reference.is_some()
         || not.is_some()
         || condition.is_some()
         || !(all_of.is_empty() && any_of.is_empty() && one_of.is_empty() && dependent_schemas.is_empty());
     is_any.then(|| {
-        Box::new(Applied { reference, all_of, any_of, one_of, not, condition, then, otherwise, dependent_schemas })
+        Box::new(AppliedSchemas {
+            reference,
+            all_of,
+            any_of,
+            one_of,
+            not,
+            condition,
+            then,
+            otherwise,
+            dependent_schemas,
+        })
     })
 }

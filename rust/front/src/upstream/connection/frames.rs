@@ -6,7 +6,7 @@ use std::task::{Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use edge_wire::{Decoded, Frame, HEADER_BYTES, Kind, decode, problem_of};
+use edge_wire::{DecodeResult, Frame, HEADER_BYTES, Kind, decode, problem_of};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::unix::OwnedReadHalf;
 
@@ -124,7 +124,7 @@ async fn read_held(
 }
 
 fn held_frame(connection: &Rc<HandlerConnection>, frame: Vec<u8>, share: &mut MemoryShare) -> Result<(), String> {
-    let Decoded::Frame(Frame { kind, number, head, .. }, _) = decode(&frame).map_err(violation)? else {
+    let DecodeResult::Frame(Frame { kind, number, head, .. }, _) = decode(&frame).map_err(violation)? else {
         return Ok(());
     };
     let start = HEADER_BYTES + head.len();

@@ -3,7 +3,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 
-use edge_wire::{Decoded, Kind, decode, header};
+use edge_wire::{DecodeResult, Kind, decode, header};
 use serde_json::Value;
 
 /// The handler's end of a connection.
@@ -32,7 +32,7 @@ impl Frames {
     pub fn receive(&mut self) -> Option<OwnedFrame> {
         let mut piece = [0; 64 * 1024];
         loop {
-            if let Decoded::Frame(frame, length) = decode(&self.received).unwrap() {
+            if let DecodeResult::Frame(frame, length) = decode(&self.received).unwrap() {
                 let (head, body) = (frame.head.to_vec(), frame.body.to_vec());
                 let frame = OwnedFrame { kind: frame.kind, number: frame.number, head, body };
                 self.received.drain(..length);

@@ -19,12 +19,12 @@ pub enum OutgoingAnswer {
 
 /// What a handler answers with.
 pub trait Answer {
-    /// Makes it what is sent. Called while the thread works on the request.
-    fn into_answered(self) -> OutgoingAnswer;
+    /// Converts it into what is sent. Called while the thread works on the request.
+    fn into_outgoing(self) -> OutgoingAnswer;
 }
 
 impl Answer for Response {
-    fn into_answered(self) -> OutgoingAnswer {
+    fn into_outgoing(self) -> OutgoingAnswer {
         if self.status >= 500 {
             note_error(&self);
         }
@@ -33,9 +33,9 @@ impl Answer for Response {
 }
 
 impl Answer for StreamResponse {
-    fn into_answered(mut self) -> OutgoingAnswer {
+    fn into_outgoing(mut self) -> OutgoingAnswer {
         if matches!(self.body, StreamBody::Whole) {
-            return self.head.into_answered();
+            return self.head.into_outgoing();
         }
         self.request = CurrentRequest::get();
         OutgoingAnswer::Stream(Box::new(self))
@@ -43,8 +43,8 @@ impl Answer for StreamResponse {
 }
 
 impl Answer for Sse {
-    fn into_answered(self) -> OutgoingAnswer {
-        StreamResponse::from(self).into_answered()
+    fn into_outgoing(self) -> OutgoingAnswer {
+        StreamResponse::from(self).into_outgoing()
     }
 }
 
@@ -67,10 +67,10 @@ struct Failure {
 }
 
 impl<A: PlainAnswer, E: Into<Response>> Answer for Result<A, E> {
-    fn into_answered(self) -> OutgoingAnswer {
+    fn into_outgoing(self) -> OutgoingAnswer {
         match self {
-            Ok(answer) => answer.into_answered(),
-            Err(error) => error.into().into_answered(),
+            Ok(answer) => answer.into_outgoing(),
+            Err(error) => error.into().into_outgoing(),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::bodies::is_opening;
 use super::body_source::BodySource;
 use super::current::CurrentRequest;
 use super::input::{Incoming, Input};
-use super::panics::{self, Guarded};
+use super::panics::{self, PanicGuard};
 use super::socket::{requested_socket, SocketEnd};
 use super::{process, records};
 use crate::websocket::asynchronous::AsyncWebSocket;
@@ -77,7 +77,7 @@ where
         let handler = self.handler;
         let call = move |incoming| {
             let future = handler(I::of(incoming));
-            Box::pin(async move { future.await.into_answered() }) as CallFuture
+            Box::pin(async move { future.await.into_outgoing() }) as CallFuture
         };
         run(I::TAKES, BoxedHandler::Shared(Box::new(call)))
     }
@@ -99,7 +99,7 @@ where
         let handler = self.handler;
         let call = move |incoming| {
             let future = handler(I::of(incoming));
-            Box::pin(async move { future.await.into_answered() }) as LocalCallFuture
+            Box::pin(async move { future.await.into_outgoing() }) as LocalCallFuture
         };
         run(I::TAKES, BoxedHandler::Local(Box::new(call)))
     }
@@ -211,7 +211,7 @@ where
             Box::pin(async move {
                 let current = CurrentRequest::get().current();
                 let future = Box::pin(async move { future.await.into_end() });
-                line.finish_async(Guarded { future, current }.await).await
+                line.finish_async(PanicGuard { future, current }.await).await
             }) as CallFuture
         }
         Err(answer) => Box::pin(std::future::ready(answer)) as CallFuture,

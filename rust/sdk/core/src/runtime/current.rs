@@ -82,7 +82,7 @@ impl CurrentRequest {
     }
 
     /// Makes it the one that this thread works on, see [`work_on`].
-    pub fn work_on(&self) -> Working {
+    pub fn work_on(&self) -> WorkGuard {
         work_on(self.0.clone())
     }
 }
@@ -95,16 +95,16 @@ pub fn get() -> Option<Arc<Current>> {
 
 /// Makes this the request that the thread works on, until the result is dropped, also by a panic: a task may be polled
 /// within another.
-pub fn work_on(current: Option<Arc<Current>>) -> Working {
-    Working { before: CURRENT.replace(current) }
+pub fn work_on(current: Option<Arc<Current>>) -> WorkGuard {
+    WorkGuard { before: CURRENT.replace(current) }
 }
 
 /// See [`work_on`].
-pub struct Working {
+pub struct WorkGuard {
     before: Option<Arc<Current>>,
 }
 
-impl Drop for Working {
+impl Drop for WorkGuard {
     fn drop(&mut self) {
         CURRENT.set(self.before.take());
     }

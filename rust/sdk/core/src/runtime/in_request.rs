@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use std::task::Waker;
 
-    fn working_on(id: &str) -> current::Working {
+    fn working_on(id: &str) -> current::WorkGuard {
         current::work_on(Some(Current::new(id, None, false)))
     }
 

@@ -53,13 +53,13 @@ type Handler = dyn Fn(Incoming) -> OutgoingAnswer + Send + Sync;
 /// Serves requests with `handler` until the gateway stops the process. What `handler_loop!` expands to.
 #[inline(never)]
 pub fn run<I: Input + 'static, A: PlainAnswer + 'static>(handler: fn(I) -> A) -> ! {
-    serve(I::TAKES, Box::new(move |incoming| handler(I::of(incoming)).into_answered()))
+    serve(I::TAKES, Box::new(move |incoming| handler(I::of(incoming)).into_outgoing()))
 }
 
 /// What `handler_loop_result!` expands to.
 #[inline(never)]
 pub fn run_result<I: Input + 'static, A: ResultAnswer + 'static>(handler: fn(I) -> A) -> ! {
-    serve(I::TAKES, Box::new(move |incoming| handler(I::of(incoming)).into_answered()))
+    serve(I::TAKES, Box::new(move |incoming| handler(I::of(incoming)).into_outgoing()))
 }
 
 /// Serves WebSockets with `handler`. What `handler_ws!` expands to.

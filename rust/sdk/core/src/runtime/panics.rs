@@ -48,13 +48,13 @@ pub fn answer() -> OutgoingAnswer {
 
 /// A call whose panics become `None`, with its request named to the panic hook.
 #[cfg(feature = "async")]
-pub struct Guarded<F> {
+pub struct PanicGuard<F> {
     pub future: F,
     pub current: Arc<Current>,
 }
 
 #[cfg(feature = "async")]
-impl<F: Future + Unpin> Future for Guarded<F> {
+impl<F: Future + Unpin> Future for PanicGuard<F> {
     type Output = Option<F::Output>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

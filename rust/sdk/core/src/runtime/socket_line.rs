@@ -258,9 +258,9 @@ impl Line {
         match (phase, result) {
             (Phase::Over, _) => OutgoingAnswer::Socket(Vec::new()),
             (Phase::Requested, None) => panics::answer(),
-            (Phase::Requested, Some(Err(error))) => Response::from(error).into_answered(),
+            (Phase::Requested, Some(Err(error))) => Response::from(error).into_outgoing(),
             (Phase::Requested, Some(Ok(()))) => match refusal {
-                Some(response) => response.into_answered(),
+                Some(response) => response.into_outgoing(),
                 None if self.link.accept(&state.head).is_none() => OutgoingAnswer::Socket(Vec::new()),
                 None => OutgoingAnswer::Socket(last_frames(number, Some(DONE))),
             },

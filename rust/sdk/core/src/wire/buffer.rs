@@ -1,6 +1,6 @@
 //! Bytes received and not yet decoded. Grows with what is received, never by a length that a header claims.
 
-use super::frame::{decode, Decoded, Frame, FrameError};
+use super::frame::{decode, DecodeResult, Frame, FrameError};
 
 /// Room offered to one read, in bytes. Large enough for hundreds of small requests at once.
 const READ_BYTES: usize = 32 * 1024;
@@ -29,13 +29,13 @@ impl Buffer {
     pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
         // A whole frame is decoded twice on purpose: the first time decides, the second borrows for the caller.
         match decode(&self.bytes[self.start..self.end])? {
-            Decoded::Incomplete(_) => Ok(None),
-            Decoded::Frame(_, taken) => {
+            DecodeResult::Incomplete(_) => Ok(None),
+            DecodeResult::Frame(_, taken) => {
                 let at = self.start;
                 self.start += taken;
                 match decode(&self.bytes[at..self.start])? {
-                    Decoded::Frame(frame, _) => Ok(Some(frame)),
-                    Decoded::Incomplete(_) => Ok(None),
+                    DecodeResult::Frame(frame, _) => Ok(Some(frame)),
+                    DecodeResult::Incomplete(_) => Ok(None),
                 }
             }
         }
@@ -43,7 +43,7 @@ impl Buffer {
 
     /// Whether [`Buffer::next_frame`] returns a frame or an error.
     pub fn has_frame(&self) -> bool {
-        !matches!(decode(&self.bytes[self.start..self.end]), Ok(Decoded::Incomplete(_)))
+        !matches!(decode(&self.bytes[self.start..self.end]), Ok(DecodeResult::Incomplete(_)))
     }
 
     /// Whether the buffer ends inside a frame.

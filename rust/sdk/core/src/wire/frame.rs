@@ -222,7 +222,7 @@ impl std::error::Error for FrameError {}
 
 /// What the front of a byte stream holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Decoded<'a> {
+pub enum DecodeResult<'a> {
     /// A whole frame, and how many bytes it took.
     Frame(Frame<'a>, usize),
     /// More bytes are needed: at least as many as make the given total, counted from the start of the frame.
@@ -278,17 +278,17 @@ pub fn parse_header(bytes: &[u8]) -> Result<Option<Header>, FrameError> {
 ///
 /// # Errors
 /// [`FrameError`] as soon as a field that is already there is wrong, however few bytes have arrived.
-pub fn decode(bytes: &[u8]) -> Result<Decoded<'_>, FrameError> {
+pub fn decode(bytes: &[u8]) -> Result<DecodeResult<'_>, FrameError> {
     let Some(Header { kind, number, head_len, body_len }) = parse_header(bytes)? else {
-        return Ok(Decoded::Incomplete(HEADER_BYTES));
+        return Ok(DecodeResult::Incomplete(HEADER_BYTES));
     };
     let body_at = HEADER_BYTES + head_len;
     let end = body_at + body_len;
     if bytes.len() < end {
-        return Ok(Decoded::Incomplete(end));
+        return Ok(DecodeResult::Incomplete(end));
     }
     let frame = Frame { kind, number, head: &bytes[HEADER_BYTES..body_at], body: &bytes[body_at..end] };
-    Ok(Decoded::Frame(frame, end))
+    Ok(DecodeResult::Frame(frame, end))
 }
 
 /// The 16 header bytes of a frame whose head and body have these lengths in bytes.

@@ -5,7 +5,7 @@ use super::stream;
 use crate::runtime::answer::OutgoingAnswer;
 use crate::runtime::current;
 use crate::runtime::input::Incoming;
-use crate::runtime::panics::{self, Guarded};
+use crate::runtime::panics::{self, PanicGuard};
 use std::future::Future;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::Pin;
@@ -51,7 +51,7 @@ where
         catch_unwind(AssertUnwindSafe(|| handler(incoming)))
     };
     match future {
-        Ok(future) => Guarded { future, current }.await.unwrap_or_else(panics::answer),
+        Ok(future) => PanicGuard { future, current }.await.unwrap_or_else(panics::answer),
         Err(_) => panics::answer(),
     }
 }

@@ -3,7 +3,7 @@
 use super::body_writer::{data, AsyncBodyWriter};
 use super::connection::{TaskConnection, WriterMessage};
 use crate::runtime::current::CurrentRequest;
-use crate::runtime::panics::Guarded;
+use crate::runtime::panics::PanicGuard;
 use crate::runtime::streaming::{last_frame, outcome, written};
 use crate::runtime::streams::{StreamId, MAX_PIECE_BYTES};
 use crate::stream::{Sink, StartTask, StreamBody, StreamResponse, WriteBody};
@@ -57,7 +57,7 @@ async fn write_as_task(
     };
     let result = match started {
         Ok(future) => {
-            let writing = Guarded { future, current: request.current() };
+            let writing = PanicGuard { future, current: request.current() };
             tokio::select! {
                 biased;
                 result = writing => result,

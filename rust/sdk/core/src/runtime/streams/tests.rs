@@ -1,10 +1,10 @@
 use super::*;
-use crate::wire::frame::{credit, decode, header, Decoded};
+use crate::wire::frame::{credit, decode, header, DecodeResult};
 #[cfg(feature = "async")]
 use std::{future::Future, sync::Arc};
 
 fn control(streams: &Streams, bytes: &[u8]) -> Result<u32, String> {
-    let Ok(Decoded::Frame(frame, _)) = decode(bytes) else { panic!("it is whole") };
+    let Ok(DecodeResult::Frame(frame, _)) = decode(bytes) else { panic!("it is whole") };
     streams.control(&frame)
 }
 
