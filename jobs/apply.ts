@@ -2,7 +2,7 @@
  * The job `apply`: takes one apply from its plan to where everything is changed, or nothing. The state of its row says
  * how far it is; another worker that gets it resumes there.
  */
-import { AppError, toError } from '../src/errors.js';
+import { AppError, type ErrorFacts, toError } from '../src/errors.js';
 import { requireRightsAsBefore } from '../src/lifecycle/current-rights.js';
 import { nextRun } from '../src/queues/cron.js';
 import { type ApplyJob, applyJobId } from '../src/queues/jobs.js';
@@ -10,7 +10,6 @@ import { FailedJob } from '../src/queues/queues.js';
 import {
   type AnnouncedChanges,
   type Apply,
-  type ApplyFailure,
   type ApplyState,
   AttemptLost,
   advanceApply,
@@ -167,7 +166,7 @@ async function converge(context: ApplyContext, current: ApplyTry): Promise<void>
     const away = await awayServices(lifecycle.store, written.services);
     return settleApply(lifecycle.store, apply, away.map(awayWarning));
   }
-  const failure: ApplyFailure = {
+  const failure: ErrorFacts = {
     code: 'handler_start_failed',
     message: first
       ? `"${first.name}" on the machine ${first.hostname}: ${first.error ?? 'it does not run.'}`
@@ -186,7 +185,7 @@ function awayWarning(name: string): string {
   );
 }
 
-async function undo(context: ApplyContext, current: ApplyTry, failure: ApplyFailure): Promise<void> {
+async function undo(context: ApplyContext, current: ApplyTry, failure: ErrorFacts): Promise<void> {
   const { apply, signal, log } = current;
   const { lifecycle, secrets } = context;
   const { store } = lifecycle;
@@ -217,11 +216,11 @@ async function undo(context: ApplyContext, current: ApplyTry, failure: ApplyFail
   await advanceApply(store, apply, 'undoing', { state: 'undone', hasEnded: true });
 }
 
-function failureOf({ code, message, extras }: AppError): ApplyFailure {
+function failureOf({ code, message, extras }: AppError): ErrorFacts {
   return { code, message, details: (extras.details ?? {}) as Readonly<Record<string, unknown>> };
 }
 
-function failureOfRow({ error_code, error }: Apply): ApplyFailure {
+function failureOfRow({ error_code, error }: Apply): ErrorFacts {
   return { code: error_code ?? 'internal_error', message: error ?? 'It was undone.' };
 }
 

@@ -89,9 +89,9 @@ export function consumeInTurns<Name extends QueueName>(
     for (const job of owners) await begin(job);
     if (free <= 0) return;
     // What has just begun may not be seen as that yet.
-    const begun = new Set(owners.map((job) => JSON.stringify(job)));
+    const started = new Set(owners.map((job) => JSON.stringify(job)));
     for (const job of (await waitingParts?.(PATIENCE_MS, free)) ?? [])
-      if (!begun.has(JSON.stringify(job))) await begin(job);
+      if (!started.has(JSON.stringify(job))) await begin(job);
   };
   const looking = new PeriodicTask(lookEveryMs, look, (error) =>
     log.warn({ err: error, queue: name }, 'owners that wait for jobs could not be looked for'),

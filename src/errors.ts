@@ -198,6 +198,13 @@ export const ERROR_CATALOGUE = Object.fromEntries(
   Object.entries(kinds).map(([code, [status, meaning]]) => [code, { status, meaning }]),
 ) as Readonly<Record<ErrorCode, ErrorKind>>;
 
+/** What an error says, apart from an exception. */
+export interface ErrorFacts {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
 /** Further members of an error response. */
 export interface ErrorExtras {
   /** Machine-readable facts. */

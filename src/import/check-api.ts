@@ -1,7 +1,7 @@
 /** Final validation of an imported API: that it can be stored. */
 import { AppError } from '../errors.js';
 import { textProblem } from '../model/formats.js';
-import type { ImportedEndpoint } from '../model/imported-endpoint.js';
+import type { ImportedEndpoint } from '../model/imported-parts.js';
 import { storable } from '../util/text.js';
 import type { ImportedApi } from './imported-api.js';
 

@@ -1,6 +1,12 @@
 /** The result of reading an OpenAPI document or a bundle. */
 import type { Dependencies } from '../model/crates.js';
-import type { ImportedEndpoint, ImportedHandler, ServiceBinding } from '../model/imported-endpoint.js';
+import type {
+  ImportedEndpoint,
+  ImportedHandler,
+  KeptDocument,
+  MatchProblem,
+  ServiceBinding,
+} from '../model/imported-parts.js';
 import type { ValidateMode } from '../model/policies/validate.js';
 import { generateHandler } from './codegen/generate-handler.js';
 import type { Operation } from './openapi/document.js';
@@ -31,23 +37,6 @@ export interface ImportedApi {
   readonly document: KeptDocument | null;
   /** Handlers whose operation is missing or ambiguous. */
   readonly problems: readonly MatchProblem[];
-}
-
-/** A document, stored for exports. */
-export interface KeptDocument {
-  /** SHA-256 of its JSON, in hex. */
-  readonly sha256: string;
-  /** Its JSON, compressed. */
-  readonly gzip: Uint8Array;
-}
-
-/** Why a handler of a bundle is not used. */
-export interface MatchProblem {
-  /** The operation, if the problem concerns exactly one. */
-  readonly name: string | null;
-  /** The handler's file, if the problem concerns exactly one. */
-  readonly handler: string | null;
-  readonly message: string;
 }
 
 /**

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { AppError } from '../errors.js';
-import type { ImportedEndpoint } from '../model/imported-endpoint.js';
+import type { ImportedEndpoint } from '../model/imported-parts.js';
 import type { Folder } from './folder/folder.js';
 import { FolderParts } from './folder/parts.js';
 import type { ReadRequest } from './read-request.js';

@@ -1,11 +1,11 @@
 /** Messages between `reader-child.ts` and the child process that it starts (`reader-process.ts`). */
 import type { ErrorCode } from '../errors.js';
-import type { ImportedEndpoint } from '../model/imported-endpoint.js';
+import type { ImportedEndpoint } from '../model/imported-parts.js';
 import type { ValidateMode } from '../model/policies/validate.js';
-import type { BundleLimits } from './bundle/read-bundle.js';
 import type { FolderPart } from './folder/parts.js';
 import type { FolderToRead } from './folder/read-folder.js';
 import type { ImportedApi } from './imported-api.js';
+import type { ImportLimits } from './limits.js';
 
 /** Sent to the child, one at a time: the next job follows the answer to the one before. */
 export interface ReadJob {
@@ -16,7 +16,7 @@ export interface ReadJob {
   readonly kind: 'request' | 'bundle' | 'folder';
   /** Path of the file. */
   readonly file: string;
-  readonly limits: BundleLimits;
+  readonly limits: ImportLimits;
   /** Whether requests are to be validated as the document says. */
   readonly validation: ValidateMode;
   /** What is read besides, when it is a folder. */

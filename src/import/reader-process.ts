@@ -3,7 +3,7 @@
  * is untrusted: if it takes too much time or memory, only this process is killed.
  */
 import { AppError, toError } from '../errors.js';
-import type { ImportedEndpoint } from '../model/imported-endpoint.js';
+import type { ImportedEndpoint } from '../model/imported-parts.js';
 import { startParentWatchdog } from '../util/parent-watchdog.js';
 import { checkApi, codeLength } from './check-api.js';
 import type { ReadRequest } from './read-request.js';

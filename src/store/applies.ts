@@ -3,7 +3,7 @@
  * how far it is, and only the current attempt moves it on. `apply-turns.ts` says whose turn it is.
  */
 import type { ObjectChange } from '../apply/objects.js';
-import { AppError, type ErrorCode } from '../errors.js';
+import { AppError, type ErrorCode, type ErrorFacts } from '../errors.js';
 import type { StoredActor } from '../model/actor.js';
 import type { StoredRights } from '../model/rights.js';
 import type { Store } from './database.js';
@@ -117,13 +117,6 @@ export interface ApplyAttempt {
   readonly attempt: number;
 }
 
-/** How an apply ended without what it should do. */
-export interface ApplyFailure {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly details?: Readonly<Record<string, unknown>>;
-}
-
 /** Whoever has lost an attempt stops working on it. */
 export class AttemptLost extends Error {
   override readonly name = 'AttemptLost';
@@ -230,7 +223,7 @@ export async function advanceApply(
     readonly progress?: ApplyProgress;
     readonly outcome?: ApplyOutcome;
     readonly written?: AnnouncedChanges;
-    readonly failure?: ApplyFailure;
+    readonly failure?: ErrorFacts;
     readonly isCommitted?: true;
     readonly isUndone?: true;
     readonly hasEnded?: true;

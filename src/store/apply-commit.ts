@@ -3,12 +3,11 @@ import { isDeepStrictEqual } from 'node:util';
 import { keyOf, titleOf } from '../apply/keys.js';
 import type { InstallationObject, ObjectChange } from '../apply/objects.js';
 import { planRollback } from '../apply/rollback-plan.js';
-import { AppError } from '../errors.js';
+import { AppError, type ErrorFacts } from '../errors.js';
 import { secretsIn } from '../model/secret-references.js';
 import {
   type AnnouncedChanges,
   type Apply,
-  type ApplyFailure,
   advanceApply,
   findApplySummary,
   type WrittenEndpoint,
@@ -111,7 +110,7 @@ export async function settleApply(store: Store, apply: Apply, warnings: readonly
 export async function undoApply(
   store: Store,
   apply: Apply,
-  failure: ApplyFailure,
+  failure: ErrorFacts,
   readObjects: ReadObjects,
   context: Omit<Context, 'compiled'>,
 ): Promise<AnnouncedChanges> {

@@ -1,6 +1,6 @@
 /** Applies an import: collection, endpoints and the import's own row, all in one transaction or not at all. */
 import { AppError } from '../errors.js';
-import type { ServiceBinding } from '../model/imported-endpoint.js';
+import type { MatchProblem, ServiceBinding } from '../model/imported-parts.js';
 import { tooLargeForDomain } from '../model/policies/room.js';
 import { KeyedQueue } from '../util/keyed-queue.js';
 import type { BoundService } from './bindings.js';
@@ -19,13 +19,6 @@ import { type ImportOutcome, type NewImport, recordImport } from './imports.js';
 import { policyWeight } from './policy-weight.js';
 import { namingRouteOwner, type RouteClaim } from './routed-endpoints.js';
 
-/** A handler or operation of a bundle that was not matched. */
-interface UnmatchedHandler {
-  readonly name: string | null;
-  readonly handler: string | null;
-  readonly message: string;
-}
-
 interface ImportWarning {
   readonly kind: string;
   readonly text: string;
@@ -38,7 +31,7 @@ export interface ImportToApply extends ApiToImport {
   /** A document comes without handlers. */
   readonly kind: 'document' | 'bundle';
   readonly warnings: readonly ImportWarning[];
-  readonly problems: readonly UnmatchedHandler[];
+  readonly problems: readonly MatchProblem[];
   readonly bindings: readonly ServiceBinding[];
 }
 

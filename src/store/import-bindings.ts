@@ -1,6 +1,6 @@
 /** Binds services to the endpoints of an import, as the manifest of its bundle says. */
 import { AppError } from '../errors.js';
-import type { ServiceBinding } from '../model/imported-endpoint.js';
+import type { ServiceBinding } from '../model/imported-parts.js';
 import { type BoundService, incrementVersion } from './bindings.js';
 import type { Store } from './database.js';
 

@@ -2,14 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
+import type { KeptDocument } from '../model/imported-parts.js';
 import type { Store } from './database.js';
-
-/** A document, compressed. */
-export interface DocumentToKeep {
-  /** SHA-256 of its JSON, in hex: what tells whether two are the same. */
-  readonly sha256: string;
-  readonly gzip: Uint8Array;
-}
 
 /**
  * Keeps the document of an import, within its transaction.
@@ -18,7 +12,7 @@ export interface DocumentToKeep {
 export async function keepDocument(
   tx: Store,
   domain: string,
-  { sha256, gzip }: DocumentToKeep,
+  { sha256, gzip }: KeptDocument,
 ): Promise<string> {
   // A document that is there already is not sent again; with a new time, nobody forgets it meanwhile.
   const known = await tx

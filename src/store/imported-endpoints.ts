@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../errors.js';
 import type { Dependencies } from '../model/crates.js';
 import type { EndpointMethod } from '../model/endpoint-method.js';
-import type { ImportedEndpoint } from '../model/imported-endpoint.js';
+import type { ImportedEndpoint, KeptDocument } from '../model/imported-parts.js';
 import type { Policies } from '../model/policies/policies.js';
 import { enforceSame } from '../model/policies/same-validation.js';
 import type { ValidateMode, ValidatePolicy } from '../model/policies/validate.js';
@@ -23,7 +23,7 @@ import {
   updateEndpoints,
 } from './import-rows.js';
 import type { ImportScope } from './import-scope.js';
-import { type DocumentToKeep, dropUnusedDocuments, keepDocument } from './imported-documents.js';
+import { dropUnusedDocuments, keepDocument } from './imported-documents.js';
 import type { RouteClaim } from './routed-endpoints.js';
 
 /** An API to store. Validated: no two of its endpoints have the same route. */
@@ -35,7 +35,7 @@ export interface ApiToImport {
   /** Dependencies of all handlers, `{}` for none; null keeps those of existing endpoints. */
   readonly dependencies: Dependencies | null;
   /** The document itself, for exports. */
-  readonly document: DocumentToKeep | null;
+  readonly document: KeptDocument | null;
   /** Whether requests are to be validated; unless it is said, endpoints keep the policies that they have. */
   readonly validation?: ValidateMode;
 }

@@ -1,20 +1,13 @@
 /** Writes of what must be unique: when something else has it already, the error says what. */
-import { AppError, type ErrorCode } from '../errors.js';
+import { AppError, type ErrorFacts } from '../errors.js';
 import { isBrokenTransaction, violatedConstraint } from './database.js';
-
-/** The error of a write that something stands against. */
-interface WriteConflict {
-  readonly code: ErrorCode;
-  readonly message: string;
-  readonly details?: Readonly<Record<string, unknown>>;
-}
 
 export interface UniqueWrite<Owner> {
   /** The name of the constraint. */
   readonly constraint: string;
   /** Looks for what has it; by now it may be gone. */
   owner(): Promise<Owner | undefined>;
-  error(owner: Owner | undefined): WriteConflict;
+  error(owner: Owner | undefined): ErrorFacts;
 }
 
 /** Runs a write. @throws AppError that names what has the value */

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { AppError } from '../../src/errors.js';
 import { checkApi } from '../../src/import/check-api.js';
 import type { ImportedApi } from '../../src/import/imported-api.js';
-import type { ImportedEndpoint } from '../../src/model/imported-endpoint.js';
+import type { ImportedEndpoint } from '../../src/model/imported-parts.js';
 
 const ENDPOINT: ImportedEndpoint = {
   name: 'listPets',

@@ -114,12 +114,12 @@ impl backend::Connection for Connection {
 
     async fn run(self: &Rc<Self>, statement: Statement, wants_rows: bool) -> Result<StatementResult, CallError> {
         let is_beside = self.is_in_transaction.get() && wants_rows && statement.verb == Verb::Select;
-        let asked = {
+        let pending = {
             let _turn = if is_beside { None } else { Some(self.turn.acquire().await.map_err(|_| closed())?) };
             let place = if is_beside { Place::Beside } else { Place::Outside };
             self.link.ask(Work::Run { statement, wants_rows, place })
         };
-        asked.await
+        pending.await
     }
 
     fn close(&self) {

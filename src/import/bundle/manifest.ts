@@ -2,7 +2,7 @@
 import { AppError, type ErrorCode } from '../../errors.js';
 import { DEPENDENCIES_SCHEMA, type Dependencies } from '../../model/crates.js';
 import { ENDPOINT_METHODS, type EndpointMethod } from '../../model/endpoint-method.js';
-import type { ServiceBinding } from '../../model/imported-endpoint.js';
+import type { ServiceBinding } from '../../model/imported-parts.js';
 import { type Check, describeProblem } from '../../model/problems.js';
 import { checkOf } from '../../model/schema-check.js';
 import { type ImportWarning, Warnings } from '../warnings.js';

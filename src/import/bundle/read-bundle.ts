@@ -1,8 +1,9 @@
 /** Reads a bundle: a ZIP archive with an OpenAPI document or a manifest with routes, or both, and handlers. */
 import { AppError } from '../../errors.js';
-import type { ImportedHandler } from '../../model/imported-endpoint.js';
+import type { ImportedHandler } from '../../model/imported-parts.js';
 import type { ValidateMode } from '../../model/policies/validate.js';
 import { endpointOf, type ImportedApi } from '../imported-api.js';
+import type { ImportLimits } from '../limits.js';
 import type { OpenApiDocument } from '../openapi/document.js';
 import { readOpenApi } from '../openapi/read-openapi.js';
 import { Warnings } from '../warnings.js';
@@ -12,19 +13,6 @@ import { bundleError } from './errors.js';
 import { type Manifest, readManifest } from './manifest.js';
 import { assignHandlers } from './match-handlers.js';
 import { planOperations } from './plan-operations.js';
-
-export interface BundleLimits {
-  /** Most files and folders in the archive. */
-  readonly entries: number;
-  /** Most bytes that all files together may unpack to. */
-  readonly unpackedBytes: number;
-  /** Largest document, bytes. */
-  readonly specBytes: number;
-  /** Most operations of document and manifest together. */
-  readonly operations: number;
-  /** Largest handler, bytes. */
-  readonly codeBytes: number;
-}
 
 const MANIFEST_BYTES = 1024 * 1024;
 /** Title of a bundle without a document and a name. */
@@ -36,7 +24,7 @@ const DEFAULT_TITLE = 'Bundle';
  */
 export async function readBundle(
   file: string,
-  limits: BundleLimits,
+  limits: ImportLimits,
   validation: ValidateMode = 'off',
 ): Promise<ImportedApi> {
   const contents = classifyFiles(await openArchive(file, limits));
@@ -78,7 +66,7 @@ export async function readBundle(
 async function readDocument(
   spec: ArchiveFile,
   files: Contents['files'],
-  limits: BundleLimits,
+  limits: ImportLimits,
   validation: ValidateMode,
 ): Promise<OpenApiDocument> {
   const read = (file: ArchiveFile) => readText(file, limits.specBytes, 'SPEC_LIMIT_BYTES');

@@ -6,23 +6,11 @@ import { readFile } from 'node:fs/promises';
 import { AppError, toError } from '../../errors.js';
 import { openArchive } from '../bundle/archive.js';
 import { entryPath } from '../bundle/entry-path.js';
+import type { ImportLimits } from '../limits.js';
 import { parseYaml, YamlError } from '../yaml.js';
 import { folderError } from './errors.js';
 import type { Folder } from './folder.js';
 import { mergedFiles, type ParsedFile } from './merged-files.js';
-
-export interface FolderLimits {
-  /** Most files and folders. */
-  readonly entries: number;
-  /** Most bytes that all files together may unpack to. */
-  readonly unpackedBytes: number;
-  /** Largest YAML file, bytes. */
-  readonly specBytes: number;
-  /** Largest handler, bytes. */
-  readonly codeBytes: number;
-  /** Most objects of one kind. */
-  readonly operations: number;
-}
 
 export interface FolderToRead {
   /** Path of the ZIP, or of the JSON. */
@@ -43,7 +31,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /** @throws AppError invalid_folder, body_too_large */
 export async function readFolder(
   { file, isZip, environment }: FolderToRead,
-  limits: FolderLimits,
+  limits: ImportLimits,
 ): Promise<Folder> {
   const files = isZip ? await filesOfZip(file, limits) : await filesOfJson(file, limits);
   const names = [...files.keys()].filter((name) => name === MAIN || FURTHER.test(name)).sort(inOrder);
@@ -117,7 +105,7 @@ async function textOf(files: ReadonlyMap<string, ReadFile>, name: string, limit:
   }
 }
 
-async function filesOfZip(file: string, limits: FolderLimits): Promise<ReadonlyMap<string, ReadFile>> {
+async function filesOfZip(file: string, limits: ImportLimits): Promise<ReadonlyMap<string, ReadFile>> {
   try {
     const archive = await openArchive(file, limits);
     // Tools that pack a folder often put the folder itself into the archive.
@@ -132,7 +120,7 @@ async function filesOfZip(file: string, limits: FolderLimits): Promise<ReadonlyM
   }
 }
 
-async function filesOfJson(file: string, limits: FolderLimits): Promise<ReadonlyMap<string, ReadFile>> {
+async function filesOfJson(file: string, limits: ImportLimits): Promise<ReadonlyMap<string, ReadFile>> {
   const files = filesIn(await readFile(file, 'utf8'));
   if (files.length > limits.entries)
     throw folderError([

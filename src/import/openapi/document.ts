@@ -1,6 +1,6 @@
 /** The parts of an OpenAPI document that an import needs, with references resolved. Plain data. */
 import type { EndpointMethod } from '../../model/endpoint-method.js';
-import type { KeptDocument } from '../imported-api.js';
+import type { KeptDocument } from '../../model/imported-parts.js';
 import type { ImportWarning } from '../warnings.js';
 
 export interface OpenApiDocument {

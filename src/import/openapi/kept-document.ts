@@ -5,8 +5,8 @@
 import { subtle } from 'node:crypto';
 import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
+import type { KeptDocument } from '../../model/imported-parts.js';
 import { isObject, type JsonObject } from '../../util/json-object.js';
-import type { KeptDocument } from '../imported-api.js';
 import { SpecError } from './json.js';
 import type { OtherFiles } from './other-files.js';
 

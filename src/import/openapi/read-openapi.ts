@@ -1,8 +1,9 @@
 /** Reads OpenAPI documents from untrusted text. */
+
+import type { KeptDocument } from '../../model/imported-parts.js';
 import type { ValidateMode } from '../../model/policies/validate.js';
 import { isObject, type JsonObject } from '../../util/json-object.js';
 import { storable } from '../../util/text.js';
-import type { KeptDocument } from '../imported-api.js';
 import { type Warn, Warnings } from '../warnings.js';
 import type { OpenApiDocument } from './document.js';
 import { documentError, own, shortened } from './json.js';

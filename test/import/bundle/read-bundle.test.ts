@@ -2,14 +2,15 @@
 import { expect } from 'chai';
 import type { ErrorCode } from '../../../src/errors.js';
 import { AppError } from '../../../src/errors.js';
-import { type BundleLimits, readBundle } from '../../../src/import/bundle/read-bundle.js';
+import { readBundle } from '../../../src/import/bundle/read-bundle.js';
 import type { ImportedApi } from '../../../src/import/imported-api.js';
+import type { ImportLimits } from '../../../src/import/limits.js';
 import { ZipFolder, zipOf } from '../../support/zip.js';
 import { withTexts } from '../documents/documents.js';
 
 type Files = Record<string, string | Uint8Array>;
 
-const LIMITS: BundleLimits = {
+const LIMITS: ImportLimits = {
   entries: 1000,
   unpackedBytes: 10_000_000,
   specBytes: 1_000_000,
@@ -55,14 +56,14 @@ describe('bundle', () => {
   });
   after(() => zips.remove());
 
-  async function read(files: Files, limits: Partial<BundleLimits> = {}) {
+  async function read(files: Files, limits: Partial<ImportLimits> = {}) {
     return withTexts(await readBundle(await zips.write(zipOf(files)), { ...LIMITS, ...limits }));
   }
 
   async function expectRejected(
     files: Files,
     message: RegExp,
-    { code = 'invalid_bundle', ...limits }: Partial<BundleLimits> & { code?: ErrorCode } = {},
+    { code = 'invalid_bundle', ...limits }: Partial<ImportLimits> & { code?: ErrorCode } = {},
   ): Promise<void> {
     const outcome = await read(files, limits).catch((thrown: unknown) => thrown);
     expect(outcome).to.be.instanceOf(AppError);

@@ -6,14 +6,14 @@
 import { constants, crc32, deflateRawSync } from 'node:zlib';
 import { expect } from 'chai';
 import { execa } from 'execa';
-import type { BundleLimits } from '../../../src/import/bundle/read-bundle.js';
+import type { ImportLimits } from '../../../src/import/limits.js';
 import { type RawEntry, rawZip, ZipFolder } from '../../support/zip.js';
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 /** Memory limit beyond that of reading a small bundle. */
 const ALLOWED_BYTES = 96 * MIB;
-const LIMITS: BundleLimits = {
+const LIMITS: ImportLimits = {
   entries: 10_000,
   unpackedBytes: 256 * MIB,
   specBytes: 32 * MIB,
@@ -87,7 +87,7 @@ describe('bundles that unpack to gigabytes', function () {
   });
   after(() => zips.remove());
 
-  async function read(archive: Buffer, limits: Partial<BundleLimits> = {}): Promise<Outcome> {
+  async function read(archive: Buffer, limits: Partial<ImportLimits> = {}): Promise<Outcome> {
     const file = await zips.write(archive);
     const program = [
       '--input-type=module',
@@ -106,7 +106,7 @@ describe('bundles that unpack to gigabytes', function () {
     archive: Buffer,
     message: RegExp,
     code: string,
-    limits?: Partial<BundleLimits>,
+    limits?: Partial<ImportLimits>,
   ): Promise<void> {
     const outcome = await read(archive, limits);
     expect(outcome.error).to.match(message);

@@ -128,10 +128,10 @@ impl<B: Backend> Actor<B> {
             listener,
             log,
         });
-        let told = condition.clone();
+        let observer = condition.clone();
         let pool_size = B::concurrency(&config);
         Rc::new(Self {
-            database: Database::open(config, limits, move |state| told.change(state)),
+            database: Database::open(config, limits, move |state| observer.change(state)),
             condition,
             pool_size,
             queue_limit,
@@ -160,13 +160,13 @@ impl<B: Backend> Actor<B> {
         let since = Instant::now();
         let is_small = payload.len() < LARGE_PAYLOAD;
         let admitted = if is_small { self.admit_now(limit) } else { None };
-        let begun = admitted.map(|admission| (admission, B::parse(payload, false)));
-        let waiting = if begun.is_some() { Vec::new() } else { payload.to_vec() };
+        let started = admitted.map(|admission| (admission, B::parse(payload, false)));
+        let waiting = if started.is_some() { Vec::new() } else { payload.to_vec() };
         let actor = self.clone();
         async move {
             let work = async {
-                let (admission, statement) = match begun {
-                    Some(begun) => begun,
+                let (admission, statement) = match started {
+                    Some(started) => started,
                     None => {
                         let admission = actor.admit(limit).await?;
                         (admission, parse::<B>(waiting, false).await)

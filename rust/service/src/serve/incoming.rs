@@ -15,13 +15,13 @@ pub struct Incoming {
 impl Incoming {
     /// Where to read into; has room.
     pub fn room(&mut self) -> &mut Vec<u8> {
-        let wanted = self.room_bytes();
+        let size = self.room_bytes();
         self.bytes.drain(..self.start);
         self.start = 0;
-        if wanted < self.bytes.capacity() {
-            self.bytes.shrink_to(wanted);
+        if size < self.bytes.capacity() {
+            self.bytes.shrink_to(size);
         } else {
-            self.bytes.reserve_exact(wanted - self.bytes.len());
+            self.bytes.reserve_exact(size - self.bytes.len());
         }
         &mut self.bytes
     }

@@ -156,10 +156,10 @@ impl Link {
 
     /// Asks for something, after what was asked for before. To drop the future aborts it.
     pub fn ask(&self, work: Work) -> impl Future<Output = Result<StatementResult, CallError>> {
-        let asked = (!self.is_closed.get()).then(|| PendingAnswer { link: self, number: self.enter(work) });
+        let pending = (!self.is_closed.get()).then(|| PendingAnswer { link: self, number: self.enter(work) });
         poll_fn(move |context| {
-            let Some(asked) = &asked else { return Poll::Ready(Err(closed())) };
-            let asker = &mut self.askers.borrow_mut()[asked.number];
+            let Some(pending) = &pending else { return Poll::Ready(Err(closed())) };
+            let asker = &mut self.askers.borrow_mut()[pending.number];
             match asker {
                 Asker::Waits { waker, .. } if !self.is_closed.get() => {
                     waker.clone_from(context.waker());

@@ -68,8 +68,8 @@ impl Buffer {
             self.start = 0;
         }
         if self.bytes.len() - self.end < READ_BYTES {
-            let wanted = (self.bytes.len() * 2).max(self.end + READ_BYTES);
-            self.bytes.resize(wanted, 0);
+            let size = (self.bytes.len() * 2).max(self.end + READ_BYTES);
+            self.bytes.resize(size, 0);
         }
         &mut self.bytes[self.end..]
     }

@@ -1,4 +1,4 @@
-/** An endpoint of an imported API, as it is read and as it is stored. */
+/** Parts of an imported API, as they are read and as they are stored. */
 import type { EndpointMethod } from './endpoint-method.js';
 
 export interface ImportedEndpoint {
@@ -28,4 +28,21 @@ export interface ServiceBinding {
   readonly poolId: string;
   /** The name of the service. */
   readonly service: string;
+}
+
+/** A document, stored for exports. */
+export interface KeptDocument {
+  /** SHA-256 of its JSON, in hex. */
+  readonly sha256: string;
+  /** Its JSON, compressed. */
+  readonly gzip: Uint8Array;
+}
+
+/** Why a handler of a bundle is not used. */
+export interface MatchProblem {
+  /** The operation, if the problem concerns exactly one. */
+  readonly name: string | null;
+  /** The handler's file, if the problem concerns exactly one. */
+  readonly handler: string | null;
+  readonly message: string;
 }
