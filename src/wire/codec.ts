@@ -129,9 +129,10 @@ const DECODER_BYTES = 128 * 1024;
 /** A larger frame gets memory of its own, so that its body need not be copied: copying would delay all other frames. */
 const LARGE_FRAME_BYTES = 1024 * 1024;
 /**
- * That part of a large frame has to have arrived before there is memory for all of it: announcing one costs nothing.
+ * Once a sixteenth of a large frame is here, memory for all of it is reserved: a length that is only claimed reserves
+ * nothing.
  */
-const EARNEST = 1 / 16;
+const RESERVE_AFTER = 16;
 
 /**
  * Cuts a stream of bytes, arriving in pieces of any size, into frames. Bytes are read straight into its buffer: ask for
@@ -194,7 +195,7 @@ export class FrameDecoder {
   get #wholeFrame(): number | undefined {
     if (this.buffered < HEADER_BYTES) return undefined;
     const frame = frameLength(this.#buffer, this.#start);
-    return frame > LARGE_FRAME_BYTES && this.buffered >= frame * EARNEST ? frame : undefined;
+    return frame > LARGE_FRAME_BYTES && this.buffered >= frame / RESERVE_AFTER ? frame : undefined;
   }
 
   #grow(): void {
