@@ -200,6 +200,20 @@ export async function listEndpoints(
   return readPage(store, query, ORDER, options);
 }
 
+/** The bytes of code that a list would have in memory. */
+export async function codeBytesOfList(
+  store: Store,
+  filter: EndpointFilter = {},
+  options: ListOptions = {},
+): Promise<number> {
+  const query = store
+    .knex('endpoints')
+    .where(filter)
+    .select(store.knex.raw('coalesce(octet_length(code), 0) AS bytes'));
+  const { rows } = await readPage<{ bytes: number }>(store, query, ORDER, options);
+  return rows.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
 export async function findEndpoint(store: Store, id: string): Promise<Endpoint | undefined> {
   return store
     .knex('endpoints')

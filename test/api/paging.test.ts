@@ -1,8 +1,10 @@
 /** Lists that can be long: searched, and read page by page. */
+import { get, type IncomingMessage } from 'node:http';
 import { expect } from 'chai';
 import { addVersions } from '../../src/store/versions.js';
 import { startApi, type TestApi } from '../support/api.js';
 import { expectData, expectFailure } from '../support/expect.js';
+import { call } from '../support/http.js';
 
 interface Row {
   readonly id?: string;
@@ -119,6 +121,33 @@ describe('a list', () => {
     expect(larger.map(({ name }) => name)).to.deep.equal(['E3%', 'E4%', 'E5%', 'E6%']);
   });
 
+  it('one list with much code is made at a time, until it is sent, and small ones wait for none', async () => {
+    const code = '// '.padEnd(2 ** 20, 'x');
+    for (let number = 0; number < 24; number++) {
+      const endpoint = {
+        name: `Large ${number}`,
+        path: `/large/${number}`,
+        method: 'GET',
+        domain: 'large.example',
+      };
+      expectData(await api.post('/api/endpoints', { ...endpoint, code }), 201);
+    }
+    const list = `${api.url}/api/endpoints?domain=large.example`;
+    // Nobody reads it.
+    const unread = await new Promise<IncomingMessage>((resolve, reject) => {
+      get(list, resolve).once('error', reject);
+    });
+    let isAnswered = false;
+    const next = call(list).then(({ status }) => {
+      isAnswered = true;
+      return status;
+    });
+    for (let count = 0; count < 100; count++) expectData(await api.get('/api/endpoints?limit=1'));
+    expect(isAnswered).to.equal(false);
+    unread.destroy();
+    expect(await next).to.equal(200);
+  });
+
   it('refuses a cursor of another list, and cursors that are not valid', async () => {
     const next = nextOf((await api.get('/api/domains?limit=2')).headers) ?? '';
     const cursor = new URL(next, 'http://api').searchParams.get('cursor') ?? '';
@@ -136,7 +165,11 @@ describe('a list', () => {
       ...[forged([digest, '2026-02-30 00:00:00+00', endpointId]), forged([digest, 'a\u0000', endpointId])],
       ...[forged([digest, '1; DROP TABLE domains', '1']), forged([digest, '2026-01-01 00:00:00+00', 'x'])],
     ]) {
-      expectFailure(await api.get(`/api/domains?cursor=${wrong}`), 'invalid_input', /query\.cursor: is none/);
+      expectFailure(
+        await api.get(`/api/domains?cursor=${wrong}`),
+        'invalid_input',
+        /query\.cursor: is no cursor/,
+      );
     }
     for (const query of ['limit=0', 'limit=1001', 'limit=x', 'search=', 'cursor=', 'limit=1&limit=2'])
       expectFailure(await api.get(`/api/domains?${query}`), 'invalid_input', /query\./);

@@ -68,16 +68,16 @@ describe('rights of who has asked for an apply', () => {
     expect(await refusal(actor, rights)).to.equal(undefined);
     await updateUser(store, user.id, { role: 'viewer' });
     expect(await refusal(actor, rights)).to.match(
-      new RegExp(`^The user ${user.email} .* without the permissions .*endpoints:write`),
+      new RegExp(`^The user ${user.email} .* lost rights since: the permissions .*endpoints:write`),
     );
     // A process of the version before did not say what they might do.
     expect(await refusal(actor, null)).to.equal(undefined);
     await updateUser(store, user.id, { role: 'editor', domains: ['a.example'] });
-    expect(await refusal(actor, rights)).to.match(/without hosts other than a\.example/);
+    expect(await refusal(actor, rights)).to.match(/lost rights since: hosts other than a\.example/);
     await deleteUser(store, user.id);
     for (const before of [rights, null])
       expect(await refusal(actor, before)).to.match(
-        new RegExp(`^The user ${user.email} .* nothing any more`),
+        new RegExp(`^The user ${user.email} .* no longer has any permission`),
       );
   });
 
@@ -87,23 +87,23 @@ describe('rights of who has asked for an apply', () => {
     expect(await refusal(actor, rights)).to.equal(undefined);
     await updateUser(store, user.id, { role: 'viewer' });
     expect(await refusal(actor, rights)).to.match(
-      /^The token "ci" .* without the permissions endpoints:write/,
+      /^The token "ci" .* lost rights since: the permissions endpoints:write/,
     );
     await deleteToken(store, 'id' in actor ? actor.id : '', undefined);
-    expect(await refusal(actor, rights)).to.match(/^The token "ci" .* nothing any more/);
+    expect(await refusal(actor, rights)).to.match(/^The token "ci" .* no longer has any permission/);
     const old = await token(user, { expires_at: new Date(0) });
-    expect(await refusal(old.actor, old.rights)).to.match(/nothing any more/);
+    expect(await refusal(old.actor, old.rights)).to.match(/no longer has any permission/);
   });
 
   it('an apply is refused when its token is of another API_KEY, or the API is not open any more', async () => {
     const { actor, rights } = await token(null, { key_hash: digestOf('key') });
     expect(await refusal(actor, rights, { API_KEY: 'key' })).to.equal(undefined);
     expect(await refusal(actor, rights)).to.equal(undefined);
-    expect(await refusal(actor, rights, { API_KEY: 'other' })).to.match(/nothing any more/);
+    expect(await refusal(actor, rights, { API_KEY: 'other' })).to.match(/no longer has any permission/);
     expect(await refusal({ kind: 'api_key' }, ALL_RIGHTS)).to.equal(undefined);
     // There are users.
     expect(await refusal({ kind: 'anonymous', address: '127.0.0.1' }, ALL_RIGHTS)).to.match(
-      /^Somebody at 127\.0\.0\.1 .* nothing any more/,
+      /^Somebody at 127\.0\.0\.1 .* no longer has any permission/,
     );
   });
 

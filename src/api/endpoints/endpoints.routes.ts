@@ -1,11 +1,13 @@
 /** Endpoints: a route and the code behind it. Compiling and running them is elsewhere. */
-import { Type } from '@sinclair/typebox';
+import { type Static, Type } from '@sinclair/typebox';
 import { notFound, requireFound } from '../../errors.js';
 import { awaitRouting } from '../../lifecycle/routing.js';
 import { requireWithinSettings } from '../../model/endpoint-limits.js';
 import { ownerOfActor } from '../../model/owner.js';
+import type { Scope } from '../../model/permission.js';
 import { findCollection } from '../../store/collections.js';
 import {
+  codeBytesOfList,
   createEndpoint,
   deleteEndpoint,
   findEndpoint,
@@ -13,8 +15,10 @@ import {
   updateEndpoint,
 } from '../../store/endpoints.js';
 import { mapInParts } from '../../util/pauses.js';
+import type { Principal } from '../access/principal.js';
 import { admitPolicies } from '../policies/policy-input.js';
 import { withPolicyRoom } from '../policies/policy-room.js';
+import { AnswerTurns } from '../response/answer-turns.js';
 import { Reply, TextReply } from '../response/reply.js';
 import { listOptions, PageQuery, pageReply } from '../route/paging.js';
 import { defineRoute } from '../route/route.js';
@@ -35,6 +39,35 @@ const tag = 'Endpoints';
 const RUST = 'text/x-rust';
 const bodyErrors = { dependencies: 'invalid_dependency' } as const;
 
+/** Lists with more code take turns: each has all of it in memory until it is sent. */
+const LARGE_BYTES = 16 * 1024 * 1024;
+const LIST_TURNS = new AnswerTurns({ what: 'lists with much code', places: 1, beyond: 1 });
+
+function turnsOf(codeBytes: number): AnswerTurns | undefined {
+  return codeBytes > LARGE_BYTES ? LIST_TURNS : undefined;
+}
+
+function filterOf({ domain, collection_id, enabled }: Static<typeof EndpointFilter>) {
+  return {
+    ...(domain !== undefined && { domain: domain.toLowerCase() }),
+    ...(collection_id !== undefined && { collection_id }),
+    ...(enabled !== undefined && { enabled }),
+  };
+}
+
+/** The endpoints of a collection, for who asks. */
+function ofCollection({
+  params: { id },
+  scope,
+  principal,
+}: {
+  readonly params: { readonly id: string };
+  readonly scope: Scope;
+  readonly principal: Principal;
+}) {
+  return [{ collection_id: id }, { scope, owner: ownerOfActor(principal.actor) }] as const;
+}
+
 export const endpointRoutes = [
   defineRoute({
     method: 'GET',
@@ -44,14 +77,11 @@ export const endpointRoutes = [
     tag,
     query: Type.Object({ ...EndpointFilter.properties, ...PageQuery }),
     data: Type.Array(EndpointView),
+    errors: ['busy'],
+    turns: async (request, { store }) =>
+      turnsOf(await codeBytesOfList(store, filterOf(request.query), listOptions(request))),
     handle: async (request, { store }) => {
-      const { domain, collection_id, enabled } = request.query;
-      const filter = {
-        ...(domain !== undefined && { domain: domain.toLowerCase() }),
-        ...(collection_id !== undefined && { collection_id }),
-        ...(enabled !== undefined && { enabled }),
-      };
-      const page = await listEndpoints(store, filter, listOptions(request));
+      const page = await listEndpoints(store, filterOf(request.query), listOptions(request));
       return pageReply(request.raw, page, page.rows, presentEndpoint);
     },
   }),
@@ -64,10 +94,12 @@ export const endpointRoutes = [
     tag,
     params: IdParams,
     data: Type.Array(EndpointSummary),
-    handle: async ({ params: { id }, scope, principal }, { store }) => {
+    errors: ['busy'],
+    turns: async (request, { store }) => turnsOf(await codeBytesOfList(store, ...ofCollection(request))),
+    handle: async (request, { store }) => {
+      const { id } = request.params;
       requireFound(await findCollection(store, id), 'collection', id);
-      const owner = ownerOfActor(principal.actor);
-      const { rows } = await listEndpoints(store, { collection_id: id }, { scope, owner });
+      const { rows } = await listEndpoints(store, ...ofCollection(request));
       return mapInParts(rows, presentEndpointSummary);
     },
   }),

@@ -1,11 +1,11 @@
 /** Versions of an endpoint, which of them serve, and rollback. */
-
 import { Type } from '@sinclair/typebox';
 import { AppError, requireFound } from '../../errors.js';
 import { ownerOfActor } from '../../model/owner.js';
 import { listDeployments } from '../../store/deployments.js';
 import { type Endpoint, findEndpoint } from '../../store/endpoints.js';
 import { type EndpointVersion, listVersions } from '../../store/versions.js';
+import { requirePermission } from '../access/principal.js';
 import type { ApiDependencies } from '../api-dependencies.js';
 import { presenter } from '../response/present.js';
 import { Reply } from '../response/reply.js';
@@ -65,7 +65,10 @@ export const versionRoutes = [
     bodyErrors: { dependencies: 'invalid_dependency' },
     data: Deployed,
     errors: [...deployErrors, 'endpoint_has_no_code', 'nothing_deployed'],
-    handle: async ({ params, body, origin }, deps) => {
+    handle: async ({ params, body, origin, principal }, deps) => {
+      // It becomes the draft: who may not write that there does not write it here.
+      if (body.code !== undefined || body.dependencies !== undefined)
+        requirePermission(principal, 'endpoints:write');
       const deployed = await deploySource(deps, params.id, body, origin);
       const warnings = await unboundPoolsOf(deps.store, params.id, deployed.version);
       return new Reply(200, deployed, {}, warnings);

@@ -112,8 +112,6 @@ interface Description {
   readonly envelope?: Envelope;
   /** True when an answer can be large although it is no list. */
   readonly isLarge?: boolean;
-  /** Those that its answers take, which are large; for requests without a body. */
-  readonly turns?: AnswerTurns;
   /** True when a request without a body is one with an empty object. */
   readonly isBodyOptional?: boolean;
   /** Error codes of this route, besides those that all such routes have. */
@@ -140,6 +138,15 @@ interface Description {
   readonly bodyErrors?: Readonly<Record<string, ErrorCode>>;
 }
 
+/** Looks whether the answer to a request will be large. */
+type TurnsOf<Params, Query> = (
+  request: Pick<
+    ApiRequest<Params, Query, object, object, undefined>,
+    'params' | 'query' | 'scope' | 'principal' | 'raw'
+  >,
+  deps: ApiDependencies,
+) => Promise<AnswerTurns | undefined>;
+
 /** The definition of a route. */
 export interface RouteDefinition<
   Params extends TObject,
@@ -156,6 +163,8 @@ export interface RouteDefinition<
   readonly form?: Form;
   /** The schema of `data` in the default response. */
   readonly data: Data;
+  /** The turns that its answers take until they are sent, where they are large; for requests without a body. */
+  readonly turns?: AnswerTurns | TurnsOf<Static<Params>, Static<Query>>;
   handle(
     request: ApiRequest<Static<Params>, Static<Query>, Static<Body>, Static<Form>, Content>,
     deps: ApiDependencies,
@@ -198,7 +207,6 @@ export function defineRoute<
   const shown = Object.keys((definition.data as { properties?: object }).properties ?? {});
   const kinds = kindsInPath(definition.path);
   const isChange = definition.method !== 'GET' || definition.isReturn === true;
-  const { turns } = definition;
   const formLimit = definition.formLimit ?? 'UPLOAD_LIMIT_BYTES';
   const formRoom = ({ importReader, uploadRoom }: ApiDependencies) =>
     definition.formRoom === 'imports' ? importReader.room : uploadRoom;
@@ -223,6 +231,7 @@ export function defineRoute<
       lowerIds(query, queryInput);
       await requireInMembers(deps.store, queryInput, scope);
       const warnings = dropUnknown(queryInput, query).map(ignoredIn('query'));
+      let isLarge = definition.isLarge === true;
       const answer = async (bodyInput: Record<string, unknown>, content?: Content) => {
         if (body && checkBody) {
           // Checked first: a misspelt member explains why another is missing.
@@ -287,7 +296,7 @@ export function defineRoute<
           return;
         }
         const wrapped = wrapSuccess(envelope, reply.data, [...warnings, ...reply.warnings]);
-        if (!definition.isLarge && !mayBeLarge(reply.data)) {
+        if (!isLarge && !mayBeLarge(reply.data)) {
           context.body = wrapped;
           return;
         }
@@ -307,7 +316,14 @@ export function defineRoute<
         const isUnused = isChange && !body && !definition.form && !definition.otherBodies;
         if (isUnused && hasBody(context)) warnings.push(UNUSED_BODY);
         const content = body && !isLeftOut ? await readBody(context, limit, definition.text) : {};
+        const asked = {
+          ...{ params: pathParameters as Static<Params>, query: queryInput as Static<Query> },
+          ...{ raw: context.req, scope, principal },
+        };
+        const { turns: given } = definition;
+        const turns = typeof given === 'function' ? await given(asked, deps) : given;
         if (!turns) return answer(content);
+        isLarge = true;
         await turns.run(
           ownerOf(context),
           () => answer(content),

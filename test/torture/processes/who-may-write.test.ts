@@ -12,6 +12,7 @@ import { SMALL_SPEC } from '../../support/domain-objects.js';
 import { eventually } from '../../support/eventually.js';
 import { expectData, expectFailure } from '../../support/expect.js';
 import { multipart } from '../../support/form.js';
+import { ANYTHING } from '../../support/handler-sources.js';
 import type { Files } from '../../support/plans.js';
 import { type Stack, startStack } from '../../support/processes.js';
 import {
@@ -150,6 +151,7 @@ describe('who may write what', function () {
     };
     await addToken('a token for endpoints', ['endpoints:write']);
     await addToken('a token for variables', ['variables:write']);
+    await addToken('a token for deployments', ['endpoints:deploy']);
     await addToken('a token for endpoints and their deployment', ['endpoints:write', 'endpoints:deploy']);
     await addToken('a token for endpoints and variables', ['endpoints:write', 'variables:write']);
     await addToken('a token for endpoints and schedules', ['endpoints:write', 'jobs:write']);
@@ -251,6 +253,20 @@ describe('who may write what', function () {
     }
     expectData(await admin.delete(`${at}/secrets/OTHER`));
     expect(await secrets()).to.deep.equal(before);
+  });
+
+  it('whoever may not write the code of an endpoint deploys none that they send', async () => {
+    await create(ENDPOINT, 'deployed', 'harmless', null);
+    const path = pathOf(ENDPOINT, 'deployed');
+    for (const [role, who] of people) {
+      const put = await who.put(path, { code: ANYTHING });
+      const deploy = await who.post(`${path}/deploy`, { code: ANYTHING });
+      const told = `${role}: put ${put.status}, deploy ${deploy.status}`;
+      if (!isAllowed(put)) expect(deploy.status, told).to.be.oneOf([403, 404]);
+      if (role === 'an admin') expect(isAllowed(deploy), told).to.equal(true);
+    }
+    // What is there already may be deployed.
+    expectData(await (people.get('a token for deployments') as HttpClient).post(`${path}/deploy`));
   });
 
   it('whoever may not write endpoints of a host moves none to it, or away from it', async () => {
