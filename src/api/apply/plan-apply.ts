@@ -29,7 +29,7 @@ export interface ApplyOptions {
 export type PlanDependencies = Pick<ApiDependencies, 'store' | 'config' | 'log' | 'secrets' | 'threads'>;
 
 /** A plan has all code of the installation in memory, and a connection to the database while that is read. */
-export const PLAN_TURNS = new AnswerTurns({ what: 'plans', places: 2, beyond: 2 });
+export const PLAN_TURNS = new AnswerTurns({ what: 'plans', places: 1, beyond: 2 });
 
 /** So many objects are named in a warning. */
 const NAMED = 20;

@@ -40,7 +40,7 @@ const RUST = 'text/x-rust';
 const bodyErrors = { dependencies: 'invalid_dependency' } as const;
 
 /** Lists with more code take turns: each has all of it in memory until it is sent. */
-const LARGE_BYTES = 16 * 1024 * 1024;
+const LARGE_BYTES = 2 * 1024 * 1024;
 const LIST_TURNS = new AnswerTurns({ what: 'lists with much code', places: 1, beyond: 1 });
 
 function turnsOf(codeBytes: number): AnswerTurns | undefined {
