@@ -1,23 +1,27 @@
 /**
- * What do a request that streams nothing, a query and a compile cost, against another version?
+ * What do a request that streams nothing, a query, a compile and the start of a handler and of a service cost, against
+ * another version?
  * `npm run bench -- against <folder>`: a checkout of that version in which `npm ci` and `npm run build` were run. Each
  * runs all of its own: front, supervisor, SDK, and the handlers compiled with it.
  */
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Stack } from '../test/support/processes.js';
+import { must, type Stack } from '../test/support/processes.js';
+import { activeService } from '../test/support/test-services.js';
 import { compileThroughApi, createEndpoint } from './compile.js';
 import { createItems, deployItem, itemsPerSecond } from './services/row-by-key.js';
 import { withStacks } from './support/gateway.js';
 import { ECHO, jsonHandler, SMALL_JSON, uniqueVariant } from './support/handlers.js';
 import { load } from './support/load.js';
 import { cpuSeconds, frontPid } from './support/process-figures.js';
-import { type Row, round, table } from './support/report.js';
+import { type Row, round, table, timed } from './support/report.js';
 import { measureInTurn, medianOf, ratioOf } from './support/rounds.js';
 
 /** More than elsewhere, because the bar is close to what other load on the machine makes of it. */
 const ROUNDS = 15;
 const SECONDS = 3;
+/** Of starts, which differ more from each other than from those of the other version. */
+const START_ROUNDS = 60;
 const CONNECTIONS = 64;
 const POST_BODY = 'x'.repeat(10 * 1024);
 const OPTIONS = [{ env: { GATEWAY_CONCURRENCY: '1' } }] as const;
@@ -56,6 +60,8 @@ const rows = await withStacks(OPTIONS, (ours) =>
       ...(await compareRequests(ours, theirs)),
       await compareQueries(ours, theirs),
       await compareCompiles(ours, theirs),
+      await compareStarts('handler', ours, theirs, startedHandler),
+      await compareStarts('service', ours, theirs, activatedService),
     ];
   }),
 );
@@ -116,6 +122,46 @@ async function compareCompiles(ours: Stack, theirs: Stack): Promise<Row> {
     value: ratioOf(rounds, 'now', 'before', took),
     unit: 'x',
     bar: { atMost: 1.03 },
+  };
+}
+
+/** @param prepare makes something in a stack; the returned function starts it anew, and returns how long that took */
+async function compareStarts(
+  what: string,
+  ours: Stack,
+  theirs: Stack,
+  prepare: (stack: Stack) => Promise<() => Promise<number>>,
+): Promise<Row> {
+  const [now, before] = [await prepare(ours), await prepare(theirs)];
+  const rounds = await measureInTurn(START_ROUNDS, { now, before });
+  const took = (ms: number) => ms;
+  const [is, was] = [medianOf(rounds, 'now', took), medianOf(rounds, 'before', took)];
+  return {
+    question: `start of a ${what}, as a request for it takes, against ${folder}`,
+    measured: `${round(is)} against ${round(was)} ms`,
+    value: is - was,
+    unit: 'ms',
+    bar: { atMost: 3 },
+  };
+}
+
+async function startedHandler({ api, deploy }: Stack): Promise<() => Promise<number>> {
+  const id = await deploy({ path: '/started', code: SMALL_JSON });
+  return async () => {
+    await must(api.post(`/api/endpoints/${id}/stop`));
+    return timed(() => must(api.post(`/api/endpoints/${id}/start`)));
+  };
+}
+
+async function activatedService({ api }: Stack): Promise<() => Promise<number>> {
+  const id = await activeService(api, 'sqlite', { path: 'started.db', create_if_missing: true });
+  const asked = async (what: string) => {
+    const { status, body } = await api.post(`/api/services/${id}/${what}`);
+    if (status !== 200) throw new Error(JSON.stringify(body));
+  };
+  return async () => {
+    await asked('deactivate');
+    return timed(() => asked('activate'));
   };
 }
 

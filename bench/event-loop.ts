@@ -198,7 +198,8 @@ async function largestCalls(api: HttpClient, read: Read): Promise<Readonly<Recor
     Object.assign(call, { isAlone: true });
   return {
     'list 256 MiB of code': () => read('/api/endpoints'),
-    'list 80 MiB of code as a page': () => read(`/api/endpoints?search=${encodeURIComponent('/l/')}&limit=20`),
+    'list 80 MiB of code as a page': () =>
+      read(`/api/endpoints?search=${encodeURIComponent('/l/')}&limit=20`),
     'export 256 MiB of code': alone(() => read('/api/export')),
     'export 256 MiB of code as a ZIP': alone(() => read('/api/export', 'application/zip')),
     'plan a folder of 59 MiB that changes everything': alone(() => askForPlan(api, folders[turn % 2] ?? {})),
