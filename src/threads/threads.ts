@@ -3,7 +3,7 @@
  * takes turns with others.
  */
 import { availableParallelism } from 'node:os';
-import { Piscina } from 'piscina';
+import type { Piscina } from 'piscina';
 import { AppError } from '../errors.js';
 import { Turns } from '../util/turns.js';
 import type * as work from './work.js';
@@ -22,15 +22,7 @@ const MAX_HEAP_MB = 512;
 
 export class Threads {
   readonly #turns = new Turns({ places: THREADS, beyond: BEYOND });
-  readonly #pool = new Piscina({
-    filename: new URL('./work.js', import.meta.url).href,
-    minThreads: 0,
-    maxThreads: THREADS + BEYOND,
-    idleTimeout: IDLE_MS,
-    resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
-    // Nothing of the process is theirs.
-    env: {},
-  });
+  #pool: Promise<Piscina> | undefined;
 
   /**
    * Runs a function of `work.ts`.
@@ -45,11 +37,30 @@ export class Threads {
     const ofOwner = this.#turns.waiting(owner);
     if (ofOwner >= MOST_WAITING_OF_OWNER || (ofOwner > 0 && this.#turns.waiting() >= MOST_WAITING))
       throw new AppError('busy', 'The API has too much to compute already; try again in a moment');
-    return this.#turns.run(owner, () => this.#pool.run(input, { name }) as Promise<ReturnType<Work[Name]>>);
+    return this.#turns.run(owner, async () => (await this.#opened()).run(input, { name }));
   }
 
   /** Ends all threads. */
   async close(): Promise<void> {
-    await this.#pool.destroy();
+    await (await this.#pool)?.destroy();
   }
+
+  #opened(): Promise<Piscina> {
+    this.#pool ??= openPool();
+    return this.#pool;
+  }
+}
+
+/** Loaded only where there is work for it: a gateway may never have any. */
+async function openPool(): Promise<Piscina> {
+  const { Piscina } = await import('piscina');
+  return new Piscina({
+    filename: new URL('./work.js', import.meta.url).href,
+    minThreads: 0,
+    maxThreads: THREADS + BEYOND,
+    idleTimeout: IDLE_MS,
+    resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+    // Nothing of the process is theirs.
+    env: {},
+  });
 }
