@@ -31,7 +31,7 @@ import type { InvocationsOptions } from './invocations.js';
 import type { EndpointLog } from './log/endpoint-log.js';
 import { ObservationWriter } from './observation-writer.js';
 import { PoliciesInForce, type PoliciesInForceOptions } from './policies/policies-in-force.js';
-import { ValidateTexts } from './policies/validate-text.js';
+import { ValidateTexts } from './policies/validate-texts.js';
 import { EndpointRunner } from './runner/endpoint-runner.js';
 import type { Beginning, EndpointRunnerHost } from './runner/runner-host.js';
 import { IdleHandlers } from './sleep/idle-handlers.js';

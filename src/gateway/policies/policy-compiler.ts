@@ -66,7 +66,7 @@ export class PolicyCompiler {
     ).filter(({ policy }) => policy !== null);
     const { validate } = endpoint;
     if (inForce.length === 0 && validate === null) return undefined;
-    // `validate` is in a text of its own, see `validate-text.ts`.
+    // `validate` is in a text of its own, see `validate-texts.ts`.
     const {
       auth,
       rate_limit,

@@ -34,6 +34,7 @@ describe('the memory of policies', function () {
   };
 
   it(`${ENDPOINTS} policies with ${PATTERNS} costly patterns each grow the front by ${MOST_MB} MiB at most`, async () => {
+    // Compiled once: the others find the executable.
     await stack.deploy({ path: '/p0', code: ANYTHING });
     await each(async (at) => {
       const id = await stack.deploy({ path: `/p${at}`, method: 'POST', code: ANYTHING });

@@ -1,6 +1,6 @@
 /** What a gateway keeps of the policy `validate` of endpoints. */
 import { expect } from 'chai';
-import { ValidateTexts } from '../../src/gateway/policies/validate-text.js';
+import { ValidateTexts } from '../../src/gateway/policies/validate-texts.js';
 import { compiledText } from '../../src/model/policies/validate-text.js';
 import type { RoutedEndpoint } from '../../src/store/endpoint-runs.js';
 import { Threads } from '../../src/threads/threads.js';
