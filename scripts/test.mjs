@@ -93,12 +93,9 @@ async function affected() {
   await torture(files);
 }
 
-/**
- * Those that mostly wait, as many at a time as there are cores and one; the others one after the other: they saturate
- * processors, memory and connections.
- */
+/** Those that mostly wait, several at a time; the others one after the other: they saturate the machine. */
 async function torture(specs = testFiles().filter(isTorture)) {
-  await mocha(longestFirst(specs.filter(mostlyWaits)), ['--parallel', '--jobs', String(CORES + 1)]);
+  await mocha(longestFirst(specs.filter(mostlyWaits)), ['--parallel', '--jobs', String(JOBS)]);
   await mocha(specs.filter((file) => !mostlyWaits(file)));
 }
 

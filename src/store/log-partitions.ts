@@ -71,6 +71,7 @@ export async function dropOldLogs(store: Store, days: number): Promise<number> {
     dropped++;
   }
   await store.knex('log_usage').where('hour', '<', new Date(oldest)).delete();
+  await store.knex('former_endpoints').where('deleted_at', '<', new Date(oldest)).delete();
   await forgetWriters(store);
   return dropped;
 }

@@ -18,8 +18,14 @@ const SAMPLED_BYTES = 64 * 1024 * 1024;
  * request; 218 where a line has 1,000 characters.
  */
 const SIZE = 'pg_column_size(entry) + 200';
-/** SQL: who shares room for what an endpoint has written; null: it is not there any more. */
-const OWNER = `CASE WHEN endpoints.id IS NOT NULL THEN ${ownerOfHost('endpoints.domain')} END`;
+/** SQL: the hosts of endpoints, also of those that were deleted. */
+const HOSTS = `(
+  SELECT id, domain FROM endpoints
+   UNION ALL
+  SELECT id, domain FROM former_endpoints
+   WHERE NOT EXISTS (SELECT FROM endpoints WHERE endpoints.id = former_endpoints.id)) AS hosts`;
+/** SQL: who shares room for what an endpoint has written; null: it was deleted when hosts were not kept yet. */
+const OWNER = `CASE WHEN hosts.id IS NOT NULL THEN ${ownerOfHost('hosts.domain')} END`;
 /** When room is made, so much of it, that this is seldom done. */
 const FILLED_TO = 0.95;
 
@@ -64,7 +70,7 @@ async function usageOf(
   for (const partition of over) if (!measured.has(partition.hour)) await measure(store, partition);
   const { rows } = await store.knex.raw<{ rows: (Omit<HourUsage, 'hour' | 'isOver'> & { hour: Date })[] }>(
     `SELECT hour, endpoint_id AS "endpointId", ${OWNER} AS host, log_usage.bytes
-       FROM log_usage LEFT JOIN endpoints ON endpoints.id = endpoint_id`,
+       FROM log_usage LEFT JOIN ${HOSTS} ON hosts.id = endpoint_id`,
   );
   const usage = rows.map((row) => ({ ...row, hour: row.hour.getTime(), isOver: true }));
   const current = await Promise.all(
@@ -92,7 +98,7 @@ async function sampled(store: Store, { name, hour, bytes }: LogPartition): Promi
             (?::float8 * sum(size) / sum(sum(size)) OVER ())::float8 AS bytes
        FROM (SELECT endpoint_id, ${SIZE} AS size
                FROM ?? AS entry TABLESAMPLE SYSTEM (${percent})) AS sizes
-       LEFT JOIN endpoints ON endpoints.id = endpoint_id
+       LEFT JOIN ${HOSTS} ON hosts.id = endpoint_id
       GROUP BY endpoint_id`,
     [bytes, name],
   );

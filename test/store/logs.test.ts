@@ -7,7 +7,7 @@ import { LogWriter } from '../../src/gateway/log/log-writer.js';
 import type { LogEntry } from '../../src/model/log-entry.js';
 import { type Database, openDatabase } from '../../src/store/database.js';
 import { createDomain } from '../../src/store/domains.js';
-import { createEndpoint } from '../../src/store/endpoints.js';
+import { createEndpoint, deleteEndpoint } from '../../src/store/endpoints.js';
 import { dropOldLogs, ensureLogPartition, hourOf } from '../../src/store/log-partitions.js';
 import { addLogWriter, databaseTime, writeLogs } from '../../src/store/log-writing.js';
 import { listLogs, logPosition } from '../../src/store/logs.js';
@@ -128,35 +128,40 @@ describe('the log in the database', () => {
     expect(lines).to.have.length(1);
   });
 
-  it('an endpoint keeps its entries while those of another domain have more than the share of theirs', async () => {
-    const writer = await addLogWriter(store, randomUUID());
-    const at = hourOf((await databaseTime(store)) - 3 * HOUR_MS);
-    await ensureLogPartition(store, at);
-    const endpointOf = async (domain: string, path: string) => {
-      const endpoint = { name: path, path, method: 'GET', domain } as const;
-      return (await createEndpoint(store, { ...ENDPOINT_DEFAULTS, ...endpoint })).id;
-    };
-    for (const host of ['talks.example', 'quiet.example'])
-      await createDomain(store, { name: host, host, description: null, enabled: true });
-    const talkers: string[] = [];
-    for (const path of ['/1', '/2', '/3', '/4']) talkers.push(await endpointOf('talks.example', path));
-    const quiet = await endpointOf('quiet.example', '/');
-    let number = 0;
-    // It has more than each of the others, and their domain has more than its own.
-    for (const [endpointId, entries] of [
-      ...talkers.map((id) => [id, 2_000] as const),
-      [quiet, 2_500] as const,
-    ]) {
-      const texts = Array.from({ length: entries }, () => randomBytes(500).toString('hex'));
-      const added = texts.map((text) => ({ ...entry(text, at), endpointId, number: ++number }));
-      await writeLogs(store, writer, added);
-    }
-    await dropLogs(store, { LOG_RETENTION_DAYS: 7, LOG_RETENTION_MB: 9 }, createTestLog().log);
-    const kept = async (endpointId: string) =>
-      (await listLogs(store, { endpointId }, 100_000, undefined)).rows.length;
-    expect(await kept(quiet)).to.equal(2_500);
-    for (const id of talkers) expect(await kept(id)).to.be.within(500, 1_900);
-  });
+  for (const [title, areDeleted] of [
+    ['an endpoint keeps its entries while those of another domain have more than the share of theirs', false],
+    ['entries of endpoints that were deleted share the room of the log with those of their domain', true],
+  ] as const)
+    it(title, async () => {
+      const writer = await addLogWriter(store, randomUUID());
+      const at = hourOf((await databaseTime(store)) - 3 * HOUR_MS);
+      await ensureLogPartition(store, at);
+      const endpointOf = async (domain: string, path: string) => {
+        const endpoint = { name: path, path, method: 'GET', domain } as const;
+        return (await createEndpoint(store, { ...ENDPOINT_DEFAULTS, ...endpoint })).id;
+      };
+      for (const host of ['talks.example', 'quiet.example'])
+        await createDomain(store, { name: host, host, description: null, enabled: true });
+      const talkers: string[] = [];
+      for (const path of ['/1', '/2', '/3', '/4']) talkers.push(await endpointOf('talks.example', path));
+      const quiet = await endpointOf('quiet.example', '/');
+      if (areDeleted) for (const id of [...talkers, quiet]) await deleteEndpoint(store, id);
+      let number = 0;
+      // It has more than each of the others, and their domain has more than its own.
+      for (const [endpointId, entries] of [
+        ...talkers.map((id) => [id, 2_000] as const),
+        [quiet, 2_500] as const,
+      ]) {
+        const texts = Array.from({ length: entries }, () => randomBytes(500).toString('hex'));
+        const added = texts.map((text) => ({ ...entry(text, at), endpointId, number: ++number }));
+        await writeLogs(store, writer, added);
+      }
+      await dropLogs(store, { LOG_RETENTION_DAYS: 7, LOG_RETENTION_MB: 9 }, createTestLog().log);
+      const kept = async (endpointId: string) =>
+        (await listLogs(store, { endpointId }, 100_000, undefined)).rows.length;
+      expect(await kept(quiet)).to.equal(2_500);
+      for (const id of talkers) expect(await kept(id)).to.be.within(500, 1_900);
+    });
 
   it('counts short entries with what their indexes take when it looks for who has more than their share', async () => {
     const writer = await addLogWriter(store, randomUUID());
