@@ -20,6 +20,7 @@ import {
 import { compilePattern, PatternError } from './patterns.js';
 import { SchemaReferences } from './references.js';
 import { quoted, type SchemaPath, SchemaProblem } from './schema-problem.js';
+import { MAX_REPEATED_BYTES } from './size.js';
 
 /** Most weight that all patterns may have together, see `patterns.ts`. */
 const MAX_PATTERN_WEIGHT = 50_000;
@@ -41,6 +42,8 @@ export class SchemaCompiler {
   readonly #references = new SchemaReferences();
   readonly #patterns = new Map<string, CompiledPattern>();
   #weight = 0;
+  /** Bytes of the translated patterns of all schemas. */
+  #patternBytes = 0;
 
   /**
    * Adds a schema, and those within it.
@@ -142,20 +145,28 @@ export class SchemaCompiler {
   }
 
   #pattern(source: string, at: SchemaPath): CompiledPattern {
-    const known = this.#patterns.get(source);
-    if (known) return known;
     try {
-      const { rust, weight } = compilePattern(source);
-      this.#weight += Math.max(weight, MIN_PATTERN_WEIGHT);
-      if (this.#weight > MAX_PATTERN_WEIGHT)
-        throw new PatternError('is one too many: all together are too large');
-      const compiled = [rust, source, weight] as const;
-      this.#patterns.set(source, compiled);
+      const compiled = this.#patterns.get(source) ?? this.#newPattern(source);
+      this.#patternBytes += Buffer.byteLength(compiled[0]);
+      if (this.#patternBytes > MAX_REPEATED_BYTES)
+        throw new PatternError(
+          `is one too many: all together have more than ${MAX_REPEATED_BYTES} bytes once they are translated`,
+        );
       return compiled;
     } catch (thrown) {
       if (!(thrown instanceof PatternError)) throw thrown;
       throw new SchemaProblem(at, `the pattern ${quoted(source)} ${thrown.message}`);
     }
+  }
+
+  #newPattern(source: string): CompiledPattern {
+    const { rust, weight } = compilePattern(source);
+    this.#weight += Math.max(weight, MIN_PATTERN_WEIGHT);
+    if (this.#weight > MAX_PATTERN_WEIGHT)
+      throw new PatternError('is one too many: all together are too large');
+    const compiled = [rust, source, weight] as const;
+    this.#patterns.set(source, compiled);
+    return compiled;
   }
 }
 

@@ -4,6 +4,12 @@ import { SchemaProblem } from './schema-problem.js';
 const MAX_DEPTH = 100;
 const MAX_VALUES = 20_000;
 const MAX_CHARACTERS = 256 * 1024;
+/**
+ * What is compiled has some texts more often, or longer, than the value: the names of members in the shape of each
+ * parameter, and patterns as they are translated. Each kind may have so many bytes, four times what all texts of a
+ * policy may have: only those that are made for it have more, and would become several hundred times as large.
+ */
+export const MAX_REPEATED_BYTES = 1024 * 1024;
 
 /**
  * @param root where it stands
@@ -25,13 +31,15 @@ export function requireModest(value: unknown, root: readonly string[] = []): voi
           place.slice(0, root.length + 8),
           `is nested more than ${MAX_DEPTH} levels deep`,
         );
+      // Before each gets a place: there may be millions.
+      const members = Array.isArray(value) ? value.length : Object.keys(value).length;
+      if (values + pending.length + members > MAX_VALUES)
+        throw new SchemaProblem(root, `has more than ${MAX_VALUES} values`);
       for (const [key, member] of Object.entries(value)) {
         characters += Array.isArray(value) ? 0 : key.length;
         pending.push({ value: member, place: [...place, key] });
       }
     }
-    if (values + pending.length > MAX_VALUES)
-      throw new SchemaProblem(root, `has more than ${MAX_VALUES} values`);
     if (characters > MAX_CHARACTERS)
       throw new SchemaProblem(root, `has more than ${MAX_CHARACTERS} characters`);
   }

@@ -3,6 +3,7 @@
 import type { Index, Keywords, Shape } from '../../contracts/front-validate.js';
 import type { PlacedSchema } from './compile-schemas.js';
 import { SchemaProblem } from './schema-problem.js';
+import { MAX_REPEATED_BYTES } from './size.js';
 
 /** One of the schemas that together say what a value is. */
 interface Part {
@@ -22,6 +23,8 @@ export class TextShapes {
   /** Schemas that stand for several, by these. */
   readonly #anyOf = new Map<string, Index>();
   #visits = 0;
+  /** Bytes of the names of members in all shapes. */
+  #nameBytes = 0;
 
   constructor(
     schemas: readonly PlacedSchema[],
@@ -50,7 +53,10 @@ export class TextShapes {
       ({ keywords: { additionalProperties, unevaluatedProperties } }) =>
         additionalProperties ?? unevaluatedProperties ?? [],
     );
-    const named = [...members].map(([name, all]) => [name, this.#ofAny(all)]);
+    const named = [...members].map(([name, all]) => {
+      this.#countName(schema, name);
+      return [name, this.#ofAny(all)];
+    });
     return {
       ...shape,
       ...(named.length > 0 && { members: Object.fromEntries(named) }),
@@ -98,10 +104,20 @@ export class TextShapes {
   #count(root: Index): void {
     this.#visits++;
     if (this.#visits > this.maxVisits)
-      throw new SchemaProblem(
-        this.schemas[root]?.place ?? [],
-        'has too many members and alternatives for a text',
+      throw this.#problem(root, 'has too many members and alternatives for a text');
+  }
+
+  #countName(root: Index, name: string): void {
+    this.#nameBytes += Buffer.byteLength(JSON.stringify(name));
+    if (this.#nameBytes > MAX_REPEATED_BYTES)
+      throw this.#problem(
+        root,
+        `is one too many: the names of members have more than ${MAX_REPEATED_BYTES} bytes, each counted wherever a text may have it`,
       );
+  }
+
+  #problem(root: Index, message: string): SchemaProblem {
+    return new SchemaProblem(this.schemas[root]?.place ?? [], message);
   }
 }
 

@@ -19,7 +19,14 @@ export const BYTES_OF_QUOTE = 24;
 
 /** About the memory that a policy takes, by its JSON. Of `validate` there is only the text itself. */
 export function weightOf(json: string): number {
-  return Buffer.byteLength(json) + BYTES_OF_QUOTE * (json.split('"').length - 1);
+  return Buffer.byteLength(json) + BYTES_OF_QUOTE * quotesIn(json);
+}
+
+/** Counted, not split: a list of the texts between them would take many times the memory of the text. */
+function quotesIn(json: string): number {
+  let quotes = 0;
+  for (let at = json.indexOf('"'); at >= 0; at = json.indexOf('"', at + 1)) quotes++;
+  return quotes;
 }
 
 /**
